@@ -1,0 +1,19 @@
+# Every target is a thin name for a command that also works without make.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+build: ## a static, reproducible binary: ./oarlock
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o oarlock .
+
+test: ## install what the tests need, then format, vet, staticcheck and all tests with -race
+	go run ./internal/check
+
+faults: ## the whole fault matrix; takes long
+	go run ./internal/check -faults ./integration/...
+
+bench: ## what this machine does
+	go run . bench
+
+help:
+	@grep -E '^[a-z]+: ##' Makefile | sed 's/: ## /\t/'
+
+.PHONY: build test faults bench help

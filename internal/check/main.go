@@ -1,0 +1,94 @@
+// Check is the project's gate: it installs what the tests need, then runs
+// format, vet, staticcheck and all tests with the race detector, and ends with
+// a count. `make test` and `.ci/run` call it and nothing else.
+//
+//	go run ./internal/check [-faults] [-no-install] [packages]
+//
+// With REQUIRE_ALL=1 a skipped test is a failure; without it skips are counted
+// loudly. The exit code is 0 only if everything passed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// staticcheck is pinned, so that a new release cannot fail an old commit.
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+func main() {
+	faults := flag.Bool("faults", false, "run the whole fault matrix, not only its fast part")
+	noInstall := flag.Bool("no-install", false, "install nothing, only say what is missing")
+	flag.Parse()
+	packages := flag.Args()
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	if *faults {
+		os.Setenv("OARLOCK_FAULTS", "all")
+	}
+	requireAll := os.Getenv("REQUIRE_ALL") == "1"
+
+	missing := findTools(!*noInstall)
+	for _, tool := range missing {
+		fmt.Printf("MISSING %s: %s; install %s\n", tool.command, tool.use, tool.hint())
+	}
+	if requireAll && len(missing) > 0 {
+		fail("a tool is missing and REQUIRE_ALL=1")
+	}
+
+	step("gofmt", func() error {
+		out, err := exec.Command("gofmt", "-l", ".").Output()
+		if err == nil && len(out) > 0 {
+			err = fmt.Errorf("not formatted: %s", strings.Join(strings.Fields(string(out)), " "))
+		}
+		return err
+	})
+	step("go vet", func() error { return run("go", append([]string{"vet"}, packages...)...) })
+	step("staticcheck", func() error { return run("go", append([]string{"run", staticcheck}, packages...)...) })
+
+	timeout := "20m"
+	if *faults {
+		timeout = "3h"
+	}
+	started := time.Now()
+	sum, err := test(append([]string{"-race", "-timeout", timeout}, packages...))
+	for _, skip := range sum.skips {
+		fmt.Printf("SKIPPED %s\n", skip)
+	}
+	fmt.Printf("tests took %s\n", time.Since(started).Round(time.Second))
+	fmt.Printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, len(sum.skips))
+	switch {
+	case err != nil || sum.failed > 0:
+		fail("tests failed")
+	case sum.passed == 0:
+		fail("no test ran")
+	case requireAll && len(sum.skips) > 0:
+		fail("tests were skipped and REQUIRE_ALL=1")
+	}
+}
+
+// step runs one named part of the gate and ends the program if it fails.
+func step(name string, part func() error) {
+	started := time.Now()
+	if err := part(); err != nil {
+		fail(fmt.Sprintf("%s: %v", name, err))
+	}
+	fmt.Printf("%s ok (%s)\n", name, time.Since(started).Round(time.Second/10))
+}
+
+// run runs a command with our own output channels.
+func run(name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+func fail(why string) {
+	fmt.Fprintln(os.Stderr, "check:", why)
+	os.Exit(1)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// event is one line of `go test -json`; its shape is documented by `go doc test2json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Elapsed float64
+	Output  string
+}
+
+// summary counts tests and their subtests alike, and packages that failed outside of a test.
+type summary struct {
+	passed, failed int
+	skips          []string // "package Test: reason"
+}
+
+// test runs `go test` with args, prints a line a package, the output of whatever
+// failed and the lines that tests print for their readers, and counts.
+func test(args []string) (summary, error) {
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return summary{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return summary{}, err
+	}
+	sum := report(out, os.Stdout)
+	return sum, cmd.Wait()
+}
+
+func report(in io.Reader, w io.Writer) summary {
+	var sum summary
+	said := make(map[string][]string) // output by package and test, until we know how it ended
+	failedIn := make(map[string]int)  // failed tests by package
+	lines := bufio.NewReaderSize(in, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) == 0 && err != nil {
+			return sum
+		}
+		var e event
+		if json.Unmarshal(line, &e) != nil {
+			fmt.Fprint(w, string(line)) // the go command itself, before any test
+			continue
+		}
+		key := e.Package + " " + e.Test
+		switch e.Action {
+		case "output":
+			if strings.HasPrefix(strings.TrimSpace(e.Output), "row ") {
+				fmt.Fprint(w, e.Output) // a row of the fault matrix reports itself
+			}
+			said[key] = append(said[key], e.Output)
+		case "build-output":
+			fmt.Fprint(w, e.Output)
+		case "pass":
+			if e.Test != "" {
+				sum.passed++
+			} else {
+				fmt.Fprintf(w, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
+			}
+			delete(said, key)
+		case "skip":
+			if e.Test != "" {
+				sum.skips = append(sum.skips, key+": "+reason(said[key]))
+			}
+			delete(said, key)
+		case "fail":
+			if e.Test != "" {
+				sum.failed++
+				failedIn[e.Package]++
+			} else if failedIn[e.Package] == 0 {
+				sum.failed++ // it did not build, crashed, or ran out of time
+			}
+			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, strings.Join(said[key], ""))
+			delete(said, key)
+		}
+	}
+}
+
+// reason is what a skipped test said, without the lines of the test runner.
+func reason(output []string) string {
+	var words []string
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			words = append(words, line)
+		}
+	}
+	return strings.Join(words, " ")
+}
