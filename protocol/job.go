@@ -1,0 +1,84 @@
+package protocol
+
+import "time"
+
+// Job is what a child is told of one attempt.
+type Job struct {
+	Run        string        // random id of the attempt
+	JID        string        // id of the job
+	Klass      string        // class of the job: what is to be done
+	Queue      string        // queue it came from
+	Data       []byte        // payload: the stored JSON, passed on byte for byte
+	Tags       []string      // tags of the job; nil is an empty list
+	Priority   float64       // higher runs earlier
+	Attempt    int           // number of this attempt, from 1
+	Retries    int           // attempts allowed after the first
+	Remaining  int           // attempts left after this one
+	Timeout    time.Duration // time this run may take; 0: no limit, left out of the line
+	Lease      time.Duration // time left on the lock; 0: left out of the line
+	Dir        string        // private directory; empty: left out of the line
+	Checkpoint []byte        // JSON kept by an earlier attempt; nil: none
+	Response   []byte        // JSON a parked job waited for; nil: none
+}
+
+// AppendJob appends the line that hands j to a child, line feed included, and
+// returns the extended buffer.
+//
+// Data, Checkpoint and Response must be JSON, as [Valid] says; they are embedded
+// as they are, except that a line feed or carriage return between two tokens
+// becomes a space, because it would end the line. Empty Data is sent as null.
+// Text that is not UTF-8 gets replacement characters.
+func AppendJob(dst []byte, j *Job) []byte {
+	dst = append(dst, `{"@":"job","run":`...)
+	dst = appendString(dst, j.Run)
+	dst = append(dst, `,"jid":`...)
+	dst = appendString(dst, j.JID)
+	dst = append(dst, `,"klass":`...)
+	dst = appendString(dst, j.Klass)
+	dst = append(dst, `,"queue":`...)
+	dst = appendString(dst, j.Queue)
+	dst = append(dst, `,"data":`...)
+	dst = appendRaw(dst, j.Data)
+	dst = append(dst, `,"tags":[`...)
+	for i, tag := range j.Tags {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, tag)
+	}
+	dst = append(dst, `],"priority":`...)
+	dst = appendNumber(dst, j.Priority)
+	dst = append(dst, `,"attempt":`...)
+	dst = appendInt(dst, j.Attempt)
+	dst = append(dst, `,"retries":`...)
+	dst = appendInt(dst, j.Retries)
+	dst = append(dst, `,"remaining":`...)
+	dst = appendInt(dst, j.Remaining)
+	if j.Timeout > 0 {
+		dst = append(dst, `,"timeout":`...)
+		dst = appendSeconds(dst, j.Timeout)
+	}
+	if j.Lease > 0 {
+		dst = append(dst, `,"lease":`...)
+		dst = appendSeconds(dst, j.Lease)
+	}
+	if j.Dir != "" {
+		dst = append(dst, `,"dir":`...)
+		dst = appendString(dst, j.Dir)
+	}
+	if len(j.Checkpoint) > 0 {
+		dst = append(dst, `,"checkpoint":`...)
+		dst = appendRaw(dst, j.Checkpoint)
+	}
+	if len(j.Response) > 0 {
+		dst = append(dst, `,"response":`...)
+		dst = appendRaw(dst, j.Response)
+	}
+	return append(dst, '}', '\n')
+}
+
+// AppendData appends only the payload of j as a line: the form for a pool whose
+// input is "data". What AppendJob says of Data holds here too.
+func AppendData(dst []byte, j *Job) []byte {
+	return append(appendRaw(dst, j.Data), '\n')
+}

@@ -1,0 +1,339 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// ParseStatus decodes a line, given without its end. It returns false unless the
+// line is a status line: one that begins with {, is a whole JSON object, and has
+// the key "@" with a string value. Of a key that comes twice the last counts, and
+// a null is as good as a field left out.
+//
+// The result shares no memory with line.
+func ParseStatus(line []byte) (Status, bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return Status{}, false
+	}
+	var f fields
+	whole := members(line, func(name, value []byte) {
+		// The compiler makes no string of name for the comparisons.
+		switch string(name) {
+		case "@":
+			f.verb = value
+		case "run":
+			f.run = value
+		case "jid":
+			f.jid = value
+		case "data":
+			f.data = value
+		case "message":
+			f.message = value
+		case "group":
+			f.group = value
+		case "delay":
+			f.delay = value
+		default:
+			f.others = true
+		}
+	})
+	if !whole || len(f.verb) == 0 || f.verb[0] != '"' {
+		return Status{}, false
+	}
+	f.line = line
+	return f.status(), true
+}
+
+// fields are the raw values of a status line: those that most lines have, and,
+// by going over the line once more, the rarer ones.
+type fields struct {
+	line                                        []byte
+	verb, run, jid, data, message, group, delay []byte
+	others                                      bool // there are members besides these
+	err                                         error
+}
+
+func (f *fields) status() Status {
+	s := Status{Verb: verbName(f.verb), Run: f.text(f.run), JID: f.text(f.jid)}
+	switch s.Verb {
+	case VerbAck:
+		s.Verdict = &Verdict{Kind: Ack, Data: f.raw(f.data), Delay: f.wait(f.delay)}
+		if f.others {
+			s.Verdict.Next = f.string("next")
+			s.Verdict.Depends = f.strings("depends")
+		}
+	case VerbRetry:
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: f.text(f.group), Message: f.text(f.message)}
+	case VerbFail:
+		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: f.text(f.group), Message: f.text(f.message)}
+	case VerbRelease:
+		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
+	case VerbHello:
+		s.Hello = f.hello()
+	case VerbProgress:
+		s.Progress = &Progress{Percent: f.percent(), Message: f.text(f.message)}
+	case VerbCheckpoint:
+		s.Data = f.raw(f.data)
+		if s.Data == nil {
+			f.bad("data", "is missing")
+		}
+	case VerbLog:
+		s.Log = f.log()
+	case VerbPut:
+		s.Put = f.put()
+	case VerbPong:
+		s.N = int64(f.number("n", 0))
+	case VerbBye:
+		s.Reason = f.string("reason")
+	}
+	s.Err = f.err
+	return s
+}
+
+// verbName returns the verb, the constant if it is a known one.
+func verbName(quoted []byte) string {
+	name := unquote(quoted)
+	switch string(name) {
+	case VerbAck:
+		return VerbAck
+	case VerbRetry:
+		return VerbRetry
+	case VerbFail:
+		return VerbFail
+	case VerbRelease:
+		return VerbRelease
+	case VerbProgress:
+		return VerbProgress
+	case VerbHeartbeat:
+		return VerbHeartbeat
+	case VerbLog:
+		return VerbLog
+	}
+	return string(name)
+}
+
+func (f *fields) bad(name, why string) {
+	if f.err == nil {
+		f.err = errors.New(name + " " + why)
+	}
+}
+
+// other returns the raw value of a rarer member, nil if there is none.
+func (f *fields) other(name string) []byte {
+	var found []byte
+	members(f.line, func(n, value []byte) {
+		if string(n) == name {
+			found = value
+		}
+	})
+	return found
+}
+
+func isNull(value []byte) bool { return len(value) == 0 || value[0] == 'n' }
+
+// text returns a string; any other value is shown as it was written, for a
+// number in the place of a name is better than nothing.
+func (f *fields) text(value []byte) string {
+	switch {
+	case isNull(value):
+		return ""
+	case value[0] == '"':
+		return string(unquote(value))
+	}
+	return string(bytes.ToValidUTF8(value, []byte("\ufffd")))
+}
+
+func (f *fields) string(name string) string {
+	value := f.other(name)
+	if !isNull(value) && value[0] != '"' {
+		f.bad(name, "is not a string")
+		return ""
+	}
+	return f.text(value)
+}
+
+func (f *fields) strings(name string) []string {
+	value := f.other(name)
+	if isNull(value) {
+		return nil
+	}
+	list := []string{}
+	if !elements(value, func(element []byte) {
+		if element[0] != '"' {
+			f.bad(name, "is not a list of strings")
+			return
+		}
+		list = append(list, string(unquote(element)))
+	}) {
+		f.bad(name, "is not a list of strings")
+	}
+	return list
+}
+
+// raw returns a copy of a JSON value, with replacement characters for what is
+// not UTF-8, for it will be stored where all languages read it.
+func (f *fields) raw(value []byte) []byte {
+	if isNull(value) {
+		return nil
+	}
+	return bytes.ToValidUTF8(value, []byte("\ufffd"))
+}
+
+// wait returns a delay of so many seconds; a negative one is none.
+func (f *fields) wait(value []byte) *time.Duration {
+	if isNull(value) {
+		return nil
+	}
+	d, ok := duration(value)
+	if !ok {
+		f.bad("delay", "is not a number of seconds")
+		return nil
+	}
+	return &d
+}
+
+func duration(value []byte) (time.Duration, bool) {
+	seconds, ok := float(value)
+	if !ok {
+		return 0, false
+	}
+	const limit = 100 * 365 * 24 * time.Hour
+	if seconds >= limit.Seconds() {
+		return limit, true
+	}
+	return time.Duration(max(seconds, 0) * float64(time.Second)), true
+}
+
+// float returns a JSON number, the largest one for those out of range.
+func float(value []byte) (float64, bool) {
+	if c := value[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(string(value), 64)
+	if err != nil { // out of range, for the syntax has been checked
+		x = math.Copysign(math.MaxFloat64, x)
+	}
+	return x, true
+}
+
+func (f *fields) number(name string, missing float64) float64 {
+	value := f.other(name)
+	if isNull(value) {
+		return missing
+	}
+	x, ok := float(value)
+	if !ok {
+		f.bad(name, "is not a number")
+	}
+	return x
+}
+
+func (f *fields) integer(name string, missing, low, high int) int {
+	x := f.number(name, float64(missing))
+	if x != math.Trunc(x) || x < float64(low) || x > float64(high) {
+		f.bad(name, fmt.Sprintf("is not a whole number from %d to %d", low, high))
+		return missing
+	}
+	return int(x)
+}
+
+func (f *fields) seconds(name string) time.Duration {
+	value := f.other(name)
+	if isNull(value) {
+		return 0
+	}
+	d, ok := duration(value)
+	if !ok {
+		f.bad(name, "is not a number of seconds")
+	}
+	return d
+}
+
+func (f *fields) percent() *float64 {
+	if isNull(f.other("pct")) {
+		return nil
+	}
+	percent := min(max(f.number("pct", 0), 0), 100)
+	return &percent
+}
+
+func (f *fields) hello() *Hello {
+	h := &Hello{Lib: f.string("lib"), Caps: f.strings("caps"), Slots: f.integer("slots", 1, 1, 1000), Threads: f.integer("threads", 0, 0, math.MaxInt32)}
+	if versions := f.other("v"); isNull(versions) || !elements(versions, func(element []byte) {
+		if v, ok := float(element); ok && v == math.Trunc(v) && v >= 0 && v <= math.MaxInt32 {
+			h.Versions = append(h.Versions, int(v))
+		}
+	}) {
+		f.bad("v", "is not a list of versions")
+	}
+	return h
+}
+
+func (f *fields) log() *LogRecord {
+	record := &LogRecord{Level: "info"}
+	members(f.line, func(name, value []byte) {
+		switch string(name) {
+		case "@", "run", "jid":
+		case "level":
+			if level := f.text(value); level != "" {
+				record.Level = level
+			}
+		case "message":
+			record.Message = f.text(value)
+		default:
+			record.Fields = append(record.Fields, Field{Name: string(name), Value: f.raw(value)})
+		}
+	})
+	return record
+}
+
+func (f *fields) put() *Put {
+	p := &Put{
+		Queue:     f.string("queue"),
+		Klass:     f.string("klass"),
+		Data:      f.raw(f.data),
+		JID:       f.text(f.jid),
+		Priority:  f.number("priority", 0),
+		Tags:      f.strings("tags"),
+		Depends:   f.strings("depends"),
+		Timeout:   f.seconds("timeout"),
+		Throttles: f.strings("throttles"),
+	}
+	if p.Queue == "" {
+		f.bad("queue", "is missing")
+	}
+	if p.Data == nil {
+		p.Data = []byte("null")
+	}
+	if delay := f.wait(f.delay); delay != nil {
+		p.Delay = *delay
+	}
+	if !isNull(f.other("retries")) {
+		retries := f.integer("retries", 0, 0, math.MaxInt32)
+		p.Retries = &retries
+	}
+	return p
+}
+
+// elements calls visit for each element of the array that text is. It returns
+// false if text, a valid value, is none.
+func elements(text []byte, visit func(element []byte)) bool {
+	s := scanner{text: text}
+	if !s.take('[') {
+		return false
+	}
+	for !s.take(']') {
+		s.take(',')
+		s.space()
+		start := s.pos
+		if !s.value() {
+			return false
+		}
+		visit(text[start:s.pos])
+	}
+	return true
+}

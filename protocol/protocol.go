@@ -1,0 +1,58 @@
+// Package protocol is the line protocol between Oarlock and the child processes
+// that work its jobs: which bytes go to a child, and which come back.
+//
+// A child reads one JSON object per line and answers with lines of its own. Those
+// that are status lines (see [ParseStatus]) mean something; every other line is
+// the job's log. README.md beside this file is the protocol's home, testdata holds
+// cases that helpers in every language run.
+//
+// The package does no input or output except through the reader it is given,
+// starts no goroutine and keeps no state; values may be used by one goroutine at
+// a time.
+package protocol
+
+// Version is the version of the protocol that this package speaks.
+const Version = 1
+
+// Limits that both sides may rely on.
+const (
+	// DefaultMaxLine is the longest line, in bytes and without its line feed,
+	// that is read from a child unless its pool says otherwise.
+	DefaultMaxLine = 1 << 20
+	// MaxCheckpoint is the largest checkpoint that is kept, in bytes.
+	MaxCheckpoint = 64 << 10
+	// MaxPuts and MaxPutBytes bound the jobs that one run may put.
+	MaxPuts     = 1000
+	MaxPutBytes = 1 << 20
+)
+
+// Verbs of status lines, from a child.
+const (
+	VerbHello      = "hello"
+	VerbAck        = "ack"
+	VerbRetry      = "retry"
+	VerbFail       = "fail"
+	VerbRelease    = "release"
+	VerbProgress   = "progress"
+	VerbHeartbeat  = "heartbeat"
+	VerbCheckpoint = "checkpoint"
+	VerbLog        = "log"
+	VerbPut        = "put"
+	VerbPong       = "pong"
+	VerbBye        = "bye"
+)
+
+// Capabilities that a child may name in its hello.
+const (
+	CapCancel   = "cancel"   // reads cancel lines while it works
+	CapShutdown = "shutdown" // reads shutdown lines
+	CapPing     = "ping"     // answers ping with pong
+)
+
+// Reasons of a cancel line.
+const (
+	ReasonCanceled = "canceled"  // somebody canceled the job
+	ReasonLockLost = "lock_lost" // the job is no longer ours
+	ReasonTimeout  = "timeout"   // the run takes too long
+	ReasonShutdown = "shutdown"  // the supervisor leaves or changes
+)

@@ -1,0 +1,162 @@
+package protocol
+
+import (
+	"bytes"
+	"io"
+)
+
+// LineKind is what a line from a child is.
+type LineKind uint8
+
+// Kinds of lines.
+const (
+	LogLine    LineKind = iota // something the program printed
+	StatusLine                 // a status line
+	Oversized                  // longer than the limit, and dropped but for its beginning
+)
+
+// Line is one line from a child.
+type Line struct {
+	Kind LineKind
+	// Text is the line without its end; of an oversized one the first KiB. It is
+	// valid until the next call of Next.
+	Text    []byte
+	Status  Status // of a StatusLine; shares no memory with Text
+	Dropped int64  // of an Oversized line: bytes dropped behind Text
+}
+
+const (
+	firstBuffer = 4 << 10  // bytes a Reader begins with
+	keepBuffer  = 64 << 10 // a buffer that grew beyond this is given up when empty
+	keptOfLong  = 1 << 10  // bytes shown of a line that is too long
+)
+
+// Reader cuts what a child writes into lines.
+//
+// It copes with any bytes, and holds no more of them than twice the longest line
+// that it may return.
+type Reader struct {
+	r       io.Reader
+	maxLine int
+	logOnly bool
+
+	buf        []byte
+	start, end int   // the bytes of buf that were not returned yet
+	scanned    int   // of those, how many are known to hold no line feed
+	skipping   bool  // within a line that is too long; its beginning is at start
+	dropped    int64 // bytes of that line that are gone
+	err        error // why r will give nothing more
+}
+
+// NewReader returns a Reader of the lines of r of at most maxLine bytes;
+// DefaultMaxLine if maxLine is not positive.
+func NewReader(r io.Reader, maxLine int) *Reader {
+	if maxLine <= 0 {
+		maxLine = DefaultMaxLine
+	}
+	return &Reader{r: r, maxLine: max(maxLine, keptOfLong)}
+}
+
+// LogOnly makes every further line a log line, whatever it looks like.
+func (r *Reader) LogOnly() { r.logOnly = true }
+
+// Next returns the next line. A last line without a line feed is returned before
+// the error of the reader below, [io.EOF] at the end.
+//
+// An error that has a method Temporary returning true, as that of a descriptor
+// that would block, ends nothing: what was read so far is kept, and Next may be
+// called again.
+func (r *Reader) Next() (Line, error) {
+	for {
+		if line, ok := r.cut(); ok {
+			return line, nil
+		}
+		if r.err != nil {
+			return r.last()
+		}
+		if err := r.fill(); err != nil {
+			if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() {
+				return Line{}, err
+			}
+			r.err = err
+		}
+	}
+}
+
+// cut returns the next whole line of the buffer, if there is one.
+func (r *Reader) cut() (Line, bool) {
+	i := bytes.IndexByte(r.buf[r.start+r.scanned:r.end], '\n')
+	if i < 0 {
+		r.scanned = r.end - r.start
+		return Line{}, false
+	}
+	text := r.buf[r.start : r.start+r.scanned+i]
+	r.start += r.scanned + i + 1
+	r.scanned = 0
+	return r.line(text), true
+}
+
+// last returns what was left without a line feed, then the error.
+func (r *Reader) last() (Line, error) {
+	text := r.buf[r.start:r.end]
+	r.start, r.end, r.scanned = 0, 0, 0
+	if len(text) == 0 && !r.skipping {
+		r.buf = nil
+		return Line{}, r.err
+	}
+	return r.line(text), nil
+}
+
+// line makes a Line of text, the whole of a line or, while skipping, its
+// beginning and what came after the gap.
+func (r *Reader) line(text []byte) Line {
+	if r.skipping || len(text) > r.maxLine+1 || len(text) == r.maxLine+1 && text[r.maxLine] != '\r' {
+		dropped := r.dropped + int64(len(text)-keptOfLong)
+		r.skipping, r.dropped = false, 0
+		return Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped}
+	}
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	if !r.logOnly && len(text) > 0 && text[0] == '{' {
+		if status, ok := ParseStatus(text); ok {
+			return Line{Kind: StatusLine, Text: text, Status: status}
+		}
+	}
+	return Line{Kind: LogLine, Text: text}
+}
+
+// fill makes room and reads once.
+func (r *Reader) fill() error {
+	switch {
+	case r.start == r.end:
+		r.start, r.end = 0, 0
+		if len(r.buf) > keepBuffer {
+			r.buf = nil
+		}
+	case r.end-r.start > r.maxLine+1:
+		// Longer than any line we return: keep its beginning, forget the rest.
+		r.skipping = true
+		r.dropped += int64(r.end - r.start - keptOfLong)
+		r.end = r.start + keptOfLong
+		r.scanned = keptOfLong
+	}
+	if r.end == len(r.buf) && r.start > 0 {
+		r.end = copy(r.buf, r.buf[r.start:r.end])
+		r.start = 0
+	}
+	if r.end == len(r.buf) {
+		grown := make([]byte, max(firstBuffer, 2*len(r.buf)))
+		copy(grown, r.buf[:r.end])
+		r.buf = grown
+	}
+	n, err := r.r.Read(r.buf[r.end:])
+	r.end += max(n, 0)
+	if n > 0 {
+		return nil // an error comes again, alone
+	}
+	if err == nil {
+		return io.ErrNoProgress
+	}
+	return err
+}

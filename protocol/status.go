@@ -1,0 +1,128 @@
+package protocol
+
+import "time"
+
+// Status is one status line, decoded.
+//
+// Which fields are set depends on Verb; fields that the verb does not have are
+// zero. Verbs this package does not know are kept in Verb with Run and JID, and
+// are to be ignored.
+type Status struct {
+	Verb string
+	Run  string // the run it is about; empty if the child left it out
+	JID  string // the job within a batch; empty otherwise
+
+	Verdict  *Verdict   // ack, retry, fail, release
+	Hello    *Hello     // hello
+	Progress *Progress  // progress
+	Put      *Put       // put
+	Log      *LogRecord // log
+	Data     []byte     // checkpoint: its JSON
+	N        int64      // pong: the number of the ping
+	Reason   string     // bye: why
+
+	// Err tells which field of a known verb cannot be used ("delay is not a
+	// number"). The line is a status line nevertheless; a verdict with an Err must
+	// not be settled.
+	Err error
+}
+
+// Kind is what a child said about its job.
+type Kind uint8
+
+// The verdicts a child can give.
+const (
+	Ack     Kind = iota + 1 // done
+	Retry                   // not done: try again, counted
+	Fail                    // failed for good
+	Release                 // given back, uncounted
+)
+
+// String returns the verb of k.
+func (k Kind) String() string {
+	switch k {
+	case Ack:
+		return VerbAck
+	case Retry:
+		return VerbRetry
+	case Fail:
+		return VerbFail
+	case Release:
+		return VerbRelease
+	}
+	return "none"
+}
+
+// Verdict is a child's word on its run.
+type Verdict struct {
+	Kind    Kind
+	Data    []byte         // replaces the payload; nil keeps the stored bytes
+	Next    string         // ack: the queue to advance to; empty completes
+	Delay   *time.Duration // ack with next, retry, release: wait; nil if not named; never negative
+	Depends []string       // ack with next: jids to wait for
+	Group   string         // retry, fail: kind of failure
+	Message string         // retry, fail: what happened
+}
+
+// Hello is a child's offer to speak the protocol.
+type Hello struct {
+	Versions []int
+	Lib      string   // name and version of the helper, "python/1.0"
+	Caps     []string // see the Cap constants; others are ignored
+	Slots    int      // jobs it works at once; at least 1
+	Threads  int      // preload: threads alive before the first fork; 0 if not named
+}
+
+// Speaks tells whether the child offered version v.
+func (h *Hello) Speaks(v int) bool {
+	for _, have := range h.Versions {
+		if have == v {
+			return true
+		}
+	}
+	return false
+}
+
+// Can tells whether the child named the capability.
+func (h *Hello) Can(capability string) bool {
+	for _, have := range h.Caps {
+		if have == capability {
+			return true
+		}
+	}
+	return false
+}
+
+// Progress is how far a run got.
+type Progress struct {
+	Percent *float64 // 0 to 100; nil if not named
+	Message string
+}
+
+// Put is a job that a run wants to be put when it is acknowledged.
+type Put struct {
+	Queue     string
+	Klass     string // empty: the class of the job that puts it
+	Data      []byte // JSON; null if not named
+	JID       string // empty: a random one
+	Delay     time.Duration
+	Priority  float64
+	Retries   *int // nil: the default
+	Tags      []string
+	Depends   []string
+	Timeout   time.Duration // time a run may take; 0: the pool's
+	Throttles []string
+}
+
+// LogRecord is a structured line for the job's log.
+type LogRecord struct {
+	Level   string // debug, info, warn or error; info if not named
+	Message string
+	Fields  []Field // every other field, in the order of the line
+}
+
+// Field is one named value of a LogRecord.
+type Field struct {
+	Name  string
+	Value []byte // JSON
+}
