@@ -1,0 +1,59 @@
+package runner
+
+import "oarlock/protocol"
+
+// Stream is where a line came from.
+type Stream uint8
+
+// The streams.
+const (
+	Stdout Stream = iota
+	Stderr
+	StatusStream // a log record of the descriptor for status lines
+)
+
+// String returns the name of s as it stands in logs.
+func (s Stream) String() string {
+	switch s {
+	case Stdout:
+		return "stdout"
+	case Stderr:
+		return "stderr"
+	}
+	return "status"
+}
+
+// LogLine is something a child printed, or a log record it sent.
+type LogLine struct {
+	Stream  Stream
+	Text    []byte              // as it was printed: protocol.Visible makes it fit to be shown. Valid during the call
+	Record  *protocol.LogRecord // of a log status; nil for plain lines
+	Cut     int64               // bytes of the line that were too many and are gone
+	Dropped int                 // lines dropped before this one, for there were too many a second
+}
+
+// Events is told what happens to the children it was given to Start for.
+//
+// The calls come from the goroutines that listen to a child: they must not block
+// and must not wait for anything of the child. They may call its methods, and
+// those of its runs. Calls about one child do not overlap, except that Log
+// about stdout and stderr and calls from methods of Child may come at any time.
+// A run may be nil in Log: the line came while no job was at work.
+type Events interface {
+	// ChildReady: the child can be given its first job. Not called for mode Once.
+	ChildReady(c *Child)
+	// Bye: the child wants to be replaced when it has finished what it has, or has
+	// to be, for reason. It takes no further job.
+	Bye(c *Child, reason string)
+	Log(c *Child, r *Run, line LogLine)
+	// Progress and Checkpoint come at most once a second and run, with the latest.
+	Progress(c *Child, r *Run, p protocol.Progress)
+	Checkpoint(c *Child, r *Run, data []byte)
+	// RunStopping: the run was asked to stop, because of its limits or by Cancel.
+	RunStopping(c *Child, r *Run, cause Cause)
+	// RunEnded: exactly once for each run. The ending belongs to the callee.
+	RunEnded(c *Child, r *Run, e *Ending)
+	// ChildExited: the process and what it left behind are gone, its runs have
+	// ended. The last call about this child.
+	ChildExited(c *Child, exit Exit)
+}

@@ -1,0 +1,183 @@
+// Package runner starts child processes, hands them jobs, listens to what they
+// answer, and ends them. It knows nothing of Redis.
+//
+// A [Host] owns all that a process has once: the thread that starts children, the
+// reaping of orphans, the deadlines. A [Child] is one process that a host started
+// for a pool, a [Run] one job once on one child. What happens is told to the
+// [Events] of the child, at once and from the goroutine that saw it.
+//
+// A binary that uses the package must call [Hidden] before anything else: parts of
+// it run in processes of their own, under the same binary.
+package runner
+
+import (
+	"time"
+
+	"oarlock/protocol"
+)
+
+// Mode is how children live.
+type Mode uint8
+
+// The modes.
+const (
+	Once    Mode = iota // a fresh process for each job, started with it
+	Reuse               // one process, one job after the other
+	Preload             // a process that has loaded the program forks itself for each job
+)
+
+// String returns the name of m as children read it in OARLOCK_MODE.
+func (m Mode) String() string {
+	switch m {
+	case Once:
+		return "once"
+	case Reuse:
+		return "reuse"
+	case Preload:
+		return "preload"
+	}
+	return "unknown"
+}
+
+// Input is what a child reads on stdin.
+type Input uint8
+
+// Kinds of input.
+const (
+	InputJob  Input = iota // job lines
+	InputData              // only the payload of each job, as a line
+	InputNone              // nothing: stdin is empty
+)
+
+// StatusFrom is where verdicts come from.
+type StatusFrom uint8
+
+// Sources of verdicts.
+const (
+	StatusAuto StatusFrom = iota // status lines where there are some, else the exit code
+	StatusExit                   // the exit code alone; every line is log
+)
+
+// HelloPolicy is what makes a child that takes more than one job ready.
+type HelloPolicy uint8
+
+// Policies.
+const (
+	// HelloAuto: the child is ready with its hello, or when it has lived for a
+	// moment, whichever comes first, for a program that fails at once shall not
+	// have a job.
+	HelloAuto HelloPolicy = iota
+	// HelloRequired: only with its hello, within Spec.StartTimeout. For pools whose
+	// children are known to say it. Children of mode Preload are always treated so.
+	HelloRequired
+)
+
+// Spec says how the children of a pool are started and treated. It must not
+// change once it was given to Start.
+type Spec struct {
+	Pool    string
+	Worker  string // the name Redis knows us by, told in the answer to hello
+	Mode    Mode
+	Command []string // argv; no shell is involved
+	Dir     string   // working directory; empty: ours, "private": the private one
+	Env     []string // all of the environment; the OARLOCK_ variables are added
+
+	PTY    bool // stdout is a raw pseudo-terminal
+	Input  Input
+	Status StatusFrom
+	Strict bool // a status line must name its run, even if the child said no hello
+	Hello  HelloPolicy
+
+	MaxLine int // longest line read, in bytes; 0: protocol.DefaultMaxLine
+	LogRate int // log lines kept a second, per child; 0: all
+
+	KillGrace    time.Duration // from the first request to stop to SIGKILL
+	StartTimeout time.Duration // from start to hello; 0: 30 s
+	StallTimeout time.Duration // longest silence of a child at work; 0: any
+	WriteTimeout time.Duration // longest time a reused child may take to read a line; 0: 10 s
+	ExitTimeout  time.Duration // how long a once child may live on after its verdict; 0: KillGrace
+
+	ExitCodes protocol.ExitTable
+	Sandbox   Sandbox
+	Kill      KillStrength // how whole trees are killed; KillAuto: the strongest there is
+}
+
+// Sandbox is what a child gets of its own. The zero value asks for nothing.
+type Sandbox struct {
+	PrivateDir  bool   // a fresh directory, named in OARLOCK_DIR and TMPDIR: per job in modes Once and Preload, else per child
+	KeepFailed  int    // how many private directories of failed runs to keep, per pool
+	User        string // name or number; empty: ours
+	Group       string // name or number; empty: that of User
+	Umask       *int   // nil: ours
+	Nice        int
+	OOMScoreAdj int
+	NoNewPrivs  bool
+	Limits      Limits
+}
+
+// Limits are resource limits of one process; nil leaves one as it is.
+type Limits struct {
+	NoFile *uint64        // open descriptors
+	Core   *uint64        // bytes of a core file
+	Memory *uint64        // bytes of address space
+	FSize  *uint64        // bytes of a file it writes
+	CPU    *time.Duration // processor time, in whole seconds
+}
+
+// KillStrength is how a child is killed with all that it started.
+type KillStrength uint8
+
+// The strengths.
+const (
+	KillAuto   KillStrength = iota // the strongest there is
+	KillCgroup                     // a control group of its own: nothing escapes
+	KillGuard                      // a guard process as parent: what leaves the process group is found again
+	KillGroup                      // the process group: what leaves it stays
+)
+
+// String returns the strength as it is written in a configuration.
+func (k KillStrength) String() string {
+	switch k {
+	case KillAuto:
+		return "auto"
+	case KillCgroup:
+		return "cgroup"
+	case KillGuard:
+		return "guard"
+	case KillGroup:
+		return "group"
+	}
+	return "unknown"
+}
+
+// RunLimits bound one run.
+type RunLimits struct {
+	Timeout time.Duration // the run is asked to stop after so long, and killed Spec.KillGrace later; 0: no limit
+}
+
+// Cause is why we stopped a run or a child.
+type Cause uint8
+
+// Causes. CauseNone means that we did not.
+const (
+	CauseNone     Cause = iota
+	CauseCanceled       // somebody canceled the job
+	CauseLockLost       // the job is no longer ours
+	CauseTimeout        // it took longer than its limits say
+	CauseStall          // it was silent for longer than Spec.StallTimeout
+	CauseShutdown       // the supervisor leaves, or replaces the child
+	CauseMemory         // it outgrew its limit
+	CauseStart          // it did not become ready in time
+	CauseProtocol       // it broke the protocol
+	CauseLinger         // it lived on for too long after its verdict
+)
+
+var causeNames = [...]string{"none", "canceled", "lock_lost", "timeout", "stall", "shutdown", "memory", "start", "protocol", "linger"}
+
+// String returns the cause as it stands in logs.
+func (c Cause) String() string {
+	if int(c) < len(causeNames) {
+		return causeNames[c]
+	}
+	return "unknown"
+}
