@@ -1,0 +1,193 @@
+// Package redistest runs a private redis-server for a test: on a unix socket in a
+// short directory of its own, gone when the test ends.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a redis-server that belongs to one test. Its methods fail the test
+// rather than return an error, and may be called from any goroutine of it.
+type Server struct {
+	URL  string // unix://…, for queue.Open and redis.ParseURL
+	Addr string // path of the unix socket
+
+	t    testing.TB
+	dir  string
+	args []string
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when cmd was reaped
+}
+
+// startTimeout bounds the wait for a server to answer; loading a large append-only
+// file is part of it.
+const startTimeout = 20 * time.Second
+
+// AOF makes the server keep its data over Restart and Kill.
+var AOF = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
+// Start runs redis-server with args added to its command line and waits until it
+// answers. It keeps nothing on disk unless AOF is among args.
+//
+// Without a redis-server on the machine ($REDIS_SERVER, else from PATH) the test is
+// skipped; with REQUIRE_ALL=1 in the environment it fails.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath(program()); err != nil {
+		const hint = "redis-server not found: install it (apt install redis-server) or set REDIS_SERVER"
+		if os.Getenv("REQUIRE_ALL") == "1" {
+			t.Fatal(hint)
+		}
+		t.Skip("SKIPPED " + hint)
+	}
+	// Not t.TempDir: with the name of the test in it, a path soon exceeds what a
+	// unix socket may have (107 bytes).
+	dir, err := os.MkdirTemp("", "oar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, dir: dir, args: args, Addr: filepath.Join(dir, "r.sock")}
+	s.URL = "unix://" + s.Addr
+	t.Cleanup(func() {
+		s.Kill()
+		os.RemoveAll(dir)
+	})
+	s.start()
+	return s
+}
+
+func program() string {
+	if path := os.Getenv("REDIS_SERVER"); path != "" {
+		return path
+	}
+	return "redis-server"
+}
+
+// Client returns a plain client of the server, closed when the test ends.
+func (s *Server) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Addr, MaxRetries: -1, Protocol: 2})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// PID is the server's process id, 0 while it is down.
+func (s *Server) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
+
+// Kill ends the server with SIGKILL and waits until it is gone. What it had not
+// written to its append-only file is lost.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Stop ends the server in an orderly way and waits until it is gone.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Restart starts a server that Kill or Stop ended, on the same socket and directory.
+func (s *Server) Restart() { s.start() }
+
+// Pause freezes the server: it accepts connections, and answers nothing.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) start() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd != nil {
+		s.t.Fatal("redistest: the server is running")
+	}
+	os.Remove(s.Addr)
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program(), append([]string{
+		"--port", "0", "--unixsocket", s.Addr, "--dir", s.dir, "--save", "", "--daemonize", "no",
+		"--maxmemory-policy", "noeviction",
+	}, s.args...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() { // ends when end or the server's own death is over; end waits for it
+		cmd.Wait()
+		close(gone)
+	}()
+	s.cmd, s.gone = cmd, gone
+	if err := s.await(gone); err != nil {
+		words, _ := os.ReadFile(log.Name())
+		s.t.Fatalf("redistest: %v\n%s", err, words)
+	}
+}
+
+// await returns when the server answers PING.
+func (s *Server) await(gone <-chan struct{}) error {
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := c.Ping(ctx).Err()
+		// NOAUTH, NOPERM: it is up, and wants a password that we need not know.
+		if err == nil || strings.HasPrefix(err.Error(), "NO") {
+			return nil
+		}
+		select {
+		case <-gone:
+			return errors.New("redis-server ended at once")
+		case <-ctx.Done():
+			return fmt.Errorf("redis-server does not answer: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) end(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return
+	}
+	s.cmd.Process.Signal(sig)
+	s.cmd.Process.Signal(syscall.SIGCONT) // a paused server hears SIGTERM only then
+	<-s.gone
+	s.cmd = nil
+}
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		s.t.Fatal("redistest: the server is down")
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}

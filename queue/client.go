@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options say where Redis is and how to reach it.
+type Options struct {
+	// URL is one of
+	//
+	//	redis://[user:password@]host[:port][/db]
+	//	rediss://…                               the same over TLS
+	//	unix:///path/to/socket[?db=n]
+	//	redis+sentinel://[user:password@]host[:port][,host[:port]…]/master[/db]
+	//	redis+cluster://[user:password@]host[:port][,host[:port]…]
+	//
+	// A cluster needs a Namespace with a hash tag; see Open.
+	URL string
+
+	// Namespace begins every key and channel; "" means DefaultNamespace.
+	Namespace string
+
+	// PasswordFile, if named, is read at every new connection, so that a changed
+	// password is picked up without a restart. White space at its end is cut off.
+	PasswordFile string
+
+	// TLSCA, TLSCert and TLSKey are PEM files: the authority to trust instead of the
+	// system's, and our own certificate. They ask for TLS even with redis://.
+	TLSCA, TLSCert, TLSKey string
+
+	// ClientName is shown by CLIENT LIST; "" means "oarlock".
+	ClientName string
+
+	// Logger hears what has no caller to return to; nil discards it.
+	Logger *slog.Logger
+
+	// ReadTimeout is how long one reply may take; 0 means DefaultReadTimeout. It is
+	// also how long a call may outlive the end of its context.
+	ReadTimeout time.Duration
+
+	// PoolSize is the number of connections kept for single commands; 0 means 8.
+	// Sessions and subscriptions have connections of their own beside them.
+	PoolSize int
+
+	// Dialer replaces the network, as tests in virtual time need it; nil means net.Dialer.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// WaitReplicas, if positive, makes every Exchange that settled something wait until so
+	// many replicas have it, for at most a second. Fewer are logged, not an error.
+	WaitReplicas int
+}
+
+// DefaultReadTimeout bounds the wait for one reply; see Options.ReadTimeout.
+const DefaultReadTimeout = 3 * time.Second
+
+// Client speaks the qless protocol, and batch commands of our own, with one Redis.
+// It is safe for concurrent use.
+//
+// Every command sends a `now` taken from the server's clock (see Clock), and none is
+// repeated by itself unless its comment says so: an error that satisfies ErrAway
+// proves that nothing ran, one that satisfies ErrDoubt says that nobody knows.
+type Client struct {
+	opts    Options
+	ns      string
+	target  *target
+	redis   redis.UniversalClient
+	log     *slog.Logger
+	clock   *Clock
+	scripts *scripts
+	cluster bool
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{} // so that Close can end their connections
+}
+
+// Open prepares a client. It does not connect: the first command does, and Ping
+// tells whether Redis is there.
+//
+// The error is about the options: a URL that cannot be understood, a file that
+// cannot be read, a cluster with a namespace that has no hash tag.
+func Open(ctx context.Context, o Options) (*Client, error) {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.ClientName == "" {
+		o.ClientName = "oarlock"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = DefaultReadTimeout
+	}
+	if o.PoolSize == 0 {
+		o.PoolSize = 8
+	}
+	target, err := parseURL(o)
+	if err != nil {
+		return nil, err
+	}
+	silenceDriver(o.Logger)
+	c := &Client{
+		opts:     o,
+		ns:       o.Namespace,
+		target:   target,
+		redis:    target.universal(),
+		log:      o.Logger,
+		cluster:  target.IsClusterMode,
+		sessions: make(map[*Session]struct{}),
+	}
+	c.clock = newClock(c.serverTime, o.Logger)
+	c.scripts = newScripts(c.ns)
+	return c, nil
+}
+
+// Ping asks Redis for a sign of life and measures the clock anew.
+func (c *Client) Ping(ctx context.Context) error {
+	return c.clock.Sync(ctx)
+}
+
+// Namespace is the prefix of all keys and channels.
+func (c *Client) Namespace() string { return c.ns }
+
+// Redis gives access to the driver underneath, for diagnosis. Its errors are not
+// classified, and its keys need the namespace.
+func (c *Client) Redis() redis.UniversalClient { return c.redis }
+
+// Now is the server's time in seconds since the epoch, to the microsecond, reckoned
+// on the local clock since the last measurement. It never talks to Redis.
+func (c *Client) Now() float64 { return c.clock.Now() }
+
+// Clock is what Now reads.
+func (c *Client) Clock() *Clock { return c.clock }
+
+// Close ends all connections, those of sessions too. Calls under way fail.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	sessions := make([]*Session, 0, len(c.sessions))
+	for s := range c.sessions {
+		sessions = append(sessions, s)
+	}
+	c.mu.Unlock()
+	for _, s := range sessions {
+		s.Close()
+	}
+	return c.redis.Close()
+}
+
+// NewJID makes a job id that nobody else makes: 32 hexadecimal digits.
+func NewJID() string {
+	var id [16]byte
+	rand.Read(id[:]) // never fails, by its documentation
+	return hex.EncodeToString(id[:])
+}

@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// clockAge is how old a measurement may be before the next command takes another.
+	clockAge = 30 * time.Second
+	// clockStep is the largest correction that one measurement makes by itself. A larger
+	// one must be confirmed by a second measurement, because much hangs on `now`: a client
+	// days ahead prunes every completed job, one a minute ahead takes running ones away.
+	clockStep = time.Second
+)
+
+// Clock reckons the Redis server's time on the local clock: an offset, measured by
+// TIME when the first command is sent and again when it is older than half a minute.
+// All hosts thus agree on `now`, however wrong their own clocks are.
+//
+// It is safe for concurrent use.
+type Clock struct {
+	ask func(context.Context) (time.Time, error)
+	log *slog.Logger
+
+	mu       sync.Mutex
+	base     time.Duration // uptime when server was read
+	server   time.Time     // what the server's clock said then; zero before the first measurement
+	checking bool          // somebody is measuring
+}
+
+func newClock(ask func(context.Context) (time.Time, error), log *slog.Logger) *Clock {
+	return &Clock{ask: ask, log: log}
+}
+
+// Now is the server's time in seconds, to the microsecond. Before the first
+// measurement it is the local clock's.
+func (c *Clock) Now() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return seconds(c.at(uptime()))
+}
+
+// Offset is how far the server's clock is ahead of the local wall clock.
+func (c *Clock) Offset() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at(uptime()).Sub(time.Now().Round(0))
+}
+
+// at needs mu.
+func (c *Clock) at(up time.Duration) time.Time {
+	if c.server.IsZero() {
+		return time.Now()
+	}
+	return c.server.Add(up - c.base)
+}
+
+// Sync measures now, whatever the age of the last measurement.
+func (c *Clock) Sync(ctx context.Context) error {
+	up, server, err := c.measure(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	off := server.Sub(c.at(up))
+	known := !c.server.IsZero()
+	c.mu.Unlock()
+	if known && off.Abs() > clockStep {
+		if up, server, err = c.measure(ctx); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := server.Sub(c.at(up))
+	if known && off.Abs() > clockStep {
+		if (again - off).Abs() > clockStep {
+			c.log.Warn("clock of redis is erratic; measurement ignored", "first", off, "second", again)
+			return nil
+		}
+		c.log.Warn("clock of redis jumped", "by", again)
+	}
+	c.base, c.server = up, server
+	return nil
+}
+
+// Fresh measures if the last measurement is too old. While one caller measures, the
+// others go on with what is known; a failed measurement is an error only if it
+// was the first.
+func (c *Clock) Fresh(ctx context.Context) error {
+	c.mu.Lock()
+	first := c.server.IsZero()
+	if !first && (c.checking || uptime()-c.base < clockAge) {
+		c.mu.Unlock()
+		return nil
+	}
+	c.checking = true
+	c.mu.Unlock()
+
+	err := c.Sync(ctx)
+
+	c.mu.Lock()
+	c.checking = false
+	c.mu.Unlock()
+	if first {
+		return err
+	}
+	return nil
+}
+
+// measure reads the server's clock and the uptime that belongs to it: the middle of
+// the round trip.
+func (c *Clock) measure(ctx context.Context) (time.Duration, time.Time, error) {
+	sent := uptime()
+	server, err := c.ask(ctx)
+	return sent + (uptime()-sent)/2, server, err
+}
+
+// seconds is t in seconds since the epoch, to the microsecond.
+func seconds(t time.Time) float64 {
+	return math.Round(float64(t.UnixNano())/1e3) / 1e6
+}
+
+// serverTime asks Redis for its time.
+func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
+	t, err := c.redis.Time(ctx).Result()
+	return t, classify("time", err)
+}

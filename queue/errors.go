@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrLockLost says that the job is not ours any more: settled, given to another
+	// worker, or cancelled. Stop its child; there is nothing to settle.
+	ErrLockLost = errors.New("lock lost")
+
+	// ErrNoJob says that there is no job of that id.
+	ErrNoJob = errors.New("no such job")
+
+	// ErrDoubt says that nobody knows whether the call ran: the connection broke, or the
+	// time was up, after it had been sent. Never repeat it; ask (Session.Resolve,
+	// Session.Held, Client.Get).
+	ErrDoubt = errors.New("outcome unknown")
+
+	// ErrAway says that the call certainly did not run, because Redis is away, busy or
+	// refuses. It may be repeated, after a pause.
+	ErrAway = errors.New("redis is away")
+)
+
+// ScriptError is what a command refused, in its own words.
+//
+// It matches ErrLockLost or ErrNoJob by errors.Is when the words say that.
+type ScriptError struct {
+	Command string // as in the protocol: "complete"
+	Message string // the refusal alone: "Complete(): Job j1 does not exist"
+}
+
+func (e *ScriptError) Error() string { return e.Command + ": " + e.Message }
+
+// Is reports the sentinel that the message amounts to.
+func (e *ScriptError) Is(target error) bool {
+	kind := meaning(e.Command, e.Message)
+	return kind != nil && kind == target
+}
+
+// ErrorClass says what an error of this package means for whoever made the call.
+type ErrorClass int
+
+const (
+	Success     ErrorClass = iota // no error
+	Refused                       // the command's answer: a ScriptError or one of its sentinels
+	Invalid                       // the caller's mistake, found before anything was sent
+	Doubt                         // ErrDoubt
+	Unreachable                   // ErrAway: no connection
+	Busy                          // ErrAway: a long script runs, or all connections are taken
+	Loading                       // ErrAway: Redis reads its data, or waits for its master
+	ReadOnly                      // ErrAway: a replica; connect anew
+	Memory                        // ErrAway: Redis is out of memory; what frees memory still works
+	Disk                          // ErrAway: Redis cannot write to its disk
+	Denied                        // ErrAway: password or permissions
+)
+
+var classNames = [...]string{"success", "refused", "invalid", "doubt", "unreachable", "busy",
+	"loading", "read-only", "memory", "disk", "denied"}
+
+func (c ErrorClass) String() string { return classNames[c] }
+
+// redisError is an error of the connection or the server, with what it means.
+type redisError struct {
+	class ErrorClass
+	err   error
+}
+
+func (e *redisError) Error() string {
+	if e.class == Doubt {
+		return fmt.Sprintf("%v: %v", ErrDoubt, e.err)
+	}
+	return e.err.Error()
+}
+
+func (e *redisError) Unwrap() error { return e.err }
+
+func (e *redisError) Is(target error) bool {
+	if e.class == Doubt {
+		return target == ErrDoubt
+	}
+	return target == ErrAway
+}
+
+// Class sorts an error returned by this package.
+func Class(err error) ErrorClass {
+	var refusal *ScriptError
+	var server *redisError
+	switch {
+	case err == nil:
+		return Success
+	case errors.As(err, &server):
+		return server.class
+	case errors.As(err, &refusal), errors.Is(err, ErrLockLost), errors.Is(err, ErrNoJob):
+		return Refused
+	}
+	return Invalid
+}
+
+// serverStates are replies by which a server says that it did not begin.
+var serverStates = []struct {
+	prefix string
+	class  ErrorClass
+}{
+	{"NOSCRIPT", Busy}, // loaded again and lost again: someone flushes scripts all the time
+	{"BUSY", Busy},
+	{"LOADING", Loading},
+	{"MASTERDOWN", Loading},
+	{"CLUSTERDOWN", Loading},
+	{"TRYAGAIN", Loading},
+	{"READONLY", ReadOnly},
+	{"OOM", Memory},
+	{"MISCONF", Disk},
+	{"NOREPLICAS", Disk},
+	{"NOAUTH", Denied},
+	{"NOPERM", Denied},
+	{"WRONGPASS", Denied},
+	{"ERR max number of clients", Busy},
+	{"ERR invalid password", Denied},
+	{"ERR AUTH", Denied},
+}
+
+// classify is the one place that reads the text of errors. Everything else branches
+// on errors.Is, errors.As and Class.
+func classify(command string, err error) error {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return err
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		text := reply.Error()
+		for _, state := range serverStates {
+			if strings.HasPrefix(text, state.prefix) {
+				return &redisError{state.class, fmt.Errorf("%s: %w", command, err)}
+			}
+		}
+		return &ScriptError{Command: command, Message: refusalText(text)}
+	}
+	return &redisError{networkClass(err), fmt.Errorf("%s: %w", command, err)}
+}
+
+// networkClass tells a call that was never sent from one whose end is unknown.
+func networkClass(err error) ErrorClass {
+	var op *net.OpError
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
+		return Unreachable
+	case errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolExhausted):
+		return Unreachable
+	case errors.Is(err, redis.ErrPoolTimeout):
+		return Busy
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
+		return Doubt
+	}
+	return Doubt
+}
+
+// refusalText takes the command's own words out of the four shapes that servers wrap
+// around them:
+//
+//	ERR user_script:1: Boo: x script: <sha>, on @user_script:1.
+//	ERR Error running script (call to f_<sha>): @user_script:1: user_script:1: Boo: x
+//	ERR Error compiling script (new function): :1: Boo: x stack traceback: …
+//	WRONGTYPE … and other texts of Redis itself, which stay as they are
+func refusalText(text string) string {
+	text = strings.TrimPrefix(text, "ERR ")
+	if rest, _, found := strings.Cut(text, " stack traceback:"); found {
+		text = strings.TrimSpace(rest)
+	}
+	if i := strings.LastIndex(text, " script: "); i >= 0 && strings.Contains(text[i:], ", on @") {
+		text = text[:i]
+	}
+	for _, mark := range []string{"user_script:", "(new function): :"} {
+		if i := strings.LastIndex(text, mark); i >= 0 {
+			_, rest, found := strings.Cut(text[i+len(mark):], ": ")
+			if found {
+				return rest
+			}
+		}
+	}
+	return text
+}
+
+// lockCommands are the commands that only the holder of the lock may send.
+var lockCommands = map[string]bool{
+	"heartbeat": true, "complete": true, "fail": true, "retry": true, "release": true, "renew": true,
+}
+
+// meaning maps a refusal to the sentinel that callers branch on, or nil.
+func meaning(command, message string) error {
+	has := func(phrase string) bool { return strings.Contains(message, phrase) }
+	switch {
+	case lockCommands[command] && (has("does not exist") || has("not currently running") ||
+		has("to another worker") || has("with another worker") || has("another queue")):
+		return ErrLockLost
+	case has("does not exist"), has("No recurring job"):
+		return ErrNoJob
+	}
+	return nil
+}

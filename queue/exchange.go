@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// exchangeArgs writes an Exchange as the script reads it: the worker, how many
+// settlements, each as five fields and its options, then the take.
+func exchangeArgs(worker string, settlements []Settlement, take Take) []any {
+	args := make([]any, 0, 8+6*len(settlements)+len(take.Queues))
+	args = append(args, worker, len(settlements))
+	for i := range settlements {
+		args = appendSettlement(args, &settlements[i])
+	}
+	order := take.Order
+	if order == "" {
+		order = Ordered
+	}
+	args = append(args, string(order), take.Cursor, take.Count, take.MaxJob)
+	for _, q := range take.Queues {
+		args = append(args, q)
+	}
+	return args
+}
+
+// appendSettlement writes jid, queue, popped, action, the number of options and so
+// many names and values, then the number of puts and the puts. What is not given is
+// not sent: nearly all settlements are a bare complete.
+func appendSettlement(args []any, s *Settlement) []any {
+	args = append(args, s.JID, s.Queue, number(s.Popped), string(s.Action))
+	at := len(args)
+	args = append(args, 0)
+	n := 0
+	option := func(name string, value any) {
+		args = append(args, name, value)
+		n++
+	}
+	if s.Data != nil {
+		option("data", s.Data)
+	}
+	if s.Next != "" {
+		option("next", s.Next)
+	}
+	if s.Depends != nil {
+		option("depends", jsonList(s.Depends))
+	}
+	if s.Delay > 0 {
+		option("delay", number(s.Delay.Seconds()))
+	}
+	if s.Group != "" || s.Action == Fail {
+		option("group", s.Group)
+		option("message", s.Message)
+	}
+	if s.Counter != CountNothing {
+		option("counter", string(s.Counter))
+		option("max-crashes", s.MaxCrashes)
+	}
+	if s.Front {
+		option("front", "1")
+	}
+	if s.Checkpoint != nil {
+		option("checkpoint", s.Checkpoint)
+	}
+	if s.Record != nil {
+		option("record", s.Record)
+	}
+	args[at] = n
+	args = append(args, len(s.Puts))
+	for i := range s.Puts {
+		p := s.Puts[i]
+		if p.JID == "" {
+			p.JID = NewJID()
+		}
+		args = appendPut(args, &p)
+	}
+	return args
+}
+
+// readExchange reads the reply: one list of results, one of jobs, one of broken
+// entries, when the next job is due, and the cursor.
+func readExchange(raw any, now float64, settlements int) (Reply, error) {
+	in := replyReader{items: asList(raw)}
+	reply := Reply{Now: now}
+	results := replyReader{items: in.list()}
+	jobs := replyReader{items: in.list()}
+	broken := replyReader{items: in.list()}
+	reply.NextDue, reply.Cursor = in.float(), in.int()
+	if in.err != nil {
+		return Reply{}, in.err
+	}
+	reply.Results = make([]SettleResult, settlements)
+	for i := range reply.Results {
+		reply.Results[i] = readResult(&results)
+	}
+	for len(jobs.items) > 0 && jobs.err == nil {
+		reply.Jobs = append(reply.Jobs, readTaken(&jobs))
+	}
+	for len(broken.items) > 0 && broken.err == nil {
+		reply.Broken = append(reply.Broken, Broken{broken.text(), broken.text(), broken.text()})
+	}
+	for _, in := range []replyReader{results, jobs, broken} {
+		if in.err != nil {
+			return Reply{}, in.err
+		}
+	}
+	return reply, nil
+}
+
+// readResult reads a word, a text, and two counts: the state the job came to, or
+// "lost" or "refused" with the reason.
+func readResult(in *replyReader) SettleResult {
+	word, text := in.text(), in.text()
+	r := SettleResult{Remaining: in.int(), Crashes: in.int()}
+	if word == "lost" || word == "refused" {
+		return SettleResult{Err: settleError("settle", word, text)}
+	}
+	r.State = word
+	return r
+}
+
+// readTaken reads one job, in the order in which the scripts write its fields.
+func readTaken(in *replyReader) Taken {
+	t := Taken{
+		JID:       in.text(),
+		Queue:     in.text(),
+		Klass:     in.text(),
+		Data:      in.bytes(),
+		Size:      int64(in.int()),
+		Tags:      parseTags(in.text()),
+		Priority:  in.float(),
+		Retries:   in.int(),
+		Remaining: in.int(),
+		Expires:   in.float(),
+		Popped:    in.float(),
+		Put:       in.float(),
+	}
+	t.Crashes, t.Interruptions, t.Releases = in.int(), in.int(), in.int()
+	t.Checkpoint = in.bytes()
+	t.Timeout = time.Duration(in.float() * float64(time.Second))
+	return t
+}
+
+// parseTags reads a job's tags: {} is how the scripts write none, and a number is kept
+// as a number. What cannot be read is none.
+func parseTags(text string) []string {
+	if text == "" || text == "{}" || text == "[]" {
+		return nil
+	}
+	var tags []any
+	if json.Unmarshal([]byte(text), &tags) != nil {
+		return nil
+	}
+	list := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		switch tag := tag.(type) {
+		case string:
+			list = append(list, tag)
+		case float64:
+			list = append(list, number(tag))
+		}
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// scripts knows the SHA of each small script and the texts to load. It is safe for
+// concurrent use.
+type scripts struct {
+	ns string
+	mu sync.Mutex
+	by map[scriptName]script // as far as used
+}
+
+type scriptName struct {
+	dialect Dialect
+	command string
+}
+
+type script struct{ sha, text string }
+
+func newScripts(ns string) *scripts {
+	return &scripts{ns: ns, by: make(map[scriptName]script)}
+}
+
+// get assembles a command's script at its first use.
+func (s *scripts) get(name scriptName) (script, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.by[name]; ok {
+		return known, nil
+	}
+	text, ok := Script(name.dialect, name.command, s.ns)
+	if !ok {
+		return script{}, fmt.Errorf("%s has no command %q", name.dialect, name.command)
+	}
+	sum := sha1.Sum([]byte(text))
+	made := script{hex.EncodeToString(sum[:]), text}
+	s.by[name] = made
+	return made, nil
+}
+
+// evaler is what runs scripts: a client of many connections or of one.
+type evaler interface {
+	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
+	ScriptLoad(ctx context.Context, script string) *redis.StringCmd
+}
+
+// run calls a small script over conn with now and args. Where the server does not know
+// the script it is loaded and called once more; nothing has run by then.
+//
+// The reply is nil for a null reply. Errors are classified.
+func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now float64, args ...any) (any, error) {
+	s, err := c.scripts.get(name)
+	if err != nil {
+		return nil, err
+	}
+	argv := make([]any, 0, 1+len(args))
+	argv = append(append(argv, number(now)), args...)
+	reply, err := conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		if err := c.load(ctx, conn, s); err != nil {
+			return nil, classify(name.command, err)
+		}
+		reply, err = conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
+	}
+	if err == redis.Nil {
+		return nil, nil
+	}
+	return reply, classify(name.command, err)
+}
+
+// load makes a script known to the server, or to each master of a cluster.
+func (c *Client) load(ctx context.Context, conn evaler, s script) error {
+	if cluster, ok := conn.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+			return node.ScriptLoad(ctx, s.text).Err()
+		})
+	}
+	return conn.ScriptLoad(ctx, s.text).Err()
+}
+
+// routingKeys names one key in a cluster, so that the call goes to the node that
+// holds the namespace; the scripts ignore it. The protocol passes no keys.
+func (c *Client) routingKeys() []string {
+	if c.cluster {
+		return []string{c.ns}
+	}
+	return nil
+}
+
+// call runs a script at the current time over the shared connections.
+func (c *Client) call(ctx context.Context, dialect Dialect, command string, args ...any) (any, error) {
+	if err := c.clock.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	return c.run(ctx, c.redis, scriptName{dialect, command}, c.clock.Now(), args...)
+}
