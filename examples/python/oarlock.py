@@ -1,0 +1,711 @@
+"""Oarlock for Python: write a worker as a function.
+
+    import oarlock
+
+    @oarlock.job("Resize")
+    def resize(job):
+        job.progress(10, "loading")
+        ...                                  # return: the job is complete
+        raise oarlock.Retry("busy", delay=30)  # or: try again, or Fail, or Release
+
+    oarlock.serve()
+
+Copy this file next to your program; it needs Python 3.8 and nothing else. The
+same program serves all three modes of a pool: `once` (a process per job),
+`reuse` (a process for many jobs) and `preload` (the program is loaded once and
+forks itself for each job).
+
+How an attempt ends:
+
+    the function returns         complete
+    raise Retry(...)             try again, costs one of the job's retries
+    raise Fail(...)              failed for good, under a group
+    raise Release(...)           given back, costs nothing
+    any other exception          retry; group = its class, message = traceback
+
+What the program prints goes to the job's log: the protocol does not travel on
+stdout where Oarlock offers a descriptor of its own. While jobs are served,
+stdin is empty, so a program that is started by a job cannot swallow job lines.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import stat
+import sys
+from collections import deque
+from _thread import allocate_lock, get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Deque, Dict, List, NoReturn, Optional, Tuple
+
+    Handler = Callable[["Job"], Any]
+    Hook = Callable[[], Any]
+
+__all__ = [
+    "Cancelled", "Fail", "Job", "Release", "Retry",
+    "after_fork", "before_fork", "bye", "default", "job", "serve",
+]
+
+LIBRARY = "python/1.0"
+TRACEBACK_TAIL = 4096  # characters of a traceback that are kept as the message
+
+
+# --- what a program says about itself ----------------------------------------
+
+_handlers: Dict[str, Tuple[Handler, bool]] = {}  # and whether it may be interrupted
+_fallback: Optional[Tuple[Handler, bool]] = None
+_before_fork: List[Hook] = []
+_after_fork: List[Hook] = []
+_worker: Optional[_Worker] = None
+
+
+def job(klass: str, interrupt: bool = True) -> Callable[[Handler], Handler]:
+    """Makes the decorated function the one for jobs of this klass.
+
+    A function is called with the Job, in the main thread; an `async def` runs
+    in an event loop of its own. A job that is cancelled meanwhile gets Cancelled
+    raised wherever it is; with interrupt=False nothing is raised, and the
+    function is expected to look at job.cancelled now and then.
+    """
+    def register(handler: Handler) -> Handler:
+        _handlers[klass] = (handler, interrupt)
+        return handler
+    return register
+
+
+def default(handler: Handler) -> Handler:
+    """Makes the decorated function the one for every klass without its own."""
+    global _fallback
+    _fallback = (handler, True)
+    return handler
+
+
+def before_fork(hook: Hook) -> Hook:
+    """Calls hook in the preloaded program before each fork: close connections."""
+    _before_fork.append(hook)
+    return hook
+
+
+def after_fork(hook: Hook) -> Hook:
+    """Calls hook in each new fork before its job: open connections again.
+
+    Sockets and pipes of the preloaded program are gone in the fork (they read
+    as empty); its regular files are shared.
+    """
+    _after_fork.append(hook)
+    return hook
+
+
+def bye(reason: Optional[str] = None) -> None:
+    """Asks to be replaced once the jobs at hand are done."""
+    if _worker is not None:
+        _worker.send("bye", None, reason=reason)
+
+
+class Retry(Exception):
+    """Try the job again: after delay seconds, else after the pool's backoff."""
+
+    def __init__(self, message: str = "", delay: Optional[float] = None,
+                 group: Optional[str] = None, data: Any = None) -> None:
+        super().__init__(message)
+        self.fields = {"message": message or None, "delay": delay, "group": group, "data": data}
+
+
+class Fail(Exception):
+    """The job failed for good; failed jobs are listed by their group."""
+
+    def __init__(self, message: str = "", group: str = "failed", data: Any = None) -> None:
+        super().__init__(message)
+        self.fields = {"group": group, "message": message, "data": data}
+
+
+class Release(Exception):
+    """Give the job back, after delay seconds; no retry is counted."""
+
+    def __init__(self, delay: Optional[float] = None) -> None:
+        super().__init__("released")
+        self.fields = {"delay": delay}
+
+
+class Cancelled(BaseException):
+    """The attempt has to stop; args[0] says why, in the words of Job.cancelled.
+
+    Not an Exception, so that `except Exception` lets it pass. Clean up, save a
+    checkpoint if that helps the next attempt, and let it go on: the grace is
+    short, and then the process is killed.
+    """
+
+
+# --- a job -------------------------------------------------------------------
+
+class Job:
+    """One attempt at one job. It is yours until your function returns."""
+
+    def __init__(self, worker: _Worker, message: Dict[str, Any], line: bytes) -> None:
+        get = message.get
+        self.run: str = message["run"]  # id of this attempt
+        self.jid: str = get("jid", "")
+        self.klass: str = get("klass", "")
+        self.queue: str = get("queue", "")
+        self.data: Any = get("data")  # the payload, decoded
+        self.tags: List[str] = get("tags") or []
+        self.priority: float = get("priority", 0)
+        self.attempt: int = get("attempt", 1)  # 1 for the first
+        self.retries: int = get("retries", 0)  # how many the job was put with
+        self.remaining: int = get("remaining", 0)  # how many are left
+        self.timeout: float = get("timeout", 0)  # seconds this attempt may take
+        self.lease: float = get("lease", 0)  # seconds until the lock must be renewed; not your concern
+        self.dir: str = get("dir", "")  # private directory, "" if there is none
+        self.saved: Any = get("checkpoint")  # last checkpoint of an earlier attempt
+        self.response: Any = get("response")
+        self.settled = False  # whether a verdict was sent; later ones are not
+        self._reason: Optional[str] = None
+        self._worker = worker
+        self._line = line
+
+    @property
+    def raw(self) -> str:
+        """The payload as the JSON text that is stored, not a byte changed.
+
+        For numbers that must survive beyond a double, and for signatures.
+        """
+        return _member(self._line.decode(), "data")
+
+    @property
+    def cancelled(self) -> Optional[str]:
+        """Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or None."""
+        if get_ident() == self._worker.main:
+            self._worker.look()
+        return self._reason
+
+    def progress(self, pct: Optional[float] = None, message: Optional[str] = None) -> None:
+        """Shows how far the job is, in percent; also a sign of life."""
+        self._worker.send("progress", self.run, pct=pct, message=message)
+
+    def heartbeat(self) -> None:
+        """A sign of life, for pools with a stall_timeout."""
+        self._worker.send("heartbeat", self.run)
+
+    def checkpoint(self, data: Any) -> None:
+        """Keeps data (64 KiB of JSON) for the next attempt, which finds it in job.saved."""
+        self._worker.send_raw(b'{"@":"checkpoint","run":%b,"data":%b}\n'
+                              % (_encode(self.run), _encode(data)))
+
+    def log(self, message: str, level: str = "info", **fields: Any) -> None:
+        """Writes a structured line to the job's log."""
+        self._worker.send("log", self.run, level=level, message=message, **fields)
+
+    def put(self, queue: str, klass: str, data: Any, **options: Any) -> None:
+        """Puts a new job, if and when this one is acknowledged.
+
+        Options: jid, delay (seconds), priority, tags, retries, depends, timeout.
+        """
+        options.update(queue=queue, klass=klass, data={} if data is None else data)
+        self._worker.send("put", self.run, **options)
+
+    def ack(self, data: Any = None, next: Optional[str] = None, delay: Optional[float] = None,
+            depends: Optional[List[str]] = None) -> None:
+        """Completes the job now; with next, moves it to that queue.
+
+        data replaces the payload. What the function does afterwards no longer
+        counts, so let this be its last word.
+        """
+        self._settle("ack", data=data, next=next, delay=delay, depends=depends)
+
+    def retry(self, message: str = "", delay: Optional[float] = None,
+              group: Optional[str] = None, data: Any = None) -> None:
+        """Ends the attempt as `raise Retry(...)` does."""
+        self._settle("retry", **Retry(message, delay, group, data).fields)
+
+    def fail(self, message: str = "", group: str = "failed", data: Any = None) -> None:
+        """Ends the attempt as `raise Fail(...)` does."""
+        self._settle("fail", **Fail(message, group, data).fields)
+
+    def release(self, delay: Optional[float] = None) -> None:
+        """Ends the attempt as `raise Release(...)` does."""
+        self._settle("release", delay=delay)
+
+    def _settle(self, verb: str, **fields: Any) -> None:
+        if self.settled:
+            return
+        # What was printed so far belongs to this job, not to the next one.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        line = _status_line(verb, self.run, fields)
+        self.settled = True
+        self._worker.send_raw(line)
+
+
+# --- the conversation with the supervisor --------------------------------------
+
+class _Worker:
+    """Reads job lines and writes status lines; one per process.
+
+    While a handler runs, the kernel signals new input (O_ASYNC), so that a
+    cancel line interrupts the handler without a thread that waits for it. All
+    input is read in the main thread; status lines may be sent from any thread.
+    """
+
+    def __init__(self, source: int, status: int, lead: bytes = b"") -> None:
+        self.source, self.status = source, status
+        self.lead = lead  # written before each line; a newline where others print too
+        self.ended = False  # end of file was seen
+        self.stopping = False  # a shutdown line was seen, or the end of the input
+        self.inbox: Deque[Job] = deque()  # jobs that wait; more than one with prefetch
+        self.rest: List[bytes] = []  # the pieces of a line that is not complete yet
+        self.job: Optional[Job] = None  # the one whose handler runs
+        self.dir = os.environ.get("OARLOCK_DIR", "")  # the private directory the process knows
+        self.interrupt = False  # whether Cancelled may be raised in it now
+        self.looking = self.look_again = False
+        self.outbox: Deque[bytes] = deque()
+        self.turn = allocate_lock()  # held by the thread that writes
+        self.sending = 0  # how deep the main thread is in send_raw
+        self.main = get_ident()
+        os.set_blocking(source, True)
+        os.set_blocking(status, True)
+        self.poll = select.poll()
+        self.poll.register(source, select.POLLIN)
+        self.flags = fcntl.fcntl(source, fcntl.F_GETFL)
+        kind = os.fstat(source).st_mode
+        # A terminal or a file is shared with others, and sends no such signal.
+        self.signals = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+        if self.signals:
+            fcntl.fcntl(source, fcntl.F_SETOWN, os.getpid())
+            signal.signal(signal.SIGIO, self.on_input)
+
+    def serve(self, limit: int) -> None:
+        """Runs jobs until the end of the input, or limit jobs if that is not 0."""
+        self.send("hello", None, v=[1], lib=LIBRARY, caps=["cancel", "shutdown", "ping"], slots=1)
+        done = 0
+        while True:
+            while not self.inbox and not self.stopping:
+                self.read()
+            if not self.inbox:
+                return
+            self.attempt(self.inbox.popleft())
+            done += 1
+            if done == limit:
+                return
+
+    def attempt(self, job: Job) -> None:
+        """Calls the handler of job and sends what became of it."""
+        known = _handlers.get(job.klass, _fallback)
+        if known is None:
+            job.fail("this worker knows %s" % (", ".join(sorted(_handlers)) or "no klass"), "no-handler")
+            return
+        if job.dir != self.dir and job.dir:
+            self.move(job.dir)
+        handler, interrupt = known
+        try:
+            try:
+                self.begin(job, interrupt)
+                result = handler(job)
+                if hasattr(result, "__await__"):
+                    import asyncio
+                    asyncio.run(result)
+            finally:
+                self.end()
+        except Cancelled as stop:
+            self.end()  # the interruption may have come in the middle of the first one
+            if stop.args and stop.args[0] == "timeout":
+                job.retry("stopped after its timeout of %g s" % job.timeout, group="timeout")
+            else:
+                job.release()
+        except Retry as verdict:
+            job._settle("retry", **verdict.fields)
+        except Fail as verdict:
+            job._settle("fail", **verdict.fields)
+        except Release as verdict:
+            job._settle("release", **verdict.fields)
+        except Exception as error:
+            import traceback
+            inner = error.__traceback__.tb_next if error.__traceback__ else None
+            text = "".join(traceback.format_exception(type(error), error, inner))
+            if job.settled:
+                sys.stderr.write(text)
+            job.retry(text[-TRACEBACK_TAIL:], group=_class_name(error))
+        else:
+            job.ack()
+
+    def begin(self, job: Job, interrupt: bool) -> None:
+        self.job = job
+        if interrupt and self.signals:
+            self.interrupt = True
+            fcntl.fcntl(self.source, fcntl.F_SETFL, self.flags | os.O_ASYNC)
+            self.look()  # at what came before the signal was switched on
+
+    def end(self) -> None:
+        self.interrupt = False
+        self.job = None
+        if self.signals:
+            fcntl.fcntl(self.source, fcntl.F_SETFL, self.flags)
+
+    def move(self, directory: str) -> None:
+        """Makes directory the private one: a preloaded program's forks get theirs with the job."""
+        if self.dir and os.path.realpath(self.dir) == os.getcwd():
+            os.chdir(directory)
+        self.dir = os.environ["OARLOCK_DIR"] = os.environ["TMPDIR"] = directory
+        if "tempfile" in sys.modules:
+            sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
+
+    # Reading.
+
+    def read(self) -> None:
+        """Reads once, waiting if need be, and takes in the lines that are complete."""
+        chunk = os.read(self.source, 1 << 16)
+        if chunk and b"\n" not in chunk:
+            self.rest.append(chunk)
+            return
+        lines = (b"".join(self.rest) + chunk).split(b"\n")
+        last = lines.pop()
+        self.rest = [last] if last else []
+        if not chunk:  # end of file; a last line may do without its newline
+            self.ended = self.stopping = True
+            lines, self.rest = [last], []
+        for line in lines:
+            self.receive(line)
+
+    def look(self) -> None:
+        """Takes in what has arrived, without waiting. Called again from the
+        signal handler in its own middle, it leaves the work to the outer call."""
+        self.look_again = True
+        while self.look_again and not self.looking:
+            self.looking, self.look_again = True, False
+            while not self.ended and self.poll.poll(0):
+                self.read()
+            self.looking = False
+        self.stop_if_cancelled()
+
+    def on_input(self, signum: int, frame: object) -> None:
+        if self.job is not None:
+            self.look()
+
+    def stop_if_cancelled(self) -> None:
+        """Raises Cancelled in a handler that is to be interrupted, once."""
+        job = self.job
+        if job is not None and job._reason and self.interrupt and not (self.sending or self.looking):
+            if get_ident() == self.main:
+                self.interrupt = False
+                raise Cancelled(job._reason)
+
+    def receive(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+            verb = message["@"]
+        except (ValueError, RecursionError, TypeError, KeyError) as error:
+            self.refuse(line, error)
+            return
+        if verb == "job":
+            self.inbox.append(Job(self, message, line))
+        elif verb == "cancel":
+            self.cancel(message.get("run"), message.get("reason") or "canceled")
+        elif verb == "ping":
+            self.send("pong", None, n=message.get("n"))
+        elif verb == "shutdown":
+            self.stopping = True
+
+    def cancel(self, run: str, reason: str) -> None:
+        if self.job is not None and self.job.run == run:
+            self.job._reason = reason
+        for waiting in self.inbox:
+            if waiting.run == run:
+                self.inbox.remove(waiting)
+                waiting.release()
+                return
+
+    def refuse(self, line: bytes, error: Exception) -> None:
+        """Fails a job whose line this Python cannot read (nested too deep, say),
+        rather than leave the supervisor waiting for it."""
+        run = re.match(rb'\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*("[^"\\]*")', line)
+        if run is not None:
+            self.send("fail", json.loads(run.group(1)), group="unreadable-job",
+                      message="%s: %s" % (_class_name(error), error))
+        elif line.strip():
+            sys.stderr.write("oarlock: skipped a line that is not a message: %.200r\n" % line)
+
+    # Writing.
+
+    def send(self, verb: str, run: Optional[str], **fields: Any) -> None:
+        """Sends a status line; fields that are None are left out."""
+        self.send_raw(_status_line(verb, run, fields))
+
+    def send_raw(self, line: bytes) -> None:
+        # Appending to a deque is atomic, and whoever holds the turn writes what
+        # the others left: neither a thread nor the signal handler can get its
+        # line into the middle of another.
+        main = get_ident() == self.main
+        if main:
+            self.sending += 1
+        try:
+            self.outbox.append(self.lead + line)
+            while self.outbox and self.turn.acquire(False):
+                try:
+                    while self.outbox:
+                        _write(self.status, self.outbox.popleft())
+                finally:
+                    self.turn.release()
+        finally:
+            if main:
+                self.sending -= 1
+        self.stop_if_cancelled()
+
+
+def _status_line(verb: str, run: Optional[str], fields: Dict[str, Any]) -> bytes:
+    message: Dict[str, Any] = {"@": verb}
+    if run is not None:
+        message["run"] = run
+    for name, value in fields.items():
+        if value is not None:
+            message.setdefault(name, value)
+    return _encode(message) + b"\n"
+
+
+def _write(fd: int, line: bytes) -> None:
+    written = os.write(fd, line)
+    while written < len(line):
+        written += os.write(fd, line[written:])
+
+
+def _encode(value: Any) -> bytes:
+    """One line of ASCII. NaN and infinities are refused: they are not JSON."""
+    return _encoder.encode(value).encode("ascii")
+
+
+def _member(text: str, name: str) -> str:
+    """The value of a member of a JSON object, as it is written there."""
+    decode, gap = json.JSONDecoder().raw_decode, re.compile(r"[\s,:]*")
+    found, at = "null", text.index("{") + 1
+    while True:
+        at = gap.match(text, at).end()  # type: ignore[union-attr]
+        if text[at] == "}":
+            return found
+        key, at = decode(text, at)
+        at = gap.match(text, at).end()  # type: ignore[union-attr]
+        start, (_, at) = at, decode(text, at)
+        if key == name:
+            found = text[start:at]
+
+
+def _class_name(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return kind.__module__ + "." + kind.__qualname__
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+# --- preload: a program that forks itself for each job ---------------------------
+
+class _Factory:
+    """Forks a child for each `fork` message on the control socket.
+
+    The message brings the child's stdin, stdout, stderr and status descriptor.
+    Replies are `forked` or `forkfail`, and later `exit` when the child has ended.
+    """
+
+    def __init__(self, control: int) -> None:
+        import socket
+        self.control = socket.socket(fileno=control)
+        self.control.setblocking(True)
+        self.control.set_inheritable(False)
+        self.slots: Dict[int, int] = {}  # of the children that live, by pid
+        self.rest = b""
+        self.wake, wake_end = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wake_end, False)
+        signal.signal(signal.SIGCHLD, lambda signum, frame: None)  # the byte in the pipe is what counts
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+
+    def run(self) -> None:
+        """Serves the socket until the supervisor closes it."""
+        import gc
+        gc.disable()
+        gc.collect()
+        gc.freeze()  # so that a collection in a child does not copy the program's pages
+        threads = _threads()
+        if threads > 1:
+            sys.stderr.write("oarlock: %d threads are alive in the preloaded program; a lock that one of "
+                             "them holds stays locked in every fork\n" % threads)
+        self.send("hello", v=[1], lib=LIBRARY, caps=["fork"], threads=threads)
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(self.wake, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poll.poll()]
+            if self.wake in ready:
+                os.read(self.wake, 4096)
+                self.reap()
+            if self.control.fileno() in ready and not self.receive():
+                return
+
+    def receive(self) -> bool:
+        """Takes in one message with its descriptors; False at the end."""
+        import array
+        import socket
+        chunk, control, _, _ = self.control.recvmsg(
+            1 << 16, socket.CMSG_SPACE(4 * array.array("i").itemsize), getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        if not chunk:
+            return False
+        fds = array.array("i")
+        for level, kind, data in control:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(data)
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if message.get("@") == "fork":
+                self.fork(message, list(fds))
+        return True
+
+    def fork(self, message: Dict[str, Any], fds: List[int]) -> None:
+        slot = message.get("slot", 0)
+        try:
+            for hook in _before_fork:
+                hook()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            pid = os.fork()
+            if pid == 0:
+                self.become_child(message, fds)
+            self.slots[pid] = slot
+            self.send("forked", slot=slot, pid=pid)
+        except Exception as error:
+            self.send("forkfail", slot=slot, message="%s: %s" % (_class_name(error), error))
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    def become_child(self, message: Dict[str, Any], fds: List[int]) -> NoReturn:
+        """Turns the new fork into a child like any other, and serves its job."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            _default_signals()
+            os.setsid()
+            source, out, err, status = fds
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            _detach({source, status})
+            _reseed()
+            os.environ["OARLOCK_SLOT"] = str(message.get("slot", 0))
+            import gc
+            gc.enable()
+            for hook in _after_fork:
+                hook()
+            _serve(source, status, b"", 1)
+            code = 0
+        except SystemExit as leave:
+            code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+            if isinstance(leave.code, str):
+                sys.stderr.write(leave.code + "\n")
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        finally:
+            # Not sys.exit: what the preloaded program does at its end is not ours to do.
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(code & 0xFF)
+
+    def reap(self) -> None:
+        for pid in list(self.slots):  # by pid: the program may have processes of its own
+            ended, status, usage = os.wait4(pid, os.WNOHANG)
+            if ended == 0:
+                continue
+            self.send(
+                "exit", slot=self.slots.pop(pid), pid=pid,
+                code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
+                signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+                core=os.WCOREDUMP(status), utime=usage.ru_utime, stime=usage.ru_stime)
+
+    def send(self, verb: str, **fields: Any) -> None:
+        self.control.sendall(_status_line(verb, None, fields))
+
+
+def _default_signals() -> None:
+    for number in signal.valid_signals():
+        # Python itself ignores these two, and its library counts on that.
+        if number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", None)):
+            continue
+        if signal.getsignal(number) not in (signal.SIG_DFL, None):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _detach(keep: Any) -> None:
+    """Cuts the fork off from every socket and pipe of the preloaded program.
+
+    They are replaced by /dev/null rather than closed: an object of the program
+    that still holds the number must not close a later file of the job by it.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    for name in os.listdir("/dev/fd"):
+        fd = int(name)
+        if fd <= 2 or fd in keep:
+            continue
+        try:
+            mode = os.fstat(fd).st_mode
+        except OSError:  # the listing's own
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
+            os.dup2(null, fd, inheritable=False)
+    os.close(null)
+
+
+def _reseed() -> None:
+    for name in ("random", "numpy.random"):
+        module = sys.modules.get(name)
+        if module is not None:
+            module.seed()
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        import threading
+        return threading.active_count()
+
+
+# --- the way in ------------------------------------------------------------------
+
+def serve() -> None:
+    """Serves jobs until Oarlock has no more. Call it last, in the main thread."""
+    # Taken out of the environment, for the programs that a job may start.
+    fork_fd = os.environ.pop("OARLOCK_FORK_FD", "")
+    status_fd = os.environ.pop("OARLOCK_STATUS_FD", "")
+    if fork_fd:
+        _Factory(int(fork_fd)).run()
+        return
+    if os.isatty(0):
+        sys.exit("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
+                 "  oarlock try --job '{}' -- python3 " + sys.argv[0])
+    source = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    limit = 1 if os.environ.get("OARLOCK_MODE") == "once" else 0
+    if status_fd:
+        os.set_inheritable(int(status_fd), False)
+        _serve(source, int(status_fd), b"", limit)
+    else:
+        # On stdout somebody's unfinished line may stand in front of ours.
+        _serve(source, 1, b"\n", limit)
+
+
+def _serve(source: int, status: int, lead: bytes, limit: int) -> None:
+    global _worker
+    _worker = _Worker(source, status, lead)
+    _worker.serve(limit)
