@@ -1,0 +1,174 @@
+// Package config is the configuration file: its tables, their defaults, what may stand
+// in them, and how it is found, read and watched.
+//
+// Reading is strict and complete: every unknown key, wrong type and bad value of all
+// files is reported at once, each with file, line and key.
+package config
+
+// Config is a whole configuration: the file, conf.d beside it, the environment and the
+// flags, in rising order of strength, over the defaults.
+type Config struct {
+	Redis      Redis           `toml:"redis"`
+	Supervisor Supervisor      `toml:"supervisor"`
+	HTTP       HTTP            `toml:"http"`
+	Log        Log             `toml:"log"`
+	Pools      map[string]Pool `toml:"pools"` // by name
+
+	Path  string   `toml:"-"` // the file; "" if there is none
+	Files []string `toml:"-"` // what was read: Path and the files of conf.d
+}
+
+// Redis is the table [redis]. A change of it needs a restart.
+type Redis struct {
+	URL          string `toml:"url"`           // redis, rediss, unix, redis+sentinel, redis+cluster; or "embedded"
+	Namespace    string `toml:"namespace"`     // what all keys begin with; on a cluster with a hash tag
+	PasswordFile string `toml:"password_file"` // read at start; stronger than a password in the URL
+	TLSCA        string `toml:"tls_ca"`        // file of certificates that may sign the server's
+	TLSCert      string `toml:"tls_cert"`      // client certificate and key, both or none
+	TLSKey       string `toml:"tls_key"`
+	WaitReplicas int    `toml:"wait_replicas"` // replicas that must have a write before it counts; 0 for none
+}
+
+// Supervisor is the table [supervisor].
+type Supervisor struct {
+	Name         string   `toml:"name"`          // "" means the host's name
+	StateDir     string   `toml:"state_dir"`     // "" means $STATE_DIRECTORY, else the XDG state directory
+	DrainTimeout Duration `toml:"drain_timeout"` // how long running jobs may go on after TERM
+	PollInterval Duration `toml:"poll_interval"` // how often an idle pool looks by itself
+}
+
+// HTTP is the table [http].
+type HTTP struct {
+	Listen    string `toml:"listen"`     // host:port or unix:PATH; "" means off
+	TokenFile string `toml:"token_file"` // over TCP nothing can be changed without it
+	BasePath  string `toml:"base_path"`
+}
+
+// Log is the table [log].
+type Log struct {
+	Level  string `toml:"level"`  // debug, info, warn or error
+	Format string `toml:"format"` // auto, text or json
+}
+
+// Pool is one table [pools.NAME].
+type Pool struct {
+	Queues      []string `toml:"queues"`       // names or globs; at least one
+	Order       string   `toml:"order"`        // ordered, round-robin or oldest
+	Command     []string `toml:"command"`      // argv; no shell is involved
+	Mode        string   `toml:"mode"`         // once, reuse or preload
+	Children    int      `toml:"children"`     // processes to keep, unless min and max say otherwise
+	MinChildren int      `toml:"min_children"` // with max_children: the number follows the work
+	MaxChildren int      `toml:"max_children"` // 0 means children, always
+	Input       string   `toml:"input"`        // job, data or none
+	Status      string   `toml:"status"`       // auto or exit
+	Strict      bool     `toml:"strict"`       // every status line must name its run
+	PTY         bool     `toml:"pty"`          // stdout is a terminal
+	Prefetch    int      `toml:"prefetch"`     // lines written ahead to a reused child
+	MaxLine     Size     `toml:"max_line"`
+	MaxJob      Size     `toml:"max_job"`
+	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all
+	NextQueues  []string `toml:"next_queues"` // names or globs a child may advance or put jobs to
+
+	Timeout      Duration `toml:"timeout"`
+	KillGrace    Duration `toml:"kill_grace"`    // from SIGTERM to SIGKILL
+	StartTimeout Duration `toml:"start_timeout"` // until a child that says hello has done so
+	StallTimeout Duration `toml:"stall_timeout"` // without a sign of life; 0s means never
+
+	OnError    string            `toml:"on_error"` // retry or fail
+	OnCrash    string            `toml:"on_crash"` // retry or fail
+	MaxCrashes int               `toml:"max_crashes"`
+	ExitCodes  map[string]string `toml:"exit_codes"` // code → ack, retry, fail or release
+
+	MaxJobs     int      `toml:"max_jobs"` // of these, zero means: no reason to replace a child
+	MaxAge      Duration `toml:"max_age"`
+	MaxMemory   Size     `toml:"max_memory"`
+	IdleTimeout Duration `toml:"idle_timeout"`
+	Jitter      float64  `toml:"jitter"` // share by which those vary from child to child
+
+	Retry   Retry   `toml:"retry"`
+	Sandbox Sandbox `toml:"sandbox"`
+}
+
+// Retry is the table [pools.NAME.retry]: how long a job waits before it runs again.
+type Retry struct {
+	Backoff  Backoff  `toml:"backoff"`
+	Delay    Duration `toml:"delay"` // the first wait
+	MaxDelay Duration `toml:"max_delay"`
+	Jitter   float64  `toml:"jitter"` // share by which a wait varies
+}
+
+// Sandbox is the table [pools.NAME.sandbox]: what surrounds a child.
+type Sandbox struct {
+	Dir         string            `toml:"dir"`         // working directory; "private" is the private one
+	PrivateDir  bool              `toml:"private_dir"` // a fresh directory for each child
+	KeepFailed  int               `toml:"keep_failed"` // private directories of failed attempts that stay
+	User        string            `toml:"user"`
+	Group       string            `toml:"group"`
+	Umask       string            `toml:"umask"` // octal; "" means ours
+	Nice        int               `toml:"nice"`
+	OOMScoreAdj int               `toml:"oom_score_adj"`
+	NoNewPrivs  bool              `toml:"no_new_privs"`
+	Env         map[string]string `toml:"env"`      // added
+	EnvFile     string            `toml:"env_file"` // added, NAME=value lines
+	EnvOnly     []string          `toml:"env_only"` // if named, nothing else of our environment is passed
+	Limits      Limits            `toml:"limits"`
+	Kill        string            `toml:"kill"` // auto, cgroup, guard or group
+}
+
+// Limits is the table limits of a sandbox. Zero means no limit, except for core.
+type Limits struct {
+	NoFile int      `toml:"nofile"` // open files
+	Core   int      `toml:"core"`   // bytes of a core dump
+	Memory Size     `toml:"memory"` // address space
+	CPU    Duration `toml:"cpu"`    // processor time of a process
+	FSize  Size     `toml:"fsize"`  // bytes of a file it writes
+}
+
+// Defaults is the configuration without any file.
+func Defaults() Config {
+	return Config{
+		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
+		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
+		HTTP:       HTTP{BasePath: "/"},
+		Log:        Log{Level: "info", Format: "auto"},
+		Pools:      map[string]Pool{},
+	}
+}
+
+// DefaultPool is a pool of which nothing is said.
+func DefaultPool() Pool {
+	return Pool{
+		Order:        "ordered",
+		Mode:         "once",
+		Children:     4,
+		Input:        "job",
+		Status:       "auto",
+		MaxLine:      1 << 20,
+		MaxJob:       16 << 20,
+		LogRate:      1000,
+		NextQueues:   []string{"*"},
+		Timeout:      24 * hour,
+		KillGrace:    10 * second,
+		StartTimeout: 30 * second,
+		OnError:      "retry",
+		OnCrash:      "retry",
+		MaxCrashes:   3,
+		ExitCodes:    map[string]string{},
+		Jitter:       0.1,
+		Retry: Retry{
+			Backoff:  Backoff{Curve: "exponential"},
+			Delay:    15 * second,
+			MaxDelay: 6 * hour,
+			Jitter:   0.2,
+		},
+		Sandbox: Sandbox{
+			Dir:         ".",
+			PrivateDir:  true,
+			OOMScoreAdj: 300,
+			NoNewPrivs:  true,
+			Env:         map[string]string{},
+			Limits:      Limits{NoFile: 1024},
+			Kill:        "auto",
+		},
+	}
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Options says what to load.
+type Options struct {
+	Path string                      // the file; "" means: look for it
+	Set  map[string]string           // from flags, by key: "redis.url"; stronger than all else
+	Env  func(string) (string, bool) // the environment; nil means that of the process
+}
+
+// Load finds, reads and checks a configuration. Without any file it is the defaults,
+// the environment and the flags.
+//
+// An error is Problems if the configuration is wrong, and otherwise says why the file
+// could not be read.
+func Load(o Options) (Config, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	path := o.Path
+	if path == "" {
+		path = find(o.Env)
+	}
+	d := &decoder{env: o.Env, places: map[string]place{}}
+	c := Defaults()
+	dir := "."
+	if path != "" {
+		if err := d.files(&c, path); err != nil {
+			return Config{}, err
+		}
+		dir = filepath.Dir(path)
+	}
+	d.environment(&c)
+	for _, key := range slices.Sorted(maps.Keys(o.Set)) {
+		d.override(&c, key, o.Set[key], "command line")
+	}
+	resolve(&c, dir)
+	d.validate(&c)
+	if len(d.problems) > 0 {
+		return Config{}, d.problems.sorted()
+	}
+	return c, nil
+}
+
+// find gives the first of the usual places that has a file, or "".
+func find(env func(string) (string, bool)) string {
+	if path, _ := env("OARLOCK_CONFIG"); path != "" {
+		return path
+	}
+	base, _ := env("XDG_CONFIG_HOME")
+	if home, _ := env("HOME"); base == "" && home != "" {
+		base = filepath.Join(home, ".config")
+	}
+	for _, path := range []string{"oarlock.toml", filepath.Join(base, "oarlock", "config.toml"), "/etc/oarlock/config.toml"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// files reads the file path and conf.d beside it.
+func (d *decoder) files(c *Config, path string) error {
+	c.Path = path
+	extra, err := filepath.Glob(filepath.Join(filepath.Dir(path), "conf.d", "*.toml"))
+	if err != nil {
+		return err
+	}
+	for i, file := range append([]string{path}, extra...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read the configuration: %w", err)
+		}
+		c.Files = append(c.Files, file)
+		d.file(c, file, string(text), i > 0)
+	}
+	return nil
+}
+
+// file decodes one file; one of conf.d may hold pools only.
+func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {
+	var tables map[string]any
+	if _, err := toml.Decode(text, &tables); err != nil {
+		problem := Problem{File: file, Why: err.Error()}
+		var syntax toml.ParseError
+		if errors.As(err, &syntax) {
+			problem.Line, problem.Why = syntax.Position.Line, syntax.Message
+		}
+		d.problems = append(d.problems, problem)
+		return
+	}
+	for path, line := range lines(text) {
+		before, twice := d.places[path]
+		pool, inPools := strings.CutPrefix(path, "pools.")
+		if twice && inPools && !strings.Contains(pool, ".") {
+			d.problems = append(d.problems, Problem{File: file, Line: line, Key: path,
+				Why: fmt.Sprintf("this pool is also in %s:%d", before.file, before.line)})
+		}
+		d.places[path] = place{file, line}
+	}
+	if poolsOnly {
+		for key := range tables {
+			if key != "pools" {
+				d.bad(key, "a file in conf.d holds pools only; put this into %s", c.Path)
+				delete(tables, key)
+			}
+		}
+	}
+	d.table("", tables, reflect.ValueOf(c).Elem())
+}
+
+// environment puts what the environment says over what the files say: credentials of
+// the service manager, REDIS_URL, and OARLOCK_<TABLE>_<KEY> for every key outside of
+// the pools.
+func (d *decoder) environment(c *Config) {
+	if dir, _ := d.env("CREDENTIALS_DIRECTORY"); dir != "" {
+		if url, err := os.ReadFile(filepath.Join(dir, "redis-url")); err == nil {
+			d.override(c, "redis.url", strings.TrimSpace(string(url)), "credential redis-url")
+		}
+		for credential, key := range map[string]string{"redis-password": "redis.password_file", "http-token": "http.token_file"} {
+			if path := filepath.Join(dir, credential); exists(path) {
+				d.override(c, key, path, "credential "+credential)
+			}
+		}
+	}
+	if url, _ := d.env("REDIS_URL"); url != "" {
+		d.override(c, "redis.url", url, "environment variable REDIS_URL")
+	}
+	for table, fields := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if table == "pools" {
+			continue
+		}
+		for key := range fieldsOf(fields) {
+			name := strings.ToUpper("OARLOCK_" + table + "_" + key)
+			if text, ok := d.env(name); ok {
+				d.override(c, table+"."+key, text, "environment variable "+name)
+			}
+		}
+	}
+}
+
+// override sets a key outside of the pools from text that stood in no file.
+func (d *decoder) override(c *Config, path, text, from string) {
+	table, key, _ := strings.Cut(path, ".")
+	field, ok := fieldsOf(fieldsOf(reflect.ValueOf(c).Elem())[table])[key]
+	if !ok {
+		panic("config: no key " + path)
+	}
+	d.places[path] = place{file: from}
+	var in any = text
+	if field.Kind() == reflect.Int {
+		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+			in = number
+		}
+	}
+	d.value(path, in, field)
+}
+
+// resolve makes relative paths of files start where the configuration file is.
+func resolve(c *Config, dir string) {
+	from := func(path *string) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey, &c.HTTP.TokenFile} {
+		from(path)
+	}
+	for name, pool := range c.Pools {
+		from(&pool.Sandbox.EnvFile)
+		if pool.Sandbox.Dir != PrivateDir {
+			from(&pool.Sandbox.Dir)
+		}
+		c.Pools[name] = pool
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// StatePath is where a supervisor keeps what must outlive it: state_dir, or else the
+// directory the service manager made, or else the user's.
+func (s Supervisor) StatePath() string {
+	if s.StateDir != "" {
+		return s.StateDir
+	}
+	if dirs := os.Getenv("STATE_DIRECTORY"); dirs != "" {
+		first, _, _ := strings.Cut(dirs, ":")
+		return first
+	}
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			home = os.TempDir()
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "oarlock")
+}

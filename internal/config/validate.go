@@ -1,0 +1,343 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// PrivateDir is the word for a sandbox's dir that means the child's private directory.
+const PrivateDir = "private"
+
+// What the keys with a choice may say.
+var (
+	Orders   = []string{"ordered", "round-robin", "oldest"}
+	Modes    = []string{"once", "reuse", "preload"}
+	Inputs   = []string{"job", "data", "none"}
+	Statuses = []string{"auto", "exit"}
+	Policies = []string{"retry", "fail"}
+	Exits    = []string{"ack", "retry", "fail", "release"}
+	Kills    = []string{"auto", "cgroup", "guard", "group"}
+	Levels   = []string{"debug", "info", "warn", "error"}
+	Formats  = []string{"auto", "text", "json"}
+	Schemes  = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
+)
+
+var (
+	poolName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// validate notes everything that no table may say.
+func (d *decoder) validate(c *Config) {
+	d.redis(c.Redis)
+	d.supervisor(c.Supervisor)
+	d.http(c.HTTP)
+	d.choice("log.level", c.Log.Level, Levels)
+	d.choice("log.format", c.Log.Format, Formats)
+	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
+		d.pool("pools."+name, name, c.Pools[name])
+	}
+}
+
+func (d *decoder) choice(path, word string, allowed []string) {
+	if err := oneOf(word, allowed); err != nil {
+		d.bad(path, "%v", err)
+	}
+}
+
+func (d *decoder) readable(path, file string) {
+	if file == "" {
+		return
+	}
+	if _, err := os.ReadFile(file); err != nil {
+		d.bad(path, "%v", err)
+	}
+}
+
+func (d *decoder) redis(r Redis) {
+	if r.URL != "embedded" {
+		u, err := url.Parse(r.URL)
+		switch {
+		case err != nil:
+			d.bad("redis.url", "is no URL") // the error would repeat a password
+		case !slices.Contains(Schemes, u.Scheme):
+			d.bad("redis.url", "begins with none of %s:// and is not embedded", strings.Join(Schemes, "://, "))
+		case u.Scheme != "unix" && u.Host == "":
+			d.bad("redis.url", "names no host")
+		case u.Scheme == "redis+cluster" && !regexp.MustCompile(`\{[^}]+\}`).MatchString(r.Namespace):
+			d.bad("redis.namespace", `a cluster needs a hash tag, so that all keys live in one slot: "{ql}:"`)
+		}
+	}
+	if r.Namespace == "" {
+		d.bad("redis.namespace", `is empty; the usual one is "ql:"`)
+	}
+	d.readable("redis.password_file", r.PasswordFile)
+	d.readable("redis.tls_ca", r.TLSCA)
+	d.readable("redis.tls_cert", r.TLSCert)
+	d.readable("redis.tls_key", r.TLSKey)
+	if (r.TLSCert == "") != (r.TLSKey == "") {
+		d.bad("redis.tls_cert", "tls_cert and tls_key go together")
+	}
+	if r.WaitReplicas < 0 {
+		d.bad("redis.wait_replicas", "is negative")
+	}
+}
+
+func (d *decoder) supervisor(s Supervisor) {
+	if strings.ContainsAny(s.Name, " \t\n,") {
+		d.bad("supervisor.name", "has a blank or a comma in it; it becomes part of the workers' names")
+	}
+	if s.PollInterval < second/100 {
+		d.bad("supervisor.poll_interval", "must be 10ms or more")
+	}
+}
+
+func (d *decoder) http(h HTTP) {
+	if h.Listen != "" && !strings.HasPrefix(h.Listen, "unix:") {
+		if _, _, err := net.SplitHostPort(h.Listen); err != nil {
+			d.bad("http.listen", `must be host:port or unix:PATH, such as "127.0.0.1:7420"`)
+		}
+	}
+	d.readable("http.token_file", h.TokenFile)
+	if !strings.HasPrefix(h.BasePath, "/") {
+		d.bad("http.base_path", `must begin with "/"`)
+	}
+}
+
+func (d *decoder) pool(at, name string, p Pool) {
+	if !poolName.MatchString(name) {
+		d.bad(at, "a pool's name is made of letters, digits, - and _")
+	}
+	if len(p.Queues) == 0 {
+		d.bad(at+".queues", `name at least one queue, such as queues = ["mail"]`)
+	}
+	d.globs(at+".queues", p.Queues)
+	d.globs(at+".next_queues", p.NextQueues)
+	d.choice(at+".order", p.Order, Orders)
+	d.choice(at+".mode", p.Mode, Modes)
+	d.choice(at+".input", p.Input, Inputs)
+	d.choice(at+".status", p.Status, Statuses)
+	d.choice(at+".on_error", p.OnError, Policies)
+	d.choice(at+".on_crash", p.OnCrash, Policies)
+	d.children(at, p)
+	d.conversation(at, p)
+
+	for code, what := range p.ExitCodes {
+		if n, err := strconv.Atoi(code); err != nil || n < 0 || n > 255 {
+			d.bad(at+".exit_codes."+code, "an exit code is a number from 0 to 255")
+		}
+		d.choice(at+".exit_codes."+code, what, Exits)
+	}
+	if p.Timeout <= 0 {
+		d.bad(at+".timeout", "must be more than zero; a job without an end never frees its child")
+	}
+	if p.StartTimeout <= 0 {
+		d.bad(at+".start_timeout", "must be more than zero")
+	}
+	if p.MaxLine < 1<<10 {
+		d.bad(at+".max_line", "must be 1KiB or more")
+	}
+	if p.MaxJob < 1<<10 {
+		d.bad(at+".max_job", "must be 1KiB or more")
+	}
+	for key, n := range map[string]int{"log_rate": p.LogRate, "max_crashes": p.MaxCrashes, "max_jobs": p.MaxJobs, "sandbox.keep_failed": p.Sandbox.KeepFailed} {
+		if n < 0 {
+			d.bad(at+"."+key, "is negative")
+		}
+	}
+	d.share(at+".jitter", p.Jitter)
+	d.share(at+".retry.jitter", p.Retry.Jitter)
+	if p.Retry.Delay <= 0 {
+		d.bad(at+".retry.delay", "must be more than zero")
+	}
+	if p.Retry.MaxDelay < p.Retry.Delay {
+		d.bad(at+".retry.max_delay", "is less than delay (%v)", p.Retry.Delay)
+	}
+	d.sandbox(at+".sandbox", p.Sandbox)
+	d.program(at+".command", p)
+}
+
+func (d *decoder) share(path string, share float64) {
+	if share < 0 || share > 1 {
+		d.bad(path, "is a share from 0 to 1")
+	}
+}
+
+func (d *decoder) globs(path string, globs []string) {
+	for _, glob := range globs {
+		if _, err := filepath.Match(glob, ""); err != nil || glob == "" {
+			d.bad(path, "%q is neither a name nor a glob", glob)
+		}
+	}
+}
+
+// children checks the three keys that say how many.
+func (d *decoder) children(at string, p Pool) {
+	ranged := d.isSet(at+".min_children") || d.isSet(at+".max_children")
+	switch {
+	case ranged && d.isSet(at+".children"):
+		d.bad(at+".children", "give either children or min_children and max_children")
+	case ranged && p.MaxChildren < 1:
+		d.bad(at+".max_children", "must be 1 or more")
+	case ranged && (p.MinChildren < 0 || p.MinChildren > p.MaxChildren):
+		d.bad(at+".min_children", "must be from 0 to max_children (%d)", p.MaxChildren)
+	case !ranged && p.Children < 1:
+		d.bad(at+".children", "must be 1 or more")
+	}
+}
+
+// conversation checks the keys that only make sense together with a mode.
+func (d *decoder) conversation(at string, p Pool) {
+	if p.Prefetch < 0 {
+		d.bad(at+".prefetch", "is negative")
+	}
+	if p.Prefetch > 0 && p.Mode != "reuse" {
+		d.bad(at+".prefetch", `needs mode = "reuse": only a child that works many jobs can have one waiting`)
+	}
+	if p.Mode != "once" {
+		if p.Status == "exit" {
+			d.bad(at+".status", `"exit" needs mode = "once": a child that lives on has no exit code to look at`)
+		}
+		if p.Input == "none" {
+			d.bad(at+".input", `"none" needs mode = "once": a child that lives on learns of a job from its line`)
+		}
+	}
+	if p.Strict && p.Status == "exit" {
+		d.bad(at+".strict", `has no meaning with status = "exit"`)
+	}
+	for key, set := range map[string]bool{
+		"max_jobs": p.MaxJobs > 0, "max_age": p.MaxAge > 0, "idle_timeout": p.IdleTimeout > 0,
+	} {
+		if set && p.Mode == "once" {
+			d.bad(at+"."+key, `has no meaning with mode = "once": every job has a child of its own`)
+		}
+	}
+}
+
+func (d *decoder) sandbox(at string, s Sandbox) {
+	if s.Dir != PrivateDir {
+		if info, err := os.Stat(s.Dir); err != nil {
+			d.bad(at+".dir", "%v", err)
+		} else if !info.IsDir() {
+			d.bad(at+".dir", "%s is not a directory", s.Dir)
+		}
+	} else if !s.PrivateDir {
+		d.bad(at+".dir", `"private" needs private_dir = true`)
+	}
+	if s.User != "" {
+		if _, err := user.Lookup(s.User); err != nil && !isNumber(s.User) {
+			d.bad(at+".user", "this machine has no user %q", s.User)
+		}
+	}
+	if s.Group != "" {
+		if _, err := user.LookupGroup(s.Group); err != nil && !isNumber(s.Group) {
+			d.bad(at+".group", "this machine has no group %q", s.Group)
+		}
+	}
+	if s.Umask != "" {
+		if _, err := strconv.ParseUint(s.Umask, 8, 9); err != nil {
+			d.bad(at+".umask", `must be octal, such as "027"`)
+		}
+	}
+	if s.Nice < -20 || s.Nice > 19 {
+		d.bad(at+".nice", "must be from -20 to 19")
+	}
+	if s.OOMScoreAdj < -1000 || s.OOMScoreAdj > 1000 {
+		d.bad(at+".oom_score_adj", "must be from -1000 to 1000")
+	}
+	d.choice(at+".kill", s.Kill, Kills)
+	for name := range s.Env {
+		if !variableName.MatchString(name) {
+			d.bad(at+".env."+name, "is no name of a variable")
+		}
+	}
+	if _, err := s.Environ(); err != nil {
+		d.bad(at+".env_file", "%v", err)
+	}
+	if s.Limits.NoFile < 0 {
+		d.bad(at+".limits.nofile", "is negative")
+	}
+	if s.Limits.Core < 0 {
+		d.bad(at+".limits.core", "is negative")
+	}
+}
+
+// program checks that the command can be started, as far as we can see from here.
+func (d *decoder) program(at string, p Pool) {
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		d.bad(at, `name a program, such as command = ["python3", "worker.py"]`)
+		return
+	}
+	name := p.Command[0]
+	if !strings.Contains(name, "/") {
+		if _, inEnv := p.Sandbox.Env["PATH"]; inEnv {
+			return // only the child will know
+		}
+		if _, err := exec.LookPath(name); err != nil {
+			d.bad(at, "there is no program %q in PATH", name)
+		}
+		return
+	}
+	file := name
+	if !path.IsAbs(file) {
+		if p.Sandbox.Dir == PrivateDir {
+			d.bad(at, "%q starts from the private directory, which is empty; give an absolute path", name)
+			return
+		}
+		file = filepath.Join(p.Sandbox.Dir, file)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		d.bad(at, "there is no program %s", file)
+	case info.IsDir():
+		d.bad(at, "%s is a directory", file)
+	case info.Mode()&0o111 == 0:
+		d.bad(at, "%s is not executable; chmod +x it, or name its interpreter first", file)
+	}
+}
+
+// Environ gives what env and env_file add to a child's environment; env is stronger.
+func (s Sandbox) Environ() (map[string]string, error) {
+	all := map[string]string{}
+	if s.EnvFile != "" {
+		text, err := os.ReadFile(s.EnvFile)
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+			if !ok || !variableName.MatchString(name) {
+				return nil, fmt.Errorf("%s:%d: not of the form NAME=value", s.EnvFile, n)
+			}
+			if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+				value = value[1 : len(value)-1]
+			}
+			all[name] = value
+		}
+	}
+	maps.Copy(all, s.Env)
+	return all, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 32)
+	return err == nil
+}

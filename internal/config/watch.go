@@ -1,0 +1,99 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long content must stand still to count: an editor writes in steps.
+const settle = 100 * time.Millisecond
+
+// Watch calls changed, from its own goroutine, each time the content of the file path,
+// of one in conf.d beside it, or of one of more has changed. It returns when ctx ends,
+// with nil, or at once if nothing can be watched.
+//
+// It watches directories: an editor or a ConfigMap replaces a file, and a watch on the
+// file would go with it.
+func Watch(ctx context.Context, path string, more []string, changed func()) error {
+	return watchFrom(ctx, path, more, func() {}, changed)
+}
+
+// watchFrom is Watch, and calls ready when no later change can be missed.
+func watchFrom(ctx context.Context, path string, more []string, ready, changed func()) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", path, err)
+	}
+	defer watcher.Close()
+	files := append([]string{path}, more...)
+	if err := watcher.Add(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("watch %s: %w", path, err)
+	}
+	follow(watcher, files)
+	last := digest(files)
+	seen := last // at the last look; it counts when the next one finds the same
+	ready()
+
+	look := time.NewTimer(settle)
+	defer look.Stop()
+	armed := true
+	arm := func() { // not again while armed: events without end must not put it off
+		if !armed {
+			armed = true
+			look.Reset(settle)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Events:
+			arm()
+		case <-watcher.Errors: // events were lost; what changed shows in the content
+			arm()
+		case <-look.C:
+			armed = false
+			follow(watcher, files) // a link may point elsewhere now
+			now := digest(files)
+			switch {
+			case now == last:
+			case now != seen:
+				arm()
+			default:
+				last = now
+				changed()
+			}
+			seen = now
+		}
+	}
+}
+
+// follow watches the directories of files, of what they link to, and of conf.d. A
+// directory that is not there, or watched already, is no error.
+func follow(watcher *fsnotify.Watcher, files []string) {
+	_ = watcher.Add(filepath.Join(filepath.Dir(files[0]), "conf.d"))
+	for _, file := range files {
+		_ = watcher.Add(filepath.Dir(file))
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			_ = watcher.Add(filepath.Dir(target))
+		}
+	}
+}
+
+// digest sums up the names and the content of files, and of conf.d beside the first.
+func digest(files []string) [sha256.Size]byte {
+	extra, _ := filepath.Glob(filepath.Join(filepath.Dir(files[0]), "conf.d", "*.toml"))
+	sum := sha256.New()
+	for _, file := range append(extra, files...) {
+		text, err := os.ReadFile(file)
+		fmt.Fprintf(sum, "%s\x00%d\x00%v\x00", file, len(text), err)
+		sum.Write(text)
+	}
+	return [sha256.Size]byte(sum.Sum(nil))
+}
