@@ -298,7 +298,8 @@ class _Worker:
         """Calls the handler of job and sends what became of it."""
         known = _handlers.get(job.klass, _fallback)
         if known is None:
-            job.fail("this worker knows %s" % (", ".join(sorted(_handlers)) or "no klass"), "no-handler")
+            job.fail("no handler for %s; this worker knows %s" % (job.klass, ", ".join(sorted(_handlers))),
+                     "unknown-klass")
             return
         if job.dir != self.dir and job.dir:
             self.move(job.dir)

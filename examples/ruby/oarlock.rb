@@ -1,0 +1,679 @@
+# frozen_string_literal: true
+
+# Oarlock for Ruby: write a worker as a block.
+#
+#   require_relative "oarlock"
+#
+#   Oarlock.job "Resize" do |job|
+#     job.progress 10, "loading"
+#     ...                                          # done: the job is complete
+#     raise Oarlock::Retry.new("busy", delay: 30)  # or: try again, or Fail, or Release
+#   end
+#
+#   Oarlock.serve
+#
+# Copy this file next to your program; it needs Ruby 2.7 and nothing else. The
+# same program serves all three modes of a pool: `once` (a process per job),
+# `reuse` (a process for many jobs) and `preload` (the program is loaded once and
+# forks itself for each job).
+#
+# How an attempt ends:
+#
+#   the block returns        complete
+#   raise Retry              try again, costs one of the job's retries
+#   raise Fail               failed for good, under a group
+#   raise Release            given back, costs nothing
+#   any other exception      retry; group = its class, message = where it came from
+#
+# What the program prints goes to the job's log: the protocol does not travel on
+# stdout where Oarlock offers a descriptor of its own. While jobs are served,
+# stdin is empty, so a program that is started by a job cannot swallow job lines.
+
+require "json"
+
+module Oarlock
+  LIBRARY = "ruby/1.0"
+  MESSAGE_LIMIT = 4096 # characters of an exception that are kept as the message
+  MAX_NESTING = 1002 # a payload as deep as Redis' own JSON takes, and the line around it
+
+  # Try the job again: after delay seconds, else after the pool's backoff.
+  class Retry < StandardError
+    attr_reader :fields
+
+    def initialize(message = nil, delay: nil, group: nil, data: nil)
+      super(message || "retry")
+      @fields = { message: message, delay: delay, group: group, data: data }
+    end
+  end
+
+  # The job failed for good; failed jobs are listed by their group.
+  class Fail < StandardError
+    attr_reader :fields
+
+    def initialize(message = "", group: "failed", data: nil)
+      super(message)
+      @fields = { group: group, message: message, data: data }
+    end
+  end
+
+  # Give the job back, after delay seconds; no retry is counted.
+  class Release < StandardError
+    attr_reader :fields
+
+    def initialize(delay: nil)
+      super("released")
+      @fields = { delay: delay }
+    end
+  end
+
+  # The attempt has to stop; its reason is one of those of Job#cancelled.
+  #
+  # Not a StandardError, so that a plain `rescue` lets it pass. Clean up, save a
+  # checkpoint if that helps the next attempt, and let it go on: the grace is
+  # short, and then the process is killed.
+  class Cancelled < Exception # rubocop:disable Lint/InheritException
+    attr_reader :reason
+
+    def initialize(reason = "canceled")
+      super("cancelled: #{reason}")
+      @reason = reason
+    end
+  end
+
+  @handlers = {}
+  @fallback = nil
+  @before_fork = []
+  @after_fork = []
+  @worker = nil
+
+  class << self
+    # Makes the block the one for jobs of this klass; it is called with the Job.
+    #
+    # A job that is cancelled meanwhile gets Cancelled raised wherever it is; with
+    # interrupt: false nothing is raised, and the block is expected to look at
+    # job.cancelled now and then.
+    def job(klass, interrupt: true, &handler)
+      @handlers[klass] = [handler, interrupt]
+    end
+
+    # Makes the block the one for every klass without its own.
+    def default(interrupt: true, &handler)
+      @fallback = [handler, interrupt]
+    end
+
+    # Calls the block in the preloaded program before each fork: close connections.
+    def before_fork(&hook)
+      @before_fork << hook
+    end
+
+    # Calls the block in each new fork before its job: open connections again.
+    # Sockets and pipes of the preloaded program are gone in the fork (they read
+    # as empty); its regular files are shared.
+    def after_fork(&hook)
+      @after_fork << hook
+    end
+
+    # Asks to be replaced once the jobs at hand are done.
+    def bye(reason = nil)
+      @worker&.send_status("bye", nil, reason: reason)
+    end
+
+    # Serves jobs until Oarlock has no more. Call it last, in the main thread.
+    def serve
+      # Taken out of the environment, for the programs that a job may start.
+      fork_fd = ENV.delete("OARLOCK_FORK_FD")
+      status_fd = ENV.delete("OARLOCK_STATUS_FD")
+      return Factory.new(fork_fd.to_i, @before_fork, @after_fork).run if fork_fd
+
+      if $stdin.tty?
+        abort "This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n" \
+              "  oarlock try --job '{}' -- ruby #{$PROGRAM_NAME}"
+      end
+      source = $stdin.dup
+      $stdin.reopen(File::NULL)
+      status = status_fd ? IO.for_fd(status_fd.to_i, "wb") : $stdout
+      status.close_on_exec = true if status_fd
+      # On stdout somebody's unfinished line may stand in front of ours.
+      work(source, status, status_fd ? "" : "\n", ENV["OARLOCK_MODE"] == "once" ? 1 : 0)
+    end
+
+    # Serves jobs over these descriptors, limit of them if that is not 0.
+    def work(source, status, lead, limit)
+      @worker = Worker.new(source, status, lead)
+      @worker.serve(limit)
+    end
+
+    # The handler of a klass and whether it may be interrupted, or nil.
+    def handler(klass)
+      @handlers.fetch(klass, @fallback)
+    end
+
+    def klasses
+      @handlers.keys.sort
+    end
+
+    # A status line. Fields that are nil are left out; NaN is refused by JSON.
+    def status_line(verb, run, fields)
+      message = { "@" => verb }
+      message["run"] = run if run
+      fields.each { |name, value| message[name.to_s] = value unless value.nil? || message.key?(name.to_s) }
+      JSON.generate(message, max_nesting: MAX_NESTING) << "\n"
+    end
+
+    # Text that JSON can carry, whatever bytes it is made of.
+    def clean(text)
+      text.dup.force_encoding(Encoding::UTF_8).scrub
+    end
+  end
+
+  # One attempt at one job. It is yours until your block returns.
+  class Job
+    attr_reader :run,       # id of this attempt
+                :jid, :klass, :queue,
+                :data,      # the payload, decoded
+                :tags, :priority,
+                :attempt,   # 1 for the first
+                :retries,   # how many the job was put with
+                :remaining, # how many are left
+                :timeout,   # seconds this attempt may take
+                :dir,       # private directory, nil if there is none
+                :saved,     # last checkpoint of an earlier attempt, or nil
+                :response
+
+    def initialize(worker, message, line)
+      @worker = worker
+      @line = line
+      @run = message.fetch("run")
+      @jid = message["jid"]
+      @klass = message["klass"]
+      @queue = message["queue"]
+      @data = message["data"]
+      @tags = message["tags"] || []
+      @priority = message["priority"] || 0
+      @attempt = message["attempt"] || 1
+      @retries = message["retries"] || 0
+      @remaining = message["remaining"] || 0
+      @timeout = message["timeout"] || 0
+      @dir = message["dir"]
+      @saved = message["checkpoint"]
+      @response = message["response"]
+      @settled = false
+      @reason = nil
+    end
+
+    # The payload as the JSON text that is stored, not a byte changed: for
+    # numbers that must survive beyond a double, and for signatures.
+    def raw
+      Oarlock.clean(Line.member(@line, "data"))
+    end
+
+    # Whether a verdict was sent; later ones are not.
+    def settled?
+      @settled
+    end
+
+    # Why the attempt has to stop ("canceled", "lock_lost", "timeout",
+    # "shutdown"), or nil.
+    def cancelled
+      @worker.look if Thread.current == Thread.main
+      @reason
+    end
+    alias cancelled? cancelled
+
+    # Shows how far the job is, in percent; also a sign of life.
+    def progress(pct = nil, message = nil)
+      @worker.send_status("progress", @run, pct: pct, message: message)
+    end
+
+    # A sign of life, for pools with a stall_timeout.
+    def heartbeat
+      @worker.send_status("heartbeat", @run, {})
+    end
+
+    # Keeps data (64 KiB of JSON) for the next attempt, which finds it in saved.
+    def checkpoint(data)
+      @worker.send_line(JSON.generate({ "@" => "checkpoint", "run" => @run, "data" => data }) << "\n")
+    end
+
+    # Writes a structured line to the job's log.
+    def log(message, level: "info", **fields)
+      @worker.send_status("log", @run, level: level, message: Oarlock.clean(message.to_s), **fields)
+    end
+
+    # Puts a new job, if and when this one is acknowledged. Options: jid, delay
+    # (seconds), priority, tags, retries, depends, timeout.
+    def put(queue, klass, data = {}, **options)
+      @worker.send_status("put", @run, queue: queue, klass: klass, data: data, **options)
+    end
+
+    # Completes the job now; with next, moves it to that queue. data replaces the
+    # payload. What the block does afterwards no longer counts, so let this be its
+    # last word.
+    def ack(data: nil, next: nil, delay: nil, depends: nil)
+      # `next` is a word of the language; as an argument it is reached like this.
+      settle("ack", { data: data, next: binding.local_variable_get(:next), delay: delay, depends: depends })
+    end
+
+    # Ends the attempt as raising Retry does.
+    def retry(message = nil, **options)
+      settle("retry", Retry.new(message, **options).fields)
+    end
+
+    # Ends the attempt as raising Fail does.
+    def fail(message = "", **options)
+      settle("fail", Fail.new(message, **options).fields)
+    end
+
+    # Ends the attempt as raising Release does.
+    def release(delay: nil)
+      settle("release", { delay: delay })
+    end
+
+    # Sends a verdict, unless there was one.
+    def settle(verb, fields)
+      return if @settled
+
+      # What was printed so far belongs to this job, not to the next one.
+      $stdout.flush
+      $stderr.flush
+      line = Oarlock.status_line(verb, @run, fields)
+      @settled = true
+      @worker.send_line(line)
+    end
+
+    # Notes why the attempt has to stop.
+    def cancel(reason)
+      @reason = reason
+    end
+
+    # The reason without a look at what has arrived.
+    attr_reader :reason
+  end
+
+  # A line of JSON, seen as text.
+  module Line
+    TOKEN = /"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]/n.freeze
+
+    # The value of a member of the object, as it is written there.
+    def self.member(line, name)
+      line = line.b
+      depth = at = start = 0
+      key = nil
+      found = "null"
+      while (token = TOKEN.match(line, at))
+        at = token.end(0)
+        piece = token[0]
+        depth += 1 if ["{", "["].include?(piece)
+        if depth == 1 && "{:,}".include?(piece)
+          part = line[start...token.begin(0)].strip
+          key = JSON.parse(part) if piece == ":"
+          found = part if key == name && [",", "}"].include?(piece)
+          start = at
+        end
+        depth -= 1 if ["}", "]"].include?(piece)
+      end
+      found
+    end
+  end
+
+  # Reads job lines and writes status lines; one per process.
+  #
+  # While a handler runs, the kernel signals new input (O_ASYNC), so that a cancel
+  # line interrupts the handler without a thread that waits for it. All input is
+  # read in the main thread; status lines may be sent from any thread.
+  class Worker
+    LINUX = RUBY_PLATFORM.include?("linux")
+    # Values of the kernel that Ruby has no names for.
+    F_GETFL, F_SETFL, F_SETOWN, O_ASYNC = LINUX ? [3, 4, 8, 0o20000] : [3, 4, 6, 0x40]
+    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping], slots: 1 }.freeze
+
+    def initialize(source, status, lead)
+      @source = source
+      @status = status
+      @lead = lead # written before each line; a newline where others print too
+      @ended = false # end of file was seen
+      @stopping = false # a shutdown line was seen, or the end of the input
+      @inbox = [] # jobs that wait; more than one with prefetch
+      @rest = +"" # a line that is not complete yet
+      @job = nil # the one whose handler runs
+      @dir = ENV["OARLOCK_DIR"] # the private directory the process knows
+      @interrupt = false # whether Cancelled may be raised in it now
+      @looking = @look_again = false
+      @outbox = []
+      @writing = false
+      @sending = 0 # how deep the main thread is in send_line
+      watch if source.stat.pipe? || source.stat.socket?
+    end
+
+    # Runs jobs until the end of the input, or limit jobs if that is not 0.
+    def serve(limit)
+      send_status("hello", nil, HELLO)
+      done = 0
+      loop do
+        read while @inbox.empty? && !@stopping
+        return if @inbox.empty?
+
+        attempt(@inbox.shift)
+        done += 1
+        return if done == limit
+      end
+    end
+
+    # Takes in what has arrived, without waiting. Called again from the signal
+    # handler in its own middle, it leaves the work to the outer call.
+    def look
+      @look_again = true
+      while @look_again && !@looking
+        @looking = true
+        @look_again = false
+        read while !@ended && @source.wait_readable(0)
+        @looking = false
+      end
+      stop_if_cancelled
+    end
+
+    # Sends a status line; fields that are nil are left out.
+    def send_status(verb, run, fields)
+      send_line(Oarlock.status_line(verb, run, fields))
+    end
+
+    # Sends a line. Whoever holds the turn writes what the others left: neither a
+    # thread nor the signal handler can get its line into the middle of another.
+    # A mutex would do, were it allowed in a signal handler.
+    def send_line(line)
+      main = Thread.current == Thread.main
+      @sending += 1 if main
+      @outbox << (@lead + line)
+      until @outbox.empty?
+        taken, @writing = @writing, true # no thread is switched within an assignment
+        break if taken
+
+        begin
+          while (next_line = @outbox.shift)
+            write(next_line)
+          end
+        ensure
+          @writing = false
+        end
+      end
+    ensure
+      if main
+        @sending -= 1
+        stop_if_cancelled
+      end
+    end
+
+    private
+
+    def watch
+      @flags = @source.fcntl(F_GETFL)
+      @source.fcntl(F_SETOWN, Process.pid)
+      Signal.trap("IO") { look if @job }
+    end
+
+    # Calls the handler of job and sends what became of it.
+    def attempt(job)
+      handler, interrupt = Oarlock.handler(job.klass)
+      unless handler
+        return job.fail("no handler for #{job.klass}; this worker knows #{Oarlock.klasses.join(', ')}",
+                        group: "unknown-klass")
+      end
+      move(job.dir) if job.dir && job.dir != @dir && !job.dir.empty?
+      call(handler, job, interrupt)
+      job.ack
+    rescue Cancelled => stop
+      finish # the interruption may have come in the middle of the first one
+      if stop.reason == "timeout"
+        job.retry("stopped after its timeout of #{job.timeout} s", group: "timeout")
+      else
+        job.release
+      end
+    rescue Retry => verdict
+      job.settle("retry", verdict.fields)
+    rescue Fail => verdict
+      job.settle("fail", verdict.fields)
+    rescue Release => verdict
+      job.settle("release", verdict.fields)
+    rescue SystemExit, SignalException
+      raise
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      text = Oarlock.clean(describe(error))
+      warn text if job.settled?
+      job.retry(text[0, MESSAGE_LIMIT], group: error.class.name || "anonymous")
+    end
+
+    def call(handler, job, interrupt)
+      start(job, interrupt)
+      handler.call(job)
+    ensure
+      finish
+    end
+
+    def start(job, interrupt)
+      @job = job
+      return unless interrupt && @flags
+
+      @interrupt = true
+      @source.fcntl(F_SETFL, @flags | O_ASYNC)
+      look # at what came before the signal was switched on
+    end
+
+    def finish
+      @interrupt = false
+      @job = nil
+      @source.fcntl(F_SETFL, @flags) if @flags
+    end
+
+    # Message and backtrace, without the frames of this file at its end.
+    def describe(error)
+      trace = (error.backtrace || []).reverse.drop_while { |frame| frame.start_with?(__FILE__) }.reverse
+      "#{error.message} (#{error.class})\n#{trace.map { |frame| "  #{frame}\n" }.join}"
+    end
+
+    # Makes directory the private one: a preloaded program's forks get theirs with
+    # the job.
+    def move(directory)
+      Dir.chdir(directory) if @dir && File.realpath(@dir) == Dir.pwd
+      @dir = ENV["OARLOCK_DIR"] = ENV["TMPDIR"] = directory
+    end
+
+    # Reads once, waiting if need be, and takes in the lines that are complete.
+    def read
+      chunk = @source.readpartial(1 << 16)
+      @rest << chunk
+      return unless chunk.include?("\n")
+
+      lines = @rest.split("\n", -1)
+      @rest = +lines.pop
+      lines.each { |line| receive(line) }
+    rescue EOFError
+      @ended = @stopping = true
+      last, @rest = @rest, +"" # a last line may do without its newline
+      receive(last)
+    end
+
+    def receive(line)
+      return if line.strip.empty?
+
+      message = JSON.parse(line.force_encoding(Encoding::UTF_8), max_nesting: MAX_NESTING)
+      case message.is_a?(Hash) && message["@"]
+      when "job" then @inbox << Job.new(self, message, line)
+      when "cancel" then cancel(message["run"], message["reason"] || "canceled")
+      when "ping" then send_status("pong", nil, n: message["n"])
+      when "shutdown" then @stopping = true
+      end
+    rescue JSON::ParserError, KeyError => e
+      refuse(line.b, e)
+    end
+
+    def cancel(run, reason)
+      @job.cancel(reason) if @job&.run == run
+      waiting = @inbox.find { |job| job.run == run }
+      @inbox.delete(waiting)&.release
+    end
+
+    # Fails a job whose line Ruby cannot read (nested too deep, say), rather than
+    # leave the supervisor waiting for it.
+    def refuse(line, error)
+      run = line[/\A\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/n, 1]
+      if run
+        message = Oarlock.clean(error.message)[0, 200]
+        send_status("fail", Oarlock.clean(run), group: "unreadable-job", message: message)
+      else
+        warn "oarlock: skipped a line that is not a message: #{line[0, 200].inspect}"
+      end
+    end
+
+    # Raises Cancelled in a handler that is to be interrupted, once.
+    def stop_if_cancelled
+      return unless @interrupt && @job&.reason && @sending.zero? && !@looking && Thread.current == Thread.main
+
+      @interrupt = false
+      raise Cancelled, @job.reason
+    end
+
+    def write(line)
+      line = line.b
+      line = line.byteslice(@status.syswrite(line)..-1) until line.empty?
+    end
+  end
+
+  # A preloaded program that forks itself for each job.
+  #
+  # For each `fork` message on the control socket it forks a child; the message
+  # brings the child's stdin, stdout, stderr and status descriptor. Replies are
+  # `forked` or `forkfail`, and later `exit` when the child has ended.
+  class Factory
+    KEPT_SIGNALS = %w[EXIT KILL STOP SEGV BUS ILL FPE VTALRM].freeze # not ours to set
+
+    def initialize(control, before_fork, after_fork)
+      require "socket"
+      @control = UNIXSocket.for_fd(control)
+      @control.close_on_exec = true
+      @before_fork = before_fork
+      @after_fork = after_fork
+      @slots = {} # of the children that live, by pid
+      @rest = +""
+      @wake, @wake_end = IO.pipe
+      Signal.trap("CHLD") { @wake_end.write_nonblock(".", exception: false) }
+    end
+
+    # Serves the socket until the supervisor closes it.
+    def run
+      warm_up
+      threads = Dir.exist?("/proc/self/task") ? Thread.list.size : Thread.list.size
+      if threads > 1
+        warn "oarlock: #{threads} threads are alive in the preloaded program; " \
+             "they do not exist in its forks, and a lock one of them holds stays locked there"
+      end
+      reply("hello", v: [1], lib: LIBRARY, caps: ["fork"], threads: threads)
+      loop do
+        ready, = IO.select([@control, @wake])
+        reap if ready.include?(@wake)
+        return if ready.include?(@control) && !receive
+      end
+    end
+
+    private
+
+    # Collects and compacts, so that forks share as many pages as they can.
+    def warm_up
+      return Process.warmup if Process.respond_to?(:warmup)
+
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+    rescue NotImplementedError
+      nil # this platform cannot compact
+    end
+
+    # Takes in one message with its descriptors; false at the end.
+    def receive
+      chunk, _, _, *controls = @control.recvmsg(1 << 16, 0, scm_rights: true)
+      return false if chunk.nil? || chunk.empty?
+
+      streams = controls.flat_map { |control| control.unix_rights || [] }
+      *lines, rest = (@rest + chunk).split("\n", -1)
+      @rest = rest
+      lines.each do |line|
+        message = JSON.parse(line)
+        start(message["slot"] || 0, streams) if message["@"] == "fork"
+      end
+      true
+    end
+
+    def start(slot, streams)
+      @before_fork.each(&:call)
+      pid = fork { become_child(slot, streams) }
+      @slots[pid] = slot
+      reply("forked", slot: slot, pid: pid)
+    rescue StandardError => e
+      reply("forkfail", slot: slot, message: Oarlock.clean("#{e.class}: #{e.message}"))
+    ensure
+      streams.each(&:close)
+    end
+
+    # Turns the new fork into a child like any other, and serves its job.
+    def become_child(slot, streams)
+      code = 1
+      (Signal.list.keys - KEPT_SIGNALS).each { |name| Signal.trap(name, "DEFAULT") }
+      Process.setsid
+      source, out, err, status = streams
+      STDIN.reopen(File::NULL)
+      STDOUT.reopen(out)
+      STDERR.reopen(err)
+      detach([source.fileno, status.fileno])
+      srand
+      ENV["OARLOCK_SLOT"] = slot.to_s
+      @after_fork.each(&:call)
+      Oarlock.work(source, status, "", 1)
+      code = 0
+    rescue SystemExit => e
+      code = e.status
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      warn e.full_message(highlight: false)
+    ensure
+      # Not exit: what the preloaded program does at its end is not ours to do.
+      STDOUT.flush
+      STDERR.flush
+      exit!(code)
+    end
+
+    # Cuts the fork off from every socket and pipe of the preloaded program. They
+    # are replaced by /dev/null rather than closed: an object of the program that
+    # still holds the number must not close a later file of the job by it.
+    def detach(keep)
+      null = File.open(File::NULL, "r+")
+      keep += [0, 1, 2, null.fileno]
+      Dir.children("/dev/fd").map(&:to_i).each do |fd|
+        next if keep.include?(fd)
+
+        begin
+          io = IO.for_fd(fd, autoclose: false)
+          io.reopen(null) unless io.stat.file? || io.stat.chardev?
+        rescue ArgumentError, SystemCallError
+          next # the interpreter's own, or the listing's
+        end
+      end
+      null.close
+    end
+
+    def reap
+      @wake.read_nonblock(4096, exception: false)
+      @slots.keys.each do |pid| # by pid: the program may have processes of its own
+        before = Process.times
+        next unless Process.wait(pid, Process::WNOHANG)
+
+        ended = $CHILD_STATUS || $?
+        after = Process.times
+        reply("exit", slot: @slots.delete(pid), pid: pid,
+                      code: ended.exitstatus || 0, signal: ended.termsig || 0, core: ended.coredump?,
+                      utime: after.cutime - before.cutime, stime: after.cstime - before.cstime)
+      end
+    end
+
+    def reply(verb, **fields)
+      @control.write(Oarlock.status_line(verb, nil, fields))
+      @control.flush
+    end
+  end
+end
