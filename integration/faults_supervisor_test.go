@@ -1,0 +1,319 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// last lets a fault last for as long as its row says. It is never a wait for an event.
+func last(d time.Duration) { time.Sleep(d) }
+
+// inFlight returns the jids of runs that began and did not end.
+func inFlight(entries []entry) []string {
+	var jids []string
+	for jid, rs := range runs(entries) {
+		if !rs[len(rs)-1].ended {
+			jids = append(jids, jid)
+		}
+	}
+	return jids
+}
+
+// beganAgain asks for a second run of each of the jobs.
+func beganAgain(jids []string) func([]entry) bool {
+	return func(entries []entry) bool {
+		byJob := runs(entries)
+		return !slices.ContainsFunc(jids, func(jid string) bool { return len(byJob[jid]) < 2 })
+	}
+}
+
+func TestA1SupervisorKilled(t *testing.T) {
+	row(t, "A1", rigOptions{}, func(t *testing.T, r *rig) { killedAndRestarted(t, r, syscall.SIGKILL) })
+}
+
+// A11 stands for each end of the process that nobody asked for: the Go runtime ends
+// it on SIGABRT as it does after a panic that nobody recovers.
+func TestA11SupervisorPanics(t *testing.T) {
+	row(t, "A11", rigOptions{}, func(t *testing.T, r *rig) { killedAndRestarted(t, r, syscall.SIGABRT) })
+}
+
+func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
+	const children = 4
+	r.put(t, scaled(200, 1000), work{MS: 20})
+	a := r.start(t, "a", pool{children: children})
+	r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40+r.random.IntN(40)))
+	a.signal(t, sig)
+	a.died(t, time.Second)
+	a.leftNothing(t, time.Second)
+	interrupted := inFlight(r.ledger.all(t))
+
+	restarted := now()
+	r.start(t, "a", pool{children: children})
+	entries := r.ledger.await(t, 2*time.Second+startUp, "the interrupted jobs begun again", beganAgain(interrupted))
+	jobs := r.settled(t, time.Minute)
+	for _, e := range entries {
+		if e.what == "begin" && e.attempt > 1 {
+			r.note("back_after", e.at-restarted)
+			break
+		}
+	}
+	for _, rs := range runs(entries) {
+		if len(rs) > 1 && rs[1].attempt != 2 {
+			t.Errorf("the second run of job %s was attempt %d, want 2: one crash", rs[0].jid, rs[1].attempt)
+		}
+	}
+	allDone(t, jobs)
+	uncounted(t, jobs)
+	r.check(t, allowed{twice: children})
+}
+
+func TestA2SupervisorKilledForGood(t *testing.T) {
+	row(t, "A2", rigOptions{}, func(t *testing.T, r *rig) {
+		const children = 4
+		r.put(t, scaled(200, 1000), work{MS: 20})
+		a := r.start(t, "a", pool{children: children})
+		r.start(t, "b", pool{children: children})
+		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
+		a.kill(t)
+		died := now()
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		entries := r.ledger.all(t)
+		late := 0.0
+		for _, rs := range runs(entries) {
+			if len(rs) > 1 {
+				late = max(late, rs[1].at-died)
+			}
+		}
+		if bound := (lock + grace + 2*time.Second).Seconds(); late > bound {
+			t.Errorf("the last job of the dead supervisor began again after %.1f s, want %.1f s at most", late, bound)
+		}
+		r.note("back_after", late)
+		r.check(t, allowed{twice: children})
+	})
+}
+
+// startUp is what a supervisor and its first children may take to start here, where
+// all tests share the machine.
+const startUp = 3 * time.Second
+
+func TestA5PausedWithinTheLease(t *testing.T) {
+	row(t, "A5", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, scaled(100, 400), work{MS: 20})
+		r.put(t, 2, work{MS: 3000, Beat: 50})
+		a := r.start(t, "a", pool{})
+		r.start(t, "b", pool{})
+		r.ledger.await(t, 20*time.Second, "20 begun jobs", begun(20))
+		a.signal(t, syscall.SIGSTOP)
+		last(lock / 2)
+		a.signal(t, syscall.SIGCONT)
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestA6PausedBeyondTheLock(t *testing.T) {
+	row(t, "A6", rigOptions{}, func(t *testing.T, r *rig) {
+		// One of A's jobs ends while A stands still, the other goes on after it.
+		short := r.put(t, 1, work{MS: 4000, Beat: 20})[0]
+		long := r.put(t, 1, work{MS: 8000, Beat: 20})[0]
+		a := r.start(t, "a", pool{children: 2})
+		r.ledger.await(t, 20*time.Second, "both jobs begun", begun(2))
+		r.start(t, "b", pool{children: 2})
+		a.signal(t, syscall.SIGSTOP)
+		last(6 * time.Second)
+		resumed := now()
+		a.signal(t, syscall.SIGCONT)
+
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		entries := r.ledger.all(t)
+		byJob := runs(entries)
+		for _, jid := range []string{short, long} {
+			rs := byJob[jid]
+			if len(rs) != 2 {
+				t.Fatalf("job %s had %d runs, want one of A and one of B", jid, len(rs))
+			}
+			if late := rs[0].last - resumed; late > 0.2 {
+				t.Errorf("A's run of job %s was at work %.2f s after A went on", jid, late)
+			}
+		}
+		r.note("a_lived_on", byJob[long][0].last-resumed)
+		for _, j := range jobs {
+			if popped, settled := j.settlements(); popped != 2 || settled != 1 {
+				t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
+			}
+		}
+		// While A stands still nothing can stop its children: they live beside B's runs.
+		r.check(t, allowed{twice: 2, overlap: (6 * time.Second).Seconds()})
+	})
+}
+
+func TestA7PausedAlone(t *testing.T) {
+	row(t, "A7", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{MS: 4000})
+		r.put(t, 1, work{MS: 8000})
+		a := r.start(t, "a", pool{children: 2})
+		r.ledger.await(t, 20*time.Second, "both jobs begun", begun(2))
+		a.signal(t, syscall.SIGSTOP)
+		last(6 * time.Second)
+		a.signal(t, syscall.SIGCONT)
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestA8Drain(t *testing.T) {
+	row(t, "A8", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, scaled(300, 1000), work{MS: 20})
+		a := r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "60 begun jobs", begun(60+r.random.IntN(40)))
+		signaled := now()
+		a.stop(t)
+		entries := r.ledger.all(t)
+		late := count(since(entries, signaled+0.1), "begin")
+		if late > 0 {
+			t.Errorf("%d jobs began later than 100 ms after SIGTERM", late)
+		}
+		if left := inFlight(entries); len(left) > 0 {
+			t.Errorf("a drained supervisor left jobs %v in the middle", left)
+		}
+		r.note("late", late)
+		r.start(t, "a", pool{})
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestA9DrainTimesOut(t *testing.T) {
+	row(t, "A9", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 4, work{MS: 60_000})
+		a := r.start(t, "a", pool{top: `drain_timeout = "2s"`})
+		r.ledger.await(t, 20*time.Second, "all begun", begun(4))
+		signaled := now()
+		a.signal(t, syscall.SIGTERM)
+		a.exit(t, (2+1+1)*time.Second) // drain, kill grace, and one to leave
+		r.note("exit_after", now()-signaled)
+		a.leftNothing(t, time.Second)
+		jobs := r.check(t, allowed{})
+		uncounted(t, jobs)
+		for _, j := range jobs {
+			if j.state != "waiting" || j.interruptions != 1 {
+				t.Errorf("job %s is %s after %d interruptions, want waiting after 1", j.jid, j.state, j.interruptions)
+			}
+		}
+	})
+}
+
+func TestA10SecondStopSignal(t *testing.T) {
+	row(t, "A10", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 4, work{MS: 60_000})
+		a := r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "all begun", begun(4))
+		a.signal(t, syscall.SIGTERM)
+		a.said(t, 5*time.Second, "drain")
+		second := now()
+		a.signal(t, syscall.SIGINT)
+		a.exit(t, time.Second)
+		r.note("exit_after", now()-second)
+		a.leftNothing(t, time.Second)
+		uncounted(t, r.check(t, allowed{}))
+	})
+}
+
+func TestA13BinaryReplaced(t *testing.T) {
+	row(t, "A13", rigOptions{}, func(t *testing.T, r *rig) {
+		r.binary = filepath.Join(r.dir, "oarlock")
+		if err := os.Link(oarlock(t), r.binary); errors.Is(err, syscall.EXDEV) {
+			t.Fatal("the rig and the binary must be on one file system: ", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		r.put(t, 20, work{MS: 20})
+		a := r.start(t, "a", pool{mode: "once", worker: "worker.sh"})
+		r.ledger.await(t, 20*time.Second, "5 jobs done", ended(5))
+		other := filepath.Join(r.dir, "other")
+		if err := os.WriteFile(other, []byte("#!/bin/false\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(other, r.binary); err != nil {
+			t.Fatal(err)
+		}
+		r.put(t, 40, work{MS: 5})
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		a.stop(t)
+		r.check(t, allowed{})
+	})
+}
+
+func TestA14EqualNames(t *testing.T) {
+	row(t, "A14", rigOptions{}, func(t *testing.T, r *rig) {
+		p := pool{top: `name = "twin"`}
+		r.put(t, scaled(1000, 10_000), work{MS: 1})
+		r.start(t, "a", p)
+		r.start(t, "b", p)
+		jobs := r.settled(t, 2*time.Minute)
+		allDone(t, jobs)
+		// A worker is known by the children's parents: no name may have worked in both.
+		workers, err := r.db.ZRange(t.Context(), "ql:workers", 0, -1).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(workers) != 2 || workers[0] == workers[1] {
+			t.Errorf("two supervisors are known to Redis as %q", workers)
+		}
+		r.note("workers", len(workers))
+		r.check(t, allowed{})
+	})
+}
+
+func TestA15ChildrenGoFirst(t *testing.T) {
+	row(t, "A15", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{MS: 60_000})
+		a := r.start(t, "a", pool{})
+		child := r.ledger.await(t, 20*time.Second, "a begun job", begun(1))[0].pid
+		score := func(pid int) (n int) {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Sscan(string(text), &n)
+			return n
+		}
+		if ours, childs := score(a.pid()), score(child); childs < ours+300 {
+			t.Errorf("oom_score_adj is %d of the supervisor and %d of a child: the child must go first", ours, childs)
+		}
+		syscall.Kill(child, syscall.SIGKILL) // as the kernel would
+		r.ledger.await(t, 5*time.Second, "the job begun again", begun(2))
+		r.check(t, allowed{twice: 1})
+	})
+}
+
+func TestA16NobodyReadsTheLog(t *testing.T) {
+	row(t, "A16", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 100, work{MS: 10})
+		a := r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "10 done", ended(10))
+		a.hangUp()
+		r.put(t, 100, work{MS: 10})
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		a.stop(t)
+		r.check(t, allowed{})
+	})
+}

@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// scratch is gone when the tests have run.
+var scratch string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "oarlock-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	scratch = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// binary returns the path of the program under test, built from this module once.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "oarlock")
+	args := append([]string{"build", "-o", path}, raceFlags...)
+	build := exec.Command("go", append(args, "oarlock")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// oarlock returns the path of the program under test.
+func oarlock(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// python returns the path of the interpreter itself: a wrapper that looks for it
+// first costs ten times its start.
+var python = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("python3", "-I", "-S", "-c", "import sys; sys.stdout.write(sys.executable)").Output()
+	return string(out), err
+})
+
+// fixture returns the absolute path of a file in testdata.
+func fixture(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

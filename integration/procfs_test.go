@@ -1,0 +1,151 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// process is one process as /proc shows it.
+type process struct {
+	pid, parent int
+	state       byte // R, S, T, Z …
+	started     string
+	name        string
+}
+
+func (p process) String() string { return fmt.Sprintf("%d %s (%c)", p.pid, p.name, p.state) }
+
+// readProcess returns false if there is none with that pid.
+func readProcess(pid int) (process, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, false
+	}
+	open, shut := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	fields := strings.Fields(string(stat[shut+1:]))
+	parent, _ := strconv.Atoi(fields[1])
+	return process{
+		pid: pid, parent: parent, state: fields[0][0],
+		started: fields[19], name: string(stat[open+1 : shut]),
+	}, true
+}
+
+func allProcesses() []process {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	all := make([]process, 0, len(dirs))
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if p, ok := readProcess(pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// marked returns the living processes that have mark, a NAME=value, in their
+// environment: a whole family, whatever became of its parents, groups and sessions.
+func marked(mark string) []process {
+	var family []process
+	for _, p := range allProcesses() {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+		if err == nil && p.state != 'Z' && bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")) {
+			family = append(family, p)
+		}
+	}
+	return family
+}
+
+// descendants returns all processes below pid, zombies too.
+func descendants(pid int) []process {
+	children := make(map[int][]process)
+	for _, p := range allProcesses() {
+		children[p.parent] = append(children[p.parent], p)
+	}
+	var below []process
+	for next := children[pid]; len(next) > 0; {
+		p := next[0]
+		below = append(below, p)
+		next = append(next[1:], children[p.pid]...)
+	}
+	return below
+}
+
+// resident returns the resident memory of a process in bytes, 0 if it is gone.
+func resident(pid int) int64 {
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// descriptors counts the open files of a process.
+func descriptors(pid int) int {
+	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return len(fds)
+}
+
+// cpuSeconds is what a process itself has used, without its children.
+func cpuSeconds(t testing.TB, pid int) float64 {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / 100 // USER_HZ is 100 on every Linux that Go runs on
+}
+
+// zombieAge is how long a dead child may wait for its parent.
+const zombieAge = 2 * time.Second
+
+// watchZombies looks at the descendants of pid ten times a second, as long as it
+// lives, and fails the test if one of them stays a zombie. The returned function
+// ends the watch.
+func watchZombies(t testing.TB, pid int) (stop func()) {
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		first := make(map[string]time.Time) // by pid and start
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-tick.C:
+				// A stopped supervisor cannot reap; its time does not count.
+				if p, ok := readProcess(pid); !ok || p.state == 'T' {
+					clear(first)
+					continue
+				}
+				for _, p := range descendants(pid) {
+					key := fmt.Sprint(p.pid, " ", p.started)
+					if p.state != 'Z' {
+						continue
+					}
+					if seen, ok := first[key]; !ok {
+						first[key] = now
+					} else if now.Sub(seen) > zombieAge {
+						t.Errorf("I7: %v, child of %d, has been a zombie for %v", p, p.parent, now.Sub(seen))
+						return
+					}
+				}
+			}
+		}
+	})
+	return func() {
+		close(done)
+		watch.Wait()
+	}
+}

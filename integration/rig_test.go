@@ -1,0 +1,270 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// Locks in the tests are short, so that faults longer than a lock take little time.
+const (
+	lock  = 2 * time.Second
+	grace = time.Second
+)
+
+// rig is what a row runs on: a Redis, a ledger, supervisors, and the jobs that were put.
+type rig struct {
+	redis   *redistest.Server
+	url     string        // what supervisors are told
+	db      *redis.Client // the Redis itself, past any proxy
+	client  *queue.Client // for putting jobs, past any proxy too
+	ledger  *ledger
+	binary  string // of supervisors that are started from now on
+	dir     string // for configurations, state and job directories
+	mark    string // NAME=value in the environment of every process of the rig
+	random  *rand.Rand
+	numbers numbers
+
+	jids        []string // of all jobs whose put was acknowledged
+	supervisors []*supervisor
+}
+
+// rigOptions are what rows differ in; the zero value is what most want.
+type rigOptions struct {
+	redis []string      // more arguments of redis-server
+	lock  time.Duration // of each job; default: lock
+}
+
+func newRig(t *testing.T, o rigOptions) *rig {
+	t.Helper()
+	program := oarlock(t)
+	dir, err := os.MkdirTemp("", "oar") // short: it holds sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{
+		redis:  redistest.Start(t, append(redistest.AOF, o.redis...)...),
+		ledger: newLedger(t),
+		binary: program,
+		dir:    dir,
+		mark:   "OARLOCK_TEST_RIG=" + filepath.Base(dir),
+	}
+	r.url, r.db = r.redis.URL, r.redis.Client(t)
+	if r.client, err = queue.Open(t.Context(), queue.Options{URL: r.redis.URL}); err != nil {
+		t.Fatal(err)
+	}
+	length := o.lock
+	if length == 0 {
+		length = lock
+	}
+	if err := r.db.HSet(t.Context(), "ql:config", "heartbeat", length.Seconds(), "grace-period", grace.Seconds()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, s := range r.supervisors {
+			s.end()
+		}
+		r.endFamily(t)
+		r.client.Close()
+		os.RemoveAll(dir)
+		if t.Failed() {
+			for _, s := range r.supervisors {
+				t.Logf("the log of supervisor %s:\n%s", s.name, s.tail())
+			}
+		}
+	})
+	return r
+}
+
+// endFamily kills whatever of the rig's processes is left, after a test that failed.
+func (r *rig) endFamily(t testing.TB) {
+	for _, p := range marked(r.mark) {
+		t.Logf("left over and killed now: %v", p)
+		syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+}
+
+// work is the data of a job for the fixtures worker.py and worker.sh.
+type work struct {
+	MS   int            `json:"ms"`
+	Beat int            `json:"beat,omitempty"`
+	Say  map[string]any `json:"say,omitempty"`
+	End  any            `json:"end,omitempty"`
+	Once bool           `json:"once,omitempty"`
+}
+
+// put puts n equal jobs into the queue "work" and returns their jids.
+func (r *rig) put(t testing.TB, n int, w work) []string {
+	t.Helper()
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	puts := make([]queue.Put, n)
+	for i := range puts {
+		puts[i] = queue.Put{Queue: "work", Klass: "Work", Data: data}
+	}
+	results, err := r.client.PutAll(context.Background(), puts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jids := make([]string, n)
+	for i, result := range results {
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+		jids[i] = result.JID
+	}
+	r.jids = append(r.jids, jids...)
+	return jids
+}
+
+// pool is what rows differ in about the only pool of a supervisor, which works the
+// queue "work".
+type pool struct {
+	mode     string // default reuse
+	worker   string // a fixture, or a whole command if it holds a space; default worker.py
+	children int    // default 4
+	more     string // further lines of the table
+	global   string // further lines ahead of the tables
+	top      string // lines of [supervisor]
+}
+
+// config returns the configuration of one supervisor.
+func (r *rig) config(t testing.TB, name string, p pool) string {
+	t.Helper()
+	if p.mode == "" {
+		p.mode = "reuse"
+	}
+	if p.worker == "" {
+		p.worker = "worker.py"
+	}
+	if p.children == 0 {
+		p.children = 4
+	}
+	return fmt.Sprintf(`
+[redis]
+url = %q
+[supervisor]
+state_dir = %q
+poll_interval = "200ms"
+%s
+[log]
+format = "json"
+[pools.work]
+queues = ["work"]
+mode = %q
+command = %s
+children = %d
+kill_grace = "1s"
+%s
+[pools.work.retry]
+delay = "0s"
+[pools.work.sandbox]
+env = { LEDGER = %q, SUPERVISOR_PID = %q }
+`, r.url, r.stateDir(name), p.top, p.mode, r.command(t, p.worker), p.children, p.more, r.ledger.path, r.pidFile(name))
+}
+
+// command returns the argument list that runs a fixture, as TOML.
+func (r *rig) command(t testing.TB, worker string) string {
+	t.Helper()
+	var argv []string
+	switch {
+	case strings.Contains(worker, " "):
+		argv = strings.Fields(worker)
+	case strings.HasSuffix(worker, ".py"):
+		interpreter, err := python()
+		if err != nil {
+			t.Fatal(err)
+		}
+		argv = []string{interpreter, "-I", "-S", fixture(t, worker)}
+	default:
+		argv = []string{"/bin/sh", fixture(t, worker)}
+	}
+	list, err := json.Marshal(argv) // a JSON list of plain strings is a TOML one
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(list)
+}
+
+func (r *rig) stateDir(name string) string { return filepath.Join(r.dir, name) }
+func (r *rig) pidFile(name string) string  { return filepath.Join(r.dir, name+".pid") }
+
+// settled waits until no job of the rig is on its way any more, and returns them all.
+func (r *rig) settled(t testing.TB, bound time.Duration) []job {
+	t.Helper()
+	ctx := context.Background()
+	await(t, bound, func() error {
+		done, err := r.db.ZCard(ctx, "ql:completed").Result()
+		if err != nil {
+			return err
+		}
+		groups, err := r.db.SMembers(ctx, "ql:failures").Result()
+		if err != nil {
+			return err
+		}
+		for _, group := range groups {
+			failed, err := r.db.LLen(ctx, "ql:f:"+group).Result()
+			if err != nil {
+				return err
+			}
+			done += failed
+		}
+		if done < int64(len(r.jids)) {
+			return fmt.Errorf("%d of %d jobs are done or failed", done, len(r.jids))
+		}
+		return nil
+	})
+	return readJobs(t, r.db, r.jids)
+}
+
+// check compares the ledger with Redis and notes how many jobs began twice.
+func (r *rig) check(t testing.TB, may allowed) []job {
+	t.Helper()
+	jobs, entries := readJobs(t, r.db, r.jids), r.ledger.all(t)
+	for i, breach := range breaches(jobs, entries, may) {
+		if i == 10 {
+			t.Error("… and more")
+			break
+		}
+		t.Error(breach)
+	}
+	r.note("jobs", len(jobs))
+	r.note("begun_twice", begunTwice(entries))
+	return jobs
+}
+
+// uncounted fails the test for each job that paid with a retry.
+func uncounted(t testing.TB, jobs []job) {
+	t.Helper()
+	paid := 0
+	for _, j := range jobs {
+		if j.remaining != j.retries {
+			paid++
+		}
+	}
+	if paid > 0 {
+		t.Errorf("%d jobs paid a retry", paid)
+	}
+}
+
+// allDone fails the test unless every job is complete.
+func allDone(t testing.TB, jobs []job) {
+	t.Helper()
+	if by := inState(jobs); by["complete"] != len(jobs) {
+		t.Errorf("%d jobs end as %v, want all complete", len(jobs), by)
+	}
+}

@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// wholeMatrix says that everything is to run, as `make faults` asks; otherwise the
+// fast set does, which is each row from one seed and at a smaller size.
+var wholeMatrix = os.Getenv("OARLOCK_FAULTS") == "all"
+
+// seeds are those that each row runs from: OARLOCK_SEED repeats a single one.
+func seeds(t testing.TB) []uint64 {
+	t.Helper()
+	if text := os.Getenv("OARLOCK_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("OARLOCK_SEED: %v", err)
+		}
+		return []uint64{seed}
+	}
+	if wholeMatrix {
+		return []uint64{1, 2, 3, 4, 5}
+	}
+	return []uint64{1}
+}
+
+// scaled returns whole in the whole matrix, else fast.
+func scaled(fast, whole int) int {
+	if wholeMatrix {
+		return whole
+	}
+	return fast
+}
+
+// row runs one row of FAULTS.md on a rig of its own, from each seed, beside other
+// rows: most of a row is waiting for locks to run out. At the end of each it
+// prints a line with the numbers that the row noted.
+func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig)) {
+	t.Parallel()
+	for _, seed := range seeds(t) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := newRig(t, o)
+			r.random = rand.New(rand.NewPCG(seed, uint64(len(id))))
+			started := time.Now()
+			defer func() {
+				result := "ok"
+				if t.Failed() {
+					result = "FAILED"
+				}
+				fmt.Printf("row %s seed %d %s %s(%.1f s)\n", id, seed, result, r.numbers.String(), time.Since(started).Seconds())
+			}()
+			body(t, r)
+		})
+	}
+}
+
+// note keeps a number for the line of the row.
+func (r *rig) note(name string, value any) {
+	switch v := value.(type) {
+	case float64:
+		fmt.Fprintf(&r.numbers, "%s=%.2f ", name, v)
+	default:
+		fmt.Fprintf(&r.numbers, "%s=%v ", name, v)
+	}
+}
+
+// numbers is what a row tells about itself.
+type numbers = strings.Builder
