@@ -29,6 +29,7 @@
 # stdout where Oarlock offers a descriptor of its own. While jobs are served,
 # stdin is empty, so a program that is started by a job cannot swallow job lines.
 
+require "io/wait"
 require "json"
 
 module Oarlock
@@ -325,6 +326,7 @@ module Oarlock
     LINUX = RUBY_PLATFORM.include?("linux")
     # Values of the kernel that Ruby has no names for.
     F_GETFL, F_SETFL, F_SETOWN, O_ASYNC = LINUX ? [3, 4, 8, 0o20000] : [3, 4, 6, 0x40]
+    CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bcall'\z/.freeze
     HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping], slots: 1 }.freeze
 
     def initialize(source, status, lead)
@@ -464,9 +466,9 @@ module Oarlock
       @source.fcntl(F_SETFL, @flags) if @flags
     end
 
-    # Message and backtrace, without the frames of this file at its end.
+    # Message and backtrace, down to where the handler was called.
     def describe(error)
-      trace = (error.backtrace || []).reverse.drop_while { |frame| frame.start_with?(__FILE__) }.reverse
+      trace = (error.backtrace || []).take_while { |frame| !CALL.match?(frame) }
       "#{error.message} (#{error.class})\n#{trace.map { |frame| "  #{frame}\n" }.join}"
     end
 
@@ -561,7 +563,7 @@ module Oarlock
     # Serves the socket until the supervisor closes it.
     def run
       warm_up
-      threads = Dir.exist?("/proc/self/task") ? Thread.list.size : Thread.list.size
+      threads = Thread.list.size
       if threads > 1
         warn "oarlock: #{threads} threads are alive in the preloaded program; " \
              "they do not exist in its forks, and a lock one of them holds stays locked there"
@@ -663,7 +665,7 @@ module Oarlock
         before = Process.times
         next unless Process.wait(pid, Process::WNOHANG)
 
-        ended = $CHILD_STATUS || $?
+        ended = $?
         after = Process.times
         reply("exit", slot: @slots.delete(pid), pid: pid,
                       code: ended.exitstatus || 0, signal: ended.termsig || 0, core: ended.coredump?,
