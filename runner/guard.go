@@ -1,0 +1,242 @@
+package runner
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A guard is our own binary as the parent of one child. It adopts whatever the child's descendants
+// leave behind (it is their subreaper), so nothing that the child ever started can get out from
+// under it: when the child ends, when it is told to, and when the supervisor dies, it kills everything
+// below itself, and tells how the child itself ended. It runs no code of anybody else and knows no job.
+//
+// Guard and supervisor share a socket of packets. Its end is the guard's sign that the supervisor has
+// died, whichever way.
+//
+//	to the guard     one byte: a signal for the child's process group; killTree: end everything
+//	from the guard   guardReport in JSON: first with the child's pid, then one per ended process
+//
+// killTree is no signal's number.
+const killTree = 0
+
+// guardOrder is what a guard is told by its environment.
+type guardOrder struct {
+	Settings settings `json:"settings"`
+	Control  int      `json:"control"` // our end of the socket; the descriptors below it are the child's
+	Factory  bool     `json:"factory,omitempty"`
+	Cgroup   string   `json:"cgroup,omitempty"` // guard this control group, and start nothing
+}
+
+// guardReport is one packet from a guard.
+type guardReport struct {
+	PID    int           `json:"pid"`
+	Ended  bool          `json:"ended,omitempty"`  // false: just started
+	Status uint32        `json:"status,omitempty"` // as wait4 gives it
+	User   time.Duration `json:"user,omitempty"`   // with all descendants that were waited for
+	System time.Duration `json:"system,omitempty"`
+	Left   int           `json:"left,omitempty"` // processes that would not die
+}
+
+// guard is the state of a guard process. Everything happens in the goroutine of run.
+type guard struct {
+	order   guardOrder
+	control *os.File
+	child   int // 0 until it was started
+	killing bool
+	end     *guardReport // of the child, once it has ended
+	user    time.Duration
+	system  time.Duration
+}
+
+// guardPatience is how long a guard tries to kill what does not die (a process in an uninterruptible
+// system call) before it reports the end of the child without it.
+const guardPatience = 3 * time.Second
+
+// guardChild is the guard. It returns its exit code: the child's own, or as a shell would give it.
+func guardChild(argv []string) int {
+	// Its thread is the one whose death would kill the child.
+	runtime.LockOSThread()
+	g := &guard{}
+	if err := takeOrder(guardEnv, &g.order); err != nil {
+		return complain(exitCannotRun, "%v", err)
+	}
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	if g.order.Cgroup != "" {
+		return guardCgroup(g.order.Cgroup)
+	}
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
+	if err := g.prepare(); err != nil {
+		return complain(exitCannotRun, "guard: %v", err)
+	}
+	if err := g.start(argv); err != nil {
+		return complain(exitCannotRun, "%v", err)
+	}
+	return g.run(signals)
+}
+
+// prepare makes this process fit to be a guard.
+func (g *guard) prepare() error {
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && err != unix.ENOSYS {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(g.order.Control, true); err != nil {
+		return err
+	}
+	g.control = os.NewFile(uintptr(g.order.Control), "control")
+	return nil
+}
+
+// start starts the child with every descriptor we were given for it, and lets go of them: what the
+// child closes shall be closed.
+func (g *guard) start(argv []string) error {
+	cmd := &exec.Cmd{
+		Args:   argv,
+		Env:    os.Environ(),
+		Dir:    g.order.Settings.Dir,
+		Stdin:  os.Stdin,
+		Stdout: os.Stdout,
+		Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{
+			Setpgid:   true,
+			Pdeathsig: syscall.SIGKILL,
+		},
+	}
+	for fd := 3; fd < g.order.Control; fd++ {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), "inherited"))
+	}
+	if err := throughShim(cmd, g.order.Settings); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	g.child = cmd.Process.Pid
+	cmd.Process.Release() // we wait for every child alike
+	for _, file := range cmd.ExtraFiles {
+		file.Close()
+	}
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err == nil {
+		for fd := range 3 {
+			unix.Dup3(null, fd, 0)
+		}
+		unix.Close(null)
+	}
+	g.report(guardReport{PID: g.child})
+	return nil
+}
+
+// run serves until everything below the guard is gone.
+func (g *guard) run(signals <-chan os.Signal) int {
+	orders := make(chan byte)
+	go g.listen(orders) // ends with the process
+	var patience <-chan time.Time
+	for g.reap() {
+		var again <-chan time.Time
+		if g.killing {
+			if patience == nil {
+				patience = time.After(guardPatience)
+			}
+			killAll(descendants(os.Getpid()))
+			again = time.After(5 * time.Millisecond) // whatever was born meanwhile
+		}
+		select {
+		case sig := <-signals:
+			if sig != unix.SIGCHLD {
+				g.signal(sig.(syscall.Signal))
+			}
+		case order := <-orders:
+			if order == killTree {
+				g.killing = true
+			} else {
+				g.signal(syscall.Signal(order))
+			}
+		case <-again:
+		case <-patience:
+			return g.leave(len(descendants(os.Getpid())))
+		}
+	}
+	return g.leave(0)
+}
+
+// listen passes on the supervisor's orders; when the supervisor is gone, the order is to end everything.
+func (g *guard) listen(orders chan<- byte) {
+	var packet [1]byte
+	for {
+		if n, err := g.control.Read(packet[:]); err != nil || n == 0 {
+			orders <- killTree
+			return
+		}
+		orders <- packet[0]
+	}
+}
+
+// signal signals the child's group, unless the child has been reaped: its number may be another's.
+func (g *guard) signal(sig syscall.Signal) {
+	if g.end == nil {
+		syscall.Kill(-g.child, sig)
+	}
+}
+
+// reap collects every process that has ended, and returns false when none is left below the guard.
+func (g *guard) reap() bool {
+	for {
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err != nil: // ECHILD
+			return false
+		case pid == 0:
+			return true
+		}
+		ended := guardReport{PID: pid, Ended: true, Status: uint32(status),
+			User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano())}
+		g.user += ended.User
+		g.system += ended.System
+		if pid == g.child {
+			g.end = &ended
+			g.killing = g.killing || !g.order.Factory
+		}
+		if g.order.Factory {
+			g.report(ended)
+		}
+	}
+}
+
+// leave tells how the child ended, and is the last thing a guard does.
+func (g *guard) leave(left int) int {
+	if g.end == nil {
+		return exitCannotRun // the child itself would not die
+	}
+	if !g.order.Factory {
+		g.end.User, g.end.System, g.end.Left = g.user, g.system, left
+		g.report(*g.end)
+	}
+	status := syscall.WaitStatus(g.end.Status)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// report sends one packet. There is nobody to tell when that fails: the supervisor has gone.
+func (g *guard) report(r guardReport) {
+	text, err := json.Marshal(r)
+	if err == nil {
+		g.control.Write(text)
+	}
+}

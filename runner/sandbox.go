@@ -1,0 +1,250 @@
+package runner
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dirs gives out private directories and gets rid of them.
+//
+//	<root>/<life>/lock        held as long as this supervisor lives
+//	<root>/<life>/d-<random>  one in use
+//	<root>/trash/<random>     to be removed, in the background
+//	<root>/kept/<pool>/<time> of failed runs, for somebody to look at
+//
+// Names are ours and random: nothing of a job is part of a path. <root> belongs to us and children
+// cannot list it; what is theirs is only the directory itself. Methods may be called by several
+// goroutines.
+type dirs struct {
+	root string
+	life string // our <life>
+	lock *os.File
+	log  *slog.Logger
+
+	trash chan string    // to be removed; closed by close
+	swept sync.WaitGroup // the goroutine that does it
+
+	mu sync.Mutex // guards what is in kept
+}
+
+// trashQueue is how many directories may wait for their removal before giving back another waits, too.
+const trashQueue = 1024
+
+// openDirs prepares root and begins to remove what dead supervisors have left there.
+func openDirs(root string, log *slog.Logger) (*dirs, error) {
+	d := &dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue)}
+	left, err := d.prepare()
+	if err != nil {
+		return nil, fmt.Errorf("private directories: %w", err)
+	}
+	d.swept.Add(1)
+	go d.sweep(left)
+	return d, nil
+}
+
+func (d *dirs) prepare() (left []string, err error) {
+	if err := ownDir(d.root); err != nil {
+		return nil, err
+	}
+	// One at a time, or another's directory might be gone through before it is locked.
+	turn, err := lockFile(filepath.Join(d.root, "lock"), unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.Close()
+	for _, dir := range []string{d.trashDir(), filepath.Join(d.root, "kept"), d.life} {
+		if err := ownDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	if d.lock, err = lockFile(filepath.Join(d.life, "lock"), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, err
+	}
+	return d.leftovers()
+}
+
+// ownDir makes a directory that belongs to us, which others may go through but neither list nor change:
+// a child under another user gets to its own directory, and sees no other.
+func ownDir(path string) error {
+	if err := os.MkdirAll(path, 0o711); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; !info.IsDir() || int(owner) != os.Geteuid() {
+		return fmt.Errorf("%s is not a directory of ours (user %d); name another", path, os.Geteuid())
+	}
+	return os.Chmod(path, 0o711)
+}
+
+// randomName returns a name of 64 random bits in letters and digits.
+func randomName() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+// lockFile locks a file, as how says, for as long as it is open.
+func lockFile(path string, how int) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), how); err != nil {
+		file.Close()
+		return nil, os.NewSyscallError("lock "+path, err)
+	}
+	return file, nil
+}
+
+// leftovers moves what dead supervisors had in use into the trash, and returns all there is in it.
+func (d *dirs) leftovers() ([]string, error) {
+	lives, err := filepath.Glob(filepath.Join(d.root, "l-*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, life := range lives {
+		if life == d.life {
+			continue
+		}
+		lock, err := lockFile(filepath.Join(life, "lock"), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue // alive
+		}
+		if err == nil {
+			lock.Close()
+		}
+		if _, err := d.aside(life); err != nil {
+			d.log.Warn("directories of a dead supervisor cannot be removed", "dir", life, "err", err)
+		}
+	}
+	entries, err := os.ReadDir(d.trashDir())
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, entry := range entries {
+		left = append(left, filepath.Join(d.trashDir(), entry.Name()))
+	}
+	return left, nil
+}
+
+func (d *dirs) trashDir() string { return filepath.Join(d.root, "trash") }
+
+// sweep removes left and then everything that is put into the trash, until close.
+func (d *dirs) sweep(left []string) {
+	defer d.swept.Done()
+	remove := func(path string) {
+		if err := removeTree(path, d.trashDir()); err != nil {
+			d.log.Warn("a private directory cannot be removed; it stays until the next start", "dir", path, "err", err)
+		}
+	}
+	for _, path := range left {
+		remove(path)
+	}
+	for path := range d.trash {
+		remove(path)
+	}
+}
+
+// close waits until all is removed. All directories have been given back.
+func (d *dirs) close() {
+	if trashed, err := d.aside(d.life); err == nil {
+		d.trash <- trashed
+	}
+	close(d.trash)
+	d.swept.Wait()
+	d.lock.Close()
+}
+
+// create makes a private directory, of owner unless that is nil, and returns its path.
+func (d *dirs) create(owner *user) (string, error) {
+	path := filepath.Join(d.life, "d-"+randomName())
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", fmt.Errorf("private directory: %w", err)
+	}
+	if owner != nil {
+		if err := os.Lchown(path, owner.UID, owner.GID); err != nil {
+			os.Remove(path)
+			return "", fmt.Errorf("private directory: %w", err)
+		}
+	}
+	return path, nil
+}
+
+// remove takes back a directory that create returned. All that used it has ended. It renames, which
+// takes no time; the content goes in the background.
+func (d *dirs) remove(path string) {
+	trashed, err := d.aside(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.log.Warn("a private directory cannot be removed; it stays until the next start", "dir", path, "err", err)
+		}
+		return
+	}
+	d.trash <- trashed
+}
+
+// keep takes back a directory that create returned, and keeps it together with at most most-1 others of
+// pool, the oldest giving way. It returns where it now is; empty if it could not be kept.
+func (d *dirs) keep(path, pool string, most int) string {
+	if most < 1 {
+		d.remove(path)
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir := filepath.Join(d.root, "kept", "pool-"+url.PathEscape(pool))
+	kept := filepath.Join(dir, time.Now().UTC().Format("20060102T150405.000000000"))
+	err := os.MkdirAll(dir, 0o711)
+	if err == nil {
+		err = moveDir(path, kept)
+	}
+	if err != nil {
+		d.log.Warn("a private directory cannot be kept", "dir", path, "pool", pool, "err", err)
+		d.remove(path)
+		return ""
+	}
+	entries, _ := os.ReadDir(dir) // sorted by name, which is the time
+	slices.Reverse(entries)
+	for _, entry := range entries[min(most, len(entries)):] {
+		d.remove(filepath.Join(dir, entry.Name()))
+	}
+	return kept
+}
+
+// aside moves path into the trash and returns where it is there.
+func (d *dirs) aside(path string) (string, error) {
+	trashed := filepath.Join(d.trashDir(), randomName())
+	return trashed, moveDir(path, trashed)
+}
+
+// moveDir renames a directory that a child may have made unwritable, for a directory that cannot be
+// written cannot get a new parent. What is there instead of a directory is moved as it is: nothing is
+// ever followed.
+func moveDir(from, to string) error {
+	err := os.Rename(from, to)
+	if errors.Is(err, fs.ErrPermission) {
+		if err := openUp(unix.AT_FDCWD, from); err != nil {
+			return err
+		}
+		err = os.Rename(from, to)
+	}
+	return err
+}

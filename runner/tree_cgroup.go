@@ -1,0 +1,307 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroups is the control group below which each of our children gets its own:
+//
+//	<own>/supervisor                        we ourselves, where we were alone in <own>
+//	<own>/oarlock-<pid>-<start>/guard       the guard of this supervisor
+//	<own>/oarlock-<pid>-<start>/jobs/<n>    one child each
+//
+// The kernel kills a control group as one, so nothing gets out of it. Should we die without having
+// killed anything, the guard does it for us; what even that could not, the next supervisor does.
+type cgroups struct {
+	path  string
+	next  atomic.Uint64
+	guard *leader
+	hold  *os.File // its end tells the guard that we are gone
+}
+
+// cgroupPrefix begins the names of the groups of all supervisors.
+const cgroupPrefix = "oarlock-"
+
+// openCgroups makes our group, after it has ended what dead supervisors left in theirs. The error says
+// why there can be none; nothing has changed then.
+func openCgroups(t *trees) (*cgroups, error) {
+	own, err := ownCgroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := delegated(own); err != nil {
+		return nil, err
+	}
+	sweepCgroups(own)
+	me, _ := readStat(os.Getpid())
+	c := &cgroups{path: filepath.Join(own, fmt.Sprintf("%s%d-%d", cgroupPrefix, os.Getpid(), me.Start))}
+	for _, path := range []string{c.path, c.jobs(), filepath.Join(c.path, "guard")} {
+		if err = os.Mkdir(path, 0o755); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		if _, missing := os.Stat(filepath.Join(c.path, "cgroup.kill")); missing != nil {
+			err = errors.New("this kernel cannot kill a control group as one (Linux 5.14 can)")
+		}
+	}
+	if err == nil {
+		err = c.startGuard(t)
+	}
+	if err != nil {
+		endCgroup(c.path, 0)
+		return nil, err
+	}
+	enableControllers(own, c.path, c.jobs())
+	return c, nil
+}
+
+func (c *cgroups) jobs() string { return filepath.Join(c.path, "jobs") }
+
+// ownCgroup returns the directory of the control group (version 2) that we are in.
+func ownCgroup() (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	mount := ""
+	for line := range strings.Lines(string(mounts)) {
+		fields, after, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(fields); strings.HasPrefix(after, "cgroup2 ") && len(f) > 4 {
+			mount = f[4]
+		}
+	}
+	if mount == "" {
+		return "", errors.New("control groups of version 2 are not mounted")
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(groups)) {
+		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			return filepath.Join(mount, path), nil
+		}
+	}
+	return "", errors.New("we are in no control group of version 2")
+}
+
+// delegated says whether the group is ours to divide. Where a service manager made it, it must have
+// said so; anybody else shows it by letting us write.
+func delegated(group string) error {
+	switch filepath.Ext(group) {
+	case ".service", ".scope", ".slice":
+		for _, attribute := range []string{"user.delegate", "trusted.delegate"} {
+			var value [1]byte
+			if n, err := unix.Getxattr(group, attribute, value[:]); err == nil && n == 1 && value[0] == '1' {
+				return nil
+			}
+		}
+		return errors.New("the service manager did not delegate its control group (Delegate=yes in the unit does)")
+	}
+	return nil
+}
+
+// enableControllers asks for what limits and counts memory and processes, where the kernel offers it.
+// A group that hands controllers down may hold no process itself, so we move into one of our own below
+// it, if nobody else is there. What cannot be had is done without.
+func enableControllers(own string, below ...string) {
+	offered, _ := os.ReadFile(filepath.Join(own, "cgroup.controllers"))
+	var want []string
+	for _, controller := range []string{"memory", "pids"} {
+		if strings.Contains(" "+strings.TrimSpace(string(offered))+" ", " "+controller+" ") {
+			want = append(want, "+"+controller)
+		}
+	}
+	if len(want) == 0 {
+		return
+	}
+	inside, _ := os.ReadFile(filepath.Join(own, "cgroup.procs"))
+	if me := strconv.Itoa(os.Getpid()); string(bytes.TrimSpace(inside)) == me {
+		leaf := filepath.Join(own, "supervisor")
+		if err := os.Mkdir(leaf, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
+			os.WriteFile(filepath.Join(leaf, "cgroup.procs"), []byte(me), 0)
+		}
+	}
+	for _, group := range append([]string{own}, below...) {
+		for _, controller := range want {
+			os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte(controller), 0)
+		}
+	}
+}
+
+// sweepCgroups ends what supervisors that are no more left running below own.
+func sweepCgroups(own string) {
+	left, _ := filepath.Glob(filepath.Join(own, cgroupPrefix+"*"))
+	for _, path := range left {
+		var pid int
+		var start uint64
+		if _, err := fmt.Sscanf(filepath.Base(path), cgroupPrefix+"%d-%d", &pid, &start); err != nil {
+			continue
+		}
+		if s, alive := readStat(pid); alive && s.Start == start {
+			continue
+		}
+		endCgroup(path, time.Second)
+	}
+}
+
+// endCgroup kills everything in the group at path, waits for it for a while, and removes the group with
+// all groups below it.
+func endCgroup(path string, patience time.Duration) {
+	os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
+	awaitEmpty(path, patience)
+	filepath.WalkDir(path, func(below string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && below != path {
+			endCgroup(below, 0)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	os.Remove(path)
+}
+
+// awaitEmpty returns when no process is left in the group at path, or after patience.
+func awaitEmpty(path string, patience time.Duration) bool {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		events, err := os.ReadFile(filepath.Join(path, "cgroup.events"))
+		if err != nil || bytes.Contains(events, []byte("populated 0")) {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// startGuard starts the guard, in a group of its own, which proves that we can start processes so.
+func (c *cgroups) startGuard(t *trees) error {
+	dir, err := os.OpenFile(filepath.Join(c.path, "guard"), unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	end, hold, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer end.Close()
+	cmd := &exec.Cmd{Stdin: end, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{
+		Setsid: true, UseCgroupFD: true, CgroupFD: int(dir.Fd()),
+	}}
+	err = becomeSelf(cmd, guardCommand, guardEnv, guardOrder{Cgroup: c.jobs()})
+	if err == nil {
+		c.guard = &leader{cmd: cmd, trees: t, born: time.Now()}
+		err = t.reaper.start(cmd)
+	}
+	if err != nil {
+		hold.Close()
+		return fmt.Errorf("a process cannot be started in a control group: %w", err)
+	}
+	c.hold = hold
+	return nil
+}
+
+// guardCgroup is the guard of all children that have control groups: when the supervisor has gone, in
+// whichever way, it ends them. It outlives what is meant for the supervisor's process group.
+func guardCgroup(path string) int {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	io.Copy(io.Discard, os.Stdin)
+	endCgroup(path, guardPatience)
+	return 0
+}
+
+// close ends what is left and gives everything back.
+func (c *cgroups) close() {
+	c.hold.Close()
+	c.guard.wait()
+	endCgroup(c.path, time.Second)
+}
+
+// cgroup is the control group of one child.
+type cgroup struct {
+	path string
+	dir  *os.File // open on path
+}
+
+func (c *cgroups) create() (*cgroup, error) {
+	g := &cgroup{path: filepath.Join(c.jobs(), strconv.FormatUint(c.next.Add(1), 10))}
+	if err := os.Mkdir(g.path, 0o755); err != nil {
+		return nil, fmt.Errorf("control group: %w", err)
+	}
+	var err error
+	if g.dir, err = os.OpenFile(g.path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+		os.Remove(g.path)
+		return nil, fmt.Errorf("control group: %w", err)
+	}
+	return g, nil
+}
+
+// adopt moves a process that was not started in the group into it.
+func (g *cgroup) adopt(pid int) error {
+	return os.WriteFile(filepath.Join(g.path, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+}
+
+func (g *cgroup) kill() {
+	os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
+}
+
+// oomKills returns how many of its processes the kernel has killed for want of memory.
+func (g *cgroup) oomKills() int64 { return oomKills(filepath.Join(g.path, "memory.events")) }
+
+func (g *cgroup) remove() {
+	g.dir.Close()
+	endCgroup(g.path, time.Second)
+}
+
+// inCgroup is a process with a control group of its own.
+type inCgroup struct {
+	*leader
+	group *cgroup
+}
+
+func startInCgroup(l *leader, s settings) (process, error) {
+	group, err := l.trees.cgroups.create()
+	if err != nil {
+		return nil, err
+	}
+	l.cmd.SysProcAttr.UseCgroupFD, l.cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
+	if err := l.start(s); err != nil {
+		group.remove()
+		return nil, err
+	}
+	return &inCgroup{l, group}, nil
+}
+
+func (p *inCgroup) kill() { p.group.kill() }
+
+// cgroupPatience is how long the end of a child waits for the rest of its group to be gone.
+const cgroupPatience = 3 * time.Second
+
+func (p *inCgroup) wait() Exit {
+	exit := p.waitKilling(p.kill)
+	awaitEmpty(p.group.path, cgroupPatience)
+	if kills := p.group.oomKills(); exit.Signal == syscall.SIGKILL && kills > 0 {
+		exit.OOM = fmt.Sprintf("memory.events of its control group counts oom_kill %d", kills)
+	} else {
+		exit.OOM = p.oomProof(p.pid(), exit)
+	}
+	return exit
+}
+
+func (p *inCgroup) release() { p.group.remove() }

@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leader is a process that we started and that leads a process group: strength "group", and the base
+// of the others.
+type leader struct {
+	cmd   *exec.Cmd
+	trees *trees
+	born  time.Time
+
+	mu     sync.Mutex
+	reaped bool // from then on its number may be another's
+}
+
+func (p *leader) start(s settings) error {
+	if !s.nothing() {
+		if err := throughShim(p.cmd, s); err != nil {
+			return err
+		}
+	}
+	return p.trees.reaper.start(p.cmd)
+}
+
+func (p *leader) pid() int { return p.cmd.Process.Pid }
+
+func (p *leader) signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(-p.pid(), sig)
+}
+
+func (p *leader) kill() { p.signal(syscall.SIGKILL) }
+
+func (p *leader) wait() Exit { return p.waitKilling(p.kill) }
+
+// waitKilling waits for the leader to end, calls kill for what it has left, and only then reaps the
+// leader: until then its number, which is that of its group, cannot become another's.
+func (p *leader) waitKilling(kill func()) Exit {
+	awaitExit(p.pid())
+	kill()
+	p.mu.Lock()
+	err := p.cmd.Wait()
+	p.reaped = true
+	p.mu.Unlock()
+	p.trees.reaper.forget(p.pid())
+	state := p.cmd.ProcessState
+	if state == nil {
+		return Exit{Code: -1, Started: true, Lost: true, Message: "its end was not seen: " + err.Error()}
+	}
+	return exitOf(state.Sys().(syscall.WaitStatus), state.UserTime(), state.SystemTime())
+}
+
+func (p *leader) release() {}
+
+// oomProof returns how the kernel proves that the process, which nobody we know has killed, died for
+// want of memory.
+func (p *leader) oomProof(pid int, exit Exit) string {
+	if exit.Signal != syscall.SIGKILL {
+		return ""
+	}
+	return p.trees.oom.proof(pid, p.born)
+}
+
+// awaitExit returns when our child pid has ended, and leaves it to be reaped.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
+// exitOf puts what the kernel says of an ended process into our words.
+func exitOf(status syscall.WaitStatus, user, system time.Duration) Exit {
+	e := Exit{Code: status.ExitStatus(), UserCPU: user, SystemCPU: system, Started: true}
+	if status.Signaled() {
+		e.Signal, e.CoreDump = status.Signal(), status.CoreDump()
+	}
+	return e
+}

@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var errGuardGone = errors.New("the guard is gone")
+
+// guarded is a process below a guard.
+type guarded struct {
+	*leader // the guard
+	control *os.File
+
+	known   chan struct{} // closed when child is set, or never will be
+	child   int
+	over    chan struct{} // closed when the guard has said all; then end is set
+	end     *guardReport
+	orphans func(guardReport) // told of what a factory's guard reaps beside its child; may be nil
+}
+
+// startGuarded starts the command of l below a guard. If orphans is not nil, the child is a factory
+// whose own children may outlive it: the guard then stays until it is told to kill, or nothing is left,
+// and the end of every process it reaps is passed to orphans, that of the factory too.
+func startGuarded(l *leader, s settings, orphans func(guardReport)) (*guarded, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socket to a guard: %w", err)
+	}
+	unix.SetNonblock(ends[0], true)
+	p := &guarded{leader: l, control: os.NewFile(uintptr(ends[0]), "guard"), orphans: orphans,
+		known: make(chan struct{}), over: make(chan struct{})}
+	theirs := os.NewFile(uintptr(ends[1]), "guard")
+	defer theirs.Close()
+
+	cmd := l.cmd
+	s.Dir = cmd.Dir
+	order := guardOrder{Settings: s, Control: 3 + len(cmd.ExtraFiles), Factory: orphans != nil}
+	cmd.ExtraFiles = append(cmd.ExtraFiles[:len(cmd.ExtraFiles):len(cmd.ExtraFiles)], theirs)
+	// The end of the socket tells a guard that we have died; it must live on to clean up.
+	cmd.SysProcAttr.Pdeathsig = 0
+	err = becomeSelf(cmd, guardCommand, guardEnv, order)
+	if err == nil {
+		err = l.trees.reaper.start(cmd)
+	}
+	if err != nil {
+		p.control.Close()
+		return nil, err
+	}
+	go p.listen() // ends with the guard; wait waits for it
+	return p, nil
+}
+
+// listen takes in the reports of the guard.
+func (p *guarded) listen() {
+	defer close(p.over)
+	packet := make([]byte, 512)
+	known := false
+	for {
+		n, err := p.control.Read(packet)
+		if err != nil || n == 0 {
+			break
+		}
+		var r guardReport
+		switch err := json.Unmarshal(packet[:n], &r); {
+		case err != nil:
+		case !known:
+			p.child, known = r.PID, true
+			close(p.known)
+		case r.PID == p.child:
+			p.end = &r
+			if p.orphans != nil {
+				p.orphans(r)
+			}
+		case p.orphans != nil:
+			p.orphans(r)
+		}
+	}
+	if !known {
+		close(p.known)
+	}
+}
+
+// pid waits for the guard to start the child; it is 0 if it could not.
+func (p *guarded) pid() int {
+	<-p.known
+	return p.child
+}
+
+func (p *guarded) order(packet byte) error {
+	if _, err := p.control.Write([]byte{packet}); err != nil {
+		return errGuardGone
+	}
+	return nil
+}
+
+func (p *guarded) signal(sig syscall.Signal) error { return p.order(byte(sig)) }
+
+// guardDeadline is how long a guard that was told to kill may take before it is killed itself. It is
+// its own patience and then some.
+const guardDeadline = guardPatience + 2*time.Second
+
+func (p *guarded) kill() {
+	p.leader.signal(syscall.SIGCONT) // a stopped guard kills nobody
+	if p.order(killTree) != nil {
+		return
+	}
+	time.AfterFunc(guardDeadline, p.leader.kill)
+}
+
+func (p *guarded) wait() Exit {
+	exit := p.leader.waitKilling(p.leader.kill)
+	<-p.over
+	switch {
+	case p.end != nil:
+		exit = exitOf(syscall.WaitStatus(p.end.Status), p.end.User, p.end.System)
+		if p.end.Left > 0 {
+			exit.Message = strconv.Itoa(p.end.Left) + " of its processes did not die"
+		}
+	case p.child != 0:
+		// Somebody killed the guard, and with it, by its death signal, the child.
+		exit.Lost = true
+	default:
+		exit.Started = exit.Signal != 0 // the guard has said on stderr why it could not
+	}
+	exit.OOM = p.oomProof(p.child, exit)
+	return exit
+}
+
+func (p *guarded) release() { p.control.Close() }

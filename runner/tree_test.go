@@ -1,0 +1,288 @@
+package runner
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// testTrees returns what starts processes, closed when the test ends.
+func testTrees(t testing.TB) *trees {
+	t.Helper()
+	r, err := openReaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := openTrees(r)
+	t.Cleanup(func() {
+		tr.close()
+		r.close()
+	})
+	return tr
+}
+
+// strengths are those that this machine has; what it has not is said.
+func strengths(t *testing.T, tr *trees) []KillStrength {
+	t.Helper()
+	if tr.cgroups == nil {
+		t.Logf("this machine cannot show strength cgroup: %s", tr.why)
+		return []KillStrength{KillGuard, KillGroup}
+	}
+	return []KillStrength{KillCgroup, KillGuard, KillGroup}
+}
+
+// command returns a command without input whose output goes to the pipe that is returned with it.
+func command(t testing.TB, argv ...string) (*exec.Cmd, *bufio.Scanner, func()) {
+	t.Helper()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: path, Args: argv, Env: os.Environ(), Stdout: in, Stderr: in}
+	return cmd, bufio.NewScanner(out), func() { in.Close() }
+}
+
+// startIn starts argv, and returns it with what it writes.
+func startIn(t testing.TB, tr *trees, strength KillStrength, s settings, argv ...string) (process, *bufio.Scanner) {
+	t.Helper()
+	cmd, out, started := command(t, argv...)
+	defer started()
+	s.Dir, cmd.Dir = "", s.Dir
+	var p process
+	err := onThread(func() (err error) {
+		p, err = tr.start(cmd, strength, s)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, out
+}
+
+// starts are run by one thread that lives for ever.
+var starts = make(chan func())
+
+func init() {
+	go func() {
+		runtime.LockOSThread()
+		for start := range starts {
+			start()
+		}
+	}()
+}
+
+func onThread(start func() error) error {
+	done := make(chan error)
+	starts <- func() { done <- start() }
+	return <-done
+}
+
+// python is the interpreter itself, without the wrappers that a PATH may put in front of it.
+var python = func() string {
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		return "python3"
+	}
+	return strings.TrimSpace(string(out))
+}()
+
+// expect reads lines until one is want.
+func expect(t testing.TB, out *bufio.Scanner, want string) {
+	t.Helper()
+	var seen []string
+	for out.Scan() {
+		if out.Text() == want {
+			return
+		}
+		seen = append(seen, out.Text())
+	}
+	t.Fatalf("no line %q in %q", want, seen)
+}
+
+// alive returns those of the processes in file that have not ended.
+func alive(t testing.TB, file string) []int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := readStat(pid); ok && s.State != 'Z' {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// aliveAfter looks until nothing in file is alive, for a second at most.
+func aliveAfter(t testing.TB, file string) (left []int, took time.Duration) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		left, took = alive(t, file), time.Since(begin)
+		if len(left) == 0 || took > time.Second {
+			return left, took
+		}
+	}
+}
+
+const escapees = 24
+
+func TestNothingIsLeft(t *testing.T) {
+	tr := testTrees(t)
+	tests := []struct {
+		name string
+		then string
+		end  func(p process)
+		want func(Exit) bool
+	}{
+		{"exit", "exit", func(process) {}, func(e Exit) bool { return e.Code == 0 && e.Signal == 0 }},
+		{"crash", "crash", func(process) {}, func(e Exit) bool { return e.Signal == syscall.SIGSEGV && e.Code == -1 }},
+		{"term", "wait", func(p process) { p.signal(syscall.SIGTERM) }, func(e Exit) bool { return e.Signal == syscall.SIGTERM }},
+		{"kill", "wait", func(p process) { p.kill() }, func(e Exit) bool { return e.Signal == syscall.SIGKILL }},
+	}
+	for _, strength := range strengths(t, tr) {
+		for _, tt := range tests {
+			t.Run(fmt.Sprintf("%v/%s", strength, tt.name), func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "pids")
+				p, out := startIn(t, tr, strength, settings{}, python, "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
+				expect(t, out, "ready")
+				tt.end(p)
+				exit := p.wait()
+				p.release()
+				if !tt.want(exit) || !exit.Started || exit.Lost {
+					t.Errorf("exit is %+v", exit)
+				}
+				left, took := aliveAfter(t, file)
+				t.Logf("%v, %s: %d of %d escapees left after %v", strength, tt.name, len(left), escapees, took.Round(time.Millisecond))
+				if strength == KillGroup {
+					// What leaves the group is out of its reach: this is what the other strengths are for.
+					if len(left) != escapees {
+						t.Errorf("strength group has killed what it cannot know: %d left", len(left))
+					}
+					killAll(left)
+				} else if len(left) > 0 {
+					killAll(left)
+					t.Errorf("%d left", len(left))
+				}
+			})
+		}
+	}
+}
+
+func TestNothingIsLeftOfAChain(t *testing.T) {
+	tr := testTrees(t)
+	for _, strength := range strengths(t, tr) {
+		if strength == KillGroup {
+			continue
+		}
+		t.Run(strength.String(), func(t *testing.T) {
+			for range 20 {
+				p, out := startIn(t, tr, strength, settings{}, python, "testdata/forks-on-and-on.py", "4")
+				expect(t, out, "ready")
+				marker := "testdata/forks-on-and-on.py"
+				p.kill()
+				if exit := p.wait(); exit.Signal != syscall.SIGKILL {
+					t.Errorf("exit is %+v", exit)
+				}
+				p.release()
+				if left := running(marker); len(left) > 0 {
+					killAll(left)
+					t.Fatalf("%d left", len(left))
+				}
+			}
+		})
+	}
+}
+
+// running returns the processes with argument among their arguments.
+func running(argument string) []int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	var pids []int
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+		if s, ok := readStat(pid); err == nil && ok && s.State != 'Z' && strings.Contains(string(text), argument+"\x00") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// doomedCommand makes the test binary a supervisor with one child, to be killed.
+const doomedCommand = "doomed-supervisor"
+
+// doomed starts a child that waits, in the strength of the first argument, and waits too.
+func doomed(args []string) {
+	runtime.LockOSThread()
+	r, err := openReaper()
+	if err != nil {
+		panic(err)
+	}
+	strength := map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}[args[0]]
+	cmd := &exec.Cmd{Path: args[1], Args: args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
+	if _, err := openTrees(r).start(cmd, strength, settings{NoNewPrivs: true}); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
+	tr := testTrees(t)
+	for _, strength := range strengths(t, tr) {
+		t.Run(strength.String(), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pids")
+			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python, "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			started()
+			expect(t, out, "ready")
+			child := running("testdata/leaves-escapees.py")
+			if len(child) == 0 {
+				t.Fatal("the child does not run")
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			left, took := aliveAfter(t, file)
+			t.Logf("%v: %d of %d escapees left after %v", strength, len(left), escapees, took.Round(time.Millisecond))
+			killAll(left)
+			if strength != KillGroup && len(left) > 0 {
+				t.Errorf("%d left", len(left))
+			}
+			if strength == KillGroup && len(left) != escapees {
+				t.Errorf("strength group has killed what it cannot know: %d left", len(left))
+			}
+		})
+	}
+}
+
+func TestFirstBadStrength(t *testing.T) {
+	tr := &trees{strength: KillGuard, why: "no such thing"}
+	if got, err := tr.resolve(KillAuto); got != KillGuard || err != nil {
+		t.Errorf("auto gives %v, %v", got, err)
+	}
+	if got, err := tr.resolve(KillGroup); got != KillGroup || err != nil {
+		t.Errorf("group gives %v, %v", got, err)
+	}
+	if _, err := tr.resolve(KillCgroup); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("cgroup gives %v", err)
+	}
+}
