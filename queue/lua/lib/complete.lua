@@ -1,0 +1,64 @@
+-- complete_job(now, jid, worker, queue, data, next, delay, depends) -> the new state
+-- The arguments of the command as text; those from next on may be missing.
+function complete_job(now, jid, worker, queue, data, next, delay, depends)
+  local wait = assert(tonumber(delay or 0))
+  local on = given_depends(depends or '[]', 'Complete')
+  if delay and not next then refuse('Complete', '"delay" cannot be used without a "next".') end
+  if depends and not next then refuse('Complete', '"depends" cannot be used without a "next".') end
+  local key = 'ql:j:' .. jid
+  local state, owner, in_queue, priority, retries, time, history, throttles =
+    unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'retries', 'time', 'history', 'throttles'))
+  if not state then
+    refuse('Complete', named_job(jid) .. ' does not exist')
+  elseif state ~= 'running' then
+    refuse('Complete', named_job(jid) .. ' is not currently running: ' .. state)
+  elseif owner ~= worker then
+    refuse('Complete', named_job(jid) .. ' has been handed out to another worker: ' .. tostring(owner))
+  elseif in_queue ~= queue then
+    refuse('Complete', named_job(jid) .. ' running in another queue: ' .. tostring(in_queue))
+  end
+
+  local settings = redis.call('HMGET', 'ql:config', 'max-job-history', 'jobs-history', 'jobs-history-count')
+  local limit = history_limit(settings[1])
+  redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
+  redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+  if throttles then release_all(jid, queue, throttles, now) end
+  remember(jid, plain_entry(now, 'done'), limit, history)
+  tally('run', queue, now, { now - (tonumber(time) or now) })
+  tell_trackers('ql:completed', jid)
+  if not next then
+    set_ended(key, now, data, '', 'complete', retries)
+    announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. cjson.encode(queue) .. '}')
+    redis.call('ZADD', 'ql:completed', now, jid)
+    prune(now, numeric(settings[2], 604800), math.floor(numeric(settings[3], 50000)))
+    unblock(jid, now)
+    return 'complete'
+  end
+
+  announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next) .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
+  remember(jid, put_entry(now, next), limit, false)
+  register(next, now)
+  local prefix = 'ql:q:' .. next
+  if depend(jid, on) > 0 then
+    set_ended(key, now, data, next, 'depends', retries)
+    redis.call('ZADD', prefix .. '-depends', now, jid)
+    if wait > 0 then redis.call('HSET', key, 'scheduled', now + wait) end
+    return 'depends'
+  end
+  -- Strange but observable: the state of a job that is scheduled here says
+  -- waiting, and a delay is forgotten if dependencies were given, all satisfied.
+  set_ended(key, now, data, next, 'waiting', retries)
+  if wait > 0 and #on == 0 then
+    redis.call('ZADD', prefix .. '-scheduled', now + wait, jid)
+    return 'scheduled'
+  end
+  redis.call('ZADD', prefix .. '-work', score(tonumber(priority) or 0, now), jid)
+  return 'waiting'
+end
+
+-- set_ended(key, now, data, queue, state, retries): what every completion leaves in
+-- the job
+function set_ended(key, now, data, queue, state, retries)
+  redis.call('HSET', key, 'data', data, 'time', string.format('%.20f', now), 'state', state, 'worker', '', 'failure', '{}',
+    'queue', queue, 'expires', '0', 'remaining', retries)
+end

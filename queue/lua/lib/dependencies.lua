@@ -1,0 +1,71 @@
+-- Dependencies are two sets that mirror each other: what a job waits for, and
+-- what waits for it.
+
+-- given_depends(text, area) -> list of jids, from an argument
+function given_depends(text, area)
+  local on = cjson.decode(text)
+  if type(on) ~= 'table' then refuse(area, 'Arg "depends" not a list: ' .. text) end
+  for _, jid in ipairs(on) do
+    if type(jid) ~= 'string' and type(jid) ~= 'number' then
+      refuse(area, 'Arg "depends" must be jids: ' .. text)
+    end
+  end
+  return on
+end
+
+-- depend(jid, on) -> how many of the jids in the list on the job waits for now
+-- Those that are gone or complete, and the job itself, would never come.
+function depend(jid, on)
+  local open = 0
+  for _, other in ipairs(on) do
+    local state = other ~= jid and redis.call('HGET', 'ql:j:' .. other, 'state')
+    if state and state ~= 'complete' then
+      redis.call('SADD', 'ql:j:' .. other .. '-dependents', jid)
+      redis.call('SADD', 'ql:j:' .. jid .. '-dependencies', other)
+      open = open + 1
+    end
+  end
+  return open
+end
+
+-- drop_dependencies(jid): it waits for nothing any more
+function drop_dependencies(jid)
+  local key = 'ql:j:' .. jid .. '-dependencies'
+  local on = redis.call('SMEMBERS', key)
+  if #on == 0 then return end
+  for _, other in ipairs(on) do redis.call('SREM', 'ql:j:' .. other .. '-dependents', jid) end
+  redis.call('DEL', key)
+end
+
+-- unblock(jid, now): frees the jobs that waited for this one alone
+function unblock(jid, now)
+  local key = 'ql:j:' .. jid .. '-dependents'
+  local waiting = redis.call('SMEMBERS', key)
+  if #waiting == 0 then return end
+  for _, other in ipairs(waiting) do
+    local hash = 'ql:j:' .. other
+    redis.call('SREM', hash .. '-dependencies', jid)
+    if redis.call('EXISTS', hash .. '-dependencies') == 0 then
+      local queue, priority, due = unpack(redis.call('HMGET', hash, 'queue', 'priority', 'scheduled'))
+      if queue then
+        redis.call('ZREM', 'ql:q:' .. queue .. '-depends', other)
+        if due then
+          redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, other)
+          redis.call('HSET', hash, 'state', 'scheduled')
+          redis.call('HDEL', hash, 'scheduled')
+        else
+          redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), other)
+          redis.call('HSET', hash, 'state', 'waiting')
+        end
+      end
+    end
+  end
+  redis.call('DEL', key)
+end
+
+-- stop_waiting(jid, queue, priority, now): from state depends to waiting
+function stop_waiting(jid, queue, priority, now)
+  redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
+  redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+  redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
+end

@@ -1,0 +1,90 @@
+-- Putting jobs in batches.
+
+-- read_puts(at) -> list of puts, index after them
+-- ARGV[at] says how many follow; each is queue, jid, klass, data, delay, options.
+function read_puts(at)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  local puts = {}
+  for i = 1, count do
+    local put = { queue = ARGV[at], jid = ARGV[at + 1], klass = ARGV[at + 2], data = ARGV[at + 3], delay = tonumber(ARGV[at + 4]) }
+    put.named, at = read_options(at + 5)
+    puts[i] = put
+  end
+  return puts, at
+end
+
+-- enter_all(batch, puts, reply): puts each job and appends a word and a text for it:
+-- put, exists, or refused with the reason
+function enter_all(batch, puts, reply)
+  local ready = {}
+  for _, put in ipairs(puts) do
+    local ok, word = pcall(enter, batch, put, ready)
+    reply[#reply + 1] = ok and word or 'refused'
+    reply[#reply + 1] = ok and '' or reason_of(word)
+  end
+  flush_ready(ready)
+end
+
+-- enter(batch, put, ready) -> put or exists
+-- The data was seen to be JSON by the caller, who need not decode it for that.
+--   ready   receives the entry for the work set
+function enter(batch, put, ready)
+  local jid, queue, named = put.jid, put.queue, put.named
+  local key = 'ql:j:' .. jid
+  local throttles = named.throttles and replace_queue_throttle(given_throttles(named.throttles, 'Put'), nil, queue)
+  if redis.call('EXISTS', key) == 1 then
+    if named['only-new'] then return 'exists' end
+    -- A job of this batch may be put again by it, and must be where it belongs by then.
+    flush_ready(ready)
+    local of_queue = redis.call('HGET', key, 'oarlock-queue')
+    put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
+    if of_queue then drop_ours(jid) end
+  elseif named.depends or named.tags or put.delay > 0 then
+    put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
+  else
+    enter_new(batch, put, key, ready)
+  end
+  -- Whether they are free is asked when the job is taken.
+  if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
+  if named.timeout then redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-timeout', named.timeout) end
+  know(batch, queue)
+  wake(batch, queue)
+  return 'put'
+end
+
+-- enter_new(batch, put, key, ready): put_job for a job that is new and has only what
+-- every job has
+function enter_new(batch, put, key, ready)
+  local jid, queue, named = put.jid, put.queue, put.named
+  local priority, retries = named.priority or '0', named.retries or '5'
+  if priority ~= '0' then
+    finite(priority, 'Put', 'priority')
+    priority = stored_text(priority)
+  end
+  if retries ~= '5' then
+    finite(retries, 'Put', 'retries')
+    retries = stored_text(retries)
+  end
+  redis.call('HSET', key, 'jid', jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', '{}',
+    'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
+    'time', batch.time)
+  batch.put_entries = batch.put_entries or {}
+  local entry = batch.put_entries[queue]
+  if not entry then
+    entry = put_entry(batch.now, queue)
+    batch.put_entries[queue] = entry
+  end
+  remember(jid, entry, batch.limit, false)
+  announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. json_name(batch, queue) .. '}')
+  add(ready, queue, text17(score(tonumber(priority), batch.now)), jid)
+  tell(batch, 'ql:put', jid)
+end
+
+-- flush_ready(ready): writes what was kept for the work sets
+function flush_ready(ready)
+  for queue, entries in pairs(ready) do
+    call_many('ZADD', 'ql:q:' .. queue .. '-work', entries)
+    ready[queue] = nil
+  end
+end

@@ -1,0 +1,40 @@
+-- hand_over(queue, now, worker, expires, jids, jobs, limit) -> JSON list of the jobs
+-- Makes jobs run under a worker's locks.
+--   expires  when the locks run out, as text
+--   jobs     what load_job returned for each of jids
+--   limit    the history limit
+function hand_over(queue, now, worker, expires, jids, jobs, limit)
+  if #jids == 0 then return json_list(jids) end
+  local entry = '[' .. text14(math.floor(now)) .. ',"popped",{"worker":' .. cjson.encode(worker) .. '}]'
+  local time = string.format('%.20f', now)
+  local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
+  local locks, waits, views = {}, {}, {}
+  for i, jid in ipairs(jids) do
+    local job = jobs[i]
+    remember(jid, entry, limit, job.history)
+    redis.call('HSET', 'ql:j:' .. jid, 'time', time, 'worker', worker, 'expires', expires, 'state', 'running')
+    waits[i] = now - (tonumber(job.time) or now)
+    locks[2 * i - 1], locks[2 * i] = expires, jid
+    job.worker, job.expires, job.state, job.history = worker, expires, 'running', false
+    local tracked = any_tracked and redis.call('ZSCORE', 'ql:tracked', jid)
+    if tracked then redis.call('PUBLISH', 'ql:popped', jid) end
+    views[i] = view(jid, job, tracked)
+  end
+  tally('wait', queue, now, waits)
+  call_many('ZADD', 'ql:w:' .. worker .. ':jobs', locks)
+  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  return json_list(views)
+end
+
+-- head_of(queue, count) -> the jids to be popped next
+-- A negative count means all but that many of the last.
+function head_of(queue, count)
+  if count == 0 then return {} end
+  return redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', '0', count - 1)
+end
+
+-- bring_in(queue, now, count): what becomes ready by time alone, for readers
+function bring_in(queue, now, count)
+  spawn(queue, now, count, history_limit(redis.call('HGET', 'ql:config', 'max-job-history')))
+  promote(queue, now, count)
+end

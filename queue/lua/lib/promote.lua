@@ -1,0 +1,20 @@
+-- promote(queue, now, limit): moves delayed jobs that are due into the work set,
+-- at most limit (negative: all of them)
+function promote(queue, now, limit)
+  if limit == 0 then return end
+  local scheduled = 'ql:q:' .. queue .. '-scheduled'
+  local due = redis.call('ZRANGEBYSCORE', scheduled, 0, now, 'LIMIT', 0, limit)
+  if #due == 0 then return end
+  local scores = {}
+  for _, jid in ipairs(due) do
+    local f = redis.call('HMGET', 'ql:j:' .. jid, 'jid', 'priority')
+    -- A jid without a job is only dropped.
+    if f[1] then
+      scores[#scores + 1] = score(tonumber(f[2]) or 0, now)
+      scores[#scores + 1] = jid
+      redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
+    end
+  end
+  call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
+  call_many('ZREM', scheduled, due)
+end

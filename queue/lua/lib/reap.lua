@@ -1,0 +1,62 @@
+-- reap(queue, now, limit, grace, history) -> list of jids, list of their jobs
+-- Looks after locks that have run out. A worker is warned first, and has the
+-- grace period to finish; the next time the job is taken away: it is returned to
+-- be handed out again, or fails if it has no retries left.
+--   limit    how many locks to look at; negative: all
+--   grace    seconds; not above 0 means no warning
+--   history  the history limit
+function reap(queue, now, limit, grace, history)
+  local locks = 'ql:q:' .. queue .. '-locks'
+  local jids, jobs = {}, {}
+  for _, jid in ipairs(redis.call('ZRANGEBYSCORE', locks, '-inf', now, 'LIMIT', 0, limit)) do
+    local job = load_job(jid)
+    if not job then
+      redis.call('ZREM', locks, jid)
+    else
+      local worker = job.worker or ''
+      redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+      local warned = job.grace == '1'
+      if not warned or grace <= 0 then
+        warn(jid, job, worker, queue, now, history)
+        if grace > 0 then
+          redis.call('HSET', 'ql:j:' .. jid, 'grace', '1')
+          redis.call('ZADD', locks, now + grace, jid)
+        end
+      end
+      if warned or grace <= 0 then
+        if take_away(jid, job, worker, queue, now, history) then
+          jids[#jids + 1], jobs[#jobs + 1] = jid, job
+        end
+      end
+    end
+  end
+  return jids, jobs
+end
+
+function warn(jid, job, worker, queue, now, history)
+  tell_trackers('ql:stalled', jid)
+  remember(jid, plain_entry(now, 'timed-out'), history, job.history)
+  job.history = false
+  lock_lost(jid, worker)
+  redis.call('HINCRBY', 'ql:s:stats:' .. day(now) .. ':' .. queue, 'retries', 1)
+end
+
+-- take_away(jid, job, worker, queue, now, history) -> whether it may run again
+function take_away(jid, job, worker, queue, now, history)
+  local key = 'ql:j:' .. jid
+  if job.grace then redis.call('HDEL', key, 'grace') end
+  job.remaining = text14(math.floor(tonumber(job.remaining) or 0) - 1)
+  redis.call('HSET', key, 'remaining', job.remaining)
+  if tonumber(job.remaining) >= 0 then return true end
+
+  local group, message = exhausted(job.queue, queue)
+  detach(jid, queue)
+  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', history, job.history)
+  redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure_json(group, message, now, ''))
+  list_failed(jid, group)
+  tell_trackers('ql:failed', jid)
+  announce(failed_event(jid, group, message, worker))
+  count_failure(queue, now)
+  if job.throttles then release_all(jid, queue, job.throttles, now) end
+  return false
+end

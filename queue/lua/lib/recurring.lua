@@ -1,0 +1,65 @@
+-- spawn(queue, now, limit): puts the children of recurring jobs that are due into
+-- the work set, at most limit (negative: all of them)
+--   history  the history limit
+function spawn(queue, now, limit, history)
+  if limit == 0 then return end
+  local due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-recur', 0, now, 'WITHSCORES', 'LIMIT', 0, limit)
+  local left = limit
+  for i = 1, #due, 2 do
+    left = left - spawn_children(queue, due[i], tonumber(due[i + 1]), now, left, history)
+  end
+end
+
+-- spawn_children(queue, parent, next, now, limit, history) -> how many
+--   next     when the first child was due
+--   history  the history limit
+function spawn_children(queue, parent, next, now, limit, history)
+  local recurring, schedule = 'ql:r:' .. parent, 'ql:q:' .. queue .. '-recur'
+  local f = redis.call('HMGET', recurring, 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'count', 'throttles')
+  if not f[1] then
+    redis.call('ZREM', schedule, parent)
+    return 0
+  end
+  local klass, data, priority, tags, retries, throttles = f[1], f[2], f[3], f[4], f[5], f[9]
+  local interval, backlog, count = tonumber(f[6]), tonumber(f[7]), tonumber(f[8]) or 0
+  if reqless and not throttles then throttles = cjson.encode({ queue_throttle(queue) }) end
+
+  local time, spawned = math.floor(next), 0
+  if backlog ~= 0 then
+    local missed = (now - time) / interval
+    if missed > backlog then time = time + math.ceil(missed - backlog) * interval end
+  end
+  -- An interval that does not move the time on would fill an unlimited call for ever.
+  while time <= now and spawned ~= limit and not (interval <= 0 and limit < 0 and spawned > 0) do
+    spawned = spawned + 1
+    count = count + 1
+    local child = parent .. '-' .. text14(count)
+    evict(child, now)
+    index_tags(child, stored_tags(tags), now)
+    redis.call('HSET', 'ql:j:' .. child, 'jid', child, 'klass', klass, 'data', data, 'priority', priority, 'tags', tags,
+      'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
+      'time', string.format('%.20f', time), 'spawned_from_jid', parent)
+    if throttles then redis.call('HSET', 'ql:j:' .. child, 'throttles', throttles) end
+    remember(child, put_entry(time, queue), history, false)
+    redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority), time), child)
+    time = time + interval
+  end
+  if spawned > 0 then
+    redis.call('HSET', recurring, 'count', text14(count))
+    redis.call('ZADD', schedule, time, parent)
+  end
+  return spawned
+end
+
+-- evict(jid, now): clears the way for a new job of that name
+-- A parent that was removed and made again counts its children from 1 again, and
+-- may come upon old ones. Their places are taken from them before their hash is.
+function evict(jid, now)
+  local state, queue, worker, failure, tags, throttles = unpack(
+    redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'failure', 'tags', 'throttles'))
+  if not state then return end
+  leave(jid, state, queue, worker, failure, queue)
+  if throttles then release_all(jid, queue, throttles, now) end
+  unindex_tags(jid, stored_tags(tags))
+  drop_dependencies(jid)
+end

@@ -1,0 +1,33 @@
+-- Settings are read with one HMGET of ql:config and then understood here.
+
+-- numeric(value, default) -> number
+-- A setting that is missing or no finite number counts as its default.
+function numeric(value, default)
+  local n = tonumber(value)
+  if not n or n - n ~= 0 then return default end
+  return n
+end
+
+-- history_limit(value) -> integer, from the setting max-job-history
+function history_limit(value)
+  return math.floor(numeric(value, 100))
+end
+
+-- lock_length(of_queue, of_all) -> seconds
+-- From the settings <queue>-heartbeat, which wins, and heartbeat.
+function lock_length(of_queue, of_all)
+  return numeric(of_queue, numeric(of_all, 60))
+end
+
+-- The settings that qless lists without being asked for them.
+qless_defaults = {
+  ['application'] = 'qless', ['heartbeat'] = 60, ['grace-period'] = 10, ['stats-history'] = 30,
+  ['histogram-history'] = 7, ['jobs-history-count'] = 50000, ['jobs-history'] = 604800,
+}
+
+-- all_settings(defaults) -> JSON object of the defaults and, over them, what is set
+function all_settings(defaults)
+  local set = redis.call('HGETALL', 'ql:config')
+  for i = 1, #set, 2 do defaults[set[i]] = set[i + 1] end
+  return cjson.encode(defaults)
+end

@@ -1,0 +1,290 @@
+-- Settling in batches: what became of jobs that ran.
+
+-- read_settlements(at) -> list of settlements, index after them
+-- ARGV[at] says how many follow; each is jid, queue, popped, action, options, puts.
+function read_settlements(at)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  local list = {}
+  for i = 1, count do
+    local s = { jid = ARGV[at], queue = ARGV[at + 1], popped = ARGV[at + 2], action = ARGV[at + 3] }
+    s.named, at = read_options(at + 4)
+    if ARGV[at] == '0' then
+      at = at + 1
+    else
+      s.puts, at = read_puts(at)
+    end
+    list[i] = s
+  end
+  return list, at
+end
+
+-- settle_all(batch, list) -> flat list of four values per settlement: the state the
+-- job came to, or lost or refused; the reason for these; remaining; crashes
+-- All are looked at before any is written, so that the first write takes entries
+-- away: a Redis that is out of memory lets a script go on that began so.
+function settle_all(batch, list)
+  local reply, accepted, locks, held, seen = {}, {}, {}, {}, {}
+  for i, s in ipairs(list) do
+    local ok, word, reason = pcall(examine, batch, s)
+    if not ok then
+      word, reason = 'refused', reason_of(word)
+    elseif not word and seen[s.jid] then
+      word, reason = 'lost', 'settled twice in one call'
+    end
+    if word then
+      reply[4 * i - 3], reply[4 * i - 2], reply[4 * i - 1], reply[4 * i] = word, reason, 0, 0
+    else
+      seen[s.jid] = true
+      accepted[#accepted + 1] = i
+      held[#held + 1] = s.jid
+      add(locks, s.queue, s.jid)
+    end
+  end
+  if #accepted == 0 then return reply end
+
+  for queue, jids in pairs(locks) do call_many('ZREM', 'ql:q:' .. queue .. '-locks', jids) end
+  call_many('ZREM', batch.holds, held)
+  batch.done = plain_entry(batch.now, 'done')
+  batch.completed, batch.runs, batch.enters = {}, {}, {}
+  for _, i in ipairs(accepted) do
+    local s = list[i]
+    local ok, state, remaining, crashes = pcall(conclude, batch, s)
+    local reason = ''
+    if not ok then
+      state, reason, remaining, crashes = 'refused', reason_of(state), 0, 0
+      s.puts = nil
+    end
+    reply[4 * i - 3], reply[4 * i - 2], reply[4 * i - 1], reply[4 * i] = state, reason, remaining, crashes
+  end
+  for queue, entries in pairs(batch.enters) do call_many('ZADD', 'ql:q:' .. queue .. '-work', entries) end
+  for queue, durations in pairs(batch.runs) do tally('run', queue, batch.now, durations) end
+  if #batch.completed > 0 then
+    call_many('ZADD', 'ql:completed', batch.completed)
+    prune(batch.now, batch.keep_age, batch.keep_count)
+    for k = 2, #batch.completed, 2 do unblock(batch.completed[k], batch.now) end
+  end
+  for _, i in ipairs(accepted) do
+    if list[i].puts then enter_all(batch, list[i].puts, {}) end
+  end
+  return reply
+end
+
+-- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
+function examine(batch, s)
+  local f = redis.call('HMGET', 'ql:j:' .. s.jid, 'state', 'worker', 'queue', 'time', 'retries', 'remaining', 'priority',
+    'history', 'throttles', 'oarlock-queue')
+  local state, owner = f[1], f[2]
+  if not state then return 'lost', 'the job does not exist' end
+  if state ~= 'running' then return 'lost', 'not running but ' .. state end
+  if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
+  if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
+  if s.popped ~= '0' and tonumber(f[4]) ~= tonumber(s.popped) then return 'lost', 'popped again since' end
+  local conclusion = conclusions[s.action]
+  if not conclusion then return 'refused', 'unknown action ' .. s.action end
+  local named = s.named
+  if #(named.checkpoint or '') + #(named.record or '') > 65536 then
+    return 'refused', 'checkpoint and record exceed 64 KiB'
+  end
+  if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+  s.time, s.retries, s.remaining, s.priority = f[4], f[5] or '0', f[6], f[7]
+  s.history, s.throttles, s.of_queue = f[8], f[9], f[10]
+  s.key = 'ql:j:' .. s.jid
+end
+
+conclusions = { complete = true, fail = true, retry = true, release = true }
+
+-- conclude(batch, s) -> state, remaining, crashes
+-- The job has lost its lock and left its worker's set.
+function conclude(batch, s)
+  if s.throttles then release_all(s.jid, s.queue, s.throttles, batch.now) end
+  if s.action == 'complete' then return conclude_complete(batch, s), 0, 0 end
+  s.ours = load_ours(s.jid, s.queue, s.of_queue)
+  local crashes = tonumber(s.ours.crashes) or 0
+  if s.action == 'fail' then
+    keep_ours(s, {})
+    conclude_fail(batch, s, s.named.group or '', s.named.message or '')
+    return 'failed', math.floor(tonumber(s.remaining) or 0), crashes
+  elseif s.action == 'retry' then
+    keep_ours(s, s.ours.releases and { releases = '0' } or {})
+    local state, remaining = conclude_retry(batch, s)
+    return state, remaining, crashes
+  end
+  return conclude_release(batch, s, crashes)
+end
+
+-- conclude_complete(batch, s) -> state, as the protocol's complete
+function conclude_complete(batch, s)
+  local jid, queue, key, named, now = s.jid, s.queue, s.key, s.named, batch.now
+  remember(jid, batch.done, batch.limit, s.history)
+  add(batch.runs, queue, now - (tonumber(s.time) or now))
+  tell(batch, 'ql:completed', jid)
+  if s.of_queue then
+    redis.call('HDEL', key, 'oarlock-checkpoint', 'oarlock-record')
+    if named.next then drop_counts(jid) end
+  end
+  local shown = cjson.encode(jid)
+  if named.data then redis.call('HSET', key, 'data', named.data) end
+  if not named.next then
+    announce('{"jid":' .. shown .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
+    end_run(batch, key, '', 'complete', s.retries)
+    batch.completed[#batch.completed + 1] = batch.stored_now
+    batch.completed[#batch.completed + 1] = jid
+    return 'complete'
+  end
+
+  local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
+  announce('{"jid":' .. shown .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":' .. json_name(batch, queue) .. '}')
+  remember(jid, put_entry(now, next), batch.limit, false)
+  know(batch, next)
+  local prefix = 'ql:q:' .. next
+  if depend(jid, depends) > 0 then
+    end_run(batch, key, next, 'depends', s.retries)
+    redis.call('ZADD', prefix .. '-depends', batch.stored_now, jid)
+    if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
+    return 'depends'
+  end
+  -- As the protocol has it: the state of a job scheduled here says waiting, and a delay
+  -- is forgotten if dependencies were given, all satisfied.
+  end_run(batch, key, next, 'waiting', s.retries)
+  if delay > 0 and #depends == 0 then
+    redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
+    return 'scheduled'
+  end
+  make_ready(batch, next, jid, s.priority)
+  wake(batch, next)
+  return 'waiting'
+end
+
+function end_run(batch, key, queue, state, retries)
+  redis.call('HSET', key, 'time', batch.time, 'state', state, 'worker', '', 'failure', '{}', 'queue', queue,
+    'expires', '0', 'remaining', retries)
+end
+
+-- make_ready(batch, queue, jid, priority): into the work set at the end of the batch
+function make_ready(batch, queue, jid, priority)
+  add(batch.enters, queue, text17(score(tonumber(priority) or 0, batch.now)), jid)
+end
+
+-- conclude_fail(batch, s, group, message), as the protocol's fail
+function conclude_fail(batch, s, group, message)
+  local jid, queue, now = s.jid, s.queue, batch.now
+  announce(failed_event(jid, group, message, batch.worker))
+  tell(batch, 'ql:failed', jid)
+  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group)
+    .. ',"worker":' .. json_name(batch, batch.worker) .. '}]', batch.limit, s.history)
+  set_failed(batch, s, group, failure_json(group, message, math.floor(now), batch.worker))
+end
+
+function set_failed(batch, s, group, failure)
+  count_failure(s.queue, batch.now)
+  redis.call('HSET', s.key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
+  if s.ours.crashes or s.ours.interruptions or s.ours.releases or s.counted then
+    redis.call('HSET', s.key, 'oarlock-failed', '1')
+  end
+  list_failed(s.jid, group)
+end
+
+-- conclude_retry(batch, s) -> state, remaining, as the protocol's retry
+function conclude_retry(batch, s)
+  local jid, queue, key, named, now = s.jid, s.queue, s.key, s.named, batch.now
+  local delay, group, message = tonumber(named.delay) or 0, named.group, named.message
+  redis.call('HDEL', key, 'grace')
+  local left = math.floor(tonumber(s.remaining) or 0) - 1
+  local stored = text14(left)
+  if left >= 0 then
+    if group then redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), batch.worker)) end
+    if delay > 0 then
+      redis.call('HSET', key, 'remaining', stored, 'state', 'scheduled')
+      redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', now + delay, jid)
+      return 'scheduled', left
+    end
+    redis.call('HSET', key, 'remaining', stored, 'state', 'waiting')
+    make_ready(batch, queue, jid, s.priority)
+    return 'waiting', left
+  end
+  redis.call('HSET', key, 'remaining', stored)
+  local failure
+  if group then
+    failure = failure_json(group, message, math.floor(now), batch.worker)
+  else
+    group, message = exhausted(queue, queue)
+    failure = failure_json(group, message, now, '')
+  end
+  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', batch.limit, s.history)
+  tell(batch, 'ql:failed', jid)
+  set_failed(batch, s, group, failure)
+  return 'failed', left
+end
+
+-- conclude_release(batch, s, crashes) -> state, remaining, crashes
+-- Gives a job back uncounted: as the protocol's timeout leaves it, but out of the
+-- worker's set, without a grace mark, and nobody is told. With a delay it is
+-- scheduled; unless it is to be in front, it waits in line. A count of ours may end it instead.
+function conclude_release(batch, s, crashes)
+  local jid, queue, named = s.jid, s.queue, s.named
+  local counts, counter = {}, named.counter
+  if counter == 'release' then
+    local releases = (tonumber(s.ours.releases) or 0) + 1
+    if releases >= 3 then
+      counter = 'crash'
+    else
+      counts.releases = text14(releases)
+    end
+  elseif counter == 'interruption' then
+    counts.interruptions = text14((tonumber(s.ours.interruptions) or 0) + 1)
+  end
+  if counter == 'crash' then
+    crashes = crashes + 1
+    counts.crashes = text14(crashes)
+    counts.releases = s.ours.releases and '0' or nil
+  end
+  local remaining = math.floor(tonumber(s.remaining) or 0)
+  keep_ours(s, counts)
+  redis.call('HDEL', s.key, 'grace')
+  if counter == 'crash' and crashes > (tonumber(named['max-crashes']) or 0) then
+    conclude_fail(batch, s, named.group or 'crashed', named.message or '')
+    return 'failed', remaining, crashes
+  end
+
+  if named.group then
+    redis.call('HSET', s.key, 'failure', failure_json(named.group, named.message, math.floor(batch.now), batch.worker))
+  end
+  remember(jid, plain_entry(batch.now, 'timed-out'), batch.limit, s.history)
+  local delay = tonumber(named.delay) or 0
+  if delay > 0 then
+    redis.call('HSET', s.key, 'state', 'scheduled', 'expires', '0')
+    redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', batch.now + delay, jid)
+    return 'scheduled', remaining, crashes
+  elseif named.front then
+    redis.call('HSET', s.key, 'state', 'stalled', 'expires', '0')
+    add(batch.enters, queue, '+inf', jid)
+    return 'stalled', remaining, crashes
+  end
+  redis.call('HSET', s.key, 'state', 'waiting', 'expires', '0')
+  make_ready(batch, queue, jid, s.priority)
+  return 'waiting', remaining, crashes
+end
+
+-- keep_ours(s, counts): writes the counts that changed, checkpoint and record
+--   counts   may have crashes, interruptions, releases, as text
+function keep_ours(s, counts)
+  local named, words = s.named, {}
+  for name, value in pairs(counts) do
+    words[#words + 1] = 'oarlock-' .. name
+    words[#words + 1] = value
+    s.counted = true
+  end
+  if named.checkpoint then
+    words[#words + 1] = 'oarlock-checkpoint'
+    words[#words + 1] = named.checkpoint
+  end
+  if named.record then
+    words[#words + 1] = 'oarlock-record'
+    words[#words + 1] = named.record
+  end
+  if #words == 0 then return end
+  -- What was kept for another queue must not come to count in this one.
+  if s.of_queue and s.of_queue ~= s.queue then drop_ours(s.jid) end
+  redis.call('HSET', s.key, 'oarlock-queue', s.queue, unpack(words))
+end

@@ -1,0 +1,12 @@
+-- call_many(command, key, words): a command with a list of arguments of any length
+-- Lua's stack holds some 8,000 values. The slices are even, so pairs stay together.
+function call_many(command, key, words)
+  for i = 1, #words, 6000 do
+    redis.call(command, key, unpack(words, i, math.min(i + 5999, #words)))
+  end
+end
+
+-- call_each(command, key): a command with the arguments of the call
+function call_each(command, key)
+  redis.call(command, key, unpack(ARGV, 2))
+end

@@ -1,0 +1,74 @@
+-- Running statistics: per day and queue, mean and spread by Welford's method,
+-- and a histogram.
+
+-- tally(kind, queue, now, values): counts a list of durations in seconds
+--   kind   'wait' or 'run'
+function tally(kind, queue, now, values)
+  local key = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue
+  local fields, place = { 'total', 'mean', 'vk' }, {}
+  for _, value in ipairs(values) do
+    local name = bucket(value)
+    if not place[name] then
+      fields[#fields + 1] = name
+      place[name] = #fields
+    end
+  end
+  local stored = redis.call('HMGET', key, unpack(fields))
+  for i = 1, #fields do stored[i] = tonumber(stored[i]) or 0 end
+  local total, mean, vk = stored[1], stored[2], stored[3]
+  for _, value in ipairs(values) do
+    total = total + 1
+    local before = mean
+    mean = mean + (value - mean) / total
+    vk = vk + (value - mean) * (value - before)
+    local i = place[bucket(value)]
+    stored[i] = stored[i] + 1
+  end
+  stored[1], stored[2], stored[3] = total, mean, vk
+  local words = {}
+  for i, field in ipairs(fields) do
+    words[2 * i - 1], words[2 * i] = field, stored[i]
+  end
+  redis.call('HSET', key, unpack(words))
+end
+
+-- bucket(seconds) -> field of the histogram
+function bucket(seconds)
+  local b = math.floor(seconds)
+  if b < 60 then return 's' .. text14(b) end
+  if b < 3600 then return 'm' .. text14(math.floor(b / 60)) end
+  if b < 86400 then return 'h' .. text14(math.floor(b / 3600)) end
+  return 'd' .. text14(math.floor(b / 86400))
+end
+
+-- count_failure(queue, now): one more failure, and one more job that is failed
+function count_failure(queue, now)
+  local key = 'ql:s:stats:' .. day(now) .. ':' .. queue
+  redis.call('HINCRBY', key, 'failures', 1)
+  redis.call('HINCRBY', key, 'failed', 1)
+end
+
+-- view_stats(queue, day) -> JSON
+function view_stats(queue, day)
+  local counters = redis.call('HMGET', 'ql:s:stats:' .. day .. ':' .. queue, 'failures', 'retries', 'failed')
+  for i = 1, 3 do counters[i] = json_number(counters[i] or '0') end
+  return '{"run":' .. view_durations('ql:s:run:' .. day .. ':' .. queue)
+    .. ',"failures":' .. counters[1] .. ',"retries":' .. counters[2] .. ',"failed":' .. counters[3]
+    .. ',"wait":' .. view_durations('ql:s:wait:' .. day .. ':' .. queue) .. '}'
+end
+
+-- view_durations(key) -> JSON
+function view_durations(key)
+  local stored = {}
+  local flat = redis.call('HGETALL', key)
+  for i = 1, #flat, 2 do stored[flat[i]] = flat[i + 1] end
+  local count, vk = tonumber(stored.total) or 0, tonumber(stored.vk) or 0
+  -- Rounding can leave vk a hair below zero.
+  local std = count > 1 and math.sqrt(math.max(0, vk) / (count - 1)) or 0
+  local histogram = {}
+  for _, range in ipairs({ { 's', 0, 59 }, { 'm', 1, 59 }, { 'h', 1, 23 }, { 'd', 1, 6 } }) do
+    for i = range[2], range[3] do histogram[#histogram + 1] = stored[range[1] .. i] or '0' end
+  end
+  return '{"std":' .. cjson.encode(std) .. ',"histogram":[' .. table.concat(histogram, ',')
+    .. '],"mean":' .. json_number(stored.mean or '0') .. ',"count":' .. json_number(stored.total or '0') .. '}'
+end

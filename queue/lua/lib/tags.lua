@@ -1,0 +1,59 @@
+-- The index of tags: ql:t:<tag> holds the jids, ql:tags how often each is used.
+-- A tag may be a number; Redis and Lua print those differently, and clients see
+-- both, so it is converted only where a key is named.
+
+function tag_key(tag)
+  return 'ql:t:' .. (type(tag) == 'number' and text14(tag) or tag)
+end
+
+-- index_tags(jid, tags, now): one more use of each of a list of tags
+function index_tags(jid, tags, now)
+  for _, tag in ipairs(tags) do
+    redis.call('ZADD', tag_key(tag), now, jid)
+    redis.call('ZINCRBY', 'ql:tags', 1, tag)
+  end
+end
+
+-- unindex_tags(jid, tags): one use less. Only reqless forgets a tag whose last
+-- job is gone.
+function unindex_tags(jid, tags)
+  for _, tag in ipairs(tags) do
+    local key = tag_key(tag)
+    redis.call('ZREM', key, jid)
+    if reqless and redis.call('EXISTS', key) == 0 then
+      redis.call('ZREM', 'ql:tags', tag)
+    else
+      redis.call('ZINCRBY', 'ql:tags', -1, tag)
+    end
+  end
+end
+
+-- stored_tags(text) -> list, from the tags field of a hash, which may be missing
+function stored_tags(text)
+  if not text or text == '{}' then return {} end
+  return cjson.decode(text)
+end
+
+-- given_tags(text, area) -> list
+-- JSON with a list of strings; numbers are let through. An object counts as a
+-- list of nothing and is kept as it is.
+function given_tags(text, area)
+  local tags = cjson.decode(text)
+  if type(tags) ~= 'table' then refuse(area, 'Arg "tags" not a list: ' .. text) end
+  for _, tag in ipairs(tags) do
+    if type(tag) ~= 'string' and type(tag) ~= 'number' then
+      refuse(area, 'Arg "tags" must be strings: ' .. text)
+    end
+  end
+  return tags
+end
+
+-- without(tags, gone, first) -> tags, less those in gone[first] and after
+function without(tags, gone, first)
+  local unwanted, left = {}, {}
+  for i = first, #gone do unwanted[gone[i]] = true end
+  for _, tag in ipairs(tags) do
+    if not unwanted[tag] then left[#left + 1] = tag end
+  end
+  return left
+end

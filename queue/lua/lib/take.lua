@@ -1,0 +1,218 @@
+-- Taking in batches: jobs from several queues under one policy.
+
+-- take_all(batch, queues, order, cursor, count, max_job) -> jobs, broken, due, cursor
+--   order    ordered, round-robin or oldest
+--   cursor   where round-robin goes on, from 0; likewise returned
+--   count    how many at most; 0 takes nothing and looks at nothing
+--   max_job  jobs with more bytes of data are handed out without it; 0 means no limit
+--   jobs     flat list, as write_job leaves them
+--   broken   flat list of queue, jid, reason: entries removed because no job was behind them
+--   due      when the next delayed or recurring job of the queues is due, as text; '0'
+--            if there is none
+function take_all(batch, queues, order, cursor, count, max_job)
+  batch.jobs, batch.broken, batch.max_job, batch.due = {}, {}, max_job, nil
+  if count > 0 and #queues > 0 then
+    batch.any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
+    batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
+    if order == 'ordered' then
+      take_ordered(batch, queues, count)
+    elseif order == 'round-robin' then
+      cursor = take_in_turn(batch, queues, cursor, count)
+    elseif order == 'oldest' then
+      take_oldest(batch, queues, count)
+    else
+      refuse('Take', 'unknown order ' .. order)
+    end
+  end
+  return batch.jobs, batch.broken, batch.due and text17(batch.due) or '0', cursor
+end
+
+-- take_ordered: the first queue as long as it has jobs, then the next
+function take_ordered(batch, queues, count)
+  for _, queue in ipairs(queues) do
+    if count <= 0 then return end
+    count = count - pop_some(batch, queue, count)
+  end
+end
+
+-- take_in_turn(...) -> cursor: all queues get the same share, and those that have
+-- less leave it to the others; what cannot be divided goes round
+function take_in_turn(batch, queues, cursor, count)
+  local busy = {}
+  for i = 0, #queues - 1 do busy[#busy + 1] = queues[(cursor + i) % #queues + 1] end
+  local place = {}
+  for i, queue in ipairs(queues) do place[queue] = i end
+  while count > 0 and #busy > 0 do
+    local share, still = math.max(1, math.floor(count / #busy)), {}
+    for _, queue in ipairs(busy) do
+      local want = math.min(share, count)
+      if want > 0 then
+        local got = pop_some(batch, queue, want)
+        count = count - got
+        if got > 0 then cursor = place[queue] % #queues end
+        if got == want then still[#still + 1] = queue end
+      end
+    end
+    busy = still
+  end
+  return cursor
+end
+
+-- take_oldest: one by one from the queue whose head was put first
+function take_oldest(batch, queues, count)
+  local heads, wanted = {}, {}
+  for _, queue in ipairs(queues) do
+    local room = prepare(batch, queue, count)
+    if room > 0 then
+      local list = redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', 0, room - 1)
+      local head = { queue = queue, list = list, next = 0 }
+      if advance(head) then heads[#heads + 1] = head end
+    end
+  end
+  while count > 0 and #heads > 0 do
+    local best = 1
+    for i = 2, #heads do
+      if heads[i].time < heads[best].time then best = i end
+    end
+    local head = heads[best]
+    add(wanted, head.queue, head.list[head.next])
+    count = count - 1
+    if not advance(head) then table.remove(heads, best) end
+  end
+  for _, queue in ipairs(queues) do
+    if wanted[queue] then hand_out(batch, queue, wanted[queue]) end
+    wanted[queue] = nil
+    note_due(batch, queue)
+  end
+end
+
+-- advance(head) -> whether the queue has one more
+function advance(head)
+  head.next = head.next + 1
+  local jid = head.list[head.next]
+  if not jid then return false end
+  -- One that is broken goes first, to be found out.
+  head.time = tonumber(redis.call('HGET', 'ql:j:' .. jid, 'time')) or 0
+  return true
+end
+
+-- pop_some(batch, queue, count) -> how many were handed out, as the protocol's pop
+function pop_some(batch, queue, count)
+  local before = #batch.jobs
+  local room = prepare(batch, queue, count)
+  while room > 0 do
+    local heads = redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', 0, room - 1)
+    if #heads == 0 then break end
+    local done = hand_out(batch, queue, heads)
+    -- Entries that were broken or must wait for a throttle are out of the way now.
+    if done == #heads then break end
+    room = room - done
+  end
+  note_due(batch, queue)
+  return (#batch.jobs - before) / job_width
+end
+
+-- prepare(batch, queue, count) -> for how many jobs of the work set there is room
+-- Hands out jobs whose lock another worker lost, and brings in what is due.
+function prepare(batch, queue, count)
+  if batch.any_paused and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return 0 end
+  if not batch.registered then
+    redis.call('ZADD', 'ql:workers', batch.stored_now, batch.worker)
+    batch.registered = true
+  end
+  local locks, most = 'ql:q:' .. queue .. '-locks', batch.most[queue]
+  if most > 0 then
+    local running = redis.call('ZCOUNT', locks, batch.stored_now, '+inf')
+    count = math.min(math.max(0, most - running), count)
+    if count == 0 then return 0 end
+  end
+  local expired = reap(queue, batch.now, count, batch.grace, batch.limit)
+  if #expired > 0 then count = count - hand_out(batch, queue, expired) end
+  if count <= 0 then return 0 end
+  if is_due(batch, 'ql:q:' .. queue .. '-recur') then spawn(queue, batch.now, count, batch.limit) end
+  if is_due(batch, 'ql:q:' .. queue .. '-scheduled') then promote(queue, batch.now, count) end
+  return count
+end
+
+-- is_due(batch, key) -> whether the set's first entry is due; one that is not is noted
+function is_due(batch, key)
+  local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
+  local when = tonumber(first[2])
+  if not when then return false end
+  if when <= batch.now then return true end
+  if not batch.due or when < batch.due then batch.due = when end
+  return false
+end
+
+-- note_due(batch, queue): after a take, in case something due was brought in
+function note_due(batch, queue)
+end
+
+-- hand_out(batch, queue, jids) -> how many
+-- Makes jobs run under our locks and writes them to batch.jobs. All jids leave the work set.
+function hand_out(batch, queue, jids)
+  local expires = text17(batch.now + batch.lock[queue])
+  local locks, waits = {}, {}
+  for _, jid in ipairs(jids) do
+    local ok, job = pcall(start, batch, queue, jid, expires)
+    if not ok then
+      local broken = batch.broken
+      broken[#broken + 1], broken[#broken + 2], broken[#broken + 3] = queue, jid, reason_of(job)
+    elseif job then
+      waits[#waits + 1] = batch.now - (tonumber(job[9]) or batch.now)
+      locks[#locks + 1], locks[#locks + 2] = expires, jid
+      write_job(batch, jid, queue, job, expires)
+    end
+  end
+  call_many('ZREM', 'ql:q:' .. queue .. '-work', jids)
+  if #waits == 0 then return 0 end
+  tally('wait', queue, batch.now, waits)
+  call_many('ZADD', batch.holds, locks)
+  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  return #waits
+end
+
+-- start(batch, queue, jid, expires) -> the fields of a job that runs now, in the order
+-- of job_fields; nil if it must wait for a throttle
+-- Raises if there is no job.
+function start(batch, queue, jid, expires)
+  local key = 'ql:j:' .. jid
+  local f = redis.call('HMGET', key, unpack(job_fields))
+  if not f[1] then error('there is no such job') end
+  local history = f[10]
+  if f[11] then
+    local job = { throttles = f[11], state = f[12], history = history }
+    if not admit(jid, job, queue, batch.now, batch.limit) then return nil end
+    history = job.history
+  end
+  remember(jid, batch.entry, batch.limit, history)
+  redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+  tell(batch, 'ql:popped', jid)
+  return f
+end
+
+job_fields = {
+  'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles', 'state',
+}
+
+-- write_job(batch, jid, queue, f, expires): appends job_width values to batch.jobs
+--   f   the fields of the job, in the order of job_fields, as they were
+function write_job(batch, jid, queue, f, expires)
+  local jobs, data = batch.jobs, f[3]
+  local n, size = #jobs, #data
+  if batch.max_job > 0 and size > batch.max_job then data = false end
+  jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = jid, queue, f[2], data, size
+  jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
+  jobs[n + 10], jobs[n + 11] = expires, f[9]
+  jobs[n + 12] = f[8] == queue and write_ours(jid, queue, f[8])
+end
+
+job_width = 12
+
+-- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, releases,
+-- checkpoint and timeout
+function write_ours(jid, queue, of_queue)
+  local ours = load_ours(jid, queue, of_queue)
+  if ours.failed then drop_counts(jid) end
+  return { ours.crashes or '0', ours.interruptions or '0', ours.releases or '0', ours.checkpoint or false, ours.timeout or '0' }
+end

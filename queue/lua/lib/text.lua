@@ -1,0 +1,37 @@
+-- How numbers become text. Redis prints a number it is handed with 17 digits,
+-- and takes half a microsecond for it; where one number goes to several keys, or
+-- is known to be an integer, we hand over text instead.
+
+-- text14(n): as Lua's .. prints it, and JSON: 14 significant digits. We do not
+-- leave it to .. because the embedded server's Lua prints fractions otherwise.
+function text14(n)
+  return string.format('%.14g', n)
+end
+
+-- text17(n): as Redis prints a number argument.
+function text17(n)
+  return string.format('%.17g', n)
+end
+
+-- stored_text(value) -> what HSET stores for tonumber(value)
+-- A plain integer is that already.
+function stored_text(value)
+  if #value < 16 and string.find(value, '^[1-9]%d*$') or value == '0' then return value end
+  return tonumber(value)
+end
+
+-- json_number(value) -> JSON text of a number stored as text
+function json_number(value)
+  if #value < 15 and string.find(value, '^[1-9]%d*$') or value == '0' then return value end
+  return cjson.encode(tonumber(value))
+end
+
+-- day(now) -> the midnight before, as text in the names of statistics
+function day(now)
+  return text14(now - now % 86400)
+end
+
+-- score(priority, time) -> place in the work set; the highest is popped first
+function score(priority, time)
+  return priority - time / 10000000000
+end

@@ -1,0 +1,105 @@
+-- Throttles: named semaphores. A job's field throttles lists those it must hold
+-- to run; jobs made by qless have none, and none of this concerns them.
+
+-- queue_throttle(queue) -> the id of the throttle every job of a queue shares
+function queue_throttle(queue)
+  return 'ql:q:' .. queue
+end
+
+-- replace_queue_throttle(list, from, to): a job's list when it changes queues, in place
+-- from may be false: then the new queue's throttle is only added.
+function replace_queue_throttle(list, from, to)
+  for i = #list, 1, -1 do
+    if from and list[i] == queue_throttle(from) then table.remove(list, i) end
+  end
+  list[#list + 1] = queue_throttle(to)
+  return list
+end
+
+-- given_throttles(text, area) -> list, from an argument
+function given_throttles(text, area)
+  local list = cjson.decode(text)
+  if type(list) ~= 'table' then refuse(area, 'Arg "throttles" not a list: ' .. text) end
+  for _, tid in ipairs(list) do
+    if type(tid) ~= 'string' and type(tid) ~= 'number' then
+      refuse(area, 'Arg "throttles" must be strings: ' .. text)
+    end
+  end
+  return list
+end
+
+-- available(tid) -> whether one more job may hold it
+function available(tid)
+  local maximum = numeric(redis.call('HGET', 'ql:th:' .. tid, 'maximum'), 0)
+  return maximum == 0 or redis.call('ZCARD', 'ql:th:' .. tid .. '-locks') < maximum
+end
+
+-- first_taken(throttles) -> the first of a list that is not available, or nil
+function first_taken(throttles)
+  for _, tid in ipairs(throttles) do
+    if not available(tid) then return tid end
+  end
+end
+
+-- hold(jid, throttles): all of a list
+function hold(jid, throttles)
+  for _, tid in ipairs(throttles) do redis.call('ZADD', 'ql:th:' .. tid .. '-locks', 1, jid) end
+end
+
+-- throttle(jid, job, queue, tid, now, limit): the job waits for a throttle
+--   job    needs state and history
+--   limit  the history limit
+function throttle(jid, job, queue, tid, now, limit)
+  redis.call('ZADD', 'ql:th:' .. tid .. '-pending', now, jid)
+  redis.call('ZADD', 'ql:q:' .. queue .. '-throttled', now, jid)
+  if job.state == 'throttled' then return end
+  redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled')
+  remember(jid, '[' .. text14(math.floor(now)) .. ',"throttled",{"queue":' .. cjson.encode(queue) .. '}]', limit, job.history)
+end
+
+-- release(tid, jid, now): gives one throttle back, or leaves the line for it, and
+-- lets those in front of the line try again
+function release(tid, jid, now)
+  local key = 'ql:th:' .. tid
+  if redis.call('ZREM', key .. '-locks', jid) == 0 then redis.call('ZREM', key .. '-pending', jid) end
+  local maximum = numeric(redis.call('HGET', key, 'maximum'), 0)
+  local free = 10
+  if maximum ~= 0 then free = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
+  if free < 1 then return end
+  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', 0, free - 1)) do
+    redis.call('ZREM', key .. '-pending', next)
+    local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. next, 'queue', 'priority', 'state'))
+    if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', next) end
+    -- A job that is gone, or was moved on by another command, wants none.
+    if state == 'throttled' then
+      redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), next)
+    end
+  end
+end
+
+-- release_all(jid, queue, throttles, now): everything the job holds or waits for
+--   throttles  the job's field
+function release_all(jid, queue, throttles, now)
+  redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
+  for _, tid in ipairs(cjson.decode(throttles)) do release(tid, jid, now) end
+end
+
+-- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all
+-- its throttles, and otherwise waits for one
+--   limit  the history limit
+function admit(jid, job, queue, now, limit)
+  if not job.throttles then
+    if not reqless then return true end
+    -- Made by qless: from here on it shares its queue's throttle.
+    job.throttles = cjson.encode({ queue_throttle(queue) })
+    redis.call('HSET', 'ql:j:' .. jid, 'throttles', job.throttles)
+  end
+  local throttles = cjson.decode(job.throttles)
+  local taken = first_taken(throttles)
+  if taken then
+    throttle(jid, job, queue, taken, now, limit)
+    return false
+  end
+  hold(jid, throttles)
+  return true
+end

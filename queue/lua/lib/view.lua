@@ -1,0 +1,80 @@
+-- The job as clients read it: one JSON object, with its members in the order the
+-- original gives them. Text that is JSON already is copied, not decoded.
+
+-- view(jid, job, tracked) -> JSON
+--   job      as load_job returned it, perhaps with newer values put in
+--   tracked  truth
+function view(jid, job, tracked)
+  if job.history then convert_history(jid, job.history) end
+  local key = 'ql:j:' .. jid
+  local expires = job.expires
+  if not expires or expires == '' then expires = '0' end
+  return '{"jid":' .. cjson.encode(jid)
+    .. (job.retries and ',"retries":' .. json_number(job.retries) or '')
+    .. ',"data":' .. cjson.encode(job.data)
+    .. ',"failure":' .. (job.failure or '{}')
+    .. ',"expires":' .. json_number(expires)
+    .. ',"remaining":' .. json_number(text14(math.floor(tonumber(job.remaining) or 0)))
+    .. ',"spawned_from_jid":' .. cjson.encode(job.spawned)
+    .. ',"dependencies":' .. cjson.encode(redis.call('SMEMBERS', key .. '-dependencies'))
+    .. ',"klass":' .. cjson.encode(job.klass)
+    .. ',"tracked":' .. (tracked and 'true' or 'false')
+    .. ',"tags":' .. shown_list(job.tags)
+    .. ',"queue":' .. cjson.encode(job.queue)
+    .. ',"state":' .. cjson.encode(job.state)
+    .. ',"history":' .. view_history(redis.call('LRANGE', key .. '-history', 0, -1))
+    .. ',"dependents":' .. cjson.encode(redis.call('SMEMBERS', key .. '-dependents'))
+    .. (reqless and ',"throttles":' .. shown_list(job.throttles) or '')
+    .. (job.priority and ',"priority":' .. json_number(job.priority) or '')
+    .. ',"worker":' .. cjson.encode(job.worker or '') .. '}'
+end
+
+-- shown_list(text) -> JSON of a stored list; an empty one is {}, as ever
+function shown_list(text)
+  if not text or text == '{}' then return '{}' end
+  return cjson.encode(cjson.decode(text))
+end
+
+-- view_history(entries) -> JSON
+-- Each entry becomes one object: when, what, and the members of its third
+-- element. The usual shapes are recognised as text, others are decoded.
+function view_history(entries)
+  if #entries == 0 then return '{}' end
+  for i, entry in ipairs(entries) do entries[i] = view_entry(entry) end
+  return '[' .. table.concat(entries, ',') .. ']'
+end
+
+function view_entry(entry)
+  local when, what, extra = string.match(entry, '^%[(%-?%d+),("[^"\\]*"),{("[^{}]*)}%]$')
+  if when and not string.find(extra, '"wh', 1, true) then
+    local queue = (what == '"put"' or what == '"throttled"') and string.match(extra, '^"q[ue]*":(.*)')
+    if queue then extra = (reqless and '"queue":' or '"q":') .. queue end
+    return '{"when":' .. when .. ',' .. extra .. ',"what":' .. what .. '}'
+  end
+  when, what = string.match(entry, '^%[(%-?%d+),("[^"\\]*")%]$')
+  if when then return '{"when":' .. when .. ',"what":' .. what .. '}' end
+
+  local decoded = cjson.decode(entry)
+  local shown = type(decoded[3]) == 'table' and decoded[3] or {}
+  shown.when, shown.what = decoded[1], decoded[2]
+  return cjson.encode(shown)
+end
+
+-- view_all(jids) -> JSON list of those that exist
+function view_all(jids)
+  local views = {}
+  local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
+  for _, jid in ipairs(jids) do
+    local job = load_job(jid)
+    if job then
+      views[#views + 1] = view(jid, job, any_tracked and redis.call('ZSCORE', 'ql:tracked', jid))
+    end
+  end
+  return json_list(views)
+end
+
+-- json_list(texts) -> JSON list; an empty one is {} in qless and [] in reqless
+function json_list(texts)
+  if #texts == 0 then return reqless and '[]' or '{}' end
+  return '[' .. table.concat(texts, ',') .. ']'
+end

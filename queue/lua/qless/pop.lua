@@ -1,0 +1,41 @@
+-- pop(now, queue, worker, count) -> JSON list of the jobs, {} if there are none
+-- Hands the next jobs of a queue to a worker: first those whose lock was lost by
+-- another, then the highest of the work set. Recurring and delayed jobs that are
+-- due are brought in before, as many as are still wanted.
+--
+-- Refuses  "Queue(): no queue name provided", "Pop(): Arg ..."
+-- Reads    ql:config  heartbeat, <queue>-heartbeat, grace-period, max-job-history,
+--          <queue>-max-concurrency; ql:paused_queues; ql:tracked;
+--          ql:q:<queue>-work|locks|scheduled|recur; ql:j:<jid>; ql:r:<jid>
+-- Writes   ql:workers, ql:w:<worker>:jobs, the sets of the queue, ql:j:<jid>,
+--          ql:s:wait|stats:<day>:<queue>; for lost locks also ql:failures, ql:f:<group>
+-- Sends    ql:popped, ql:stalled, ql:failed if tracked; lock_lost; failed
+local now, queue, worker = tonumber(ARGV[1]), given_queue(ARGV[2]), given(ARGV[3], 'Pop', 'worker')
+local count = number(ARGV[4], 'Pop', 'count')
+local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartbeat', 'grace-period', 'max-job-history',
+  queue .. '-max-concurrency')
+local limit = history_limit(settings[4])
+if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '{}' end
+redis.call('ZADD', 'ql:workers', now, worker)
+
+local concurrency = numeric(settings[5], 0)
+if concurrency > 0 then
+  local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', now, '+inf')
+  count = math.min(math.max(0, concurrency - running), count)
+  if count == 0 then return '{}' end
+end
+
+local jids, jobs = reap(queue, now, count, numeric(settings[3], 10), limit)
+spawn(queue, now, count - #jids, limit)
+promote(queue, now, count - #jids)
+local heads = head_of(queue, count - #jids)
+for _, jid in ipairs(heads) do
+  local job = load_job(jid)
+  -- A job that reqless gave throttles waits for them here too; a jid without a
+  -- job is only dropped.
+  if job and admit(jid, job, queue, now, limit) then
+    jids[#jids + 1], jobs[#jobs + 1] = jid, job
+  end
+end
+if #heads > 0 then call_many('ZREM', 'ql:q:' .. queue .. '-work', heads) end
+return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, limit)

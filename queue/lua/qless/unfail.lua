@@ -1,0 +1,30 @@
+-- unfail(now, queue, group [, count]) -> how many
+-- Makes the oldest failed jobs of a group ready again, in a queue.
+--
+--   count   25; a negative one means all but that many of the newest, not in reqless
+--
+-- Refuses  "Queue(): no queue name provided", "Unfail(): Arg ..."
+-- Reads    ql:f:<group>, ql:j:<jid>; ql:config  max-job-history
+-- Writes   ql:f:<group>, ql:failures, ql:j:<jid>, ql:q:<queue>-work
+local now, queue, group = tonumber(ARGV[1]), given_queue(ARGV[2]), given(ARGV[3], 'Unfail', 'group')
+local count = number(ARGV[4] or 25, 'Unfail', 'count')
+if count == 0 or reqless and count < 0 then refuse('Unfail', 'Arg "count" must be greater than zero') end
+local list = 'ql:f:' .. group
+local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
+local entry = put_entry(now, queue)
+local scores = {}
+for _, jid in ipairs(redis.call('LRANGE', list, -count, -1)) do
+  local key = 'ql:j:' .. jid
+  local retries, priority, history, exists = unpack(redis.call('HMGET', key, 'retries', 'priority', 'history', 'jid'))
+  -- A jid without a job is only dropped.
+  if exists then
+    remember(jid, entry, limit, history)
+    redis.call('HSET', key, 'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'remaining', retries or '5')
+    scores[#scores + 1] = score(tonumber(priority) or 0, now)
+    scores[#scores + 1] = jid
+  end
+end
+call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
+redis.call('LTRIM', list, 0, -count - 1)
+if redis.call('EXISTS', list) == 0 then redis.call('SREM', 'ql:failures', group) end
+return #scores / 2
