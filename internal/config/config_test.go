@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/BurntSushi/toml"
 )
 
 // write puts text into a file of the test's directory and gives its path.
@@ -360,7 +362,21 @@ func TestValuesAsTheFileSaysThem(t *testing.T) {
 	}
 }
 
-func FuzzLinesNeverFails(f *testing.F) {
-	f.Add("a = [1, {b=2}]\n[x]\ny='''")
-	f.Fuzz(func(_ *testing.T, text string) { lines(text) })
+// Every key that the decoder finds in a valid text must have a line.
+func FuzzLines(f *testing.F) {
+	f.Add("a = [1, {b=2}]\n[x]\ny=\"\"\"a\"\"\"")
+	f.Add("[[a]]\n'b.c' = '''\n'''\nd.e = 1979-05-27 07:32:00 # x\n[f]")
+	f.Fuzz(func(t *testing.T, text string) {
+		var tables map[string]any
+		meta, err := toml.Decode(text, &tables)
+		if err != nil {
+			return
+		}
+		found := lines(text)
+		for _, key := range meta.Keys() {
+			if path := strings.Join(key, "."); found[path] == 0 && !strings.Contains(text, `\`) {
+				t.Errorf("no line for %q", path)
+			}
+		}
+	})
 }
