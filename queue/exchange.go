@@ -90,11 +90,14 @@ func readExchange(raw any, now float64, settlements int) (Reply, error) {
 		return Reply{}, in.err
 	}
 	reply.Results = make([]SettleResult, settlements)
+	reply.Jobs = make([]Taken, 0, len(jobs.items)/takenWidth)
 	for i := range reply.Results {
 		reply.Results[i] = readResult(&results)
 	}
 	for len(jobs.items) > 0 && jobs.err == nil {
-		reply.Jobs = append(reply.Jobs, readTaken(&jobs))
+		job := readTaken(&jobs)
+		job.Popped = now
+		reply.Jobs = append(reply.Jobs, job)
 	}
 	for len(broken.items) > 0 && broken.err == nil {
 		reply.Broken = append(reply.Broken, Broken{broken.text(), broken.text(), broken.text()})
@@ -119,6 +122,9 @@ func readResult(in *replyReader) SettleResult {
 	return r
 }
 
+// takenWidth is how many values a taken job has in a reply.
+const takenWidth = 12
+
 // readTaken reads one job, in the order in which the scripts write its fields.
 func readTaken(in *replyReader) Taken {
 	t := Taken{
@@ -132,12 +138,16 @@ func readTaken(in *replyReader) Taken {
 		Retries:   in.int(),
 		Remaining: in.int(),
 		Expires:   in.float(),
-		Popped:    in.float(),
 		Put:       in.float(),
 	}
-	t.Crashes, t.Interruptions, t.Releases = in.int(), in.int(), in.int()
-	t.Checkpoint = in.bytes()
-	t.Timeout = time.Duration(in.float() * float64(time.Second))
+	if ours := (replyReader{items: in.list()}); len(ours.items) > 0 {
+		t.Crashes, t.Interruptions, t.Releases = ours.int(), ours.int(), ours.int()
+		t.Checkpoint = ours.bytes()
+		t.Timeout = time.Duration(ours.float() * float64(time.Second))
+		if ours.err != nil {
+			in.err = ours.err
+		}
+	}
 	return t
 }
 

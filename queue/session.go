@@ -79,7 +79,8 @@ type Settlement struct {
 
 // SettleResult answers one Settlement.
 type SettleResult struct {
-	// State is where the job is now: complete, waiting, scheduled, depends or failed.
+	// State is where the job is now: complete, waiting, scheduled, depends, failed, or
+	// stalled, which is the state of a job released to the front.
 	State string
 	// Remaining is the number of retries left, for Retry and Release; −1 means exhausted.
 	Remaining int
@@ -92,8 +93,8 @@ type SettleResult struct {
 
 // Take asks for jobs.
 type Take struct {
-	Queues []string
-	Order  Order // "" means Ordered
+	Queues []string // each named once
+	Order  Order    // "" means Ordered
 	// Cursor is Reply.Cursor of the last take, for RoundRobin: the index of the queue whose turn it is.
 	Cursor int
 	Count  int // how many at most; 0 takes none
@@ -113,7 +114,7 @@ type Taken struct {
 	Remaining         int     // of those, left
 	Expires           float64 // when the lock ends, on the server's clock
 	Popped            float64 // when the job was popped: the mark of this attempt, see Settlement.Popped
-	Put               float64 // when it last entered a queue by put, or was last popped before
+	Put               float64 // when it entered its queue by put, or was last popped before; 0 from Held
 
 	// Counts of ours, valid in this queue; see Counter.
 	Crashes, Interruptions, Releases int
@@ -306,7 +307,9 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 	in := replyReader{items: asList(raw)}
 	var held []Taken
 	for len(in.items) > 0 && in.err == nil {
-		held = append(held, readTaken(&in))
+		job := readTaken(&in)
+		job.Popped, job.Put = job.Put, 0 // a running job's time is when it was popped
+		held = append(held, job)
 	}
 	return held, in.err
 }

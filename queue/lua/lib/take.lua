@@ -14,14 +14,12 @@ function take_all(batch, queues, order, cursor, count, max_job)
   if count > 0 and #queues > 0 then
     batch.any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
     batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
-    if order == 'ordered' then
-      take_ordered(batch, queues, count)
-    elseif order == 'round-robin' then
+    if order == 'round-robin' then
       cursor = take_in_turn(batch, queues, cursor, count)
     elseif order == 'oldest' then
       take_oldest(batch, queues, count)
     else
-      refuse('Take', 'unknown order ' .. order)
+      take_ordered(batch, queues, count)
     end
   end
   return batch.jobs, batch.broken, batch.due and text17(batch.due) or '0', cursor
@@ -62,28 +60,23 @@ end
 function take_oldest(batch, queues, count)
   local heads, wanted = {}, {}
   for _, queue in ipairs(queues) do
-    local room = prepare(batch, queue, count)
+    local room = prepare(batch, queue, count - #batch.jobs / job_width)
     if room > 0 then
-      local list = redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', 0, room - 1)
-      local head = { queue = queue, list = list, next = 0 }
+      local head = { queue = queue, list = head_of(queue, room), next = 0 }
       if advance(head) then heads[#heads + 1] = head end
     end
   end
-  while count > 0 and #heads > 0 do
-    local best = 1
-    for i = 2, #heads do
-      if heads[i].time < heads[best].time then best = i end
+  for _ = 1, count - #batch.jobs / job_width do
+    local best
+    for i, head in ipairs(heads) do
+      if not best or head.time < heads[best].time then best = i end
     end
+    if not best then break end
     local head = heads[best]
     add(wanted, head.queue, head.list[head.next])
-    count = count - 1
     if not advance(head) then table.remove(heads, best) end
   end
-  for _, queue in ipairs(queues) do
-    if wanted[queue] then hand_out(batch, queue, wanted[queue]) end
-    wanted[queue] = nil
-    note_due(batch, queue)
-  end
+  for queue, jids in pairs(wanted) do hand_out(batch, queue, jids, false) end
 end
 
 -- advance(head) -> whether the queue has one more
@@ -100,38 +93,59 @@ end
 function pop_some(batch, queue, count)
   local before = #batch.jobs
   local room = prepare(batch, queue, count)
-  while room > 0 do
-    local heads = redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', 0, room - 1)
-    if #heads == 0 then break end
-    local done = hand_out(batch, queue, heads)
-    -- Entries that were broken or must wait for a throttle are out of the way now.
+  -- Entries that are broken, or must wait for a throttle, leave room for others.
+  for _ = 1, 3 do
+    local heads = room > 0 and head_of(queue, room) or {}
+    local done = #heads > 0 and hand_out(batch, queue, heads, false) or 0
     if done == #heads then break end
     room = room - done
   end
-  note_due(batch, queue)
   return (#batch.jobs - before) / job_width
 end
 
 -- prepare(batch, queue, count) -> for how many jobs of the work set there is room
 -- Hands out jobs whose lock another worker lost, and brings in what is due.
 function prepare(batch, queue, count)
+  if count <= 0 then return 0 end
   if batch.any_paused and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return 0 end
   if not batch.registered then
     redis.call('ZADD', 'ql:workers', batch.stored_now, batch.worker)
     batch.registered = true
   end
-  local locks, most = 'ql:q:' .. queue .. '-locks', batch.most[queue]
+  local most = batch.most[queue]
   if most > 0 then
-    local running = redis.call('ZCOUNT', locks, batch.stored_now, '+inf')
+    local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf')
     count = math.min(math.max(0, most - running), count)
     if count == 0 then return 0 end
   end
-  local expired = reap(queue, batch.now, count, batch.grace, batch.limit)
-  if #expired > 0 then count = count - hand_out(batch, queue, expired) end
-  if count <= 0 then return 0 end
-  if is_due(batch, 'ql:q:' .. queue .. '-recur') then spawn(queue, batch.now, count, batch.limit) end
-  if is_due(batch, 'ql:q:' .. queue .. '-scheduled') then promote(queue, batch.now, count) end
+  local expired = try(batch, queue, reap, queue, batch.now, count, batch.grace, batch.limit)
+  if expired and #expired > 0 then
+    count = count - hand_out(batch, queue, expired, true)
+    if count <= 0 then return 0 end
+  end
+  local recurring, scheduled = 'ql:q:' .. queue .. '-recur', 'ql:q:' .. queue .. '-scheduled'
+  if is_due(batch, recurring) then
+    try(batch, queue, spawn, queue, batch.now, count, batch.limit)
+    is_due(batch, recurring)
+  end
+  if is_due(batch, scheduled) then
+    try(batch, queue, promote, queue, batch.now, count)
+    is_due(batch, scheduled)
+  end
   return count
+end
+
+-- try(batch, queue, action, ...) -> what action returns, nil if it fails
+-- One job that is not as it should be must not keep the others from being taken.
+function try(batch, queue, action, ...)
+  local ok, result = pcall(action, ...)
+  if ok then return result end
+  report(batch, queue, '', result)
+end
+
+function report(batch, queue, jid, raised)
+  local broken = batch.broken
+  broken[#broken + 1], broken[#broken + 2], broken[#broken + 3] = queue, jid, reason_of(raised)
 end
 
 -- is_due(batch, key) -> whether the set's first entry is due; one that is not is noted
@@ -144,24 +158,20 @@ function is_due(batch, key)
   return false
 end
 
--- note_due(batch, queue): after a take, in case something due was brought in
-function note_due(batch, queue)
-end
-
--- hand_out(batch, queue, jids) -> how many
+-- hand_out(batch, queue, jids, admitted) -> how many
 -- Makes jobs run under our locks and writes them to batch.jobs. All jids leave the work set.
-function hand_out(batch, queue, jids)
+--   admitted   whether they hold their throttles already
+function hand_out(batch, queue, jids, admitted)
   local expires = text17(batch.now + batch.lock[queue])
   local locks, waits = {}, {}
   for _, jid in ipairs(jids) do
-    local ok, job = pcall(start, batch, queue, jid, expires)
+    local ok, f = pcall(start, batch, queue, jid, expires, admitted)
     if not ok then
-      local broken = batch.broken
-      broken[#broken + 1], broken[#broken + 2], broken[#broken + 3] = queue, jid, reason_of(job)
-    elseif job then
-      waits[#waits + 1] = batch.now - (tonumber(job[9]) or batch.now)
+      report(batch, queue, jid, f)
+    elseif f then
+      waits[#waits + 1] = batch.now - (tonumber(f[9]) or batch.now)
       locks[#locks + 1], locks[#locks + 2] = expires, jid
-      write_job(batch, jid, queue, job, expires)
+      write_job(batch, jid, queue, f, expires)
     end
   end
   call_many('ZREM', 'ql:q:' .. queue .. '-work', jids)
@@ -172,15 +182,15 @@ function hand_out(batch, queue, jids)
   return #waits
 end
 
--- start(batch, queue, jid, expires) -> the fields of a job that runs now, in the order
+-- start(batch, queue, jid, expires, admitted) -> the fields of a job that runs now, in the order
 -- of job_fields; nil if it must wait for a throttle
 -- Raises if there is no job.
-function start(batch, queue, jid, expires)
+function start(batch, queue, jid, expires, admitted)
   local key = 'ql:j:' .. jid
   local f = redis.call('HMGET', key, unpack(job_fields))
-  if not f[1] then error('there is no such job') end
+  if not (f[1] and f[3]) then error('there is no job behind it', 0) end
   local history = f[10]
-  if f[11] then
+  if f[11] and not admitted then
     local job = { throttles = f[11], state = f[12], history = history }
     if not admit(jid, job, queue, batch.now, batch.limit) then return nil end
     history = job.history

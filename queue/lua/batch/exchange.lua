@@ -1,0 +1,35 @@
+-- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
+--          order, cursor, count, max_job, [queue]...)
+--   -> list of results, jobs, broken entries, due, cursor
+-- Settles jobs that ended and takes new ones, in this order.
+--
+--   popped    the time the job was popped; it is refused if that was not the last time. 0: any
+--   action    complete, fail, retry, or release (given back uncounted)
+--   options   how many, then so many names and values: data, next, depends, delay; group,
+--             message; counter (crash, interruption, release), max-crashes, front;
+--             checkpoint, record
+--   puts      how many, then so many jobs as the batch command put reads them; put only if the
+--             settlement is accepted
+--   order     ordered, round-robin or oldest; cursor: where round-robin goes on
+--   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
+--   results   per settlement the state (complete, waiting, scheduled, depends, stalled,
+--             failed), or lost, or refused; the reason for these; remaining; crashes
+--   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
+--             retries, remaining, expires, time, and null or a list of ours: crashes,
+--             interruptions, releases, checkpoint, timeout
+--   broken    per entry queue, jid, reason
+--   due       when the next delayed or recurring job of the queues is due; 0 if none is known
+--
+-- A settlement that is refused changes no key. What it leaves otherwise is what the
+-- protocol's complete, fail, retry and pop leave, one after the other; release has no
+-- counterpart there.
+local now, worker = tonumber(ARGV[1]), ARGV[2]
+local settlements, at = read_settlements(3)
+local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+local queues = {}
+for i = at + 4, #ARGV do queues[#queues + 1] = ARGV[i] end
+local batch = open_batch(now, worker, queues)
+local results = settle_all(batch, settlements)
+local jobs, broken, due
+jobs, broken, due, cursor = take_all(batch, queues, order, cursor, count, max_job)
+return { results, jobs, broken, due, cursor }

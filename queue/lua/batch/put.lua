@@ -1,0 +1,17 @@
+-- put(now, worker, count, [queue, jid, klass, data, delay, options]...) -> list
+-- Puts many jobs; each is put, or refused, on its own.
+--
+--   worker   who asks, as in the protocol's put
+--   data     JSON text, which the caller has checked; stored byte for byte
+--   delay    seconds from now, at least 0
+--   options  how many, then so many names and values: priority, tags, retries, depends as
+--            in the protocol's put; throttles; timeout (seconds; ours); only-new (any value)
+--   list     per job a word and a text: put; exists (only-new, nothing was changed);
+--            refused and why
+--
+-- Writes   what the protocol's put writes; oarlock-queue and oarlock-timeout
+-- Sends    what it sends, and the queue's name on ql:oarlock:wake, once
+local puts = read_puts(3)
+local reply = {}
+enter_all(open_batch(tonumber(ARGV[1]), ARGV[2], {}), puts, reply)
+return reply
