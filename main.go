@@ -2,4 +2,23 @@
 // and tells Redis what became of it.
 package main
 
-func main() {}
+import (
+	"context"
+	_ "embed"
+	"os"
+
+	"oarlock/internal/cli"
+	"oarlock/runner"
+)
+
+//go:embed config.example.toml
+var example string
+
+// version is set by the linker.
+var version string
+
+func main() {
+	runner.Hidden(os.Args)
+	program := cli.Program{Version: version, Example: example, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	os.Exit(program.Main(context.Background(), os.Args))
+}

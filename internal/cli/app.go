@@ -1,0 +1,189 @@
+// Package cli is the command line: one command a file, over a small shared toolkit
+// (app, args, connect, output, log).
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+)
+
+// Exit codes, after sysexits.h. A service manager should not restart after the first
+// two: RestartPreventExitStatus=64 78.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 64
+	exitTempFail = 75 // Redis is away
+	exitConfig   = 78
+)
+
+// Program is what a command line needs of its surroundings.
+type Program struct {
+	Version string // "" means: what the build says
+	Example string // the commented configuration that init writes
+	In      io.Reader
+	Out     io.Writer
+	Err     io.Writer
+}
+
+// Main runs the command line args, whose first is the program's name, and gives the
+// exit code. It ends when ctx does.
+func (p Program) Main(ctx context.Context, args []string) int {
+	app := p.app()
+	args, err := arrange(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	if err == nil {
+		return exitOK
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(p.Err, paint(p.Err, red, "oarlock: ")+text)
+	}
+	return exitCode(err)
+}
+
+// app builds the whole command line.
+func (p Program) app() *cli.App {
+	app := &cli.App{
+		Name:           "oarlock",
+		Usage:          "turn any program into a reliable worker for jobs in Redis",
+		Description:    "Start with `oarlock demo`, then `oarlock dev`. Options may stand before or after arguments.",
+		HideVersion:    true,
+		Reader:         p.In,
+		Writer:         p.Out,
+		ErrWriter:      p.Err,
+		ExitErrHandler: func(*cli.Context, error) {}, // Main decides
+		OnUsageError:   usageError,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`; else $OARLOCK_CONFIG, ./oarlock.toml, …"},
+			&cli.StringFlag{Name: "redis", Usage: "`URL` of Redis; else $REDIS_URL, the configuration's, redis://127.0.0.1:6379/0"},
+			&cli.StringFlag{Name: "namespace", Usage: "`PREFIX` of all keys"},
+			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
+			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error"},
+		},
+		EnableBashCompletion: true,
+		Commands:             p.commands(),
+	}
+	for _, command := range app.Commands {
+		prepare(command)
+	}
+	return app
+}
+
+// prepare makes a command and those below it report misuse as we do.
+func prepare(command *cli.Command) {
+	command.OnUsageError = usageError
+	for _, sub := range command.Subcommands {
+		prepare(sub)
+	}
+}
+
+// overrides are the options of every command that stand for a key of the configuration.
+var overrides = map[string]string{
+	"redis":     "redis.url",
+	"namespace": "redis.namespace",
+	"state-dir": "supervisor.state_dir",
+	"log-level": "log.level",
+	"http":      "http.listen",
+}
+
+// load reads the configuration that the options of c ask for.
+func load(c *cli.Context, o config.Options) (config.Config, error) {
+	o.Path = c.String("config")
+	o.Set = map[string]string{}
+	for option, key := range overrides {
+		if c.IsSet(option) {
+			o.Set[key] = c.String(option)
+		}
+	}
+	return config.Load(o)
+}
+
+// usage is an error about how the command line was written.
+type usage struct{ text string }
+
+func (u usage) Error() string { return u.text }
+
+func misused(format string, args ...any) error { return usage{fmt.Sprintf(format, args...)} }
+
+// usageError words the complaints of the command line's parser.
+func usageError(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		name = strings.TrimPrefix(name, "-")
+		text = fmt.Sprintf("there is no option --%s", name)
+		if near := config.Nearest(name, optionNames(c)); near != "" {
+			text += fmt.Sprintf("; did you mean --%s?", near)
+		}
+	}
+	return misused("%s\nSee `%s --help`.", text, c.App.Name+commandPath(c))
+}
+
+// optionNames are all long names that c understands.
+func optionNames(c *cli.Context) []string {
+	flags := c.App.Flags
+	if c.Command != nil {
+		flags = append(append([]cli.Flag{}, flags...), c.Command.Flags...)
+	}
+	var names []string
+	for _, flag := range flags {
+		for _, name := range flag.Names() {
+			if len(name) > 1 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func commandPath(c *cli.Context) string {
+	if c.Command == nil || c.Command.HelpName == "" || c.Command.Name == c.App.Name {
+		return ""
+	}
+	return strings.TrimPrefix(c.Command.HelpName, c.App.Name)
+}
+
+// silent is an error whose words were printed already; the exit code remains.
+type silent struct{ code int }
+
+func (silent) Error() string { return "" }
+
+// exitCode is what err means to whoever started us.
+func exitCode(err error) int {
+	var quiet silent
+	var wrong usage
+	var problems config.Problems
+	switch {
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &wrong):
+		return exitUsage
+	case errors.As(err, &problems):
+		return exitConfig
+	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt):
+		return exitTempFail
+	}
+	return exitFailed
+}
+
+// wantArgs refuses a command line with fewer or more words than the command takes; most
+// below zero means any number.
+func wantArgs(c *cli.Context, least, most int, what string) error {
+	n := c.NArg()
+	switch {
+	case n < least:
+		return misused("name %s: oarlock%s %s", what, commandPath(c), c.Command.ArgsUsage)
+	case most >= 0 && n > most:
+		return misused("%q is one argument too many: oarlock%s %s", c.Args().Get(most), commandPath(c), c.Command.ArgsUsage)
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+package cli
+
+import "github.com/urfave/cli/v2"
+
+// commands is the table of contents; the help shows it in this order.
+func (p Program) commands() []*cli.Command {
+	return []*cli.Command{
+		checkCommand(),
+		p.initCommand(),
+		putCommand(),
+		p.versionCommand(),
+		completionCommand(),
+	}
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+)
+
+// connect opens Redis for a command that asks it something and ends. The caller closes
+// the client.
+func connect(c *cli.Context) (*queue.Client, error) {
+	cfg, err := load(c, config.Options{NoPools: true})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Redis.URL == "embedded" {
+		return nil, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only.\n" +
+			"Name the address it printed: --redis URL, or REDIS_URL.")
+	}
+	client, err := openRedis(c.Context, cfg.Redis, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Ping(c.Context); err != nil {
+		client.Close()
+		return nil, redisAway(cfg.Redis.URL, err)
+	}
+	return client, nil
+}
+
+// openRedis prepares a client; it does not connect yet.
+func openRedis(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Client, error) {
+	client, err := queue.Open(ctx, queue.Options{
+		URL:          r.URL,
+		Namespace:    r.Namespace,
+		PasswordFile: r.PasswordFile,
+		TLSCA:        r.TLSCA,
+		TLSCert:      r.TLSCert,
+		TLSKey:       r.TLSKey,
+		WaitReplicas: r.WaitReplicas,
+		Logger:       logger,
+	})
+	if err != nil {
+		return nil, config.Problems{{Key: "redis", Why: err.Error()}}
+	}
+	return client, nil
+}
+
+// away is the error of a Redis that a command could not use.
+type away struct {
+	at  string // its address
+	err error
+}
+
+func (a away) Unwrap() error { return a.err }
+
+// Error says which Redis did not answer, why, and what to do about it.
+func (a away) Error() string {
+	why := a.err.Error()
+	var network *net.OpError
+	if errors.As(a.err, &network) {
+		why = network.Err.Error()
+	}
+	return fmt.Sprintf("Redis at %s does not answer: %s\n%s", a.at, why, advice(a.err))
+}
+
+func redisAway(url string, err error) error { return away{address(url), err} }
+
+// advice is what a user can do about an error of Redis.
+func advice(err error) string {
+	text := err.Error()
+	var lookup *net.DNSError
+	switch {
+	case errors.As(err, &lookup):
+		return "Is the name of the host spelled right? It comes from --redis, REDIS_URL or redis.url."
+	case errors.Is(err, os.ErrNotExist):
+		return "There is no such socket: is Redis running, and does it listen there (unixsocket)?"
+	case errors.Is(err, os.ErrPermission):
+		return "May this user open the socket (unixsocketperm)?"
+	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
+		return "Put the password into redis.password_file, or into the URL: redis://user:password@host:6379."
+	case strings.Contains(text, "NOPERM"):
+		return "The user of Redis may not run that; queue/ACL.md lists what it needs."
+	}
+	return "Start Redis, or name another one with --redis URL or REDIS_URL. To try Oarlock without one: oarlock dev"
+}
+
+// address is what a user needs of a URL to know which Redis was meant; no password.
+func address(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "the configured URL"
+	case u.Scheme == "unix":
+		return u.Path
+	}
+	return u.Host
+}

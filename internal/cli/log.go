@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"oarlock/internal/config"
+)
+
+// newLogger makes what the configuration asks for: text for a person at a terminal, lines
+// with a priority for journald, JSON for everything else.
+func newLogger(w io.Writer, l config.Log) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.Level)) // validated
+	switch {
+	case l.Format == "json":
+	case isJournal(w):
+		return slog.New(&lineHandler{out: &lockedWriter{w: w}, level: level, journal: true})
+	case l.Format == "text", isTerminal(w):
+		return slog.New(&lineHandler{out: &lockedWriter{w: w}, level: level, colour: paint(w, dim, "") != ""})
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// isJournal reports whether w is the socket that journald gave to the service: its
+// device and inode are in JOURNAL_STREAM.
+func isJournal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
+}
+
+// lockedWriter makes each line one write.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) write(line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.w.Write(line)
+	return err
+}
+
+// lineHandler writes a record as one line: time, level, message, then key=value.
+type lineHandler struct {
+	out     *lockedWriter
+	level   slog.Level
+	journal bool // a priority in front, and no time: journald has its own
+	colour  bool
+	prefix  string // of keys, from groups
+	attrs   string // written already
+}
+
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	with := *h
+	with.prefix += name + "."
+	return &with
+}
+
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	var text bytes.Buffer
+	for _, attr := range attrs {
+		h.attr(&text, h.prefix, attr)
+	}
+	with.attrs += text.String()
+	return &with
+}
+
+func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
+	var line bytes.Buffer
+	switch {
+	case h.journal:
+		fmt.Fprintf(&line, "<%d>", priority(record.Level))
+	default:
+		line.WriteString(h.paint(dim, record.Time.Format("15:04:05.000")))
+		line.WriteByte(' ')
+		line.WriteString(h.paint(levelColour(record.Level), fmt.Sprintf("%-5s", record.Level)))
+		line.WriteByte(' ')
+	}
+	line.WriteString(record.Message)
+	line.WriteString(h.attrs)
+	record.Attrs(func(attr slog.Attr) bool {
+		h.attr(&line, h.prefix, attr)
+		return true
+	})
+	line.WriteByte('\n')
+	return h.out.write(line.Bytes())
+}
+
+// attr writes " key=value", quoting a value that would not be one word on one line.
+func (h *lineHandler) attr(line *bytes.Buffer, prefix string, attr slog.Attr) {
+	value := attr.Value.Resolve()
+	if value.Kind() == slog.KindGroup {
+		for _, member := range value.Group() {
+			h.attr(line, prefix+attr.Key+".", member)
+		}
+		return
+	}
+	text := value.String()
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r) }) {
+		text = strconv.Quote(text)
+	}
+	line.WriteString(" " + h.paint(dim, prefix+attr.Key+"=") + text)
+}
+
+func (h *lineHandler) paint(colour, text string) string {
+	if !h.colour {
+		return text
+	}
+	return colour + text + plain
+}
+
+// priority is the level in the numbers of syslog.
+func priority(level slog.Level) int {
+	switch {
+	case level >= slog.LevelError:
+		return 3
+	case level >= slog.LevelWarn:
+		return 4
+	case level >= slog.LevelInfo:
+		return 6
+	}
+	return 7
+}
+
+func levelColour(level slog.Level) string {
+	switch {
+	case level >= slog.LevelError:
+		return red
+	case level >= slog.LevelWarn:
+		return yellow
+	case level >= slog.LevelInfo:
+		return green
+	}
+	return dim
+}

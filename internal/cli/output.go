@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// jsonFlag is what every listing has.
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print JSON"}
+}
+
+// show prints value as JSON if --json asks for it, and otherwise calls text.
+func show(c *cli.Context, value any, text func(w io.Writer)) error {
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, value)
+	}
+	text(c.App.Writer)
+	return nil
+}
+
+// printJSON prints value as one indented JSON document.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// table prints rows in columns; the first row is the heading. Without rows it says so
+// in the words of empty.
+func table(w io.Writer, empty string, heading []string, rows [][]string) {
+	if len(rows) == 0 {
+		fmt.Fprintln(w, empty)
+		return
+	}
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, strings.Join(heading, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	}
+	columns.Flush()
+}
+
+// Colours, as a terminal wants to be told.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+	dim    = "\x1b[2m"
+	bold   = "\x1b[1m"
+	plain  = "\x1b[0m"
+)
+
+// paint colours text if w is a terminal whose user wants colours.
+func paint(w io.Writer, colour, text string) string {
+	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return text
+	}
+	return colour + text + plain
+}
+
+// isTerminal reports whether w is one.
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// ago says how long before now the moment at, in seconds since the epoch, was; "-" if
+// it is zero.
+func ago(at, now float64) string {
+	if at == 0 {
+		return "-"
+	}
+	return span(time.Duration((now - at) * float64(time.Second)))
+}
+
+// span is a duration with two units at most: "3d 4h", "12m 5s", "250ms".
+func span(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	switch {
+	case d < time.Second:
+		return sign + d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return sign + d.Round(100*time.Millisecond).String()
+	case d < time.Hour:
+		return fmt.Sprintf("%s%dm %ds", sign, int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%s%dh %dm", sign, int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%s%dd %dh", sign, int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// count is a whole number with separators.
+func count(n int) string { return humanize.Comma(int64(n)) }
+
+// moment is a time in seconds since the epoch, in local time.
+func moment(at float64) string {
+	if at == 0 {
+		return "-"
+	}
+	return time.UnixMicro(int64(at * 1e6)).Format("2006-01-02 15:04:05")
+}
+
+// shorten cuts text for a column; the whole of it is in the JSON.
+func shorten(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+func putCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "put",
+		Usage:     "put a job into a queue, or one for each line of JSON",
+		ArgsUsage: "QUEUE [DATA]",
+		Description: "DATA is JSON; without it the job has the data {}.\n" +
+			"With --file each line is a job's data, or, with --jobs, an object with the keys\n" +
+			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
+			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
+			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
+			&cli.IntFlag{Name: "retries", Usage: "how often it may be tried again (default: 5)"},
+			&cli.DurationFlag{Name: "delay", Usage: "how long it waits before it may run"},
+			&cli.DurationFlag{Name: "timeout", Usage: "longest time of an attempt, where shorter than the pool's"},
+			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
+			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
+			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "take jobs from the lines of `FILE`; - is stdin"},
+			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
+			jsonFlag(),
+		},
+		Action: put,
+	}
+}
+
+// putLine is one line of a file with --jobs.
+type putLine struct {
+	Queue    string          `json:"queue"`
+	JID      string          `json:"jid"`
+	Klass    string          `json:"klass"`
+	Data     json.RawMessage `json:"data"`
+	Priority *float64        `json:"priority"`
+	Retries  *int            `json:"retries"`
+	Delay    float64         `json:"delay"`   // seconds
+	Timeout  float64         `json:"timeout"` // seconds
+	Tags     []string        `json:"tags"`
+	Depends  []string        `json:"depends"`
+}
+
+func put(c *cli.Context) error {
+	if err := wantArgs(c, 1, 2, "a queue"); err != nil {
+		return err
+	}
+	if c.IsSet("file") && c.NArg() == 2 {
+		return misused("give DATA or --file, not both")
+	}
+	if c.Bool("jobs") && !c.IsSet("file") {
+		return misused("--jobs says what the lines of --file are; name a file")
+	}
+	like := queue.Put{
+		Queue:     c.Args().First(),
+		JID:       c.String("jid"),
+		Klass:     c.String("klass"),
+		Delay:     c.Duration("delay"),
+		Timeout:   c.Duration("timeout"),
+		Tags:      c.StringSlice("tag"),
+		Depends:   c.StringSlice("depends"),
+		Throttles: c.StringSlice("throttle"),
+	}
+	if c.IsSet("priority") {
+		priority := c.Float64("priority")
+		like.Priority = &priority
+	}
+	if c.IsSet("retries") {
+		retries := c.Int("retries")
+		like.Retries = &retries
+	}
+	if c.IsSet("file") {
+		if like.JID != "" {
+			return misused("--jid names one job; a file has many")
+		}
+		return putFile(c, like)
+	}
+	like.Data = []byte("{}")
+	if c.NArg() == 2 {
+		like.Data = []byte(c.Args().Get(1))
+	}
+	if err := isJSON(like.Data); err != nil {
+		return misused("the data is not JSON: %v\nA string needs its quotes: '\"text\"'", err)
+	}
+	client, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	jid, err := client.Put(c.Context, like)
+	if err != nil {
+		return err
+	}
+	return show(c, map[string]string{"jid": jid, "queue": like.Queue}, func(w io.Writer) { fmt.Fprintln(w, jid) })
+}
+
+// putFile puts a job for each line of the file, in batches. A line that is wrong stops
+// it before any later one is put.
+func putFile(c *cli.Context, like queue.Put) error {
+	in, size := c.App.Reader, int64(-1)
+	if name := c.String("file"); name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if info, err := file.Stat(); err == nil {
+			size = info.Size()
+		}
+		in = file
+	}
+	client, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	bar := putProgress(c.App.ErrWriter, size)
+	done, refused, number := 0, 0, 0
+	var batch []queue.Put
+	var held int // bytes of data in batch
+	send := func() error {
+		results, err := client.PutAll(c.Context, batch)
+		for i, result := range results {
+			if result.Err != nil {
+				refused++
+				fmt.Fprintf(c.App.ErrWriter, "job %d: %v\n", number-len(batch)+i+1, result.Err)
+			} else if result.JID != "" {
+				done++
+			}
+		}
+		batch, held = batch[:0], 0
+		return err
+	}
+	lines := bufio.NewReaderSize(in, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return err
+		}
+		last := err == io.EOF
+		bar.Add(len(line))
+		if text := bytes.TrimSpace(line); len(text) > 0 {
+			number++
+			job, err := putOf(like, text, c.Bool("jobs"))
+			if err != nil {
+				return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number, err, count(done+len(batch))))
+			}
+			batch = append(batch, job)
+			held += len(job.Data)
+		}
+		if len(batch) == queue.PutChunk || held > 1<<20 || last && len(batch) > 0 {
+			if err := send(); err != nil {
+				return fmt.Errorf("after %s jobs: %w", count(done), err)
+			}
+		}
+		if last {
+			break
+		}
+	}
+	bar.Finish()
+	result := map[string]any{"queue": like.Queue, "put": done, "refused": refused}
+	if err := show(c, result, func(w io.Writer) { fmt.Fprintf(w, "%s jobs put into %s\n", count(done), like.Queue) }); err != nil {
+		return err
+	}
+	if refused > 0 {
+		return fmt.Errorf("%s jobs were refused", count(refused))
+	}
+	return nil
+}
+
+// putOf makes the job that a line describes, like the one of the command line.
+func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
+	job := like
+	if !whole {
+		job.Data = bytes.Clone(text)
+		return job, isJSON(job.Data)
+	}
+	var line putLine
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&line); err != nil {
+		return job, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	job.JID, job.Data = line.JID, line.Data
+	if job.Data == nil {
+		job.Data = []byte("{}")
+	}
+	if line.Queue != "" {
+		job.Queue = line.Queue
+	}
+	if line.Klass != "" {
+		job.Klass = line.Klass
+	}
+	if line.Priority != nil {
+		job.Priority = line.Priority
+	}
+	if line.Retries != nil {
+		job.Retries = line.Retries
+	}
+	if line.Delay > 0 {
+		job.Delay = time.Duration(line.Delay * float64(time.Second))
+	}
+	if line.Timeout > 0 {
+		job.Timeout = time.Duration(line.Timeout * float64(time.Second))
+	}
+	if line.Tags != nil {
+		job.Tags = line.Tags
+	}
+	if line.Depends != nil {
+		job.Depends = line.Depends
+	}
+	return job, nil
+}
+
+// isJSON says where text stops being JSON.
+func isJSON(text []byte) error {
+	var any json.RawMessage
+	return json.Unmarshal(text, &any)
+}
+
+// putProgress shows on a terminal how far a file was read; size below zero is unknown.
+func putProgress(w io.Writer, size int64) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetVisibility(isTerminal(w)),
+		progressbar.OptionSetDescription("put"),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+}
