@@ -64,3 +64,14 @@ func fixture(t testing.TB, name string) string {
 	}
 	return path
 }
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

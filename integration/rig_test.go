@@ -108,19 +108,37 @@ type work struct {
 // put puts n equal jobs into the queue "work" and returns their jids.
 func (r *rig) put(t testing.TB, n int, w work) []string {
 	t.Helper()
+	puts := make([]queue.Put, n)
+	for i := range puts {
+		puts[i] = r.describe(t, w)
+	}
+	return r.putAll(t, puts)
+}
+
+// putOne puts one job that may be retried so often, and returns its jid.
+func (r *rig) putOne(t testing.TB, w work, retries int) string {
+	t.Helper()
+	p := r.describe(t, w)
+	p.Retries = &retries
+	return r.putAll(t, []queue.Put{p})[0]
+}
+
+func (r *rig) describe(t testing.TB, w work) queue.Put {
+	t.Helper()
 	data, err := json.Marshal(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	puts := make([]queue.Put, n)
-	for i := range puts {
-		puts[i] = queue.Put{Queue: "work", Klass: "Work", Data: data}
-	}
+	return queue.Put{Queue: "work", Klass: "Work", Data: data}
+}
+
+func (r *rig) putAll(t testing.TB, puts []queue.Put) []string {
+	t.Helper()
 	results, err := r.client.PutAll(context.Background(), puts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	jids := make([]string, n)
+	jids := make([]string, len(puts))
 	for i, result := range results {
 		if result.Err != nil {
 			t.Fatal(result.Err)
@@ -138,7 +156,6 @@ type pool struct {
 	worker   string // a fixture, or a whole command if it holds a space; default worker.py
 	children int    // default 4
 	more     string // further lines of the table
-	global   string // further lines ahead of the tables
 	top      string // lines of [supervisor]
 }
 

@@ -251,6 +251,27 @@ func (s *supervisor) leftNothing(t testing.TB, bound time.Duration) {
 	})
 }
 
+// named counts the rig's processes with that name.
+func (s *supervisor) named(name string) (n int) {
+	for _, p := range marked(s.rig.mark) {
+		if p.name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// leftNone waits until no process of that name is left.
+func (s *supervisor) leftNone(t testing.TB, bound time.Duration, name string) {
+	t.Helper()
+	await(t, bound, func() error {
+		if left := s.named(name); left > 0 {
+			return fmt.Errorf("%d processes %q are left", left, name)
+		}
+		return nil
+	})
+}
+
 // end makes sure that the supervisor is gone, for the end of a test.
 func (s *supervisor) end() {
 	select {

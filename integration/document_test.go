@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rowsOf is how many rows each section of FAULTS.md has.
+var rowsOf = map[string]int{
+	"A": 16, "B": 26, "C": 16, "D": 10, "E": 14, "F": 10, "G": 9, "H": 9, "I": 5, "J": 4, "S": 31,
+}
+
+var (
+	rowLine   = regexp.MustCompile(`^\| ([A-JS])(\d+) \|`)
+	testNames = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	rowCall   = regexp.MustCompile(`row\(t, "([A-JS]\d+)"`)
+)
+
+// notShown begins the last cell of a row that no test shows; the reason follows.
+const notShown = "not shown: "
+
+// TestDocument holds FAULTS.md to the code: each row names tests that exist, or says
+// why there is none; and each row that a test runs is in the document.
+func TestDocument(t *testing.T) {
+	tests := testFunctions(t)
+	documented := make(map[string]bool)
+	sections := make(map[string]int)
+	for _, line := range lines(t, "FAULTS.md") {
+		id := rowLine.FindStringSubmatch(line)
+		if id == nil {
+			continue
+		}
+		row := id[1] + id[2]
+		if documented[row] {
+			t.Errorf("row %s is there twice", row)
+		}
+		documented[row] = true
+		sections[id[1]]++
+		checkEvidence(t, "row "+row, line, tests)
+	}
+	for section, want := range rowsOf {
+		if sections[section] != want {
+			t.Errorf("section %s has %d rows, want %d", section, sections[section], want)
+		}
+	}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, line := range lines(t, file) {
+			if call := rowCall.FindStringSubmatch(line); call != nil && !documented[call[1]] {
+				t.Errorf("%s runs row %s, which FAULTS.md does not know", file, call[1])
+			}
+		}
+	}
+}
+
+// TestPromises holds the promises of the README to tests: each has its line in
+// FAULTS.md, with the promise's own words and the tests that keep it.
+func TestPromises(t *testing.T) {
+	tests := testFunctions(t)
+	_, section, found := strings.Cut(strings.Join(lines(t, "../README.md"), "\n"), "## What is promised\n")
+	if !found {
+		t.Fatal("the README promises nothing any more")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	promises := strings.Split(section, "\n- ")[1:]
+	if len(promises) == 0 {
+		t.Fatal("the README promises nothing any more")
+	}
+	var kept []string
+	for _, line := range lines(t, "FAULTS.md") {
+		if strings.HasPrefix(line, "| “") {
+			kept = append(kept, line)
+		}
+	}
+	plain := strings.NewReplacer("*", "", "\n", " ", "  ", " ")
+	for _, promise := range promises {
+		words := plain.Replace(plain.Replace(promise))
+		i := slices.IndexFunc(kept, func(line string) bool {
+			quote, _, _ := strings.Cut(strings.TrimPrefix(line, "| “"), "”")
+			return strings.HasPrefix(words, quote)
+		})
+		if i < 0 {
+			t.Errorf("no line of FAULTS.md quotes the promise %.60q", words)
+			continue
+		}
+		checkEvidence(t, "the promise "+words[:40], kept[i], tests)
+		kept = slices.Delete(kept, i, i+1)
+	}
+	for _, line := range kept {
+		t.Errorf("FAULTS.md keeps a promise that the README does not give: %.80s", line)
+	}
+}
+
+// checkEvidence looks at the last cell of a table row.
+func checkEvidence(t *testing.T, what, line string, tests map[string]bool) {
+	t.Helper()
+	cells := strings.Split(strings.Trim(line, "| "), " | ")
+	cell := strings.TrimSpace(cells[len(cells)-1])
+	if reason, ok := strings.CutPrefix(cell, notShown); ok {
+		if len(strings.Fields(reason)) < 4 {
+			t.Errorf("%s is not shown, for no reason: %q", what, reason)
+		}
+		return
+	}
+	names := testNames.FindAllStringSubmatch(cell, -1)
+	if len(names) == 0 {
+		t.Errorf("%s names no test: %q", what, cell)
+	}
+	for _, name := range names {
+		if !tests[name[1]] {
+			t.Errorf("%s names %s, which does not exist", what, name[1])
+		}
+	}
+}
+
+// testFunctions returns the names of all tests of the module.
+func testFunctions(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	files := token.NewFileSet()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
+				names[f.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}

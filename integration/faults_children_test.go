@@ -1,0 +1,218 @@
+package integration
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Most rows about children are shown by the tests of package runner, without Redis.
+// These show what becomes of the job and of the jobs beside it.
+
+func TestB1ChildKilled(t *testing.T) {
+	row(t, "B1", rigOptions{}, func(t *testing.T, r *rig) {
+		victim := r.put(t, 1, work{MS: 10_000, Once: true})[0]
+		a := r.start(t, "a", pool{})
+		pid := r.ledger.await(t, 20*time.Second, "the victim begun", begun(1))[0].pid
+		r.put(t, 200, work{MS: 20})
+		r.ledger.await(t, 20*time.Second, "20 others done", ended(20))
+		killed := now()
+		syscall.Kill(pid, syscall.SIGKILL)
+		r.ledger.await(t, time.Second, "the victim begun again", beganAgain([]string{victim}))
+		again := runs(r.ledger.all(t))[victim][1]
+		r.note("again_after", again.at-killed)
+		if again.attempt != 2 {
+			t.Errorf("the second run of the victim was attempt %d, want 2: one crash", again.attempt)
+		}
+		a.said(t, time.Second, victim, "signal-KILL")
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{twice: 1})
+	})
+}
+
+func TestB3LeavesWithoutAVerdict(t *testing.T) {
+	t.Run("once", func(t *testing.T) {
+		row(t, "B3", rigOptions{}, func(t *testing.T, r *rig) {
+			r.put(t, scaled(20, 100), work{})
+			r.start(t, "a", pool{mode: "once", worker: "says-nothing.sh"})
+			jobs := r.settled(t, time.Minute)
+			allDone(t, jobs)
+			r.check(t, allowed{})
+		})
+	})
+	t.Run("reuse", func(t *testing.T) {
+		row(t, "B3", rigOptions{}, func(t *testing.T, r *rig) {
+			n := scaled(10, 100)
+			r.put(t, n, work{End: 0})
+			r.start(t, "a", pool{more: "max_crashes = 0"})
+			jobs := r.settled(t, 2*time.Minute)
+			if by := inState(jobs); by["failed"] != n {
+				t.Errorf("%d jobs whose reused child left without a verdict end as %v, want all failed: a crash each", n, by)
+			}
+			uncounted(t, jobs)
+			r.check(t, allowed{})
+		})
+	})
+}
+
+func TestB4ExitCodes(t *testing.T) {
+	row(t, "B4", rigOptions{}, func(t *testing.T, r *rig) {
+		tests := []struct {
+			code      int
+			state     string
+			group     string
+			remaining int // of one retry
+		}{
+			{0, "complete", "", 1},
+			{65, "failed", "exit-65", 1},
+			{100, "failed", "exit-100", 1},
+			{1, "failed", "exit-1", -1}, // retried once, then out of retries
+			{75, "failed", "exit-75", -1},
+			{111, "failed", "exit-111", -1},
+			{255, "failed", "exit-255", -1},
+		}
+		jids := make([]string, len(tests))
+		for i, tt := range tests {
+			jids[i] = r.putOne(t, work{End: tt.code}, 1)
+		}
+		r.start(t, "a", pool{mode: "once", children: 2})
+		r.settled(t, 30*time.Second)
+		jobs := r.check(t, allowed{twice: len(tests)})
+		for i, tt := range tests {
+			j := jobs[i]
+			if j.jid != jids[i] || j.state != tt.state || j.group != tt.group || j.remaining != tt.remaining {
+				t.Errorf("exit %d: the job is %s, group %q, remaining %d; want %s, %q, %d",
+					tt.code, j.state, j.group, j.remaining, tt.state, tt.group, tt.remaining)
+			}
+		}
+	})
+}
+
+func TestB5GrandchildKeepsStdout(t *testing.T) {
+	row(t, "B5", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{})
+		a := r.start(t, "a", pool{mode: "once", worker: "leaves-a-grandchild.sh"})
+		end := r.ledger.await(t, 20*time.Second, "an end", ended(1))
+		jobs := r.settled(t, 5*time.Second)
+		late := now() - end[len(end)-1].at
+		if late > 0.5+tick {
+			t.Errorf("the job was settled %.2f s after its child had left, want 0.5 s at most", late)
+		}
+		r.note("settled_after", late)
+		allDone(t, jobs)
+		a.leftNone(t, time.Second, "sleep")
+		r.check(t, allowed{})
+	})
+}
+
+// tick is how coarse the clock of the sh handlers is, and our looks at Redis.
+const tick = 0.05
+
+func TestB6Hangs(t *testing.T) {
+	for _, worker := range []string{"worker.py", "ignores-term.sh"} {
+		t.Run(worker, func(t *testing.T) {
+			id := "B6"
+			if worker != "worker.py" {
+				id = "B7"
+			}
+			row(t, id, rigOptions{}, func(t *testing.T, r *rig) {
+				r.putOne(t, work{End: "hang"}, 0)
+				r.start(t, "a", pool{mode: "once", worker: worker, more: `timeout = "1s"`})
+				begin := r.ledger.await(t, 20*time.Second, "a begun job", begun(1))[0]
+				await(t, 4*time.Second, func() error {
+					if p, ok := readProcess(begin.pid); ok {
+						return fmt.Errorf("the child is still there: %v", p)
+					}
+					return nil
+				})
+				gone := now() - begin.at
+				if gone > 2.5 {
+					t.Errorf("a child that hangs was gone after %.2f s, want 2.5 s at most", gone)
+				}
+				r.note("gone_after", gone)
+				jobs := r.settled(t, 5*time.Second)
+				if j := jobs[0]; j.state != "failed" || j.group != "timeout" || j.remaining != -1 {
+					t.Errorf("the job is %s, group %q, remaining %d; want failed, timeout, -1", j.state, j.group, j.remaining)
+				}
+				r.check(t, allowed{})
+			})
+		})
+	}
+}
+
+func TestB14Escapees(t *testing.T) {
+	for _, how := range []string{"python", "sh"} {
+		t.Run(how, func(t *testing.T) {
+			row(t, "B14", rigOptions{}, func(t *testing.T, r *rig) {
+				worker := map[string]string{"python": "escapees.py", "sh": "escapees.sh"}[how]
+				r.put(t, 2, work{})
+				a := r.start(t, "a", pool{mode: "once", worker: worker, children: 1})
+				r.settled(t, 30*time.Second)
+				a.leftNone(t, time.Second, "sleep")
+
+				// The same while they live: the supervisor is killed, and all of them go.
+				r.put(t, 1, work{MS: 60_000})
+				r.ledger.await(t, 10*time.Second, "a third job", begun(3))
+				await(t, 5*time.Second, func() error {
+					if n := a.named("sleep"); n < escapees {
+						return fmt.Errorf("%d of %d escapees are on their way", n, escapees)
+					}
+					return nil
+				})
+				r.note("escapees", a.named("sleep"))
+				a.kill(t)
+				a.leftNothing(t, time.Second)
+			})
+		})
+	}
+}
+
+// escapees is how many processes each job of escapees.py and escapees.sh sends out
+// into sessions of their own.
+const escapees = 24
+
+func TestB17CrashLoopAtBoot(t *testing.T) {
+	row(t, "B17", rigOptions{}, func(t *testing.T, r *rig) {
+		jobs := r.put(t, 10, work{})
+		a := r.start(t, "a", pool{worker: "dies-at-boot.sh", children: 2})
+		window := time.Duration(scaled(8, 60)) * time.Second
+		last(window)
+		starts := count(r.ledger.all(t), "boot")
+		// Two slots back off from 0.1 s to 30 s by doubling: nine starts of each in a minute.
+		if most := scaled(14, 24); starts > most || starts == 0 {
+			t.Errorf("%d starts in %v, want some and at most %d", starts, window, most)
+		}
+		r.note("starts", starts)
+		for _, j := range r.check(t, allowed{}) {
+			if j.state != "waiting" || len(j.history) != 1 {
+				t.Errorf("job %s is %s with history %v, though no child was ever ready", j.jid, j.state, j.history)
+			}
+		}
+		r.note("untouched", len(jobs))
+		a.stop(t)
+	})
+}
+
+func TestB18CommandMissing(t *testing.T) {
+	row(t, "B18", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 10, work{MS: 5})
+		script := r.dir + "/later.sh"
+		r.start(t, "a", pool{mode: "once", worker: "/bin/sh " + script})
+		last(2 * time.Second)
+		for _, j := range r.check(t, allowed{}) {
+			if j.remaining != j.retries {
+				t.Errorf("job %s paid a retry for a command that is not there", j.jid)
+			}
+		}
+		copyFile(t, fixture(t, "worker.sh"), script)
+		repaired := now()
+		r.ledger.await(t, 31*time.Second, "a begun job", begun(1))
+		r.note("begun_after_repair", now()-repaired)
+		jobs := r.settled(t, 40*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+	})
+}

@@ -1,0 +1,232 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What the supervisor says about its configuration.
+const (
+	saysReloaded = "reloaded"
+	saysRefused  = "configuration"
+)
+
+// idle starts a supervisor whose children have all worked once, and returns their pids.
+func (r *rig) idle(t testing.TB, p pool) (*supervisor, map[int]bool) {
+	t.Helper()
+	r.put(t, 40, work{MS: 10})
+	a := r.start(t, "a", p)
+	r.settled(t, 20*time.Second)
+	return a, pidsOf(r.ledger.all(t))
+}
+
+func pidsOf(entries []entry) map[int]bool {
+	pids := make(map[int]bool)
+	for _, e := range entries {
+		pids[e.pid] = true
+	}
+	return pids
+}
+
+// sameChildren fails the test if a job put now is worked by a child that is not among pids.
+func (r *rig) sameChildren(t testing.TB, pids map[int]bool) {
+	t.Helper()
+	from := now()
+	r.put(t, 20, work{MS: 10})
+	r.settled(t, 20*time.Second)
+	for pid := range pidsOf(since(r.ledger.all(t), from)) {
+		if !pids[pid] {
+			t.Errorf("child %d is new: a refused configuration restarted children", pid)
+		}
+	}
+}
+
+func TestH1SyntaxErrorOnReload(t *testing.T) {
+	row(t, "H1", rigOptions{}, func(t *testing.T, r *rig) {
+		a, pids := r.idle(t, pool{})
+		a.write(t, r.config(t, "a", pool{})+"\n[pools.more\n")
+		a.said(t, 5*time.Second, `"level":"ERROR"`, a.config)
+		r.sameChildren(t, pids)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH2UnknownKeyOnReload(t *testing.T) {
+	row(t, "H2", rigOptions{}, func(t *testing.T, r *rig) {
+		a, pids := r.idle(t, pool{})
+		a.write(t, r.config(t, "a", pool{more: "childern = 2\nmax_crashes = -1"}))
+		a.said(t, 5*time.Second, `"level":"ERROR"`, "childern")
+		r.sameChildren(t, pids)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH3ReplacedInEachWay(t *testing.T) {
+	ways := map[string]func(t *testing.T, a *supervisor, config string){
+		"rename": func(t *testing.T, a *supervisor, config string) { a.write(t, config) },
+		"two steps": func(t *testing.T, a *supervisor, config string) {
+			f, err := os.OpenFile(a.config, os.O_WRONLY|os.O_TRUNC, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			half := len(config) / 2
+			f.WriteString(config[:half])
+			last(20 * time.Millisecond)
+			f.WriteString(config[half:])
+		},
+		"symlink": func(t *testing.T, a *supervisor, config string) {
+			// As Kubernetes mounts a ConfigMap: the file is a link into a directory that is swapped.
+			target := filepath.Join(filepath.Dir(a.config), "next.toml")
+			if err := os.WriteFile(target, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(target, a.config+".link"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(a.config+".link", a.config); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, replace := range ways {
+		t.Run(name, func(t *testing.T) {
+			row(t, "H3", rigOptions{}, func(t *testing.T, r *rig) {
+				a, _ := r.idle(t, pool{})
+				replace(t, a, r.config(t, "a", pool{more: "max_jobs = 1000"}))
+				a.said(t, 5*time.Second, saysReloaded)
+				r.put(t, 20, work{MS: 10})
+				allDone(t, r.settled(t, 20*time.Second))
+				if n := a.saying(saysReloaded); n != 1 {
+					t.Errorf("%d reloads for one change", n)
+				}
+				r.check(t, allowed{})
+			})
+		})
+	}
+}
+
+func TestH4ManyWrites(t *testing.T) {
+	row(t, "H4", rigOptions{}, func(t *testing.T, r *rig) {
+		a, _ := r.idle(t, pool{})
+		for i := range 100 {
+			a.write(t, r.config(t, "a", pool{more: fmt.Sprintf("max_jobs = %d", 1000+i)}))
+			last(10 * time.Millisecond)
+		}
+		a.said(t, 5*time.Second, saysReloaded)
+		r.put(t, 20, work{MS: 10})
+		r.settled(t, 20*time.Second)
+		reloads := a.saying(saysReloaded)
+		if reloads > 3 {
+			t.Errorf("%d reloads for 100 writes within a second, want 3 at most", reloads)
+		}
+		r.note("reloads", reloads)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH5FileGoneForAWhile(t *testing.T) {
+	row(t, "H5", rigOptions{}, func(t *testing.T, r *rig) {
+		a, pids := r.idle(t, pool{})
+		if err := os.Remove(a.config); err != nil {
+			t.Fatal(err)
+		}
+		r.sameChildren(t, pids)
+		a.write(t, r.config(t, "a", pool{more: "max_jobs = 1000"}))
+		a.said(t, 2*time.Second+startUp, saysReloaded)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH6PoolRemoved(t *testing.T) {
+	row(t, "H6", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 4, work{MS: 1500})
+		config := r.config(t, "a", pool{})
+		a := r.startConfig(t, "a", config)
+		r.ledger.await(t, 20*time.Second, "4 begun jobs", begun(4))
+		a.write(t, strings.ReplaceAll(config, "pools.work", "pools.other")+"")
+		a.said(t, 5*time.Second, saysReloaded)
+		r.put(t, 20, work{MS: 10})
+		jobs := r.settled(t, 20*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		a.stop(t)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH7SizeChanges(t *testing.T) {
+	row(t, "H7", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 400, work{MS: 40})
+		a := r.start(t, "a", pool{children: 8})
+		r.ledger.await(t, 20*time.Second, "some ended", ended(40))
+		a.write(t, r.config(t, "a", pool{children: 2}))
+		await(t, 10*time.Second, func() error {
+			if n := len(pidsOf(since(r.ledger.all(t), now()-0.5))); n != 2 {
+				return fmt.Errorf("%d children are at work, want 2", n)
+			}
+			return nil
+		})
+		a.write(t, r.config(t, "a", pool{children: 8}))
+		await(t, 10*time.Second, func() error {
+			if n := len(pidsOf(since(r.ledger.all(t), now()-0.5))); n < 6 {
+				return fmt.Errorf("%d children are at work, want 8", n)
+			}
+			return nil
+		})
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH8CommandChanged(t *testing.T) {
+	row(t, "H8", rigOptions{}, func(t *testing.T, r *rig) {
+		script := filepath.Join(r.dir, "new.py")
+		copyFile(t, fixture(t, "worker.py"), script)
+		interpreter, _ := python()
+		r.put(t, 300, work{MS: 20})
+		a := r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "some ended", ended(40))
+		old := pidsOf(r.ledger.all(t))
+		a.write(t, r.config(t, "a", pool{worker: interpreter + " -I -S " + script}))
+		r.ledger.await(t, 10*time.Second, "only new children at work", func(es []entry) bool {
+			recent := pidsOf(since(es, now()-0.5))
+			for pid := range recent {
+				if old[pid] {
+					return false
+				}
+			}
+			return len(recent) > 0
+		})
+		jobs := r.settled(t, 30*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestH9ReloadAndStop(t *testing.T) {
+	row(t, "H9", rigOptions{}, func(t *testing.T, r *rig) {
+		for i := range scaled(5, 200) {
+			r.put(t, 8, work{MS: 5})
+			a := r.start(t, "a", pool{top: `drain_timeout = "2s"`})
+			r.ledger.await(t, 20*time.Second, "a job of this life", begun(8*i+1))
+			a.write(t, r.config(t, "a", pool{children: 2 + i%3, top: `drain_timeout = "2s"`}))
+			a.signal(t, syscall.SIGHUP)
+			a.signal(t, syscall.SIGTERM)
+			a.exit(t, 3*time.Second)
+		}
+		r.start(t, "a", pool{})
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}

@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestJ1KillsItsChild(t *testing.T) {
+	row(t, "J1", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{End: "SIGSEGV"})
+		r.start(t, "a", pool{more: "max_crashes = 3"})
+		j := r.settled(t, 30*time.Second)[0]
+		if j.state != "failed" || j.group != "signal-SEGV" || j.remaining != j.retries {
+			t.Errorf("the job is %s, group %q, remaining %d of %d; want failed by signal-SEGV at the cost of no retry",
+				j.state, j.group, j.remaining, j.retries)
+		}
+		if n := count(r.ledger.all(t), "begin"); n != 4 {
+			t.Errorf("it began %d times, want 4", n)
+		}
+		r.check(t, allowed{twice: 1})
+	})
+}
+
+func TestJ2KillsItsSupervisor(t *testing.T) {
+	row(t, "J2", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{End: "supervisor"})
+		starts := 0
+		for starts < 10 {
+			starts++
+			a := r.start(t, "a", pool{more: "max_crashes = 3"})
+			begins := count(r.ledger.all(t), "begin")
+			await(t, 10*time.Second, func() error {
+				select {
+				case <-a.gone:
+					return nil
+				default:
+				}
+				if readJobs(t, r.db, r.jids)[0].state == "failed" {
+					return nil
+				}
+				return errors.New("the supervisor lives, and the job has not failed")
+			})
+			if readJobs(t, r.db, r.jids)[0].state == "failed" {
+				break
+			}
+			if n := count(r.ledger.all(t), "begin"); n != begins+1 {
+				t.Fatalf("the job began %d times in one life of the supervisor", n-begins)
+			}
+		}
+		if n := count(r.ledger.all(t), "begin"); n != 4 {
+			t.Errorf("it began %d times, want 4", n)
+		}
+		r.note("starts", starts)
+		jobs := r.check(t, allowed{twice: 1})
+		uncounted(t, jobs)
+	})
+}
+
+func TestJ3OneBadClass(t *testing.T) {
+	row(t, "J3", rigOptions{}, func(t *testing.T, r *rig) {
+		n := scaled(1000, 10_000)
+		good := r.put(t, n, work{MS: 2})
+		r.start(t, "a", pool{more: "max_crashes = 1"})
+		r.settled(t, 2*time.Minute)
+		entries := r.ledger.all(t)
+		alone := rate(entries, good)
+
+		var mixed []string
+		for range n / 100 {
+			mixed = append(mixed, r.put(t, 99, work{MS: 2})...)
+			r.put(t, 1, work{End: "SIGSEGV"})
+		}
+		jobs := r.settled(t, 3*time.Minute)
+		beside := rate(r.ledger.all(t), mixed)
+		r.note("alone_per_s", alone)
+		r.note("beside_per_s", beside)
+		if beside < 0.7*alone {
+			t.Errorf("good jobs went at %.0f a second beside 1 %% bad ones, alone at %.0f: less than 70 %%", beside, alone)
+		}
+		if by := inState(jobs); by["failed"] != n/100 {
+			t.Errorf("jobs end as %v, want %d failed", by, n/100)
+		}
+		r.check(t, allowed{twice: n / 100})
+	})
+}
+
+// rate is how many of the jobs ended a second, from the first begin to the last end.
+func rate(entries []entry, jids []string) float64 {
+	byJob := runs(entries)
+	first, final := 0.0, 0.0
+	for i, jid := range jids {
+		for _, run := range byJob[jid] {
+			if i == 0 || run.at < first {
+				first = run.at
+			}
+			final = max(final, run.last)
+		}
+	}
+	return float64(len(jids)) / (final - first)
+}

@@ -1,0 +1,47 @@
+package integration
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKillsDuring2000Jobs kills the supervisor, children and redis-server while
+// 2,000 jobs are worked off: every job is done, and a job runs twice only where a
+// kill hit a child at work.
+func TestKillsDuring2000Jobs(t *testing.T) {
+	row(t, "kills", rigOptions{}, func(t *testing.T, r *rig) {
+		const (
+			n        = 2000
+			children = 4
+		)
+		r.put(t, n, work{MS: 5})
+		a := r.start(t, "a", pool{children: children, more: "max_crashes = 100"})
+		supervisorKills, childKills, redisKills := 0, 0, 0
+		for at := 200; at < n; at += 200 {
+			entries := r.ledger.await(t, 30*time.Second, "more jobs ended", ended(at))
+			switch at / 200 % 3 {
+			case 0:
+				a.kill(t)
+				a.leftNothing(t, time.Second)
+				supervisorKills++
+				a = r.start(t, "a", pool{children: children, more: "max_crashes = 100"})
+			case 1:
+				syscall.Kill(entries[len(entries)-1].pid, syscall.SIGKILL)
+				childKills++
+			case 2:
+				r.redis.Kill()
+				redisKills++
+				r.redis.Restart()
+			}
+		}
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.note("supervisor_kills", supervisorKills)
+		r.note("child_kills", childKills)
+		r.note("redis_kills", redisKills)
+		r.check(t, allowed{twice: supervisorKills*children + childKills})
+		a.stop(t)
+	})
+}
