@@ -285,6 +285,14 @@ func TestCredentialsOfTheServiceManager(t *testing.T) {
 	}
 }
 
+func TestWithoutPoolsTheirProgramsDoNotMatter(t *testing.T) {
+	path := write(t, "c.toml", "[redis]\nnamespace = 'x:'\n[pools.a]\nqueues = ['a']\ncommand = ['no-such-program']\n")
+	c, err := Load(Options{Path: path, Env: environment(), NoPools: true})
+	if err != nil || c.Redis.Namespace != "x:" || len(c.Pools) != 0 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
 func TestEnvFile(t *testing.T) {
 	s := Sandbox{EnvFile: write(t, "env", "# comment\nA=1\nexport B='x y'\nC=\nD=file\n"), Env: map[string]string{"D": "table"}}
 	got, err := s.Environ()

@@ -12,6 +12,7 @@ import (
 // user learns of all of them at once.
 type decoder struct {
 	env      func(string) (string, bool)
+	noPools  bool
 	places   map[string]place // where each key and table was set, by path
 	problems Problems
 }

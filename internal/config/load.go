@@ -20,6 +20,10 @@ type Options struct {
 	Path string                      // the file; "" means: look for it
 	Set  map[string]string           // from flags, by key: "redis.url"; stronger than all else
 	Env  func(string) (string, bool) // the environment; nil means that of the process
+
+	// NoPools leaves the pools out, unchecked: a producer's machine has no use for
+	// them, and may lack their programs.
+	NoPools bool
 }
 
 // Load finds, reads and checks a configuration. Without any file it is the defaults,
@@ -35,7 +39,7 @@ func Load(o Options) (Config, error) {
 	if path == "" {
 		path = find(o.Env)
 	}
-	d := &decoder{env: o.Env, places: map[string]place{}}
+	d := &decoder{env: o.Env, noPools: o.NoPools, places: map[string]place{}}
 	c := Defaults()
 	dir := "."
 	if path != "" {
@@ -119,6 +123,9 @@ func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {
 				delete(tables, key)
 			}
 		}
+	}
+	if d.noPools {
+		delete(tables, "pools")
 	}
 	d.table("", tables, reflect.ValueOf(c).Elem())
 }
