@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	osuser "os/user"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -249,9 +249,6 @@ func (o *execOrder) apply() error {
 	if err := unix.CloseRange(uint(o.Files), ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
-	if err := defaultSignals(); err != nil {
-		return err
-	}
 	if o.Umask != nil {
 		syscall.Umask(*o.Umask)
 	}
@@ -285,13 +282,18 @@ func (o *execOrder) apply() error {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}
 	}
-	return nil
+	return defaultSignals()
 }
 
 // defaultSignals lets the program start with every signal at its default and none blocked, whatever
-// the supervisor inherited: a handler becomes the default at exec, and a nohup'ed HUP does not.
+// the supervisor inherited, such as the ignored HUP of nohup. From here on neither the Go runtime nor the
+// C library handles a signal; the change of user would have needed one.
 func defaultSignals() error {
-	signal.Notify(make(chan os.Signal, 1))
+	// Past the runtime, whose way to take a signal back from being ignored wakes a thread for each.
+	var byDefault [4]uint64 // struct sigaction of the kernel: SIG_DFL, no flags, an empty mask
+	for sig := uintptr(1); sig <= 64; sig++ {
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) // EINVAL: KILL and STOP
+	}
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil); err != nil {
 		return fmt.Errorf("unblock signals: %w", err)
 	}

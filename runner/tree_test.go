@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -91,13 +92,13 @@ func onThread(start func() error) error {
 }
 
 // python is the interpreter itself, without the wrappers that a PATH may put in front of it.
-var python = func() string {
+var python = sync.OnceValue(func() string {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
 		return "python3"
 	}
 	return strings.TrimSpace(string(out))
-}()
+})
 
 // expect reads lines until one is want.
 func expect(t testing.TB, out *bufio.Scanner, want string) {
@@ -162,7 +163,7 @@ func TestNothingIsLeft(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(fmt.Sprintf("%v/%s", strength, tt.name), func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "pids")
-				p, out := startIn(t, tr, strength, settings{}, python, "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
+				p, out := startIn(t, tr, strength, settings{}, python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
 				expect(t, out, "ready")
 				tt.end(p)
 				exit := p.wait()
@@ -195,7 +196,7 @@ func TestNothingIsLeftOfAChain(t *testing.T) {
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			for range 20 {
-				p, out := startIn(t, tr, strength, settings{}, python, "testdata/forks-on-and-on.py", "4")
+				p, out := startIn(t, tr, strength, settings{}, python(), "testdata/forks-on-and-on.py", "4")
 				expect(t, out, "ready")
 				marker := "testdata/forks-on-and-on.py"
 				p.kill()
@@ -249,7 +250,7 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 	for _, strength := range strengths(t, tr) {
 		t.Run(strength.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pids")
-			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python, "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
+			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
