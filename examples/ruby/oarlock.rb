@@ -537,6 +537,9 @@ module Oarlock
     def write(line)
       line = line.b
       line = line.byteslice(@status.syswrite(line)..-1) until line.empty?
+    rescue Errno::EAGAIN # whoever made the pipe made it non-blocking
+      @status.wait_writable
+      retry
     end
   end
 
