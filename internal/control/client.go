@@ -1,0 +1,128 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// patience is how long an answer may take. A reload that is refused needs none of it.
+const patience = 30 * time.Second
+
+// ErrNone says that no supervisor runs with the state directory.
+var ErrNone = errors.New("no supervisor is running")
+
+// Client speaks to one running supervisor.
+type Client struct {
+	PID  string // of the supervisor
+	http http.Client
+}
+
+// Find gives a client for the supervisor that runs with stateDir. pid chooses among
+// several; "" means that there is one. It returns ErrNone, or an error that names the
+// process ids, if it is not so.
+func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
+	var alive []*Client
+	before, after, _ := strings.Cut(Path(stateDir, "*"), "*")
+	paths, err := filepath.Glob(before + "*" + after)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		its := strings.TrimSuffix(strings.TrimPrefix(path, before), after)
+		if pid != "" && its != pid {
+			continue
+		}
+		conn, err := dial(ctx, path)
+		if err != nil {
+			continue // of a process that is gone, or not ours
+		}
+		conn.Close()
+		client := &Client{PID: its}
+		client.http.Timeout = patience
+		client.http.Transport = &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+		}
+		alive = append(alive, client)
+	}
+	switch len(alive) {
+	case 0:
+		return nil, fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
+	case 1:
+		return alive[0], nil
+	}
+	var pids []string
+	for _, client := range alive {
+		pids = append(pids, client.PID)
+	}
+	slices.Sort(pids)
+	return nil, fmt.Errorf("%d supervisors run with the state directory %s; name one: --pid %s", len(alive), stateDir, strings.Join(pids, " or --pid "))
+}
+
+// dial connects to a socket whose owner we trust.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if !trusted(conn) {
+		conn.Close()
+		return nil, fmt.Errorf("%s belongs to somebody else", path)
+	}
+	return conn, nil
+}
+
+// Status decodes what the supervisor says of itself into out, a pointer.
+func (c *Client) Status(ctx context.Context, out any) error {
+	return c.do(ctx, http.MethodGet, "status", nil, out)
+}
+
+// Do asks for a verb: quiet, resume, drain, stop or reload.
+func (c *Client) Do(ctx context.Context, verb string) error {
+	return c.do(ctx, http.MethodPost, verb, request{}, nil)
+}
+
+// Scale sets how many children a pool keeps.
+func (c *Client) Scale(ctx context.Context, pool string, children int) error {
+	return c.do(ctx, http.MethodPost, "scale", request{Pool: pool, Children: children}, nil)
+}
+
+// Recycle replaces the children of a pool, or of all pools if it is "".
+func (c *Client) Recycle(ctx context.Context, pool string) error {
+	return c.do(ctx, http.MethodPost, "recycle", request{Pool: pool}, nil)
+}
+
+func (c *Client) do(ctx context.Context, method, verb string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	call, err := http.NewRequestWithContext(ctx, method, "http://oarlock/"+verb, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := c.http.Do(call)
+	if err != nil {
+		return fmt.Errorf("ask supervisor %s to %s: %w", c.PID, verb, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		return errors.New(strings.TrimSpace(string(text)))
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(answer.Body).Decode(out)
+}

@@ -1,0 +1,143 @@
+// Package control is the socket over which the command line speaks to a running
+// supervisor: HTTP with JSON on a Unix socket in the state directory, for the same
+// user and root only.
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Supervisor is what can be asked of a running supervisor. Its methods may be called
+// at once by several goroutines.
+type Supervisor interface {
+	Status() any // what the status command prints; it becomes JSON
+	Quiet()
+	Resume()
+	Drain()
+	Stop()
+	Reload() error
+	Scale(pool string, children int) error
+	Recycle(pool string) error // "" means all pools
+}
+
+// maxPath is the longest path that a Unix socket can have.
+const maxPath = 107
+
+// pattern is the form of the sockets' names in the state directory, by process id.
+const pattern = "control-%s.sock"
+
+// Path is the socket of the supervisor with that process id and state directory. Where
+// the directory's path is too long for a socket, it is one in the temporary directory.
+func Path(stateDir, pid string) string {
+	if abs, err := filepath.Abs(stateDir); err == nil {
+		stateDir = abs
+	}
+	if path := filepath.Join(stateDir, fmt.Sprintf(pattern, pid)); len(path) <= maxPath {
+		return path
+	}
+	sum := sha256.Sum256([]byte(stateDir))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("oarlock-%x-"+pattern, sum[:6], pid))
+}
+
+// Serve answers on the socket of this process until ctx ends, and returns when the
+// socket is gone. ready, if not nil, is called when it answers.
+func Serve(ctx context.Context, stateDir string, s Supervisor, ready func(path string)) error {
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	path := Path(stateDir, fmt.Sprint(os.Getpid()))
+	_ = os.Remove(path) // of a process that had our number before us
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		listener.Close()
+		return fmt.Errorf("control socket: %w", err)
+	}
+	server := &http.Server{Handler: handler(s), ReadHeaderTimeout: 5 * time.Second}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(guarded{listener}) }()
+	if ready != nil {
+		ready(path)
+	}
+	select {
+	case err = <-done:
+		return fmt.Errorf("control socket: %w", err)
+	case <-ctx.Done():
+	}
+	// A request under way, such as the one that asked us to leave, gets its answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	err = server.Shutdown(ctx)
+	<-done
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
+
+// guarded takes connections of the same user and of root, and closes all others. The
+// mode of the socket says so too; this holds where somebody changed it.
+type guarded struct{ net.Listener }
+
+func (g guarded) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if trusted(conn) {
+			return conn, nil
+		}
+		conn.Close()
+	}
+}
+
+// handler routes the verbs.
+func handler(s Supervisor) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.Status()) // the client is gone if it fails
+	})
+	simple := func(verb func()) func(request) error {
+		return func(request) error { verb(); return nil }
+	}
+	for path, verb := range map[string]func(request) error{
+		"POST /quiet":   simple(s.Quiet),
+		"POST /resume":  simple(s.Resume),
+		"POST /drain":   simple(s.Drain),
+		"POST /stop":    simple(s.Stop),
+		"POST /reload":  func(request) error { return s.Reload() },
+		"POST /scale":   func(r request) error { return s.Scale(r.Pool, r.Children) },
+		"POST /recycle": func(r request) error { return s.Recycle(r.Pool) },
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			var args request
+			if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			if err := verb(args); err != nil {
+				http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			}
+		})
+	}
+	return mux
+}
+
+// request is the body of every POST.
+type request struct {
+	Pool     string `json:"pool,omitempty"`
+	Children int    `json:"children,omitempty"`
+}

@@ -1,0 +1,138 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fake notes what was asked of it.
+type fake struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (f *fake) note(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, what)
+}
+
+func (f *fake) Status() any   { return map[string]int{"pools": 2} }
+func (f *fake) Quiet()        { f.note("quiet") }
+func (f *fake) Resume()       { f.note("resume") }
+func (f *fake) Drain()        { f.note("drain") }
+func (f *fake) Stop()         { f.note("stop") }
+func (f *fake) Reload() error { return errors.New("c.toml:3: pools.mail.mode: no") }
+func (f *fake) Scale(pool string, n int) error {
+	f.note(fmt.Sprintf("scale %s %d", pool, n))
+	return nil
+}
+func (f *fake) Recycle(pool string) error { f.note("recycle " + pool); return nil }
+
+// serve runs a socket for f in dir until the test ends.
+func serve(t *testing.T, dir string, f *fake) (path string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() { done <- Serve(ctx, dir, f, func(path string) { ready <- path }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is still there: %v", err)
+		}
+	})
+	select {
+	case path = <-ready:
+	case err := <-done:
+		done <- err
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestEveryVerbArrives(t *testing.T) {
+	dir, f := t.TempDir(), &fake{}
+	path := serve(t, dir, f)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the socket: %v, %v", info.Mode(), err)
+	}
+	c, err := Find(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"quiet", "resume", "drain", "stop"} {
+		if err := c.Do(t.Context(), verb); err != nil {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	if err := errors.Join(c.Scale(t.Context(), "mail", 7), c.Recycle(t.Context(), "web")); err != nil {
+		t.Error(err)
+	}
+	if got, want := strings.Join(f.asked, ", "), "quiet, resume, drain, stop, scale mail 7, recycle web"; got != want {
+		t.Errorf("asked %s; want %s", got, want)
+	}
+	var status struct{ Pools int }
+	if err := c.Status(t.Context(), &status); err != nil || status.Pools != 2 {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	if err := c.Do(t.Context(), "reload"); err == nil || err.Error() != "c.toml:3: pools.mail.mode: no" {
+		t.Errorf("a refused reload says %v", err)
+	}
+	if err := c.Do(t.Context(), "sing"); err == nil {
+		t.Error("an unknown verb was taken")
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Find(t.Context(), dir, ""); !errors.Is(err, ErrNone) {
+		t.Errorf("nobody is there: %v", err)
+	}
+	left := filepath.Join(dir, "control-99999999.sock") // of a supervisor that was killed
+	dead, err := net.Listen("unix", left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.(*net.UnixListener).SetUnlinkOnClose(false)
+	dead.Close()
+	if _, err := Find(t.Context(), dir, ""); !errors.Is(err, ErrNone) {
+		t.Errorf("only a dead socket is there: %v", err)
+	}
+	serve(t, dir, &fake{})
+	if c, err := Find(t.Context(), dir, ""); err != nil || c.PID != fmt.Sprint(os.Getpid()) {
+		t.Errorf("one is there: %v", err)
+	}
+
+	second, err := net.Listen("unix", filepath.Join(dir, "control-1.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if _, err := Find(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), "--pid 1 or --pid ") {
+		t.Errorf("two are there: %v", err)
+	}
+	if c, err := Find(t.Context(), dir, "1"); err != nil || c.PID != "1" {
+		t.Errorf("the one that was named: %v", err)
+	}
+}
+
+func TestALongStateDirectoryHasASocketElsewhere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	path := serve(t, dir, &fake{})
+	if len(path) > maxPath || !strings.HasPrefix(path, os.TempDir()) {
+		t.Errorf("the socket is %s", path)
+	}
+	if _, err := Find(t.Context(), dir, ""); err != nil {
+		t.Error(err)
+	}
+}
