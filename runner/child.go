@@ -1,9 +1,9 @@
 package runner
 
 import (
-	"context"
 	"errors"
-	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"oarlock/protocol"
@@ -17,116 +17,270 @@ var (
 	ErrPayload = errors.New("the payload is not JSON")
 )
 
-// State is where a child stands in its life.
-type State uint8
-
-// States.
-const (
-	Starting State = iota
-	Ready
-	Busy
-	Draining // it finishes what it has, then leaves
-	Killing  // SIGKILL was sent
-	Gone
-)
-
-// HostOptions are what a host needs to know.
-type HostOptions struct {
-	Logger *slog.Logger // nil: slog.Default
-	// PrivateRoot is the directory that holds the private directories of children;
-	// it must belong to us alone. Empty: a new one below os.TempDir.
-	PrivateRoot string
-}
-
-// Host owns what a process has once. See NewHost.
-type Host struct{}
-
-// NewHost makes the process fit to have children and returns their host. One
-// host per process is meant; Close ends it.
-func NewHost(o HostOptions) (*Host, error) { return &Host{}, nil }
-
-// KillStrength returns how whole trees are killed where a pool does not say.
-func (h *Host) KillStrength() KillStrength { return KillGroup }
-
-// Close kills the children that are left and waits until all is gone.
-func (h *Host) Close() error { return nil }
-
-// Start starts a child for slot of a pool and returns when it runs. A child of
-// mode Once is started for its job first, whose names it finds in its
-// environment and which must be given to it by Run; first is nil in other modes.
-// Cancelling ctx gives up a start that is under way.
-//
-// The error tells why the command could not be started; no event is sent then.
-func (h *Host) Start(ctx context.Context, spec *Spec, slot int, first *protocol.Job, events Events) (*Child, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // Child is one process that works jobs. Its methods may be called by several
 // goroutines, and none of them waits.
-type Child struct{}
+type Child struct {
+	host    *Host
+	spec    *Spec
+	slot    int
+	events  Events
+	first   *protocol.Job // of mode Once: what it was started for
+	started time.Time
+	dir     string // private directory; empty: none
+	proc    process
+	pid     int
 
-// Slot returns the slot it was started for, PID its process id, Spec its Spec.
-func (c *Child) Slot() int   { return 0 }
-func (c *Child) PID() int    { return 0 }
-func (c *Child) PGID() int   { return 0 }
-func (c *Child) Spec() *Spec { return nil }
+	in       *stdin
+	out, err *stream
+	st       *stream // status lines; nil where the child has no descriptor for them
 
-// Ready is closed when the child can take its first job.
-func (c *Child) Ready() <-chan struct{} { return nil }
+	ready   chan struct{} // closed when it can take a job
+	claimed chan struct{} // closed when somebody wants to hear of it; see listen
+	exited  chan struct{} // closed when all is over, after exit is set
 
-// Exited is closed after Events.ChildExited; Exit then tells how it ended.
-func (c *Child) Exited() <-chan struct{} { return nil }
-func (c *Child) Exit() Exit              { return Exit{} }
+	listening sync.WaitGroup // a goroutine for each stream
+	exit      Exit           // read only after exited is closed
 
-// Hello returns what the child said of itself, nil if nothing yet.
-func (c *Child) Hello() *protocol.Hello { return nil }
-func (c *Child) State() State           { return Starting }
+	handing sync.Mutex   // held from taking a run on to sending its line: both in one order
+	lastOut atomic.Int64 // when the child last gave a sign of life, as time since started
 
-// Memory returns the memory of the child and what it started, in bytes: its
-// fair share of what is shared; 0 if it cannot be told.
-func (c *Child) Memory() int64 { return 0 }
+	mu     sync.Mutex
+	state  State
+	hello  *protocol.Hello
+	runs   []*Run // handed over and not ended, in order
+	jobs   int    // runs ended
+	stray  int    // status lines about runs it does not have
+	cause  Cause  // why it is to leave; CauseNone: it is not
+	why    string // more about cause
+	termAt time.Time
+	killAt time.Time
+	termed bool // SIGTERM was sent
+	killed bool // SIGKILL was sent
+	quiet  bool // status lines came by the descriptor, so that stdout is log only
+}
 
-// Age returns how long ago the child was started, Jobs how many runs it ended,
-// LastOutput how long ago it last wrote anything.
-func (c *Child) Age() time.Duration        { return 0 }
-func (c *Child) Jobs() int                 { return 0 }
-func (c *Child) LastOutput() time.Duration { return 0 }
+// strayLimit is how many status lines about runs it does not have make a child
+// unfit for more.
+const strayLimit = 100
+
+// Slot returns the slot of its pool that the child was started for.
+func (c *Child) Slot() int { return c.slot }
+
+// Spec returns what the child was started with.
+func (c *Child) Spec() *Spec { return c.spec }
+
+// PID returns the process id of the child, which is its process group as well.
+func (c *Child) PID() int { return c.pid }
+
+// PGID returns the process group that the child leads.
+func (c *Child) PGID() int { return c.pid }
+
+// Dir returns the private directory; empty if the child has none.
+func (c *Child) Dir() string { return c.dir }
+
+// Ready is closed when the child can take its first job. A child of mode Once is
+// ready from the start.
+func (c *Child) Ready() <-chan struct{} { return c.ready }
+
+// Exited is closed when the child is gone, after Events.ChildExited.
+func (c *Child) Exited() <-chan struct{} { return c.exited }
+
+// Exit tells how the child ended. It must not be called before Exited is closed.
+func (c *Child) Exit() Exit { return c.exit }
+
+// Hello returns what the child said of itself, nil if it did not. The result must
+// not be changed.
+func (c *Child) Hello() *protocol.Hello {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hello
+}
+
+// State returns where the child stands.
+func (c *Child) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// Jobs returns how many runs the child ended.
+func (c *Child) Jobs() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.jobs
+}
+
+// Age returns how long ago the child was started.
+func (c *Child) Age() time.Duration { return time.Since(c.started) }
+
+// Silence returns how long ago the child last printed a line or said anything.
+func (c *Child) Silence() time.Duration {
+	return time.Since(c.started) - time.Duration(c.lastOut.Load())
+}
+
+// sign notes a sign of life.
+func (c *Child) sign(now time.Time) { c.lastOut.Store(int64(now.Sub(c.started))) }
+
+// oneJob tells whether the child works one job in its life.
+func (c *Child) oneJob() bool { return c.spec.Mode != Reuse }
+
+// front returns the run that the child is at work on, nil if there is none.
+func (c *Child) front() *Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.runs) == 0 {
+		return nil
+	}
+	return c.runs[0]
+}
+
+// holds tells whether r has not ended. The caller holds mu.
+func (c *Child) holds(r *Run) bool {
+	for _, have := range c.runs {
+		if have == r {
+			return true
+		}
+	}
+	return false
+}
 
 // Run hands job to the child. It does not wait: where the pipe has room the line
-// is written at once, else behind the scenes. Several runs may be outstanding;
-// the child works them in order.
+// is written at once, else behind the scenes. Several runs may be outstanding in
+// mode Reuse; the child works them in order. job must not be changed until the
+// run has ended; its Dir is filled in for the child where it is empty.
 //
 // A child of mode Once is given the job it was started for, once, also when it
 // has ended meanwhile: the ending follows.
 //
-// It returns ErrLeaving if the child takes no job any more, and ErrPayload if the
-// payload is not JSON; nothing was written then and no event follows. Otherwise
-// Events.RunEnded follows, possibly before Run returns.
+// It returns ErrLeaving if the child is not ready or takes no job any more, and
+// ErrPayload if the payload is not JSON; nothing was written then and nothing
+// follows. Otherwise Events.RunEnded follows, possibly before Run returns.
 func (c *Child) Run(job *protocol.Job, limits RunLimits) (*Run, error) {
-	return nil, ErrLeaving
+	if len(job.Data) > 0 && !protocol.Valid(job.Data) {
+		return nil, ErrPayload
+	}
+	r := &Run{Job: job, child: c, limits: limits}
+	c.handing.Lock()
+	err := c.accept(r)
+	if err == nil {
+		c.send(r)
+	}
+	c.handing.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if c.spec.Mode == Once {
+		c.claim()
+	}
+	c.host.clock.arm(c.firstLook(r))
+	return r, nil
 }
 
-// Shutdown asks the child to finish what it has and to leave, and after grace
-// kills it; runs that it did not finish are interrupted. With grace 0 it is the
-// same as Kill(CauseShutdown).
-func (c *Child) Shutdown(grace time.Duration) {}
-
-// Kill kills the whole tree of the child because of cause.
-func (c *Child) Kill(cause Cause) {}
-
-// Run is one job once on one child.
-type Run struct {
-	Job *protocol.Job
+// accept takes r on as the last of the runs.
+func (c *Child) accept(r *Run) error {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != Ready && (c.state != Busy || c.oneJob()) {
+		return ErrLeaving
+	}
+	c.move(Busy)
+	c.runs = append(c.runs, r)
+	if len(c.runs) == 1 {
+		c.toFront(r, now)
+	}
+	return nil
 }
 
-// Child returns the child that was given the run.
-func (r *Run) Child() *Child { return nil }
+// toFront notes that the child can be at work on r from now on. The caller holds mu.
+func (c *Child) toFront(r *Run, now time.Time) {
+	r.since = now
+	r.sampleAt = now.Add(sampling)
+	r.cpu = cpuTime(c.pid)
+}
 
-// Cancel asks the run to stop because of cause (CauseCanceled, CauseLockLost,
-// CauseTimeout or CauseShutdown), and kills the child if it goes on for longer
-// than grace. Called again it can only shorten the time left. The ending follows
-// as ever.
-func (r *Run) Cancel(cause Cause, grace time.Duration) {}
+// send writes the line of r.
+func (c *Child) send(r *Run) {
+	job := *r.Job
+	if job.Dir == "" {
+		job.Dir = c.dir
+	}
+	r.line.Store(c.in.send(func(buf []byte) []byte {
+		switch c.spec.Input {
+		case InputData:
+			return protocol.AppendData(buf, &job)
+		case InputNone:
+			return buf
+		}
+		return protocol.AppendJob(buf, &job)
+	}))
+	if c.spec.Mode == Once {
+		c.in.finish()
+	}
+}
 
-// Stopping returns why the run was asked to stop, CauseNone if it was not.
-func (r *Run) Stopping() Cause { return CauseNone }
+// claim begins to listen to the child. A child of mode Once is not listened to
+// before it is given its run: what it says before that is kept in its pipes, and
+// its end waits. Others are listened to from the start.
+func (c *Child) claim() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.claimed:
+	default:
+		close(c.claimed)
+	}
+}
+
+// Shutdown asks the child to finish what it has and to leave, and kills it after
+// grace; runs that it did not finish are interrupted. It takes no further job.
+// Called again it can only shorten the time left.
+func (c *Child) Shutdown(grace time.Duration) {
+	now := time.Now()
+	c.mu.Lock()
+	if c.cause == CauseNone {
+		c.cause = CauseShutdown
+		if c.state != Killing && c.state != Gone {
+			c.move(Draining)
+		}
+		if c.can(protocol.CapShutdown) {
+			c.in.send(func(buf []byte) []byte { return protocol.AppendShutdown(buf, grace) })
+		} else {
+			c.in.finish()
+		}
+	}
+	termAfter := grace / 4 * 3 // a child at work gets most of the time for it
+	if len(c.runs) == 0 {
+		termAfter = min(grace/2, idleGrace)
+	}
+	c.hasten(now.Add(termAfter), now.Add(grace))
+	c.mu.Unlock()
+	c.claim()
+	c.attend()
+}
+
+// idleGrace is how long an idle child that was told to leave has for it before it
+// gets SIGTERM.
+const idleGrace = time.Second
+
+// Kill kills the child with all that it started, because of cause. Its run, if it
+// has one, ends by that cause.
+func (c *Child) Kill(cause Cause) { c.end(cause, "") }
+
+// end kills the child because of cause, which why tells more about.
+func (c *Child) end(cause Cause, why string) {
+	now := time.Now()
+	c.mu.Lock()
+	if c.cause == CauseNone || !c.killed && !c.termed {
+		c.cause, c.why = cause, why
+	}
+	c.hasten(now, now)
+	c.mu.Unlock()
+	c.claim()
+	c.attend()
+}
+
+// can tells whether the child takes lines of that capability. The caller holds mu.
+func (c *Child) can(capability string) bool {
+	return c.hello != nil && c.spec.Mode != Once && c.hello.Can(capability)
+}

@@ -50,10 +50,9 @@ type Ending struct {
 	Message string // one or a few lines of visible text
 	OOM     string // how the kernel proves that memory ran out; empty if it does not
 
-	Wall       time.Duration // from the handover to the ending
-	UserCPU    time.Duration // of the process during the run, as far as it is known
-	SystemCPU  time.Duration
-	PeakMemory int64 // highest resident memory seen, in bytes; 0 if nobody looked
+	Wall       time.Duration // from the moment the child could begin to the ending
+	CPU        time.Duration // of the process during the run, user and system; 0 if it is not known
+	PeakMemory int64         // highest resident memory seen, in bytes; 0 if nobody looked
 
 	StdoutTail   []byte // the last 8 KiB that were printed during the run, valid UTF-8;
 	StderrTail   []byte // both nil if the child said ack

@@ -49,7 +49,7 @@ type Events interface {
 	// Progress and Checkpoint come at most once a second and run, with the latest.
 	Progress(c *Child, r *Run, p protocol.Progress)
 	Checkpoint(c *Child, r *Run, data []byte)
-	// RunStopping: the run was asked to stop, because of its limits or by Cancel.
+	// RunStopping: the run was asked to stop because of its limits.
 	RunStopping(c *Child, r *Run, cause Cause)
 	// RunEnded: exactly once for each run. The ending belongs to the callee.
 	RunEnded(c *Child, r *Run, e *Ending)

@@ -1,0 +1,254 @@
+package runner
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// probation is how long a child that may or may not say hello must have lived to
+// be given a job: one that fails at once shall not have any.
+const probation = 200 * time.Millisecond
+
+// sampling is the time between two looks at the memory of a run.
+const sampling = time.Second
+
+// agenda sorts moments into those that have come and those to come back for.
+type agenda struct {
+	now  time.Time
+	next time.Time // the earliest one to come; zero: none
+}
+
+// due tells whether at has come. The zero time never does.
+func (a *agenda) due(at time.Time) bool {
+	if at.IsZero() {
+		return false
+	}
+	if !at.After(a.now) {
+		return true
+	}
+	if a.next.IsZero() || at.Before(a.next) {
+		a.next = at
+	}
+	return false
+}
+
+// attend does what is due for the child now, and has the clock come back for the rest.
+func (c *Child) attend() { c.host.clock.arm(c.look(time.Now())) }
+
+// look does what is due at now and returns when to look again; zero: not before
+// something happens. It is all that ever happens to a child because time passes.
+func (c *Child) look(now time.Time) (next time.Time) {
+	a := agenda{now: now}
+	var do []func()
+	c.mu.Lock()
+	if c.state == Gone {
+		c.mu.Unlock()
+		return time.Time{}
+	}
+	if c.state == Starting {
+		do = c.lookAtStart(&a, do)
+	}
+	if len(c.runs) > 0 {
+		do = c.lookAtRun(&a, c.runs[0], do)
+	}
+	if !c.termed && !c.killed && a.due(c.termAt) && !a.due(c.killAt) {
+		c.termed = true
+		if c.state != Draining {
+			c.move(Draining)
+		}
+		do = append(do, c.terminate)
+	}
+	if !c.killed && a.due(c.killAt) {
+		c.killed = true
+		c.move(Killing)
+		do = append(do, c.proc.kill)
+	}
+	c.mu.Unlock()
+	for _, f := range do {
+		f()
+	}
+	return a.next
+}
+
+// terminate asks the process group to end; one that was stopped must go on to hear it.
+func (c *Child) terminate() {
+	c.proc.signal(syscall.SIGTERM)
+	c.proc.signal(syscall.SIGCONT)
+}
+
+// lookAtStart looks at a child that is not ready. The caller holds mu.
+func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
+	if c.spec.Hello == HelloAuto && c.spec.Mode == Reuse {
+		if a.due(c.started.Add(probation)) {
+			c.becomeReady()
+			do = append(do, func() { c.events.ChildReady(c) })
+		}
+		return do
+	}
+	if a.due(c.started.Add(c.spec.StartTimeout)) {
+		c.cause, c.why = CauseStart, "it did not say hello within "+c.spec.StartTimeout.String()
+		c.hasten(a.now, a.now)
+	}
+	return do
+}
+
+// lookAtRun looks at the run in front. The caller holds mu.
+func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
+	if r.stopping == CauseNone {
+		grace := c.spec.KillGrace
+		switch {
+		case r.limits.Timeout > 0 && a.due(r.since.Add(r.limits.Timeout)):
+			c.stop(r, CauseTimeout, grace, a.now)
+		case c.spec.StallTimeout > 0 && a.due(c.lastSign(r).Add(c.spec.StallTimeout)):
+			c.stop(r, CauseStall, grace, a.now)
+		}
+		if r.stopping != CauseNone {
+			cause := r.stopping
+			do = append(do, func() { c.events.RunStopping(c, r, cause) })
+		}
+	}
+	if c.spec.Mode == Reuse && !c.killed && !c.in.reached(r.line.Load()) && a.due(r.since.Add(c.spec.WriteTimeout)) {
+		c.cause, c.why = CauseProtocol, "it did not read its job within "+c.spec.WriteTimeout.String()
+		c.hasten(a.now, a.now)
+	}
+	if a.due(r.progress.due) {
+		r.progress.passed(a.now)
+		p := r.progress.value
+		do = append(do, func() { c.events.Progress(c, r, p) })
+	}
+	if a.due(r.checkpoint.due) {
+		r.checkpoint.passed(a.now)
+		data := r.checkpoint.value
+		do = append(do, func() { c.events.Checkpoint(c, r, data) })
+	}
+	if a.due(r.sampleAt) {
+		r.sampleAt = a.now.Add(sampling)
+		a.due(r.sampleAt)
+		do = append(do, func() { c.sample(r) })
+	}
+	return do
+}
+
+// lastSign returns when the child last gave a sign of life during r. The caller holds mu.
+func (c *Child) lastSign(r *Run) time.Time {
+	last := c.started.Add(time.Duration(c.lastOut.Load()))
+	if last.Before(r.since) {
+		return r.since
+	}
+	return last
+}
+
+// firstLook returns when to look at a child that was just given r.
+func (c *Child) firstLook(r *Run) time.Time {
+	after := min(sampling, c.spec.WriteTimeout)
+	if r.limits.Timeout > 0 {
+		after = min(after, r.limits.Timeout)
+	}
+	if c.spec.StallTimeout > 0 {
+		after = min(after, c.spec.StallTimeout)
+	}
+	return time.Now().Add(after)
+}
+
+// stop asks the child to stop r: by a cancel line if it reads those, else by
+// SIGTERM at once; SIGKILL follows after grace. What can be due at once is left to
+// look. The caller holds mu.
+func (c *Child) stop(r *Run, cause Cause, grace time.Duration, now time.Time) {
+	if r.stopping == CauseNone || cause == CauseLockLost {
+		r.stopping = cause
+		if c.can(protocol.CapCancel) {
+			c.in.send(func(buf []byte) []byte {
+				return protocol.AppendCancel(buf, r.Job.Run, reasonOf(cause), grace)
+			})
+		}
+	}
+	termAt := now
+	if c.can(protocol.CapCancel) {
+		termAt = now.Add(grace / 2)
+	}
+	c.hasten(termAt, now.Add(grace))
+}
+
+// reasonOf returns the word of the protocol for cause.
+func reasonOf(cause Cause) string {
+	switch cause {
+	case CauseCanceled:
+		return protocol.ReasonCanceled
+	case CauseLockLost:
+		return protocol.ReasonLockLost
+	case CauseTimeout, CauseStall:
+		return protocol.ReasonTimeout
+	}
+	return protocol.ReasonShutdown
+}
+
+// hasten moves SIGTERM and SIGKILL forward to these times. The caller holds mu.
+func (c *Child) hasten(termAt, killAt time.Time) {
+	if c.termAt.IsZero() || termAt.Before(c.termAt) {
+		c.termAt = termAt
+	}
+	if c.killAt.IsZero() || killAt.Before(c.killAt) {
+		c.killAt = killAt
+	}
+}
+
+// clock looks at every child when the first of them has something due. It is one
+// timer, which is not touched by a run unless that has something due earlier than
+// all others.
+type clock struct {
+	look  func(now time.Time) (next time.Time)
+	epoch time.Time
+	next  atomic.Int64 // what the timer is set to, as time since epoch; 0: it is not
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+	looking sync.WaitGroup
+}
+
+func newClock(look func(time.Time) time.Time) *clock {
+	return &clock{look: look, epoch: time.Now()}
+}
+
+// arm has the clock look at the latest at at; the zero time asks for nothing.
+func (k *clock) arm(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	moment := max(int64(at.Sub(k.epoch)), 1)
+	if next := k.next.Load(); next != 0 && next <= moment {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if next := k.next.Load(); k.stopped || next != 0 && next <= moment {
+		return
+	}
+	k.next.Store(moment)
+	if k.timer != nil && k.timer.Stop() {
+		k.looking.Done()
+	}
+	k.looking.Add(1)
+	k.timer = time.AfterFunc(time.Until(at), k.ring)
+}
+
+func (k *clock) ring() {
+	defer k.looking.Done()
+	k.next.Store(0)
+	k.arm(k.look(time.Now()))
+}
+
+// stop ends the clock and returns when it no longer looks.
+func (k *clock) stop() {
+	k.mu.Lock()
+	k.stopped = true
+	if k.timer != nil && k.timer.Stop() {
+		k.looking.Done()
+	}
+	k.mu.Unlock()
+	k.looking.Wait()
+}

@@ -1,0 +1,219 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"oarlock/protocol"
+)
+
+// lastWords is how long the pipes of a child that is gone are read on: something
+// that escaped may hold them open for ever.
+const lastWords = 250 * time.Millisecond
+
+// innocence is how soon after it was given a job a reused child may leave without
+// a word for it to be believed that it was leaving anyway.
+const innocence = 50 * time.Millisecond
+
+// reap waits for the end of the child and tells of it. It is the only one that does.
+func (c *Child) reap() {
+	exit := c.proc.wait()
+	now := time.Now()
+	<-c.claimed
+	for _, s := range c.streams() {
+		s.file.SetReadDeadline(time.Now().Add(lastWords)) // an error means that its end was read
+	}
+	c.listening.Wait()
+	c.in.close()
+
+	c.mu.Lock()
+	// A child that reads the end of its input leaves because we told it to; one that
+	// works a single job leaves anyway.
+	toldToLeave := c.cause == CauseShutdown && exit.Code == 0 && !c.oneJob()
+	if c.termed || c.killed || toldToLeave {
+		exit.Cause = c.cause
+	}
+	exit.Message = joinLines(c.why, exit.Message)
+	runs := c.runs
+	c.runs = nil
+	c.move(Gone)
+	c.mu.Unlock()
+
+	failed := false
+	for i, r := range runs {
+		if c.settle(r) {
+			c.classify(r, &exit, i == 0, now)
+		}
+		failed = failed || c.keepsDir(&r.ending)
+	}
+	dir := c.giveBackDir(failed)
+	for _, r := range runs {
+		r.ending.Dir = dir
+		c.finish(nil, r, now)
+	}
+	if exit.Message == "" {
+		exit.Message = strings.TrimSpace(string(c.err.tail.text()))
+	}
+	c.proc.release()
+	c.exit = exit
+	c.events.ChildExited(c, exit)
+	close(c.exited)
+	c.host.forget(c)
+}
+
+// classify says how r ended by the end of its process. first tells whether the
+// child can have been at work on it.
+func (c *Child) classify(r *Run, exit *Exit, first bool, now time.Time) {
+	e := &r.ending
+	e.ExitCode, e.Signal, e.OOM = exit.Code, exit.Signal, exit.OOM
+	e.Began = first && (c.oneJob() || c.in.reached(r.line.Load()))
+	switch {
+	case c.oneJob():
+		e.CPU = exit.UserCPU + exit.SystemCPU
+	case first:
+		e.CPU = max(exit.UserCPU+exit.SystemCPU-r.cpu, 0)
+	}
+	c.mu.Lock()
+	cause := r.stopping
+	if cause == CauseNone {
+		cause = exit.Cause
+	}
+	c.mu.Unlock()
+	e.SentByUs = cause
+	said := lastLine(c.err.tail.text())
+
+	switch cause {
+	case CauseCanceled:
+		e.Kind, e.Message = Canceled, "canceled"
+		return
+	case CauseLockLost:
+		e.Kind, e.Message = LockLost, "the lock was lost"
+		return
+	case CauseTimeout:
+		e.Kind, e.Group, e.Message = TimedOut, "timeout", "took longer than "+r.limits.Timeout.String()
+		if r.limits.Timeout == 0 {
+			e.Message = "took too long"
+		}
+		return
+	case CauseStall:
+		e.Kind, e.Group, e.Message = TimedOut, "stalled", "was silent for longer than "+c.spec.StallTimeout.String()
+		return
+	}
+	if !first {
+		e.Kind, e.Message = Innocent, "its child ended at an earlier job"
+		return
+	}
+	switch cause {
+	case CauseShutdown:
+		e.Kind, e.Message = Interrupted, "the child was told to leave"
+		return
+	case CauseMemory:
+		e.Kind, e.Group, e.Message = Died, "memory", "outgrew its memory limit"
+		return
+	case CauseProtocol:
+		e.Kind, e.Group, e.Message = BrokeProtocol, "protocol", exit.Message
+		return
+	case CauseStart:
+		e.Kind, e.Group, e.Message, e.Began = CouldNotStart, "start", exit.Message, false
+		return
+	}
+	action := c.spec.ExitCodes.Action(exit.Code)
+	switch {
+	case exit.Lost:
+		e.Kind, e.Group, e.Message = Died, "unknown", "its end was not seen"
+	case !exit.Started, exit.Signal == 0 && action == protocol.ExitMisconfigured && c.silent():
+		e.Kind, e.Began = CouldNotStart, false
+		e.Group, e.Message = "start", joinLines(exit.Message, said)
+	case c.spec.Mode == Reuse && !c.spokeSince(r) && now.Sub(r.since) <= innocence:
+		e.Kind, e.Message = LeftEarly, "the child left as the job came: "+describe(exit)
+	case exit.OOM != "":
+		e.Kind, e.Group, e.Message = Died, "oom", joinLines(exit.OOM, said)
+	case exit.Signal != 0:
+		e.Kind, e.Group, e.Message = Died, signalGroup(exit), joinLines(describe(exit), said)
+	case exit.Code == 0 && (c.oneJob() && c.hello == nil):
+		e.Kind, e.Action = Exited, action
+	case exit.Code == 0:
+		e.Kind, e.Group, e.Message = Died, protocol.ExitGroup(0), "left without a verdict"
+	default:
+		if action == protocol.ExitMisconfigured {
+			action = protocol.ExitOnError
+		}
+		e.Kind, e.Action = Exited, action
+		e.Group, e.Message = protocol.ExitGroup(exit.Code), said
+		if said == "" {
+			e.Message = describe(exit)
+		}
+	}
+	if e.Kind == Exited && e.Action == protocol.ExitAck {
+		e.Group, e.Message = "", ""
+	}
+}
+
+// silent tells whether the child never wrote anything on stdout or as a status.
+func (c *Child) silent() bool {
+	return c.out.in.total == 0 && (c.st == nil || c.st.in.total == 0)
+}
+
+// spokeSince tells whether the child gave a sign of life after it was given r.
+func (c *Child) spokeSince(r *Run) bool {
+	return c.started.Add(time.Duration(c.lastOut.Load())).After(r.since)
+}
+
+// keepsDir tells whether the private directory is to be kept because of e.
+func (c *Child) keepsDir(e *Ending) bool {
+	if c.dir == "" || c.spec.Sandbox.KeepFailed == 0 || !c.oneJob() {
+		return false
+	}
+	switch e.Kind {
+	case Said:
+		return e.Verdict.Kind == protocol.Retry || e.Verdict.Kind == protocol.Fail
+	case Exited:
+		return e.Action != protocol.ExitAck && e.Action != protocol.ExitRelease
+	}
+	return e.Kind == TimedOut || e.Kind == Died
+}
+
+// describe says how a process ended.
+func describe(exit *Exit) string {
+	switch {
+	case exit.Signal == 0:
+		return fmt.Sprintf("exited with code %d", exit.Code)
+	case exit.CoreDump:
+		return "killed by " + unix.SignalName(exit.Signal) + ", core dumped"
+	}
+	return "killed by " + unix.SignalName(exit.Signal)
+}
+
+// signalGroup names the group of failures that ended by that signal: signal-SEGV.
+func signalGroup(exit *Exit) string {
+	name := unix.SignalName(exit.Signal)
+	if name == "" {
+		return fmt.Sprintf("signal-%d", int(exit.Signal))
+	}
+	return "signal-" + strings.TrimPrefix(name, "SIG")
+}
+
+// lastLine returns the last line of a tail.
+func lastLine(tail []byte) string {
+	tail = bytes.TrimSpace(tail)
+	return string(tail[bytes.LastIndexByte(tail, '\n')+1:])
+}
+
+// joinLines joins the texts that are not empty, a line each.
+func joinLines(texts ...string) string {
+	var b bytes.Buffer
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}

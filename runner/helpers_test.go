@@ -1,0 +1,179 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// newHost returns a host that is closed, with all that it started, when the test ends.
+func newHost(t testing.TB) *Host {
+	t.Helper()
+	h, err := NewHost(HostOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), PrivateRoot: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// fixture returns the command of a program in testdata.
+func fixture(name string, args ...string) []string {
+	path := filepath.Join("testdata", name)
+	interpreter := "/bin/sh"
+	if strings.HasSuffix(name, ".py") {
+		interpreter = python()
+	}
+	return append([]string{interpreter, path}, args...)
+}
+
+// shell returns a command that runs a script.
+func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+// witness is the Events of a test: it keeps what it is told.
+type witness struct {
+	mu       sync.Mutex
+	logs     []loggedLine
+	progress int
+	stopping []Cause
+	byes     []string
+
+	ready   chan *Child
+	endings chan *Ending
+	exits   chan Exit
+}
+
+type loggedLine struct {
+	run     string
+	stream  Stream
+	text    string
+	cut     int64
+	dropped int
+	record  *protocol.LogRecord
+}
+
+func newWitness() *witness {
+	return &witness{ready: make(chan *Child, 1000), endings: make(chan *Ending, 10000), exits: make(chan Exit, 1000)}
+}
+
+func (w *witness) ChildReady(c *Child)             { w.ready <- c }
+func (w *witness) ChildExited(c *Child, exit Exit) { w.exits <- exit }
+
+func (w *witness) Bye(c *Child, reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.byes = append(w.byes, reason)
+}
+
+func (w *witness) Log(c *Child, r *Run, line LogLine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	run := ""
+	if r != nil {
+		run = r.Job.Run
+	}
+	w.logs = append(w.logs, loggedLine{run, line.Stream, string(line.Text), line.Cut, line.Dropped, line.Record})
+}
+
+func (w *witness) Progress(*Child, *Run, protocol.Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress++
+}
+
+func (w *witness) Checkpoint(*Child, *Run, []byte) {}
+
+func (w *witness) RunStopping(c *Child, r *Run, cause Cause) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopping = append(w.stopping, cause)
+}
+
+func (w *witness) RunEnded(c *Child, r *Run, e *Ending) { w.endings <- e }
+
+// text returns the lines of a run, joined.
+func (w *witness) text(run string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	for _, line := range w.logs {
+		if line.run == run {
+			fmt.Fprintln(&b, line.text)
+		}
+	}
+	return b.String()
+}
+
+// await returns what comes out of ch, and fails the test if nothing does.
+func await[T any](t testing.TB, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("no %s within %v", what, patience)
+		panic("unreachable")
+	}
+}
+
+// newJob returns a job with that run id.
+func newJob(run string) *protocol.Job {
+	return &protocol.Job{Run: run, JID: "j-" + run, Klass: "Test", Queue: "q", Data: []byte(`{"n":1}`), Attempt: 1, Retries: 5, Remaining: 5}
+}
+
+// start starts a child, for a job with the run id r1 in mode Once, and waits
+// until it is ready.
+func start(t testing.TB, h *Host, spec *Spec, w *witness) *Child {
+	t.Helper()
+	if spec.Pool == "" {
+		spec.Pool = "test"
+	}
+	if spec.Env == nil {
+		spec.Env = []string{"PATH=/usr/bin:/bin"}
+	}
+	if spec.Kill == KillAuto {
+		spec.Kill = KillGroup // a guard costs a process more; what needs one asks for it
+	}
+	var first *protocol.Job
+	if spec.Mode == Once {
+		first = newJob("r1")
+	}
+	c, err := h.Start(context.Background(), spec, 1, first, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Mode != Once {
+		await(t, w.ready, "ready child")
+	}
+	return c
+}
+
+// runOnce runs one job on a fresh child and returns how it ended, when the child is gone.
+func runOnce(t testing.TB, h *Host, spec *Spec, limits RunLimits) (*Ending, *witness) {
+	t.Helper()
+	w := newWitness()
+	c := start(t, h, spec, w)
+	if _, err := c.Run(newJob("r1"), limits); err != nil {
+		t.Fatal(err)
+	}
+	e := await(t, w.endings, "ending")
+	if spec.Mode == Reuse {
+		c.Shutdown(5 * time.Second)
+	}
+	await(t, c.Exited(), "exit")
+	return e, w
+}

@@ -1,0 +1,196 @@
+package runner
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// What the end of a process means, where nothing else was said.
+func TestExitDecides(t *testing.T) {
+	h := newHost(t)
+	tests := []struct {
+		name   string
+		script string
+		kind   EndingKind
+		action protocol.ExitAction
+		group  string
+	}{
+		{"done", "exit 0", Exited, protocol.ExitAck, ""},
+		{"general error", "exit 1", Exited, protocol.ExitOnError, "exit-1"},
+		{"bad data", "exit 65", Exited, protocol.ExitFail, "exit-65"},
+		{"no input", "exit 66", Exited, protocol.ExitFail, "exit-66"},
+		{"unavailable", "exit 69", Exited, protocol.ExitRetry, "exit-69"},
+		{"try again", "exit 75", Exited, protocol.ExitRetry, "exit-75"},
+		{"given back", "exit 99", Exited, protocol.ExitRelease, "exit-99"},
+		{"permanent", "exit 100", Exited, protocol.ExitFail, "exit-100"},
+		{"temporary", "exit 111", Exited, protocol.ExitRetry, "exit-111"},
+		{"not executable, at once", "exit 126", CouldNotStart, 0, "start"},
+		{"not found, at once", "exit 127", CouldNotStart, 0, "start"},
+		{"not found, after some output", "echo begin; exit 127", Exited, protocol.ExitOnError, "exit-127"},
+		{"the largest code", "exit 255", Exited, protocol.ExitOnError, "exit-255"},
+		{"as the pool says", "exit 3", Exited, protocol.ExitFail, "exit-3"},
+		{"killed by somebody", "kill -KILL $$", Died, 0, "signal-KILL"},
+		{"segmentation fault", "kill -SEGV $$", Died, 0, "signal-SEGV"},
+		{"abort", "kill -ABRT $$", Died, 0, "signal-ABRT"},
+		{"terminated by somebody", "kill -TERM $$", Died, 0, "signal-TERM"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := &Spec{Command: shell(tt.script), ExitCodes: protocol.ExitTable{3: protocol.ExitFail}}
+			e, _ := runOnce(t, h, spec, RunLimits{})
+			if e.Kind != tt.kind || e.Action != tt.action || e.Group != tt.group {
+				t.Errorf("%s: %v, %v, group %q, %q; want %v, %v, group %q", tt.script, e.Kind, e.Action, e.Group, e.Message, tt.kind, tt.action, tt.group)
+			}
+		})
+	}
+}
+
+// A reused child that leaves without a verdict crashed, whatever its code says;
+// unless it left as the job came.
+func TestReusedChildLeaves(t *testing.T) {
+	h := newHost(t)
+	tests := []struct {
+		name   string
+		script string
+		kind   EndingKind
+		group  string
+	}{
+		{"with code 0", "read -r job; echo at work; sleep 0.1; exit 0", Died, "exit-0"},
+		{"with code 75", "read -r job; echo at work; exit 75", Exited, "exit-75"},
+		{"as the job came", "read -r job; exit 0", LeftEarly, ""},
+		{"by a signal as the job came", "read -r job; kill -SEGV $$", LeftEarly, ""},
+		{"silently, later", "read -r job; sleep 0.1; exit 1", Exited, "exit-1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, _ := runOnce(t, h, &Spec{Mode: Reuse, Command: shell(tt.script)}, RunLimits{})
+			if e.Kind != tt.kind || e.Group != tt.group {
+				t.Errorf("%v, group %q, %q; want %v, group %q", e.Kind, e.Group, e.Message, tt.kind, tt.group)
+			}
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`
+		while read -r job; do
+			case $job in
+			*r1*) echo '{"@":"ack"}';;
+			*r2*) echo '{"@":"retry","delay":1.5,"message":"later"}';;
+			*r3*) echo '{"@":"fail","group":"bad","message":"never"}';;
+			*r4*) echo '{"@":"release"}';;
+			*r5*) echo '{"@":"ack","next":"other","data":[9007199254740993]}';;
+			esac
+		done`)}, w)
+	ask := func(run string) *protocol.Verdict {
+		t.Helper()
+		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		e := await(t, w.endings, "ending")
+		if e.Kind != Said {
+			t.Fatalf("%s: %v: %s", run, e.Kind, e.Message)
+		}
+		return e.Verdict
+	}
+	if v := ask("r1"); v.Kind != protocol.Ack || v.Data != nil {
+		t.Errorf("ack: %+v", v)
+	}
+	if v := ask("r2"); v.Kind != protocol.Retry || *v.Delay != 1500*time.Millisecond || v.Message != "later" {
+		t.Errorf("retry: %+v", v)
+	}
+	if v := ask("r3"); v.Kind != protocol.Fail || v.Group != "bad" || v.Message != "never" {
+		t.Errorf("fail: %+v", v)
+	}
+	if v := ask("r4"); v.Kind != protocol.Release || v.Delay != nil {
+		t.Errorf("release: %+v", v)
+	}
+	if v := ask("r5"); v.Next != "other" || string(v.Data) != "[9007199254740993]" {
+		t.Errorf("ack with next: %+v, data %s", v, v.Data)
+	}
+	if got := c.Jobs(); got != 5 {
+		t.Errorf("%d jobs; want 5", got)
+	}
+	c.Shutdown(5 * time.Second)
+	if exit := await(t, w.exits, "exit"); exit.Code != 0 || exit.Signal != 0 || exit.Cause != CauseShutdown {
+		t.Errorf("exit after end of file: %+v", exit)
+	}
+	if _, err := c.Run(newJob("r6"), RunLimits{}); err != ErrLeaving {
+		t.Errorf("Run on a child that is gone: %v", err)
+	}
+}
+
+// With lines written ahead, only the first job can have been at work.
+func TestPrefetchedJobsAreInnocent(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)}, w)
+	for _, run := range []string{"r1", "r2", "r3", "r4"} {
+		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []EndingKind{Said, Died, Innocent, Innocent}
+	for i, kind := range want {
+		if e := await(t, w.endings, "ending"); e.Kind != kind || e.Began != (i < 2) {
+			t.Errorf("ending %d: %v, began %v, %s; want %v", i, e.Kind, e.Began, e.Message, kind)
+		}
+	}
+}
+
+func TestPayloadThatIsNotJSON(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Command: shell("cat >/dev/null")}, w)
+	job := newJob("r1")
+	job.Data = []byte("{\"a\":\n")
+	if _, err := c.Run(job, RunLimits{}); err != ErrPayload {
+		t.Errorf("Run = %v; want ErrPayload", err)
+	}
+	if c.State() != Ready {
+		t.Errorf("state %v; want ready", c.State())
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	h := newHost(t)
+	for _, command := range [][]string{nil, {"/no/such/program"}, {"/etc/passwd"}} {
+		_, err := h.Start(t.Context(), &Spec{Command: command, Kill: KillGroup}, 1, newJob("r1"), newWitness())
+		if err == nil {
+			t.Errorf("Start of %q succeeded", command)
+		} else {
+			t.Log(err)
+		}
+	}
+}
+
+// A child that ends before it is given its job is asked for its word all the same.
+func TestOnceChildThatIsFaster(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	c := start(t, h, &Spec{Command: shell(`echo early; echo '{"@":"ack"}'`)}, w)
+	for {
+		if s, ok := readStat(c.PID()); !ok || s.State == 'Z' {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
+		t.Errorf("%v %s; want an ack", e.Kind, e.Message)
+	}
+	await(t, c.Exited(), "exit")
+	if got := w.text("r1"); got != "early\n" {
+		t.Errorf("log %q; want the early line", got)
+	}
+	if syscall.Kill(c.PID(), 0) != syscall.ESRCH {
+		t.Error("the process was not reaped")
+	}
+}

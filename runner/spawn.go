@@ -1,0 +1,276 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"oarlock/protocol"
+)
+
+// Defaults of a Spec.
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultWriteTimeout = 10 * time.Second
+	defaultExitTimeout  = 10 * time.Second
+)
+
+// privateWorkDir as Spec.Dir stands for the private directory.
+const privateWorkDir = "private"
+
+// statusFD is the number of the descriptor for status lines in a child.
+const statusFD = 3
+
+// withDefaults returns spec with the zero values replaced that stand for another.
+func withDefaults(spec *Spec) *Spec {
+	s := *spec
+	fill := func(d *time.Duration, missing time.Duration) {
+		if *d == 0 {
+			*d = missing
+		}
+	}
+	fill(&s.StartTimeout, defaultStartTimeout)
+	fill(&s.WriteTimeout, defaultWriteTimeout)
+	fill(&s.ExitTimeout, s.KillGrace)
+	fill(&s.ExitTimeout, defaultExitTimeout)
+	if s.MaxLine == 0 {
+		s.MaxLine = protocol.DefaultMaxLine
+	}
+	return &s
+}
+
+// start starts a child up to the point where its process runs.
+func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.Job, events Events) (*Child, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(spec.Command) == 0 {
+		return nil, errors.New("no command is given")
+	}
+	c := &Child{
+		host: h, spec: withDefaults(spec), slot: slot, events: events, first: first,
+		ready: make(chan struct{}), claimed: make(chan struct{}), exited: make(chan struct{}),
+	}
+	var err error
+	if spec.Sandbox.PrivateDir || spec.Dir == privateWorkDir {
+		owner, err := resolveUser(spec.Sandbox.User, spec.Sandbox.Group)
+		if err == nil {
+			c.dir, err = h.dirs.create(owner)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	ours, theirs, err := openChannels(c.spec)
+	if err == nil {
+		err = c.takeChannels(ours)
+	}
+	if err == nil {
+		c.started = time.Now()
+		c.proc, err = h.launch(c, theirs)
+	}
+	theirs.close()
+	if err != nil {
+		ours.close()
+		c.giveBackDir(false)
+		return nil, err
+	}
+	c.pid = c.proc.pid()
+	for _, s := range c.streams() {
+		c.listening.Go(func() {
+			<-c.claimed
+			s.listen()
+		})
+	}
+	return c, nil
+}
+
+// launch makes the process of c.
+func (h *Host) launch(c *Child, files channels) (p process, err error) {
+	dir := c.spec.Dir
+	if dir == privateWorkDir {
+		dir = c.dir
+	}
+	set, err := settingsOf(dir, &c.spec.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	strength, err := h.trees.resolve(c.spec.Kill)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...)
+	cmd.Dir = dir
+	cmd.Env = c.environment()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files.in, files.out, files.err
+	if files.in == nil {
+		cmd.Stdin = nil
+	}
+	if files.status != nil {
+		cmd.ExtraFiles = []*os.File{files.status} // becomes statusFD
+	}
+	err = h.spawner.do(func() error {
+		p, err = h.trees.start(cmd, strength, set)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.spec.Command[0], err)
+	}
+	return p, nil
+}
+
+// environment returns the environment of the child: the pool's, and ours on top.
+func (c *Child) environment() []string {
+	s := c.spec
+	ours := map[string]string{
+		"OARLOCK_PROTOCOL": strconv.Itoa(protocol.Version),
+		"OARLOCK_MODE":     s.Mode.String(),
+		"OARLOCK_POOL":     s.Pool,
+		"OARLOCK_SLOT":     strconv.Itoa(c.slot),
+	}
+	if s.Status == StatusAuto {
+		ours["OARLOCK_STATUS_FD"] = strconv.Itoa(statusFD)
+	}
+	if c.dir != "" {
+		ours["OARLOCK_DIR"], ours["TMPDIR"] = c.dir, c.dir
+	}
+	if s.PTY {
+		ours["TERM"], ours["NO_COLOR"] = "dumb", "1"
+	}
+	if j := c.first; j != nil {
+		ours["OARLOCK_RUN"] = j.Run
+		ours["OARLOCK_JID"] = envText(j.JID)
+		ours["OARLOCK_KLASS"] = envText(j.Klass)
+		ours["OARLOCK_QUEUE"] = envText(j.Queue)
+		ours["OARLOCK_ATTEMPT"] = strconv.Itoa(j.Attempt)
+		ours["OARLOCK_TIMEOUT"] = strconv.FormatFloat(j.Timeout.Seconds(), 'f', -1, 64)
+	}
+	env := make([]string, 0, len(s.Env)+len(ours)+1)
+	buffering := false
+	for _, entry := range s.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, taken := ours[name]; !taken && !strings.HasPrefix(name, "OARLOCK_") {
+			env = append(env, entry)
+		}
+		buffering = buffering || name == "PYTHONUNBUFFERED"
+	}
+	for name, value := range ours {
+		env = append(env, name+"="+value)
+	}
+	if !buffering {
+		env = append(env, "PYTHONUNBUFFERED=1") // or its lines would come when it ends
+	}
+	return env
+}
+
+// envLimit is the longest text of a job that an environment is given, in bytes.
+const envLimit = 1 << 10
+
+// envText makes a name that somebody chose for a job fit for an environment.
+func envText(s string) string {
+	return string(protocol.Visible(nil, []byte(s[:min(len(s), envLimit)])))
+}
+
+// channels are the ends of what connects us and a child, ours or the child's.
+type channels struct {
+	in, out, err, status *os.File // in or status nil: there is none
+	terminal             bool     // out is a pseudo-terminal
+}
+
+func (f *channels) close() {
+	for _, file := range []*os.File{f.in, f.out, f.err, f.status} {
+		if file != nil {
+			file.Close()
+		}
+	}
+}
+
+// openChannels makes what connects us and a child of spec. Both are to be closed
+// if there is an error.
+func openChannels(spec *Spec) (ours, theirs channels, err error) {
+	if spec.Input != InputNone {
+		if theirs.in, ours.in, err = pipe(false); err != nil {
+			return ours, theirs, err
+		}
+	}
+	ours.terminal = spec.PTY
+	if spec.PTY {
+		ours.out, theirs.out, err = openTerminal()
+	} else {
+		ours.out, theirs.out, err = pipe(true)
+	}
+	if err != nil {
+		return ours, theirs, err
+	}
+	if ours.err, theirs.err, err = pipe(true); err != nil {
+		return ours, theirs, err
+	}
+	if spec.Status == StatusAuto {
+		ours.status, theirs.status, err = pipe(true)
+	}
+	return ours, theirs, err
+}
+
+// pipe returns a pipe of which our end, reading or writing, never makes a thread
+// wait, while the child finds an ordinary one.
+func pipe(weRead bool) (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	ours := fds[1]
+	if weRead {
+		ours = fds[0]
+	}
+	if err := unix.SetNonblock(ours, true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, os.NewSyscallError("set pipe non-blocking", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
+}
+
+// takeChannels makes the streams of c of our ends.
+func (c *Child) takeChannels(ours channels) (err error) {
+	if c.in, err = newStdin(ours.in); err != nil {
+		return err
+	}
+	if c.out, err = newStream(c, Stdout, ours.out, ours.terminal); err != nil {
+		return err
+	}
+	if c.err, err = newStream(c, Stderr, ours.err, false); err != nil {
+		return err
+	}
+	if ours.status != nil {
+		c.st, err = newStream(c, StatusStream, ours.status, false)
+	}
+	return err
+}
+
+// streams returns what c is listened to by.
+func (c *Child) streams() []*stream {
+	if c.st == nil {
+		return []*stream{c.out, c.err}
+	}
+	return []*stream{c.st, c.out, c.err}
+}
+
+// giveBackDir takes the private directory away from a child that is gone, and
+// returns where it is kept if it is.
+func (c *Child) giveBackDir(keep bool) string {
+	switch {
+	case c.dir == "":
+		return ""
+	case keep:
+		return c.host.dirs.keep(c.dir, c.spec.Pool, c.spec.Sandbox.KeepFailed)
+	}
+	c.host.dirs.remove(c.dir)
+	return ""
+}

@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// stream is one channel from a child: stdout, stderr or the descriptor for
+// status lines.
+//
+// A goroutine sleeps until there is something to read. Whoever is about to end a
+// run empties the other streams first, so that what was printed during the run is
+// logged as its words.
+//
+// While a stream's lines are handled it is locked. A handler may lock the streams
+// behind it in the order status, stdout, stderr, never one before it.
+type stream struct {
+	child *Child
+	kind  Stream
+	file  *os.File
+	raw   syscall.RawConn
+	empty func(fd uintptr) // takes what is there; made once
+
+	mu    sync.Mutex
+	in    descriptor
+	lines *protocol.Reader
+	tail  tail
+	log   rate
+	ended bool
+}
+
+// share is how many bytes are handled before others get a chance at the stream.
+// It is what a pipe holds.
+const share = 64 << 10
+
+// newStream takes over file, a non-blocking end of a pipe or pseudo-terminal.
+func newStream(c *Child, kind Stream, file *os.File, terminal bool) (*stream, error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{child: c, kind: kind, file: file, raw: raw}
+	s.in.terminal = terminal
+	if err := raw.Control(func(fd uintptr) { s.in.fd = int(fd) }); err != nil {
+		return nil, err
+	}
+	s.empty = func(uintptr) { s.take(share) }
+	s.log.perSecond = c.spec.LogRate
+	s.lines = protocol.NewReader(&s.in, c.spec.MaxLine)
+	if kind == Stderr || c.spec.Status == StatusExit {
+		s.lines.LogOnly()
+	}
+	return s, nil
+}
+
+// listen handles all there is until the end of the stream or its read deadline.
+func (s *stream) listen() {
+	s.raw.Read(func(uintptr) (done bool) {
+		for {
+			if ended, more := s.take(share); !more {
+				return ended
+			}
+		}
+	})
+	// After a deadline, what there is of the last line is a line as well.
+	s.mu.Lock()
+	s.in.over = true
+	s.mu.Unlock()
+	s.take(share)
+	s.file.Close()
+}
+
+// catchUp handles what the child has written so far.
+func (s *stream) catchUp() { s.raw.Control(s.empty) }
+
+// take handles the lines in about budget bytes. It tells whether the stream has
+// ended, or else whether there may be more to take at once.
+func (s *stream) take(budget int64) (ended, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stop := s.in.total + budget; !s.ended; {
+		line, err := s.lines.Next()
+		switch {
+		case err == syscall.EAGAIN:
+			return false, false
+		case err != nil:
+			s.ended = true
+		case line.Kind == protocol.StatusLine:
+			s.child.status(s, &line)
+		default:
+			s.print(&line)
+		}
+		if s.in.total >= stop {
+			return false, true
+		}
+	}
+	return true, false
+}
+
+// The methods below are for handlers, who hold mu.
+
+// print logs a line as the child's words.
+func (s *stream) print(line *protocol.Line) {
+	now := time.Now()
+	s.child.sign(now)
+	s.tail.line(line.Text)
+	s.record(s.child.front(), LogLine{Stream: s.kind, Text: line.Text, Cut: line.Dropped}, now)
+}
+
+// record passes a line on, if there were not too many this second.
+func (s *stream) record(r *Run, line LogLine, now time.Time) {
+	if s.log.pass(now) {
+		line.Dropped = s.log.takeDropped()
+		s.child.events.Log(s.child, r, line)
+	}
+}
+
+// endRun closes the record of r: the lines that were dropped are counted, and
+// the tail begins anew. It returns the old one if asked to.
+func (s *stream) endRun(r *Run, wanted bool) (tail []byte) {
+	if n := s.log.takeDropped(); n > 0 {
+		s.child.events.Log(s.child, r, LogLine{Stream: s.kind, Dropped: n})
+	}
+	if wanted {
+		tail = s.tail.text()
+	}
+	s.tail.reset()
+	return tail
+}
+
+// descriptor reads without waiting.
+type descriptor struct {
+	fd       int
+	terminal bool
+	over     bool  // nothing more will be read
+	total    int64 // bytes read
+}
+
+// Read returns syscall.EAGAIN, a temporary error, where it would have to wait.
+func (d *descriptor) Read(b []byte) (int, error) {
+	for !d.over {
+		n, err := syscall.Read(d.fd, b)
+		switch {
+		case n > 0:
+			d.total += int64(n)
+			return n, nil
+		case err == nil, err == syscall.EIO && d.terminal: // a terminal ends with EIO
+			d.over = true
+		case err != syscall.EINTR:
+			return 0, err
+		}
+	}
+	return 0, io.EOF
+}
