@@ -34,7 +34,11 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   remember(jid, put_entry(now, queue), limit, history)
   if state then leave(jid, state, old_queue, owner, failure, queue) end
   if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
-  if old_throttles then release_all(jid, old_queue, old_throttles, now) end
+  if old_throttles then
+    redis.call('ZREM', 'ql:q:' .. old_queue .. '-throttled', jid)
+    -- Strange but observable: in reqless a job keeps what it holds and waits for.
+    if not reqless then release_all(jid, old_queue, old_throttles, now) end
+  end
   unindex_tags(jid, stored_tags(old_tags))
   index_tags(jid, tags, now)
   if #depends > 0 then
@@ -85,9 +89,9 @@ end
 -- know them, a job keeps what it has, but for the queue's.
 function put_throttles(named, old, old_queue, queue)
   if reqless then
-    return replace_queue_throttle(named and given_throttles(named, 'Put') or {}, old_queue, queue)
+    return move_throttles(named and given_throttles(named, 'Put') or {}, old_queue and queue_throttle(old_queue), queue)
   end
-  return old and replace_queue_throttle(cjson.decode(old), old_queue, queue) or nil
+  return old and move_throttles(cjson.decode(old), old_queue and queue_throttle(old_queue), queue) or nil
 end
 
 -- register(queue, now): makes the queue known

@@ -14,9 +14,10 @@ function recur_job(now, queue, jid, klass, data, interval, offset, first)
   local old_queue, count, old_throttles = unpack(redis.call('HMGET', key, 'queue', 'count', 'throttles'))
   local throttles
   if reqless then
-    throttles = replace_queue_throttle(named.throttles and given_throttles(named.throttles, 'Recur') or {}, old_queue, queue)
+    -- Strange but observable: what goes is the old queue's name, not its throttle.
+    throttles = move_throttles(named.throttles and given_throttles(named.throttles, 'Recur') or {}, old_queue, queue)
   elseif old_throttles then
-    throttles = replace_queue_throttle(cjson.decode(old_throttles), old_queue, queue)
+    throttles = move_throttles(cjson.decode(old_throttles), queue_throttle(old_queue), queue)
   end
   if old_queue then redis.call('ZREM', 'ql:q:' .. old_queue .. '-recur', jid) end
   redis.call('HSET', key, 'jid', jid, 'klass', klass, 'data', data, 'priority', priority, 'tags', cjson.encode(tags),

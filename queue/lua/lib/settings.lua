@@ -31,3 +31,9 @@ function all_settings(defaults)
   for i = 1, #set, 2 do defaults[set[i]] = set[i + 1] end
   return cjson.encode(defaults)
 end
+
+-- And those of reqless, where all are text.
+reqless_defaults = {
+  ['application'] = 'reqless', ['heartbeat'] = '60', ['grace-period'] = '10', ['jobs-history'] = '604800',
+  ['jobs-history-count'] = '50000', ['max-job-history'] = '100', ['max-pop-retry'] = '1', ['max-worker-age'] = '86400',
+}

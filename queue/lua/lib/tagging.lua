@@ -33,10 +33,8 @@ end
 
 -- store_tags(jid, tags) -> JSON, as the command replies it
 function store_tags(jid, tags)
-  local text = cjson.encode(tags)
-  redis.call('HSET', 'ql:j:' .. jid, 'tags', text)
-  if reqless and text == '{}' then return '[]' end
-  return text
+  redis.call('HSET', 'ql:j:' .. jid, 'tags', cjson.encode(tags))
+  return json_strings(tags)
 end
 
 -- page_of_tag(tag, offset, count) -> JSON of jids in the order of tagging, and their number
@@ -49,5 +47,5 @@ end
 -- top_tags(offset, count) -> JSON list of the tags used at least twice, most used first
 function top_tags(offset, count)
   local tags = redis.call('ZREVRANGEBYSCORE', 'ql:tags', '+inf', 2, 'LIMIT', offset, count)
-  return #tags == 0 and json_list(tags) or cjson.encode(tags)
+  return json_strings(tags)
 end

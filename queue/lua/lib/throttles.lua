@@ -6,13 +6,13 @@ function queue_throttle(queue)
   return 'ql:q:' .. queue
 end
 
--- replace_queue_throttle(list, from, to): a job's list when it changes queues, in place
--- from may be false: then the new queue's throttle is only added.
-function replace_queue_throttle(list, from, to)
+-- move_throttles(list, from, queue) -> list, changed: without the throttle from, and
+-- with that of the queue. Nothing is taken out if from is false.
+function move_throttles(list, from, queue)
   for i = #list, 1, -1 do
-    if from and list[i] == queue_throttle(from) then table.remove(list, i) end
+    if list[i] == from then table.remove(list, i) end
   end
-  list[#list + 1] = queue_throttle(to)
+  list[#list + 1] = queue_throttle(queue)
   return list
 end
 
@@ -70,9 +70,12 @@ function release(tid, jid, now)
     redis.call('ZREM', key .. '-pending', next)
     local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. next, 'queue', 'priority', 'state'))
     if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', next) end
-    -- A job that is gone, or was moved on by another command, wants none.
+    -- A job that is gone, or runs or waits elsewhere after another command, wants
+    -- none; one that was put again and is ready only gets a new place.
     if state == 'throttled' then
       redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), next)
+    elseif state == 'waiting' then
+      redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), next)
     end
   end
 end

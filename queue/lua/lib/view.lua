@@ -78,3 +78,8 @@ function json_list(texts)
   if #texts == 0 then return reqless and '[]' or '{}' end
   return '[' .. table.concat(texts, ',') .. ']'
 end
+
+-- json_strings(list) -> JSON list; an empty one is {} in qless and [] in reqless
+function json_strings(list)
+  return next(list) == nil and json_list(list) or cjson.encode(list)
+end

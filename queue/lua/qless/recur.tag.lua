@@ -12,7 +12,6 @@ for _, tag in ipairs(tags) do known[tag] = true end
 for i = 3, #ARGV do
   if not known[ARGV[i]] then tags[#tags + 1] = ARGV[i] end
 end
-local text = cjson.encode(tags)
+local text = json_strings(tags)
 redis.call('HSET', 'ql:r:' .. jid, 'tags', text)
-if reqless and text == '{}' then return '[]' end
 return text

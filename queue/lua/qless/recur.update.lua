@@ -37,7 +37,7 @@ for i = 3, #ARGV, 2 do
     redis.call('ZADD', 'ql:q:' .. value .. '-recur', due or now, jid)
     redis.call('HSET', key, 'queue', value)
     if throttles or reqless then
-      local list = replace_queue_throttle(stored_tags(throttles), queue, value)
+      local list = move_throttles(stored_tags(throttles), queue_throttle(queue), value)
       redis.call('HSET', key, 'throttles', cjson.encode(list))
     end
     register(value, now)

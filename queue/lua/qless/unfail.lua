@@ -6,7 +6,9 @@
 -- Refuses  "Queue(): no queue name provided", "Unfail(): Arg ..."
 -- Reads    ql:f:<group>, ql:j:<jid>; ql:config  max-job-history
 -- Writes   ql:f:<group>, ql:failures, ql:j:<jid>, ql:q:<queue>-work
-local now, queue, group = tonumber(ARGV[1]), given_queue(ARGV[2]), given(ARGV[3], 'Unfail', 'group')
+local now = tonumber(ARGV[1])
+local queue = reqless and given(ARGV[2], 'Unfail', 'queue') or given_queue(ARGV[2])
+local group = given(ARGV[3], 'Unfail', 'group')
 local count = number(ARGV[4] or 25, 'Unfail', 'count')
 if count == 0 or reqless and count < 0 then refuse('Unfail', 'Arg "count" must be greater than zero') end
 local list = 'ql:f:' .. group

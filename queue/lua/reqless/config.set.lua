@@ -1,0 +1,3 @@
+-- config.set(now, name, value) -> null
+-- The same in both dialects.
+return qless.config.set()

@@ -1,0 +1,3 @@
+-- config.unset(now, name) -> null
+-- The same in both dialects.
+return qless.config.unset()

@@ -1,0 +1,6 @@
+-- job.addDependency(now, jid [, jid]...) -> 1
+-- As depends on.
+local jid = given_jid(ARGV[2])
+in_depends(jid)
+depend(jid, { unpack(ARGV, 3) })
+return 1

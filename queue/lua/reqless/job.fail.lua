@@ -1,0 +1,3 @@
+-- job.fail(now, jid, worker, group, message [, data]) -> jid
+-- As fail; the throttles of the job are released.
+return qless.fail()

@@ -1,0 +1,3 @@
+-- job.getMulti(now [, jid]...) -> JSON list of the jobs that exist, [] if none
+-- As multiget.
+return qless.multiget()

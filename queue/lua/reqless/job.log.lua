@@ -1,0 +1,3 @@
+-- job.log(now, jid, message [, data]) -> null
+-- As log.
+return qless.log()

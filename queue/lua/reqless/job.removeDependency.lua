@@ -1,0 +1,12 @@
+-- job.removeDependency(now, jid [, jid]...) -> 1
+-- job.removeDependency(now, jid, 'all') -> 1
+-- As depends off.
+local now, jid = tonumber(ARGV[1]), given_jid(ARGV[2])
+local queue, priority = in_depends(jid)
+local others = { unpack(ARGV, 3) }
+if others[1] == 'all' then
+  depend_on_nothing(jid, queue, priority, now)
+else
+  depend_no_more(jid, queue, priority, others, now)
+end
+return 1

@@ -1,0 +1,3 @@
+-- job.timeout(now [, jid]...) -> null
+-- As timeout; the job has no worker afterwards, and its throttles are released.
+return qless.timeout()

@@ -1,0 +1,3 @@
+-- queue.forget(now, queue...) -> null
+-- The same in both dialects.
+return qless.queue.forget()

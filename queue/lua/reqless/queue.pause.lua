@@ -1,0 +1,3 @@
+-- queue.pause(now, queue...) -> null
+-- As pause.
+return qless.pause()

@@ -1,0 +1,40 @@
+-- queue.pop(now, queue, worker, limit) -> JSON list of the jobs, [] if there are none
+-- As pop, but a job is handed over only if all its throttles are available; it then
+-- holds them. Others are moved out of the way to wait for one of theirs. Jobs whose
+-- lock was lost by another come first, and hold their throttles still.
+--
+-- Refuses  "Queue(): no queue name provided", "Pop(): Arg ..."
+-- Reads    what pop reads, without max-concurrency; ql:config  max-pop-retry,
+--          <queue>-max-pop-retry; ql:th:<tid>
+-- Writes   what pop writes; ql:th:<tid>-locks|pending; ql:q:<queue>-throttled
+-- Sends    what pop sends
+local now, queue, worker = tonumber(ARGV[1]), given_queue(ARGV[2]), given(ARGV[3], 'Pop', 'worker')
+local limit = number(ARGV[4], 'Pop', 'limit')
+local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartbeat', 'grace-period', 'max-job-history',
+  queue .. '-max-pop-retry', 'max-pop-retry')
+local history = history_limit(settings[4])
+if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
+redis.call('ZADD', 'ql:workers', now, worker)
+
+local jids, jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
+local tries = numeric(settings[5], numeric(settings[6], 1))
+if available(queue_throttle(queue)) and limit > #jids then
+  spawn(queue, now, limit - #jids, history)
+  promote(queue, now, limit - #jids)
+else
+  tries = 0
+end
+while tries >= 1 and #jids < limit do
+  tries = tries - 1
+  local heads = head_of(queue, limit - #jids)
+  if #heads == 0 then break end
+  for _, jid in ipairs(heads) do
+    local job = load_job(jid)
+    -- A jid without a job is only dropped.
+    if job and admit(jid, job, queue, now, history) then
+      jids[#jids + 1], jobs[#jobs + 1] = jid, job
+    end
+  end
+  call_many('ZREM', 'ql:q:' .. queue .. '-work', heads)
+end
+return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, history)

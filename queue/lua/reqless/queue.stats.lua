@@ -1,0 +1,3 @@
+-- queue.stats(now, queue, date) -> JSON
+-- As stats.
+return qless.stats()

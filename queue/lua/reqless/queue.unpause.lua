@@ -1,0 +1,3 @@
+-- queue.unpause(now, queue...) -> null
+-- As unpause.
+return qless.unpause()

@@ -1,0 +1,3 @@
+-- recurringJob.cancel(now, jid) -> 1
+-- As unrecur.
+return qless.unrecur()

@@ -1,0 +1,3 @@
+-- recurringJob.get(now, jid) -> the recurring job as JSON, or null
+-- As recur.get; the job shows its throttles.
+return qless.recur.get()

@@ -1,0 +1,3 @@
+-- recurringJob.update(now, jid [, name, value]...) -> 1
+-- As recur.update.
+return qless.recur.update()

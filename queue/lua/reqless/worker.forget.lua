@@ -1,0 +1,3 @@
+-- worker.forget(now, worker...) -> null
+-- As worker.deregister.
+return qless.worker.deregister()
