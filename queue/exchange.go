@@ -28,7 +28,7 @@ func exchangeArgs(worker string, settlements []Settlement, take Take) []any {
 // many names and values, then the number of puts and the puts. What is not given is
 // not sent: nearly all settlements are a bare complete.
 func appendSettlement(args []any, s *Settlement) []any {
-	args = append(args, s.JID, s.Queue, number(s.Popped), string(s.Action))
+	args = append(args, s.JID, s.Queue, mark(s.Popped), string(s.Action))
 	at := len(args)
 	args = append(args, 0)
 	n := 0
@@ -110,16 +110,19 @@ func readExchange(raw any, now float64, settlements int) (Reply, error) {
 	return reply, nil
 }
 
-// readResult reads a word, a text, and two counts: the state the job came to, or
-// "lost" or "refused" with the reason.
+// readResult reads the state the job came to, if that is complete; else a list of the
+// state, or "lost" or "refused", the reason for these, and two counts.
 func readResult(in *replyReader) SettleResult {
-	word, text := in.text(), in.text()
-	r := SettleResult{Remaining: in.int(), Crashes: in.int()}
-	if word == "lost" || word == "refused" {
-		return SettleResult{Err: settleError("settle", word, text)}
+	word, list := in.either()
+	if list == nil {
+		return SettleResult{State: word}
 	}
-	r.State = word
-	return r
+	more := replyReader{items: list}
+	state, reason := more.text(), more.text()
+	if state == "lost" || state == "refused" {
+		return SettleResult{Err: settleError("settle", state, reason)}
+	}
+	return SettleResult{State: state, Remaining: more.int(), Crashes: more.int()}
 }
 
 // takenWidth is how many values a taken job has in a reply.

@@ -157,15 +157,14 @@ func appendPut(args []any, p *Put) []any {
 	return args
 }
 
-// readPut reads what a batch script answers for one job: a word and a text.
+// readPut reads what a batch script answers for one job.
 func readPut(in *replyReader, jid string) PutResult {
 	r := PutResult{JID: jid}
-	switch word, text := in.text(), in.text(); word {
-	case "put":
-	case "exists":
-		r.Existed = true
-	default:
-		r.Err = &ScriptError{Command: "put", Message: text}
+	word, refusal := in.either()
+	r.Existed = word == "exists"
+	if len(refusal) > 0 {
+		why := replyReader{items: refusal}
+		r.Err = &ScriptError{Command: "put", Message: refusalText(why.text())}
 	}
 	return r
 }

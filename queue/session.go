@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -265,7 +264,7 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	args := make([]any, 0, 2+4*len(items))
 	args = append(args, s.worker, len(items))
 	for _, item := range items {
-		args = append(args, item.JID, item.Queue, number(item.Popped), orEmpty(item.Checkpoint))
+		args = append(args, item.JID, item.Queue, mark(item.Popped), orEmpty(item.Checkpoint))
 	}
 	raw, err := s.client.call(ctx, Batch, "renew", args...)
 	if err != nil {
@@ -274,16 +273,16 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	in := replyReader{items: asList(raw)}
 	renewed := make([]Renewed, len(items))
 	for i := range renewed {
-		word, value := in.text(), in.text()
 		renewed[i].JID = items[i].JID
-		if word == "ok" {
-			renewed[i].Expires, err = strconv.ParseFloat(value, 64)
-			if err != nil {
-				return nil, fmt.Errorf("renew %s: %w", items[i].JID, err)
+		if len(in.items) > 0 {
+			if refusal, ok := in.items[0].([]any); ok {
+				in.next()
+				why := replyReader{items: refusal}
+				renewed[i].Err = settleError("renew", why.text(), why.text())
+				continue
 			}
-			continue
 		}
-		renewed[i].Err = settleError("renew", word, value)
+		renewed[i].Expires = in.float()
 	}
 	return renewed, in.err
 }
@@ -323,7 +322,7 @@ func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Reso
 	args := make([]any, 0, 1+2*len(settlements))
 	args = append(args, s.worker)
 	for _, settlement := range settlements {
-		args = append(args, settlement.JID, number(settlement.Popped))
+		args = append(args, settlement.JID, mark(settlement.Popped))
 	}
 	raw, err := s.client.call(ctx, Batch, "resolve", args...)
 	if err != nil {
@@ -377,7 +376,7 @@ func settleError(command, word, text string) error {
 	if word == "lost" {
 		return fmt.Errorf("%w: %s", ErrLockLost, text)
 	}
-	return &ScriptError{Command: command, Message: text}
+	return &ScriptError{Command: command, Message: refusalText(text)}
 }
 
 func orEmpty(b []byte) []byte {

@@ -9,6 +9,15 @@ import (
 // number writes a float so that Lua reads the same double.
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
+// mark writes the time a job was popped as the job's hash keeps it, for the scripts to
+// compare as text; 0 is no mark.
+func mark(popped float64) string {
+	if popped == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(popped, 'f', 20, 64)
+}
+
 // jsonList writes a list of strings as the scripts want it; nil is [].
 func jsonList(list []string) []byte {
 	if list == nil {
@@ -67,6 +76,17 @@ func (r *replyReader) bytes() []byte {
 		r.fail("text", item)
 		return nil
 	}
+}
+
+// either reads a word or a list.
+func (r *replyReader) either() (word string, list []any) {
+	if len(r.items) > 0 {
+		if list, ok := r.items[0].([]any); ok {
+			r.next()
+			return "", list
+		}
+	}
+	return r.text(), nil
 }
 
 // int reads a whole number; null and "" read as 0.

@@ -3,7 +3,8 @@
 --   -> list of results, jobs, broken entries, due, cursor
 -- Settles jobs that ended and takes new ones, in this order.
 --
---   popped    the time the job was popped; it is refused if that was not the last time. 0: any
+--   popped    the job's field time as it was popped; it is lost if it was popped again since.
+--             Empty: not asked
 --   action    complete, fail, retry, or release (given back uncounted)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
 --             message; counter (crash, interruption, release), max-crashes, front;
@@ -12,8 +13,9 @@
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
---   results   per settlement the state (complete, waiting, scheduled, depends, stalled,
---             failed), or lost, or refused; the reason for these; remaining; crashes
+--   results   per settlement the word complete, or a list of the job's state (waiting,
+--             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
+--             two; remaining; crashes
 --   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
 --             retries, remaining, expires, time, and null or a list of ours: crashes,
 --             interruptions, releases, checkpoint, timeout

@@ -14,8 +14,8 @@ local function look(jid)
   if seen[jid] then return end
   seen[jid] = true
   local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
-  local owner, queue, expires = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'worker', 'queue', 'expires'))
-  if f[12] == 'running' and owner == worker and f[3] then write_job(batch, jid, queue, f, expires) end
+  local state, owner, queue, expires = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires'))
+  if state == 'running' and owner == worker and f[3] then write_job(batch, jid, queue, f, expires) end
 end
 
 for _, jid in ipairs(redis.call('ZRANGE', 'ql:w:' .. worker .. ':jobs', 0, -1)) do look(jid) end

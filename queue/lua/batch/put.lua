@@ -6,8 +6,8 @@
 --   delay    seconds from now, at least 0
 --   options  how many, then so many names and values: priority, tags, retries, depends as
 --            in the protocol's put; throttles; timeout (seconds; ours); only-new (any value)
---   list     per job a word and a text: put; exists (only-new, nothing was changed);
---            refused and why
+--   list     per job put, or exists (only-new; nothing was changed), or a list of the
+--            reason why it was refused
 --
 -- Writes   what the protocol's put writes; oarlock-queue and oarlock-timeout
 -- Sends    what it sends, and the queue's name on ql:oarlock:wake, once

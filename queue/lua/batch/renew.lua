@@ -3,8 +3,7 @@
 --
 --   popped      as in exchange
 --   checkpoint  kept with the job unless empty
---   list        per job a word and a text: ok and when the lock now ends; lost, or refused,
---               and why
+--   list        per job when the lock now ends, or a list of lost or refused and why
 --
 -- Reads    ql:j:<jid>  state, worker, queue, time; ql:config  heartbeat, <queue>-heartbeat
 -- Writes   ql:j:<jid>  expires, oarlock-queue, oarlock-checkpoint; ql:q:<queue>-locks;
@@ -28,30 +27,32 @@ local reply, held, locks = {}, {}, {}
 
 local function renew(jid, queue, popped, checkpoint)
   local key = 'ql:j:' .. jid
-  local state, owner, in_queue, time, of_queue = unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'time', 'oarlock-queue'))
-  if not state then return 'lost', 'the job does not exist' end
-  if state ~= 'running' then return 'lost', 'not running but ' .. state end
-  if owner ~= worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
-  if in_queue ~= queue then return 'lost', 'running in another queue: ' .. tostring(in_queue) end
-  if popped ~= '0' and tonumber(time) ~= tonumber(popped) then return 'lost', 'popped again since' end
-  if #checkpoint > 65536 then return 'refused', 'the checkpoint exceeds 64 KiB' end
+  -- The mark of the attempt vouches for the queue, too: whatever moves a job renews it.
+  local f = redis.call('HMGET', key, 'state', 'worker', popped == '' and 'queue' or 'time')
+  local state, owner, mark = f[1], f[2], f[3]
+  if not state then return { 'lost', 'the job does not exist' } end
+  if state ~= 'running' then return { 'lost', 'not running but ' .. state } end
+  if owner ~= worker then return { 'lost', 'given to another worker: ' .. tostring(owner) } end
+  if popped == '' and mark ~= queue then return { 'lost', 'running in another queue: ' .. tostring(mark) } end
+  if popped ~= '' and mark ~= popped then return { 'lost', 'popped again since' } end
   local expires = expiries[queue]
   if checkpoint == '' then
     redis.call('HSET', key, 'expires', expires)
   else
+    if #checkpoint > 65536 then return { 'refused', 'the checkpoint exceeds 64 KiB' } end
+    local of_queue = redis.call('HGET', key, 'oarlock-queue')
     if of_queue and of_queue ~= queue then drop_ours(jid) end
     redis.call('HSET', key, 'expires', expires, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
   end
   held[#held + 1], held[#held + 2] = expires, jid
   add(locks, queue, expires, jid)
-  return 'ok', expires
+  return expires
 end
 
-for i = 0, count - 1 do
-  local at = 4 + 4 * i
-  local ok, word, text = pcall(renew, ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
-  if not ok then word, text = 'refused', reason_of(word) end
-  reply[2 * i + 1], reply[2 * i + 2] = word, text
+for i = 1, count do
+  local at = 4 * i
+  local ok, result = pcall(renew, ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  reply[i] = ok and result or { 'refused', reason_of(result) }
 end
 if #held > 0 then
   call_many('ZADD', 'ql:w:' .. worker .. ':jobs', held)

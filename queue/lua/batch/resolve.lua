@@ -8,7 +8,7 @@
 local worker, reply = ARGV[2], {}
 for i = 3, #ARGV, 2 do
   local state, owner, time = unpack(redis.call('HMGET', 'ql:j:' .. ARGV[i], 'state', 'worker', 'time'))
-  local same = ARGV[i + 1] == '0' or tonumber(time) == tonumber(ARGV[i + 1])
+  local same = ARGV[i + 1] == '' or time == ARGV[i + 1]
   if not state then
     reply[#reply + 1] = 'gone'
   elseif state == 'running' and owner == worker and same then

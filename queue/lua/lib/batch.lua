@@ -32,6 +32,8 @@ function open_batch(now, worker, queues)
     shown = {},
     known = {},
     woken = {},
+    times = {},
+    scores = {},
   }
 end
 
@@ -89,6 +91,16 @@ end
 -- reason_of(raised) -> text of what pcall caught: Redis raises tables, Lua strings
 function reason_of(raised)
   return type(raised) == 'table' and raised.err or tostring(raised)
+end
+
+-- score_text(batch, priority) -> place in the work set of a job that enters it now
+function score_text(batch, priority)
+  local known = batch.scores[priority]
+  if not known then
+    known = text17(score(tonumber(priority) or 0, batch.now))
+    batch.scores[priority] = known
+  end
+  return known
 end
 
 -- read_options(at) -> table of names and values, index after them

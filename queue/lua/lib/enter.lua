@@ -14,14 +14,13 @@ function read_puts(at)
   return puts, at
 end
 
--- enter_all(batch, puts, reply): puts each job and appends a word and a text for it:
--- put, exists, or refused with the reason
+-- enter_all(batch, puts, reply): puts each job and appends for it the word put or
+-- exists, or, if it was refused, a list of the reason
 function enter_all(batch, puts, reply)
   local ready = {}
   for _, put in ipairs(puts) do
     local ok, word = pcall(enter, batch, put, ready)
-    reply[#reply + 1] = ok and word or 'refused'
-    reply[#reply + 1] = ok and '' or reason_of(word)
+    reply[#reply + 1] = ok and word or { reason_of(word) }
   end
   flush_ready(ready)
 end
@@ -77,7 +76,7 @@ function enter_new(batch, put, key, ready)
   end
   remember(jid, entry, batch.limit, false)
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. json_name(batch, queue) .. '}')
-  add(ready, queue, text17(score(tonumber(priority), batch.now)), jid)
+  add(ready, queue, score_text(batch, priority), jid)
   tell(batch, 'ql:put', jid)
 end
 

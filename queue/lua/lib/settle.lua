@@ -19,8 +19,9 @@ function read_settlements(at)
   return list, at
 end
 
--- settle_all(batch, list) -> flat list of four values per settlement: the state the
--- job came to, or lost or refused; the reason for these; remaining; crashes
+-- settle_all(batch, list) -> list with, per settlement, complete if that is what became
+-- of the job; else a list of the state it came to, or lost or refused; the reason for
+-- these; remaining; crashes
 -- All are looked at before any is written, so that the first write takes entries
 -- away: a Redis that is out of memory lets a script go on that began so.
 function settle_all(batch, list)
@@ -33,7 +34,7 @@ function settle_all(batch, list)
       word, reason = 'lost', 'settled twice in one call'
     end
     if word then
-      reply[4 * i - 3], reply[4 * i - 2], reply[4 * i - 1], reply[4 * i] = word, reason, 0, 0
+      reply[i] = { word, reason, 0, 0 }
     else
       seen[s.jid] = true
       accepted[#accepted + 1] = i
@@ -50,19 +51,21 @@ function settle_all(batch, list)
   for _, i in ipairs(accepted) do
     local s = list[i]
     local ok, state, remaining, crashes = pcall(conclude, batch, s)
-    local reason = ''
     if not ok then
-      state, reason, remaining, crashes = 'refused', reason_of(state), 0, 0
+      reply[i] = { 'refused', reason_of(state), 0, 0 }
       s.puts = nil
+    elseif state == 'complete' then
+      reply[i] = state
+    else
+      reply[i] = { state, '', remaining, crashes }
     end
-    reply[4 * i - 3], reply[4 * i - 2], reply[4 * i - 1], reply[4 * i] = state, reason, remaining, crashes
   end
   for queue, entries in pairs(batch.enters) do call_many('ZADD', 'ql:q:' .. queue .. '-work', entries) end
   for queue, durations in pairs(batch.runs) do tally('run', queue, batch.now, durations) end
   if #batch.completed > 0 then
     call_many('ZADD', 'ql:completed', batch.completed)
     prune(batch.now, batch.keep_age, batch.keep_count)
-    for k = 2, #batch.completed, 2 do unblock(batch.completed[k], batch.now) end
+    unblock_all(batch, held)
   end
   for _, i in ipairs(accepted) do
     if list[i].puts then enter_all(batch, list[i].puts, {}) end
@@ -70,26 +73,37 @@ function settle_all(batch, list)
   return reply
 end
 
+-- unblock_all(batch, jids): frees the jobs that waited for those that completed
+function unblock_all(batch, jids)
+  local keys = {}
+  for i, jid in ipairs(jids) do keys[i] = 'ql:j:' .. jid .. '-dependents' end
+  local any = 0
+  for i = 1, #keys, 6000 do any = any + redis.call('EXISTS', unpack(keys, i, math.min(i + 5999, #keys))) end
+  if any == 0 then return end
+  for i = 2, #batch.completed, 2 do unblock(batch.completed[i], batch.now) end
+end
+
 -- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
 function examine(batch, s)
-  local f = redis.call('HMGET', 'ql:j:' .. s.jid, 'state', 'worker', 'queue', 'time', 'retries', 'remaining', 'priority',
-    'history', 'throttles', 'oarlock-queue')
-  local state, owner = f[1], f[2]
+  local key = 'ql:j:' .. s.jid
+  -- A job that was popped has no legacy history left, so that is not looked for.
+  local f = redis.call('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue')
+  local state, owner, time = f[1], f[2], f[4]
   if not state then return 'lost', 'the job does not exist' end
   if state ~= 'running' then return 'lost', 'not running but ' .. state end
   if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
-  if s.popped ~= '0' and tonumber(f[4]) ~= tonumber(s.popped) then return 'lost', 'popped again since' end
-  local conclusion = conclusions[s.action]
-  if not conclusion then return 'refused', 'unknown action ' .. s.action end
+  if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
   local named = s.named
-  if #(named.checkpoint or '') + #(named.record or '') > 65536 then
-    return 'refused', 'checkpoint and record exceed 64 KiB'
+  if named ~= no_options or s.action ~= 'complete' then
+    if not conclusions[s.action] then return 'refused', 'unknown action ' .. s.action end
+    if #(named.checkpoint or '') + #(named.record or '') > 65536 then
+      return 'refused', 'checkpoint and record exceed 64 KiB'
+    end
+    if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+    s.priority, s.remaining = unpack(redis.call('HMGET', key, 'priority', 'remaining'))
   end
-  if named.depends then s.depends = given_depends(named.depends, 'Complete') end
-  s.time, s.retries, s.remaining, s.priority = f[4], f[5] or '0', f[6], f[7]
-  s.history, s.throttles, s.of_queue = f[8], f[9], f[10]
-  s.key = 'ql:j:' .. s.jid
+  s.key, s.time, s.retries, s.throttles, s.of_queue = key, time, f[5] or '0', f[6], f[7]
 end
 
 conclusions = { complete = true, fail = true, retry = true, release = true }
@@ -116,8 +130,8 @@ end
 -- conclude_complete(batch, s) -> state, as the protocol's complete
 function conclude_complete(batch, s)
   local jid, queue, key, named, now = s.jid, s.queue, s.key, s.named, batch.now
-  remember(jid, batch.done, batch.limit, s.history)
-  add(batch.runs, queue, now - (tonumber(s.time) or now))
+  remember(jid, batch.done, batch.limit, false)
+  add(batch.runs, queue, now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
   if s.of_queue then
     redis.call('HDEL', key, 'oarlock-checkpoint', 'oarlock-record')
@@ -156,6 +170,16 @@ function conclude_complete(batch, s)
   return 'waiting'
 end
 
+-- seconds_of(batch, time) -> number; jobs that were popped together share the text
+function seconds_of(batch, time)
+  local known = batch.times[time]
+  if not known then
+    known = tonumber(time) or batch.now
+    batch.times[time] = known
+  end
+  return known
+end
+
 function end_run(batch, key, queue, state, retries)
   redis.call('HSET', key, 'time', batch.time, 'state', state, 'worker', '', 'failure', '{}', 'queue', queue,
     'expires', '0', 'remaining', retries)
@@ -163,7 +187,7 @@ end
 
 -- make_ready(batch, queue, jid, priority): into the work set at the end of the batch
 function make_ready(batch, queue, jid, priority)
-  add(batch.enters, queue, text17(score(tonumber(priority) or 0, batch.now)), jid)
+  add(batch.enters, queue, score_text(batch, priority), jid)
 end
 
 -- conclude_fail(batch, s, group, message), as the protocol's fail
@@ -172,7 +196,7 @@ function conclude_fail(batch, s, group, message)
   announce(failed_event(jid, group, message, batch.worker))
   tell(batch, 'ql:failed', jid)
   remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group)
-    .. ',"worker":' .. json_name(batch, batch.worker) .. '}]', batch.limit, s.history)
+    .. ',"worker":' .. json_name(batch, batch.worker) .. '}]', batch.limit, false)
   set_failed(batch, s, group, failure_json(group, message, math.floor(now), batch.worker))
 end
 
@@ -211,7 +235,7 @@ function conclude_retry(batch, s)
     group, message = exhausted(queue, queue)
     failure = failure_json(group, message, now, '')
   end
-  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', batch.limit, s.history)
+  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', batch.limit, false)
   tell(batch, 'ql:failed', jid)
   set_failed(batch, s, group, failure)
   return 'failed', left
@@ -250,7 +274,7 @@ function conclude_release(batch, s, crashes)
   if named.group then
     redis.call('HSET', s.key, 'failure', failure_json(named.group, named.message, math.floor(batch.now), batch.worker))
   end
-  remember(jid, plain_entry(batch.now, 'timed-out'), batch.limit, s.history)
+  remember(jid, plain_entry(batch.now, 'timed-out'), batch.limit, false)
   local delay = tonumber(named.delay) or 0
   if delay > 0 then
     redis.call('HSET', s.key, 'state', 'scheduled', 'expires', '0')

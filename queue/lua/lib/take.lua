@@ -169,7 +169,7 @@ function hand_out(batch, queue, jids, admitted)
     if not ok then
       report(batch, queue, jid, f)
     elseif f then
-      waits[#waits + 1] = batch.now - (tonumber(f[9]) or batch.now)
+      waits[#waits + 1] = batch.now - seconds_of(batch, f[9])
       locks[#locks + 1], locks[#locks + 2] = expires, jid
       write_job(batch, jid, queue, f, expires)
     end
@@ -191,7 +191,7 @@ function start(batch, queue, jid, expires, admitted)
   if not (f[1] and f[3]) then error('there is no job behind it', 0) end
   local history = f[10]
   if f[11] and not admitted then
-    local job = { throttles = f[11], state = f[12], history = history }
+    local job = { throttles = f[11], state = redis.call('HGET', key, 'state'), history = history }
     if not admit(jid, job, queue, batch.now, batch.limit) then return nil end
     history = job.history
   end
@@ -202,7 +202,7 @@ function start(batch, queue, jid, expires, admitted)
 end
 
 job_fields = {
-  'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles', 'state',
+  'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles',
 }
 
 -- write_job(batch, jid, queue, f, expires): appends job_width values to batch.jobs
