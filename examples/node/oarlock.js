@@ -1,0 +1,415 @@
+"use strict";
+
+/**
+ * Oarlock for Node: write a worker as a function.
+ *
+ *     const oarlock = require("./oarlock");
+ *
+ *     oarlock.job("Resize", async (job) => {
+ *       job.progress(10, "loading");
+ *       await resize(job.data, { signal: job.signal });   // done: the job is complete
+ *       throw new oarlock.Retry("busy", { delay: 30 });   // or: try again, or Fail, or Release
+ *     });
+ *
+ *     oarlock.serve();
+ *
+ * Copy this file next to your program; it needs Node 16 and nothing else. It
+ * serves pools of the modes `reuse` (a process for many jobs, one at a time) and
+ * `once` (a process per job).
+ *
+ * How an attempt ends:
+ *
+ *     the function returns     complete
+ *     throw Retry              try again, costs one of the job's retries
+ *     throw Fail               failed for good, under a group
+ *     throw Release            given back, costs nothing
+ *     anything else thrown     retry; group = its name, message = its stack
+ *
+ * A job that has to stop has its `signal` aborted: hand the signal to what you
+ * await, or look at `job.cancelled`. A function that throws thereafter gives the
+ * job back.
+ */
+
+const fs = require("node:fs");
+
+const LIBRARY = "node/1.0";
+const STACK_LIMIT = 4096; // characters of a stack that are kept as the message
+
+const handlers = new Map();
+let fallback = null;
+let worker = null;
+
+/** Makes handler the one for jobs of this klass; it is called with the Job. */
+function job(klass, handler) {
+  handlers.set(klass, handler);
+}
+
+/** Makes handler the one for every klass without its own. */
+function fallbackJob(handler) {
+  fallback = handler;
+}
+
+/** Asks to be replaced once the jobs at hand are done. */
+function bye(reason) {
+  worker?.send("bye", undefined, { reason });
+}
+
+/** A verdict that is thrown. */
+class Verdict extends Error {
+  constructor(verb, message, fields) {
+    super(message);
+    this.name = new.target.name;
+    this.verb = verb;
+    this.fields = fields;
+  }
+}
+
+/** Try the job again: after `delay` seconds, else after the pool's backoff. */
+class Retry extends Verdict {
+  constructor(message, { delay, group, data } = {}) {
+    super("retry", message, { delay, group, message, data });
+  }
+}
+
+/** The job failed for good; failed jobs are listed by their group. */
+class Fail extends Verdict {
+  constructor(message, { group = "failed", data } = {}) {
+    super("fail", message, { group, message: message ?? "", data });
+  }
+}
+
+/** Give the job back, after `delay` seconds; no retry is counted. */
+class Release extends Verdict {
+  constructor({ delay } = {}) {
+    super("release", "released", { delay });
+  }
+}
+
+/** One attempt at one job. It is yours until your function is done. */
+class Job {
+  #worker;
+  #line;
+  #abort = null; // made when somebody asks for the signal
+
+  constructor(worker, message, line) {
+    this.#worker = worker;
+    this.#line = line;
+    this.run = message.run; // id of this attempt
+    this.jid = message.jid;
+    this.klass = message.klass;
+    this.queue = message.queue;
+    this.data = message.data; // the payload, decoded
+    this.tags = message.tags ?? [];
+    this.priority = message.priority ?? 0;
+    this.attempt = message.attempt ?? 1; // 1 for the first
+    this.retries = message.retries ?? 0; // how many the job was put with
+    this.remaining = message.remaining ?? 0; // how many are left
+    this.timeout = message.timeout ?? 0; // seconds this attempt may take
+    this.dir = message.dir; // private directory, if there is one
+    this.saved = message.checkpoint; // last checkpoint of an earlier attempt
+    this.response = message.response;
+    this.settled = false; // whether a verdict was sent; later ones are not
+    /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
+    this.cancelled = null;
+  }
+
+  /** Aborted when the attempt has to stop; its reason is that of `cancelled`. */
+  get signal() {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.cancelled) this.#abort.abort(this.cancelled);
+    }
+    return this.#abort.signal;
+  }
+
+  /**
+   * The payload as the JSON text that is stored, not a character changed: for
+   * numbers that must survive beyond a double, and for signatures.
+   */
+  get raw() {
+    return member(this.#line, "data");
+  }
+
+  /** Shows how far the job is, in percent; also a sign of life. */
+  progress(pct, message) {
+    this.#worker.send("progress", this.run, { pct, message });
+  }
+
+  /** A sign of life, for pools with a stall_timeout. */
+  heartbeat() {
+    this.#worker.send("heartbeat", this.run, {});
+  }
+
+  /** Keeps data (64 KiB of JSON) for the next attempt, which finds it in `saved`. */
+  checkpoint(data) {
+    this.#worker.send("checkpoint", this.run, { data });
+  }
+
+  /** Writes a structured line to the job's log. */
+  log(message, { level = "info", ...fields } = {}) {
+    this.#worker.send("log", this.run, { level, message: String(message), ...fields });
+  }
+
+  /**
+   * Puts a new job, if and when this one is acknowledged. Options: jid, delay
+   * (seconds), priority, tags, retries, depends, timeout.
+   */
+  put(queue, klass, data = {}, options = {}) {
+    this.#worker.send("put", this.run, { ...options, queue, klass, data });
+  }
+
+  /**
+   * Completes the job now; with `next`, moves it to that queue. `data` replaces
+   * the payload. What the function does afterwards no longer counts.
+   */
+  ack({ data, next, delay, depends } = {}) {
+    this.settle("ack", { data, next, delay, depends });
+  }
+
+  /** Ends the attempt as throwing Retry does. */
+  retry(message, options) {
+    this.settle("retry", new Retry(message, options).fields);
+  }
+
+  /** Ends the attempt as throwing Fail does. */
+  fail(message, options) {
+    this.settle("fail", new Fail(message, options).fields);
+  }
+
+  /** Ends the attempt as throwing Release does. */
+  release(options) {
+    this.settle("release", new Release(options).fields);
+  }
+
+  /** Sends a verdict, unless there was one. */
+  settle(verb, fields) {
+    if (this.settled) return;
+    this.#worker.send(verb, this.run, fields);
+    this.settled = true;
+  }
+
+  /** Notes that the attempt has to stop, and why. */
+  cancel(reason) {
+    if (this.cancelled) return;
+    this.cancelled = reason;
+    this.#abort?.abort(reason);
+  }
+}
+
+/** Reads job lines and writes status lines; one per process. */
+class Worker {
+  constructor(status, lead, limit) {
+    this.status = status;
+    this.lead = lead; // written before each line; a newline where others print too
+    this.limit = limit; // how many jobs to run; 0: until the end of the input
+    this.inbox = []; // jobs that wait; more than one with prefetch
+    this.rest = []; // the pieces of a line that is not complete yet
+    this.job = null; // the one whose handler runs
+    this.done = 0;
+    this.stopping = false; // a shutdown line was seen, or the end of the input
+  }
+
+  /** Reads until there is nothing more to do. */
+  start(input) {
+    this.input = input;
+    this.send("hello", undefined, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping"], slots: 1 });
+    input.on("data", (chunk) => this.read(chunk));
+    input.on("end", () => {
+      this.receive(this.rest.join("")); // a last line may do without its newline
+      this.stopping = true;
+      this.work();
+    });
+    // The other end may vanish with the supervisor; what is at hand can still end.
+    input.on("error", () => input.destroy());
+  }
+
+  /** Takes in the lines that are complete. */
+  read(chunk) {
+    const lines = chunk.split("\n");
+    const last = lines.pop();
+    if (lines.length > 0) {
+      lines[0] = this.rest.join("") + lines[0];
+      this.rest = [];
+      for (const line of lines) this.receive(line);
+    }
+    if (last !== "") this.rest.push(last);
+    this.work();
+  }
+
+  receive(line) {
+    if (line.trim() === "") return;
+    let message;
+    try {
+      message = JSON.parse(line);
+    } catch (error) {
+      this.refuse(line, error);
+      return;
+    }
+    switch (message?.["@"]) {
+      case "job":
+        this.inbox.push(new Job(this, message, line));
+        break;
+      case "cancel":
+        this.cancel(message.run, message.reason ?? "canceled");
+        break;
+      case "ping":
+        this.send("pong", undefined, { n: message.n });
+        break;
+      case "shutdown":
+        this.stopping = true;
+        break;
+    }
+  }
+
+  /** Starts the next job if none runs, and leaves if none is to come. */
+  work() {
+    if (this.job) return;
+    const next = this.inbox[0];
+    const enough = this.limit !== 0 && this.done === this.limit;
+    if (enough || (!next && this.stopping)) {
+      // Not process.exit: what was printed may still be on its way. What a handler
+      // left behind (a server, an interval) must not keep the process either.
+      this.input.destroy();
+      flushed(process.stdout, () => flushed(process.stderr, () => process.exit()));
+      return;
+    }
+    if (next) {
+      this.inbox.shift();
+      this.attempt(next).finally(() => {
+        this.job = null;
+        this.done++;
+        this.work();
+      });
+    }
+  }
+
+  /** Calls the handler of job and sends what became of it. */
+  async attempt(job) {
+    this.job = job;
+    const handler = handlers.get(job.klass) ?? fallback;
+    if (!handler) {
+      const known = [...handlers.keys()].sort().join(", ");
+      job.fail(`no handler for ${job.klass}; this worker knows ${known}`, { group: "unknown-klass" });
+      return;
+    }
+    try {
+      await handler(job);
+      job.ack();
+    } catch (error) {
+      if (error instanceof Verdict) {
+        job.settle(error.verb, error.fields);
+      } else if (job.cancelled && job.cancelled !== "timeout") {
+        job.release();
+      } else {
+        const stack = String(error?.stack ?? error);
+        if (job.settled) process.stderr.write(stack + "\n");
+        const group = job.cancelled ?? error?.name ?? "exception";
+        job.retry(stack.slice(0, STACK_LIMIT), { group });
+      }
+    }
+  }
+
+  cancel(run, reason) {
+    if (this.job?.run === run) this.job.cancel(reason);
+    const waiting = this.inbox.findIndex((job) => job.run === run);
+    if (waiting >= 0) this.inbox.splice(waiting, 1)[0].release();
+  }
+
+  /** Fails a job whose line cannot be read, rather than leave the supervisor waiting. */
+  refuse(line, error) {
+    const run = /^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/.exec(line)?.[1];
+    if (run) {
+      this.send("fail", run, { group: "unreadable-job", message: error.message.slice(0, 200) });
+    } else {
+      process.stderr.write(`oarlock: skipped a line that is not a message: ${line.slice(0, 200)}\n`);
+    }
+  }
+
+  /** Sends a status line; fields that are undefined or null are left out. */
+  send(verb, run, fields) {
+    const message = { "@": verb, run };
+    for (const [name, value] of Object.entries(fields)) {
+      if (value !== undefined && value !== null && !(name in message)) message[name] = value;
+    }
+    // JSON has no NaN: it would arrive as null.
+    const text = JSON.stringify(message, (name, value) => {
+      if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}`);
+      return value;
+    });
+    write(this.status, Buffer.from(`${this.lead}${text}\n`));
+  }
+}
+
+/** Writes at once, so that a line is out before the process can die. */
+function write(fd, bytes) {
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += fs.writeSync(fd, bytes, at);
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      // The pipe is full and does not block; wait a moment for its reader.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
+/**
+ * Opens the pipe behind a descriptor once more, and closes the first: only what
+ * Node opens itself is kept from the programs that a job starts, and one of them
+ * that lives on would hold the pipe open.
+ */
+function ownDescriptor(fd) {
+  try {
+    const own = fs.openSync(`/proc/self/fd/${fd}`, "w");
+    fs.closeSync(fd);
+    return own;
+  } catch {
+    return fd; // no Linux, a socket, or somebody else's pipe
+  }
+}
+
+/** Calls then when all that was written to the stream is out. */
+function flushed(stream, then) {
+  if (stream.writableLength === 0) then();
+  else stream.once("drain", then);
+}
+
+/** The value of a member of a JSON object, as it is written there. */
+function member(line, name) {
+  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]/g;
+  let depth = 0;
+  let start = 0;
+  let key = null;
+  let found = "null";
+  for (let match; (match = token.exec(line)); ) {
+    const piece = match[0];
+    if (piece === "{" || piece === "[") depth++;
+    if (depth === 1 && "{:,}".includes(piece)) {
+      const part = line.slice(start, match.index).trim();
+      if (piece === ":") key = JSON.parse(part);
+      if (key === name && (piece === "," || piece === "}")) found = part;
+      start = token.lastIndex;
+    }
+    if (piece === "}" || piece === "]") depth--;
+  }
+  return found;
+}
+
+/** Serves jobs until Oarlock has no more. */
+function serve() {
+  if (process.stdin.isTTY) {
+    console.error("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n" +
+      `  oarlock try --job '{}' -- node ${process.argv[1]}`);
+    process.exit(1);
+  }
+  // Taken out of the environment, for the programs that a job may start.
+  const fd = process.env.OARLOCK_STATUS_FD;
+  delete process.env.OARLOCK_STATUS_FD;
+  const limit = process.env.OARLOCK_MODE === "once" ? 1 : 0;
+  // On stdout somebody's unfinished line may stand in front of ours.
+  worker = fd ? new Worker(ownDescriptor(Number(fd)), "", limit) : new Worker(1, "\n", limit);
+  process.stdin.setEncoding("utf8");
+  worker.start(process.stdin);
+}
+
+module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release };
