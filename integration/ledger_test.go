@@ -177,7 +177,7 @@ func now() float64 {
 func await(t testing.TB, bound time.Duration, try func() error) {
 	t.Helper()
 	deadline := time.After(bound)
-	look := time.NewTicker(5 * time.Millisecond)
+	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for {
 		err := try()

@@ -27,6 +27,7 @@ const (
 // rig is what a row runs on: a Redis, a ledger, supervisors, and the jobs that were put.
 type rig struct {
 	redis   *redistest.Server
+	proxy   *proxy        // between supervisors and Redis; nil unless asked for
 	url     string        // what supervisors are told
 	db      *redis.Client // the Redis itself, past any proxy
 	client  *queue.Client // for putting jobs, past any proxy too
@@ -44,10 +45,11 @@ type rig struct {
 // rigOptions are what rows differ in; the zero value is what most want.
 type rigOptions struct {
 	redis []string      // more arguments of redis-server
+	proxy bool          // supervisors go through rig.proxy
 	lock  time.Duration // of each job; default: lock
 }
 
-func newRig(t *testing.T, o rigOptions) *rig {
+func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	t.Helper()
 	program := oarlock(t)
 	dir, err := os.MkdirTemp("", "oar") // short: it holds sockets
@@ -60,8 +62,13 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		binary: program,
 		dir:    dir,
 		mark:   "OARLOCK_TEST_RIG=" + filepath.Base(dir),
+		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 	r.url, r.db = r.redis.URL, r.redis.Client(t)
+	if o.proxy {
+		r.proxy = newProxy(t, r.redis.Addr, seed)
+		r.url = "redis://" + r.proxy.addr
+	}
 	if r.client, err = queue.Open(t.Context(), queue.Options{URL: r.redis.URL}); err != nil {
 		t.Fatal(err)
 	}
@@ -223,29 +230,46 @@ func (r *rig) pidFile(name string) string  { return filepath.Join(r.dir, name+".
 // settled waits until no job of the rig is on its way any more, and returns them all.
 func (r *rig) settled(t testing.TB, bound time.Duration) []job {
 	t.Helper()
-	ctx := context.Background()
 	await(t, bound, func() error {
-		done, err := r.db.ZCard(ctx, "ql:completed").Result()
-		if err != nil {
-			return err
+		settled, err := r.countSettled()
+		if err == nil && settled < len(r.jids) {
+			err = fmt.Errorf("%d of %d jobs are done or failed", settled, len(r.jids))
 		}
-		groups, err := r.db.SMembers(ctx, "ql:failures").Result()
-		if err != nil {
-			return err
-		}
-		for _, group := range groups {
-			failed, err := r.db.LLen(ctx, "ql:f:"+group).Result()
-			if err != nil {
-				return err
-			}
-			done += failed
-		}
-		if done < int64(len(r.jids)) {
-			return fmt.Errorf("%d of %d jobs are done or failed", done, len(r.jids))
-		}
-		return nil
+		return err
 	})
 	return readJobs(t, r.db, r.jids)
+}
+
+// countSettled counts the jobs that Redis lists as complete or failed.
+func (r *rig) countSettled() (int, error) {
+	ctx := context.Background()
+	settled, err := r.db.ZCard(ctx, "ql:completed").Result()
+	if err != nil {
+		return 0, err
+	}
+	groups, err := r.db.SMembers(ctx, "ql:failures").Result()
+	if err != nil {
+		return 0, err
+	}
+	for _, group := range groups {
+		failed, err := r.db.LLen(ctx, "ql:f:"+group).Result()
+		if err != nil {
+			return 0, err
+		}
+		settled += failed
+	}
+	return int(settled), nil
+}
+
+// unsettled is how many jobs of the rig are still on their way. While Redis is away
+// it is all of them.
+func (r *rig) unsettled(t testing.TB) int {
+	t.Helper()
+	settled, err := r.countSettled()
+	if err != nil {
+		return len(r.jids)
+	}
+	return len(r.jids) - settled
 }
 
 // check compares the ledger with Redis and notes how many jobs began twice.

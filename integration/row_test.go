@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -45,8 +44,7 @@ func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig))
 	t.Parallel()
 	for _, seed := range seeds(t) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			r := newRig(t, o)
-			r.random = rand.New(rand.NewPCG(seed, uint64(len(id))))
+			r := newRig(t, seed, o)
 			started := time.Now()
 			defer func() {
 				result := "ok"

@@ -1,0 +1,293 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lossy works n jobs off while one reply in twenty is executed and then lost.
+func lossy(t *testing.T, r *rig, n, children int, w work) []job {
+	r.proxy.inject(faults{lose: 0.05})
+	r.put(t, n, w)
+	a := r.start(t, "a", pool{children: children})
+	jobs := r.settled(t, 3*time.Minute)
+	lost, _ := r.proxy.counts()
+	if lost == 0 {
+		t.Error("no reply was lost: the row shows nothing")
+	}
+	r.note("lost_replies", lost)
+	r.proxy.heal()
+	r.nothingHeld(t)
+	if n := a.saying("lock lost"); n > 0 {
+		t.Errorf("%d locks were given up that nobody had taken", n)
+	}
+	return jobs
+}
+
+// nothingHeld waits until Redis holds no lock, neither in queues nor for workers.
+func (r *rig) nothingHeld(t testing.TB) {
+	t.Helper()
+	await(t, 2*time.Second, func() error {
+		workers, err := r.db.Keys(t.Context(), "ql:w:*:jobs").Result()
+		if err != nil {
+			return err
+		}
+		locks, err := r.db.ZCard(t.Context(), "ql:q:work-locks").Result()
+		if err == nil && (locks > 0 || len(workers) > 0) {
+			err = fmt.Errorf("%d jobs are locked, and %v hold some", locks, workers)
+		}
+		return err
+	})
+}
+
+func TestE1RepliesOfTakeLost(t *testing.T) {
+	for _, children := range []int{1, 10} {
+		t.Run(fmt.Sprintf("children=%d", children), func(t *testing.T) {
+			row(t, "E1", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+				jobs := lossy(t, r, scaled(500, 2000), children, work{MS: 1})
+				allDone(t, jobs)
+				uncounted(t, jobs)
+				r.check(t, allowed{})
+			})
+		})
+	}
+}
+
+func TestE2RepliesOfCompleteLost(t *testing.T) {
+	row(t, "E2", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		jobs := lossy(t, r, scaled(500, 1500), 4, work{MS: 5})
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestE3RepliesOfRetryLost(t *testing.T) {
+	row(t, "E3", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		n := scaled(400, 1500)
+		// The first attempt asks for a retry, the second is done.
+		jobs := lossy(t, r, n, 4, work{MS: 2, Say: map[string]any{"@": "retry", "delay": 0}, Once: true})
+		allDone(t, jobs)
+		for _, j := range jobs {
+			if j.remaining != j.retries-1 {
+				t.Errorf("job %s has %d of %d retries left, want one less", j.jid, j.remaining, j.retries)
+			}
+		}
+		for jid, rs := range runs(r.ledger.all(t)) {
+			if len(rs) != 2 {
+				t.Errorf("job %s had %d runs, want 2", jid, len(rs))
+			}
+		}
+		r.check(t, allowed{twice: n})
+	})
+}
+
+func TestE5RepliesTorn(t *testing.T) {
+	row(t, "E5", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.proxy.inject(faults{lose: 0.05, keep: 0.4})
+		r.put(t, scaled(300, 1000), work{MS: 10})
+		r.put(t, 2, work{MS: 5000, Beat: 50}) // renewed several times
+		r.start(t, "a", pool{})
+		jobs := r.settled(t, 2*time.Minute)
+		lost, _ := r.proxy.counts()
+		r.note("torn_replies", lost)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestE6ShortBlackHole(t *testing.T) {
+	row(t, "E6", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.put(t, scaled(200, 1000), work{MS: 20})
+		r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40+r.random.IntN(40)))
+		r.proxy.inject(faults{holdRequests: true, holdReplies: true})
+		last(time.Second)
+		r.proxy.heal()
+		r.resumed(t, now())
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestE7LongBlackHole(t *testing.T) {
+	row(t, "E7", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		cutOff(t, r, faults{holdRequests: true, holdReplies: true})
+	})
+}
+
+func TestE8OneDirection(t *testing.T) {
+	for name, f := range map[string]faults{
+		"requests": {holdRequests: true},
+		"replies":  {holdReplies: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row(t, "E8", rigOptions{proxy: true}, func(t *testing.T, r *rig) { cutOff(t, r, f) })
+		})
+	}
+}
+
+// cutOff lets supervisor A lose sight of Redis in the middle of long jobs, while B
+// sees it: A's children must be dead before B begins the jobs anew.
+func cutOff(t *testing.T, r *rig, f faults) {
+	const children = 4
+	r.put(t, children, work{MS: 8000, Beat: 20, Once: true})
+	a := r.start(t, "a", pool{children: children})
+	r.ledger.await(t, 20*time.Second, "all begun", begun(children))
+	direct := strings.Replace(r.config(t, "b", pool{children: children}), r.url, r.redis.URL, 1)
+	r.startConfig(t, "b", direct)
+	last(lock) // at least one renewal of each lock has come and gone
+	cut := now()
+	r.proxy.inject(f)
+	last(6 * time.Second)
+	r.proxy.heal()
+	entries := r.ledger.all(t)
+	over, _ := overlap(entries)
+	r.note("overlap", max(0, over))
+	jids := inFlight(entries)
+	if len(jids) != children || !beganAgain(jids)(entries) {
+		t.Errorf("B took over %d of %d jobs within the 6 s", begunTwice(entries), children)
+	}
+	for _, rs := range runs(entries) {
+		r.note("a_lived_on", rs[0].last-cut)
+		break
+	}
+	jobs := r.settled(t, 30*time.Second)
+	allDone(t, jobs)
+	for _, j := range jobs {
+		if popped, settled := j.settlements(); settled != 1 || popped != 2 {
+			t.Errorf("job %s was popped %d times and settled %d times, want 2 and 1", j.jid, popped, settled)
+		}
+	}
+	a.stop(t)
+	r.check(t, allowed{twice: children, overlap: 0.01})
+}
+
+func TestE9ConnectionsReset(t *testing.T) {
+	row(t, "E9", rigOptions{proxy: true, lock: 10 * time.Second}, func(t *testing.T, r *rig) {
+		n := scaled(300, 1500)
+		r.put(t, n, work{MS: 20})
+		r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "begun jobs", begun(10))
+		from := now()
+		before := count(r.ledger.all(t), "end")
+		resets := scaled(15, 100)
+		for range resets {
+			r.proxy.cut()
+			last(200 * time.Millisecond)
+		}
+		seconds := now() - from
+		perSecond := float64(count(r.ledger.all(t), "end")-before) / seconds
+		jobs := r.settled(t, time.Minute)
+		entries := r.ledger.all(t)
+		after := rate(since(entries, from+seconds), endedJIDs(since(entries, from+seconds)))
+		r.note("resets", resets)
+		r.note("per_s", perSecond)
+		r.note("baseline_per_s", after)
+		if perSecond < 0.25*after && after > 0 {
+			t.Errorf("%.0f jobs a second under resets, %.0f without: less than a quarter", perSecond, after)
+		}
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+// endedJIDs returns the jobs that have an end among the entries.
+func endedJIDs(entries []entry) (jids []string) {
+	for _, e := range entries {
+		if e.what == "end" {
+			jids = append(jids, e.jid)
+		}
+	}
+	return jids
+}
+
+func TestE10SlowNetwork(t *testing.T) {
+	row(t, "E10", rigOptions{proxy: true, lock: 10 * time.Second}, func(t *testing.T, r *rig) {
+		r.put(t, scaled(20, 100), work{MS: 20})
+		r.put(t, 1, work{MS: 11_000})
+		r.proxy.inject(faults{delay: 250 * time.Millisecond, jitter: 50 * time.Millisecond, bytesPerS: 8000, slice: 64})
+		r.start(t, "a", pool{})
+		jobs := r.settled(t, 2*time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestE11ConnectionRefused(t *testing.T) {
+	row(t, "E11", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.put(t, 40, work{MS: 5})
+		r.start(t, "a", pool{})
+		r.settled(t, 20*time.Second)
+		_, before := r.proxy.counts()
+		r.proxy.inject(faults{slam: true})
+		r.proxy.cut()
+		away := time.Duration(scaled(10, 60)) * time.Second
+		last(away)
+		_, dials := r.proxy.counts()
+		tries := dials - before
+		r.proxy.heal()
+		r.note("dials", tries)
+		r.note("away", away)
+		if most := scaled(20, 40); tries > most || tries == 0 {
+			t.Errorf("%d dials within %v, want some and at most %d", tries, away, most)
+		}
+		r.put(t, 40, work{MS: 5})
+		accepted := now()
+		r.ledger.await(t, 7*time.Second, "a begun job", func(es []entry) bool {
+			return count(since(es, accepted), "begin") > 0
+		})
+		allDone(t, r.settled(t, 20*time.Second))
+		r.check(t, allowed{})
+	})
+}
+
+func TestE13RedisMoves(t *testing.T) {
+	row(t, "E13", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.put(t, 200, work{MS: 20})
+		r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
+		// The server keeps its data and gets another address; the name stays.
+		r.redis.Stop()
+		r.proxy.cut()
+		r.redis.Restart()
+		r.resumed(t, now())
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestE14NoticesLost(t *testing.T) {
+	row(t, "E14", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		jid := r.put(t, 1, work{MS: 30_000, Beat: 20})[0]
+		a := r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
+		r.proxy.inject(faults{holdEars: true})
+		a.control(t, "job", "cancel", jid)
+		canceled := now()
+		r.jids = nil
+		await(t, 5*time.Second, func() error {
+			if n := len(since(r.ledger.all(t), now()-0.2)); n > 0 {
+				return fmt.Errorf("the child of a cancelled job is at work")
+			}
+			return nil
+		})
+		entries := r.ledger.all(t)
+		noticed := entries[len(entries)-1].at - canceled
+		// The next renewal, plus what a child may take to leave.
+		if bound := (lock / 3).Seconds() + 1.2; noticed > bound {
+			t.Errorf("the loss was noticed after %.2f s, want %.2f s at most", noticed, bound)
+		}
+		r.note("noticed_after", noticed)
+		r.proxy.heal()
+	})
+}

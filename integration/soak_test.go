@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSoak works 100,000 jobs off (5,000 in the fast set) with two supervisors while
+// one reply in twenty is lost, children are killed at random and Redis is killed
+// every ten seconds: nothing is lost, nothing settled twice, and each job that ran
+// twice was on a child that was killed.
+func TestSoak(t *testing.T) {
+	row(t, "soak", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		n := scaled(5000, 100_000)
+		every := time.Duration(scaled(3, 10)) * time.Second
+		r.put(t, n, work{MS: 2})
+		r.proxy.inject(faults{lose: 0.05})
+		for _, name := range []string{"a", "b"} {
+			r.start(t, name, pool{children: 4, more: "max_crashes = 100"})
+		}
+		killed := make(map[int]bool)
+		restarts := 0
+		restart := time.NewTicker(every)
+		defer restart.Stop()
+		kill := time.NewTicker(300 * time.Millisecond)
+		defer kill.Stop()
+		for deadline := time.After(time.Duration(scaled(2, 20)) * time.Minute); r.unsettled(t) > 0; {
+			select {
+			case <-restart.C:
+				r.redis.Kill()
+				r.redis.Restart()
+				restarts++
+			case <-kill.C:
+				entries := r.ledger.all(t)
+				if len(entries) == 0 {
+					continue
+				}
+				recent := entries[max(0, len(entries)-20):]
+				victim := recent[r.random.IntN(len(recent))].pid
+				if !killed[victim] && syscall.Kill(victim, syscall.SIGKILL) == nil {
+					killed[victim] = true
+				}
+			case <-deadline:
+				t.Fatalf("%d of %d jobs are still on their way", r.unsettled(t), n)
+			}
+		}
+		r.proxy.heal()
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		unexplained := 0
+		for jid, rs := range runs(r.ledger.all(t)) {
+			for _, run := range rs[:len(rs)-1] {
+				if !killed[run.pid] {
+					unexplained++
+					t.Errorf("job %s ran again after run %s, whose child nobody killed", jid, run.run)
+				}
+			}
+		}
+		lost, _ := r.proxy.counts()
+		r.note("lost_replies", lost)
+		r.note("killed_children", len(killed))
+		r.note("redis_restarts", restarts)
+		r.note("unexplained", unexplained)
+		r.check(t, allowed{twice: len(killed)})
+	})
+}
