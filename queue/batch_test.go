@@ -1,0 +1,368 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"oarlock/internal/redistest"
+)
+
+// TestBatchLeavesWhatSingleCommandsLeave works the same random history off twice, through
+// the batch commands in one database and through the protocol's own, one by one, in
+// another, and compares all keys after each step.
+func TestBatchLeavesWhatSingleCommandsLeave(t *testing.T) {
+	server := redistest.Start(t)
+	batch, single := dbClient(t, server, 0), dbClient(t, server, 1)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		batch.redis.FlushDB(ctx)
+		single.redis.FlushDB(ctx)
+		m := &twins{t: t, ctx: ctx, batch: batch, single: single, now: 1700000000.25, held: make(map[string]heldJob)}
+		t.Repeat(map[string]func(*rapid.T){
+			"put":    m.put,
+			"take":   m.take,
+			"settle": m.settle,
+			"renew":  m.renew,
+			"wait":   m.wait,
+			"config": m.config,
+			"track":  m.track,
+			"recur":  m.recur,
+			"":       m.compare,
+		})
+	})
+}
+
+func dbClient(t *testing.T, server *redistest.Server, db int) *Client {
+	t.Helper()
+	c, err := Open(t.Context(), Options{URL: fmt.Sprintf("%s?db=%d", server.URL, db)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// twins drives both databases.
+type twins struct {
+	t             *rapid.T
+	ctx           context.Context
+	batch, single *Client
+	now           float64
+	held          map[string]heldJob // jobs that one of our workers took and has not settled
+}
+
+type heldJob struct {
+	queue, worker string
+	popped        float64
+}
+
+var (
+	someQueues = rapid.SampledFrom([]string{"a", "b", "c"})
+	someJIDs   = rapid.SampledFrom(strings.Fields("j1 j2 j3 j4 j5 j6 j7 j8 j9 j10 j11 j12"))
+	someWorker = rapid.SampledFrom([]string{"w1", "w2"})
+	someTags   = rapid.SliceOfN(rapid.SampledFrom([]string{"red", "blue", "sp ace"}), 0, 2)
+	someData   = rapid.SampledFrom([]string{`{}`, `[]`, `{"n":9007199254740993}`, `"text \/ \u00e9"`, ` {"a" : [] } `})
+	someDelay  = rapid.SampledFrom([]time.Duration{0, 0, 0, 7 * time.Second, 70 * time.Second})
+)
+
+func (m *twins) run(c *Client, dialect Dialect, command string, args ...any) any {
+	m.t.Helper()
+	reply, err := c.run(m.ctx, c.redis, scriptName{dialect, command}, m.now, args...)
+	if err != nil {
+		m.t.Fatalf("%s %v: %v", command, args, err)
+	}
+	return reply
+}
+
+func (m *twins) put(t *rapid.T) {
+	m.t = t
+	puts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Put {
+		p := Put{Queue: someQueues.Draw(t, "queue"), JID: someJIDs.Draw(t, "jid"), Klass: "K",
+			Data: []byte(someData.Draw(t, "data")), Delay: someDelay.Draw(t, "delay")}
+		if rapid.Bool().Draw(t, "priority?") {
+			priority := float64(rapid.IntRange(-3, 30).Draw(t, "priority")) / 10
+			p.Priority = &priority
+		}
+		if rapid.Bool().Draw(t, "retries?") {
+			retries := rapid.IntRange(0, 2).Draw(t, "retries")
+			p.Retries = &retries
+		}
+		if rapid.IntRange(0, 3).Draw(t, "tags?") == 0 {
+			p.Tags = someTags.Draw(t, "tags")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "depends?") == 0 {
+			p.Depends = rapid.SliceOfN(someJIDs, 0, 2).Draw(t, "depends")
+		}
+		return p
+	}), 1, 6).Draw(t, "puts")
+
+	args := []any{"", len(puts)}
+	for i := range puts {
+		args = appendPut(args, &puts[i])
+	}
+	in := replyReader{items: asList(m.run(m.batch, Batch, "put", args...))}
+	for _, p := range puts {
+		if r := readPut(&in, p.JID); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		single := []any{"", p.Queue, p.JID, p.Klass, p.Data, number(p.Delay.Seconds())}
+		if p.Priority != nil {
+			single = append(single, "priority", number(*p.Priority))
+		}
+		if p.Retries != nil {
+			single = append(single, "retries", *p.Retries)
+		}
+		if p.Tags != nil {
+			single = append(single, "tags", jsonList(p.Tags))
+		}
+		if p.Depends != nil {
+			single = append(single, "depends", jsonList(p.Depends))
+		}
+		m.run(m.single, Qless, "put", single...)
+		delete(m.held, p.JID)
+	}
+}
+
+func (m *twins) take(t *rapid.T) {
+	m.t = t
+	worker := someWorker.Draw(t, "worker")
+	queues := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "queues")[:rapid.IntRange(1, 3).Draw(t, "how many")]
+	count := rapid.IntRange(1, 5).Draw(t, "count")
+	reply := m.exchange(worker, nil, Take{Queues: queues, Count: count})
+	if len(reply.Broken) > 0 {
+		t.Fatalf("broken: %+v", reply.Broken)
+	}
+
+	var popped []string
+	for _, q := range queues {
+		if len(popped) == count {
+			break
+		}
+		text := m.run(m.single, Qless, "pop", q, worker, count-len(popped)).(string)
+		var jobs []struct{ JID string }
+		if text != "{}" {
+			if err := json.Unmarshal([]byte(text), &jobs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, job := range jobs {
+			popped = append(popped, job.JID)
+		}
+	}
+	taken := []string{}
+	for _, job := range reply.Jobs {
+		taken = append(taken, job.JID)
+		m.held[job.JID] = heldJob{job.Queue, worker, job.Popped}
+	}
+	if fmt.Sprint(taken) != fmt.Sprint(popped) {
+		t.Fatalf("taken %v, popped %v", taken, popped)
+	}
+}
+
+func (m *twins) exchange(worker string, settlements []Settlement, take Take) Reply {
+	m.t.Helper()
+	raw := m.run(m.batch, Batch, "exchange", exchangeArgs(worker, settlements, take)...)
+	reply, err := readExchange(raw, m.now, len(settlements))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return reply
+}
+
+func (m *twins) settle(t *rapid.T) {
+	m.t = t
+	worker := someWorker.Draw(t, "worker")
+	var settlements []Settlement
+	for _, jid := range slices.Sorted(maps.Keys(m.held)) {
+		job := m.held[jid]
+		if job.worker != worker || rapid.IntRange(0, 3).Draw(t, "skip "+jid) == 0 {
+			continue
+		}
+		s := Settlement{JID: jid, Queue: job.queue, Popped: job.popped,
+			Action: rapid.SampledFrom([]Action{Complete, Complete, Fail, Retry}).Draw(t, "action")}
+		switch s.Action {
+		case Complete:
+			if rapid.Bool().Draw(t, "data?") {
+				s.Data = []byte(someData.Draw(t, "data"))
+			}
+			if rapid.IntRange(0, 2).Draw(t, "next?") == 0 {
+				s.Next, s.Delay = someQueues.Draw(t, "next"), someDelay.Draw(t, "delay")
+				if rapid.Bool().Draw(t, "depends?") {
+					s.Depends = rapid.SliceOfN(someJIDs, 0, 2).Draw(t, "depends")
+				}
+			}
+		case Fail:
+			s.Group, s.Message = "grp/x", "boom \"quoted\""
+		case Retry:
+			s.Delay = someDelay.Draw(t, "delay")
+			if rapid.Bool().Draw(t, "group?") {
+				s.Group, s.Message = "again", "later"
+			}
+		}
+		settlements = append(settlements, s)
+	}
+	reply := m.exchange(worker, settlements, Take{})
+	for i, s := range settlements {
+		args, command := m.singleSettle(worker, s), string(s.Action)
+		_, err := m.single.run(m.ctx, m.single.redis, scriptName{Qless, command}, m.now, args...)
+		if (err == nil) != (reply.Results[i].Err == nil) {
+			t.Fatalf("%s %v: batch says %v, single %v", command, args, reply.Results[i].Err, err)
+		}
+		delete(m.held, s.JID)
+	}
+}
+
+// singleSettle writes a settlement as the arguments of the protocol's own command.
+func (m *twins) singleSettle(worker string, s Settlement) []any {
+	switch s.Action {
+	case Fail:
+		return []any{s.JID, worker, s.Group, s.Message}
+	case Retry:
+		args := []any{s.JID, s.Queue, worker, number(s.Delay.Seconds())}
+		if s.Group != "" {
+			args = append(args, s.Group, s.Message)
+		}
+		return args
+	}
+	data := s.Data
+	if data == nil {
+		data = []byte(m.single.redis.HGet(m.ctx, "ql:j:"+s.JID, "data").Val())
+	}
+	if len(data) == 0 {
+		data = []byte("{}") // the job is gone, and that is to be refused
+	}
+	args := []any{s.JID, worker, s.Queue, data}
+	if s.Next != "" {
+		args = append(args, "next", s.Next)
+		if s.Delay > 0 {
+			args = append(args, "delay", number(s.Delay.Seconds()))
+		}
+		if s.Depends != nil {
+			args = append(args, "depends", jsonList(s.Depends))
+		}
+	}
+	return args
+}
+
+func (m *twins) renew(t *rapid.T) {
+	m.t = t
+	worker := someWorker.Draw(t, "worker")
+	args, jids := []any{worker, 0}, []string{}
+	for _, jid := range slices.Sorted(maps.Keys(m.held)) {
+		if job := m.held[jid]; job.worker == worker {
+			jids = append(jids, jid)
+			args = append(args, jid, job.queue, mark(job.popped), "")
+		}
+	}
+	args[1] = len(jids)
+	in := replyReader{items: asList(m.run(m.batch, Batch, "renew", args...))}
+	for _, jid := range jids {
+		_, refusal := in.either()
+		_, err := m.single.run(m.ctx, m.single.redis, scriptName{Qless, "heartbeat"}, m.now, jid, worker)
+		if (err == nil) != (refusal == nil) {
+			t.Fatalf("renew %s: batch says %v, single %v", jid, refusal, err)
+		}
+		if err != nil {
+			delete(m.held, jid)
+		}
+	}
+}
+
+func (m *twins) wait(t *rapid.T) {
+	m.t = t
+	m.now += float64(rapid.SampledFrom([]int{1, 500, 8000, 61000, 75000}).Draw(t, "ms")) / 1000
+}
+
+func (m *twins) config(t *rapid.T) {
+	m.t = t
+	name := rapid.SampledFrom([]string{"grace-period", "heartbeat", "a-heartbeat", "b-max-concurrency", "jobs-history-count",
+		"jobs-history", "max-job-history"}).Draw(t, "name")
+	value := rapid.SampledFrom([]string{"0", "1", "2", "3", "10", "60", "x"}).Draw(t, "value")
+	for _, c := range []*Client{m.batch, m.single} {
+		m.run(c, Qless, "config.set", name, value)
+	}
+}
+
+func (m *twins) track(t *rapid.T) {
+	m.t = t
+	jid := someJIDs.Draw(t, "jid")
+	for _, c := range []*Client{m.batch, m.single} {
+		if c.redis.Exists(m.ctx, "ql:j:"+jid).Val() == 1 {
+			m.run(c, Qless, "track", "track", jid)
+		}
+	}
+}
+
+func (m *twins) recur(t *rapid.T) {
+	m.t = t
+	args := []any{someQueues.Draw(t, "queue"), "r", "K", "[]", "interval", rapid.IntRange(1, 40).Draw(t, "interval"), 1, "backlog", 1}
+	for _, c := range []*Client{m.batch, m.single} {
+		m.run(c, Qless, "recur", args...)
+	}
+}
+
+func (m *twins) compare(t *rapid.T) {
+	batch, single := dump(m.ctx, m.batch.redis), dump(m.ctx, m.single.redis)
+	for _, key := range slices.Sorted(maps.Keys(batch)) {
+		if batch[key] != single[key] {
+			t.Fatalf("%s\n batch: %s\nsingle: %s", key, batch[key], single[key])
+		}
+		delete(single, key)
+	}
+	if len(single) > 0 {
+		t.Fatalf("only single commands wrote %v", single)
+	}
+}
+
+// dump reads a whole database as text; fields of ours are left out.
+func dump(ctx context.Context, r redis.UniversalClient) map[string]string {
+	flat, err := r.Eval(ctx, dumpScript, nil).StringSlice()
+	if err != nil {
+		return map[string]string{"": err.Error()}
+	}
+	keys := make(map[string]string, len(flat)/2)
+	for i := 0; i < len(flat); i += 2 {
+		keys[flat[i]] = flat[i+1]
+	}
+	return keys
+}
+
+const dumpScript = `
+local function pairs_of(flat, keep)
+  local list = {}
+  for i = 1, #flat, 2 do
+    if keep(flat[i]) then list[#list + 1] = flat[i] .. '=' .. flat[i + 1] end
+  end
+  return list
+end
+local function not_ours(field) return string.sub(field, 1, 8) ~= 'oarlock-' end
+local function any() return true end
+local reply = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind, list = redis.call('TYPE', key).ok, nil
+  if kind == 'hash' then
+    list = pairs_of(redis.call('HGETALL', key), not_ours)
+    table.sort(list)
+  elseif kind == 'zset' then
+    list = pairs_of(redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'), any)
+  elseif kind == 'set' then
+    list = redis.call('SMEMBERS', key)
+    table.sort(list)
+  elseif kind == 'list' then
+    list = redis.call('LRANGE', key, 0, -1)
+  else
+    list = { kind }
+  end
+  reply[#reply + 1] = key
+  reply[#reply + 1] = table.concat(list, ' ') .. ' ttl ' .. redis.call('TTL', key)
+end
+return reply`
