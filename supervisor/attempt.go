@@ -1,0 +1,108 @@
+package supervisor
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// stage is how far an attempt has come. The stages follow each other in this order,
+// some are left out:
+//
+//	waiting  → running   a child was found
+//	running  → waiting   its child left before it could begin
+//	running  → stopping  the child was asked to stop it
+//	waiting, running, stopping → ended   it is to be settled
+//	ended    → settling  its settlement is in the call that is out
+//	settling → ended     the call did not run
+//	any      → over      nothing more is to be done
+type stage uint8
+
+const (
+	waiting  stage = iota // taken, no child yet
+	running               // a child has it
+	stopping              // a child has it and was asked to stop
+	ended                 // concluded, to be settled
+	settling              // the settlement is on its way
+	over                  // settled, or not ours any more
+)
+
+var stageNames = [...]string{"waiting", "running", "stopping", "ended", "settling", "over"}
+
+func (s stage) String() string { return stageNames[s] }
+
+// attempt is one job once in our hands, from its take to its settlement. It belongs
+// to its pool's loop.
+type attempt struct {
+	job   queue.Taken
+	wire  *protocol.Job // what the child is told; its address names the run
+	lease lease
+	stage stage
+
+	member *member       // the child that has it; nil before
+	run    run           // nil until the child was given it
+	began  time.Duration // when the child was chosen
+	cause  runner.Cause  // why it was asked to stop
+	grace  time.Duration // and how much time it was given for that
+	warned bool          // it was asked to stop because its lease runs out
+	gap    time.Duration // when to kill it unless a renewal is granted first; 0: no gap
+	hint   bool          // a notice said that it was canceled
+	early  bool          // a child left before it could begin with it
+
+	ending     *runner.Ending // how it ended; nil before
+	settlement queue.Settlement
+	refused    int  // how many settlements of it were refused
+	lost       bool // the lock is gone: nothing is to be settled
+	again      bool // job and lease are those of a later take, which came while this one was being stopped
+
+	progress     *protocol.Progress // the last; nil if none
+	checkpoint   []byte             // not yet stored; nil if none
+	checkpointed time.Duration      // when one was last sent
+}
+
+// newAttempt makes an attempt of a job that was just locked; limit is the pool's
+// timeout, 0 for none.
+func newAttempt(t queue.Taken, l lease, limit time.Duration) *attempt {
+	a := &attempt{job: t, lease: l}
+	a.prepare(limit)
+	return a
+}
+
+// prepare turns the queue's job into the protocol's, under a new run id. It is the
+// one place that knows both.
+func (a *attempt) prepare(limit time.Duration) {
+	t := &a.job
+	a.wire = &protocol.Job{
+		Run:        newRun(),
+		JID:        t.JID,
+		Klass:      t.Klass,
+		Queue:      t.Queue,
+		Data:       t.Data,
+		Tags:       t.Tags,
+		Priority:   t.Priority,
+		Attempt:    1 + t.Retries - t.Remaining + t.Crashes,
+		Retries:    t.Retries,
+		Remaining:  t.Remaining,
+		Timeout:    shorter(limit, t.Timeout),
+		Checkpoint: t.Checkpoint,
+	}
+}
+
+// newRun draws the id of a run: 64 bits that no job's data can guess.
+func newRun() string {
+	var id [8]byte
+	rand.Read(id[:]) // never fails, by its documentation
+	return hex.EncodeToString(id[:])
+}
+
+// shorter returns the shorter of two limits of which 0 means none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"log/slog"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// Config is everything a Supervisor is told. New and Reload take it as validated.
+type Config struct {
+	// Name begins the names of all workers; "" means the host's name.
+	Name string
+	// StateDir is where a supervisor leaves what its successor needs to know if it is
+	// killed; several supervisors may share one. "" means that nothing is kept, and a
+	// killed supervisor's jobs wait until their locks run out.
+	StateDir string
+	// DrainTimeout is how long a stop waits for running jobs before it interrupts them.
+	DrainTimeout time.Duration
+	// PollInterval is how often idle pools look for jobs that nobody announced; 0
+	// means DefaultPollInterval.
+	PollInterval time.Duration
+	Pools        []Pool
+	// Logger hears of what happens; nil discards it.
+	Logger *slog.Logger
+	// ChildLog, if not nil, hears every line that a child prints and every log line of
+	// its protocol; nil sends them to Logger. It must not block.
+	ChildLog func(Line)
+	// OnEvent, if not nil, is told of everything countable, from the loop of the pool
+	// it happened in. It must not block.
+	OnEvent func(Event)
+	// Clock returns the time since some fixed moment and runs on while the machine
+	// sleeps; nil means CLOCK_BOOTTIME. Tests bring their own.
+	Clock func() time.Duration
+}
+
+// DefaultPollInterval is used where Config.PollInterval is 0.
+const DefaultPollInterval = time.Second
+
+// Pool is a set of children that run one command for some queues.
+type Pool struct {
+	Name   string      // unique in its Config
+	Queues []string    // names, or globs with * and ?; served in this order
+	Order  queue.Order // "" means Ordered
+	Child  runner.Spec // how its children are started and treated
+
+	// Children is how many to keep. With MaxChildren > 0 it is ignored, and the pool
+	// grows from MinChildren to MaxChildren as long as jobs have to wait, and shrinks
+	// again when children have been idle for IdleTimeout.
+	Children, MinChildren, MaxChildren int
+	// Prefetch is how many jobs are written ahead to a child of mode reuse.
+	Prefetch int
+
+	MaxJob     int64         // size of data in bytes above which a job fails unseen; 0 means no limit
+	NextQueues []string      // names or globs: where a child may advance and put jobs
+	Timeout    time.Duration // of one attempt; a job may name a shorter one. 0 means none
+
+	OnError    Policy // after an error that is no verdict; "" means RetryJob
+	OnCrash    Policy // after a crash; "" means RetryJob
+	MaxCrashes int    // a job that crashed more often fails; 0 means at the first
+	Retry      Retry  // the wait before the next attempt
+
+	// A child is replaced after so many jobs, so long a life, so much memory (bytes), so
+	// long without a job; 0 means never. Jitter (0…1) spreads the limits among children.
+	MaxJobs     int
+	MaxAge      time.Duration
+	MaxMemory   int64
+	IdleTimeout time.Duration
+	Jitter      float64
+}
+
+// Policy is what becomes of a job that ended badly without saying so.
+type Policy string
+
+const (
+	RetryJob Policy = "retry" // again, as long as its counts allow
+	FailJob  Policy = "fail"  // failed at once
+)
+
+// bounds returns between how many children the pool keeps.
+func (p *Pool) bounds() (least, most int) {
+	if p.MaxChildren > 0 {
+		return max(p.MinChildren, 0), p.MaxChildren
+	}
+	return p.Children, p.Children
+}

@@ -1,0 +1,110 @@
+package supervisor
+
+import (
+	"errors"
+	"time"
+
+	"oarlock/queue"
+)
+
+// resolve asks Redis what became of a call that was sent and not answered, and never
+// repeats it. The store first makes sure that nothing of it can still run; then the
+// settlements are settled by reading the jobs, and what Redis holds in our name
+// beyond what is in flight is what the call has taken.
+func (p *pool) resolve() {
+	l := &p.line
+	x := l.doubt
+	l.out, l.sent = true, p.now
+	sent, now := p.now, p.redis.Now()
+	queues := p.queues
+	go func() { // reports to the loop
+		var resolutions []queue.Resolution
+		var held []queue.Taken
+		var err error
+		if len(x.settlements) > 0 {
+			resolutions, err = p.store.Resolve(p.ctx, x.settlements)
+		}
+		if err == nil {
+			held, err = p.store.Held(p.ctx, queues)
+		}
+		p.post(func() { p.resolved(x, resolutions, held, sent, now, err) })
+	}()
+}
+
+func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queue.Taken, sent time.Duration, now float64, err error) {
+	l := &p.line
+	l.out = false
+	if err != nil {
+		p.askFailed(err)
+		return
+	}
+	p.gate.worked()
+	l.refusals.Reset()
+	l.doubt = nil
+	l.hungry = true
+	var again []*attempt
+	for i, a := range x.attempts {
+		if resolutions[i] == queue.NotRun {
+			again = append(again, a)
+			continue
+		}
+		p.count.Resolved++
+		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: resolutions[i].String()})
+		p.drop(a)
+	}
+	p.putBack(again)
+	recovered := p.hold(held, sent, now)
+	if x.take.Count > 0 && recovered == 0 {
+		p.breaker.unanswered()
+	}
+	p.log.Info("doubt resolved", "settled", len(x.attempts)-len(again), "unsettled", len(again), "recovered", recovered)
+}
+
+// audit looks for jobs that Redis holds in our name and that we do not know of, as a
+// lost reply leaves them. It is one of the calls of the line, so that no take can be
+// half-way meanwhile.
+func (p *pool) audit() {
+	l := &p.line
+	l.out, l.sent = true, p.now
+	l.auditAt = p.now + jittered(p.renewals.interval())
+	sent, now := p.now, p.redis.Now()
+	queues := p.queues
+	go func() { // reports to the loop
+		held, err := p.store.Held(p.ctx, queues)
+		p.post(func() {
+			l.out = false
+			if err != nil {
+				p.askFailed(err)
+				return
+			}
+			p.gate.worked()
+			if n := p.hold(held, sent, now); n > 0 {
+				p.log.Warn("audit found jobs of ours that nobody worked", "jobs", n)
+			}
+		})
+	}()
+}
+
+// hold receives what Redis holds in our name and returns how many of the jobs were
+// not in flight. sent and now are the same moment on our clock and on Redis'.
+func (p *pool) hold(held []queue.Taken, sent time.Duration, now float64) int {
+	found := 0
+	for _, t := range held {
+		if _, known := p.flight[t.JID]; !known {
+			found++
+			p.count.Recovered++
+		}
+		p.taken(t, lease{granted: sent, lock: seconds(t.Expires - now)})
+	}
+	return found
+}
+
+// askFailed sorts the errors of questions, which may be asked again.
+func (p *pool) askFailed(err error) {
+	if errors.Is(err, queue.ErrAway) || errors.Is(err, queue.ErrDoubt) {
+		p.gate.trip(err)
+		return
+	}
+	p.log.Error("redis refused to say what is ours", "err", err)
+	p.line.holdAll = p.now + p.line.refusals.NextBackOff()
+}

@@ -1,0 +1,71 @@
+package supervisor
+
+import (
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// ear hears what happens to a member, from whatever goroutine, and tells the loop. It
+// is the member's sink.
+type ear struct{ m *member }
+
+func (e ear) ready() {
+	e.m.pool.post(func() { e.m.ready = true })
+}
+
+func (e ear) bye(reason string) {
+	e.m.pool.post(func() { e.m.pool.retire(e.m, reason) })
+}
+
+func (e ear) ended(job *protocol.Job, ending *runner.Ending) {
+	p := e.m.pool
+	p.post(func() {
+		if a := e.attempt(job); a != nil {
+			p.ended(a, ending)
+		}
+	})
+}
+
+func (e ear) exited(exit runner.Exit) {
+	e.m.pool.post(func() { e.m.exit(exit) })
+}
+
+func (e ear) checkpoint(job *protocol.Job, data []byte) {
+	p := e.m.pool
+	p.post(func() {
+		if a := e.attempt(job); a != nil {
+			a.checkpoint = data
+			p.renewals.hasten(a.checkpointed + checkpointPause)
+		}
+	})
+}
+
+func (e ear) progress(job *protocol.Job, progress protocol.Progress) {
+	p := e.m.pool
+	p.post(func() {
+		if a := e.attempt(job); a != nil {
+			a.progress = &progress
+			p.event(Event{Kind: Progressed, Job: job, Slot: e.m.slot.n, PID: e.m.pid(), Progress: &progress})
+		}
+	})
+}
+
+// log does not take the way through the loop: a child that floods its output must
+// not delay anything.
+func (e ear) log(job *protocol.Job, line runner.LogLine) {
+	l := Line{Pool: e.m.pool.name, Slot: e.m.slot.n, LogLine: line}
+	if job != nil {
+		l.JID, l.Queue, l.Attempt = job.JID, job.Queue, job.Attempt
+	}
+	e.m.pool.childLog(l)
+}
+
+// attempt finds the attempt that a job was made for.
+func (e ear) attempt(job *protocol.Job) *attempt {
+	for _, a := range e.m.runs {
+		if a.wire == job {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// While Redis is away one ping at a time asks for it, after waits that grow from
+// gateFirst to gateLimit, however many pools there are.
+const (
+	gateFirst = 50 * time.Millisecond
+	gateLimit = 5 * time.Second
+)
+
+// gate is the one place where a supervisor waits for Redis. It starts closed.
+// Pools send nothing while it is closed; whoever finds Redis away trips it, and
+// its own loop opens it again when a ping was answered. Safe for concurrent use.
+type gate struct {
+	ping func(context.Context) error
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	opened chan struct{} // closed while the gate is open
+	trips  chan struct{} // of size 1: wakes the loop
+	err    error         // why it is closed
+	waits  *backoff.ExponentialBackOff
+}
+
+func newGate(ping func(context.Context) error, log *slog.Logger) *gate {
+	g := &gate{
+		ping:   ping,
+		log:    log,
+		opened: make(chan struct{}),
+		trips:  make(chan struct{}, 1),
+		waits:  growing(gateFirst, gateLimit),
+	}
+	return g
+}
+
+// open returns a channel that is closed while Redis is thought to be there.
+func (g *gate) open() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opened
+}
+
+// isOpen reports whether Redis is thought to be there.
+func (g *gate) isOpen() bool {
+	select {
+	case <-g.open():
+		return true
+	default:
+		return false
+	}
+}
+
+// trip closes the gate because a call found Redis away with err. Pools that find
+// the same outage at the same time trip it once.
+func (g *gate) trip(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-g.opened:
+	default:
+		return // closed already
+	}
+	g.opened = make(chan struct{})
+	g.err = err
+	g.log.Warn("redis is away", "err", err)
+	select {
+	case g.trips <- struct{}{}:
+	default:
+	}
+}
+
+// worked records that a call went through: the next outage waits shortly again.
+// A ping alone does not say so, since some states of Redis answer a ping and
+// refuse the rest.
+func (g *gate) worked() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waits.Reset()
+}
+
+// run asks for Redis whenever the gate is closed, until ctx ends.
+func (g *gate) run(ctx context.Context) {
+	wait := time.Duration(0) // the very first ping goes at once
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		err := g.ping(ctx)
+		if err != nil {
+			g.mu.Lock()
+			if g.err == nil {
+				g.log.Warn("redis is away", "err", err)
+			}
+			g.err = err
+			wait = g.waits.NextBackOff()
+			g.mu.Unlock()
+			continue
+		}
+		g.reopen()
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.trips:
+		}
+		g.mu.Lock()
+		wait = g.waits.NextBackOff()
+		g.mu.Unlock()
+	}
+}
+
+// reopen lets everybody through.
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		g.log.Info("redis is back")
+	}
+	g.err = nil
+	close(g.opened)
+}
+
+// reason returns why the gate is closed, nil when it is open or was never tried.
+func (g *gate) reason() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}

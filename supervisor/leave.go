@@ -1,0 +1,135 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"oarlock/runner"
+)
+
+const (
+	// lastWord is how long a pool that has nothing more to do tries to tell Redis what
+	// became of its jobs.
+	lastWord = 10 * time.Second
+	// lastGasp is the same for a pool that was told to end at once.
+	lastGasp = 500 * time.Millisecond
+)
+
+// drain makes the pool take nothing more and end when nothing is in flight. Jobs
+// still at work after timeout are interrupted; 0 means no limit. Called again it can
+// only shorten the time.
+func (p *pool) drain(timeout time.Duration) {
+	p.life.draining = true
+	if timeout > 0 {
+		p.life.drainBy = min(p.life.drainBy, p.now+timeout)
+	}
+	if p.roll != nil {
+		p.log.Info("roll given up: the pool drains")
+		p.roll = nil
+	}
+}
+
+// kill ends everything at once. The jobs go back uncounted if Redis answers soon.
+func (p *pool) kill() {
+	p.drain(0)
+	p.life.drainBy = p.now
+	p.life.killed = true
+	p.life.endBy = min(p.life.endBy, p.now+lastGasp)
+}
+
+// leave brings a draining pool to its end.
+func (p *pool) leave() {
+	l := &p.life
+	if !l.draining {
+		return
+	}
+	if p.now >= l.drainBy && !l.stopped || l.killed {
+		p.interrupt()
+	}
+	p.alert(l.drainBy)
+	p.dismiss()
+	if p.now >= l.endBy {
+		p.log.Error("leaving without a word to redis", "jobs", len(p.flight))
+		l.over = true
+		return
+	}
+	p.alert(l.endBy)
+	atWork := len(p.leavers)
+	for _, s := range p.slots {
+		if s.member != nil {
+			atWork++
+		}
+	}
+	if atWork == 0 && len(p.flight) > 0 {
+		l.endBy = min(l.endBy, p.now+lastWord) // only Redis is still needed
+		p.alert(l.endBy)
+	}
+	l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out
+}
+
+// interrupt stops all that is at work: its jobs are released to the front of their
+// queues, and it costs them nothing.
+func (p *pool) interrupt() {
+	l := &p.life
+	grace := p.cfg.Child.KillGrace
+	if l.killed {
+		grace = 0
+	}
+	if !l.stopped {
+		p.log.Info("interrupting jobs", "jobs", len(p.flight), "grace", grace.Seconds())
+	}
+	l.stopped = true
+	for _, a := range p.flight {
+		if a.stage == running || a.stage == stopping && l.killed && a.grace > 0 {
+			p.stop(a, runner.CauseShutdown, grace)
+		}
+	}
+	if l.killed {
+		p.eachMember(func(m *member) {
+			if m.child != nil {
+				m.child.Kill(runner.CauseShutdown)
+			}
+		})
+	}
+}
+
+// dismiss lets children go that have nothing to do any more.
+func (p *pool) dismiss() {
+	for _, s := range p.slots {
+		if s.heir != nil {
+			p.retire(s.heir, "the pool ends")
+		}
+		if m := s.member; m != nil && !p.once() {
+			p.retire(m, "the pool ends")
+		}
+	}
+}
+
+// eachMember calls f for all members, wherever they are.
+func (p *pool) eachMember(f func(*member)) {
+	for _, s := range p.slots {
+		if s.member != nil {
+			f(s.member)
+		}
+		if s.heir != nil {
+			f(s.heir)
+		}
+	}
+	for m := range p.leavers {
+		f(m)
+	}
+}
+
+// farewell takes the worker off Redis' list, after all else.
+func (p *pool) farewell() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
+	defer cancel()
+	if p.gate.isOpen() {
+		if err := p.store.Deregister(ctx); err != nil {
+			p.log.Warn("worker not deregistered", "worker", p.worker, "err", err)
+		}
+	}
+	if err := p.store.Close(); err != nil {
+		p.log.Debug("session not closed", "err", err)
+	}
+}

@@ -1,0 +1,273 @@
+package supervisor
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"oarlock/queue"
+)
+
+// line is a pool's conversation with Redis about settling and taking. There is at
+// most one call on its way: what finishes meanwhile goes with the next, so batches
+// grow by themselves when there is much to do, and nothing waits when there is little.
+type line struct {
+	out       bool                        // a call is on its way
+	sent      time.Duration               // when it was
+	doubt     *exchange                   // ended in doubt; nothing else is sent before that is resolved
+	hungry    bool                        // there may be jobs to take
+	lookAt    time.Duration               // when to look for jobs that nobody announced
+	auditAt   time.Duration               // when to compare what Redis holds in our name with what we have
+	holdTakes time.Duration               // no takes before
+	holdAll   time.Duration               // no calls before
+	refusals  *backoff.ExponentialBackOff // the wait after Redis refused a whole call
+	cursor    int
+	roundTrip time.Duration // of the last take
+	trippedAt time.Duration // when
+	shut      bool          // Redis was away when we last looked
+}
+
+// exchange is one settle-and-take call.
+type exchange struct {
+	attempts    []*attempt
+	settlements []queue.Settlement
+	take        queue.Take
+	sent        time.Duration
+}
+
+func newLine() line {
+	return line{hungry: true, lookAt: never, roundTrip: never, refusals: growing(100*time.Millisecond, 5*time.Second)}
+}
+
+// converse sends the next call if there is anything to say.
+func (p *pool) converse() {
+	l := &p.line
+	if !p.gate.isOpen() {
+		l.shut = true
+		return
+	}
+	if l.shut { // Redis is back: first renew what we hold, then take, not all pools at once
+		l.shut = false
+		l.holdTakes = p.now + rand.N(p.poll)
+		l.auditAt = p.now
+		p.renewals.first(len(p.flight) > 0)
+	}
+	if l.out || p.renewals.awaited {
+		return
+	}
+	if p.now < l.holdAll {
+		p.alert(l.holdAll)
+		return
+	}
+	switch {
+	case l.doubt != nil:
+		p.resolve()
+	case p.now >= l.auditAt && len(p.queues) > 0:
+		p.audit()
+	default:
+		p.alert(l.auditAt)
+		p.exchange()
+	}
+}
+
+// exchange settles what has ended and takes as many jobs as the children can have.
+func (p *pool) exchange() {
+	l := &p.line
+	want := p.appetite()
+	settleable := p.settleable()
+	if settleable == 0 && !(want > 0 && l.hungry) {
+		return
+	}
+	x := &exchange{sent: p.now}
+	x.take = queue.Take{Queues: p.queues, Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob}
+	if settleable > 0 {
+		x.attempts = make([]*attempt, 0, settleable)
+		x.settlements = make([]queue.Settlement, 0, settleable)
+		left := p.endings[:0]
+		for _, a := range p.endings {
+			if a.lease.end() <= p.now {
+				left = append(left, a)
+				continue
+			}
+			a.stage = settling
+			x.attempts = append(x.attempts, a)
+			x.settlements = append(x.settlements, a.settlement)
+		}
+		clear(p.endings[len(left):])
+		p.endings = left
+	}
+	if want > 0 {
+		l.hungry = false
+		l.lookAt = never
+		if p.breaker.reason != "" {
+			p.breaker.probing()
+		}
+	}
+	l.out, l.sent = true, p.now
+	p.event(Event{Kind: Settling, Settles: len(x.attempts), Takes: want})
+	go func() { // reports to the loop
+		reply, err := p.store.Exchange(p.ctx, x.settlements, x.take)
+		p.post(func() { p.exchanged(x, reply, err) })
+	}()
+}
+
+// appetite is how many jobs to take now.
+func (p *pool) appetite() int {
+	l := &p.line
+	if p.life.quiet || p.life.draining || len(p.queues) == 0 {
+		return 0
+	}
+	want := p.room() - len(p.waiting)
+	if want <= 0 {
+		return 0
+	}
+	if p.now < l.holdTakes {
+		p.alert(l.holdTakes)
+		return 0
+	}
+	if allowed := p.breaker.allows(want, p.now); allowed == 0 {
+		p.alert(p.breaker.until)
+		return 0
+	} else {
+		want = allowed
+	}
+	if p.now >= l.lookAt {
+		l.hungry = true
+	}
+	p.alert(l.lookAt)
+	return want
+}
+
+// settleable counts the endings whose lease still runs. A lease that has ended is
+// renewed first: what we know of the job is worth nothing until Redis said that it
+// is ours.
+func (p *pool) settleable() int {
+	n := 0
+	for _, a := range p.endings {
+		if a.lease.end() > p.now {
+			n++
+		} else {
+			p.renewals.now()
+		}
+	}
+	return n
+}
+
+// exchanged hears the reply.
+func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
+	l := &p.line
+	l.out = false
+	if err != nil {
+		p.exchangeFailed(x, err)
+		return
+	}
+	p.gate.worked()
+	l.refusals.Reset()
+	took := p.clock() - x.sent
+	for i, a := range x.attempts {
+		p.settled(a, reply.Results[i])
+	}
+	for _, t := range reply.Jobs {
+		p.taken(t, lease{granted: x.sent, lock: seconds(t.Expires - reply.Now)})
+	}
+	for _, b := range reply.Broken {
+		p.log.Error("queue entry without a usable job dropped", "queue", b.Queue, "jid", b.JID, "reason", b.Reason)
+	}
+	if x.take.Count > 0 {
+		l.cursor = reply.Cursor
+		l.roundTrip, l.trippedAt = took, p.now
+		l.hungry = l.hungry || len(reply.Jobs) >= x.take.Count
+		if reply.NextDue > 0 {
+			l.lookAt = min(l.lookAt, p.now+max(seconds(reply.NextDue-reply.Now), 0))
+		}
+	}
+	if x.take.Count > 0 && len(reply.Jobs) == 0 {
+		p.breaker.unanswered()
+	}
+	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
+}
+
+// settled hears what became of one settlement.
+func (p *pool) settled(a *attempt, r queue.SettleResult) {
+	switch {
+	case r.Err == nil:
+		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: r.State})
+		p.drop(a)
+	case errors.Is(r.Err, queue.ErrLockLost), errors.Is(r.Err, queue.ErrNoJob):
+		p.count.Late++
+		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "err", r.Err)
+		p.drop(a)
+	default:
+		p.settleOtherwise(a, r.Err)
+	}
+}
+
+// settleOtherwise finds another end for an attempt whose settlement Redis refuses as
+// such: a next queue that cannot be, data that is no JSON. The job fails with the
+// reason; if even that is refused it goes back, and at last it is left to its lock.
+func (p *pool) settleOtherwise(a *attempt, err error) {
+	a.refused++
+	p.log.Error("settlement refused", "jid", a.job.JID, "queue", a.job.Queue, "action", string(a.settlement.Action), "err", err)
+	var s queue.Settlement
+	switch a.refused {
+	case 1:
+		s = queue.Settlement{Action: queue.Fail, Group: "refused", Message: err.Error()}
+	case 2:
+		release(&s, queue.CountRelease, releaseDelay)
+		s.MaxCrashes = p.cfg.MaxCrashes
+	default:
+		p.drop(a)
+		return
+	}
+	p.settle(a, s)
+}
+
+// exchangeFailed sorts the errors of a whole call.
+func (p *pool) exchangeFailed(x *exchange, err error) {
+	l := &p.line
+	class := queue.Class(err)
+	if !errors.Is(err, queue.ErrAway) && class != queue.Refused {
+		// Sent, and no answer: it may have run, be running, or run later.
+		p.log.Warn("exchange in doubt: asking redis what became of it", "settles", len(x.attempts), "takes", x.take.Count, "err", err)
+		l.doubt = x
+		return
+	}
+	l.hungry = l.hungry || x.take.Count > 0
+	p.putBack(x.attempts)
+	if x.take.Count > 0 {
+		p.breaker.unanswered()
+	}
+	switch class {
+	case queue.Memory:
+		// What frees memory still works, so what ends is settled; nothing is taken.
+		p.log.Error("redis is out of memory: taking no jobs", "err", err)
+		l.holdTakes = p.now + l.refusals.NextBackOff()
+		if x.take.Count == 0 {
+			l.holdAll = l.holdTakes
+		}
+	case queue.Refused, queue.Busy:
+		p.log.Error("exchange refused", "err", err)
+		l.holdAll = p.now + l.refusals.NextBackOff()
+	default:
+		p.gate.trip(err)
+	}
+}
+
+// putBack returns attempts whose settlement did not run to those to be settled.
+func (p *pool) putBack(attempts []*attempt) {
+	back := make([]*attempt, 0, len(attempts)+len(p.endings))
+	for _, a := range attempts {
+		if a.stage == settling {
+			a.stage = ended
+			back = append(back, a)
+		}
+	}
+	p.endings = append(back, p.endings...)
+}
+
+// jittered draws from d ± 10 %.
+func jittered(d time.Duration) time.Duration {
+	return time.Duration(spread(float64(d), 0.2))
+}

@@ -1,0 +1,246 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oarlock/queue"
+)
+
+const (
+	// sweepPause is how often locks that ran out are looked after, in all queues.
+	sweepPause = 5 * time.Second
+	// sweepLimit is how many of them per queue at a time.
+	sweepLimit = 50
+	// queuesPause is how often the list of queues is read, for pools with globs.
+	queuesPause = 5 * time.Second
+)
+
+// lookout looks at all queues of a supervisor in one call per poll interval, and tells
+// the pools what there is for them: that is what it costs to have many pools with
+// nothing to do. What is put by our own commands is announced besides.
+type lookout struct {
+	redis redis
+	gate  *gate
+	clock func() time.Duration
+	poll  time.Duration
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	pools []*pool
+
+	trip atomic.Int64 // when the last look was answered, on the clock; 0 never
+}
+
+// view is what a pool was last told of its queues.
+type view struct {
+	ready  int           // jobs that could be taken
+	oldest time.Duration // how long the oldest of those next in turn has been waiting
+}
+
+// watch replaces the pools that are told.
+func (o *lookout) watch(pools []*pool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pools = slices.Clone(pools)
+}
+
+func (o *lookout) watched() []*pool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.pools)
+}
+
+// run looks until ctx ends.
+func (o *lookout) run(ctx context.Context) {
+	var sweepAt, queuesAt time.Duration
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.gate.open():
+		}
+		now, pools := o.clock(), o.watched()
+		err := error(nil)
+		if now >= queuesAt {
+			queuesAt = now + jittered(queuesPause)
+			err = o.resolveGlobs(ctx, pools)
+		}
+		queues := served(pools)
+		if err == nil && now >= sweepAt {
+			sweepAt = now + jittered(sweepPause)
+			_, err = o.redis.Sweep(ctx, queues, sweepLimit)
+		}
+		if err == nil {
+			err = o.look(ctx, pools, queues)
+		}
+		if ctx.Err() == nil && err != nil {
+			o.failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(jittered(o.poll)):
+		}
+	}
+}
+
+// failed sorts the errors of looking, which may all be repeated.
+func (o *lookout) failed(err error) {
+	if errors.Is(err, queue.ErrAway) || errors.Is(err, queue.ErrDoubt) {
+		if class := queue.Class(err); class != queue.Memory && class != queue.Busy {
+			o.gate.trip(err)
+			return
+		}
+	}
+	o.log.Error("queues not looked at", "err", err)
+}
+
+// look asks what there is in the queues and tells the pools.
+func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) error {
+	outlook, now, err := o.redis.Outlook(ctx, queues)
+	if err != nil {
+		return err
+	}
+	at := o.clock()
+	o.trip.Store(int64(at))
+	byName := make(map[string]*queue.QueueOutlook, len(outlook))
+	for i := range outlook {
+		byName[outlook[i].Queue] = &outlook[i]
+	}
+	for _, p := range pools {
+		v, due := view{}, never
+		for _, name := range p.serving() {
+			q := byName[name]
+			if q == nil || q.Paused {
+				continue
+			}
+			v.ready += q.Ready
+			if q.HeadPut > 0 {
+				v.oldest = max(v.oldest, seconds(now-q.HeadPut))
+			}
+			if q.NextDue > now {
+				due = min(due, at+seconds(q.NextDue-now))
+			}
+		}
+		p.tell(v, due)
+	}
+	return nil
+}
+
+// resolveGlobs tells pools which queues their globs stand for.
+func (o *lookout) resolveGlobs(ctx context.Context, pools []*pool) error {
+	if !slices.ContainsFunc(pools, (*pool).globs) {
+		return nil
+	}
+	known, err := o.redis.queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pools {
+		if p.globs() {
+			names := expand(p.patterns(), known)
+			p.post(func() { p.serve(names) })
+		}
+	}
+	return nil
+}
+
+// served lists the queues of all pools, each once.
+func served(pools []*pool) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, p := range pools {
+		for _, name := range p.serving() {
+			if !seen[name] {
+				seen[name] = true
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// maxQueues bounds how many queues the globs of a pool may stand for.
+const maxQueues = 10_000
+
+// expand replaces globs by the queues they match, in the place of the glob; a queue is
+// named once, where it comes first.
+func expand(patterns, known []string) []string {
+	var names []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] && len(names) < maxQueues {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, pattern := range patterns {
+		if !isGlob(pattern) {
+			add(pattern)
+			continue
+		}
+		for _, name := range known {
+			if match(pattern, name) {
+				add(name)
+			}
+		}
+	}
+	return names
+}
+
+// serve sets the queues that the pool takes from. It belongs to the loop.
+func (p *pool) serve(queues []string) {
+	if slices.Equal(queues, p.queues) {
+		return
+	}
+	p.queues = queues // calls that are out keep the slice before
+	p.line.hungry = true
+	p.named.Store(&queues)
+}
+
+// patterns are the names and globs that the pool is configured for. Safe for
+// concurrent use.
+func (p *pool) patterns() []string { return *p.asked.Load() }
+
+// globs reports whether there are globs among them. Safe for concurrent use.
+func (p *pool) globs() bool { return slices.ContainsFunc(p.patterns(), isGlob) }
+
+// serving lists the queues that the pool takes from. Safe for concurrent use.
+func (p *pool) serving() []string {
+	if names := p.named.Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
+// tell passes on what there is in the pool's queues, and when the next job is due. It
+// does not wake the pool if that changes nothing. Safe for concurrent use.
+func (p *pool) tell(v view, due time.Duration) {
+	if last := p.told.Swap(&v); v.ready == 0 && due == never && last != nil && last.ready == 0 {
+		return
+	}
+	p.post(func() {
+		p.view = v
+		p.line.hungry = p.line.hungry || v.ready > 0
+		p.line.lookAt = min(p.line.lookAt, due)
+	})
+}
+
+// woken hears that something was put into a queue. Safe for concurrent use.
+func (p *pool) woken(queue string) {
+	if !slices.Contains(p.serving(), queue) && !(p.globs() && matches(p.patterns(), queue)) {
+		return
+	}
+	p.post(func() {
+		if !slices.Contains(p.queues, queue) { // new, and one of our globs
+			p.serve(append(slices.Clone(p.queues), queue))
+		}
+		p.line.hungry = true
+	})
+}

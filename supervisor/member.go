@@ -1,0 +1,195 @@
+package supervisor
+
+import (
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// member is one child of a pool, from the decision to start it until it is gone. It
+// belongs to the loop.
+type member struct {
+	pool   *pool
+	slot   *slot
+	gen    *generation
+	child  child      // nil while it is being started
+	first  *attempt   // in mode once: the job it is started for
+	ready  bool       // can be given jobs
+	closed bool       // takes no further job
+	asked  bool       // was asked to leave
+	why    string     // why it leaves
+	runs   []*attempt // given and not ended, in the order they were written
+
+	jobs      int // runs that it worked, well or badly
+	born      time.Duration
+	idle      time.Duration // since when it has had no run
+	memory    int64         // bytes, as last seen
+	maxJobs   int           // its own limits: those of the pool, spread
+	maxAge    time.Duration
+	maxMemory int64
+	outgrown  bool // it is above maxMemory
+}
+
+// newMember prepares a member for a slot without starting it.
+func (p *pool) newMember(s *slot) *member {
+	m := &member{pool: p, slot: s, gen: s.gen, born: p.now, idle: p.now}
+	m.limit(&p.cfg)
+	return m
+}
+
+// start starts a resident member for s, in mode once one for its first job.
+func (p *pool) start(s *slot, m *member) *member {
+	if m == nil {
+		m = p.newMember(s)
+	}
+	var first *protocol.Job
+	if m.first != nil {
+		first = m.first.wire
+	}
+	go func() { // reports to the loop
+		c, err := p.starter.start(p.ctx, &m.gen.spec, s.n, first, ear{m})
+		p.post(func() { m.started(c, err) })
+	}()
+	return m
+}
+
+// started hears that the process runs, or why it does not.
+func (m *member) started(c child, err error) {
+	p := m.pool
+	if err != nil {
+		if a := m.first; a != nil {
+			p.ended(a, &runner.Ending{Kind: runner.CouldNotStart, ExitCode: -1, Group: "could-not-start", Message: err.Error()})
+			m.runs = nil
+		}
+		m.exit(runner.Exit{Code: -1, Message: err.Error()})
+		return
+	}
+	m.child = c
+	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
+	if err := p.legacy.bore(childSlot{p.name, m.slot.n}, c.PID(), c.PGID()); err != nil {
+		p.log.Warn("child not noted in the state directory", "err", err)
+	}
+	switch {
+	case p.life.killed:
+		c.Kill(runner.CauseShutdown)
+	case m.closed && len(m.runs) == 0:
+		m.leave()
+	}
+	if a := m.first; a != nil {
+		m.hand(a)
+	}
+}
+
+// take gives an attempt to a member that has room for it. It returns ErrLeaving of
+// package runner if the child takes none any more, and ErrPayload if no child ever
+// takes this one.
+func (m *member) take(a *attempt) error {
+	a.stage, a.member, a.began = running, m, m.pool.now
+	m.runs = append(m.runs, a)
+	if m.child == nil { // mode once: its process comes with the job
+		m.first = a
+		m.slot.member = m
+		m.pool.start(m.slot, m)
+		return nil
+	}
+	return m.hand(a)
+}
+
+// hand writes the job to the child.
+func (m *member) hand(a *attempt) error {
+	p := m.pool
+	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout})
+	if err == nil {
+		a.run = r
+		if a.stage == stopping { // decided while the child was being started
+			r.Cancel(a.cause, a.grace)
+		}
+		p.event(Event{Kind: AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID()})
+		return nil
+	}
+	m.runs = without(m.runs, a)
+	return err
+}
+
+// room is how many more jobs the member can be given now.
+func (m *member) room(prefetch int) int {
+	if !m.ready || m.closed || m.child == nil {
+		return 0
+	}
+	if m.gen.spec.Mode != runner.Reuse {
+		return max(1-len(m.runs)-m.jobs, 0)
+	}
+	return max(1+prefetch-len(m.runs), 0)
+}
+
+// retire takes a member out of its slot. It finishes what it has, and leaves.
+func (p *pool) retire(m *member, why string) {
+	if m.slot.member == m {
+		m.slot.member = nil
+	}
+	if m.slot.heir == m {
+		m.slot.heir = nil
+	}
+	p.leavers[m] = struct{}{}
+	m.closed, m.why = true, why
+	if len(m.runs) == 0 {
+		m.leave()
+	}
+}
+
+// leave asks a member without jobs to go.
+func (m *member) leave() {
+	if m.child == nil || m.asked || m.pool.once() {
+		return // one that is being started is asked then; one of mode once goes by itself
+	}
+	m.asked = true
+	m.child.Shutdown(m.gen.spec.KillGrace)
+}
+
+// finished notes that a run of the member ended, and whether the child worked it.
+func (m *member) finished(a *attempt, worked bool) {
+	m.runs = without(m.runs, a)
+	if worked {
+		m.jobs++
+		m.slot.waits.Reset()
+		m.pool.misborn = 0
+	}
+	if len(m.runs) == 0 {
+		m.idle = m.pool.now
+		if m.closed && m.slot.member != m {
+			m.leave()
+		}
+	}
+}
+
+// exit forgets a member whose process is gone.
+func (m *member) exit(exit runner.Exit) {
+	p, s := m.pool, m.slot
+	p.event(Event{Kind: ChildExited, Slot: s.n, PID: m.pid(), Exit: &exit})
+	heir := s.heir == m
+	if s.member == m {
+		s.member = nil
+	}
+	if heir {
+		s.heir = nil
+	}
+	delete(p.leavers, m)
+	for _, a := range m.runs { // none is left, by the contract of runner.Events
+		p.log.Error("child ended without ending its run", "jid", a.job.JID)
+	}
+	if m.asked || m.closed || m.jobs > 0 {
+		s.after = p.now
+		return
+	}
+	s.failed(p.now)
+	p.misbirth(m, exit)
+}
+
+// pid is the process id, 0 if it never started.
+func (m *member) pid() int {
+	if m == nil || m.child == nil {
+		return 0
+	}
+	return m.child.PID()
+}

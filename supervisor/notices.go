@@ -1,0 +1,80 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+
+	"oarlock/queue"
+)
+
+// listening is the one subscription of a supervisor: to what Redis tells its workers
+// about their jobs, and to puts. It is renewed when the pools change. What it hears
+// is a hint: a job that is said to be lost is renewed at once, and only a refusal
+// stops its child.
+type listening struct {
+	workers []string
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+// to listens on behalf of these pools.
+func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
+	workers := make([]string, len(pools))
+	byWorker := make(map[string]*pool, len(pools))
+	for i, p := range pools {
+		workers[i] = p.worker
+		byWorker[p.worker] = p
+	}
+	slices.Sort(workers)
+	if slices.Equal(workers, l.workers) {
+		return
+	}
+	if err := s.shared.legacy.write(testators(pools)); err != nil {
+		s.log.Warn("state directory not written", "err", err)
+	}
+	l.stop()
+	ctx, l.cancel = context.WithCancel(ctx)
+	l.workers, l.done = workers, make(chan struct{})
+	notices := s.shared.redis.Notices(ctx, workers...)
+	done := l.done
+	go func() { // stop waits for it
+		defer close(done)
+		for n := range notices {
+			switch p := byWorker[n.Worker]; {
+			case n.Kind == queue.NoticeWake:
+				for _, p := range pools {
+					p.woken(n.Queue)
+				}
+			case p != nil:
+				p.post(func() { p.warn(n) })
+			}
+		}
+	}()
+}
+
+// stop ends the subscription.
+func (l *listening) stop() {
+	if l.cancel != nil {
+		l.cancel()
+		<-l.done
+	}
+}
+
+// warn hears that something may have happened to the lock of a job.
+func (p *pool) warn(n queue.Notice) {
+	a := p.flight[n.JID]
+	if a == nil || a.stage == settling {
+		return
+	}
+	a.hint = a.hint || n.Kind == queue.NoticeCanceled
+	p.renewals.now()
+}
+
+// testators describes pools for the life file.
+func testators(pools []*pool) []workers {
+	all := make([]workers, len(pools))
+	for i, p := range pools {
+		all[i] = workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())}
+	}
+	return all
+}

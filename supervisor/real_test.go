@@ -1,0 +1,152 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// world is a real Redis, a real host and a client for a test to look with.
+type world struct {
+	t      *testing.T
+	server *redistest.Server
+	client *queue.Client
+	host   *runner.Host
+	ledger string
+}
+
+func newWorld(t *testing.T, args ...string) *world {
+	t.Helper()
+	w := &world{t: t, server: redistest.Start(t, args...), ledger: filepath.Join(t.TempDir(), "ledger")}
+	client, err := queue.Open(t.Context(), queue.Options{URL: w.server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	w.client = client
+	w.host, err = runner.NewHost(runner.HostOptions{PrivateRoot: filepath.Join(t.TempDir(), "private")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.host.Close() })
+	return w
+}
+
+// pool is a pool of Python children for the queue q.
+func (w *world) pool(mode runner.Mode, script string, children int) Pool {
+	return Pool{
+		Name:       "p",
+		Queues:     []string{"q"},
+		Children:   children,
+		MaxCrashes: 3,
+		Child: runner.Spec{
+			Pool:      "p",
+			Mode:      mode,
+			Command:   []string{"python3", "-u", filepath.Join("testdata", script)},
+			Env:       os.Environ(),
+			KillGrace: 2 * time.Second,
+		},
+	}
+}
+
+// run starts a supervisor, which the end of the test stops.
+func (w *world) run(cfg Config) *Supervisor {
+	w.t.Helper()
+	if testing.Verbose() && cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(w.t.Output(), nil))
+	}
+	if cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = 10 * time.Second
+	}
+	s := New(cfg, w.client, w.host)
+	done := make(chan error, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { done <- s.Run(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-done:
+			if err != nil {
+				w.t.Errorf("Run() = %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			w.t.Error("the supervisor does not end")
+		}
+	})
+	return s
+}
+
+// put puts n jobs with this data, as a template in which %d is the number.
+func (w *world) put(n int, data string) {
+	w.t.Helper()
+	puts := make([]queue.Put, n)
+	for i := range puts {
+		text := data
+		if strings.Contains(data, "%d") {
+			text = fmt.Sprintf(data, i)
+		}
+		puts[i] = queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Klass: "K", Data: []byte(text)}
+	}
+	results, err := w.client.PutAll(w.t.Context(), puts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			w.t.Fatal(r.Err)
+		}
+	}
+}
+
+// states counts the jobs j0 … by the state Redis has them in.
+func (w *world) states(n int) map[string]int {
+	w.t.Helper()
+	states := map[string]int{}
+	for i := range n {
+		state, err := w.client.Redis().HGet(w.t.Context(), fmt.Sprintf("ql:j:j%d", i), "state").Result()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		states[state]++
+	}
+	return states
+}
+
+// await waits until n jobs are in a state.
+func (w *world) await(n int, state string) {
+	w.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		states := w.states(n)
+		if states[state] == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("jobs are %v, want %d %s", states, n, state)
+		}
+		time.Sleep(10 * time.Millisecond) // Redis tells nobody what became of a job
+	}
+}
+
+func TestReusedChildrenWorkAQueue(t *testing.T) {
+	w := newWorld(t)
+	w.put(200, `{"n":%d}`)
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 4)}})
+	w.await(200, "complete")
+}
+
+func TestFreshChildrenWorkAQueue(t *testing.T) {
+	w := newWorld(t)
+	w.put(20, `{"n":%d}`)
+	w.run(Config{Pools: []Pool{w.pool(runner.Once, "loop.py", 4)}})
+	w.await(20, "complete")
+}

@@ -1,0 +1,118 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"oarlock/runner"
+)
+
+// keptBytes is what Redis keeps of ours with a job: its checkpoint and its record.
+const keptBytes = 64 << 10
+
+// recordTail is what a record keeps of each stream, in bytes of JSON.
+const recordTail = 8 << 10
+
+// Record is the black box of an attempt that did not end well: what was seen of it,
+// kept with the job as JSON until it is acknowledged or another attempt ends badly.
+type Record struct {
+	Ending  string    `json:"ending"` // a runner.EndingKind by name
+	At      time.Time `json:"at"`
+	Worker  string    `json:"worker"`
+	Attempt int       `json:"attempt"`
+	Run     string    `json:"run"`
+	PID     int       `json:"pid,omitempty"`
+
+	Verdict  string `json:"verdict,omitempty"` // what the child said, if it did
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Signal   string `json:"signal,omitempty"`  // "SIGSEGV"
+	SentBy   string `json:"sent_by,omitempty"` // why we sent it, if we did
+	OOM      string `json:"oom,omitempty"`     // how the kernel proves that memory ran out
+	Group    string `json:"group,omitempty"`
+	Message  string `json:"message,omitempty"`
+
+	WallMS     int64 `json:"wall_ms"`
+	CPUMS      int64 `json:"cpu_ms"`
+	PeakMemory int64 `json:"peak_memory,omitempty"` // bytes; 0 if nobody looked
+
+	Percent  *float64 `json:"percent,omitempty"` // the last progress
+	Progress string   `json:"progress,omitempty"`
+	Stdout   string   `json:"stdout,omitempty"` // the last that was printed
+	Stderr   string   `json:"stderr,omitempty"`
+	Dir      string   `json:"dir,omitempty"` // the private directory, if it was kept
+}
+
+// record writes the black box of an attempt, in no more than space bytes: without
+// the tails if there is no room for them, and not at all if there is none for it.
+func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
+	r := Record{
+		Ending:     e.Kind.String(),
+		At:         time.Now().UTC().Truncate(time.Millisecond),
+		Worker:     worker,
+		Attempt:    a.wire.Attempt,
+		Run:        a.wire.Run,
+		OOM:        e.OOM,
+		Group:      e.Group,
+		Message:    fit(e.Message, recordTail),
+		WallMS:     e.Wall.Milliseconds(),
+		CPUMS:      e.CPU.Milliseconds(),
+		PeakMemory: e.PeakMemory,
+		Stdout:     fit(string(e.StdoutTail), recordTail),
+		Stderr:     fit(string(e.StderrTail), recordTail),
+		Dir:        e.Dir,
+	}
+	if a.member != nil && a.member.child != nil {
+		r.PID = a.member.child.PID()
+	}
+	if e.Verdict != nil {
+		r.Verdict = e.Verdict.Kind.String()
+		r.Group, r.Message = e.Verdict.Group, fit(e.Verdict.Message, recordTail)
+	}
+	switch {
+	case e.Signal != 0:
+		r.Signal = unix.SignalName(e.Signal)
+	case e.ExitCode >= 0 && e.Kind == runner.Exited:
+		r.ExitCode = &e.ExitCode
+	}
+	if e.SentByUs != runner.CauseNone {
+		r.SentBy = e.SentByUs.String()
+	}
+	if e.LastProgress != nil {
+		r.Percent, r.Progress = e.LastProgress.Percent, fit(e.LastProgress.Message, 1<<10)
+	}
+	text, _ := json.Marshal(r) // strings and numbers that came out of JSON: nothing can fail
+	if len(text) > space {
+		r.Stdout, r.Stderr, r.Message = "", "", fit(r.Message, 1<<10)
+		text, _ = json.Marshal(r)
+	}
+	if len(text) > space {
+		return nil
+	}
+	return text
+}
+
+// fit returns the end of s whose JSON has at most limit bytes.
+func fit(s string, limit int) string {
+	for i := len(s); i > 0; {
+		r, size := utf8.DecodeLastRuneInString(s[:i])
+		if limit -= jsonWidth(r, size); limit < 0 {
+			return s[i:]
+		}
+		i -= size
+	}
+	return s
+}
+
+// jsonWidth is at least what encoding/json needs for a character of size bytes.
+func jsonWidth(r rune, size int) int {
+	switch {
+	case r < 0x20, r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029', r == utf8.RuneError:
+		return len(`\u0000`)
+	case r == '"', r == '\\':
+		return 2
+	}
+	return size
+}

@@ -1,0 +1,249 @@
+package supervisor
+
+import (
+	"errors"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+const (
+	// idleLock is what a pool that holds no lock takes for the length of one.
+	idleLock = 60 * time.Second
+	// checkpointPause is how often an attempt's checkpoint is stored at most.
+	checkpointPause = time.Second
+	// renewPause is the wait before a renewal that failed is tried again, renewGap that
+	// after one that did not.
+	renewPause = 250 * time.Millisecond
+	renewGap   = 20 * time.Millisecond
+	// gapGrace is how long a renewal may take after we were stopped for so long that
+	// leases have ended meanwhile.
+	gapGrace = 100 * time.Millisecond
+)
+
+// renewals keeps the locks of a pool: one call for all of them, when the first has
+// run a third of its time.
+type renewals struct {
+	out     bool          // a call is on its way
+	awaited bool          // Redis was away: nothing else is sent before a renewal was answered
+	at      time.Duration // when the next is due, at the earliest
+	hold    time.Duration // none before, however urgent
+	watch   time.Duration // when a lease is to be looked at, at the earliest
+	lock    time.Duration // the shortest lock seen of late; 0 if none
+	margin  time.Duration // the smallest part of a lease that was left at a renewal; never if there was none
+}
+
+func newRenewals() renewals { return renewals{at: never, watch: never, margin: never} }
+
+// hasten makes sure that the next renewal is not later than t.
+func (r *renewals) hasten(t time.Duration) { r.at = min(r.at, t) }
+
+// now asks for a renewal at once.
+func (r *renewals) now() { r.at = 0 }
+
+// first asks for a renewal before anything else is sent, if any lock is held.
+func (r *renewals) first(any bool) {
+	if any {
+		r.awaited = true
+		r.now()
+	}
+}
+
+// interval is how often locks are renewed.
+func (r *renewals) interval() time.Duration {
+	if r.lock == 0 {
+		return idleLock / 3
+	}
+	return r.lock / 3
+}
+
+// renew sends the locks that we hold if a renewal is due.
+func (p *pool) renew() {
+	r := &p.renewals
+	if len(p.flight) == 0 {
+		r.awaited = false
+		return
+	}
+	if r.out || !p.gate.isOpen() {
+		return
+	}
+	if at := max(r.at, r.hold); p.now < at {
+		p.alert(at)
+		return
+	}
+	if r.at > 0 && !p.renewalDue() { // the job for which it was due has ended
+		p.alert(r.at)
+		return
+	}
+	attempts := make([]*attempt, 0, len(p.flight))
+	items := make([]queue.RenewItem, 0, len(p.flight))
+	for _, a := range p.flight {
+		if a.lost {
+			continue
+		}
+		item := queue.RenewItem{JID: a.job.JID, Queue: a.job.Queue, Popped: a.job.Popped}
+		if a.checkpoint != nil && p.now >= a.checkpointed+checkpointPause {
+			item.Checkpoint = a.checkpoint
+			a.checkpointed = p.now
+		}
+		attempts, items = append(attempts, a), append(items, item)
+	}
+	if len(items) == 0 {
+		r.awaited, r.at = false, never
+		return
+	}
+	r.out = true
+	sent, now := p.now, p.redis.Now()
+	go func() { // reports to the loop
+		renewed, err := p.store.Renew(p.ctx, items)
+		p.post(func() { p.renewed(attempts, items, renewed, sent, now, err) })
+	}()
+}
+
+// renewalDue sets when the next renewal is due and reports whether that is now.
+func (p *pool) renewalDue() bool {
+	r := &p.renewals
+	r.at = never
+	for _, a := range p.flight {
+		if a.lost {
+			continue
+		}
+		r.hasten(a.lease.renewal())
+		if a.checkpoint != nil {
+			r.hasten(a.checkpointed + checkpointPause)
+		}
+	}
+	return r.at <= p.now
+}
+
+// renewed hears the reply. sent and now are the same moment on our clock and on
+// Redis'.
+func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []queue.Renewed, sent time.Duration, now float64, err error) {
+	r := &p.renewals
+	r.out = false
+	if err != nil {
+		p.renewFailed(err)
+		return
+	}
+	p.gate.worked()
+	r.awaited = false
+	r.hold = p.now + renewGap
+	r.lock = never
+	for i, a := range attempts {
+		if a.stage == over || a.job.Popped != items[i].Popped {
+			continue // settled meanwhile, or popped again since
+		}
+		if err := renewed[i].Err; err != nil {
+			p.renewalRefused(a, err)
+			continue
+		}
+		r.margin = min(r.margin, a.lease.end()-p.now)
+		a.lease = lease{granted: sent, lock: seconds(renewed[i].Expires - now)}
+		a.gap = 0
+		r.lock = min(r.lock, a.lease.lock)
+		if c := items[i].Checkpoint; c != nil && len(c) == len(a.checkpoint) && &c[0] == &a.checkpoint[0] {
+			a.checkpoint = nil // stored
+		}
+	}
+	if r.lock == never {
+		r.lock = 0
+	}
+	p.line.auditAt = min(p.line.auditAt, p.now+r.interval())
+	p.renewalDue()
+}
+
+// renewFailed sorts the errors of a renewal. It changed nothing that we may count on,
+// and can be repeated.
+func (p *pool) renewFailed(err error) {
+	p.renewals.hold = p.now + renewPause
+	switch {
+	case queue.Class(err) == queue.Memory, queue.Class(err) == queue.Busy:
+		p.log.Error("locks not renewed", "err", err)
+	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt):
+		p.gate.trip(err)
+	default:
+		p.log.Error("locks not renewed", "err", err)
+	}
+}
+
+// renewalRefused hears that the lock of an attempt is gone: cancelled, or given to
+// somebody else. Its child is stopped, and nothing is settled.
+func (p *pool) renewalRefused(a *attempt, err error) {
+	if a.stage == settling {
+		return // its settlement may have come first; the answer to that tells
+	}
+	if !errors.Is(err, queue.ErrLockLost) && !errors.Is(err, queue.ErrNoJob) {
+		p.log.Error("renewal refused", "jid", a.job.JID, "queue", a.job.Queue, "err", err)
+		a.checkpoint = nil // the only thing in it that can be refused
+		p.renewals.hold = p.now + renewPause
+		return
+	}
+	cause := runner.CauseLockLost
+	if a.hint || errors.Is(err, queue.ErrNoJob) {
+		cause = runner.CauseCanceled
+	}
+	p.count.Lost++
+	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "stage", a.stage.String(), "cause", cause.String(), "err", err)
+	a.lost = true
+	switch a.stage {
+	case waiting, ended:
+		if a.stage == ended {
+			p.count.Late++
+		}
+		p.drop(a)
+	case running, stopping:
+		grace := p.cfg.Child.KillGrace
+		if a.lease.end() <= p.now {
+			grace = 0 // somebody else may be at work on it already
+		}
+		p.stop(a, cause, min(grace, max(a.lease.end()-p.now, 0)))
+	}
+}
+
+// watch takes note of a new lease.
+func (p *pool) watch(l lease) {
+	p.renewals.hasten(l.renewal())
+	p.renewals.watch = min(p.renewals.watch, l.warning(p.cfg.Child.KillGrace))
+}
+
+// watchLeases stops what runs out of its lease, early enough that the child is dead
+// when it ends.
+func (p *pool) watchLeases() {
+	r := &p.renewals
+	if p.now < r.watch {
+		p.alert(r.watch)
+		return
+	}
+	r.watch = never
+	for _, a := range p.flight {
+		if a.stage == running && !a.lost {
+			r.watch = min(r.watch, p.watchLease(a))
+		} else if a.stage == waiting {
+			r.watch = min(r.watch, max(a.lease.warning(p.cfg.Child.KillGrace), p.now+renewPause))
+		}
+	}
+	p.alert(r.watch)
+}
+
+// watchLease looks at one running attempt and returns when to look again.
+func (p *pool) watchLease(a *attempt) time.Duration {
+	end, warning := a.lease.end(), a.lease.warning(p.cfg.Child.KillGrace)
+	switch {
+	case p.now < warning:
+		return warning
+	case p.now < a.gap:
+		return a.gap
+	case p.now >= end && p.before < warning && a.gap == 0:
+		// Not the lease was short, we were away: suspended, stopped, or starved. One
+		// renewal says whether the job is still ours; nothing is believed before.
+		p.log.Warn("lease ended while we were stopped", "jid", a.job.JID, "gap", (p.now - p.before).Seconds())
+		a.gap = p.now + gapGrace
+		p.renewals.now()
+		return a.gap
+	}
+	p.log.Warn("lease runs out: stopping the child", "jid", a.job.JID, "queue", a.job.Queue, "left", (end - p.now).Seconds())
+	a.warned = true
+	p.stop(a, runner.CauseLockLost, max(end-p.now, 0))
+	return never
+}

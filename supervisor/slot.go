@@ -1,0 +1,208 @@
+package supervisor
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"oarlock/runner"
+)
+
+// A slot whose child failed to start waits before it starts the next, from
+// startFirst to startLimit.
+const (
+	startFirst = 100 * time.Millisecond
+	startLimit = 30 * time.Second
+)
+
+// slot is a place for a child. Its member may be missing for a while; its heir is the
+// member that will take over as soon as it is ready. In mode once, a slot has a
+// member only while it has a job.
+type slot struct {
+	n      int
+	gen    *generation // what its member is started from
+	member *member
+	heir   *member
+	after  time.Duration // no start before
+	waits  *backoff.ExponentialBackOff
+}
+
+// generation is one version of what children are started from.
+type generation struct {
+	n    int
+	spec runner.Spec
+}
+
+func newGeneration(n int, spec runner.Spec, worker string) *generation {
+	spec.Worker = worker
+	return &generation{n: n, spec: spec}
+}
+
+// once reports whether each job gets a fresh child.
+func (p *pool) once() bool { return p.gen.spec.Mode == runner.Once }
+
+// resize makes the number of slots what it should be. Where there are too many, the
+// emptiest goes first; what its member has it finishes.
+func (p *pool) resize() {
+	if p.life.draining {
+		return
+	}
+	for len(p.slots) < p.target {
+		p.slots = append(p.slots, &slot{n: p.freeNumber(), gen: p.gen, waits: growing(startFirst, startLimit)})
+	}
+	for len(p.slots) > p.target {
+		i := p.emptiest()
+		s := p.slots[i]
+		if s.heir != nil {
+			p.retire(s.heir, "the pool shrinks")
+		}
+		if s.member != nil {
+			p.retire(s.member, "the pool shrinks")
+		}
+		p.slots = append(p.slots[:i], p.slots[i+1:]...)
+	}
+}
+
+// freeNumber is the lowest number that no slot has.
+func (p *pool) freeNumber() int {
+	for n := 0; ; n++ {
+		if !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.n == n }) {
+			return n
+		}
+	}
+}
+
+// emptiest is the index of the slot whose end costs least: the last of those without a
+// member, else of those with the fewest jobs.
+func (p *pool) emptiest() int {
+	best, load := 0, math.MaxInt
+	for i, s := range p.slots {
+		jobs := 0
+		if s.member != nil {
+			jobs = 1 + len(s.member.runs)
+		}
+		if jobs <= load {
+			best, load = i, jobs
+		}
+	}
+	return best
+}
+
+// tendSlots starts what is missing and replaces what is due.
+func (p *pool) tendSlots() {
+	p.scale()
+	if p.life.draining || p.once() {
+		p.tendRoll()
+		return
+	}
+	p.sampleMemory()
+	for _, s := range p.slots {
+		m := s.member
+		switch {
+		case m == nil && s.heir != nil:
+			s.member, s.heir = s.heir, nil
+		case m == nil:
+			p.startWhenDue(s, &s.member)
+		case m != nil && s.heir != nil && s.heir.ready:
+			// It takes no further job, and goes when it has finished what it has: the heir
+			// must not make the slot work two jobs at once.
+			m.closed = true
+			if len(m.runs) == 0 {
+				p.retire(m, m.due(p))
+				s.member, s.heir = s.heir, nil
+			}
+		case m != nil && s.heir == nil && m.due(p) != "":
+			p.startWhenDue(s, &s.heir)
+		}
+	}
+	p.tendRoll()
+}
+
+// startWhenDue starts a resident member into place, unless it is too early.
+func (p *pool) startWhenDue(s *slot, place **member) {
+	at := s.after
+	if s.gen.spec.Mode == runner.Reuse { // forks of a preloaded process are cheap
+		at = max(at, p.spawns.next(p.now))
+	}
+	if at > p.now {
+		p.alert(at)
+		return
+	}
+	p.spawns.note(p.now)
+	*place = p.start(s, nil)
+}
+
+// failed makes a slot wait before its next start.
+func (s *slot) failed(now time.Duration) {
+	s.after = now + s.waits.NextBackOff()
+}
+
+// room is how many more jobs the pool's children could take now.
+func (p *pool) room() int {
+	room := 0
+	for _, s := range p.slots {
+		if p.once() {
+			if s.vacant(p.now) {
+				room++
+			}
+		} else if s.member != nil {
+			room += s.member.room(p.cfg.Prefetch)
+		}
+	}
+	return room
+}
+
+// vacant reports whether a slot of mode once can take a job.
+func (s *slot) vacant(now time.Duration) bool { return s.member == nil && s.after <= now }
+
+// vacancy returns the member that should have the next job: the one with the fewest.
+// In mode once it is a new one that is to be started with the job. It is nil if there
+// is none.
+func (p *pool) vacancy() *member {
+	var best *member
+	for _, s := range p.slots {
+		if p.once() {
+			if s.vacant(p.now) {
+				return p.newMember(s)
+			}
+			continue
+		}
+		m := s.member
+		if m == nil || m.room(p.cfg.Prefetch) == 0 {
+			continue
+		}
+		if best == nil || len(m.runs) < len(best.runs) {
+			best = m
+		}
+		if len(best.runs) == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// maxSpawns is how many resident children a pool starts in a second.
+const maxSpawns = 32
+
+// spawnRate keeps a pool from starting too many children at once.
+type spawnRate struct {
+	since time.Duration
+	n     int // starts since then
+}
+
+// next returns when the next start may be.
+func (r *spawnRate) next(now time.Duration) time.Duration {
+	if now-r.since < time.Second && r.n >= maxSpawns {
+		return r.since + time.Second
+	}
+	return now
+}
+
+func (r *spawnRate) note(now time.Duration) {
+	if now-r.since >= time.Second {
+		r.since, r.n = now, 0
+	}
+	r.n++
+}

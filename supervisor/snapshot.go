@@ -1,0 +1,217 @@
+package supervisor
+
+import (
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// Snapshot is the state of a supervisor at one moment, fit for JSON.
+type Snapshot struct {
+	Name         string         `json:"name"`
+	PID          int            `json:"pid"`
+	Up           float64        `json:"up"` // seconds since Run began
+	Ready        bool           `json:"ready"`
+	Quiet        bool           `json:"quiet"`
+	Draining     bool           `json:"draining"`
+	KillStrength string         `json:"kill_strength"` // how whole trees of processes are killed
+	Redis        string         `json:"redis"`         // "ok", or why it is away
+	Pools        []PoolSnapshot `json:"pools"`
+}
+
+// PoolSnapshot is the state of a pool.
+type PoolSnapshot struct {
+	Name       string         `json:"name"`
+	Worker     string         `json:"worker"`
+	Mode       string         `json:"mode"`
+	Queues     []string       `json:"queues"`
+	Children   int            `json:"children"` // wanted now; MinChildren and MaxChildren bound it
+	Least      int            `json:"min_children"`
+	Most       int            `json:"max_children"`
+	Generation int            `json:"generation"`
+	Rolling    bool           `json:"rolling"`
+	Quiet      bool           `json:"quiet"`
+	Draining   bool           `json:"draining"`
+	Breaker    string         `json:"breaker,omitempty"` // why it is open
+	Ready      int            `json:"ready"`             // jobs that could be taken, as last seen
+	Oldest     float64        `json:"oldest"`            // seconds that the next of them has been waiting
+	Waiting    int            `json:"waiting"`           // jobs taken that have no child yet
+	Unsettled  int            `json:"unsettled"`         // attempts that ended and are not settled
+	Slots      []SlotSnapshot `json:"slots"`
+	Counters   Counters       `json:"counters"`
+
+	LeaseMargin float64 `json:"lease_margin"` // the least that was left of a lease at a renewal, in seconds; 0 if none was renewed
+	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
+	LastTake    float64 `json:"last_take"`    // seconds since then
+	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
+}
+
+// SlotSnapshot is the state of one place for a child.
+type SlotSnapshot struct {
+	Slot       int           `json:"slot"`
+	State      string        `json:"state"` // empty, backoff, starting, ready, busy, leaving
+	PID        int           `json:"pid,omitempty"`
+	Generation int           `json:"generation"`
+	Age        float64       `json:"age,omitempty"`  // of the child, in seconds
+	Jobs       int           `json:"jobs,omitempty"` // that it worked
+	Memory     int64         `json:"memory,omitempty"`
+	LastOutput float64       `json:"last_output,omitempty"` // seconds since it wrote anything
+	Next       float64       `json:"next,omitempty"`        // seconds until the next start, in state backoff
+	Runs       []RunSnapshot `json:"runs,omitempty"`
+}
+
+// RunSnapshot is a job at work, or written ahead.
+type RunSnapshot struct {
+	JID      string   `json:"jid"`
+	Klass    string   `json:"klass"`
+	Queue    string   `json:"queue"`
+	Attempt  int      `json:"attempt"`
+	Age      float64  `json:"age"`   // seconds since it was handed over
+	Lease    float64  `json:"lease"` // seconds left
+	Stopping string   `json:"stopping,omitempty"`
+	Percent  *float64 `json:"percent,omitempty"`
+	Progress string   `json:"progress,omitempty"`
+}
+
+// Counters count what happened since a pool began.
+type Counters struct {
+	Taken       int `json:"taken"`
+	Acked       int `json:"acked"`
+	Retried     int `json:"retried"`     // by the child's word, its exit code or a timeout
+	Failed      int `json:"failed"`      // for good
+	Released    int `json:"released"`    // given back
+	Crashed     int `json:"crashed"`     // attempts whose child died
+	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
+	TimedOut    int `json:"timed_out"`
+	Lost        int `json:"lost"`      // locks lost or canceled while we had the job
+	Late        int `json:"late"`      // verdicts dropped because the lock was gone
+	Adopted     int `json:"adopted"`   // jobs that came back while in flight
+	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
+	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
+	Refused     int `json:"refused"`   // wishes of children that were not granted
+	Started     int `json:"started"`   // children
+	Exchanges   int `json:"exchanges"` // settle-and-take calls
+	Renewals    int `json:"renewals"`  // renew calls
+}
+
+// concluded counts an ending and what is done about it.
+func (c *Counters) concluded(kind runner.EndingKind, action queue.Action) {
+	switch kind {
+	case runner.Died, runner.LeftEarly:
+		c.Crashed++
+	case runner.Interrupted, runner.LockLost:
+		c.Interrupted++
+	case runner.TimedOut:
+		c.TimedOut++
+	}
+	switch action {
+	case queue.Complete:
+		c.Acked++
+	case queue.Retry:
+		c.Retried++
+	case queue.Fail:
+		c.Failed++
+	case queue.Release:
+		c.Released++
+	}
+}
+
+// snapshot describes the pool. It belongs to the loop.
+func (p *pool) snapshot() PoolSnapshot {
+	now := p.clock()
+	least, most := p.cfg.bounds()
+	s := PoolSnapshot{
+		Name:       p.name,
+		Worker:     p.worker,
+		Mode:       p.gen.spec.Mode.String(),
+		Queues:     p.queues,
+		Children:   p.target,
+		Least:      least,
+		Most:       most,
+		Generation: p.gen.n,
+		Rolling:    p.roll != nil,
+		Quiet:      p.life.quiet,
+		Draining:   p.life.draining,
+		Breaker:    p.breaker.reason,
+		Ready:      p.view.ready,
+		Oldest:     p.view.oldest.Seconds(),
+		Waiting:    len(p.waiting),
+		Unsettled:  len(p.endings),
+		Counters:   p.count,
+		InDoubt:    p.line.doubt != nil,
+	}
+	for _, a := range p.flight {
+		if a.stage == settling {
+			s.Unsettled++
+		}
+	}
+	if p.renewals.margin != never {
+		s.LeaseMargin = p.renewals.margin.Seconds()
+	}
+	if p.line.roundTrip != never {
+		s.RoundTrip, s.LastTake = p.line.roundTrip.Seconds(), (now - p.line.trippedAt).Seconds()
+	}
+	for _, sl := range p.slots {
+		s.Slots = append(s.Slots, sl.snapshot(now))
+		if sl.heir != nil {
+			s.Slots = append(s.Slots, sl.heir.snapshot(now))
+		}
+	}
+	for m := range p.leavers {
+		s.Slots = append(s.Slots, m.snapshot(now))
+	}
+	return s
+}
+
+func (s *slot) snapshot(now time.Duration) SlotSnapshot {
+	if s.member != nil {
+		return s.member.snapshot(now)
+	}
+	shot := SlotSnapshot{Slot: s.n, State: "empty", Generation: s.gen.n}
+	if s.after > now {
+		shot.State, shot.Next = "backoff", (s.after - now).Seconds()
+	}
+	return shot
+}
+
+func (m *member) snapshot(now time.Duration) SlotSnapshot {
+	s := SlotSnapshot{
+		Slot:       m.slot.n,
+		State:      "ready",
+		PID:        m.pid(),
+		Generation: m.gen.n,
+		Age:        (now - m.born).Seconds(),
+		Jobs:       m.jobs,
+		Memory:     m.memory,
+	}
+	if m.child != nil {
+		s.LastOutput = m.child.Silence().Seconds()
+	}
+	switch {
+	case m.closed:
+		s.State = "leaving"
+	case len(m.runs) > 0:
+		s.State = "busy"
+	case !m.ready:
+		s.State = "starting"
+	}
+	for _, a := range m.runs {
+		r := RunSnapshot{
+			JID:     a.job.JID,
+			Klass:   a.job.Klass,
+			Queue:   a.job.Queue,
+			Attempt: a.wire.Attempt,
+			Age:     (now - a.began).Seconds(),
+			Lease:   (a.lease.end() - now).Seconds(),
+		}
+		if a.stage == stopping {
+			r.Stopping = a.cause.String()
+		}
+		if a.progress != nil {
+			r.Percent, r.Progress = a.progress.Percent, a.progress.Message
+		}
+		s.Runs = append(s.Runs, r)
+	}
+	return s
+}

@@ -1,0 +1,325 @@
+package supervisor
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// A supervisor leaves a life file in the state directory for as long as it lives,
+// under an exclusive lock which the kernel drops when the process ends, however it
+// ends. A life file that can be locked is therefore a dead supervisor's, and says
+// what that one left behind. Beside <id>.life, which names its workers, is
+// <id>.children, a table with one line of fixed length for each child slot: it is
+// written at every start of a child, so it has to be cheap.
+const (
+	lifeSuffix     = ".life"
+	childrenSuffix = ".children"
+	childLine      = 64 // bytes, line feed included
+)
+
+// life is what a supervisor tells its successor. The methods of a nil *life do
+// nothing: without a state directory nothing is kept.
+type life struct {
+	path     string // without suffix
+	lock     *os.File
+	children *os.File
+
+	mu    sync.Mutex
+	lines map[childSlot]int // which line of the table a slot has
+}
+
+// childSlot names a place for a child within a supervisor.
+type childSlot struct {
+	pool string
+	slot int
+}
+
+// testament is the content of a life file.
+type testament struct {
+	PID     int       `json:"pid"`
+	Start   uint64    `json:"start"` // of the process, in clock ticks since boot
+	Boot    string    `json:"boot"`  // boot id: process ids mean nothing after a reboot
+	Workers []workers `json:"workers"`
+}
+
+// workers is what a testament says of a pool.
+type workers struct {
+	Name       string   `json:"name"` // the worker's name in Redis
+	Queues     []string `json:"queues"`
+	MaxCrashes int      `json:"max_crashes"`
+}
+
+// beginLife creates the life files of this process in dir, which is created if need
+// be. An error is about the file system.
+func beginLife(dir string) (*life, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+randomName())
+	lock, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	l := &life{path: path, lock: lock, lines: map[childSlot]int{}}
+	// Locked first and named after, it is never seen without its lock.
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		l.children, err = os.OpenFile(path+childrenSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err == nil {
+		err = l.write(nil)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path+lifeSuffix)
+	}
+	if err != nil {
+		l.end()
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	return l, nil
+}
+
+// write replaces what the life file says of the workers.
+func (l *life) write(all []workers) error {
+	if l == nil {
+		return nil
+	}
+	pid := os.Getpid()
+	p, _ := readProcess(pid) // without it nobody of ours is mistaken for it either
+	text, err := json.Marshal(testament{PID: pid, Start: p.start, Boot: bootID(), Workers: all})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// One write of a longer text than before is whole for any reader that locks it,
+	// since a reader can lock it only when we are gone; the padding hides what a
+	// shorter text leaves of the longer one before it.
+	if info, err := l.lock.Stat(); err == nil && int64(len(text)) < info.Size() {
+		text = append(text, bytes.Repeat([]byte(" "), int(info.Size())-len(text))...)
+	}
+	_, err = l.lock.WriteAt(text, 0)
+	return err
+}
+
+// bore notes that the child pid, leader of the process group pgid, was started in a
+// slot, in place of what was there.
+func (l *life) bore(at childSlot, pid, pgid int) error {
+	if l == nil {
+		return nil
+	}
+	p, err := readProcess(pid)
+	if err != nil {
+		return nil // it is gone already
+	}
+	line := fmt.Sprintf("%d %d %d", pid, pgid, p.start)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, ok := l.lines[at]
+	if !ok {
+		n = len(l.lines)
+		l.lines[at] = n
+	}
+	_, err = l.children.WriteAt(fmt.Appendf(nil, "%-*s\n", childLine-1, line), int64(n)*childLine)
+	return err
+}
+
+// end removes the life files: nothing was left behind.
+func (l *life) end() {
+	if l == nil {
+		return
+	}
+	os.Remove(l.path + ".new")
+	os.Remove(l.path + lifeSuffix)
+	os.Remove(l.path + childrenSuffix)
+	if l.children != nil {
+		l.children.Close()
+	}
+	l.lock.Close() // drops the lock
+}
+
+// heritage is what a dead supervisor left, held under its life file's lock until
+// the files are removed, so that two successors never share it.
+type heritage struct {
+	testament
+	children []process
+	life     life
+}
+
+// process is what tells one process from a later one with the same number.
+type process struct {
+	pid, pgid int
+	start     uint64 // clock ticks since boot
+}
+
+// heritages returns what dead supervisors left in dir. Files that cannot be read are
+// named in the error, beside those that could.
+func heritages(dir string) ([]*heritage, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"+lifeSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", dir, err)
+	}
+	var found []*heritage
+	var errs []error
+	for _, file := range files {
+		h, err := readHeritage(strings.TrimSuffix(file, lifeSuffix))
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if h != nil {
+			found = append(found, h)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// readHeritage returns nil without an error if the supervisor lives, or somebody
+// else has just taken its heritage.
+func readHeritage(path string) (*heritage, error) {
+	file, err := os.OpenFile(path+lifeSuffix, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := &heritage{life: life{path: path, lock: file}}
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		file.Close()
+		return nil, nil
+	}
+	if _, err := os.Stat(path + lifeSuffix); err != nil {
+		file.Close() // removed between opening and locking it
+		return nil, nil
+	}
+	text, err := os.ReadFile(path + lifeSuffix)
+	if err == nil {
+		err = json.Unmarshal(text, &h.testament)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("life file %s: %w", path+lifeSuffix, err)
+	}
+	table, _ := os.ReadFile(path + childrenSuffix) // without it there are no children
+	for line := range strings.Lines(string(table)) {
+		var p process
+		if n, _ := fmt.Sscan(line, &p.pid, &p.pgid, &p.start); n == 3 {
+			h.children = append(h.children, p)
+		}
+	}
+	return h, nil
+}
+
+// kill ends what is left of the dead supervisor's process groups and reports how many
+// there were. Numbers that were given to somebody else since are left alone.
+func (h *heritage) kill() int {
+	if h.Boot != bootID() {
+		return 0
+	}
+	killed := 0
+	for _, left := range h.children {
+		if left.pgid <= 1 {
+			continue
+		}
+		now, err := readProcess(left.pid)
+		switch {
+		case err == nil && now.start != left.start:
+			continue // the number is somebody else's now
+		case err != nil && !ownGroup(left.pgid):
+			continue // the leader is gone, and the group is not known to be ours
+		}
+		if syscall.Kill(-left.pgid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// alive reports whether a process that kill was to end is still there.
+func (h *heritage) alive() bool {
+	if h.Boot != bootID() {
+		return false
+	}
+	for _, left := range h.children {
+		now, err := readProcess(left.pid)
+		if err == nil && now.start == left.start && !now.zombie {
+			return true
+		}
+	}
+	return false
+}
+
+// settled removes the files of a heritage that was dealt with.
+func (h *heritage) settled() { h.life.end() }
+
+// keep leaves the files of a heritage for the next who looks.
+func (h *heritage) keep() { h.life.lock.Close() }
+
+// ownGroup reports whether a living process of the group carries the mark of our
+// children in its environment.
+func ownGroup(pgid int) bool {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range stats {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if p, err := readProcess(pid); err != nil || p.pgid != pgid {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if bytes.Contains(env, []byte("OARLOCK_PROTOCOL=")) {
+			return true
+		}
+	}
+	return false
+}
+
+// procStat is what we read of /proc/<pid>/stat.
+type procStat struct {
+	process
+	zombie bool
+}
+
+// readProcess reads /proc/<pid>/stat, as proc(5) describes it.
+func readProcess(pid int) (procStat, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return procStat{}, err
+	}
+	// The command's name may hold spaces and brackets; the last bracket ends it.
+	_, rest, ok := strings.Cut(string(text[max(bytes.LastIndexByte(text, ')'), 0):]), ") ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return procStat{}, fmt.Errorf("/proc/%d/stat: not understood", pid)
+	}
+	pgid, _ := strconv.Atoi(fields[2])
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	return procStat{process{pid, pgid, start}, fields[0] == "Z"}, err
+}
+
+// bootID returns the kernel's random name of the time since the last start.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // absent in some containers: all alike then
+	return strings.TrimSpace(string(id))
+}
+
+// randomName returns ten characters that nobody else draws.
+func randomName() string {
+	var b [5]byte
+	rand.Read(b[:]) // never fails, by its documentation
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,37 @@
+package supervisor
+
+import (
+	"context"
+
+	"oarlock/queue"
+)
+
+// store is what a pool needs of a queue.Session, whose comments are its contract.
+type store interface {
+	Exchange(context.Context, []queue.Settlement, queue.Take) (queue.Reply, error)
+	Renew(context.Context, []queue.RenewItem) ([]queue.Renewed, error)
+	Held(ctx context.Context, queues []string) ([]queue.Taken, error)
+	Resolve(context.Context, []queue.Settlement) ([]queue.Resolution, error)
+	Deregister(context.Context) error
+	Close() error
+}
+
+// redis is what a supervisor needs of a queue.Client.
+type redis interface {
+	Ping(context.Context) error
+	Now() float64 // seconds on the server's clock
+	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
+	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
+	Sweep(ctx context.Context, queues []string, limit int) (int, error)
+	session(worker string) store
+	queues(context.Context) ([]string, error)
+}
+
+type redisClient struct{ *queue.Client }
+
+func (c redisClient) session(worker string) store { return c.Session(worker) }
+
+// queues lists the queues that Redis knows.
+func (c redisClient) queues(ctx context.Context) ([]string, error) {
+	return c.Redis().ZRange(ctx, c.Namespace()+"queues", 0, -1).Result()
+}

@@ -1,0 +1,374 @@
+// Package supervisor decides which job runs on which child, and what Redis is told
+// after. It joins package queue, which knows Redis, to package runner, which knows
+// processes; a job passes through it from one to the other and back.
+//
+// A [Supervisor] has pools, and each pool a loop of its own which owns its state. The
+// loop never waits: calls to Redis and starts of children run beside it and report
+// to its inbox. What follows from each event is worked out anew in every turn of the
+// loop, so that no order of events can leave something undone.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// Supervisor works the jobs of some queues with some pools of children. Its methods are
+// safe for concurrent use.
+type Supervisor struct {
+	host   *runner.Host // nil in tests
+	shared shared
+	look   *lookout
+	inbox  inbox // for the goroutine of Run, which owns the life file and the notices
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	cfg     Config
+	pools   map[string]*pool // those that were not told to drain
+	leaving []*pool          // those that were
+	began   time.Duration    // 0 before Run
+	quiet   bool
+	ending  bool // no pool is started any more
+}
+
+// New prepares a supervisor, which does nothing before Run. client and host remain
+// the caller's, and must outlive Run; the session of each pool is made from client.
+func New(cfg Config, client *queue.Client, host *runner.Host) *Supervisor {
+	s := build(cfg, redisClient{client}, hostStarter{host})
+	s.host = host
+	return s
+}
+
+// build is New for anything that behaves like a client and a host.
+func build(cfg Config, r redis, start starter) *Supervisor {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.PollInterval <= 0 {
+		cfg.PollInterval = DefaultPollInterval
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = bootClock
+	}
+	if cfg.Name == "" {
+		cfg.Name, _ = os.Hostname() // "" will do: the rest of a worker's name is unique
+	}
+	s := &Supervisor{
+		log:   cfg.Logger,
+		inbox: newInbox(),
+		cfg:   cfg,
+		pools: map[string]*pool{},
+		shared: shared{
+			clock:    cfg.Clock,
+			redis:    r,
+			starter:  start,
+			gate:     newGate(r.Ping, cfg.Logger),
+			base:     cfg.Logger,
+			onEvent:  cfg.OnEvent,
+			childLog: cfg.ChildLog,
+			poll:     cfg.PollInterval,
+		},
+	}
+	if s.shared.childLog == nil {
+		s.shared.childLog = s.logLine
+	}
+	s.look = &lookout{redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger}
+	return s
+}
+
+// Run works until it was told to drain or stop and nothing is left to do. When ctx
+// ends it stops, as by Stop. It waits for Redis for as long as it takes.
+//
+// The error is about the state directory; nothing was started then. Run must be
+// called once.
+func (s *Supervisor) Run(ctx context.Context) error {
+	legacy, err := beginLife(s.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	s.shared.legacy = legacy
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	parts.Go(func() { s.shared.gate.run(background) })
+	parts.Go(func() { s.look.run(background) })
+	parts.Go(func() { s.inherit(background) })
+
+	s.mu.Lock()
+	s.began = s.shared.clock()
+	for _, p := range s.cfg.Pools {
+		s.add(p)
+	}
+	s.mu.Unlock()
+	s.changed()
+
+	stop := ctx.Done()
+	var listening listening
+	for {
+		select {
+		case <-stop:
+			stop = nil
+			s.Stop()
+		case <-s.inbox.wake:
+		}
+		s.inbox.work()
+		pools, over := s.reap()
+		if over {
+			break
+		}
+		listening.to(background, s, pools)
+	}
+	listening.stop()
+	end()
+	parts.Wait()
+	legacy.end()
+	return nil
+}
+
+// add starts a pool. The caller holds mu.
+func (s *Supervisor) add(cfg Pool) {
+	if s.ending {
+		return
+	}
+	p := newPool(&s.shared, cfg, s.workerName(cfg.Name))
+	p.life.quiet = s.quiet
+	s.pools[cfg.Name] = p
+	go func() {
+		p.run()
+		s.changed()
+	}() // reap waits for it
+}
+
+// workerName makes a name that no other pool, here or anywhere, has or ever had:
+// names are all that Redis knows of who holds a lock.
+func (s *Supervisor) workerName(pool string) string {
+	return fmt.Sprintf("%s-%d-%s-%s", s.cfg.Name, os.Getpid(), pool, randomName())
+}
+
+// changed makes Run look at its pools again.
+func (s *Supervisor) changed() { s.inbox.post(func() {}) }
+
+// reap forgets pools that have ended, and reports whether the supervisor has.
+func (s *Supervisor) reap() (left []*pool, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = slices.DeleteFunc(s.leaving, func(p *pool) bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
+		}
+	})
+	for _, p := range s.pools {
+		left = append(left, p)
+	}
+	s.look.watch(left)
+	left = append(left, s.leaving...)
+	return left, s.ending && len(left) == 0
+}
+
+// Drain makes all pools take nothing more, and Run return when all that is in flight
+// was finished and settled. There is no limit to the time that may take; Stop and
+// StopNow end it sooner.
+func (s *Supervisor) Drain() { s.end(func(p *pool) { p.drain(0) }) }
+
+// Stop is Drain with a limit: jobs still at work after Config.DrainTimeout are
+// interrupted, which costs them nothing.
+func (s *Supervisor) Stop() {
+	s.mu.Lock()
+	timeout := s.cfg.DrainTimeout
+	s.mu.Unlock()
+	s.end(func(p *pool) { p.drain(max(timeout, 1)) })
+}
+
+// StopNow kills all children, gives their jobs back if Redis answers within half a
+// second, and makes Run return.
+func (s *Supervisor) StopNow() { s.end((*pool).kill) }
+
+func (s *Supervisor) end(how func(*pool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = true
+	for _, p := range s.pools {
+		s.leaving = append(s.leaving, p)
+	}
+	clear(s.pools)
+	for _, p := range s.leaving {
+		p.post(func() { how(p) })
+	}
+	s.changed()
+}
+
+// Quiet makes all pools take nothing more until Resume.
+func (s *Supervisor) Quiet() { s.setQuiet(true) }
+
+// Resume ends Quiet.
+func (s *Supervisor) Resume() { s.setQuiet(false) }
+
+func (s *Supervisor) setQuiet(quiet bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = quiet
+	for _, p := range s.pools {
+		p.post(func() {
+			p.life.quiet = quiet
+			p.line.hungry = true
+		})
+	}
+}
+
+// pool finds a pool by name.
+func (s *Supervisor) pool(name string) (*pool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pools[name]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("no pool named %q", name)
+}
+
+// Scale sets how many children a pool keeps, until the next Reload. In a pool with
+// bounds it is moved within them only for the moment. A child too many leaves when it
+// has finished its job. The error says that there is no such pool, or that n is
+// negative.
+func (s *Supervisor) Scale(pool string, n int) error {
+	p, err := s.pool(pool)
+	if err != nil {
+		return err
+	}
+	if n < 0 {
+		return errors.New("a pool cannot have a negative number of children")
+	}
+	p.post(func() {
+		if p.cfg.MaxChildren == 0 {
+			p.cfg.Children = n
+		}
+		p.target = n
+		p.resize()
+		p.line.hungry = true
+	})
+	return nil
+}
+
+// Recycle replaces the children of a pool, of all pools if it is "", one slot at a
+// time and each by one that is ready. The error says that there is no such pool.
+func (s *Supervisor) Recycle(pool string) error {
+	if pool != "" {
+		p, err := s.pool(pool)
+		if err != nil {
+			return err
+		}
+		p.post(func() { p.turnOver(p.cfg.Child) })
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pools {
+		p.post(func() { p.turnOver(p.cfg.Child) })
+	}
+	return nil
+}
+
+// Ready reports whether Redis has answered lately, and so jobs are being taken where
+// there are any.
+func (s *Supervisor) Ready() bool {
+	s.mu.Lock()
+	began, ending := s.began, s.ending
+	s.mu.Unlock()
+	last := time.Duration(s.look.trip.Load())
+	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
+	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.isOpen()
+}
+
+// snapshotWait bounds how long Snapshot waits for a pool. Their loops never wait for
+// anything, so only a machine that stands still makes it that long.
+const snapshotWait = time.Second
+
+// Snapshot describes the supervisor as it is now. Pools whose loop does not answer
+// within a second are left out.
+func (s *Supervisor) Snapshot() Snapshot {
+	ready := s.Ready()
+	s.mu.Lock()
+	shot := Snapshot{
+		Name:     s.cfg.Name,
+		PID:      os.Getpid(),
+		Ready:    ready,
+		Quiet:    s.quiet,
+		Draining: s.ending,
+		Redis:    "ok",
+	}
+	if s.began > 0 {
+		shot.Up = (s.shared.clock() - s.began).Seconds()
+	}
+	pools := slices.Clone(s.leaving)
+	for _, p := range s.pools {
+		pools = append(pools, p)
+	}
+	s.mu.Unlock()
+	if s.host != nil {
+		strength, _ := s.host.KillStrength()
+		shot.KillStrength = strength.String()
+	}
+	if err := s.shared.gate.reason(); err != nil {
+		shot.Redis = err.Error()
+	}
+	answers := make(chan PoolSnapshot, len(pools))
+	for _, p := range pools {
+		p.post(func() { answers <- p.snapshot() })
+	}
+	timeout := time.After(snapshotWait)
+	for _, p := range pools {
+		select {
+		case answer := <-answers:
+			shot.Pools = append(shot.Pools, answer)
+		case <-p.done:
+		case <-timeout:
+			return shot
+		}
+	}
+	slices.SortFunc(shot.Pools, func(a, b PoolSnapshot) int { return compare(a.Name, b.Name) })
+	return shot
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// logLine is the default of Config.ChildLog: the child's words, as such.
+func (s *Supervisor) logLine(l Line) {
+	ctx := context.Background()
+	if l.Record != nil {
+		level := slog.LevelInfo
+		if level.UnmarshalText([]byte(l.Record.Level)) != nil || !s.log.Enabled(ctx, level) {
+			return
+		}
+		attrs := []slog.Attr{slog.String("pool", l.Pool), slog.String("jid", l.JID)}
+		for _, f := range l.Record.Fields {
+			attrs = append(attrs, slog.String("child."+f.Name, string(f.Value)))
+		}
+		s.log.LogAttrs(ctx, level, l.Record.Message, attrs...)
+		return
+	}
+	if !s.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "child", slog.String("line", string(protocol.Visible(nil, l.Text))),
+		slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.Int("slot", l.Slot),
+		slog.String("jid", l.JID))
+}
