@@ -1,0 +1,482 @@
+<?php
+
+/**
+ * Oarlock for PHP: write a worker as a function.
+ *
+ *     require __DIR__ . '/oarlock.php';
+ *
+ *     Oarlock\job('Resize', function (Oarlock\Job $job) {
+ *         $job->progress(10, 'loading');
+ *         ...                                          // return: the job is complete
+ *         throw new Oarlock\Retry('busy', delay: 30);  // or: try again, or Fail, or Release
+ *     });
+ *
+ *     Oarlock\serve();
+ *
+ * Copy this file next to your program; it needs PHP 8.0 and nothing else. It
+ * serves pools of the modes `reuse` (a process for many jobs) and `once` (a
+ * process per job).
+ *
+ * How an attempt ends:
+ *
+ *     the function returns     complete
+ *     throw Retry              try again, costs one of the job's retries
+ *     throw Fail               failed for good, under a group
+ *     throw Release            given back, costs nothing
+ *     any other Throwable      retry; group = its class, message = where it came from
+ *
+ * A function that works for long looks at $job->cancelled() now and then; PHP does
+ * not interrupt it. One that throws thereafter gives its job back. While jobs are served, STDIN is empty, so a program that is
+ * started by a job cannot swallow job lines.
+ */
+
+declare(strict_types=1);
+
+namespace Oarlock;
+
+const LIBRARY = 'php/1.0';
+const MESSAGE_LIMIT = 4096; // bytes of an exception that are kept as the message
+const MAX_DEPTH = 1003; // a payload as deep as Redis' own JSON takes, and the line around it
+
+/** Makes the handler the one for jobs of this klass; it is called with the Job. */
+function job(string $klass, callable $handler): void
+{
+    Worker::$handlers[$klass] = $handler;
+}
+
+/** Makes the handler the one for every klass without its own. */
+function fallback(callable $handler): void
+{
+    Worker::$fallback = $handler;
+}
+
+/** Asks to be replaced once the jobs at hand are done. */
+function bye(?string $reason = null): void
+{
+    Worker::$current?->send('bye', null, ['reason' => $reason]);
+}
+
+/** Serves jobs until Oarlock has no more. */
+function serve(): void
+{
+    if (stream_isatty(STDIN)) {
+        fwrite(STDERR, "This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
+            . "  oarlock try --job '{}' -- php {$_SERVER['argv'][0]}\n");
+        exit(1);
+    }
+    // Our own copy of stdin; descriptor 0 becomes the null device, being the lowest one free.
+    $source = fopen('php://fd/0', 'rb');
+    fclose(STDIN);
+    $null = fopen('/dev/null', 'rb');
+    // Taken out of the environment, for the programs that a job may start.
+    $fd = getenv('OARLOCK_STATUS_FD');
+    putenv('OARLOCK_STATUS_FD');
+    $status = fopen('php://fd/' . ($fd === false ? 1 : (int) $fd), 'wb');
+    // On stdout somebody's unfinished line may stand in front of ours.
+    Worker::$current = new Worker($source, $status, $fd === false ? "\n" : '');
+    Worker::$current->serve(getenv('OARLOCK_MODE') === 'once' ? 1 : 0);
+    fclose($null);
+}
+
+/** A verdict that is thrown. */
+abstract class Verdict extends \Exception
+{
+    /** @param array<string, mixed> $fields */
+    public function __construct(public string $verb, string $message, public array $fields)
+    {
+        parent::__construct($message);
+    }
+}
+
+/** Try the job again: after $delay seconds, else after the pool's backoff. */
+final class Retry extends Verdict
+{
+    public function __construct(string $message = '', ?float $delay = null, ?string $group = null, mixed $data = null)
+    {
+        $text = $message === '' ? null : $message;
+        parent::__construct('retry', $message, ['delay' => $delay, 'group' => $group, 'message' => $text, 'data' => $data]);
+    }
+}
+
+/** The job failed for good; failed jobs are listed by their group. */
+final class Fail extends Verdict
+{
+    public function __construct(string $message = '', string $group = 'failed', mixed $data = null)
+    {
+        parent::__construct('fail', $message, ['group' => $group, 'message' => $message, 'data' => $data]);
+    }
+}
+
+/** Give the job back, after $delay seconds; no retry is counted. */
+final class Release extends Verdict
+{
+    public function __construct(?float $delay = null)
+    {
+        parent::__construct('release', 'released', ['delay' => $delay]);
+    }
+}
+
+/** One attempt at one job. It is yours until your function returns. */
+final class Job
+{
+    public string $run;          // id of this attempt
+    public string $jid;
+    public string $klass;
+    public string $queue;
+    public mixed $data;          // the payload, decoded: objects are objects, lists are arrays
+    /** @var list<string> */
+    public array $tags;
+    public float $priority;
+    public int $attempt;         // 1 for the first
+    public int $retries;         // how many the job was put with
+    public int $remaining;       // how many are left
+    public float $timeout;       // seconds this attempt may take
+    public ?string $dir;         // private directory, if there is one
+    public mixed $saved;         // last checkpoint of an earlier attempt
+    public mixed $response;
+    public bool $settled = false; // whether a verdict was sent; later ones are not
+    private ?string $reason = null;
+
+    public function __construct(private Worker $worker, object $message, private string $line)
+    {
+        $this->run = $message->run;
+        $this->jid = $message->jid ?? '';
+        $this->klass = $message->klass ?? '';
+        $this->queue = $message->queue ?? '';
+        $this->data = $message->data ?? null;
+        $this->tags = $message->tags ?? [];
+        $this->priority = $message->priority ?? 0;
+        $this->attempt = $message->attempt ?? 1;
+        $this->retries = $message->retries ?? 0;
+        $this->remaining = $message->remaining ?? 0;
+        $this->timeout = $message->timeout ?? 0;
+        $this->dir = $message->dir ?? null;
+        $this->saved = $message->checkpoint ?? null;
+        $this->response = $message->response ?? null;
+    }
+
+    /**
+     * The payload as the JSON text that is stored, not a byte changed: for
+     * numbers that must survive beyond a double, and for signatures.
+     */
+    public function raw(): string
+    {
+        return member($this->line, 'data');
+    }
+
+    /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
+    public function cancelled(): ?string
+    {
+        $this->worker->look();
+        return $this->reason;
+    }
+
+    /** Shows how far the job is, in percent; also a sign of life. */
+    public function progress(?float $pct = null, ?string $message = null): void
+    {
+        $this->worker->send('progress', $this->run, ['pct' => $pct, 'message' => $message]);
+    }
+
+    /** A sign of life, for pools with a stall_timeout. */
+    public function heartbeat(): void
+    {
+        $this->worker->send('heartbeat', $this->run, []);
+    }
+
+    /** Keeps $data (64 KiB of JSON) for the next attempt, which finds it in $saved. */
+    public function checkpoint(mixed $data): void
+    {
+        $this->worker->send('checkpoint', $this->run, ['data' => $data]);
+    }
+
+    /**
+     * Writes a structured line to the job's log.
+     *
+     * @param array<string, mixed> $fields
+     */
+    public function log(string $message, string $level = 'info', array $fields = []): void
+    {
+        $this->worker->send('log', $this->run, ['level' => $level, 'message' => clean($message)] + $fields);
+    }
+
+    /**
+     * Puts a new job, if and when this one is acknowledged. Options: jid, delay
+     * (seconds), priority, tags, retries, depends, timeout.
+     *
+     * @param array<string, mixed> $options
+     */
+    public function put(string $queue, string $klass, mixed $data = null, array $options = []): void
+    {
+        $fields = ['queue' => $queue, 'klass' => $klass, 'data' => $data ?? new \stdClass()];
+        $this->worker->send('put', $this->run, $fields + $options);
+    }
+
+    /**
+     * Completes the job now; with $next, moves it to that queue. $data replaces the
+     * payload. What the function does afterwards no longer counts.
+     *
+     * @param list<string>|null $depends
+     */
+    public function ack(mixed $data = null, ?string $next = null, ?float $delay = null, ?array $depends = null): void
+    {
+        $this->settle('ack', ['data' => $data, 'next' => $next, 'delay' => $delay, 'depends' => $depends]);
+    }
+
+    /** Ends the attempt as throwing Retry does. */
+    public function retry(string $message = '', ?float $delay = null, ?string $group = null, mixed $data = null): void
+    {
+        $this->settle('retry', (new Retry($message, $delay, $group, $data))->fields);
+    }
+
+    /** Ends the attempt as throwing Fail does. */
+    public function fail(string $message = '', string $group = 'failed', mixed $data = null): void
+    {
+        $this->settle('fail', (new Fail($message, $group, $data))->fields);
+    }
+
+    /** Ends the attempt as throwing Release does. */
+    public function release(?float $delay = null): void
+    {
+        $this->settle('release', ['delay' => $delay]);
+    }
+
+    /**
+     * Sends a verdict, unless there was one.
+     *
+     * @param array<string, mixed> $fields
+     */
+    public function settle(string $verb, array $fields): void
+    {
+        if ($this->settled) {
+            return;
+        }
+        // What was printed so far belongs to this job, not to the next one.
+        while (ob_get_level() > 0) {
+            ob_end_flush();
+        }
+        flush();
+        $this->worker->send($verb, $this->run, $fields);
+        $this->settled = true;
+    }
+
+    /** Notes why the attempt has to stop. */
+    public function cancel(string $reason): void
+    {
+        $this->reason = $reason;
+    }
+}
+
+/** Reads job lines and writes status lines; one per process. */
+final class Worker
+{
+    /** @var array<string, callable> */
+    public static array $handlers = [];
+    /** @var callable|null */
+    public static $fallback = null;
+    public static ?Worker $current = null;
+
+    /** @var list<Job> jobs that wait; more than one with prefetch */
+    private array $inbox = [];
+    private string $rest = ''; // a line that is not complete yet
+    private ?Job $job = null; // the one whose handler runs
+    private bool $ended = false; // end of file was seen
+    private bool $stopping = false; // a shutdown line was seen, or the end of the input
+
+    /**
+     * @param resource $source
+     * @param resource $status
+     * @param string $lead written before each line; a newline where others print too
+     */
+    public function __construct(private $source, private $status, private string $lead)
+    {
+        stream_set_read_buffer($source, 0); // so that stream_select sees all there is
+        stream_set_write_buffer($status, 0);
+        stream_set_blocking($source, true);
+        stream_set_blocking($status, true);
+    }
+
+    /** Runs jobs until the end of the input, or $limit jobs if that is not 0. */
+    public function serve(int $limit): void
+    {
+        $this->send('hello', null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping'], 'slots' => 1]);
+        for ($done = 0; $limit === 0 || $done < $limit; $done++) {
+            while ($this->inbox === [] && !$this->stopping) {
+                $this->read();
+            }
+            if ($this->inbox === []) {
+                return;
+            }
+            $this->attempt(array_shift($this->inbox));
+        }
+    }
+
+    /** Takes in what has arrived, without waiting. */
+    public function look(): void
+    {
+        while (!$this->ended) {
+            $ready = [$this->source];
+            $none = null;
+            if (!stream_select($ready, $none, $none, 0)) {
+                return;
+            }
+            $this->read();
+        }
+    }
+
+    /**
+     * Sends a status line; fields that are null are left out.
+     *
+     * @param array<string, mixed> $fields
+     */
+    public function send(string $verb, ?string $run, array $fields): void
+    {
+        $message = ['@' => $verb, 'run' => $run] + $fields;
+        $message = array_filter($message, fn ($value) => $value !== null);
+        $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_PRESERVE_ZERO_FRACTION;
+        $line = $this->lead . json_encode($message, $flags, MAX_DEPTH) . "\n";
+        for ($written = 0; $written < strlen($line); $written += $count) {
+            $count = fwrite($this->status, $written === 0 ? $line : substr($line, $written));
+            if ($count === false) {
+                exit(1); // nobody listens any more
+            }
+        }
+    }
+
+    /** Calls the handler of the job and sends what became of it. */
+    private function attempt(Job $job): void
+    {
+        $handler = self::$handlers[$job->klass] ?? self::$fallback;
+        if ($handler === null) {
+            $known = implode(', ', array_keys(self::$handlers));
+            $job->fail("no handler for {$job->klass}; this worker knows $known", 'unknown-klass');
+            return;
+        }
+        $this->job = $job;
+        try {
+            $handler($job);
+            $job->ack();
+        } catch (Verdict $verdict) {
+            $job->settle($verdict->verb, $verdict->fields);
+        } catch (\Throwable $error) {
+            $text = clean((string) $error);
+            if ($job->settled) {
+                fwrite(STDERR, $text . "\n");
+            }
+            $reason = $job->cancelled();
+            if ($reason !== null && $reason !== 'timeout') {
+                $job->release(); // it gave up because it had to
+            } else {
+                $job->retry(clean(substr($text, 0, MESSAGE_LIMIT)), group: $reason ?? get_class($error));
+            }
+        } finally {
+            $this->job = null;
+        }
+    }
+
+    /** Reads once, waiting if need be, and takes in the lines that are complete. */
+    private function read(): void
+    {
+        $chunk = fread($this->source, 1 << 16);
+        if ($chunk === '' || $chunk === false) {
+            if (feof($this->source)) {
+                $this->ended = $this->stopping = true;
+                $this->receive($this->rest); // a last line may do without its newline
+            }
+            return;
+        }
+        $this->rest .= $chunk;
+        if (strpos($chunk, "\n") === false) {
+            return;
+        }
+        $lines = explode("\n", $this->rest);
+        $this->rest = array_pop($lines);
+        foreach ($lines as $line) {
+            $this->receive($line);
+        }
+    }
+
+    private function receive(string $line): void
+    {
+        if (trim($line) === '') {
+            return;
+        }
+        try {
+            $message = json_decode($line, false, MAX_DEPTH, JSON_THROW_ON_ERROR);
+        } catch (\JsonException $error) {
+            $this->refuse($line, $error);
+            return;
+        }
+        switch ($message->{'@'} ?? null) {
+            case 'job':
+                $this->inbox[] = new Job($this, $message, $line);
+                break;
+            case 'cancel':
+                $this->cancel($message->run ?? '', $message->reason ?? 'canceled');
+                break;
+            case 'ping':
+                $this->send('pong', null, ['n' => $message->n ?? null]);
+                break;
+            case 'shutdown':
+                $this->stopping = true;
+                break;
+        }
+    }
+
+    private function cancel(string $run, string $reason): void
+    {
+        if ($this->job?->run === $run) {
+            $this->job->cancel($reason);
+        }
+        foreach ($this->inbox as $place => $waiting) {
+            if ($waiting->run === $run) {
+                array_splice($this->inbox, $place, 1);
+                $waiting->release();
+                return;
+            }
+        }
+    }
+
+    /** Fails a job whose line cannot be read, rather than leave the supervisor waiting. */
+    private function refuse(string $line, \Throwable $error): void
+    {
+        if (preg_match('/^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\\\]*)"/', $line, $found)) {
+            $this->send('fail', clean($found[1]), ['group' => 'unreadable-job', 'message' => $error->getMessage()]);
+        } else {
+            fwrite(STDERR, 'oarlock: skipped a line that is not a message: ' . clean(substr($line, 0, 200)) . "\n");
+        }
+    }
+}
+
+/** The value of a member of a JSON object, as it is written there. */
+function member(string $line, string $name): string
+{
+    $depth = $start = $at = 0;
+    $key = null;
+    $found = 'null';
+    while (preg_match('/"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+"|[\[\]{}:,]/', $line, $match, PREG_OFFSET_CAPTURE, $at)) {
+        [$piece, $offset] = $match[0];
+        $at = $offset + strlen($piece);
+        if ($piece === '{' || $piece === '[') {
+            $depth++;
+        }
+        if ($depth === 1 && in_array($piece, ['{', ':', ',', '}'], true)) {
+            $part = trim(substr($line, $start, $offset - $start));
+            if ($piece === ':') {
+                $key = json_decode($part);
+            } elseif ($key === $name && $piece !== '{') {
+                $found = $part;
+            }
+            $start = $at;
+        }
+        if ($piece === '}' || $piece === ']') {
+            $depth--;
+        }
+    }
+    return $found;
+}
+
+/** Text that JSON can carry, whatever bytes it is made of. */
+function clean(string $text): string
+{
+    return json_decode(json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE));
+}
