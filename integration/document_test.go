@@ -19,9 +19,9 @@ var rowsOf = map[string]int{
 }
 
 var (
-	rowLine   = regexp.MustCompile(`^\| ([A-JS])(\d+) \|`)
+	rowLine   = regexp.MustCompile(`^\| (([A-JS])-?\d+) \|`)
 	testNames = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
-	rowCall   = regexp.MustCompile(`row\(t, "([A-JS]\d+)"`)
+	rowCall   = regexp.MustCompile(`row\(t, "([A-JS]-?\d+)"`)
 )
 
 // notShown begins the last cell of a row that no test shows; the reason follows.
@@ -38,12 +38,15 @@ func TestDocument(t *testing.T) {
 		if id == nil {
 			continue
 		}
-		row := id[1] + id[2]
+		row, section := id[1], id[2]
+		if section == "I" && !strings.Contains(row, "-") {
+			continue // an invariant
+		}
 		if documented[row] {
 			t.Errorf("row %s is there twice", row)
 		}
 		documented[row] = true
-		sections[id[1]]++
+		sections[section]++
 		checkEvidence(t, "row "+row, line, tests)
 	}
 	for section, want := range rowsOf {

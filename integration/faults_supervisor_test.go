@@ -317,3 +317,50 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 		r.check(t, allowed{})
 	})
 }
+
+func TestA3KilledBeforeTheSettle(t *testing.T) {
+	row(t, "A3", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		const children = 4
+		r.put(t, children, work{MS: 500})
+		a := r.start(t, "a", pool{children: children})
+		r.ledger.await(t, 20*time.Second, "all begun", begun(children))
+		r.proxy.inject(faults{holdRequests: true}) // whatever is sent does not arrive
+		r.ledger.await(t, 5*time.Second, "all ended", ended(children))
+		a.kill(t)
+		a.leftNothing(t, time.Second)
+		r.proxy.cut()
+		r.proxy.heal()
+		r.start(t, "a", pool{children: children})
+		jobs := r.settled(t, 20*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{twice: children})
+	})
+}
+
+func TestA4KilledBeforeTheReply(t *testing.T) {
+	row(t, "A4", rigOptions{proxy: true, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
+		const children = 4
+		r.put(t, 1, work{})
+		a := r.start(t, "a", pool{children: children})
+		r.settled(t, 20*time.Second)
+		r.proxy.inject(faults{holdReplies: true})
+		jids := r.put(t, children, work{MS: 5})
+		await(t, 5*time.Second, func() error {
+			if by := inState(readJobs(t, r.db, jids)); by["running"] != children {
+				return fmt.Errorf("the take has not run: %v", by)
+			}
+			return nil
+		})
+		a.kill(t)
+		a.leftNothing(t, time.Second)
+		r.proxy.cut()
+		r.proxy.heal()
+		r.start(t, "a", pool{children: children})
+		r.ledger.await(t, 2*time.Second+startUp, "the leaked jobs begun", begun(1+children))
+		jobs := r.settled(t, 20*time.Second)
+		allDone(t, jobs)
+		uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
