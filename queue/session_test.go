@@ -11,7 +11,12 @@ import (
 // open returns a client of a private server.
 func open(t testing.TB, s *redistest.Server) *queue.Client {
 	t.Helper()
-	c, err := queue.Open(t.Context(), queue.Options{URL: s.URL})
+	return openURL(t, s.URL)
+}
+
+func openURL(t testing.TB, url string) *queue.Client {
+	t.Helper()
+	c, err := queue.Open(t.Context(), queue.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,95 @@
+package faultproxy_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/faultproxy"
+	"oarlock/internal/redistest"
+)
+
+func start(t *testing.T) (*faultproxy.Proxy, *redis.Client, *redis.Client) {
+	t.Helper()
+	s := redistest.Start(t)
+	p := faultproxy.Start(t, "unix", s.Addr)
+	through := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1, DialerRetries: 1, ReadTimeout: 200 * time.Millisecond})
+	t.Cleanup(func() { through.Close() })
+	return p, through, s.Client(t)
+}
+
+func TestDroppedReplyWasExecuted(t *testing.T) {
+	p, through, direct := start(t)
+	p.Drop(1, "incr", 1)
+	if err := through.Incr(t.Context(), "n").Err(); err == nil {
+		t.Error("a dropped reply arrived")
+	}
+	if n, _ := direct.Get(t.Context(), "n").Int(); n != 1 || p.Dropped() != 1 {
+		t.Errorf("executed %d times, %d replies dropped; want 1 and 1", n, p.Dropped())
+	}
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("another command after it: %v", err)
+	}
+}
+
+func TestLostRequestWasNotExecuted(t *testing.T) {
+	p, through, direct := start(t)
+	p.Lose(1, "incr", 1)
+	if err := through.Incr(t.Context(), "n").Err(); err == nil {
+		t.Error("a lost request was answered")
+	}
+	if n := direct.Exists(t.Context(), "n").Val(); n != 0 || p.Lost() != 1 {
+		t.Errorf("executed; %d requests lost, want 1", p.Lost())
+	}
+}
+
+func TestHeldRequestArrivesLate(t *testing.T) {
+	p, through, direct := start(t)
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.Hold(faultproxy.Replies)
+	if err := through.Incr(t.Context(), "n").Err(); err == nil {
+		t.Error("a held reply arrived")
+	}
+	if n, _ := direct.Get(t.Context(), "n").Int(); n != 1 {
+		t.Errorf("n = %d, want 1", n)
+	}
+	p.Release(faultproxy.Replies)
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefuseAndAccept(t *testing.T) {
+	p, through, _ := start(t)
+	p.Refuse()
+	p.Cut()
+	if err := through.Ping(t.Context()).Err(); err == nil {
+		t.Error("a refused connection was made")
+	}
+	p.Accept()
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInterceptRewrites(t *testing.T) {
+	p, through, _ := start(t)
+	p.Slice(1)
+	if err := through.Set(t.Context(), "k", "hello", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.Slice(0)
+	p.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+		if d == faultproxy.Replies {
+			return bytes.ReplaceAll(data, []byte("hello"), []byte("howdy"))
+		}
+		return data
+	})
+	if got := through.Get(t.Context(), "k").Val(); got != "howdy" {
+		t.Errorf("got %q", got)
+	}
+}
