@@ -117,34 +117,10 @@ func misused(format string, args ...any) error { return usage{fmt.Sprintf(format
 
 // usageError words the complaints of the command line's parser.
 func usageError(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		name = strings.TrimPrefix(name, "-")
-		text = fmt.Sprintf("there is no option --%s", name)
-		if near := config.Nearest(name, optionNames(c)); near != "" {
-			text += fmt.Sprintf("; did you mean --%s?", near)
-		}
-	}
-	return misused("%s\nSee `%s --help`.", text, c.App.Name+commandPath(c))
+	return misused("%v\nSee `oarlock%s --help`.", err, commandPath(c))
 }
 
-// optionNames are all long names that c understands.
-func optionNames(c *cli.Context) []string {
-	flags := c.App.Flags
-	if c.Command != nil {
-		flags = append(append([]cli.Flag{}, flags...), c.Command.Flags...)
-	}
-	var names []string
-	for _, flag := range flags {
-		for _, name := range flag.Names() {
-			if len(name) > 1 {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
+// commandPath is the command of c with those above it, each after a blank.
 func commandPath(c *cli.Context) string {
 	if c.Command == nil || c.Command.HelpName == "" || c.Command.Name == c.App.Name {
 		return ""

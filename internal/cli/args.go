@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ var takesProgram = map[string]bool{"try": true, "torture": true}
 // arrange puts the options of a command line in front of its words, where the parser
 // looks for them: options may then stand anywhere. What follows "--" are words.
 //
-// It refuses a command that does not exist, naming the nearest.
+// It refuses a command or an option that does not exist, naming the nearest.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 || slices.Contains(args, "--generate-bash-completion") {
 		return args, nil
@@ -38,7 +39,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			break
 		}
 		if isOption(arg) {
-			name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 			to := &local
 			var flag cli.Flag
 			if command != nil {
@@ -49,15 +50,24 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 				continue
 			}
 			if flag == nil {
-				if flag = flagNamed(app.Flags, name); flag != nil || command == nil {
-					to = &global
-				}
+				to, flag = &global, flagNamed(app.Flags, name)
+			}
+			if flag == nil && !(name == "help" || name == "h") {
+				return nil, noOption(app, command, path, name)
+			}
+			if flag == nil {
+				local = append(local, arg)
+				continue
+			}
+			// The parser refuses two of the names of one option.
+			arg = "--" + flag.Names()[0]
+			if _, isSwitch := flag.(*cli.BoolFlag); !isSwitch && !hasValue && len(rest) > 0 {
+				value, hasValue, rest = rest[0], true, rest[1:]
+			}
+			if hasValue {
+				arg += "=" + value
 			}
 			*to = append(*to, arg)
-			if _, isSwitch := flag.(*cli.BoolFlag); flag != nil && !isSwitch && !hasValue && len(rest) > 0 {
-				*to = append(*to, rest[0])
-				rest = rest[1:]
-			}
 			continue
 		}
 		if len(commands) > 0 {
@@ -106,6 +116,22 @@ func commandNamed(commands []*cli.Command, name string) *cli.Command {
 		return &cli.Command{Name: name}
 	}
 	return nil
+}
+
+func noOption(app *cli.App, command *cli.Command, path []string, name string) error {
+	flags := app.Flags
+	if command != nil {
+		flags = slices.Concat(flags, command.Flags)
+	}
+	var names []string
+	for _, flag := range flags {
+		names = append(names, flag.Names()[0])
+	}
+	text := fmt.Sprintf("there is no option --%s", name)
+	if near := config.Nearest(name, names); near != "" {
+		text += fmt.Sprintf("; did you mean --%s?", near)
+	}
+	return misused("%s\nSee `%s --help`.", text, strings.Join(append([]string{"oarlock"}, path...), " "))
 }
 
 func noCommand(commands []*cli.Command, path []string, word string) error {

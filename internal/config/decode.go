@@ -15,6 +15,7 @@ type decoder struct {
 	noPools  bool
 	places   map[string]place // where each key and table was set, by path
 	problems Problems
+	unread   map[string]bool // keys that could not be decoded; their values are not the user's
 }
 
 // place is where a value came from: a file, the environment or a flag.
@@ -28,6 +29,9 @@ type value interface{ fromTOML(any) error }
 
 // bad notes a problem with the key at path.
 func (d *decoder) bad(path, why string, args ...any) {
+	if d.unread[path] {
+		return
+	}
 	at := d.place(path)
 	d.problems = append(d.problems, Problem{File: at.file, Line: at.line, Key: path, Why: fmt.Sprintf(why, args...)})
 }

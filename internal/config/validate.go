@@ -38,8 +38,13 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// validate notes everything that no table may say.
+// validate notes everything that no table may say, except about keys that could not be
+// read: one problem each is enough.
 func (d *decoder) validate(c *Config) {
+	d.unread = map[string]bool{}
+	for _, problem := range d.problems {
+		d.unread[problem.Key] = true
+	}
 	d.redis(c.Redis)
 	d.supervisor(c.Supervisor)
 	d.http(c.HTTP)
@@ -51,7 +56,7 @@ func (d *decoder) validate(c *Config) {
 }
 
 func (d *decoder) choice(path, word string, allowed []string) {
-	if err := oneOf(word, allowed); err != nil {
+	if err := OneOf(word, allowed); err != nil {
 		d.bad(path, "%v", err)
 	}
 }

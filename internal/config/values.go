@@ -97,7 +97,7 @@ func (b *Backoff) fromTOML(value any) error {
 	switch value := value.(type) {
 	case string:
 		*b = Backoff{Curve: value}
-		return oneOf(value, Curves)
+		return OneOf(value, Curves)
 	case []any:
 		if len(value) == 0 {
 			return errors.New("the list is empty")
@@ -124,8 +124,8 @@ func (b *Backoff) fromTOML(value any) error {
 	return fmt.Errorf(`a backoff is a name (%s) or a list of seconds; got %s`, strings.Join(Curves, ", "), describe(value))
 }
 
-// oneOf says which words are allowed if word is not among them.
-func oneOf(word string, allowed []string) error {
+// OneOf says which words are allowed if word is not among them.
+func OneOf(word string, allowed []string) error {
 	for _, each := range allowed {
 		if word == each {
 			return nil

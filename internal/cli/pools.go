@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// supervise turns a configuration into what a supervisor is told. cfg was validated;
+// the error is about files that have changed since.
+func supervise(cfg config.Config, logger *slog.Logger) (supervisor.Config, error) {
+	out := supervisor.Config{
+		Name:         cfg.Supervisor.Name,
+		StateDir:     cfg.Supervisor.StatePath(),
+		DrainTimeout: time.Duration(cfg.Supervisor.DrainTimeout),
+		PollInterval: time.Duration(cfg.Supervisor.PollInterval),
+		Logger:       logger,
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
+		pool, err := poolOf(name, cfg.Pools[name])
+		if err != nil {
+			return supervisor.Config{}, config.Problems{{File: cfg.Path, Key: "pools." + name, Why: err.Error()}}
+		}
+		out.Pools = append(out.Pools, pool)
+	}
+	return out, nil
+}
+
+// poolOf turns one table into one pool.
+func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
+	child, err := specOf(name, p)
+	return supervisor.Pool{
+		Name:        name,
+		Queues:      p.Queues,
+		Order:       queue.Order(p.Order),
+		Child:       child,
+		Children:    p.Children,
+		MinChildren: p.MinChildren,
+		MaxChildren: p.MaxChildren,
+		Prefetch:    p.Prefetch,
+		MaxJob:      int64(p.MaxJob),
+		NextQueues:  p.NextQueues,
+		Timeout:     time.Duration(p.Timeout),
+		OnError:     supervisor.Policy(p.OnError),
+		OnCrash:     supervisor.Policy(p.OnCrash),
+		MaxCrashes:  p.MaxCrashes,
+		MaxJobs:     p.MaxJobs,
+		MaxAge:      time.Duration(p.MaxAge),
+		MaxMemory:   int64(p.MaxMemory),
+		IdleTimeout: time.Duration(p.IdleTimeout),
+		Jitter:      p.Jitter,
+		Retry:       retryOf(p.Retry),
+	}, err
+}
+
+func retryOf(r config.Retry) supervisor.Retry {
+	out := supervisor.Retry{
+		Backoff:  supervisor.Backoff(r.Backoff.Curve),
+		Delay:    time.Duration(r.Delay),
+		MaxDelay: time.Duration(r.MaxDelay),
+		Jitter:   r.Jitter,
+	}
+	if r.Backoff.Curve == "" {
+		out.Backoff = supervisor.List
+		for _, wait := range r.Backoff.List {
+			out.Delays = append(out.Delays, time.Duration(wait))
+		}
+	}
+	return out
+}

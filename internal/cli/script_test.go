@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"oarlock/internal/embedded"
+	"oarlock/runner"
+)
+
+// asProgram is the variable that makes the test's binary behave as oarlock.
+const asProgram = "OARLOCK_CLI_TEST"
+
+// TestMain lets the scripts run the real command line as processes of their own.
+func TestMain(m *testing.M) {
+	runner.Hidden(os.Args)
+	if os.Getenv(asProgram) == "" {
+		os.Exit(m.Run())
+	}
+	example, err := os.ReadFile(os.Getenv("EXAMPLE"))
+	if err != nil {
+		panic(err)
+	}
+	program := Program{Version: "v1.2.3", Example: string(example), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	os.Exit(program.Main(context.Background(), append([]string{"oarlock"}, os.Args[1:]...)))
+}
+
+// TestScripts runs each file of testdata. A file is lines of commands, then files for
+// the script's directory, each after a line "-- NAME --". Words are split at blanks;
+// single quotes keep them together, two in a row are one. $NAME is the environment's,
+// outside of quotes. Each script has a Redis of its own in REDIS_URL. The commands:
+//
+//	oarlock ARGUMENT…        must exit with 0
+//	exits CODE ARGUMENT…     oarlock must exit with CODE
+//	stdout REGEXP            what the last oarlock printed must match, line by line
+//	stderr REGEXP
+//	! stdout REGEXP          and must not
+//	same FILE FILE           both are equal; stdout and stderr may be named, too
+//	stdin FILE               what the next oarlock reads
+//	rm FILE
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.script")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			newScript(t, string(text)).run(t, file)
+		})
+	}
+}
+
+// script is one run of a file.
+type script struct {
+	lines []string
+	env   map[string]string
+	dir   string
+	stdin string // of the next oarlock
+	said  map[string]string
+}
+
+var fileMark = regexp.MustCompile(`(?m)^-- (.+) --\n`)
+
+// newScript writes the files of text into a directory of their own.
+func newScript(t *testing.T, text string) *script {
+	t.Helper()
+	server, err := embedded.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{dir: t.TempDir(), said: map[string]string{}}
+	s.env = map[string]string{
+		asProgram: "1", "REDIS_URL": server.URL(), "EXAMPLE": filepath.Join(here, "../../config.example.toml"),
+		"PATH": os.Getenv("PATH"), "HOME": s.dir, "TMPDIR": s.dir, "XDG_STATE_HOME": s.dir + "/state",
+	}
+	marks := fileMark.FindAllStringSubmatchIndex(text, -1)
+	for i, mark := range marks {
+		end := len(text)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, text[mark[2]:mark[3]]), []byte(text[mark[1]:end]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(marks) > 0 {
+		text = text[:marks[0][0]]
+	}
+	s.lines = strings.Split(text, "\n")
+	return s
+}
+
+func (s *script) run(t *testing.T, file string) {
+	for i, line := range s.lines {
+		if strings.TrimSpace(line) == "" || line[0] == '#' {
+			continue
+		}
+		if err := s.command(s.words(line)); err != nil {
+			t.Fatalf("%s:%d: %s\n%v\nstdout:\n%s\nstderr:\n%s", file, i+1, line, err, s.said["stdout"], s.said["stderr"])
+		}
+	}
+}
+
+func (s *script) command(words []string) error {
+	negated := words[0] == "!"
+	if negated {
+		words = words[1:]
+	}
+	switch words[0] {
+	case "oarlock":
+		return s.oarlock(0, words[1:])
+	case "exits":
+		code, err := strconv.Atoi(words[1])
+		return errors.Join(err, s.oarlock(code, words[2:]))
+	case "stdout", "stderr":
+		matches, err := regexp.MatchString("(?m)"+words[1], s.said[words[0]])
+		if err == nil && matches == negated {
+			err = errors.New("not so")
+		}
+		return err
+	case "same":
+		if a, b := s.text(words[1]), s.text(words[2]); a != b {
+			return fmt.Errorf("%s differs from %s:\n%s", words[1], words[2], b)
+		}
+		return nil
+	case "stdin":
+		s.stdin = s.text(words[1])
+		return nil
+	case "rm":
+		return os.Remove(filepath.Join(s.dir, words[1]))
+	}
+	return fmt.Errorf("no such command of scripts: %s", words[0])
+}
+
+func (s *script) oarlock(want int, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir = s.dir
+	for name, value := range s.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.stdin), &stdout, &stderr
+	s.stdin = ""
+	err = cmd.Run()
+	s.said["stdout"], s.said["stderr"] = stdout.String(), stderr.String()
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		return fmt.Errorf("exit code %d, want %d", code, want)
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// text is what the last oarlock printed, or else the content of a file.
+func (s *script) text(name string) string {
+	if text, ok := s.said[name]; ok {
+		return text
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.dir, name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// words splits a line.
+func (s *script) words(line string) []string {
+	var words []string
+	var word strings.Builder
+	inWord, quoted := false, false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\'' && quoted && i+1 < len(line) && line[i+1] == '\'':
+			word.WriteByte(c)
+			i++
+		case c == '\'':
+			quoted, inWord = !quoted, true
+		case c == ' ' && !quoted:
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		case c == '$' && !quoted:
+			end := i + 1
+			for end < len(line) && (line[end] == '_' || line[end] >= 'A' && line[end] <= 'Z') {
+				end++
+			}
+			word.WriteString(s.env[line[i+1:end]])
+			i, inWord = end-1, true
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}

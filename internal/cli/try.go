@@ -1,0 +1,356 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+func tryCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "try",
+		Usage:     "run one job against a program, without Redis, and show both sides of the conversation",
+		ArgsUsage: "COMMAND [ARGUMENT…]",
+		Description: "Lines with > go to the program, lines with < come from it. Options of the program\n" +
+			"that have the name of one here go behind --: oarlock try --job '{}' -- program --pool x\n" +
+			"Exits 0 if the job would be complete.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "job", Aliases: []string{"j"}, Value: "{}", Usage: "the job's data, as `JSON`; @FILE reads it from a file"},
+			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does; then COMMAND may be left out"},
+			&cli.StringFlag{Name: "klass", Value: "job", Usage: "what `KIND` of work the job is"},
+			&cli.StringFlag{Name: "queue", Usage: "the queue it comes from"},
+			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
+			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
+			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
+			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
+			&cli.IntFlag{Name: "attempt", Value: 1, Usage: "the number of the attempt"},
+			&cli.StringFlag{Name: "checkpoint", Usage: "what an earlier attempt kept, as `JSON`"},
+		},
+		Action: try,
+	}
+}
+
+func try(c *cli.Context) error {
+	pool, err := tryPool(c)
+	if err != nil {
+		return err
+	}
+	job, err := tryJob(c, pool)
+	if err != nil {
+		return err
+	}
+	spec, err := specOf("try", pool)
+	if err != nil {
+		return err
+	}
+	ending, err := converse(c.Context, c.App.Writer, &spec, job)
+	if err != nil {
+		return err
+	}
+	text, good := outcome(pool, ending)
+	colour := green
+	if !good {
+		colour = red
+	}
+	fmt.Fprintln(c.App.Writer, paint(c.App.Writer, colour, "= "+text)+paint(c.App.Writer, dim, fmt.Sprintf("  (%s, %s of processor time)", span(ending.Wall), span(ending.CPU))))
+	if !good {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// tryPool is the pool to imitate: one of the configuration, or what the options say.
+func tryPool(c *cli.Context) (config.Pool, error) {
+	pool := config.DefaultPool()
+	pool.Sandbox.Dir, _ = os.Getwd()
+	pool.Queues = []string{"try"}
+	if name := c.String("pool"); name != "" {
+		cfg, err := load(c, config.Options{})
+		if err != nil {
+			return pool, err
+		}
+		var ok bool
+		if pool, ok = cfg.Pools[name]; !ok {
+			return pool, misused("there is no pool %q; there is %s", name, poolNames(cfg))
+		}
+	} else if err := wantArgs(c, 1, -1, "a program"); err != nil {
+		return pool, err
+	}
+	if c.NArg() > 0 {
+		pool.Command = c.Args().Slice()
+	}
+	for _, choice := range []struct {
+		option  string
+		into    *string
+		allowed []string
+	}{{"mode", &pool.Mode, config.Modes}, {"input", &pool.Input, config.Inputs}, {"status", &pool.Status, config.Statuses}} {
+		if word := c.String(choice.option); word != "" {
+			if err := config.OneOf(word, choice.allowed); err != nil {
+				return pool, misused("--%s: %v", choice.option, err)
+			}
+			*choice.into = word
+		}
+	}
+	if c.IsSet("pty") {
+		pool.PTY = c.Bool("pty")
+	}
+	if c.IsSet("timeout") {
+		pool.Timeout = config.Duration(c.Duration("timeout"))
+	}
+	return pool, nil
+}
+
+func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
+	data := []byte(c.String("job"))
+	if file, ok := strings.CutPrefix(c.String("job"), "@"); ok {
+		var err error
+		if data, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if err := isJSON(data); err != nil {
+		return nil, misused("--job is not JSON: %v", err)
+	}
+	from := c.String("queue")
+	if from == "" {
+		from = pool.Queues[0]
+	}
+	job := &protocol.Job{
+		Run:       queue.NewJID()[:8],
+		JID:       queue.NewJID(),
+		Klass:     c.String("klass"),
+		Queue:     from,
+		Data:      bytes.TrimSpace(data),
+		Attempt:   c.Int("attempt"),
+		Retries:   5,
+		Remaining: 6 - c.Int("attempt"),
+		Timeout:   time.Duration(pool.Timeout),
+		Lease:     time.Minute,
+	}
+	if text := c.String("checkpoint"); text != "" {
+		if err := isJSON([]byte(text)); err != nil {
+			return nil, misused("--checkpoint is not JSON: %v", err)
+		}
+		job.Checkpoint = []byte(text)
+	}
+	return job, nil
+}
+
+// converse starts a child, has it work the job, and shows what is said on w.
+func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol.Job) (*runner.Ending, error) {
+	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	talk := &conversation{w: w, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
+	var first *protocol.Job
+	if spec.Mode == runner.Once {
+		first = job
+	}
+	child, err := host.Start(ctx, spec, 0, first, talk)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
+	}
+	if spec.Mode != runner.Once {
+		select {
+		case <-child.Ready():
+		case exit := <-talk.gone:
+			return nil, fmt.Errorf("the child left before it was ready for a job: %s", exitText(exit))
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if hello := child.Hello(); hello != nil {
+			talk.say(green, "<", fmt.Sprintf(`{"@":"hello","lib":%q,"caps":%s}`, hello.Lib, compact(hello.Caps)))
+			talk.say(cyan, ">", string(protocol.AppendHello(nil, spec.Worker, spec.MaxLine)))
+		}
+	}
+	switch spec.Input {
+	case runner.InputJob:
+		talk.say(cyan, ">", string(protocol.AppendJob(nil, job)))
+	case runner.InputData:
+		talk.say(cyan, ">", string(protocol.AppendData(nil, job)))
+	}
+	run, err := child.Run(job, runner.RunLimits{Timeout: job.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	var ending *runner.Ending
+	select {
+	case ending = <-talk.ended:
+	case <-ctx.Done():
+		run.Cancel(runner.CauseShutdown, spec.KillGrace)
+		ending = <-talk.ended
+	}
+	child.Shutdown(spec.KillGrace)
+	<-child.Exited()
+	return ending, nil
+}
+
+// exitText says how a child left.
+func exitText(exit runner.Exit) string {
+	text := fmt.Sprintf("exit code %d", exit.Code)
+	if exit.Signal != 0 {
+		text = exit.Signal.String()
+	}
+	if exit.Message != "" {
+		text += ": " + exit.Message
+	}
+	return text
+}
+
+// conversation shows what a child says.
+type conversation struct {
+	ended chan *runner.Ending
+	gone  chan runner.Exit
+
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// say shows a line; mark tells who said it.
+func (t *conversation) say(colour, mark, line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintln(t.w, paint(t.w, colour, mark+" "+strings.TrimRight(line, "\n")))
+}
+
+func (t *conversation) ChildReady(*runner.Child) {}
+
+func (t *conversation) Bye(_ *runner.Child, reason string) {
+	t.say(green, "<", string(`{"@":"bye","reason":`+compact(reason)+`}`))
+}
+
+func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := string(protocol.Visible(nil, line.Text))
+	if line.Record != nil {
+		text = line.Record.Level + ": " + line.Record.Message
+	}
+	fmt.Fprintf(t.w, "< %s%s\n", text, paint(t.w, dim, "  "+line.Stream.String()))
+	if line.Cut > 0 {
+		fmt.Fprintln(t.w, paint(t.w, yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
+	}
+}
+
+func (t *conversation) Progress(_ *runner.Child, _ *runner.Run, p protocol.Progress) {
+	line := map[string]any{"@": "progress"}
+	if p.Percent != nil {
+		line["pct"] = *p.Percent
+	}
+	if p.Message != "" {
+		line["message"] = p.Message
+	}
+	t.say(green, "<", compact(line))
+}
+
+func (t *conversation) Checkpoint(_ *runner.Child, _ *runner.Run, data []byte) {
+	t.say(green, "<", `{"@":"checkpoint","data":`+string(data)+`}`)
+}
+
+func (t *conversation) RunStopping(_ *runner.Child, _ *runner.Run, cause runner.Cause) {
+	t.say(cyan, ">", fmt.Sprintf("(asked to stop: %v)", cause))
+}
+
+func (t *conversation) RunEnded(_ *runner.Child, _ *runner.Run, e *runner.Ending) {
+	if e.Verdict != nil {
+		t.say(green, "<", verdictLine(e.Verdict))
+	}
+	t.ended <- e
+}
+
+func (t *conversation) ChildExited(_ *runner.Child, exit runner.Exit) { t.gone <- exit }
+
+// verdictLine is the line that says v.
+func verdictLine(v *protocol.Verdict) string {
+	line := fmt.Sprintf(`{"@":"%s"`, v.Kind)
+	add := func(key, value string) { line += fmt.Sprintf(`,"%s":%s`, key, value) }
+	if v.Group != "" {
+		add("group", compact(v.Group))
+	}
+	if v.Message != "" {
+		add("message", compact(v.Message))
+	}
+	if v.Next != "" {
+		add("next", compact(v.Next))
+	}
+	if v.Delay != nil {
+		add("delay", fmt.Sprint(v.Delay.Seconds()))
+	}
+	if len(v.Depends) > 0 {
+		add("depends", compact(v.Depends))
+	}
+	if v.Data != nil {
+		add("data", string(v.Data))
+	}
+	return line + "}"
+}
+
+// outcome says what a supervisor would make of the ending, and whether that is good.
+func outcome(p config.Pool, e *runner.Ending) (text string, good bool) {
+	why := ""
+	if e.Group != "" {
+		why = fmt.Sprintf(" (%s: %s)", e.Group, shorten(e.Message, 200))
+	}
+	again := "retried after a backoff, at the cost of one of its retries"
+	switch e.Kind {
+	case runner.Said:
+		switch e.Verdict.Kind {
+		case protocol.Ack:
+			if e.Verdict.Next != "" {
+				return "it said ack: the job moves on to " + e.Verdict.Next, true
+			}
+			return "it said ack: the job is complete", true
+		case protocol.Retry:
+			return "it said retry: the job is " + again + why, false
+		case protocol.Fail:
+			return "it said fail: the job is failed for good" + why, false
+		}
+		return "it said release: the job is given back, uncounted", false
+	case runner.Exited:
+		said := fmt.Sprintf("exit code %d: the job is ", e.ExitCode)
+		switch action := e.Action; {
+		case action == protocol.ExitAck:
+			return said + "complete", true
+		case action == protocol.ExitRelease:
+			return said + "given back, uncounted", false
+		case action == protocol.ExitFail, action == protocol.ExitOnError && p.OnError == "fail":
+			return said + "failed for good" + why, false
+		}
+		return said + again + why, false
+	case runner.TimedOut:
+		return "it took too long: the job is " + again + why, false
+	case runner.Died:
+		return "the child died: a crash, which costs no retry; after max_crashes of them the job fails" + why, false
+	case runner.CouldNotStart:
+		return "the command cannot be run; the job is given back" + why, false
+	case runner.BrokeProtocol:
+		return "the child broke the protocol; the job is given back and the child replaced" + why, false
+	}
+	return "stopped; the job is given back, uncounted" + why, false
+}
+
+// compact is value as JSON on one line.
+func compact(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // of strings, numbers and lists: cannot fail
+	return strings.TrimSpace(text.String())
+}
