@@ -14,7 +14,8 @@ import (
 // The scripts are assembled from one file per command and a library of shared
 // functions. To add a command, write lua/<dialect>/<command>.lua:
 //
-//   - its arguments are ARGV: now first, then the command's own;
+//   - its arguments are ARGV: now first, then the command's own; now is a finite
+//     number in a form that Redis takes for a score;
 //   - it may call any function of lua/lib by name; which of them it needs is
 //     found by reading it, so nothing is listed or included by hand;
 //   - the name of every key and channel begins with a literal 'ql:, which
@@ -142,6 +143,7 @@ end
 if not ARGV[2] then error("bad argument #1 to 'tonumber' (value expected)") end
 local clock = tonumber(ARGV[2])
 if not clock or clock - clock ~= 0 then error('Arg "now" missing or not a number: nil') end
+if not string.find(ARGV[2], '^%d+%.?%d*$') then ARGV[2] = string.format('%.17g', clock) end
 table.remove(ARGV, 1)
 `
 

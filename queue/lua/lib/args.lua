@@ -1,5 +1,8 @@
 -- Arguments, and how one that will not do is refused. Clients match on the shape
 -- "Area(): text", so every refusal goes through here.
+--
+-- ARGV[1] is now as text, in a form that Redis takes for a score; a range or a score
+-- that is the time of the call is given as that.
 
 function refuse(area, text)
   error(area .. '(): ' .. text)

@@ -29,7 +29,7 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   if not next then
     set_ended(key, now, data, '', 'complete', retries)
     announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. cjson.encode(queue) .. '}')
-    redis.call('ZADD', 'ql:completed', now, jid)
+    redis.call('ZADD', 'ql:completed', ARGV[1], jid)
     prune(now, numeric(settings[2], 604800), math.floor(numeric(settings[3], 50000)))
     unblock(jid, now)
     return 'complete'
@@ -37,11 +37,11 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
 
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next) .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
   remember(jid, put_entry(now, next), limit, false)
-  register(next, now)
+  register(next)
   local prefix = 'ql:q:' .. next
   if depend(jid, on) > 0 then
     set_ended(key, now, data, next, 'depends', retries)
-    redis.call('ZADD', prefix .. '-depends', now, jid)
+    redis.call('ZADD', prefix .. '-depends', ARGV[1], jid)
     if wait > 0 then redis.call('HSET', key, 'scheduled', now + wait) end
     return 'depends'
   end

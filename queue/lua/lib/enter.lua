@@ -31,7 +31,7 @@ end
 function enter(batch, put, ready)
   local jid, queue, named = put.jid, put.queue, put.named
   local key = 'ql:j:' .. jid
-  local throttles = named.throttles and replace_queue_throttle(given_throttles(named.throttles, 'Put'), nil, queue)
+  local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
   if redis.call('EXISTS', key) == 1 then
     if named['only-new'] then return 'exists' end
     -- A job of this batch may be put again by it, and must be where it belongs by then.

@@ -23,9 +23,9 @@ end
 function unlist_failed(jid, failure, queue)
   local was = cjson.decode(failure)
   local key = 'ql:f:' .. was.group
-  redis.call('LREM', key, 0, jid)
+  redis.call('LREM', key, '0', jid)
   if redis.call('EXISTS', key) == 0 then redis.call('SREM', 'ql:failures', was.group) end
-  redis.call('HINCRBY', 'ql:s:stats:' .. day(was.when) .. ':' .. queue, 'failed', -1)
+  redis.call('HINCRBY', 'ql:s:stats:' .. day(was.when) .. ':' .. queue, 'failed', '-1')
 end
 
 -- count_groups() -> JSON object, group to number of failed jobs

@@ -18,7 +18,7 @@ function trim_history(key, length, limit)
   if limit == 1 then
     redis.call('LPOP', key)
   else
-    redis.call('LTRIM', key, 1 - limit, -1)
+    redis.call('LTRIM', key, 1 - limit, '-1')
   end
   redis.call('LPUSH', key, first)
 end

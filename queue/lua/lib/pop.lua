@@ -30,7 +30,7 @@ end
 -- A negative count means all but that many of the last.
 function head_of(queue, count)
   if count == 0 then return {} end
-  return redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', '0', count - 1)
+  return redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', '0', text17(count - 1))
 end
 
 -- bring_in(queue, now, count): what becomes ready by time alone, for readers

@@ -3,7 +3,7 @@
 function promote(queue, now, limit)
   if limit == 0 then return end
   local scheduled = 'ql:q:' .. queue .. '-scheduled'
-  local due = redis.call('ZRANGEBYSCORE', scheduled, 0, now, 'LIMIT', 0, limit)
+  local due = redis.call('ZRANGEBYSCORE', scheduled, '0', ARGV[1], 'LIMIT', '0', text17(limit))
   if #due == 0 then return end
   local scores = {}
   for _, jid in ipairs(due) do

@@ -3,8 +3,8 @@
 --   count  setting jobs-history-count; a negative one drops that many of the oldest
 -- Only what goes is read.
 function prune(now, age, count)
-  drop_completed(redis.call('ZRANGEBYSCORE', 'ql:completed', 0, now - age))
-  drop_completed(redis.call('ZRANGE', 'ql:completed', 0, -1 - count))
+  drop_completed(redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(now - age)))
+  drop_completed(redis.call('ZRANGE', 'ql:completed', '0', text17(-1 - count)))
 end
 
 function drop_completed(jids)

@@ -8,14 +8,14 @@
 function reap(queue, now, limit, grace, history)
   local locks = 'ql:q:' .. queue .. '-locks'
   local jids, jobs = {}, {}
-  for _, jid in ipairs(redis.call('ZRANGEBYSCORE', locks, '-inf', now, 'LIMIT', 0, limit)) do
+  for _, jid in ipairs(redis.call('ZRANGEBYSCORE', locks, '-inf', ARGV[1], 'LIMIT', '0', text17(limit))) do
     local job = load_job(jid)
     if not job then
       redis.call('ZREM', locks, jid)
     else
       local worker = job.worker or ''
       redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
-      local warned = job.grace == '1'
+      local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
       if not warned or grace <= 0 then
         warn(jid, job, worker, queue, now, history)
         if grace > 0 then
@@ -38,13 +38,13 @@ function warn(jid, job, worker, queue, now, history)
   remember(jid, plain_entry(now, 'timed-out'), history, job.history)
   job.history = false
   lock_lost(jid, worker)
-  redis.call('HINCRBY', 'ql:s:stats:' .. day(now) .. ':' .. queue, 'retries', 1)
+  redis.call('HINCRBY', 'ql:s:stats:' .. day(now) .. ':' .. queue, 'retries', '1')
 end
 
 -- take_away(jid, job, worker, queue, now, history) -> whether it may run again
 function take_away(jid, job, worker, queue, now, history)
   local key = 'ql:j:' .. jid
-  if job.grace then redis.call('HDEL', key, 'grace') end
+  redis.call('HDEL', key, 'grace')
   job.remaining = text14(math.floor(tonumber(job.remaining) or 0) - 1)
   redis.call('HSET', key, 'remaining', job.remaining)
   if tonumber(job.remaining) >= 0 then return true end

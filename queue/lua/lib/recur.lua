@@ -25,7 +25,7 @@ function recur_job(now, queue, jid, klass, data, interval, offset, first)
     'retries', retries, 'backlog', backlog)
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
   redis.call('ZADD', 'ql:q:' .. queue .. '-recur', now + offset, jid)
-  register(queue, now)
+  register(queue)
 end
 
 -- view_recurring(jid) -> JSON, or nil if there is none of that name

@@ -3,7 +3,7 @@
 --   history  the history limit
 function spawn(queue, now, limit, history)
   if limit == 0 then return end
-  local due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-recur', 0, now, 'WITHSCORES', 'LIMIT', 0, limit)
+  local due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-recur', '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local left = limit
   for i = 1, #due, 2 do
     left = left - spawn_children(queue, due[i], tonumber(due[i + 1]), now, left, history)
@@ -35,7 +35,7 @@ function spawn_children(queue, parent, next, now, limit, history)
     count = count + 1
     local child = parent .. '-' .. text14(count)
     evict(child, now)
-    index_tags(child, stored_tags(tags), now)
+    index_tags(child, stored_tags(tags))
     redis.call('HSET', 'ql:j:' .. child, 'jid', child, 'klass', klass, 'data', data, 'priority', priority, 'tags', tags,
       'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
       'time', string.format('%.20f', time), 'spawned_from_jid', parent)

@@ -27,7 +27,7 @@ function tally(kind, queue, now, values)
   stored[1], stored[2], stored[3] = total, mean, vk
   local words = {}
   for i, field in ipairs(fields) do
-    words[2 * i - 1], words[2 * i] = field, stored[i]
+    words[2 * i - 1], words[2 * i] = field, text17(stored[i])
   end
   redis.call('HSET', key, unpack(words))
 end
@@ -44,8 +44,8 @@ end
 -- count_failure(queue, now): one more failure, and one more job that is failed
 function count_failure(queue, now)
   local key = 'ql:s:stats:' .. day(now) .. ':' .. queue
-  redis.call('HINCRBY', key, 'failures', 1)
-  redis.call('HINCRBY', key, 'failed', 1)
+  redis.call('HINCRBY', key, 'failures', '1')
+  redis.call('HINCRBY', key, 'failed', '1')
 end
 
 -- view_stats(queue, day) -> JSON

@@ -6,7 +6,7 @@ function jobs_in_state(state, queue, now, offset, count)
   elseif state == 'stalled' then
     return redis.call('ZRANGEBYSCORE', prefix .. '-locks', '-inf', now, 'LIMIT', offset, count)
   elseif state == 'recurring' then
-    return redis.call('ZRANGEBYSCORE', prefix .. '-recur', 0, '+inf', 'LIMIT', offset, count)
+    return redis.call('ZRANGEBYSCORE', prefix .. '-recur', '0', '+inf', 'LIMIT', offset, count)
   elseif state == 'scheduled' then
     promote(queue, now, -1)
     return redis.call('ZRANGE', prefix .. '-scheduled', page(offset, count))

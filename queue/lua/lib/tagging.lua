@@ -1,7 +1,7 @@
--- tag_job(jid, first, now) -> JSON list of all the job's tags
+-- tag_job(jid, first) -> JSON list of all the job's tags
 --   first   where the tags begin in ARGV
 -- A tag the job has already counts once more.
-function tag_job(jid, first, now)
+function tag_job(jid, first)
   local tags = job_tags(jid)
   local known = {}
   for _, tag in ipairs(tags) do known[tag] = true end
@@ -12,7 +12,7 @@ function tag_job(jid, first, now)
       tags[#tags + 1] = tag
     end
   end
-  index_tags(jid, added, now)
+  index_tags(jid, added)
   return store_tags(jid, tags)
 end
 
@@ -46,6 +46,6 @@ end
 
 -- top_tags(offset, count) -> JSON list of the tags used at least twice, most used first
 function top_tags(offset, count)
-  local tags = redis.call('ZREVRANGEBYSCORE', 'ql:tags', '+inf', 2, 'LIMIT', offset, count)
+  local tags = redis.call('ZREVRANGEBYSCORE', 'ql:tags', '+inf', '2', 'LIMIT', offset, count)
   return json_strings(tags)
 end

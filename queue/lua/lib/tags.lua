@@ -6,11 +6,11 @@ function tag_key(tag)
   return 'ql:t:' .. (type(tag) == 'number' and text14(tag) or tag)
 end
 
--- index_tags(jid, tags, now): one more use of each of a list of tags
-function index_tags(jid, tags, now)
+-- index_tags(jid, tags): one more use of each of a list of tags
+function index_tags(jid, tags)
   for _, tag in ipairs(tags) do
-    redis.call('ZADD', tag_key(tag), now, jid)
-    redis.call('ZINCRBY', 'ql:tags', 1, tag)
+    redis.call('ZADD', tag_key(tag), ARGV[1], jid)
+    redis.call('ZINCRBY', 'ql:tags', '1', tag)
   end
 end
 
@@ -23,7 +23,7 @@ function unindex_tags(jid, tags)
     if reqless and redis.call('EXISTS', key) == 0 then
       redis.call('ZREM', 'ql:tags', tag)
     else
-      redis.call('ZINCRBY', 'ql:tags', -1, tag)
+      redis.call('ZINCRBY', 'ql:tags', '-1', tag)
     end
   end
 end

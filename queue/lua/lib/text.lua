@@ -1,15 +1,18 @@
 -- How numbers become text. Redis prints a number it is handed with 17 digits,
--- and takes half a microsecond for it; where one number goes to several keys, or
--- is known to be an integer, we hand over text instead.
+-- and takes longer for that than for most commands: half a microsecond for a 1.
+-- Where it matters we hand over text instead.
 
 -- text14(n): as Lua's .. prints it, and JSON: 14 significant digits. We do not
 -- leave it to .. because the embedded server's Lua prints fractions otherwise.
+-- Integers take a shorter way to the same text; -0 must not.
 function text14(n)
+  if n % 1 == 0 and n < 1e14 and n > -1e14 and n ~= 0 then return string.format('%d', n) end
   return string.format('%.14g', n)
 end
 
 -- text17(n): as Redis prints a number argument.
 function text17(n)
+  if n % 1 == 0 and n < 1e15 and n > -1e15 and n ~= 0 then return string.format('%d', n) end
   return string.format('%.17g', n)
 end
 

@@ -43,7 +43,7 @@ end
 
 -- hold(jid, throttles): all of a list
 function hold(jid, throttles)
-  for _, tid in ipairs(throttles) do redis.call('ZADD', 'ql:th:' .. tid .. '-locks', 1, jid) end
+  for _, tid in ipairs(throttles) do redis.call('ZADD', 'ql:th:' .. tid .. '-locks', '1', jid) end
 end
 
 -- throttle(jid, job, queue, tid, now, limit): the job waits for a throttle
@@ -66,7 +66,7 @@ function release(tid, jid, now)
   local free = 10
   if maximum ~= 0 then free = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
   if free < 1 then return end
-  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', 0, free - 1)) do
+  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', free - 1)) do
     redis.call('ZREM', key .. '-pending', next)
     local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. next, 'queue', 'priority', 'state'))
     if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', next) end

@@ -13,7 +13,7 @@ end
 -- view_tracked() -> JSON; lists without members are {} in both dialects
 function view_tracked()
   local expired, views = {}, {}
-  for _, jid in ipairs(redis.call('ZRANGE', 'ql:tracked', 0, -1)) do
+  for _, jid in ipairs(redis.call('ZRANGE', 'ql:tracked', '0', '-1')) do
     local job = load_job(jid)
     if job then
       views[#views + 1] = view(jid, job, true)

@@ -33,5 +33,5 @@ else
 end
 redis.call('ZADD', 'ql:w:' .. worker .. ':jobs', until_when, jid)
 redis.call('ZADD', 'ql:q:' .. queue .. '-locks', until_when, jid)
-if not reqless then redis.call('ZADD', 'ql:workers', tonumber(ARGV[1]), worker) end
+if not reqless then redis.call('ZADD', 'ql:workers', ARGV[1], worker) end
 return expires

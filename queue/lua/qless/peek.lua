@@ -6,7 +6,7 @@
 -- Writes   brings in recurring and delayed jobs that are due, as pop does
 local now, queue = tonumber(ARGV[1]), given_queue(ARGV[2])
 local count = number(ARGV[3], 'Peek', 'count')
-local jids = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', now, 'LIMIT', '0', count)
+local jids = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', ARGV[1], 'LIMIT', '0', count)
 bring_in(queue, now, count - #jids)
 for _, jid in ipairs(head_of(queue, count - #jids)) do jids[#jids + 1] = jid end
 return view_all(jids)

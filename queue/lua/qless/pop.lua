@@ -16,11 +16,11 @@ local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartb
   queue .. '-max-concurrency')
 local limit = history_limit(settings[4])
 if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '{}' end
-redis.call('ZADD', 'ql:workers', now, worker)
+redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 local concurrency = numeric(settings[5], 0)
 if concurrency > 0 then
-  local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', now, '+inf')
+  local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', ARGV[1], '+inf')
   count = math.min(math.max(0, concurrency - running), count)
   if count == 0 then return '{}' end
 end

@@ -20,5 +20,5 @@ local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3])
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
 local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8), limit)
-register(queue, now)
+register(queue)
 return jid

@@ -40,7 +40,7 @@ for i = 3, #ARGV, 2 do
       local list = move_throttles(stored_tags(throttles), queue_throttle(queue), value)
       redis.call('HSET', key, 'throttles', cjson.encode(list))
     end
-    register(value, now)
+    register(value)
   elseif name == 'throttles' and reqless then
     redis.call('HSET', key, 'throttles', cjson.encode(given_throttles(value, 'Recur')))
   else

@@ -7,5 +7,5 @@ if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then refuse('Requeue', 'Job ' .. ji
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
 local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8), limit)
-register(queue, now)
+register(queue)
 return jid

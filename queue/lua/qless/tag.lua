@@ -8,9 +8,9 @@
 -- Refuses  "Tag(): Arg ...", "Tag(): Job <jid> does not exist", "Tag(): First argument ..."
 -- Reads    ql:j:<jid>  tags; ql:t:<tag>; ql:tags
 -- Writes   the same, for add and remove
-local now, command = tonumber(ARGV[1]), given(ARGV[2], 'Tag', 'command')
+local command = given(ARGV[2], 'Tag', 'command')
 if command == 'add' then
-  return tag_job(given(ARGV[3], 'Tag', 'jid'), 4, now)
+  return tag_job(given(ARGV[3], 'Tag', 'jid'), 4)
 elseif command == 'remove' then
   return untag_job(given(ARGV[3], 'Tag', 'jid'), 4)
 elseif command == 'get' then

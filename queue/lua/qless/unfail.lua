@@ -15,7 +15,7 @@ local list = 'ql:f:' .. group
 local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 local entry = put_entry(now, queue)
 local scores = {}
-for _, jid in ipairs(redis.call('LRANGE', list, -count, -1)) do
+for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
   local key = 'ql:j:' .. jid
   local retries, priority, history, exists = unpack(redis.call('HMGET', key, 'retries', 'priority', 'history', 'jid'))
   -- A jid without a job is only dropped.
@@ -27,6 +27,6 @@ for _, jid in ipairs(redis.call('LRANGE', list, -count, -1)) do
   end
 end
 call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
-redis.call('LTRIM', list, 0, -count - 1)
+redis.call('LTRIM', list, '0', -count - 1)
 if redis.call('EXISTS', list) == 0 then redis.call('SREM', 'ql:failures', group) end
 return #scores / 2

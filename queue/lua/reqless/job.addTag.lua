@@ -1,3 +1,3 @@
 -- job.addTag(now, jid [, tag]...) -> JSON list of all the job's tags, [] if none
 -- As tag add.
-return tag_job(given(ARGV[2], 'Tag', 'jid'), 3, tonumber(ARGV[1]))
+return tag_job(given(ARGV[2], 'Tag', 'jid'), 3)

@@ -8,7 +8,7 @@
 local now, queue = tonumber(ARGV[1]), given_queue(ARGV[2])
 local offset, limit = number(ARGV[3], 'Peek', 'offset'), number(ARGV[4], 'Peek', 'limit')
 if limit <= 0 then return '[]' end
-local expired = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', now, 'LIMIT', '0', offset + limit)
+local expired = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', ARGV[1], 'LIMIT', '0', offset + limit)
 if offset + limit > #expired then bring_in(queue, now, offset + limit - #expired) end
 local jids = { unpack(expired, offset + 1) }
 if #jids < limit then

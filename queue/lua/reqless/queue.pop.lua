@@ -14,7 +14,7 @@ local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartb
   queue .. '-max-pop-retry', 'max-pop-retry')
 local history = history_limit(settings[4])
 if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
-redis.call('ZADD', 'ql:workers', now, worker)
+redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 local jids, jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
 local tries = numeric(settings[5], numeric(settings[6], 1))

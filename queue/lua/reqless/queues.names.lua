@@ -1,2 +1,2 @@
 -- queues.names(now) -> JSON list of the known queues, oldest first
-return json_strings(redis.call('ZRANGE', 'ql:queues', 0, -1))
+return json_strings(redis.call('ZRANGE', 'ql:queues', '0', '-1'))

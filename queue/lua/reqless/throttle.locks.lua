@@ -2,4 +2,4 @@
 --
 -- Refuses  "Throttle(): no tid provided"
 -- Reads    ql:th:<tid>-locks
-return json_strings(redis.call('ZRANGE', 'ql:th:' .. given_tid(ARGV[2]) .. '-locks', 0, -1))
+return json_strings(redis.call('ZRANGE', 'ql:th:' .. given_tid(ARGV[2]) .. '-locks', '0', '-1'))

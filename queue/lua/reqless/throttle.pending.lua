@@ -2,4 +2,4 @@
 --
 -- Refuses  "Throttle(): no tid provided"
 -- Reads    ql:th:<tid>-pending
-return json_strings(redis.call('ZRANGE', 'ql:th:' .. given_tid(ARGV[2]) .. '-pending', 0, -1))
+return json_strings(redis.call('ZRANGE', 'ql:th:' .. given_tid(ARGV[2]) .. '-pending', '0', '-1'))

@@ -1,0 +1,135 @@
+package queue_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// BenchmarkCost reports what single commands cost the server, as multiples of u (see
+// BenchmarkBatchCost): through their own scripts and through the unified one, and
+// through their own with a million jobs waiting, and with 50,000 complete of which
+// every completion prunes one.
+//
+//	go test ./queue -run '^$' -bench '^BenchmarkCost'
+func BenchmarkCost(b *testing.B) {
+	for _, bm := range []struct {
+		name     string
+		unified  bool
+		waiting  int
+		complete int
+	}{
+		{"scripts", false, 100, 0},
+		{"unified", true, 100, 0},
+		{"million-waiting", false, 1_000_000, 0},
+		{"pruning", false, 100, 50_000},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			raw := redistest.Start(b).Client(b)
+			ctx := b.Context()
+			fill(ctx, b, raw, bm.waiting, bm.complete)
+			for b.Loop() {
+				costs := make(map[string][]float64)
+				for round := range rounds {
+					u := usec(ctx, b, raw, func() { callMany(ctx, b, raw, smallest, func(int) []any { return []any{"absent"} }) })
+					costs["µs/u"] = append(costs["µs/u"], u)
+					for _, m := range measured {
+						script, name := queue.Unified(queue.DefaultNamespace, queue.Qless), []any{m.command}
+						if !bm.unified {
+							script, _ = queue.Script(queue.Qless, m.command, queue.DefaultNamespace)
+							name = nil
+						}
+						cost := usec(ctx, b, raw, func() {
+							callMany(ctx, b, raw, script, func(i int) []any { return append(name, m.args(round*calls+i)...) })
+						})
+						costs[m.command+"-u"] = append(costs[m.command+"-u"], cost/u)
+					}
+				}
+				for unit, list := range costs {
+					slices.Sort(list)
+					b.ReportMetric(list[len(list)/10], unit)
+				}
+			}
+		})
+	}
+}
+
+// Every round measures u and then each command, so that both see the same machine.
+// The lowest tenth is reported: other programs make rounds slower, none faster.
+const (
+	rounds = 20
+	calls  = 1000 // per round and command
+)
+
+// smallest is the script whose time is u.
+const smallest = "return redis.call('zcard', ARGV[1])"
+
+// measured are the commands in an order in which each finds the jobs it needs.
+var measured = []measuredCommand{
+	{"config.get", func(int) []any { return []any{"1763700000.125", "heartbeat"} }},
+	{"length", func(int) []any { return []any{"1763700000.125", "q"} }},
+	{"put", func(i int) []any {
+		return []any{"1763700000.125", "w", "q", jid(i), "Klass", `{"path":"/usr/share/file"}`, "0", "priority", "1"}
+	}},
+	{"pop", func(int) []any { return []any{"1763700001.125", "q", "w", "1"} }},
+	{"heartbeat", func(i int) []any { return []any{"1763700002.125", jid(i), "w"} }},
+	{"complete", func(i int) []any { return []any{"1763700003.125", jid(i), "w", "q", `{"path":"/usr/share/file"}`} }},
+}
+
+type measuredCommand struct {
+	command string
+	args    func(i int) []any
+}
+
+// callMany runs a script calls times in one round trip.
+func callMany(ctx context.Context, b *testing.B, raw *redis.Client, script string, args func(i int) []any) {
+	b.Helper()
+	sum := sha1.Sum([]byte(script))
+	sha := hex.EncodeToString(sum[:])
+	pipe := raw.Pipeline()
+	pipe.ScriptLoad(ctx, script)
+	for i := range calls {
+		pipe.EvalSha(ctx, sha, nil, args(i)...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func jid(i int) string { return fmt.Sprintf("%032x", i) }
+
+// fill makes jobs that wait behind those to be measured, and jobs that are complete.
+func fill(ctx context.Context, b *testing.B, raw *redis.Client, waiting, complete int) {
+	b.Helper()
+	const script = `
+for i = ARGV[2], ARGV[3] do
+  local jid = ARGV[1] .. i
+  redis.call('HSET', 'ql:j:' .. jid, 'jid', jid, 'klass', 'Klass', 'data', '{}', 'priority', '0', 'tags', '{}',
+    'state', ARGV[1], 'worker', '', 'expires', '0', 'queue', 'q', 'retries', '5', 'remaining', '5',
+    'time', '1763600000.00000000000000000000')
+  redis.call('RPUSH', 'ql:j:' .. jid .. '-history', '[1763600000,"put",{"q":"q"}]')
+  if ARGV[1] == 'waiting' then
+    redis.call('ZADD', 'ql:q:q-work', -0.17636 - i / 1e10, jid)
+  else
+    redis.call('ZADD', 'ql:completed', 1763600000 + i / 1e3, jid)
+  end
+end`
+	for _, kind := range []struct {
+		state string
+		n     int
+	}{{"waiting", waiting}, {"complete", complete}} {
+		for i := 0; i < kind.n; i += 10_000 {
+			if err := raw.Eval(ctx, script, nil, kind.state, i, min(i+10_000, kind.n)-1).Err(); err != nil && err != redis.Nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
