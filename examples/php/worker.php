@@ -1,0 +1,21 @@
+<?php
+
+// Counts the lines, words and bytes of a text, with the helper.
+
+require __DIR__ . '/oarlock.php';
+
+Oarlock\job('Count', function (Oarlock\Job $job) {
+    $path = $job->data->path ?? null;
+    if ($path !== null && !file_exists($path)) {
+        throw new Oarlock\Fail("$path is not there", group: 'no-such-file');
+    }
+    $text = $path !== null ? file_get_contents($path) : $job->data->text;
+    $job->progress(50, 'read ' . strlen($text) . ' bytes');
+    $job->ack(data: [
+        'lines' => substr_count($text, "\n"),
+        'words' => preg_match_all('/[^ \t\n\x0b\f\r]+/', $text),
+        'bytes' => strlen($text),
+    ]);
+});
+
+Oarlock\serve();
