@@ -1,30 +1,38 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"oarlock/internal/faultproxy"
 )
 
 // lossy works n jobs off while one reply in twenty is executed and then lost.
 func lossy(t *testing.T, r *rig, n, children int, w work) []job {
-	r.proxy.inject(faults{lose: 0.05})
+	r.loseReplies(0.05)
 	r.put(t, n, w)
 	a := r.start(t, "a", pool{children: children})
 	jobs := r.settled(t, 3*time.Minute)
-	lost, _ := r.proxy.counts()
-	if lost == 0 {
+	if r.proxy.Dropped() == 0 {
 		t.Error("no reply was lost: the row shows nothing")
 	}
-	r.note("lost_replies", lost)
-	r.proxy.heal()
+	r.note("lost_replies", r.proxy.Dropped())
+	r.loseReplies(0)
 	r.nothingHeld(t)
 	if n := a.saying("lock lost"); n > 0 {
 		t.Errorf("%d locks were given up that nobody had taken", n)
 	}
 	return jobs
 }
+
+// loseReplies lets Redis execute scripts, and drops this share of what it answers.
+func (r *rig) loseReplies(share float64) { r.proxy.Drop(share, "evalsha", r.random.Uint64()) }
 
 // nothingHeld waits until Redis holds no lock, neither in queues nor for workers.
 func (r *rig) nothingHeld(t testing.TB) {
@@ -86,17 +94,33 @@ func TestE3RepliesOfRetryLost(t *testing.T) {
 
 func TestE5RepliesTorn(t *testing.T) {
 	row(t, "E5", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		r.proxy.inject(faults{lose: 0.05, keep: 0.4})
+		torn := r.tearReplies(0.03)
 		r.put(t, scaled(300, 1000), work{MS: 10})
 		r.put(t, 2, work{MS: 5000, Beat: 50}) // renewed several times
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, 2*time.Minute)
-		lost, _ := r.proxy.counts()
-		r.note("torn_replies", lost)
+		r.note("torn_replies", torn.Load())
 		allDone(t, jobs)
 		uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
+}
+
+// tearReplies delivers two fifths of some replies before all connections are reset.
+func (r *rig) tearReplies(share float64) (torn *atomic.Int64) {
+	torn = new(atomic.Int64)
+	var mu sync.Mutex
+	r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		if d == faultproxy.Requests || len(data) < 5 || r.random.Float64() >= share {
+			return data
+		}
+		torn.Add(1)
+		time.AfterFunc(5*time.Millisecond, r.proxy.Cut)
+		return data[:len(data)*2/5]
+	})
+	return torn
 }
 
 func TestE6ShortBlackHole(t *testing.T) {
@@ -104,9 +128,11 @@ func TestE6ShortBlackHole(t *testing.T) {
 		r.put(t, scaled(200, 1000), work{MS: 20})
 		r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40+r.random.IntN(40)))
-		r.proxy.inject(faults{holdRequests: true, holdReplies: true})
+		r.proxy.Hold(faultproxy.Requests)
+		r.proxy.Hold(faultproxy.Replies)
 		last(time.Second)
-		r.proxy.heal()
+		r.proxy.Release(faultproxy.Requests)
+		r.proxy.Release(faultproxy.Replies)
 		r.resumed(t, now())
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
@@ -117,24 +143,24 @@ func TestE6ShortBlackHole(t *testing.T) {
 
 func TestE7LongBlackHole(t *testing.T) {
 	row(t, "E7", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		cutOff(t, r, faults{holdRequests: true, holdReplies: true})
+		cutOff(t, r, faultproxy.Requests, faultproxy.Replies)
 	})
 }
 
 func TestE8OneDirection(t *testing.T) {
-	for name, f := range map[string]faults{
-		"requests": {holdRequests: true},
-		"replies":  {holdReplies: true},
+	for name, way := range map[string]faultproxy.Direction{
+		"requests": faultproxy.Requests,
+		"replies":  faultproxy.Replies,
 	} {
 		t.Run(name, func(t *testing.T) {
-			row(t, "E8", rigOptions{proxy: true}, func(t *testing.T, r *rig) { cutOff(t, r, f) })
+			row(t, "E8", rigOptions{proxy: true}, func(t *testing.T, r *rig) { cutOff(t, r, way) })
 		})
 	}
 }
 
 // cutOff lets supervisor A lose sight of Redis in the middle of long jobs, while B
 // sees it: A's children must be dead before B begins the jobs anew.
-func cutOff(t *testing.T, r *rig, f faults) {
+func cutOff(t *testing.T, r *rig, ways ...faultproxy.Direction) {
 	const children = 4
 	r.put(t, children, work{MS: 8000, Beat: 20, Once: true})
 	a := r.start(t, "a", pool{children: children})
@@ -143,9 +169,13 @@ func cutOff(t *testing.T, r *rig, f faults) {
 	r.startConfig(t, "b", direct)
 	last(lock) // at least one renewal of each lock has come and gone
 	cut := now()
-	r.proxy.inject(f)
+	for _, way := range ways {
+		r.proxy.Hold(way)
+	}
 	last(6 * time.Second)
-	r.proxy.heal()
+	for _, way := range ways {
+		r.proxy.Release(way)
+	}
 	entries := r.ledger.all(t)
 	over, _ := overlap(entries)
 	r.note("overlap", max(0, over))
@@ -178,7 +208,7 @@ func TestE9ConnectionsReset(t *testing.T) {
 		before := count(r.ledger.all(t), "end")
 		resets := scaled(15, 100)
 		for range resets {
-			r.proxy.cut()
+			r.proxy.Cut()
 			last(200 * time.Millisecond)
 		}
 		seconds := now() - from
@@ -212,7 +242,8 @@ func TestE10SlowNetwork(t *testing.T) {
 	row(t, "E10", rigOptions{proxy: true, lock: 10 * time.Second}, func(t *testing.T, r *rig) {
 		r.put(t, scaled(20, 100), work{MS: 20})
 		r.put(t, 1, work{MS: 11_000})
-		r.proxy.inject(faults{delay: 250 * time.Millisecond, jitter: 50 * time.Millisecond, bytesPerS: 8000, slice: 64})
+		r.proxy.Delay(250*time.Millisecond, 50*time.Millisecond)
+		r.proxy.Slice(1)
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, 2*time.Minute)
 		allDone(t, jobs)
@@ -226,14 +257,14 @@ func TestE11ConnectionRefused(t *testing.T) {
 		r.put(t, 40, work{MS: 5})
 		r.start(t, "a", pool{})
 		r.settled(t, 20*time.Second)
-		_, before := r.proxy.counts()
-		r.proxy.inject(faults{slam: true})
-		r.proxy.cut()
+		// A port behind which nobody answers: each dial can be counted.
+		before := r.proxy.Dialed()
+		r.proxy.Retarget("unix", r.dir+"/nobody")
+		r.proxy.Cut()
 		away := time.Duration(scaled(10, 60)) * time.Second
 		last(away)
-		_, dials := r.proxy.counts()
-		tries := dials - before
-		r.proxy.heal()
+		tries := r.proxy.Dialed() - before
+		r.proxy.Retarget("unix", r.redis.Addr)
 		r.note("dials", tries)
 		r.note("away", away)
 		if most := scaled(20, 40); tries > most || tries == 0 {
@@ -254,10 +285,17 @@ func TestE13RedisMoves(t *testing.T) {
 		r.put(t, 200, work{MS: 20})
 		r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
-		// The server keeps its data and gets another address; the name stays.
-		r.redis.Stop()
-		r.proxy.cut()
-		r.redis.Restart()
+		// The address that supervisors know leads elsewhere from now on: to the same data.
+		moved := r.redis.Addr + ".moved"
+		if err := os.Rename(r.redis.Addr, moved); err != nil {
+			t.Fatal(err)
+		}
+		r.proxy.Cut()
+		last(500 * time.Millisecond)
+		r.proxy.Retarget("unix", moved)
+		if err := os.Symlink(moved, r.redis.Addr); err != nil { // for our own look at it
+			t.Fatal(err)
+		}
 		r.resumed(t, now())
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
@@ -271,7 +309,12 @@ func TestE14NoticesLost(t *testing.T) {
 		jid := r.put(t, 1, work{MS: 30_000, Beat: 20})[0]
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
-		r.proxy.inject(faults{holdEars: true})
+		r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+			if d == faultproxy.Replies && bytes.Contains(data, []byte("\r\nmessage\r\n")) {
+				return []byte{} // what was published never comes
+			}
+			return data
+		})
 		a.control(t, "job", "cancel", jid)
 		canceled := now()
 		r.jids = nil
@@ -288,6 +331,5 @@ func TestE14NoticesLost(t *testing.T) {
 			t.Errorf("the loss was noticed after %.2f s, want %.2f s at most", noticed, bound)
 		}
 		r.note("noticed_after", noticed)
-		r.proxy.heal()
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/faultproxy"
 )
 
 // last lets a fault last for as long as its row says. It is never a wait for an event.
@@ -324,12 +326,12 @@ func TestA3KilledBeforeTheSettle(t *testing.T) {
 		r.put(t, children, work{MS: 500})
 		a := r.start(t, "a", pool{children: children})
 		r.ledger.await(t, 20*time.Second, "all begun", begun(children))
-		r.proxy.inject(faults{holdRequests: true}) // whatever is sent does not arrive
+		r.proxy.Hold(faultproxy.Requests) // whatever is sent does not arrive
 		r.ledger.await(t, 5*time.Second, "all ended", ended(children))
 		a.kill(t)
 		a.leftNothing(t, time.Second)
-		r.proxy.cut()
-		r.proxy.heal()
+		r.proxy.Cut()
+		r.proxy.Release(faultproxy.Requests)
 		r.start(t, "a", pool{children: children})
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
@@ -344,7 +346,7 @@ func TestA4KilledBeforeTheReply(t *testing.T) {
 		r.put(t, 1, work{})
 		a := r.start(t, "a", pool{children: children})
 		r.settled(t, 20*time.Second)
-		r.proxy.inject(faults{holdReplies: true})
+		r.proxy.Hold(faultproxy.Replies)
 		jids := r.put(t, children, work{MS: 5})
 		await(t, 5*time.Second, func() error {
 			if by := inState(readJobs(t, r.db, jids)); by["running"] != children {
@@ -354,8 +356,8 @@ func TestA4KilledBeforeTheReply(t *testing.T) {
 		})
 		a.kill(t)
 		a.leftNothing(t, time.Second)
-		r.proxy.cut()
-		r.proxy.heal()
+		r.proxy.Cut()
+		r.proxy.Release(faultproxy.Replies)
 		r.start(t, "a", pool{children: children})
 		r.ledger.await(t, 2*time.Second+startUp, "the leaked jobs begun", begun(1+children))
 		jobs := r.settled(t, 20*time.Second)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/faultproxy"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -27,10 +28,10 @@ const (
 // rig is what a row runs on: a Redis, a ledger, supervisors, and the jobs that were put.
 type rig struct {
 	redis   *redistest.Server
-	proxy   *proxy        // between supervisors and Redis; nil unless asked for
-	url     string        // what supervisors are told
-	db      *redis.Client // the Redis itself, past any proxy
-	client  *queue.Client // for putting jobs, past any proxy too
+	proxy   *faultproxy.Proxy // between supervisors and Redis; nil unless asked for
+	url     string            // what supervisors are told
+	db      *redis.Client     // the Redis itself, past any proxy
+	client  *queue.Client     // for putting jobs, past any proxy too
 	ledger  *ledger
 	binary  string // of supervisors that are started from now on
 	dir     string // for configurations, state and job directories
@@ -66,8 +67,8 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	}
 	r.url, r.db = r.redis.URL, r.redis.Client(t)
 	if o.proxy {
-		r.proxy = newProxy(t, r.redis.Addr, seed)
-		r.url = "redis://" + r.proxy.addr
+		r.proxy = faultproxy.Start(t, "unix", r.redis.Addr)
+		r.url = r.proxy.URL
 	}
 	if r.client, err = queue.Open(t.Context(), queue.Options{URL: r.redis.URL}); err != nil {
 		t.Fatal(err)
@@ -195,7 +196,7 @@ children = %d
 kill_grace = "1s"
 %s
 [pools.work.retry]
-delay = "0s"
+delay = "1ms"
 [pools.work.sandbox]
 env = { LEDGER = %q, SUPERVISOR_PID = %q }
 `, r.url, r.stateDir(name), p.top, p.mode, r.command(t, p.worker), p.children, p.more, r.ledger.path, r.pidFile(name))

@@ -15,7 +15,7 @@ func TestSoak(t *testing.T) {
 		n := scaled(5000, 100_000)
 		every := time.Duration(scaled(3, 10)) * time.Second
 		r.put(t, n, work{MS: 2})
-		r.proxy.inject(faults{lose: 0.05})
+		r.loseReplies(0.05)
 		for _, name := range []string{"a", "b"} {
 			r.start(t, name, pool{children: 4, more: "max_crashes = 100"})
 		}
@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 				t.Fatalf("%d of %d jobs are still on their way", r.unsettled(t), n)
 			}
 		}
-		r.proxy.heal()
+		r.loseReplies(0)
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
 		uncounted(t, jobs)
@@ -58,8 +58,7 @@ func TestSoak(t *testing.T) {
 				}
 			}
 		}
-		lost, _ := r.proxy.counts()
-		r.note("lost_replies", lost)
+		r.note("lost_replies", r.proxy.Dropped())
 		r.note("killed_children", len(killed))
 		r.note("redis_restarts", restarts)
 		r.note("unexplained", unexplained)
