@@ -9,7 +9,8 @@ Oarlock\job('Count', function (Oarlock\Job $job) {
     if ($path !== null && !file_exists($path)) {
         throw new Oarlock\Fail("$path is not there", group: 'no-such-file');
     }
-    $text = $path !== null ? file_get_contents($path) : $job->data->text;
+    $text = $path !== null ? file_get_contents($path) : $job->data->text
+        ?? throw new Oarlock\Fail('neither a path nor a text', group: 'bad-payload');
     $job->progress(50, 'read ' . strlen($text) . ' bytes');
     $job->ack(data: [
         'lines' => substr_count($text, "\n"),
