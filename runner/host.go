@@ -24,13 +24,14 @@ type HostOptions struct {
 // of orphans, the clock that all deadlines are read from, the private directories.
 // Its methods may be called by several goroutines.
 type Host struct {
-	log     *slog.Logger
-	clock   *clock
-	spawner *spawner
-	reaper  *reaper
-	trees   *trees
-	dirs    *dirs
-	tempDir string // to be removed by Close; empty: none
+	log       *slog.Logger
+	clock     *clock
+	spawner   *spawner
+	reaper    *reaper
+	trees     *trees
+	dirs      *dirs
+	factories factories
+	tempDir   string // to be removed by Close; empty: none
 
 	mu       sync.Mutex
 	closed   bool
@@ -44,6 +45,9 @@ var ErrClosed = errors.New("the host of children is closed")
 // NewHost makes the process fit to have children and returns their host. There
 // should be one in a process; Close ends it.
 func NewHost(o HostOptions) (*Host, error) {
+	if !hiddenServed.Load() {
+		return nil, errors.New("runner: this program must call runner.Hidden(os.Args) first thing in main")
+	}
 	h := &Host{log: o.Logger, children: make(map[*Child]struct{})}
 	if h.log == nil {
 		h.log = slog.Default()
@@ -96,6 +100,7 @@ func (h *Host) Close() error {
 		c.Kill(CauseShutdown)
 	}
 	h.alive.Wait()
+	h.factories.close()
 	h.clock.stop()
 	h.trees.close()
 	h.reaper.close()

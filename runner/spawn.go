@@ -74,7 +74,11 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 	}
 	if err == nil {
 		c.started = time.Now()
-		c.proc, err = h.launch(c, theirs)
+		if spec.Mode == Preload {
+			c.proc, err = h.fork(ctx, spec, c, theirs)
+		} else {
+			c.proc, err = h.launch(c, theirs)
+		}
 	}
 	theirs.close()
 	if err != nil {

@@ -55,11 +55,18 @@ func (t *trees) close() {
 // ours to set, with strength and s applied to it. It must be called on the thread that starts
 // children, whose end would be theirs.
 func (t *trees) start(cmd *exec.Cmd, strength KillStrength, s settings) (process, error) {
+	return t.startFactory(cmd, strength, s, nil)
+}
+
+// startFactory is start for a child whose own children may outlive it. Where they go to its guard, that
+// one stays until it is told to kill or nothing is left, and orphans is told of every process it reaps,
+// the child itself included (own). Otherwise they come to us.
+func (t *trees) startFactory(cmd *exec.Cmd, strength KillStrength, s settings, orphans func(r guardReport, own bool)) (process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	l := &leader{cmd: cmd, trees: t, born: time.Now()}
 	switch strength {
 	case KillGuard:
-		return startGuarded(l, s, nil)
+		return startGuarded(l, s, orphans)
 	case KillCgroup:
 		return startInCgroup(l, s)
 	}

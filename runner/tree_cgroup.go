@@ -22,8 +22,8 @@ import (
 // cgroups is the control group below which each of our children gets its own:
 //
 //	<own>/supervisor                        we ourselves, where we were alone in <own>
-//	<own>/oarlock-<pid>-<start>/guard       the guard of this supervisor
-//	<own>/oarlock-<pid>-<start>/jobs/<n>    one child each
+//	<own>/oarlock-<pid>-<start>-…/guard     the guard of this supervisor
+//	<own>/oarlock-<pid>-<start>-…/jobs/<n>  one child each
 //
 // The kernel kills a control group as one, so nothing gets out of it. Should we die without having
 // killed anything, the guard does it for us; what even that could not, the next supervisor does.
@@ -49,7 +49,7 @@ func openCgroups(t *trees) (*cgroups, error) {
 	}
 	sweepCgroups(own)
 	me, _ := readStat(os.Getpid())
-	c := &cgroups{path: filepath.Join(own, fmt.Sprintf("%s%d-%d", cgroupPrefix, os.Getpid(), me.Start))}
+	c := &cgroups{path: filepath.Join(own, fmt.Sprintf("%s%d-%d-%s", cgroupPrefix, os.Getpid(), me.Start, randomName()))}
 	for _, path := range []string{c.path, c.jobs(), filepath.Join(c.path, "guard")} {
 		if err = os.Mkdir(path, 0o755); err != nil {
 			break
@@ -151,7 +151,7 @@ func sweepCgroups(own string) {
 	for _, path := range left {
 		var pid int
 		var start uint64
-		if _, err := fmt.Sscanf(filepath.Base(path), cgroupPrefix+"%d-%d", &pid, &start); err != nil {
+		if _, err := fmt.Sscanf(filepath.Base(path), cgroupPrefix+"%d-%d-", &pid, &start); err != nil {
 			continue
 		}
 		if s, alive := readStat(pid); alive && s.Start == start {

@@ -23,13 +23,11 @@ type guarded struct {
 	child   int
 	over    chan struct{} // closed when the guard has said all; then end is set
 	end     *guardReport
-	orphans func(guardReport) // told of what a factory's guard reaps beside its child; may be nil
+	orphans func(r guardReport, own bool) // of a factory; nil otherwise
 }
 
-// startGuarded starts the command of l below a guard. If orphans is not nil, the child is a factory
-// whose own children may outlive it: the guard then stays until it is told to kill, or nothing is left,
-// and the end of every process it reaps is passed to orphans, that of the factory too.
-func startGuarded(l *leader, s settings, orphans func(guardReport)) (*guarded, error) {
+// startGuarded starts the command of l below a guard; that of a factory if orphans is not nil.
+func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) (process, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket to a guard: %w", err)
@@ -77,10 +75,10 @@ func (p *guarded) listen() {
 		case r.PID == p.child:
 			p.end = &r
 			if p.orphans != nil {
-				p.orphans(r)
+				p.orphans(r, true)
 			}
 		case p.orphans != nil:
-			p.orphans(r)
+			p.orphans(r, false)
 		}
 	}
 	if !known {

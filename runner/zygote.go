@@ -1,0 +1,543 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"oarlock/protocol"
+)
+
+// A factory is a preloaded program that forks itself whenever it is asked to. It works no job and sees
+// none: a fork gets descriptors of its own, and is then a child like any other.
+//
+// We share a socket with it, which it finds under OARLOCK_FORK_FD; protocol/README.md has the lines.
+// Descriptors travel beside a request, so only one is on its way at a time.
+type factory struct {
+	host   *Host
+	origin *Spec // by which others find it
+	spec   *Spec // origin with its defaults
+	dir    string
+	proc   process
+	kills  KillStrength // how its forks are killed
+
+	control *net.UnixConn
+	turn    chan struct{}     // holds a token: whose turn it is to ask for a fork
+	replies chan factoryReply // to the one whose turn it is
+	output  *os.File          // stdout and stderr
+
+	hello chan struct{}  // closed when it can fork
+	gone  chan struct{}  // closed when it has ended, after end is set; its forks may live on
+	ears  sync.WaitGroup // those who listen to control and output
+
+	mu      sync.Mutex
+	why     error // why we ended it; nil: we did not
+	end     Exit
+	ended   bool
+	said    tail
+	forks   map[int]*fork // alive as far as we know, by pid
+	marks   uint64        // given so far; see fork.mark
+	users   int           // requests and forks that were not released
+	leaving *time.Timer   // runs while there are no users
+}
+
+// factoryReply is a line from a factory.
+type factoryReply struct {
+	Verb     string   `json:"@"`
+	Versions []int    `json:"v"`
+	Caps     []string `json:"caps"`
+	Threads  int      `json:"threads"`
+	PID      int      `json:"pid"`
+	Message  string   `json:"message"`
+	Code     int      `json:"code"`
+	Signal   int      `json:"signal"`
+	Core     bool     `json:"core"`
+	User     float64  `json:"utime"` // seconds
+	System   float64  `json:"stime"`
+
+	fork *fork // of forked
+}
+
+const (
+	// factoryFD is the number of the socket in a factory.
+	factoryFD = 3
+	// factoryIdle is how long a factory without forks is kept. A pool at work has some all the time;
+	// one that was given new code has its forks from another factory.
+	factoryIdle = 10 * time.Second
+	// factoryGrace is how long a factory that is to leave may take for it.
+	factoryGrace = 2 * time.Second
+)
+
+// factories are those of a host, by the Spec they were started for. A new Spec, even of the same
+// content, may stand for new code and has a factory of its own.
+type factories struct {
+	mu    sync.Mutex
+	all   map[*Spec]*factory
+	alive sync.WaitGroup
+}
+
+// close ends the factories that are left. All forks have ended.
+func (s *factories) close() {
+	s.mu.Lock()
+	for _, f := range s.all {
+		f.leave()
+	}
+	s.mu.Unlock()
+	s.alive.Wait()
+}
+
+// errFactoryGone: the factory ended as it was to fork. It was able to before, so another one may be.
+var errFactoryGone = errors.New("ended as it was to fork")
+
+// fork makes the process of c, of mode Preload, by its factory; which it starts if there is none.
+func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels) (process, error) {
+	var err error
+	for err = errFactoryGone; errors.Is(err, errFactoryGone); {
+		var f *factory
+		if f, err = h.factory(origin, c.spec); err != nil {
+			break
+		}
+		var p *fork
+		if p, err = f.fork(ctx, c.slot, files); err == nil {
+			return p, nil
+		}
+		f.release()
+	}
+	return nil, fmt.Errorf("preload %s: %w", strings.Join(c.spec.Command, " "), err)
+}
+
+// factory returns the factory for origin, with one user more.
+func (h *Host) factory(origin, spec *Spec) (*factory, error) {
+	s := &h.factories
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.all[origin]
+	if f != nil && f.use() {
+		return f, nil
+	}
+	f = &factory{
+		host: h, origin: origin, spec: spec, users: 1, forks: make(map[int]*fork),
+		turn: make(chan struct{}, 1), replies: make(chan factoryReply, 1),
+		hello: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if err := f.start(); err != nil {
+		return nil, err
+	}
+	if s.all == nil {
+		s.all = make(map[*Spec]*factory)
+	}
+	s.all[origin] = f
+	s.alive.Add(1)
+	go f.reap() // forget is its last word
+	return f, nil
+}
+
+// forget is the end of f.
+func (s *factories) forget(f *factory) {
+	s.mu.Lock()
+	if s.all[f.origin] == f {
+		delete(s.all, f.origin)
+	}
+	s.mu.Unlock()
+	s.alive.Done()
+}
+
+// start starts the program.
+func (f *factory) start() (err error) {
+	box := f.spec.Sandbox
+	// What is counted or bounded per process is for each fork; see apply.
+	box.Limits.CPU, box.Limits.Memory = nil, nil
+	dir := f.spec.Dir
+	if box.PrivateDir || dir == privateWorkDir {
+		owner, err := resolveUser(box.User, box.Group)
+		if err == nil {
+			f.dir, err = f.host.dirs.create(owner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if dir == privateWorkDir {
+		dir = f.dir
+	}
+	defer func() {
+		if err != nil && f.dir != "" {
+			f.host.dirs.remove(f.dir)
+		}
+	}()
+	set, err := settingsOf(dir, &box)
+	if err != nil {
+		return err
+	}
+	if f.kills, err = f.host.trees.resolve(f.spec.Kill); err != nil {
+		return err
+	}
+	output, theirOutput, err := pipe(true)
+	if err != nil {
+		return err
+	}
+	defer theirOutput.Close()
+	control, theirControl, err := controlSocket()
+	if err != nil {
+		output.Close()
+		return err
+	}
+	defer theirControl.Close()
+
+	cmd := exec.Command(f.spec.Command[0], f.spec.Command[1:]...)
+	cmd.Dir, cmd.Env = dir, f.environment()
+	cmd.Stdout, cmd.Stderr = theirOutput, theirOutput
+	cmd.ExtraFiles = []*os.File{theirControl} // becomes factoryFD
+	err = f.host.spawner.do(func() error {
+		f.proc, err = f.host.trees.startFactory(cmd, f.kills, set, f.orphan)
+		return err
+	})
+	if err != nil {
+		output.Close()
+		control.Close()
+		return err
+	}
+	f.control, f.output = control, output
+	f.turn <- struct{}{}
+	f.ears.Go(f.listen)
+	f.ears.Go(f.hear)
+	time.AfterFunc(f.spec.StartTimeout, func() {
+		select {
+		case <-f.hello:
+		default:
+			f.kill(fmt.Errorf("was not ready within %v", f.spec.StartTimeout))
+		}
+	})
+	return nil
+}
+
+// controlSocket returns our end of a new socket and the factory's.
+func controlSocket() (*net.UnixConn, *os.File, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "factory"), os.NewFile(uintptr(ends[1]), "factory")
+	defer ours.Close() // FileConn has its own
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// environment returns that of any child of the pool, without what a fork has of its own.
+func (f *factory) environment() []string {
+	env := (&Child{spec: f.spec, dir: f.dir}).environment()
+	env = slices.DeleteFunc(env, func(entry string) bool {
+		return strings.HasPrefix(entry, "OARLOCK_SLOT=") || strings.HasPrefix(entry, "OARLOCK_STATUS_FD=")
+	})
+	return append(env, "OARLOCK_FORK_FD="+strconv.Itoa(factoryFD))
+}
+
+// use counts one user more, unless f is to leave.
+func (f *factory) use() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended || f.why != nil {
+		return false
+	}
+	if f.leaving != nil {
+		f.leaving.Stop()
+		f.leaving = nil
+	}
+	f.users++
+	return true
+}
+
+// release counts one user less.
+func (f *factory) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.users == 0 && !f.ended {
+		f.leaving = time.AfterFunc(factoryIdle, f.leave)
+	}
+}
+
+// leave asks f to end, unless somebody uses it.
+func (f *factory) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users > 0 || f.ended || f.why != nil {
+		return
+	}
+	f.why = errors.New("is not needed any more")
+	f.control.CloseWrite() // the end of its input
+	time.AfterFunc(factoryGrace, func() { f.proc.kill() })
+}
+
+// kill ends f, and none of its forks, because of why.
+func (f *factory) kill(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.why == nil && !f.ended {
+		f.why = why
+		f.proc.signal(syscall.SIGKILL)
+	}
+}
+
+// reap is the only one that waits for f.
+func (f *factory) reap() {
+	exit := f.proc.wait()
+	f.hasEnded(exit)
+	f.output.SetReadDeadline(time.Now().Add(lastWords))
+	f.control.SetReadDeadline(time.Now().Add(lastWords))
+	f.ears.Wait()
+	f.inherit()
+	f.control.Close()
+	f.output.Close()
+	f.proc.release()
+	if f.dir != "" {
+		f.host.dirs.remove(f.dir)
+	}
+	f.host.factories.forget(f)
+}
+
+// hasEnded notes the end of f. Below a guard it is heard of while forks live on.
+func (f *factory) hasEnded(exit Exit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
+	f.ended, f.end = true, exit
+	if f.leaving != nil {
+		f.leaving.Stop()
+	}
+	if f.why == nil {
+		f.host.log.Warn("preloaded program ended", "pool", f.spec.Pool, "how", describe(&exit))
+	}
+	close(f.gone)
+}
+
+// orphan is told of all that the guard of f reaps: f itself, and forks that outlived it.
+func (f *factory) orphan(r guardReport, own bool) {
+	exit := exitOf(syscall.WaitStatus(r.Status), r.User, r.System)
+	if own {
+		f.hasEnded(exit)
+		return
+	}
+	f.forkEnded(r.PID, exit)
+}
+
+// inherit waits for the forks that have outlived f and are now our own children, if nobody else told
+// how they ended.
+func (f *factory) inherit() {
+	f.mu.Lock()
+	left := make([]*fork, 0, len(f.forks))
+	for _, p := range f.forks {
+		left = append(left, p)
+	}
+	f.mu.Unlock()
+	var all sync.WaitGroup
+	for _, p := range left {
+		all.Go(func() {
+			awaitExit(p.number)
+			var status syscall.WaitStatus
+			var usage syscall.Rusage
+			exit := Exit{Code: -1, Started: true, Lost: true}
+			if pid, err := syscall.Wait4(p.number, &status, 0, &usage); err == nil && pid == p.number {
+				exit = exitOf(status, time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano()))
+			}
+			f.forkEnded(p.number, exit)
+		})
+	}
+	all.Wait()
+}
+
+// lineLimit is the longest line taken from a factory, in bytes.
+const lineLimit = 64 << 10
+
+// listen takes in what f says.
+func (f *factory) listen() {
+	lines := bufio.NewScanner(f.control)
+	lines.Buffer(nil, lineLimit)
+	for lines.Scan() {
+		var r factoryReply
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			f.kill(fmt.Errorf("says what is no JSON: %.100q", lines.Text()))
+			return
+		}
+		switch r.Verb {
+		case "hello":
+			f.greet(&r)
+		case "forked":
+			var err error
+			if r.fork, err = f.forked(r.PID); err != nil {
+				f.kill(err)
+				return
+			}
+			f.answer(r)
+		case "forkfail":
+			f.answer(r)
+		case "exit":
+			seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+			exit := Exit{Code: r.Code, UserCPU: seconds(r.User), SystemCPU: seconds(r.System), Started: true}
+			if r.Signal != 0 {
+				exit.Code, exit.Signal, exit.CoreDump = -1, syscall.Signal(r.Signal), r.Core
+			}
+			f.forkEnded(r.PID, exit)
+		}
+	}
+	// It has ended, which is about to be heard, or is good for nothing any more.
+	select {
+	case <-f.gone:
+	case <-time.After(lastWords):
+		f.kill(errors.New("closed its socket"))
+	}
+}
+
+func (f *factory) greet(r *factoryReply) {
+	switch {
+	case !slices.Contains(r.Versions, protocol.Version):
+		f.kill(fmt.Errorf("speaks version %v of the protocol, we speak %d", r.Versions, protocol.Version))
+	case !slices.Contains(r.Caps, "fork"):
+		f.kill(errors.New("cannot fork: its helper does not offer it"))
+	default:
+		if r.Threads > 1 {
+			f.host.log.Warn("preloaded program has threads; a lock that one of them holds stays locked in every fork",
+				"pool", f.spec.Pool, "threads", r.Threads)
+		}
+		select {
+		case <-f.hello: // said twice
+		default:
+			close(f.hello)
+		}
+	}
+}
+
+// answer passes r on to the one whose turn it is; nobody waits for a second answer.
+func (f *factory) answer(r factoryReply) {
+	select {
+	case f.replies <- r:
+	default:
+	}
+}
+
+// hear keeps and logs what f writes.
+func (f *factory) hear() {
+	reader := bufio.NewReaderSize(f.output, 4<<10)
+	keep := rate{perSecond: f.spec.LogRate}
+	for {
+		line, _, err := reader.ReadLine() // a long one comes in pieces
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		f.said.line(line)
+		f.mu.Unlock()
+		if keep.pass(time.Now()) {
+			f.host.log.Info("preloaded program wrote", "pool", f.spec.Pool, "line", string(protocol.Visible(nil, line)), "dropped", keep.takeDropped())
+		}
+	}
+}
+
+// fork asks for a fork with files as its descriptors.
+func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, error) {
+	select {
+	case <-f.hello:
+	case <-f.gone:
+		return nil, f.trouble()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case <-f.turn:
+		defer func() { f.turn <- struct{}{} }()
+	case <-f.gone:
+		return nil, errFactoryGone
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := f.request(slot, files); err != nil {
+		return nil, err
+	}
+	// From here on ctx does not count: a fork whose pid nobody took would be lost.
+	late := time.NewTimer(f.spec.StartTimeout)
+	defer late.Stop()
+	select {
+	case r := <-f.replies:
+		if r.fork == nil {
+			return nil, fmt.Errorf("cannot fork: %s", r.Message)
+		}
+		if err := r.fork.equip(); err != nil {
+			r.fork.kill()
+			r.fork.abandon()
+			return nil, err
+		}
+		return r.fork, nil
+	case <-f.gone:
+		return nil, f.sudden()
+	case <-late.C:
+		f.kill(fmt.Errorf("did not fork within %v", f.spec.StartTimeout))
+		return nil, f.trouble()
+	}
+}
+
+// request sends the line that asks for a fork, with what are to be its descriptors.
+func (f *factory) request(slot int, files channels) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	fds := make([]int, 0, 4)
+	for _, file := range []*os.File{files.in, files.out, files.err, files.status} {
+		if file == nil {
+			file = null
+		}
+		fds = append(fds, int(file.Fd()))
+	}
+	f.control.SetWriteDeadline(time.Now().Add(f.spec.StartTimeout))
+	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, slot), unix.UnixRights(fds...), nil); err != nil {
+		f.kill(errFactoryGone)
+		return errFactoryGone
+	}
+	return nil
+}
+
+// sudden is trouble where the end was not our doing.
+func (f *factory) sudden() error {
+	f.mu.Lock()
+	why := f.why
+	f.mu.Unlock()
+	if why == nil {
+		return errFactoryGone
+	}
+	return f.trouble()
+}
+
+// trouble says why there is no fork to be had.
+func (f *factory) trouble() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	said := lastLine(f.said.text())
+	switch {
+	case f.why != nil && said != "":
+		return fmt.Errorf("%w; the last it wrote: %s", f.why, said)
+	case f.why != nil:
+		return f.why
+	case said != "":
+		return fmt.Errorf("%s: %s", describe(&f.end), said)
+	}
+	return errors.New(describe(&f.end))
+}

@@ -1,0 +1,354 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// interpreterOf returns the interpreter of a preloaded program's language; empty if it is not here.
+func interpreterOf(language string) string {
+	if language == "python" {
+		return python()
+	}
+	path, _ := exec.LookPath(language)
+	return path
+}
+
+// preloaded are the same program in the languages that have a helper.
+func preloaded(t *testing.T) map[string][]string {
+	t.Helper()
+	programs := map[string][]string{}
+	for language, file := range map[string]string{"python": "preloaded.py", "ruby": "preloaded.rb"} {
+		path := interpreterOf(language)
+		if path == "" {
+			t.Logf("this machine cannot show preload in %s: there is none here", language)
+			continue
+		}
+		programs[language] = []string{path, filepath.Join("testdata", file)}
+	}
+	return programs
+}
+
+// dataJob returns a job with that payload.
+func dataJob(run, data string) *protocol.Job {
+	j := newJob(run)
+	j.Data = []byte(data)
+	return j
+}
+
+// work starts a child and has it work one job.
+func work(t testing.TB, h *Host, spec *Spec, data string) (*Ending, Exit, *witness) {
+	t.Helper()
+	w := newWitness()
+	c := start(t, h, spec, w)
+	if _, err := c.Run(dataJob("r1", data), RunLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	e := await(t, w.endings, "ending")
+	await(t, c.Exited(), "exit")
+	return e, c.Exit(), w
+}
+
+// TestForkEndsLikeAnyChild is row B21.
+func TestForkEndsLikeAnyChild(t *testing.T) {
+	limitOf := uint64(2 << 30)
+	tests := []struct {
+		do   string
+		want func(e *Ending, exit Exit) bool
+	}{
+		{"nothing", func(e *Ending, exit Exit) bool {
+			return e.Kind == Said && e.Verdict.Kind == protocol.Ack && exit.Code == 0
+		}},
+		{"raise", func(e *Ending, exit Exit) bool {
+			return e.Kind == Said && e.Verdict.Kind == protocol.Retry && strings.Contains(e.Verdict.Message, "no good")
+		}},
+		{"exit", func(e *Ending, exit Exit) bool { return e.Kind == Exited && e.ExitCode == 3 && e.Group == "exit-3" }},
+		{"segfault", func(e *Ending, exit Exit) bool { return e.Kind == Died && exit.Code == -1 }},
+		{"kill", func(e *Ending, exit Exit) bool {
+			return e.Kind == Died && e.Signal == syscall.SIGKILL && e.Group == "signal-KILL" && e.SentByUs == CauseNone
+		}},
+		{"memory", func(e *Ending, exit Exit) bool {
+			return e.Kind == Said && e.Verdict.Kind == protocol.Retry &&
+				(strings.Contains(e.Verdict.Group, "MemoryError") || strings.Contains(e.Verdict.Group, "NoMemoryError"))
+		}},
+	}
+	for language, command := range preloaded(t) {
+		for _, strength := range strengths(t, testTrees(t)) {
+			t.Run(fmt.Sprintf("%s/%v", language, strength), func(t *testing.T) {
+				h := newHost(t)
+				spec := &Spec{Mode: Preload, Command: command, Kill: strength, Sandbox: Sandbox{NoNewPrivs: true, Limits: Limits{Memory: &limitOf}}}
+				for _, tt := range tests {
+					e, exit, _ := work(t, h, spec, fmt.Sprintf(`{"do":%q}`, tt.do))
+					t.Logf("B21 %s, %v, %s: %v %s, %+v", language, strength, tt.do, e.Kind, e.Group, exit)
+					if !tt.want(e, exit) {
+						t.Errorf("%s ends as %+v, %+v", tt.do, e, exit)
+					}
+					// Python is killed by the signal; Ruby's own handler reports it, and aborts.
+					if sig := map[string]syscall.Signal{"python": syscall.SIGSEGV, "ruby": syscall.SIGABRT}[language]; tt.do == "segfault" && e.Signal != sig {
+						t.Errorf("a segmentation fault ends by %v", e.Signal)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestForksShareOneFactory(t *testing.T) {
+	h := newHost(t)
+	spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Sandbox: Sandbox{NoNewPrivs: true}}
+	_, _, first := work(t, h, spec, `{"do":"pid"}`)
+	_, _, second := work(t, h, spec, `{"do":"pid"}`)
+	pids := func(w *witness) []string { return strings.Fields(w.text("r1")) }
+	one, two := pids(first), pids(second)
+	if len(one) != 3 || len(two) != 3 || one[1] == two[1] || one[2] != two[2] {
+		t.Errorf("the forks say %q and %q", one, two)
+	}
+	another := *spec // a new Spec is a new generation, with a program that is loaded again
+	_, _, third := work(t, h, &another, `{"do":"pid"}`)
+	if p := pids(third); len(p) != 3 || p[2] == one[2] {
+		t.Errorf("the fork of a new Spec says %q, that of the old one %q", p, one)
+	}
+}
+
+// TestForkLeavesNothing: what a fork leaves behind is killed at its end, and what others have started
+// is not.
+func TestForkLeavesNothing(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		if strength == KillGroup {
+			continue
+		}
+		t.Run(strength.String(), func(t *testing.T) {
+			h, dir := newHost(t), t.TempDir()
+			spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
+			goOn := filepath.Join(dir, "go on")
+			w := newWitness()
+			neighbour := start(t, h, spec, w)
+			if _, err := neighbour.Run(dataJob("r0", fmt.Sprintf(`{"do":"wait","file":%q}`, goOn)), RunLimits{}); err != nil {
+				t.Fatal(err)
+			}
+			pids := filepath.Join(dir, "pids")
+			e, _, _ := work(t, h, spec, fmt.Sprintf(`{"do":"escape","file":%q,"count":%d}`, pids, escapees))
+			if e.Kind != Said {
+				t.Fatalf("the job ends as %+v", e)
+			}
+			left, took := aliveAfter(t, pids)
+			t.Logf("%v: %d of %d escapees left %v after the end of the fork", strength, len(left), escapees, took.Round(time.Millisecond))
+			if len(left) > 0 {
+				killAll(left)
+				t.Errorf("%d left", len(left))
+			}
+			if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			await(t, neighbour.Exited(), "end of the neighbour")
+			if exit := neighbour.Exit(); exit.Signal != 0 || exit.Code != 0 {
+				t.Errorf("the neighbour ended as %+v", exit)
+			}
+		})
+	}
+}
+
+// TestForksOutliveTheirFactory is row B20.
+func TestForksOutliveTheirFactory(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		t.Run(strength.String(), func(t *testing.T) {
+			h, dir := newHost(t), t.TempDir()
+			spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
+			const forks = 4
+			w := newWitness()
+			var children []*Child
+			for i := range forks {
+				c := start(t, h, spec, w)
+				data := fmt.Sprintf(`{"do":"wait","file":%q,"code":%d}`, filepath.Join(dir, strconv.Itoa(i)), 10+i)
+				if _, err := c.Run(dataJob("r"+strconv.Itoa(i), data), RunLimits{}); err != nil {
+					t.Fatal(err)
+				}
+				children = append(children, c)
+			}
+			s, ok := readStat(children[0].PID())
+			if !ok {
+				t.Fatal("the fork is not there")
+			}
+			syscall.Kill(s.Parent, syscall.SIGKILL)
+			begin := time.Now()
+			_, _, _ = work(t, h, spec, `{}`)
+			t.Logf("B20 %v: a new factory and its first job %v after the old one was killed", strength, time.Since(begin).Round(time.Millisecond))
+			if time.Since(begin) > 2*time.Second {
+				t.Error("that is too late")
+			}
+			for i, c := range children {
+				if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				await(t, c.Exited(), "end of a fork")
+				if exit := c.Exit(); exit.Code != 10+i || exit.Signal != 0 || exit.Lost {
+					t.Errorf("fork %d ended as %+v", i, exit)
+				}
+			}
+		})
+	}
+}
+
+func TestFactoryThatCannotBe(t *testing.T) {
+	tests := []struct {
+		name    string
+		command []string
+		says    string
+	}{
+		{"fails to load", []string{python(), "-c", "import no_such_module"}, "No module named 'no_such_module'"},
+		{"is not there", []string{"no-such-program"}, `there is no program "no-such-program"`},
+		{"has no helper", shell("sleep 600"), "was not ready within"},
+		{"closes the socket", shell("exec 3>&-; sleep 600"), "closed its socket"},
+		{"speaks the future", shell(`echo '{"@":"hello","v":[2],"caps":["fork"]}' >&3; sleep 600`), "speaks version [2]"},
+		{"does not fork", shell(`echo '{"@":"hello","v":[1],"caps":[]}' >&3; sleep 600`), "cannot fork"},
+		{"talks nonsense", shell(`echo hello >&3; sleep 600`), "no JSON"},
+		{"claims another's process", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; echo '{"@":"forked","pid":1}' >&3; sleep 600`), "says that it forked process 1"},
+		{"fails to fork", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; read line <&3; echo '{"@":"forkfail","message":"no memory"}' >&3; sleep 600`), "cannot fork: no memory"},
+		{"never forks", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; sleep 600`), "did not fork within"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHost(t)
+			spec := &Spec{Pool: "test", Mode: Preload, Command: tt.command, Env: []string{"PATH=/usr/bin:/bin"}, StartTimeout: 700 * time.Millisecond, Kill: KillGuard, Sandbox: Sandbox{NoNewPrivs: true}}
+			_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
+			if err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("start says %v, want %q", err, tt.says)
+			}
+		})
+	}
+}
+
+// TestForkFailsWithoutMeans is row B22: the program may start no process more.
+func TestForkFailsWithoutMeans(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("B22 takes a user of its own, and so root")
+		return
+	}
+	h := newHost(t)
+	// The limit counts all processes of the user, whom nobody else here is.
+	script := "import resource, runpy, sys\nresource.setrlimit(resource.RLIMIT_NPROC, (0, 0))\nsys.argv = ['preloaded.py']\nrunpy.run_path(%q)"
+	dir := readable(t, "testdata/preloaded.py", "../examples/python/oarlock.py")
+	spec := &Spec{Pool: "test", Mode: Preload, Env: []string{"PATH=/usr/bin:/bin"},
+		Command: []string{readablePython(t), "-c", fmt.Sprintf(script, filepath.Join(dir, "runner", "testdata", "preloaded.py"))},
+		Sandbox: Sandbox{User: "nobody", NoNewPrivs: true}}
+	_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
+	if err == nil || !strings.Contains(err.Error(), "cannot fork: BlockingIOError") {
+		t.Errorf("start says %v", err)
+	}
+}
+
+// readable copies files, whose paths are as seen from here, to where anybody may read them, and returns
+// the directory that stands for the module's.
+func readable(t *testing.T, files ...string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "runner-test-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		to := filepath.Join(dir, "runner", file)
+		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must(t, os.WriteFile(to, text, 0o644))
+	}
+	return dir
+}
+
+// readablePython is a Python that any user may run.
+func readablePython(t *testing.T) string {
+	t.Helper()
+	for _, path := range []string{"/usr/bin/python3", python()} {
+		if out, exit := outputOf(t, settings{User: &nobody, Dir: "/"}, nil, path, "-c", "print(1)"); exit.Code == 0 && out == "1\n" {
+			return path
+		}
+	}
+	t.Log("no python3 here that user nobody may run")
+	return "/usr/bin/python3"
+}
+
+// TestFactoryIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for.
+func TestFactoryIsLeftWhenIdle(t *testing.T) {
+	h := newHost(t)
+	spec := &Spec{Mode: Preload, Command: fixture("preloaded.py")}
+	work(t, h, spec, `{}`)
+	f := h.factories.all[spec]
+	f.leave()
+	await(t, f.gone, "end of the factory")
+	if f.end.Code != 0 || f.end.Signal != 0 {
+		t.Errorf("it ended as %+v", f.end)
+	}
+	if e, _, _ := work(t, h, spec, `{}`); e.Kind != Said {
+		t.Errorf("a job after that ends as %+v", e)
+	}
+}
+
+// TestPreloadPays measures what the mode is for. The load of 200 ms stands for heavy imports.
+func TestPreloadPays(t *testing.T) {
+	h := newHost(t)
+	env := []string{"PATH=/usr/bin:/bin", "LOAD_SECONDS=0.2"}
+	once := &Spec{Mode: Once, Command: fixture("preloaded.py"), Env: env}
+	preload := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Env: env}
+	work(t, h, preload, `{}`)
+
+	begin, fresh := time.Now(), 0
+	for ; time.Since(begin) < 2*time.Second; fresh++ {
+		if e, _ := runOnce(t, h, once, RunLimits{}); e.Kind != Said {
+			t.Fatalf("ends as %+v", e)
+		}
+	}
+	onceRate := float64(fresh) / time.Since(begin).Seconds()
+
+	// As a pool of one child does it: the next fork is on its way while a job is at work.
+	const jobs = 200
+	var took []time.Duration
+	spare := make(chan *Child)
+	var forks sync.WaitGroup
+	forks.Go(func() {
+		w := newWitness()
+		for range jobs {
+			c, err := h.Start(context.Background(), preload, 1, nil, w)
+			if err != nil {
+				t.Error(err)
+				close(spare)
+				return
+			}
+			<-c.Ready()
+			spare <- c
+		}
+		close(spare)
+	})
+	begin = time.Now()
+	for c := range spare {
+		began := time.Now()
+		w := c.events.(*witness)
+		if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		await(t, w.endings, "ending")
+		took = append(took, time.Since(began))
+	}
+	rate := float64(jobs) / time.Since(begin).Seconds()
+	forks.Wait()
+	slices.Sort(took)
+	p50 := took[len(took)/2]
+	t.Logf("once %.1f jobs/s, preload %.0f jobs/s, %.0f times as many; p50 of a job %v", onceRate, rate, rate/onceRate, p50)
+	if rate < 30*onceRate {
+		t.Errorf("preload is only %.1f times as fast", rate/onceRate)
+	}
+	if p50 > 5*time.Millisecond {
+		t.Errorf("p50 is %v", p50)
+	}
+}
