@@ -24,6 +24,9 @@ type line struct {
 	holdAll   time.Duration               // no calls before
 	refusals  *backoff.ExponentialBackOff // the wait after Redis refused a whole call
 	cursor    int
+	since     time.Duration // when the oldest of the endings came
+	last      time.Duration // when the newest ending came
+	pace      time.Duration // how fast endings follow each other, as a moving average
 	roundTrip time.Duration // of the last take
 	trippedAt time.Duration // when
 	shut      bool          // Redis was away when we last looked
@@ -78,6 +81,9 @@ func (p *pool) exchange() {
 	want := p.appetite()
 	settleable := p.settleable()
 	if settleable == 0 && !(want > 0 && l.hungry) {
+		return
+	}
+	if p.moreToCome() {
 		return
 	}
 	x := &exchange{sent: p.now}
@@ -270,4 +276,30 @@ func (p *pool) putBack(attempts []*attempt) {
 // jittered draws from d ± 10 %.
 func jittered(d time.Duration) time.Duration {
 	return time.Duration(spread(float64(d), 0.2))
+}
+
+// moreToCome reports whether it is worth waiting for further endings before the next
+// call is sent: they follow each other much faster than calls do, and the oldest has
+// not waited yet for as long as a call takes, as it would if it had come a moment after
+// one was sent.
+func (p *pool) moreToCome() bool {
+	l := &p.line
+	if len(p.endings) == 0 || len(p.flight) == len(p.endings) || l.roundTrip == never {
+		return false
+	}
+	until := l.since + l.roundTrip
+	if l.pace > l.roundTrip/2 || p.now >= until {
+		return false
+	}
+	p.alert(until)
+	return true
+}
+
+// paced notes that an attempt has ended.
+func (l *line) paced(now time.Duration, first bool) {
+	if first {
+		l.since = now
+	}
+	l.pace += (now - l.last - l.pace) / 8
+	l.last = now
 }

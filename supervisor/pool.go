@@ -231,6 +231,7 @@ func (p *pool) fail(a *attempt, group, message string) {
 // settle ends an attempt by a settlement, whose job it fills in.
 func (p *pool) settle(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
+	p.line.paced(p.now, len(p.endings) == 0)
 	a.stage, a.settlement = ended, s
 	p.endings = append(p.endings, a)
 }

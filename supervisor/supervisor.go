@@ -58,7 +58,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		cfg.PollInterval = DefaultPollInterval
 	}
 	if cfg.Clock == nil {
-		cfg.Clock = bootClock
+		cfg.Clock = new(bootClock).now
 	}
 	if cfg.Name == "" {
 		cfg.Name, _ = os.Hostname() // "" will do: the rest of a worker's name is unique
