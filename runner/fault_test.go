@@ -1,0 +1,570 @@
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"oarlock/protocol"
+)
+
+// fault is one way in which a child goes wrong, shown by a program in sh and by
+// one in Python.
+type fault struct {
+	row     string // of the fault matrix
+	name    string
+	fixture string   // in testdata, without .sh or .py
+	args    []string // of the fixture
+	spec    Spec     // Command is filled in
+	limits  RunLimits
+	check   func(t *testing.T, h *Host, f *fault) (numbers string)
+}
+
+const timeout = time.Second
+
+var faults = []fault{
+	{row: "B1", name: "killed in mid job", fixture: "dies-of", args: []string{"KILL"}, check: diesOf("signal-KILL")},
+	{row: "B2", name: "segmentation fault", fixture: "dies-of", args: []string{"SEGV"}, check: diesOf("signal-SEGV")},
+	{row: "B2", name: "abort", fixture: "dies-of", args: []string{"ABRT"}, check: diesOf("signal-ABRT")},
+	{row: "B3", name: "silent exit 0", fixture: "says-nothing", check: exits(protocol.ExitAck, "")},
+	{row: "B3", name: "exit 0 after hello", fixture: "says-only-hello", check: dies("exit-0")},
+	{row: "B3", name: "exit 0 of a reused child", fixture: "says-only-hello", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: dies("exit-0")},
+	{row: "B5", name: "grandchild keeps stdout open", fixture: "leaves-a-grandchild", check: settlesInSpiteOfGrandchild},
+	{row: "B6", name: "hangs", fixture: "hangs", limits: RunLimits{Timeout: timeout}, check: isStopped("timeout", CauseTimeout, timeout)},
+	{row: "B7", name: "ignores TERM", fixture: "ignores-term", limits: RunLimits{Timeout: timeout}, check: isStopped("timeout", CauseTimeout, timeout)},
+	{row: "B8", name: "stopped", fixture: "stops-itself", spec: Spec{StallTimeout: timeout}, check: isStopped("stalled", CauseStall, timeout)},
+	{row: "B9", name: "endless loop", fixture: "spins", spec: Spec{StallTimeout: timeout}, check: isStopped("stalled", CauseStall, timeout)},
+	{row: "B19", name: "never says hello", fixture: "never-says-hello", spec: Spec{Mode: Reuse, Hello: HelloRequired, StartTimeout: 300 * time.Millisecond}, check: isNeverReady},
+	{row: "B23", name: "leaves after its ack", fixture: "leaves-after-ack", spec: Spec{Mode: Reuse}, check: leavesAfterAck},
+	{row: "B24", name: "closes stdin", fixture: "closes-a-channel", args: []string{"0"}, check: costsNothingWhileWaiting},
+	{row: "B24", name: "closes stdout", fixture: "closes-a-channel", args: []string{"1"}, check: costsNothingWhileWaiting},
+	{row: "B24", name: "closes its status channel", fixture: "closes-a-channel", args: []string{"3"}, check: costsNothingWhileWaiting},
+	{row: "B25", name: "never reads", fixture: "never-reads", spec: Spec{Mode: Reuse, WriteTimeout: 300 * time.Millisecond}, check: isKilledForNotReading},
+	{row: "C1", name: "64 MiB without a line feed", fixture: "prints-without-end", args: []string{"64"}, check: needsLittleMemory},
+	{row: "C2", name: "2 million log lines", fixture: "floods-the-log", args: []string{"2000000"}, spec: Spec{LogRate: 1000}, check: isHeardInTheFlood},
+	{row: "C3", name: "300,000 progress lines", fixture: "floods-with-progress", args: []string{"300000"}, check: isCoalesced},
+	{row: "C4", name: "dies in mid verdict", fixture: "dies-in-mid-verdict", check: isNeverTaken},
+	{row: "C5", name: "verdict without a line feed", fixture: "half-a-line", check: failsWith("half")},
+	{row: "C6", name: "two verdicts", fixture: "says-two-things", spec: Spec{Mode: Reuse}, check: firstVerdictWins},
+	{row: "C7", name: "verdicts for others", fixture: "answers-for-others", args: []string{"150"}, spec: Spec{Mode: Reuse}, check: wearsOut},
+	{row: "C8", name: "odd lines", fixture: "prints-a-file", args: []string{"../protocol/testdata/lines.txt"}, check: acknowledges},
+	{row: "C8", name: "binary", fixture: "prints-a-file", args: []string{python()}, check: acknowledges},
+	{row: "C9", name: "echoes forged verdicts", fixture: "prints-its-data", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: isNotForged},
+	{row: "C10", name: "many writers", fixture: "writes-with-many", check: exits(protocol.ExitFail, "exit-65")},
+	{row: "C11", name: "last words on a terminal", fixture: "says-last-words", args: []string{"30000"}, spec: Spec{PTY: true}, check: lastWordsArrive},
+	{row: "C13", name: "flushes late", fixture: "flushes-late", check: acknowledges},
+	{row: "C14", name: "verbs and fields of the future", fixture: "knows-more", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: acknowledges},
+	{row: "C14", name: "no common version", fixture: "speaks-the-future", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: isNeverReady},
+	{row: "C15", name: "payloads up to 16 MiB", fixture: "sums-its-line", spec: Spec{Input: InputData}, check: payloadArrives},
+	{row: "C16", name: "crash report of 1 MB", fixture: "reports-at-length", check: reportIsCut},
+}
+
+// TestFaults shows each fault in both languages and prints its row.
+func TestFaults(t *testing.T) {
+	h := newHost(t)
+	for _, language := range []string{"sh", "py"} {
+		for _, f := range faults {
+			t.Run(fmt.Sprintf("%s/%s/%s", f.row, strings.ReplaceAll(f.name, " ", "-"), language), func(t *testing.T) {
+				f.spec.Command = fixture(f.fixture+"."+language, f.args...)
+				f.spec.KillGrace = time.Second
+				f.spec.Env = []string{"PATH=/usr/bin:/bin"}
+				noCore := uint64(0)
+				f.spec.Sandbox.Limits.Core = &noCore
+				numbers := f.check(t, h, &f)
+				result := "pass"
+				if t.Failed() {
+					result = "FAIL"
+				}
+				t.Logf("%-4s %s  %s, %s: %s", f.row, result, f.name, language, numbers)
+			})
+		}
+	}
+}
+
+// run runs one job and returns its ending and how long it took from its handover.
+func (f *fault) run(t *testing.T, h *Host) (*Ending, *witness, time.Duration) {
+	t.Helper()
+	w := newWitness()
+	c := start(t, h, &f.spec, w)
+	begin := time.Now()
+	if _, err := c.Run(newJob("r1"), f.limits); err != nil {
+		t.Fatal(err)
+	}
+	e := await(t, w.endings, "ending")
+	took := time.Since(begin)
+	if f.spec.Mode == Reuse {
+		c.Shutdown(time.Second)
+	}
+	await(t, c.Exited(), "exit")
+	return e, w, took
+}
+
+func expectEnding(t *testing.T, e *Ending, kind EndingKind, group string) {
+	t.Helper()
+	if e.Kind != kind || e.Group != group {
+		t.Errorf("%v, group %q, %q; want %v, group %q", e.Kind, e.Group, e.Message, kind, group)
+	}
+}
+
+func dies(group string) func(*testing.T, *Host, *fault) string {
+	return func(t *testing.T, h *Host, f *fault) string {
+		e, _, took := f.run(t, h)
+		expectEnding(t, e, Died, group)
+		return took.String()
+	}
+}
+
+func diesOf(group string) func(*testing.T, *Host, *fault) string {
+	return func(t *testing.T, h *Host, f *fault) string {
+		w := newWitness()
+		c := start(t, h, &f.spec, w)
+		if _, err := c.Run(newJob("r1"), f.limits); err != nil {
+			t.Fatal(err)
+		}
+		for { // the moment of its death, as the kernel has it
+			if s, ok := readStat(c.PID()); !ok || s.State == 'Z' {
+				break
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		died := time.Now()
+		e := await(t, w.endings, "ending")
+		noticed := time.Since(died)
+		expectEnding(t, e, Died, group)
+		if noticed > 100*time.Millisecond {
+			t.Errorf("noticed after %v", noticed)
+		}
+		if exit := await(t, w.exits, "exit"); exit.CoreDump {
+			t.Error("it left a core file")
+		}
+		return fmt.Sprintf("noticed after %v", noticed)
+	}
+}
+
+func exits(action protocol.ExitAction, group string) func(*testing.T, *Host, *fault) string {
+	return func(t *testing.T, h *Host, f *fault) string {
+		e, _, took := f.run(t, h)
+		expectEnding(t, e, Exited, group)
+		if e.Action != action {
+			t.Errorf("action %v; want %v", e.Action, action)
+		}
+		return took.String()
+	}
+}
+
+func acknowledges(t *testing.T, h *Host, f *fault) string {
+	e, w, took := f.run(t, h)
+	expectEnding(t, e, Said, "")
+	if e.Verdict != nil && e.Verdict.Kind != protocol.Ack {
+		t.Errorf("verdict %v; want ack", e.Verdict.Kind)
+	}
+	return fmt.Sprintf("%v, %d log lines", took, len(w.logs))
+}
+
+func failsWith(group string) func(*testing.T, *Host, *fault) string {
+	return func(t *testing.T, h *Host, f *fault) string {
+		const times = 10
+		for range times {
+			e, _, _ := f.run(t, h)
+			expectEnding(t, e, Said, group)
+		}
+		return fmt.Sprintf("%d of %d", times, times)
+	}
+}
+
+func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
+	e, _, took := f.run(t, h)
+	expectEnding(t, e, Exited, "")
+	if took > 500*time.Millisecond {
+		t.Errorf("settled after %v", took)
+	}
+	killAll(livingChildren()) // it has left the process group, so that we have inherited it
+	f.spec.Kill = KillGuard
+	e, _, guarded := f.run(t, h)
+	expectEnding(t, e, Exited, "")
+	if left := livingChildren(); len(left) > 0 {
+		t.Errorf("below a guard, %v are left", left)
+	}
+	return fmt.Sprintf("settled after %v, below a guard after %v", took, guarded)
+}
+
+// livingChildren returns the processes that are ours, started or inherited, and
+// have not ended.
+func livingChildren() (living []int) {
+	for _, pid := range children(nil, os.Getpid()) {
+		if s, ok := readStat(pid); ok && s.State != 'Z' {
+			living = append(living, pid)
+		}
+	}
+	return living
+}
+
+// isStopped: asked to stop after so long, and gone within the grace.
+func isStopped(group string, cause Cause, after time.Duration) func(*testing.T, *Host, *fault) string {
+	return func(t *testing.T, h *Host, f *fault) string {
+		e, w, took := f.run(t, h)
+		expectEnding(t, e, TimedOut, group)
+		if e.SentByUs != cause {
+			t.Errorf("cause %v; want %v", e.SentByUs, cause)
+		}
+		if len(w.stopping) != 1 || w.stopping[0] != cause {
+			t.Errorf("told to be stopping: %v", w.stopping)
+		}
+		if took < after || took > after+f.spec.KillGrace+500*time.Millisecond {
+			t.Errorf("gone after %v", took)
+		}
+		return fmt.Sprintf("gone after %v", took)
+	}
+}
+
+func isNeverReady(t *testing.T, h *Host, f *fault) string {
+	w := newWitness()
+	f.spec.Pool = "test"
+	f.spec.Kill = KillGroup
+	begin := time.Now()
+	c, err := h.Start(t.Context(), &f.spec, 1, nil, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := await(t, w.exits, "exit")
+	took := time.Since(begin)
+	if exit.Cause != CauseStart || exit.Message == "" || len(w.ready) > 0 {
+		t.Errorf("exit %+v, %d ready; want cause start and no ready child", exit, len(w.ready))
+	}
+	if _, err := c.Run(newJob("r1"), RunLimits{}); err != ErrLeaving {
+		t.Errorf("Run = %v; want ErrLeaving", err)
+	}
+	return fmt.Sprintf("%v: %s", took, exit.Message)
+}
+
+// leavesAfterAck: the next job, written as the child leaves, is not blamed.
+func leavesAfterAck(t *testing.T, h *Host, f *fault) string {
+	const times = 8
+	left, refused := 0, 0
+	for range times {
+		w := newWitness()
+		c := start(t, h, &f.spec, w)
+		if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		expectEnding(t, await(t, w.endings, "ending"), Said, "")
+		if _, err := c.Run(newJob("r2"), RunLimits{}); err == nil {
+			e := await(t, w.endings, "second ending")
+			if e.Kind != LeftEarly && e.Kind != Innocent {
+				t.Errorf("second job: %v, %s; want left-early", e.Kind, e.Message)
+			}
+			left++
+		} else {
+			refused++
+		}
+		await(t, c.Exited(), "exit")
+	}
+	return fmt.Sprintf("%d jobs given back, %d not accepted, 0 blamed", left, refused)
+}
+
+func costsNothingWhileWaiting(t *testing.T, h *Host, f *fault) string {
+	before := ownCPU(t)
+	e, _, took := f.run(t, h)
+	used := ownCPU(t) - before
+	expectEnding(t, e, Exited, "")
+	if used > took/20 {
+		t.Errorf("we used %v of processor time in %v", used, took)
+	}
+	return fmt.Sprintf("%v of processor time in %v", used, took)
+}
+
+func ownCPU(t *testing.T) time.Duration {
+	t.Helper()
+	return cpuTime(os.Getpid())
+}
+
+func isKilledForNotReading(t *testing.T, h *Host, f *fault) string {
+	w := newWitness()
+	c := start(t, h, &f.spec, w)
+	job := newJob("r1")
+	job.Data = []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
+	begin := time.Now()
+	if _, err := c.Run(job, RunLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	handed := time.Since(begin)
+	e := await(t, w.endings, "ending")
+	took := time.Since(begin)
+	expectEnding(t, e, BrokeProtocol, "protocol")
+	if e.Began {
+		t.Error("the job is said to have begun")
+	}
+	if handed > 100*time.Millisecond || took > time.Second {
+		t.Errorf("handing over took %v, the end came after %v", handed, took)
+	}
+	await(t, c.Exited(), "exit")
+	return fmt.Sprintf("handed over in %v, child killed after %v", handed, took)
+}
+
+func needsLittleMemory(t *testing.T, h *Host, f *fault) string {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	e, w, took := f.run(t, h)
+	runtime.ReadMemStats(&after)
+	expectEnding(t, e, Said, "")
+	grown := int64(after.Sys) - int64(before.Sys)
+	if grown > 16<<20 {
+		t.Errorf("memory grew by %d MiB", grown>>20)
+	}
+	cut := int64(0)
+	for _, line := range w.logs {
+		cut += line.cut + int64(len(line.text))
+	}
+	if cut != 64<<20 {
+		t.Errorf("%d bytes accounted for; want %d", cut, 64<<20)
+	}
+	return fmt.Sprintf("memory grew by %d KiB, %v", grown>>10, took)
+}
+
+func isHeardInTheFlood(t *testing.T, h *Host, f *fault) string {
+	e, w, took := f.run(t, h)
+	expectEnding(t, e, Said, "")
+	kept, dropped := 0, 0
+	for _, line := range w.logs {
+		dropped += line.dropped
+		if line.text != "" {
+			kept++
+		}
+	}
+	if kept+dropped != 2000000 {
+		t.Errorf("%d lines kept and %d dropped; want 2000000 in all", kept, dropped)
+	}
+	if most := f.spec.LogRate * (int(took/time.Second) + 2); kept > most {
+		t.Errorf("%d lines kept in %v; want at most %d", kept, took, most)
+	}
+	return fmt.Sprintf("%v, %d lines kept, %d dropped", took, kept, dropped)
+}
+
+func isCoalesced(t *testing.T, h *Host, f *fault) string {
+	e, w, took := f.run(t, h)
+	expectEnding(t, e, Said, "")
+	if most := int(took/time.Second) + 1; w.progress > most {
+		t.Errorf("%d times told in %v", w.progress, took)
+	}
+	if e.LastProgress == nil || *e.LastProgress.Percent != 100 {
+		t.Errorf("last progress %+v; want 100", e.LastProgress)
+	}
+	return fmt.Sprintf("%v, passed on %d times", took, w.progress)
+}
+
+// isNeverTaken: a verdict that is cut off anywhere is none.
+func isNeverTaken(t *testing.T, h *Host, f *fault) string {
+	const verdict = `{"@":"ack","data":{"to":"someone","n":12345}}`
+	cuts, step := 0, 1
+	if f.spec.Command[0] == python() {
+		step = 6 // for it starts slowly
+	}
+	for cut := 0; cut < len(verdict); cut += step {
+		f.spec.Command = append(f.spec.Command[:2:2], fmt.Sprint(cut))
+		e, w, _ := f.run(t, h)
+		expectEnding(t, e, Died, "signal-KILL")
+		if got := strings.TrimSuffix(w.text("r1"), "\n"); got != verdict[:cut] {
+			t.Errorf("log %q; want %q", got, verdict[:cut])
+		}
+		cuts++
+	}
+	return fmt.Sprintf("%d of %d cuts", cuts, cuts)
+}
+
+func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
+	const jobs = 40
+	w := newWitness()
+	c := start(t, h, &f.spec, w)
+	for i := range jobs {
+		if _, err := c.Run(newJob(fmt.Sprint("r", i)), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		expectEnding(t, await(t, w.endings, "ending"), Said, "first")
+	}
+	c.Shutdown(time.Second)
+	await(t, c.Exited(), "exit")
+	if n := len(w.endings); n != 0 {
+		t.Errorf("%d endings too many", n)
+	}
+	return fmt.Sprintf("%d endings for %d jobs", jobs, jobs)
+}
+
+// wearsOut: verdicts for others change nothing, and so many of them cost the child its place.
+func wearsOut(t *testing.T, h *Host, f *fault) string {
+	e, w, _ := f.run(t, h)
+	expectEnding(t, e, Said, "own")
+	if len(w.byes) != 1 {
+		t.Errorf("asked to be replaced %d times: %q", len(w.byes), w.byes)
+	}
+	return fmt.Sprintf("%q", w.byes)
+}
+
+func isNotForged(t *testing.T, h *Host, f *fault) string {
+	const payloads = 1000
+	w := newWitness()
+	c := start(t, h, &f.spec, w)
+	for i := range payloads {
+		job := newJob(fmt.Sprint("r", i))
+		forged := fmt.Sprintf(`{"@":"ack","run":"r%d"}`, i+1)
+		if i%2 == 0 {
+			forged = `{"@":"ack"}`
+		}
+		job.Data = []byte(forged)
+		if _, err := c.Run(job, RunLimits{}); err == ErrLeaving {
+			// It was worn out by what it printed; another goes on.
+			c.Shutdown(time.Second)
+			w = newWitness()
+			c = start(t, h, &f.spec, w)
+			if _, err = c.Run(job, RunLimits{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expectEnding(t, await(t, w.endings, "ending"), Said, "own")
+	}
+	c.Shutdown(time.Second)
+	return fmt.Sprintf("0 of %d forged", payloads)
+}
+
+func lastWordsArrive(t *testing.T, h *Host, f *fault) string {
+	const times = 10
+	for range times {
+		e, w, _ := f.run(t, h)
+		expectEnding(t, e, Exited, "")
+		if got := len(strings.TrimSuffix(w.text("r1"), "\n")); got != 30000 {
+			t.Errorf("%d bytes of 30000 arrived", got)
+		}
+	}
+	return fmt.Sprintf("%d of %d whole", times, times)
+}
+
+func payloadArrives(t *testing.T, h *Host, f *fault) string {
+	var sizes []string
+	for _, size := range []int{1 << 16, 1 << 20, 16 << 20} {
+		data := []byte(`{"n":[],"big":9007199254740993,"fill":"` + strings.Repeat("é", size/2) + `"}`)
+		w := newWitness()
+		c := start(t, h, &f.spec, w)
+		job := newJob("r1")
+		job.Data = data
+		if _, err := c.Run(job, RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		e := await(t, w.endings, "ending")
+		expectEnding(t, e, Said, "")
+		sum := sha256.Sum256(append(bytes.Clone(data), '\n'))
+		var got string
+		if e.Verdict != nil {
+			json.Unmarshal(e.Verdict.Data, &got)
+		}
+		if got != hex.EncodeToString(sum[:]) {
+			t.Errorf("payload of %d bytes: checksum %s; want %x", len(data), got, sum)
+		}
+		await(t, c.Exited(), "exit")
+		sizes = append(sizes, fmt.Sprintf("%d in %v", len(data), e.Wall.Round(time.Millisecond)))
+	}
+	return strings.Join(sizes, ", ")
+}
+
+func reportIsCut(t *testing.T, h *Host, f *fault) string {
+	e, _, took := f.run(t, h)
+	expectEnding(t, e, Exited, "exit-1")
+	if len(e.StderrTail) > tailSize || !utf8.Valid(e.StderrTail) || len(e.Message) > tailSize || !utf8.ValidString(e.Message) {
+		t.Errorf("tail of %d bytes, message of %d; want at most %d of valid text", len(e.StderrTail), len(e.Message), tailSize)
+	}
+	if !strings.Contains(e.Message, "cause: no such table") {
+		t.Errorf("message %q", e.Message)
+	}
+	return fmt.Sprintf("%d bytes of tail, %v", len(e.StderrTail), took)
+}
+
+// No directory, process or descriptor is left behind by children that are gone.
+func TestNothingIsLeftOpen(t *testing.T) {
+	h := newHost(t)
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	spec := Spec{Command: shell("echo hello"), PTY: true, Sandbox: Sandbox{PrivateDir: true}}
+	runOnce(t, h, &spec, RunLimits{})
+	files, processes := open(), len(livingChildren()) // the host may have some of its own
+	for range 20 {
+		runOnce(t, h, &spec, RunLimits{})
+	}
+	// Directories are removed in the background.
+	for end := time.Now().Add(patience); open() > files && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if now := open(); now > files {
+		t.Errorf("%d descriptors are open; before, %d", now, files)
+	}
+	if now := livingChildren(); len(now) > processes {
+		t.Errorf("processes %v are left; before, there were %d", now, processes)
+	}
+	if dirs, _ := filepath.Glob(filepath.Join(h.dirs.life, "d-*")); len(dirs) > 0 {
+		t.Errorf("directories %v are left", dirs)
+	}
+}
+
+// C12: a reader of a terminal obeys its deadline.
+func TestTerminalDeadline(t *testing.T) {
+	ours, theirs, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	c := &Child{spec: &Spec{}, events: newWitness()}
+	s, err := newStream(c, Stdout, ours, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.listen()
+		close(ended)
+	}()
+	if _, err := theirs.WriteString("half a line"); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(50 * time.Millisecond)
+	ours.SetReadDeadline(deadline)
+	await(t, ended, "end of the reader")
+	late := time.Since(deadline)
+	if late > 100*time.Millisecond {
+		t.Errorf("the reader returned %v after its deadline", late)
+	}
+	if got := c.events.(*witness).text(""); got != "half a line\n" {
+		t.Errorf("log %q", got)
+	}
+	t.Logf("C12 pass  deadline of a terminal: %v late", late)
+}
+
+// What a program prints before its verdict belongs to its run, even though it
+// comes by other pipes.
+func TestLogBelongsToItsRun(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Command: fixture("prints-on-all.py")}, w)
+	for i := range 300 {
+		run := fmt.Sprint("r", i)
+		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		await(t, w.endings, "ending")
+		got := w.text(run)
+		if !strings.Contains(got, "out of "+run) || !strings.Contains(got, "err of "+run) || strings.Count(got, "\n") != 2 {
+			t.Fatalf("%s has the lines %q", run, got)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Prints log and verdict through a program that holds them back until its end.
+read -r job
+{
+	echo "done with it"
+	echo '{"@":"ack"}'
+} | awk '{ lines = lines $0 "\n" } END { printf "%s", lines }'

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Begins with its job and never ends.
+read -r job
+exec sleep 1000

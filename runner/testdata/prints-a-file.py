@@ -1,0 +1,6 @@
+"""Prints a file, whatever is in it, then acknowledges on a line of its own."""
+import sys
+
+sys.stdin.readline()
+with open(sys.argv[1], "rb") as file:
+    sys.stdout.buffer.write(file.read() + b'\n{"@":"ack"}\n')

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Says hello, begins with its job, and leaves without a verdict.
+echo '{"@":"hello","v":[1],"lib":"fixture"}'
+read -r job
+sleep 0.1
+exit 0

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Begins with its job and loops for ever, silently.
+read -r job
+while :; do :; done

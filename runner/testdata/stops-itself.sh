@@ -1,0 +1,4 @@
+#!/bin/sh
+# Begins with its job and is stopped, as by a debugger.
+read -r job
+kill -STOP $$
