@@ -1,0 +1,103 @@
+package examples_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// TestProducers puts a job from each language, over a plain socket and the unified
+// script, and reads it back as a worker would get it.
+func TestProducers(t *testing.T) {
+	port := freePort(t)
+	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	script := filepath.Join(t.TempDir(), "oarlock.lua")
+	if err := os.WriteFile(script, []byte(queue.Unified(queue.DefaultNamespace, queue.Qless)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// What JSON libraries and shells like to spoil.
+	const data = `{ "to":"Zoë's \"cat\" $(id) \\n", "n":9007199254740993, "none":[] }`
+
+	put := func(t *testing.T, interpreter, program, data string) (string, error) {
+		need(t, interpreter)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, interpreter, program, "mail", "Send", data)
+		cmd.Dir = "producers"
+		cmd.Env = append(os.Environ(), "OARLOCK_LUA="+script, "REDIS_PORT="+port)
+		out, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	for _, tt := range []struct{ name, interpreter, program string }{
+		{"Python", "python3", "put.py"},
+		{"Ruby", "ruby", "put.rb"},
+		{"Node", "node", "put.js"},
+		{"PHP", "php", "put.php"},
+		{"redis-cli", "sh", "put.sh"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "redis-cli" {
+				need(t, "redis-cli")
+			}
+			// As after a restart of Redis: the first call is answered by NOSCRIPT.
+			if err := client.Redis().ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			wakes := client.Redis().Subscribe(t.Context(), client.WakeChannel())
+			defer wakes.Close()
+			if _, err := wakes.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second call finds the script
+				jid, err := put(t, tt.interpreter, tt.program, data)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, jid)
+				}
+				job, err := client.Get(t.Context(), jid)
+				if err != nil {
+					t.Fatalf("get %q: %v", jid, err)
+				}
+				got := fmt.Sprintf("%s %s %s %s", job.Queue, job.Klass, job.State, job.Data)
+				if want := "mail Send waiting " + data; got != want {
+					t.Errorf("the job is %s, want %s", got, want)
+				}
+				message, err := wakes.ReceiveMessage(t.Context())
+				if err != nil || message.Payload != "mail" {
+					t.Errorf("wake-up: %v, %v", message, err)
+				}
+			}
+			if out, err := put(t, tt.interpreter, tt.program, "no JSON"); err == nil {
+				t.Errorf("data that is no JSON was put: %s", out)
+			}
+		})
+	}
+}
+
+// freePort returns a port of the loopback that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
