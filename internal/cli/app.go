@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -96,15 +97,17 @@ var overrides = map[string]string{
 	"http":      "http.listen",
 }
 
-// load reads the configuration that the options of c ask for.
+// load reads the configuration that the options of c ask for; o.Set is stronger still.
 func load(c *cli.Context, o config.Options) (config.Config, error) {
 	o.Path = c.String("config")
-	o.Set = map[string]string{}
+	set := map[string]string{}
 	for option, key := range overrides {
 		if c.IsSet(option) {
-			o.Set[key] = c.String(option)
+			set[key] = c.String(option)
 		}
 	}
+	maps.Copy(set, o.Set)
+	o.Set = set
 	return config.Load(o)
 }
 

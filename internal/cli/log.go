@@ -16,18 +16,28 @@ import (
 )
 
 // newLogger makes what the configuration asks for: text for a person at a terminal, lines
-// with a priority for journald, JSON for everything else.
-func newLogger(w io.Writer, l config.Log) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(l.Level)) // validated
+// with a priority for journald, JSON for everything else. The level can be changed later.
+func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	setLevel(level, l.Level)
+	return slog.New(newHandler(w, l.Format, level)), level
+}
+
+func setLevel(level *slog.LevelVar, name string) {
+	var parsed slog.Level
+	_ = parsed.UnmarshalText([]byte(name)) // validated
+	level.Set(parsed)
+}
+
+func newHandler(w io.Writer, format string, level *slog.LevelVar) slog.Handler {
 	switch {
-	case l.Format == "json":
+	case format == "json":
 	case isJournal(w):
-		return slog.New(&lineHandler{out: &lockedWriter{w: w}, level: level, journal: true})
-	case l.Format == "text", isTerminal(w):
-		return slog.New(&lineHandler{out: &lockedWriter{w: w}, level: level, colour: paint(w, dim, "") != ""})
+		return &lineHandler{out: &lockedWriter{w: w}, level: level, journal: true}
+	case format == "text", isTerminal(w):
+		return &lineHandler{out: &lockedWriter{w: w}, level: level, colour: paint(w, dim, "") != ""}
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 }
 
 // isJournal reports whether w is the socket that journald gave to the service: its
@@ -61,14 +71,16 @@ func (l *lockedWriter) write(line []byte) error {
 // lineHandler writes a record as one line: time, level, message, then key=value.
 type lineHandler struct {
 	out     *lockedWriter
-	level   slog.Level
+	level   slog.Leveler
 	journal bool // a priority in front, and no time: journald has its own
 	colour  bool
 	prefix  string // of keys, from groups
 	attrs   string // written already
 }
 
-func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= h.level.Level()
+}
 
 func (h *lineHandler) WithGroup(name string) slog.Handler {
 	with := *h

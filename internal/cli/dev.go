@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/internal/embedded"
+)
+
+// saveEvery is how often dev --data writes its snapshot.
+const saveEvery = 5 * time.Second
+
+func devCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "dev",
+		Usage: "supervise on a Redis of its own, with the configuration and the programs watched",
+		Description: "The Redis is in memory; --data FILE keeps it from one time to the next, and\n" +
+			"--redis=spawn starts a private redis-server that writes everything down.\n" +
+			"A change of the configuration is applied at once; when a file that a command names\n" +
+			"has changed, the children of its pool are replaced.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "redis", Value: "embedded", Usage: "embedded, spawn, or the `URL` of another Redis"},
+			&cli.StringFlag{Name: "listen", Usage: "loopback `ADDRESS` of the embedded Redis (default: any free port)"},
+			&cli.StringFlag{Name: "data", Usage: "`FILE` to keep the embedded Redis in"},
+		},
+		Action: dev,
+	}
+}
+
+func dev(c *cli.Context) error {
+	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
+		return err
+	}
+	kind := c.String("redis")
+	if kind != "embedded" && (c.IsSet("data") || c.IsSet("listen")) {
+		return misused("--data and --listen are for the embedded Redis")
+	}
+	url := kind
+	reread := func() (config.Config, error) {
+		return load(c, config.Options{Set: map[string]string{"redis.url": url}})
+	}
+	if kind == "spawn" {
+		url = "embedded" // until we know better; it is checked below
+	}
+	cfg, err := reread()
+	if err == nil {
+		err = needPools(cfg)
+	}
+	if err != nil {
+		return err
+	}
+	log, level := newLogger(c.App.ErrWriter, cfg.Log)
+	s := service{log: log, level: level, logFile: findLogFile(), reread: reread, terminal: isTerminal(os.Stdin)}
+	s.watch = programWatches(&s, cfg)
+	switch kind {
+	case "embedded":
+		return withEmbedded(c.Context, c.App.ErrWriter, c.String("listen"), func(ctx context.Context, server *embedded.Server) error {
+			url = server.URL()
+			if file := c.String("data"); file != "" {
+				if err := server.Load(file); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.App.ErrWriter, "Kept in %s.\n", file)
+				s.watch = append(s.watch, func(ctx context.Context) error { return keep(ctx, server, file) })
+			}
+			return s.run(ctx, at(cfg, server), nil)
+		})
+	case "spawn":
+		server, err := embedded.Spawn(c.Context, filepath.Join(cfg.Supervisor.StatePath(), "redis"))
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		url = server.URL()
+		cfg.Redis.URL = url
+		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), url)
+	}
+	return s.run(c.Context, cfg, nil)
+}
+
+// keep writes a snapshot of the server every now and then, and when ctx ends.
+func keep(ctx context.Context, server *embedded.Server, file string) error {
+	ticker := time.NewTicker(saveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return server.Save(file)
+		case <-ticker.C:
+			if err := server.Save(file); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// programWatches gives a part for each pool whose command names files: when one of them
+// changes, the children of the pool are replaced.
+func programWatches(s *service, cfg config.Config) []part {
+	var parts []part
+	for name, pool := range cfg.Pools {
+		files := programFiles(pool)
+		if len(files) == 0 {
+			continue
+		}
+		parts = append(parts, func(ctx context.Context) error {
+			return config.Watch(ctx, files[0], files[1:], func() {
+				s.log.Info("a program has changed", "pool", name, "files", files)
+				if err := s.sup.Recycle(name); err != nil {
+					s.log.Warn("its children were not replaced", "pool", name, "err", err)
+				}
+			})
+		})
+	}
+	return parts
+}
+
+// programFiles are the words of a command that are files where it runs.
+func programFiles(pool config.Pool) []string {
+	var files []string
+	for _, word := range pool.Command {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(pool.Sandbox.Dir, word)
+		}
+		info, err := os.Stat(word)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		files = append(files, word)
+	}
+	return files
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"oarlock/internal/config"
+	"oarlock/internal/control"
+	"oarlock/internal/systemd"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+// service is a supervisor with what surrounds it in a process of its own: signals, the
+// control socket, the watch on the configuration, the service manager.
+type service struct {
+	log      *slog.Logger
+	level    *slog.LevelVar
+	logFile  *logFile
+	reread   func() (config.Config, error) // the configuration as it is now
+	watch    []part                        // more that runs as long as the supervisor
+	terminal bool                          // ^Z is the shell's, not ours
+
+	sup *supervisor.Supervisor
+
+	mu  sync.Mutex // one reload at a time
+	cfg config.Config
+}
+
+// part is something that runs until its context ends.
+type part func(context.Context) error
+
+// run supervises the pools of cfg until a signal, the control socket or ctx ends it,
+// and returns when nothing of it is left. change, if not nil, may add to what the
+// supervisor is told.
+func (s *service) run(ctx context.Context, cfg config.Config, change func(*supervisor.Config)) error {
+	s.cfg = cfg
+	told, err := supervise(cfg, s.log)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		change(&told)
+	}
+	client, err := openRedis(ctx, cfg.Redis, s.log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	host, err := runner.NewHost(runner.HostOptions{Logger: s.log})
+	if err != nil {
+		return err
+	}
+	s.sup = supervisor.New(told, client, host)
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
+
+	parts := append([]part{
+		s.supervise,
+		s.obey,
+		func(ctx context.Context) error { return s.announce(ctx, client) },
+		func(ctx context.Context) error { systemd.Watchdog(ctx, s.sup.Ready); return nil },
+		func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) },
+	}, s.watch...)
+	if cfg.Path != "" {
+		parts = append(parts, func(ctx context.Context) error {
+			return config.Watch(ctx, cfg.Path, nil, func() { _ = s.Reload() }) // it has logged what is wrong
+		})
+	}
+	return errors.Join(runAll(ctx, parts...), host.Close())
+}
+
+// runAll runs every part, ends the others as soon as one fails, and returns when all of
+// them have returned, with every error they gave. The end of the supervisor counts as
+// failure, too, and is not among the errors.
+func runAll(ctx context.Context, parts ...part) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	results := make(chan error, len(parts))
+	for _, each := range parts {
+		go func() { results <- each(ctx) }()
+	}
+	var errs []error
+	for range parts {
+		err := <-results
+		if err == nil {
+			continue // a part that has nothing to do here
+		}
+		stop()
+		if !errors.Is(err, errFinished) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// supervise is the part that the others are there for: they end when it has.
+func (s *service) supervise(ctx context.Context) error {
+	if err := s.sup.Run(ctx); err != nil {
+		return config.Problems{{Key: "supervisor.state_dir", Why: err.Error()}}
+	}
+	return errFinished
+}
+
+// errFinished says that the supervisor has left as it was asked to.
+var errFinished = errors.New("finished")
+
+// obey does what signals say.
+func (s *service) obey(ctx context.Context) error {
+	signals := make(chan os.Signal, 16)
+	caught := []os.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGCONT, syscall.SIGTTIN, syscall.SIGTTOU,
+		syscall.SIGPIPE, // of a log that nobody reads any more: no reason to die
+	}
+	if !s.terminal {
+		caught = append(caught, syscall.SIGTSTP)
+	}
+	signal.Notify(signals, caught...)
+	defer signal.Stop(signals)
+	stopping := false
+	for {
+		var got os.Signal
+		select {
+		case <-ctx.Done():
+			return nil
+		case got = <-signals:
+		}
+		switch got {
+		case syscall.SIGTERM, syscall.SIGINT:
+			if stopping {
+				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
+				s.sup.StopNow()
+				continue
+			}
+			stopping = true
+			s.log.Info("stopping when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
+			s.Stop()
+		case syscall.SIGQUIT:
+			s.log.Info("draining without a limit", "signal", got)
+			s.Drain()
+		case syscall.SIGTSTP, syscall.SIGUSR2:
+			s.Quiet()
+		case syscall.SIGCONT:
+			s.Resume()
+		case syscall.SIGHUP:
+			_ = s.Reload() // it has logged what is wrong
+		case syscall.SIGUSR1:
+			if err := s.logFile.reopen(); err != nil {
+				s.log.Error("the log could not be opened again", "err", err)
+			}
+		case syscall.SIGTTIN:
+			s.dump()
+		}
+	}
+}
+
+// announceEvery is how often the service manager learns how it goes.
+const announceEvery = 2 * time.Second
+
+// announce tells the log and the service manager when the supervisor is ready, and the
+// manager after that what it does.
+func (s *service) announce(ctx context.Context, client *queue.Client) error {
+	ticker := time.NewTicker(announceEvery / 20)
+	defer ticker.Stop()
+	began, ready, waiting := time.Now(), false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if !ready && s.sup.Ready() {
+			ready = true
+			s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
+			systemd.Ready()
+			ticker.Reset(announceEvery)
+		}
+		if !ready && !waiting && time.Since(began) > time.Second {
+			waiting = true
+			ticker.Reset(announceEvery)
+			if err := client.Ping(ctx); err != nil {
+				s.log.Warn("waiting for Redis", "redis", address(s.config().Redis.URL), "err", err, "hint", advice(err))
+			}
+		}
+		if os.Getenv("NOTIFY_SOCKET") != "" {
+			s.tellManager(ready)
+		}
+	}
+}
+
+// tellManager says in one line what the supervisor does, and asks for more time where
+// it needs it.
+func (s *service) tellManager(ready bool) {
+	shot := s.sup.Snapshot()
+	switch {
+	case shot.Draining:
+		systemd.Status("draining: %s", inFlight(shot))
+		systemd.Extend(3 * announceEvery)
+	case !ready:
+		systemd.Status("waiting for Redis at %s", address(s.config().Redis.URL))
+		systemd.Extend(3 * announceEvery)
+	default:
+		systemd.Status("%s", inFlight(shot))
+	}
+}
+
+// inFlight sums up the pools of shot in one line.
+func inFlight(shot supervisor.Snapshot) string {
+	busy, slots, oldest := 0, 0, 0.0
+	for _, pool := range shot.Pools {
+		for _, slot := range pool.Slots {
+			slots++
+			if len(slot.Runs) > 0 {
+				busy++
+				oldest = max(oldest, slot.Runs[0].Age)
+			}
+		}
+	}
+	text := fmt.Sprintf("%d of %d children busy", busy, slots)
+	if busy > 0 {
+		text += ", the longest for " + span(time.Duration(oldest*float64(time.Second)))
+	}
+	return text
+}
+
+// Status, Quiet, Resume, Drain, Stop, Reload, Scale and Recycle are what the control
+// socket asks for.
+
+// Status is what the status command prints.
+func (s *service) Status() any { return s.sup.Snapshot() }
+
+// Quiet takes no more jobs until Resume.
+func (s *service) Quiet() {
+	s.log.Info("quiet: no more jobs are taken")
+	s.sup.Quiet()
+}
+
+// Resume takes jobs again.
+func (s *service) Resume() {
+	s.log.Info("resumed")
+	s.sup.Resume()
+}
+
+// Drain leaves when everything that runs has finished.
+func (s *service) Drain() {
+	systemd.Stopping()
+	s.sup.Drain()
+}
+
+// Stop leaves when everything that runs has finished, at the latest after drain_timeout.
+func (s *service) Stop() {
+	systemd.Stopping()
+	s.sup.Stop()
+}
+
+// Scale sets how many children a pool has.
+func (s *service) Scale(pool string, children int) error {
+	s.log.Info("scaling", "pool", pool, "children", children)
+	return s.sup.Scale(pool, children)
+}
+
+// Recycle replaces the children of a pool, or of all.
+func (s *service) Recycle(pool string) error {
+	s.log.Info("recycling", "pool", pool)
+	return s.sup.Recycle(pool)
+}
+
+// Reload reads the configuration again and, if it is good, lets the supervisor change
+// to it. A bad one changes nothing; its problems are logged and returned.
+func (s *service) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	systemd.Reloading()
+	defer systemd.Ready()
+	cfg, err := s.reread()
+	if err == nil {
+		err = needPools(cfg)
+	}
+	var told supervisor.Config
+	if err == nil {
+		told, err = supervise(cfg, s.log)
+	}
+	if err == nil {
+		err = s.sup.Reload(told)
+	}
+	if err != nil {
+		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
+		return err
+	}
+	for key, changed := range map[string]bool{
+		"redis":                    cfg.Redis != s.cfg.Redis,
+		"supervisor.state_dir":     cfg.Supervisor.StatePath() != s.cfg.Supervisor.StatePath(),
+		"supervisor.name":          cfg.Supervisor.Name != s.cfg.Supervisor.Name,
+		"supervisor.poll_interval": cfg.Supervisor.PollInterval != s.cfg.Supervisor.PollInterval,
+		"log.format":               cfg.Log.Format != s.cfg.Log.Format,
+	} {
+		if changed {
+			s.log.Warn("a change needs a restart", "key", key)
+		}
+	}
+	setLevel(s.level, cfg.Log.Level)
+	s.cfg = cfg
+	s.log.Info("reloaded", "pools", len(told.Pools), "names", slices.Sorted(maps.Keys(cfg.Pools)))
+	return nil
+}
+
+// config is the configuration in force.
+func (s *service) config() config.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cfg
+}
+
+// dump writes all goroutines and the state of all pools to the log.
+func (s *service) dump() {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	state, err := json.Marshal(s.sup.Snapshot())
+	s.log.Info("dump", "goroutines", string(stacks), "state", string(state), "err", err)
+}

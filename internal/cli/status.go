@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/urfave/cli/v2"
+
+	"oarlock/supervisor"
+)
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name:     "status",
+		Usage:    "show the pools and children of a running supervisor",
+		Category: "a running supervisor",
+		Flags:    []cli.Flag{pidFlag(), jsonFlag()},
+		Action: func(c *cli.Context) error {
+			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
+				return err
+			}
+			s, err := reach(c)
+			if err != nil {
+				return err
+			}
+			var raw json.RawMessage
+			if err := s.Status(c.Context, &raw); err != nil {
+				return err
+			}
+			var shot supervisor.Snapshot
+			if err := json.Unmarshal(raw, &shot); err != nil {
+				return err
+			}
+			return show(c, raw, func(w io.Writer) { printStatus(w, shot) })
+		},
+	}
+}
+
+func printStatus(w io.Writer, shot supervisor.Snapshot) {
+	state := paint(w, green, "ready")
+	switch {
+	case shot.Draining:
+		state = paint(w, yellow, "draining")
+	case shot.Quiet:
+		state = paint(w, yellow, "quiet")
+	case !shot.Ready:
+		state = paint(w, red, "not ready")
+	}
+	fmt.Fprintf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
+	if shot.Redis != "ok" {
+		fmt.Fprintln(w, paint(w, red, "Redis is away: "+shot.Redis))
+	}
+	for _, pool := range shot.Pools {
+		n := pool.Counters
+		fmt.Fprintf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
+			paint(w, bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
+			count(n.Acked), count(n.Retried), count(n.Failed), count(n.Crashed), count(n.Interrupted))
+		if pool.Breaker != "" {
+			fmt.Fprintln(w, paint(w, red, "  takes nothing: "+pool.Breaker))
+		}
+		var rows [][]string
+		for _, slot := range pool.Slots {
+			rows = append(rows, slotRow(slot))
+		}
+		table(w, "  no children", []string{"  SLOT", "STATE", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
+	}
+}
+
+func slotRow(slot supervisor.SlotSnapshot) []string {
+	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, "-", "-", count(slot.Jobs), "-", "-", "-", ""}
+	if slot.PID != 0 {
+		row[2], row[3] = fmt.Sprint(slot.PID), seconds(slot.Age)
+	}
+	if slot.Memory != 0 {
+		row[5] = humanize.IBytes(uint64(slot.Memory))
+	}
+	if slot.State == "backoff" {
+		row[3] = "in " + seconds(slot.Next)
+	}
+	if len(slot.Runs) > 0 {
+		run := slot.Runs[0]
+		row[6], row[7] = run.Klass+" "+run.JID, seconds(run.Age)
+		if run.Percent != nil {
+			row[8] = fmt.Sprintf("%.0f%% ", *run.Percent)
+		}
+		row[8] += shorten(run.Progress, 40)
+	}
+	return row
+}
+
+// seconds is a span given in seconds.
+func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }

@@ -1,0 +1,111 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// startLimit is how long a redis-server may take to read its data and answer.
+const startLimit = 60 * time.Second
+
+// Private is a redis-server of our own, beside this process: faster than the embedded
+// one, and it keeps its data on disk.
+type Private struct {
+	dir, addr string
+	cmd       *exec.Cmd
+	gone      chan struct{} // closed when it was reaped
+}
+
+// Spawn starts the redis-server found in PATH with dir, which is created if need be, on
+// a free port of the loopback, and returns when it answers. It ends with Close, or with
+// this process.
+func Spawn(ctx context.Context, dir string) (*Private, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, errors.New("there is no redis-server in PATH; install it, or leave out --redis=spawn")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	p := &Private{dir: dir, addr: addr, gone: make(chan struct{})}
+	p.cmd = exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"),
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction", "--daemonize", "no")
+	// A group of its own: ^C at the terminal is for us, who drain first.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started := make(chan error)
+	go func() {
+		// The death signal comes when the thread ends that started the process, so this
+		// one stays with it. It reports on gone.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // how it ended is in its log
+		}
+		close(p.gone)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	if err := p.answers(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// answers waits until the server takes connections.
+func (p *Private) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if conn, err := net.Dial("tcp", p.addr); err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ticker.C:
+		case <-p.gone:
+			return fmt.Errorf("redis-server has ended; %s says why", filepath.Join(p.dir, "redis.log"))
+		case <-ctx.Done():
+			return fmt.Errorf("redis-server does not answer: %w", ctx.Err())
+		}
+	}
+}
+
+// URL is what a client connects to.
+func (p *Private) URL() string { return "redis://" + p.addr + "/0" }
+
+// Dir is where it keeps its data.
+func (p *Private) Dir() string { return p.dir }
+
+// Close ends the server, which writes down what is left, and returns when it is gone.
+func (p *Private) Close() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+	<-p.gone
+}
+
+// freeAddress finds a port of the loopback that nobody listens on at the moment.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
