@@ -12,7 +12,7 @@ function view(jid, job, tracked)
   return '{"jid":' .. cjson.encode(jid)
     .. (job.retries and ',"retries":' .. json_number(job.retries) or '')
     .. ',"data":' .. cjson.encode(job.data)
-    .. ',"failure":' .. (job.failure or '{}')
+    .. ',"failure":' .. view_failure(job.failure)
     .. ',"expires":' .. json_number(expires)
     .. ',"remaining":' .. json_number(text14(math.floor(tonumber(job.remaining) or 0)))
     .. ',"spawned_from_jid":' .. cjson.encode(job.spawned)
@@ -35,6 +35,14 @@ function shown_list(text)
   return cjson.encode(cjson.decode(text))
 end
 
+-- view_failure(text) -> JSON of a stored failure
+function view_failure(text)
+  if not text or text == '{}' then return '{}' end
+  local group, message, rest = string.match(text, '^{("group":.*),("message":.*),("when":.*)}$')
+  if not group then return text end
+  return '{' .. message .. ',' .. group .. ',' .. rest .. '}'
+end
+
 -- view_history(entries) -> JSON
 -- Each entry becomes one object: when, what, and the members of its third
 -- element. The usual shapes are recognised as text, others are decoded.
@@ -47,9 +55,19 @@ end
 function view_entry(entry)
   local when, what, extra = string.match(entry, '^%[(%-?%d+),("[^"\\]*"),{("[^{}]*)}%]$')
   if when and not string.find(extra, '"wh', 1, true) then
-    local queue = (what == '"put"' or what == '"throttled"') and string.match(extra, '^"q[ue]*":(.*)')
-    if queue then extra = (reqless and '"queue":' or '"q":') .. queue end
-    return '{"when":' .. when .. ',' .. extra .. ',"what":' .. what .. '}'
+    if what == '"put"' or what == '"throttled"' then
+      -- The dialects name the queue differently; each reads the other's entries.
+      local queue = string.match(extra, '^"q[ue]*":(.*)')
+      if queue and reqless then extra = '"queue":' .. queue end
+      if queue and not reqless then
+        return '{"when":' .. when .. ',"q":' .. queue .. ',"what":' .. what .. '}'
+      end
+    elseif what == '"failed"' then
+      local group, worker = string.match(extra, '^("group":.*),("worker":.*)$')
+      if group then return '{' .. group .. ',"what":' .. what .. ',"when":' .. when .. ',' .. worker .. '}' end
+      return '{"when":' .. when .. ',' .. extra .. ',"what":' .. what .. '}'
+    end
+    return '{"when":' .. when .. ',"what":' .. what .. ',' .. extra .. '}'
   end
   when, what = string.match(entry, '^%[(%-?%d+),("[^"\\]*")%]$')
   if when then return '{"when":' .. when .. ',"what":' .. what .. '}' end
