@@ -105,14 +105,12 @@ func (m *twins) put(t *rapid.T) {
 		return p
 	}), 1, 6).Draw(t, "puts")
 
-	args := []any{"", len(puts)}
-	for i := range puts {
-		args = appendPut(args, &puts[i])
-	}
-	in := replyReader{items: asList(m.run(m.batch, Batch, "put", args...))}
-	for _, p := range puts {
-		if r := readPut(&in, p.JID); r.Err != nil {
-			t.Fatal(r.Err)
+	named, results := nameAndCheck(puts)
+	in := replyReader{items: asList(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))}
+	readPuts(&in, results)
+	for i, p := range puts {
+		if results[i].Err != nil {
+			t.Fatal(results[i].Err)
 		}
 		single := []any{"", p.Queue, p.JID, p.Klass, p.Data, number(p.Delay.Seconds())}
 		if p.Priority != nil {
@@ -170,8 +168,9 @@ func (m *twins) take(t *rapid.T) {
 
 func (m *twins) exchange(worker string, settlements []Settlement, take Take) Reply {
 	m.t.Helper()
-	raw := m.run(m.batch, Batch, "exchange", exchangeArgs(worker, settlements, take)...)
-	reply, err := readExchange(raw, m.now, len(settlements))
+	sent, puts, results := checkSettlements(settlements)
+	raw := m.run(m.batch, Batch, "exchange", exchangeArgs(worker, sent, puts, take)...)
+	reply, err := readExchange(raw, m.now, results)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -6,12 +6,13 @@ import (
 )
 
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
-// settlements, each as five fields and its options, then the take.
-func exchangeArgs(worker string, settlements []Settlement, take Take) []any {
+// settlements, each with its puts, then the take.
+func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Take) []any {
 	args := make([]any, 0, 8+6*len(settlements)+len(take.Queues))
 	args = append(args, worker, len(settlements))
 	for i := range settlements {
 		args = appendSettlement(args, &settlements[i])
+		args = appendPuts(args, puts[i])
 	}
 	order := take.Order
 	if order == "" {
@@ -25,17 +26,13 @@ func exchangeArgs(worker string, settlements []Settlement, take Take) []any {
 }
 
 // appendSettlement writes jid, queue, popped, action, the number of options and so
-// many names and values, then the number of puts and the puts. What is not given is
-// not sent: nearly all settlements are a bare complete.
+// many names and values. What is not given is not sent: nearly all settlements are a
+// bare complete.
 func appendSettlement(args []any, s *Settlement) []any {
 	args = append(args, s.JID, s.Queue, mark(s.Popped), string(s.Action))
 	at := len(args)
 	args = append(args, 0)
-	n := 0
-	option := func(name string, value any) {
-		args = append(args, name, value)
-		n++
-	}
+	option := func(name string, value any) { args = append(args, name, value) }
 	if s.Data != nil {
 		option("data", s.Data)
 	}
@@ -65,64 +62,67 @@ func appendSettlement(args []any, s *Settlement) []any {
 	if s.Record != nil {
 		option("record", s.Record)
 	}
-	args[at] = n
-	args = append(args, len(s.Puts))
-	for i := range s.Puts {
-		p := s.Puts[i]
-		if p.JID == "" {
-			p.JID = NewJID()
-		}
-		args = appendPut(args, &p)
-	}
+	args[at] = (len(args) - at - 1) / 2
 	return args
 }
 
 // readExchange reads the reply: one list of results, one of jobs, one of broken
-// entries, when the next job is due, and the cursor.
-func readExchange(raw any, now float64, settlements int) (Reply, error) {
+// entries, when the next job is due, and the cursor. The results hold what is known of
+// them already.
+func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 	in := replyReader{items: asList(raw)}
-	reply := Reply{Now: now}
+	reply := Reply{Now: now, Results: known}
 	results := replyReader{items: in.list()}
 	jobs := replyReader{items: in.list()}
 	broken := replyReader{items: in.list()}
 	reply.NextDue, reply.Cursor = in.float(), in.int()
-	if in.err != nil {
-		return Reply{}, in.err
-	}
-	reply.Results = make([]SettleResult, settlements)
-	reply.Jobs = make([]Taken, 0, len(jobs.items)/takenWidth)
 	for i := range reply.Results {
-		reply.Results[i] = readResult(&results)
+		if reply.Results[i].Err == nil {
+			readResult(&results, &reply.Results[i])
+		}
 	}
+	reply.Jobs = make([]Taken, 0, len(jobs.items)/takenWidth)
 	for len(jobs.items) > 0 && jobs.err == nil {
 		job := readTaken(&jobs)
 		job.Popped = now
 		reply.Jobs = append(reply.Jobs, job)
 	}
 	for len(broken.items) > 0 && broken.err == nil {
-		reply.Broken = append(reply.Broken, Broken{broken.text(), broken.text(), broken.text()})
+		reply.Broken = append(reply.Broken, Broken{broken.text(), broken.text(), refusalText(broken.text())})
 	}
-	for _, in := range []replyReader{results, jobs, broken} {
-		if in.err != nil {
-			return Reply{}, in.err
+	for _, part := range []replyReader{in, results, jobs, broken} {
+		if part.err != nil {
+			return Reply{}, part.err
 		}
 	}
 	return reply, nil
 }
 
 // readResult reads the state the job came to, if that is complete; else a list of the
-// state, or "lost" or "refused", the reason for these, and two counts.
-func readResult(in *replyReader) SettleResult {
+// state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
+func readResult(in *replyReader, r *SettleResult) {
 	word, list := in.either()
 	if list == nil {
-		return SettleResult{State: word}
+		r.State = word
+		return
 	}
 	more := replyReader{items: list}
 	state, reason := more.text(), more.text()
 	if state == "lost" || state == "refused" {
-		return SettleResult{Err: settleError("settle", state, reason)}
+		*r = SettleResult{Err: settleError("settle", state, reason)}
+		return
 	}
-	return SettleResult{State: state, Remaining: more.int(), Crashes: more.int()}
+	r.State, r.Remaining, r.Crashes = state, more.int(), more.int()
+	if len(r.Puts) > 0 {
+		puts := replyReader{items: more.list()}
+		readPuts(&puts, r.Puts)
+		if more.err == nil {
+			more.err = puts.err
+		}
+	}
+	if in.err == nil {
+		in.err = more.err
+	}
 }
 
 // takenWidth is how many values a taken job has in a reply.

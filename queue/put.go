@@ -8,8 +8,8 @@ import (
 )
 
 // Put describes a job to be put into a queue. Putting a jid that exists moves that
-// job, whatever its state; what is left nil or zero below keeps the old job's value
-// where there is one.
+// job, whatever its state; Priority, Retries, Tags, Depends and Throttles that are nil keep
+// the old job's.
 type Put struct {
 	Queue string
 	JID   string // "" makes a new one
@@ -82,20 +82,13 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 }
 
 func (c *Client) putChunk(ctx context.Context, puts []Put) ([]PutResult, error) {
-	named := make([]Put, len(puts))
+	named, results := nameAndCheck(puts)
 	safe := true // a repeat puts nothing twice
-	for i, p := range puts {
-		if p.JID == "" {
-			p.JID, p.OnlyNew = NewJID(), true
-		}
+	for _, p := range named {
 		safe = safe && p.OnlyNew
-		named[i] = p
 	}
-	args := make([]any, 0, 2+10*len(named))
-	args = append(args, "", len(named)) // no worker of ours can be the owner of the old job
-	for i := range named {
-		args = appendPut(args, &named[i])
-	}
+	// No worker of ours can be the owner of an old job.
+	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
 	reply, err := c.call(ctx, Batch, "put", args...)
 	repeated := false
 	if safe && errors.Is(err, ErrDoubt) && ctx.Err() == nil {
@@ -105,66 +98,104 @@ func (c *Client) putChunk(ctx context.Context, puts []Put) ([]PutResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	results := make([]PutResult, len(named))
 	in := replyReader{items: asList(reply)}
-	for i := range results {
-		results[i] = readPut(&in, named[i].JID)
-		// Only we make up jids, so one that exists after a repeat was put by the first try.
-		if repeated && puts[i].JID == "" {
-			results[i].Existed = false
+	readPuts(&in, results)
+	if repeated {
+		for i := range results {
+			// Only we make up jids, so one that exists after a repeat was put by the first try.
+			results[i].Existed = results[i].Existed && puts[i].JID != ""
 		}
 	}
 	return results, in.err
 }
 
-// appendPut writes a job as the batch scripts read it: five fields, the number of
-// options, and so many names and values.
-func appendPut(args []any, p *Put) []any {
+// nameAndCheck gives each put a jid and begins its result. Those that will not do have
+// an error in theirs, and are not among the puts returned.
+func nameAndCheck(puts []Put) (named []Put, results []PutResult) {
+	named, results = make([]Put, 0, len(puts)), make([]PutResult, len(puts))
+	for i, p := range puts {
+		if p.JID == "" {
+			p.JID, p.OnlyNew = NewJID(), true
+		}
+		results[i].JID = p.JID
+		if err := p.check(); err != nil {
+			results[i].Err = &ScriptError{Command: "put", Message: err.Error()}
+			continue
+		}
+		named = append(named, p)
+	}
+	return named, results
+}
+
+// check finds what the scripts would refuse, or not look at.
+func (p *Put) check() error {
+	if p.Data == nil {
+		return nil
+	}
+	return checkJSON(p.Data)
+}
+
+// words are the five arguments that every put has.
+func (p *Put) words() []any {
 	data := p.Data
 	if data == nil {
 		data = []byte("{}")
 	}
-	args = append(args, p.Queue, p.JID, p.Klass, data, number(max(0, p.Delay.Seconds())))
-	at := len(args)
-	args = append(args, 0)
-	n := 0
-	option := func(name string, value any) {
-		args = append(args, name, value)
-		n++
-	}
+	return []any{p.Queue, p.JID, p.Klass, data, number(max(0, p.Delay.Seconds()))}
+}
+
+// options are the names and values of what is not left out.
+func (p *Put) options() []any {
+	var options []any
 	if p.Priority != nil {
-		option("priority", number(*p.Priority))
+		options = append(options, "priority", number(*p.Priority))
 	}
 	if p.Retries != nil {
-		option("retries", *p.Retries)
+		options = append(options, "retries", *p.Retries)
 	}
 	if p.Tags != nil {
-		option("tags", jsonList(p.Tags))
+		options = append(options, "tags", jsonList(p.Tags))
 	}
 	if p.Depends != nil {
-		option("depends", jsonList(p.Depends))
+		options = append(options, "depends", jsonList(p.Depends))
 	}
 	if p.Throttles != nil {
-		option("throttles", jsonList(p.Throttles))
+		options = append(options, "throttles", jsonList(p.Throttles))
 	}
 	if p.Timeout > 0 {
-		option("timeout", number(p.Timeout.Seconds()))
+		options = append(options, "timeout", number(p.Timeout.Seconds()))
 	}
 	if p.OnlyNew {
-		option("only-new", "1")
+		options = append(options, "only-new", "1")
 	}
-	args[at] = n
+	return options
+}
+
+// appendPuts writes jobs as the batch scripts read them: how many, then for each its words,
+// the number of options, and so many names and values.
+func appendPuts(args []any, puts []Put) []any {
+	args = append(args, len(puts))
+	for i := range puts {
+		options := puts[i].options()
+		args = append(args, puts[i].words()...)
+		args = append(args, len(options)/2)
+		args = append(args, options...)
+	}
 	return args
 }
 
-// readPut reads what a batch script answers for one job.
-func readPut(in *replyReader, jid string) PutResult {
-	r := PutResult{JID: jid}
-	word, refusal := in.either()
-	r.Existed = word == "exists"
-	if len(refusal) > 0 {
-		why := replyReader{items: refusal}
-		r.Err = &ScriptError{Command: "put", Message: refusalText(why.text())}
+// readPuts reads what a batch script answers for the jobs that have no error yet.
+func readPuts(in *replyReader, results []PutResult) {
+	for i := range results {
+		r := &results[i]
+		if r.Err != nil {
+			continue
+		}
+		word, refusal := in.either()
+		r.Existed = word == "exists"
+		if len(refusal) > 0 {
+			why := replyReader{items: refusal}
+			r.Err = &ScriptError{Command: "put", Message: refusalText(why.text())}
+		}
 	}
-	return r
 }

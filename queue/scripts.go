@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -41,10 +42,14 @@ func (s *scripts) get(name scriptName) (script, error) {
 	if !ok {
 		return script{}, fmt.Errorf("%s has no command %q", name.dialect, name.command)
 	}
-	sum := sha1.Sum([]byte(text))
-	made := script{hex.EncodeToString(sum[:]), text}
+	made := newScript(text)
 	s.by[name] = made
 	return made, nil
+}
+
+func newScript(text string) script {
+	sum := sha1.Sum([]byte(text))
+	return script{hex.EncodeToString(sum[:]), text}
 }
 
 // evaler is what runs scripts: a client of many connections or of one.
@@ -71,11 +76,14 @@ func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now floa
 		}
 		reply, err = conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
 	}
-	if err == redis.Nil {
+	if isNull(err) {
 		return nil, nil
 	}
 	return reply, classify(name.command, err)
 }
+
+// isNull tells the driver's way of saying null from errors.
+func isNull(err error) bool { return errors.Is(err, redis.Nil) }
 
 // load makes a script known to the server, or to each master of a cluster.
 func (c *Client) load(ctx context.Context, conn evaler, s script) error {

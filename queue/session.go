@@ -85,6 +85,8 @@ type SettleResult struct {
 	Remaining int
 	// Crashes is the count after the settlement.
 	Crashes int
+	// Puts answers Settlement.Puts, if the settlement is done.
+	Puts []PutResult
 	// Err is nil if the settlement is done; ErrLockLost if the job is not ours any more;
 	// else a *ScriptError. No key was changed for a refused settlement.
 	Err error
@@ -241,9 +243,10 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	if err := s.Fence(ctx); err != nil {
 		return Reply{}, err
 	}
+	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
 	raw, err := s.client.run(ctx, s.connection(), scriptName{Batch, "exchange"}, now,
-		exchangeArgs(s.worker, settlements, take)...)
+		exchangeArgs(s.worker, sent, puts, take)...)
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
 			s.mu.Lock()
@@ -255,7 +258,27 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	if s.client.opts.WaitReplicas > 0 && len(settlements) > 0 {
 		s.awaitReplicas(ctx)
 	}
-	return readExchange(raw, now, len(settlements))
+	return readExchange(raw, now, results)
+}
+
+// checkSettlements leaves out settlements that must not be sent, which have an error in
+// their result, and begins the results of the others' puts.
+func checkSettlements(settlements []Settlement) (sent []Settlement, puts [][]Put, results []SettleResult) {
+	sent, puts, results = make([]Settlement, 0, len(settlements)), make([][]Put, 0, len(settlements)), make([]SettleResult, len(settlements))
+	for i, s := range settlements {
+		if s.Data != nil {
+			if err := checkJSON(s.Data); err != nil {
+				results[i].Err = &ScriptError{Command: string(s.Action), Message: err.Error()}
+				continue
+			}
+		}
+		var named []Put
+		if len(s.Puts) > 0 {
+			named, results[i].Puts = nameAndCheck(s.Puts)
+		}
+		sent, puts = append(sent, s), append(puts, named)
+	}
+	return sent, puts, results
 }
 
 // Renew extends locks, one call for all, and answers for each. A renewal in doubt may

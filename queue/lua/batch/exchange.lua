@@ -15,7 +15,7 @@
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
 --   results   per settlement the word complete, or a list of the job's state (waiting,
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
---             two; remaining; crashes
+--             two; remaining; crashes; if it has puts, the list that put answers
 --   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
 --             retries, remaining, expires, time, and null or a list of ours: crashes,
 --             interruptions, releases, checkpoint, timeout

@@ -21,7 +21,7 @@ end
 
 -- settle_all(batch, list) -> list with, per settlement, complete if that is what became
 -- of the job; else a list of the state it came to, or lost or refused; the reason for
--- these; remaining; crashes
+-- these; remaining; crashes; and, if there are puts, what became of them
 -- All are looked at before any is written, so that the first write takes entries
 -- away: a Redis that is out of memory lets a script go on that began so.
 function settle_all(batch, list)
@@ -54,7 +54,7 @@ function settle_all(batch, list)
     if not ok then
       reply[i] = { 'refused', reason_of(state), 0, 0 }
       s.puts = nil
-    elseif state == 'complete' then
+    elseif state == 'complete' and not s.puts then
       reply[i] = state
     else
       reply[i] = { state, '', remaining, crashes }
@@ -68,7 +68,11 @@ function settle_all(batch, list)
     unblock_all(batch, held)
   end
   for _, i in ipairs(accepted) do
-    if list[i].puts then enter_all(batch, list[i].puts, {}) end
+    if list[i].puts then
+      local answers = {}
+      enter_all(batch, list[i].puts, answers)
+      reply[i][5] = answers
+    end
   end
   return reply
 end

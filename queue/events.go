@@ -1,0 +1,78 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// Event is something that happened to a job or a setting.
+type Event struct {
+	Channel string // without the namespace: log, w:<worker>, or for tracked jobs put, popped, completed, …
+	// Event is what happened: put, popped, completed, advanced, failed, canceled, lock_lost,
+	// stalled, track, untrack, config_set or config_unset.
+	Event string
+
+	JID, Queue, Worker string // as far as the event has them
+	To                 string // of advanced: the next queue
+	Group, Message     string // of failed
+	Option, Value      string // of config_set and config_unset
+}
+
+// eventChannels are those that carry events for everyone.
+var eventChannels = []string{"log", "put", "popped", "stalled", "completed", "failed", "canceled", "track", "untrack"}
+
+// Events follows what happens, until ctx ends or the loop over it does. The only
+// error is about subscribing, and is the last thing it yields.
+//
+//	for event, err := range client.Events(ctx) { … }
+//
+// The first yield comes with the first event; what happened before is not told, nor what
+// happens while the connection is broken, which mends by itself.
+func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		channels := make([]string, len(eventChannels))
+		for i, name := range eventChannels {
+			channels[i] = c.ns + name
+		}
+		sub := c.redis.Subscribe(ctx, channels...)
+		defer sub.Close()
+		if _, err := sub.Receive(ctx); err != nil {
+			yield(Event{}, classify("subscribe", err))
+			return
+		}
+		messages := sub.Channel()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case m, open := <-messages:
+				if !open {
+					return
+				}
+				if !yield(readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readEvent reads a message: JSON on the log and to workers, a bare jid elsewhere.
+func readEvent(channel, payload string) Event {
+	event := Event{Channel: channel, Event: channel, JID: payload}
+	if channel != "log" && !strings.HasPrefix(channel, "w:") {
+		return event
+	}
+	var fields map[string]any
+	if json.Unmarshal([]byte(payload), &fields) != nil {
+		return event
+	}
+	// A field may be false, for what was not known.
+	text := func(name string) string { s, _ := fields[name].(string); return s }
+	return Event{
+		Channel: channel, Event: text("event"), JID: text("jid"), Queue: text("queue"), Worker: text("worker"),
+		To: text("to"), Group: text("group"), Message: text("message"), Option: text("option"), Value: text("value"),
+	}
+}

@@ -1,0 +1,201 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Job is a job as Redis knows it.
+type Job struct {
+	JID, Klass string
+	State      string // waiting, scheduled, depends, throttled, running, stalled, failed or complete
+	Queue      string // "" when complete
+	Worker     string // who holds the lock, or held it last; often ""
+	Data       []byte // JSON text as stored
+
+	Priority  float64
+	Retries   int     // allowed
+	Remaining int     // of those, left; −1 when exhausted
+	Expires   float64 // when the lock ends, in seconds since the epoch; 0 when not running
+	Tracked   bool
+
+	Tags         []string
+	Throttles    []string // ids of throttles it must hold to run
+	Dependencies []string // jids it waits for
+	Dependents   []string // jids that wait for it
+	SpawnedFrom  string   // jid of the recurring job that made it; "" for others
+
+	Failure Failure // the last one; zero if there was none
+	History []Entry // oldest first
+
+	Kept Kept
+}
+
+// Failure says why a job failed or was retried.
+type Failure struct {
+	Group   string  `json:"group"`
+	Message string  `json:"message"`
+	When    float64 `json:"when"` // seconds since the epoch
+	Worker  string  `json:"worker"`
+}
+
+// Entry is one line of a job's history.
+type Entry struct {
+	When float64 // seconds since the epoch, rounded down
+	What string  // put, popped, done, failed, timed-out, throttled, …, or what Log wrote
+
+	Queue  string // of put
+	Worker string // of popped and failed
+	Group  string // of failed
+
+	// More is whatever else the entry has, as JSON by name; nil if nothing.
+	More map[string]json.RawMessage
+}
+
+// Kept is what Oarlock keeps with a job beside the protocol. It counts only while the
+// job is in Queue.
+type Kept struct {
+	Queue                            string
+	Timeout                          time.Duration // of one attempt; 0 if none was set
+	Crashes, Interruptions, Releases int
+	Checkpoint                       []byte // nil if none
+	Record                           []byte // JSON about the last attempt that did not end well; nil if none
+}
+
+// Get reads one job. The error is ErrNoJob if there is none; a recurring job is not
+// one, see Recurring.
+func (c *Client) Get(ctx context.Context, jid string) (*Job, error) {
+	jobs, err := c.GetMany(ctx, jid)
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) == 0 {
+		return nil, &ScriptError{Command: "get", Message: "Job " + jid + " does not exist"}
+	}
+	return &jobs[0], nil
+}
+
+// GetMany reads jobs in the order asked for, leaving out those that do not exist.
+func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
+	if len(jids) == 0 {
+		return nil, nil
+	}
+	var jobs list[Job]
+	if err := c.decode(ctx, &jobs, Reqless, "job.getMulti", anys(jids)...); err != nil {
+		return nil, err
+	}
+	return jobs, c.readKept(ctx, jobs)
+}
+
+// keptFields are the fields of Kept, in the order of readKept.
+var keptFields = []string{"oarlock-queue", "oarlock-timeout", "oarlock-crashes", "oarlock-interruptions",
+	"oarlock-releases", "oarlock-checkpoint", "oarlock-record"}
+
+// readKept fills in what the protocol's view of a job leaves out.
+func (c *Client) readKept(ctx context.Context, jobs []Job) error {
+	pipe := c.redis.Pipeline()
+	for _, job := range jobs {
+		pipe.HMGet(ctx, c.ns+"j:"+job.JID, keptFields...)
+	}
+	replies, err := pipe.Exec(ctx)
+	if err != nil {
+		return classify("hmget", err)
+	}
+	for i, reply := range replies {
+		values, err := reply.(interface{ Result() ([]any, error) }).Result()
+		if err != nil {
+			return classify("hmget", err)
+		}
+		in := replyReader{items: values}
+		jobs[i].Kept = Kept{
+			Queue:         in.text(),
+			Timeout:       time.Duration(in.float() * float64(time.Second)),
+			Crashes:       in.int(),
+			Interruptions: in.int(),
+			Releases:      in.int(),
+			Checkpoint:    in.bytes(),
+			Record:        in.bytes(),
+		}
+		if in.err != nil {
+			return in.err
+		}
+	}
+	return nil
+}
+
+// UnmarshalJSON reads the view that the scripts make of a job, of either dialect.
+func (j *Job) UnmarshalJSON(text []byte) error {
+	var view struct {
+		JID, Klass, State, Queue, Worker, Data string
+		Priority, Retries, Remaining, Expires  float64
+		Tracked                                bool
+		Tags                                   list[label]
+		Throttles, Dependencies, Dependents    list[string]
+		Failure                                Failure
+		History                                list[Entry]
+		SpawnedFrom                            json.RawMessage `json:"spawned_from_jid"`
+	}
+	if err := json.Unmarshal(text, &view); err != nil {
+		return err
+	}
+	*j = Job{
+		JID: view.JID, Klass: view.Klass, State: view.State, Queue: view.Queue, Worker: view.Worker,
+		Data: []byte(view.Data), Priority: view.Priority, Retries: int(view.Retries), Remaining: int(view.Remaining),
+		Expires: view.Expires, Tracked: view.Tracked, Tags: labels(view.Tags), Throttles: view.Throttles,
+		Dependencies: view.Dependencies, Dependents: view.Dependents, Failure: view.Failure, History: view.History,
+	}
+	// It is false for a job that nothing spawned.
+	if len(view.SpawnedFrom) > 0 && view.SpawnedFrom[0] == '"' {
+		return json.Unmarshal(view.SpawnedFrom, &j.SpawnedFrom)
+	}
+	return nil
+}
+
+// UnmarshalJSON reads an entry, whose extra members stand beside when and what.
+func (e *Entry) UnmarshalJSON(text []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	*e = Entry{}
+	known := map[string]any{
+		"when": &e.When, "what": &e.What, "q": &e.Queue, "queue": &e.Queue, "worker": &e.Worker, "group": &e.Group,
+	}
+	for name, value := range members {
+		if into, ok := known[name]; ok && json.Unmarshal(value, into) == nil {
+			continue
+		}
+		if e.More == nil {
+			e.More = make(map[string]json.RawMessage)
+		}
+		e.More[name] = value
+	}
+	return nil
+}
+
+// label is a tag: text, or a number, which the protocol lets through.
+type label string
+
+func (l *label) UnmarshalJSON(text []byte) error {
+	var s string
+	if json.Unmarshal(text, &s) == nil {
+		*l = label(s)
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	*l = label(number(f))
+	return err
+}
+
+func labels(tags list[label]) []string {
+	if len(tags) == 0 {
+		return nil
+	}
+	texts := make([]string, len(tags))
+	for i, tag := range tags {
+		texts[i] = string(tag)
+	}
+	return texts
+}

@@ -1,0 +1,245 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// The commands of the protocol about single jobs. Those that a worker sends (Pop,
+// Heartbeat, Complete, Fail, Retry) are there for completeness and for foreign workers;
+// a Session does the same for many jobs at once and survives lost replies.
+
+// Requeue is Put for a job that exists; otherwise the error is ErrNoJob. Throttles,
+// Timeout and OnlyNew are not used.
+func (c *Client) Requeue(ctx context.Context, p Put) error {
+	if err := p.check(); err != nil {
+		return &ScriptError{Command: "requeue", Message: err.Error()}
+	}
+	p.Throttles, p.Timeout, p.OnlyNew = nil, 0, false
+	_, err := c.call(ctx, Qless, "requeue", append([]any{""}, append(p.words(), p.options()...)...)...)
+	return err
+}
+
+// Move puts a job that exists into another queue, or into its own again, with everything
+// else as it is; ErrNoJob if there is none.
+func (c *Client) Move(ctx context.Context, jid, queue string, delay time.Duration) error {
+	job, err := c.Get(ctx, jid)
+	if err != nil {
+		return err
+	}
+	return c.Requeue(ctx, Put{Queue: queue, JID: jid, Klass: job.Klass, Data: job.Data, Delay: delay})
+}
+
+// Pop hands out at most count jobs of a queue to a worker.
+func (c *Client) Pop(ctx context.Context, queue, worker string, count int) ([]Job, error) {
+	var jobs list[Job]
+	return jobs, c.decode(ctx, &jobs, Qless, "pop", queue, worker, count)
+}
+
+// Peek shows the jobs that a pop would hand out next, at most count of them.
+func (c *Client) Peek(ctx context.Context, queue string, offset, count int) ([]Job, error) {
+	var jobs list[Job]
+	if err := c.decode(ctx, &jobs, Reqless, "queue.peek", queue, offset, count); err != nil {
+		return nil, err
+	}
+	return jobs, c.readKept(ctx, jobs)
+}
+
+// Heartbeat extends a worker's lock and returns when it now ends, in whole seconds since
+// the epoch. The error is ErrLockLost if the lock is not the worker's.
+func (c *Client) Heartbeat(ctx context.Context, jid, worker string) (expires int64, err error) {
+	return c.integer(ctx, Qless, "heartbeat", jid, worker)
+}
+
+// Complete ends a running job. Data is JSON text, stored byte for byte. The error is
+// ErrLockLost if the lock is not the worker's.
+func (c *Client) Complete(ctx context.Context, jid, worker, queue string, data []byte) error {
+	_, err := c.call(ctx, Qless, "complete", jid, worker, queue, data)
+	return err
+}
+
+// Advance is Complete for a job that moves on to the queue next, after a delay or after other
+// jobs completed. It returns the job's state there: waiting, scheduled or depends.
+func (c *Client) Advance(ctx context.Context, jid, worker, queue string, data []byte, next string, delay time.Duration, depends ...string) (state string, err error) {
+	return c.text(ctx, Qless, "complete", jid, worker, queue, data, "next", next, "delay", number(max(0, delay.Seconds())), "depends", jsonList(depends))
+}
+
+// Fail ends a running job as failed, filed under group. The error is ErrLockLost if the
+// lock is not the worker's.
+func (c *Client) Fail(ctx context.Context, jid, worker, group, message string) error {
+	_, err := c.call(ctx, Qless, "fail", jid, worker, group, message)
+	return err
+}
+
+// Retry hands a running job back at the cost of one retry and returns how many are left;
+// −1 says that it failed for want of them. The error is ErrLockLost if the lock is
+// not the worker's.
+func (c *Client) Retry(ctx context.Context, jid, queue, worker string, delay time.Duration, group, message string) (remaining int, err error) {
+	args := []any{jid, queue, worker, number(max(0, delay.Seconds()))}
+	if group != "" {
+		args = append(args, group, message)
+	}
+	n, err := c.integer(ctx, Qless, "retry", args...)
+	return int(n), err
+}
+
+// Timeout takes running jobs from their workers, who are told, and puts each in front of
+// its queue. The first that is not running ends the call with an error; those before it
+// are done.
+func (c *Client) Timeout(ctx context.Context, jids ...string) error {
+	_, err := c.call(ctx, Qless, "timeout", anys(jids)...)
+	return err
+}
+
+// Cancel removes jobs for good, running ones too: their workers are told. It removes
+// all or none; a job that others depend on is refused unless they are named as well. Jobs that
+// are complete or unknown are passed over.
+func (c *Client) Cancel(ctx context.Context, jids ...string) error {
+	_, err := c.call(ctx, Qless, "cancel", anys(jids)...)
+	return err
+}
+
+// SetPriority changes a job's priority; higher is popped first. A job that waits overtakes all
+// others of its new priority.
+func (c *Client) SetPriority(ctx context.Context, jid string, priority float64) error {
+	_, err := c.call(ctx, Qless, "priority", jid, number(priority))
+	return err
+}
+
+// Log adds an entry to a job's history. The more is a JSON object, or nil.
+func (c *Client) Log(ctx context.Context, jid, message string, more []byte) error {
+	args := []any{jid, message}
+	if more != nil {
+		args = append(args, more)
+	}
+	_, err := c.call(ctx, Qless, "log", args...)
+	return err
+}
+
+// Depend makes a job that is in state depends wait for more jobs. Those that are gone or
+// complete are left out.
+func (c *Client) Depend(ctx context.Context, jid string, on ...string) error {
+	_, err := c.call(ctx, Qless, "depends", anys(on, jid, "on")...)
+	return err
+}
+
+// Undepend lets a job that is in state depends wait no longer for the jobs named; with none
+// left it waits for a worker.
+func (c *Client) Undepend(ctx context.Context, jid string, on ...string) error {
+	_, err := c.call(ctx, Reqless, "job.removeDependency", anys(on, jid)...)
+	return err
+}
+
+// UndependAll lets a job that is in state depends wait for nothing any more.
+func (c *Client) UndependAll(ctx context.Context, jid string) error {
+	_, err := c.call(ctx, Qless, "depends", jid, "off", "all")
+	return err
+}
+
+// Track makes Redis publish what happens to a job, and reports whether that is new.
+func (c *Client) Track(ctx context.Context, jid string) (bool, error) {
+	n, err := c.text(ctx, Qless, "track", "track", jid)
+	return n == "1", err
+}
+
+// Untrack ends Track.
+func (c *Client) Untrack(ctx context.Context, jid string) (bool, error) {
+	n, err := c.text(ctx, Qless, "track", "untrack", jid)
+	return n == "1", err
+}
+
+// Tracked lists the tracked jobs, and the jids of those that are tracked and gone.
+func (c *Client) Tracked(ctx context.Context) (jobs []Job, expired []string, err error) {
+	var reply struct {
+		Jobs    list[Job]
+		Expired list[string]
+	}
+	if err := c.decode(ctx, &reply, Reqless, "jobs.tracked"); err != nil {
+		return nil, nil, err
+	}
+	return reply.Jobs, reply.Expired, c.readKept(ctx, reply.Jobs)
+}
+
+// AddTags gives a job more tags and returns all it has.
+func (c *Client) AddTags(ctx context.Context, jid string, tags ...string) ([]string, error) {
+	var all list[label]
+	err := c.decode(ctx, &all, Qless, "tag", anys(tags, "add", jid)...)
+	return labels(all), err
+}
+
+// RemoveTags takes tags off a job and returns those that are left.
+func (c *Client) RemoveTags(ctx context.Context, jid string, tags ...string) ([]string, error) {
+	var left list[label]
+	err := c.decode(ctx, &left, Qless, "tag", anys(tags, "remove", jid)...)
+	return labels(left), err
+}
+
+// Tagged lists the jobs with a tag, oldest tagging first, and says how many there are in all.
+func (c *Client) Tagged(ctx context.Context, tag string, offset, count int) (jids []string, total int, err error) {
+	return c.page(ctx, Qless, "tag", "get", tag, offset, count)
+}
+
+// TopTags lists the tags that are used at least twice, most used first.
+func (c *Client) TopTags(ctx context.Context, offset, count int) ([]string, error) {
+	var tags list[label]
+	err := c.decode(ctx, &tags, Qless, "tag", "top", offset, count)
+	return labels(tags), err
+}
+
+// FailedGroups tells how many jobs have failed, by group.
+func (c *Client) FailedGroups(ctx context.Context) (map[string]int, error) {
+	groups := make(map[string]int)
+	return groups, c.decode(ctx, &groups, Qless, "failed")
+}
+
+// Failed lists the failed jobs of a group, newest first, and says how many there are in all.
+func (c *Client) Failed(ctx context.Context, group string, offset, count int) (jids []string, total int, err error) {
+	return c.page(ctx, Qless, "failed", group, offset, count)
+}
+
+// Unfail puts the oldest failed jobs of a group, at most count, into a queue, with all
+// their retries, and returns how many those were.
+func (c *Client) Unfail(ctx context.Context, queue, group string, count int) (int, error) {
+	n, err := c.integer(ctx, Qless, "unfail", queue, group, count)
+	return int(n), err
+}
+
+// page runs a command that answers with a window of a list of jids.
+func (c *Client) page(ctx context.Context, dialect Dialect, command string, args ...any) (jids []string, total int, err error) {
+	var reply struct {
+		Jobs  list[string]
+		Total int
+	}
+	err = c.decode(ctx, &reply, dialect, command, args...)
+	return reply.Jobs, reply.Total, err
+}
+
+// decode runs a command that answers with JSON, and reads it.
+func (c *Client) decode(ctx context.Context, into any, dialect Dialect, command string, args ...any) error {
+	text, err := c.text(ctx, dialect, command, args...)
+	if err != nil || text == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(text), into)
+}
+
+// text runs a command that answers with text; null is "".
+func (c *Client) text(ctx context.Context, dialect Dialect, command string, args ...any) (string, error) {
+	reply, err := c.call(ctx, dialect, command, args...)
+	if err != nil {
+		return "", err
+	}
+	in := replyReader{items: []any{reply}}
+	return in.text(), in.err
+}
+
+// integer runs a command that answers with a whole number.
+func (c *Client) integer(ctx context.Context, dialect Dialect, command string, args ...any) (int64, error) {
+	reply, err := c.call(ctx, dialect, command, args...)
+	if err != nil {
+		return 0, err
+	}
+	in := replyReader{items: []any{reply}}
+	return int64(in.float()), in.err
+}

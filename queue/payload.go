@@ -1,0 +1,46 @@
+package queue
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// maxDepth is how deep the protocol's scripts let JSON be nested.
+const maxDepth = 1000
+
+// checkJSON sees that data is what the protocol accepts as a job's data. The batch scripts
+// rely on it: decoding megabytes there would hold up everybody.
+func checkJSON(data []byte) error {
+	if !json.Valid(data) {
+		return errors.New("the data is not JSON")
+	}
+	if string(bytes.TrimSpace(data)) == "false" {
+		return errors.New("the data must not be false")
+	}
+	if depth := nesting(data); depth > maxDepth {
+		return fmt.Errorf("the data is nested %d deep, more than %d", depth, maxDepth)
+	}
+	return nil
+}
+
+// nesting is how deep valid JSON goes.
+func nesting(data []byte) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
+}

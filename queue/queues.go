@@ -1,0 +1,120 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// QueueCounts is how many jobs of a queue are in which state.
+type QueueCounts struct {
+	Name      string
+	Waiting   int
+	Running   int
+	Stalled   int // locked by a worker that did not renew in time
+	Scheduled int
+	Depends   int
+	Recurring int
+	Throttled int
+	Paused    bool
+}
+
+// Queues counts the jobs of every known queue, the queue known longest first.
+func (c *Client) Queues(ctx context.Context) ([]QueueCounts, error) {
+	var all list[QueueCounts]
+	return all, c.decode(ctx, &all, Reqless, "queues.counts")
+}
+
+// Queue counts the jobs of one queue, which need not be known.
+func (c *Client) Queue(ctx context.Context, name string) (QueueCounts, error) {
+	var counts QueueCounts
+	return counts, c.decode(ctx, &counts, Reqless, "queue.counts", name)
+}
+
+// QueueNames lists the known queues, the one known longest first.
+func (c *Client) QueueNames(ctx context.Context) ([]string, error) {
+	var names list[string]
+	return names, c.decode(ctx, &names, Reqless, "queues.names")
+}
+
+// Length is how many jobs of a queue wait, run, or are scheduled.
+func (c *Client) Length(ctx context.Context, queue string) (int, error) {
+	n, err := c.integer(ctx, Qless, "length", queue)
+	return int(n), err
+}
+
+// Jobs lists the jids of a queue's jobs in a state: running, stalled, scheduled, depends,
+// recurring or throttled; those that wait are shown by Peek, failed ones by Failed. For complete, queue is
+// not used, and the newest come first.
+func (c *Client) Jobs(ctx context.Context, state, queue string, offset, count int) ([]string, error) {
+	var jids list[string]
+	if state == "complete" {
+		return jids, c.decode(ctx, &jids, Reqless, "jobs.completed", offset, count)
+	}
+	return jids, c.decode(ctx, &jids, Reqless, "queue.jobsByState", state, queue, offset, count)
+}
+
+// Pause makes queues hand out no more jobs. What runs goes on.
+func (c *Client) Pause(ctx context.Context, queues ...string) error {
+	_, err := c.call(ctx, Qless, "pause", anys(queues)...)
+	return err
+}
+
+// Resume ends Pause, and wakes supervisors.
+func (c *Client) Resume(ctx context.Context, queues ...string) error {
+	if _, err := c.call(ctx, Qless, "unpause", anys(queues)...); err != nil {
+		return err
+	}
+	for _, q := range queues {
+		// A hint: without it the next poll finds the jobs.
+		if err := c.redis.Publish(ctx, c.WakeChannel(), q).Err(); err != nil {
+			return classify("publish", err)
+		}
+	}
+	return nil
+}
+
+// ForgetQueues takes queues off the list of known ones. Their jobs stay, and a put makes a
+// queue known again.
+func (c *Client) ForgetQueues(ctx context.Context, queues ...string) error {
+	_, err := c.call(ctx, Qless, "queue.forget", anys(queues)...)
+	return err
+}
+
+// Stats is what happened in a queue on one day.
+type Stats struct {
+	Wait, Run Durations // from put (or the pop before) to pop; from pop to completion
+	Failures  int       // how often a job failed
+	Failed    int       // how many of those are still failed
+	Retries   int       // how often a lock ran out
+}
+
+// Durations is a distribution of times, in seconds.
+type Durations struct {
+	Count     int
+	Mean      float64
+	Std       float64 // standard deviation; 0 for fewer than two
+	Histogram []int   // see HistogramBucket
+}
+
+// HistogramBucket is the range of seconds [from, to) that Durations.Histogram[i] counts:
+// 60 buckets of a second, 59 of a minute, 23 of an hour, 6 of a day. What took a week or longer
+// is in none.
+func HistogramBucket(i int) (from, to time.Duration) {
+	switch {
+	case i < 60:
+		from, to = time.Duration(i)*time.Second, time.Second
+	case i < 119:
+		from, to = time.Duration(i-59)*time.Minute, time.Minute
+	case i < 142:
+		from, to = time.Duration(i-118)*time.Hour, time.Hour
+	default:
+		from, to = time.Duration(i-141)*24*time.Hour, 24*time.Hour
+	}
+	return from, from + to
+}
+
+// Stats reads the statistics of a queue for the day (of UTC) that a time is in.
+func (c *Client) Stats(ctx context.Context, queue string, day time.Time) (Stats, error) {
+	var stats Stats
+	return stats, c.decode(ctx, &stats, Qless, "stats", queue, day.Unix())
+}

@@ -1,0 +1,136 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Recurring is a job that puts a copy of itself into its queue again and again, under the
+// jids <JID>-1, <JID>-2, and so on.
+type Recurring struct {
+	Queue, JID, Klass string
+	Data              []byte // JSON text; nil means {}
+	Interval          time.Duration
+	// Offset is from now to the first copy. Only for Recur.
+	Offset   time.Duration
+	Priority float64
+	Retries  int
+	Tags     []string
+	// Backlog is how many missed copies are made up for; 0 means all of them.
+	Backlog   int
+	Throttles []string
+
+	// Count is how many copies were made, and Next when the next is due, in seconds since
+	// the epoch. Only from Recurring and RecurringJobs.
+	Count int
+	Next  float64
+}
+
+// Recur makes a job recur, or replaces one that does; its copies are numbered on. It
+// returns the jid, which it makes up if there is none.
+func (c *Client) Recur(ctx context.Context, r Recurring) (jid string, err error) {
+	if r.JID == "" {
+		r.JID = NewJID()
+	}
+	if r.Data == nil {
+		r.Data = []byte("{}")
+	}
+	if err := checkJSON(r.Data); err != nil {
+		return "", &ScriptError{Command: "recur", Message: err.Error()}
+	}
+	options := []any{"priority", number(r.Priority), "retries", r.Retries, "backlog", r.Backlog, "tags", jsonList(r.Tags)}
+	head := []any{r.Queue, r.JID, r.Klass, r.Data}
+	times := []any{number(r.Interval.Seconds()), number(r.Offset.Seconds())}
+	if r.Throttles != nil {
+		args := append(append(append(head, times...), options...), "throttles", jsonList(r.Throttles))
+		return c.text(ctx, Reqless, "queue.recurAtInterval", args...)
+	}
+	return c.text(ctx, Qless, "recur", append(append(append(head, "interval"), times...), options...)...)
+}
+
+// Recurring reads a recurring job. The error is ErrNoJob if there is none.
+func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) {
+	var view *struct {
+		JID, Klass, Queue, Data                     string
+		Count, Retries, Backlog, Interval, Priority float64
+		Tags                                        list[label]
+		Throttles                                   list[string]
+	}
+	if err := c.decode(ctx, &view, Reqless, "recurringJob.get", jid); err != nil {
+		return nil, err
+	}
+	if view == nil {
+		return nil, &ScriptError{Command: "recur.get", Message: "No recurring job " + jid}
+	}
+	next, err := c.redis.ZScore(ctx, c.ns+"q:"+view.Queue+"-recur", jid).Result()
+	if err != nil && !isNull(err) {
+		return nil, classify("zscore", err)
+	}
+	return &Recurring{
+		Queue: view.Queue, JID: view.JID, Klass: view.Klass, Data: []byte(view.Data),
+		Interval: time.Duration(view.Interval * float64(time.Second)), Priority: view.Priority,
+		Retries: int(view.Retries), Tags: labels(view.Tags), Backlog: int(view.Backlog),
+		Throttles: view.Throttles, Count: int(view.Count), Next: next,
+	}, nil
+}
+
+// RecurringChange is what UpdateRecurring changes; nil leaves a value as it is.
+type RecurringChange struct {
+	Queue, Klass     *string
+	Data             []byte
+	Interval         *time.Duration // the next copy moves by the difference
+	Priority         *float64
+	Retries, Backlog *int
+}
+
+// UpdateRecurring changes a recurring job. Copies that were made already stay as they are.
+func (c *Client) UpdateRecurring(ctx context.Context, jid string, change RecurringChange) error {
+	args := []any{jid}
+	if change.Queue != nil {
+		args = append(args, "queue", *change.Queue)
+	}
+	if change.Klass != nil {
+		args = append(args, "klass", *change.Klass)
+	}
+	if change.Data != nil {
+		if !json.Valid(change.Data) {
+			return &ScriptError{Command: "recur.update", Message: "the data is not JSON"}
+		}
+		args = append(args, "data", change.Data)
+	}
+	if change.Interval != nil {
+		args = append(args, "interval", number(change.Interval.Seconds()))
+	}
+	if change.Priority != nil {
+		args = append(args, "priority", number(*change.Priority))
+	}
+	if change.Retries != nil {
+		args = append(args, "retries", *change.Retries)
+	}
+	if change.Backlog != nil {
+		args = append(args, "backlog", *change.Backlog)
+	}
+	_, err := c.call(ctx, Qless, "recur.update", args...)
+	return err
+}
+
+// TagRecurring gives the future copies of a recurring job more tags and returns all of them.
+func (c *Client) TagRecurring(ctx context.Context, jid string, tags ...string) ([]string, error) {
+	var all list[label]
+	err := c.decode(ctx, &all, Qless, "recur.tag", anys(tags, jid)...)
+	return labels(all), err
+}
+
+// UntagRecurring takes tags off the future copies and returns those that are left.
+func (c *Client) UntagRecurring(ctx context.Context, jid string, tags ...string) ([]string, error) {
+	var left list[label]
+	err := c.decode(ctx, &left, Qless, "recur.untag", anys(tags, jid)...)
+	return labels(left), err
+}
+
+// Unrecur ends a recurring job. Copies that were made already stay.
+func (c *Client) Unrecur(ctx context.Context, jid string) error {
+	_, err := c.call(ctx, Qless, "unrecur", jid)
+	return err
+}
