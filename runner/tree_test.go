@@ -25,6 +25,9 @@ func testTrees(t testing.TB) *trees {
 	tr := openTrees(r)
 	t.Cleanup(func() {
 		tr.close()
+		for seen := r.reap(nil); len(seen) > 0; { // what strength group has left, and we killed
+			seen = r.reap(seen)
+		}
 		r.close()
 	})
 	return tr
@@ -146,6 +149,27 @@ func aliveAfter(t testing.TB, file string) (left []int, took time.Duration) {
 
 const escapees = 24
 
+// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
+// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
+func checkLeft(t *testing.T, strength KillStrength, file string) {
+	t.Helper()
+	if strength == KillGroup {
+		left := alive(t, file)
+		t.Logf("B14 %v: %d of %d escapees are left, as they must be", strength, len(left), escapees)
+		if len(left) != escapees {
+			t.Errorf("%d of %d escapees are left", len(left), escapees)
+		}
+		killAll(left)
+		return
+	}
+	left, took := aliveAfter(t, file)
+	t.Logf("B14 %v: %d of %d escapees are left after %v", strength, len(left), escapees, took.Round(time.Millisecond))
+	if len(left) > 0 {
+		t.Errorf("%d of %d escapees are left", len(left), escapees)
+		killAll(left)
+	}
+}
+
 func TestNothingIsLeft(t *testing.T) {
 	tr := testTrees(t)
 	tests := []struct {
@@ -171,18 +195,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if !tt.want(exit) || !exit.Started || exit.Lost {
 					t.Errorf("exit is %+v", exit)
 				}
-				left, took := aliveAfter(t, file)
-				t.Logf("%v, %s: %d of %d escapees left after %v", strength, tt.name, len(left), escapees, took.Round(time.Millisecond))
-				if strength == KillGroup {
-					// What leaves the group is out of its reach: this is what the other strengths are for.
-					if len(left) != escapees {
-						t.Errorf("strength group has killed what it cannot know: %d left", len(left))
-					}
-					killAll(left)
-				} else if len(left) > 0 {
-					killAll(left)
-					t.Errorf("%d left", len(left))
-				}
+				checkLeft(t, strength, file)
 			})
 		}
 	}
@@ -262,15 +275,7 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 			}
 			cmd.Process.Kill()
 			cmd.Wait()
-			left, took := aliveAfter(t, file)
-			t.Logf("%v: %d of %d escapees left after %v", strength, len(left), escapees, took.Round(time.Millisecond))
-			killAll(left)
-			if strength != KillGroup && len(left) > 0 {
-				t.Errorf("%d left", len(left))
-			}
-			if strength == KillGroup && len(left) != escapees {
-				t.Errorf("strength group has killed what it cannot know: %d left", len(left))
-			}
+			checkLeft(t, strength, file)
 		})
 	}
 }

@@ -143,12 +143,7 @@ func TestForkLeavesNothing(t *testing.T) {
 			if e.Kind != Said {
 				t.Fatalf("the job ends as %+v", e)
 			}
-			left, took := aliveAfter(t, pids)
-			t.Logf("%v: %d of %d escapees left %v after the end of the fork", strength, len(left), escapees, took.Round(time.Millisecond))
-			if len(left) > 0 {
-				killAll(left)
-				t.Errorf("%d left", len(left))
-			}
+			checkLeft(t, strength, pids)
 			if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -202,26 +197,29 @@ func TestForksOutliveTheirFactory(t *testing.T) {
 }
 
 func TestFactoryThatCannotBe(t *testing.T) {
+	const soon, late = time.Second, patience
 	tests := []struct {
 		name    string
 		command []string
+		timeout time.Duration
 		says    string
 	}{
-		{"fails to load", []string{python(), "-c", "import no_such_module"}, "No module named 'no_such_module'"},
-		{"is not there", []string{"no-such-program"}, `there is no program "no-such-program"`},
-		{"has no helper", shell("sleep 600"), "was not ready within"},
-		{"closes the socket", shell("exec 3>&-; sleep 600"), "closed its socket"},
-		{"speaks the future", shell(`echo '{"@":"hello","v":[2],"caps":["fork"]}' >&3; sleep 600`), "speaks version [2]"},
-		{"does not fork", shell(`echo '{"@":"hello","v":[1],"caps":[]}' >&3; sleep 600`), "cannot fork"},
-		{"talks nonsense", shell(`echo hello >&3; sleep 600`), "no JSON"},
-		{"claims another's process", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; echo '{"@":"forked","pid":1}' >&3; sleep 600`), "says that it forked process 1"},
-		{"fails to fork", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; read line <&3; echo '{"@":"forkfail","message":"no memory"}' >&3; sleep 600`), "cannot fork: no memory"},
-		{"never forks", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; sleep 600`), "did not fork within"},
+		{"fails to load", []string{python(), "-c", "import no_such_module"}, late, "No module named 'no_such_module'"},
+		{"is not there", []string{"no-such-program"}, late, `there is no program "no-such-program"`},
+		{"has no helper", shell("sleep 600"), soon, "was not ready within"},
+		{"closes the socket", shell("exec 3>&-; sleep 600"), late, "closed its socket"},
+		{"speaks the future", shell(`echo '{"@":"hello","v":[2],"caps":["fork"]}' >&3; sleep 600`), late, "speaks version [2]"},
+		{"does not fork", shell(`echo '{"@":"hello","v":[1],"caps":[]}' >&3; sleep 600`), late, "cannot fork"},
+		{"talks nonsense", shell(`echo hello >&3; sleep 600`), late, "no JSON"},
+		{"claims another's process", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; echo '{"@":"forked","pid":1}' >&3; sleep 600`), late, "says that it forked process 1"},
+		{"fails to fork", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; read line <&3; echo '{"@":"forkfail","message":"no memory"}' >&3; sleep 600`), late, "cannot fork: no memory"},
+		{"never forks", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; sleep 600`), soon, "did not fork within"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // they wait, most of the time
 			h := newHost(t)
-			spec := &Spec{Pool: "test", Mode: Preload, Command: tt.command, Env: []string{"PATH=/usr/bin:/bin"}, StartTimeout: 700 * time.Millisecond, Kill: KillGuard, Sandbox: Sandbox{NoNewPrivs: true}}
+			spec := &Spec{Pool: "test", Mode: Preload, Command: tt.command, Env: []string{"PATH=/usr/bin:/bin"}, StartTimeout: tt.timeout, Kill: KillGroup, Sandbox: Sandbox{NoNewPrivs: true}}
 			_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("start says %v, want %q", err, tt.says)
