@@ -399,7 +399,7 @@ function member(line, name) {
 function serve() {
   if (process.stdin.isTTY) {
     console.error("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n" +
-      `  oarlock try --job '{}' -- node ${process.argv[1]}`);
+      `  oarlock try --klass NAME --job '{}' -- node ${process.argv[1]}`);
     process.exit(1);
   }
   // Taken out of the environment, for the programs that a job may start.

@@ -61,7 +61,7 @@ function serve(): void
 {
     if (stream_isatty(STDIN)) {
         fwrite(STDERR, "This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
-            . "  oarlock try --job '{}' -- php {$_SERVER['argv'][0]}\n");
+            . "  oarlock try --klass NAME --job '{}' -- php {$_SERVER['argv'][0]}\n");
         exit(1);
     }
     // Our own copy of stdin; descriptor 0 becomes the null device, being the lowest one free.

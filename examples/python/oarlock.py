@@ -692,7 +692,7 @@ def serve() -> None:
         return
     if os.isatty(0):
         sys.exit("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
-                 "  oarlock try --job '{}' -- python3 " + sys.argv[0])
+                 "  oarlock try --klass NAME --job '{}' -- python3 " + sys.argv[0])
     source = os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

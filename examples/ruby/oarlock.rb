@@ -128,7 +128,7 @@ module Oarlock
 
       if $stdin.tty?
         abort "This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n" \
-              "  oarlock try --job '{}' -- ruby #{$PROGRAM_NAME}"
+              "  oarlock try --klass NAME --job '{}' -- ruby #{$PROGRAM_NAME}"
       end
       source = $stdin.dup
       $stdin.reopen(File::NULL)
