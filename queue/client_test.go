@@ -1,0 +1,319 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"oarlock/internal/embedded"
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// onEachServer runs a test against a real server and against the embedded one.
+func onEachServer(t *testing.T, test func(t *testing.T, c *queue.Client)) {
+	t.Run("redis", func(t *testing.T) { test(t, open(t, redistest.Start(t))) })
+	t.Run("embedded", func(t *testing.T) {
+		s, err := embedded.Start("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		test(t, openURL(t, s.URL()))
+	})
+}
+
+// must passes a value on if there is no error.
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestJobsAreReadAsTheyWerePut(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "parent", Klass: "K"}))(t)
+		must(c.Put(ctx, queue.Put{
+			Queue: "q", JID: "child", Klass: "K2", Data: []byte(`{"a":[]}`), Delay: time.Minute, Priority: ptr(2.5), Retries: ptr(3),
+			Tags: []string{"red", "blue"}, Depends: []string{"parent"}, Throttles: []string{"slow"}, Timeout: 90 * time.Second,
+		}))(t)
+		job := must(c.Get(ctx, "child"))(t)
+		equal(t, "state", job.State, "depends")
+		equal(t, "data", string(job.Data), `{"a":[]}`)
+		equal(t, "priority, retries, remaining", []float64{job.Priority, float64(job.Retries), float64(job.Remaining)}, []float64{2.5, 3, 3})
+		equal(t, "tags", job.Tags, []string{"red", "blue"})
+		equal(t, "dependencies", job.Dependencies, []string{"parent"})
+		equal(t, "throttles", job.Throttles, []string{"slow", "ql:q:q"})
+		equal(t, "timeout", job.Kept.Timeout, 90*time.Second)
+		equal(t, "history", len(job.History), 1)
+		equal(t, "history", []string{job.History[0].What, job.History[0].Queue}, []string{"put", "q"})
+
+		_, err := c.Get(ctx, "nobody")
+		if !errors.Is(err, queue.ErrNoJob) {
+			t.Errorf("an unknown job: %v", err)
+		}
+		jobs := must(c.GetMany(ctx, "nobody", "parent"))(t)
+		equal(t, "many", len(jobs), 1)
+		equal(t, "dependents", jobs[0].Dependents, []string{"child"})
+
+		ok(t, c.Undepend(ctx, "child", "parent"))
+		equal(t, "state without dependencies", must(c.Get(ctx, "child"))(t).State, "waiting")
+		ok(t, c.SetPriority(ctx, "child", 7))
+		ok(t, c.Log(ctx, "child", "hello", []byte(`{"n":1}`)))
+		job = must(c.Get(ctx, "child"))(t)
+		equal(t, "priority", job.Priority, 7.0)
+		last := job.History[len(job.History)-1]
+		equal(t, "logged", last.What+string(last.More["n"]), "hello1")
+		equal(t, "tags", must(c.AddTags(ctx, "child", "green"))(t), []string{"red", "blue", "green"})
+		equal(t, "tags", must(c.RemoveTags(ctx, "child", "red", "blue"))(t), []string{"green"})
+		equal(t, "tags", len(must(c.RemoveTags(ctx, "child", "green"))(t)), 0)
+
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "more", Klass: "K", Tags: []string{"red"}}))(t)
+		must(c.AddTags(ctx, "parent", "red"))(t)
+		jids, total, err := c.Tagged(ctx, "red", 0, 10)
+		ok(t, err)
+		equal(t, "tagged", fmt.Sprint(jids, total), "[more parent] 2")
+		equal(t, "top tags", must(c.TopTags(ctx, 0, 10))(t), []string{"red"})
+
+		equal(t, "track", must(c.Track(ctx, "more"))(t), true)
+		tracked, expired, err := c.Tracked(ctx)
+		ok(t, err)
+		equal(t, "tracked", fmt.Sprint(len(tracked), expired), "1 []")
+		equal(t, "untrack", must(c.Untrack(ctx, "more"))(t), true)
+
+		ok(t, c.Move(ctx, "more", "elsewhere", time.Hour))
+		job = must(c.Get(ctx, "more"))(t)
+		equal(t, "moved", []string{job.Queue, job.State, fmt.Sprint(job.Tags)}, []string{"elsewhere", "scheduled", "[red]"})
+		if err := c.Requeue(ctx, queue.Put{Queue: "q", JID: "nobody", Klass: "K"}); !errors.Is(err, queue.ErrNoJob) {
+			t.Errorf("requeue of an unknown job: %v", err)
+		}
+
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "waits", Klass: "K", Depends: []string{"parent"}}))(t)
+		ok(t, c.Depend(ctx, "waits", "child"))
+		if err := c.Cancel(ctx, "parent"); queue.Class(err) != queue.Refused {
+			t.Errorf("cancelling a job that another depends on: %v", err)
+		}
+		ok(t, c.UndependAll(ctx, "waits"))
+		ok(t, c.Cancel(ctx, "parent", "waits"))
+		if _, err := c.Get(ctx, "parent"); !errors.Is(err, queue.ErrNoJob) {
+			t.Errorf("a cancelled job: %v", err)
+		}
+	})
+}
+
+func TestWorkersSingleCommands(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		for _, jid := range []string{"a", "b", "c", "d"} {
+			must(c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K", Retries: ptr(0)}))(t)
+		}
+		equal(t, "peeked", len(must(c.Peek(ctx, "q", 1, 2))(t)), 2)
+		jobs := must(c.Pop(ctx, "q", "w", 10))(t)
+		equal(t, "popped", len(jobs), 4)
+		equal(t, "popped from an empty queue", len(must(c.Pop(ctx, "q", "w", 10))(t)), 0)
+		if until := must(c.Heartbeat(ctx, "a", "w"))(t); float64(until) < c.Now()+50 {
+			t.Errorf("heartbeat until %d, now it is %f", until, c.Now())
+		}
+		for name, err := range map[string]error{
+			"heartbeat": second(c.Heartbeat(ctx, "a", "other")),
+			"complete":  c.Complete(ctx, "a", "other", "q", []byte("{}")),
+			"fail":      c.Fail(ctx, "a", "other", "g", "m"),
+			"retry":     second(c.Retry(ctx, "nobody", "q", "w", 0, "", "")),
+		} {
+			if !errors.Is(err, queue.ErrLockLost) || queue.Class(err) != queue.Refused {
+				t.Errorf("%s without a lock: %v (%v)", name, err, queue.Class(err))
+			}
+		}
+		held, stalled, err := c.Worker(ctx, "w")
+		ok(t, err)
+		equal(t, "held", fmt.Sprint(len(held), stalled), "4 []")
+		equal(t, "workers", must(c.Workers(ctx))(t), []queue.WorkerCounts{{Name: "w", Jobs: 4}})
+
+		ok(t, c.Complete(ctx, "a", "w", "q", []byte(`{"done":[]}`)))
+		equal(t, "complete", must(c.Jobs(ctx, "complete", "", 0, 10))(t), []string{"a"})
+		equal(t, "advanced", must(c.Advance(ctx, "b", "w", "q", []byte("{}"), "next", time.Minute))(t), "scheduled")
+		ok(t, c.Fail(ctx, "c", "w", "grp", "why"))
+		equal(t, "retries left", must(c.Retry(ctx, "d", "q", "w", 0, "grp", "again"))(t), -1)
+		equal(t, "failed", must(c.FailedGroups(ctx))(t), map[string]int{"grp": 2})
+		jids, total, err := c.Failed(ctx, "grp", 0, 1)
+		ok(t, err)
+		equal(t, "failed", fmt.Sprint(jids, total), "[d] 2")
+		job := must(c.Get(ctx, "c"))(t)
+		equal(t, "failure", job.Failure.Group+" "+job.Failure.Message+" "+job.Failure.Worker, "grp why w")
+		equal(t, "unfailed", must(c.Unfail(ctx, "q", "grp", 10))(t), 2)
+
+		must(c.Pop(ctx, "q", "w", 1))(t)
+		jobs = must(c.GetMany(ctx, must(c.Jobs(ctx, "running", "q", 0, 10))(t)...))(t)
+		equal(t, "running", len(jobs), 1)
+		ok(t, c.Timeout(ctx, jobs[0].JID))
+		equal(t, "timed out", must(c.Get(ctx, jobs[0].JID))(t).State, "stalled")
+		ok(t, c.ForgetWorkers(ctx, "w"))
+		equal(t, "workers", len(must(c.Workers(ctx))(t)), 0)
+
+		stats := must(c.Stats(ctx, "q", time.Unix(int64(c.Now()), 0)))(t)
+		equal(t, "stats", fmt.Sprint(stats.Wait.Count, stats.Run.Count, stats.Failures, len(stats.Run.Histogram)), "5 2 2 148")
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestQueuesAndSettings(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		equal(t, "queues", len(must(c.Queues(ctx))(t)), 0)
+		must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}))(t)
+		must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K", Delay: time.Hour}))(t)
+		want := queue.QueueCounts{Name: "q", Waiting: 1, Scheduled: 1}
+		equal(t, "queues", must(c.Queues(ctx))(t), []queue.QueueCounts{want})
+		equal(t, "queue", must(c.Queue(ctx, "q"))(t), want)
+		equal(t, "names", must(c.QueueNames(ctx))(t), []string{"q"})
+		equal(t, "length", must(c.Length(ctx, "q"))(t), 2)
+		ok(t, c.Pause(ctx, "q"))
+		equal(t, "paused", must(c.Queue(ctx, "q"))(t).Paused, true)
+		equal(t, "popped from a paused queue", len(must(c.Pop(ctx, "q", "w", 1))(t)), 0)
+		outlook, now, err := c.Outlook(ctx, []string{"q", "empty"})
+		ok(t, err)
+		if first := outlook[0]; first.Ready != 1 || !first.Paused || first.NextDue < now+3590 || first.HeadPut > now {
+			t.Errorf("outlook %+v", first)
+		}
+		equal(t, "outlook of an empty queue", outlook[1], queue.QueueOutlook{Queue: "empty"})
+		ok(t, c.Resume(ctx, "q"))
+		equal(t, "paused", must(c.Queue(ctx, "q"))(t).Paused, false)
+		ok(t, c.ForgetQueues(ctx, "q"))
+		equal(t, "names", len(must(c.QueueNames(ctx))(t)), 0)
+
+		equal(t, "setting", must(c.Setting(ctx, "heartbeat"))(t), "60")
+		ok(t, c.Set(ctx, "heartbeat", "30"))
+		equal(t, "setting", must(c.Setting(ctx, "heartbeat"))(t), "30")
+		all := must(c.Settings(ctx))(t)
+		equal(t, "settings", all["heartbeat"]+" "+all["grace-period"]+" "+all["application"], "30 10 qless")
+		ok(t, c.Unset(ctx, "heartbeat"))
+		equal(t, "setting", must(c.Setting(ctx, "no-such"))(t), "")
+
+		ok(t, c.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2, TTL: time.Minute}))
+		throttle := must(c.Throttle(ctx, "t"))(t)
+		equal(t, "throttle", throttle, queue.Throttle{ID: "t", Maximum: 2, TTL: time.Minute})
+		ok(t, c.SetQueueThrottle(ctx, "q", 1))
+		equal(t, "queue throttle", must(c.QueueThrottle(ctx, "q"))(t).Maximum, 1)
+		for _, jid := range []string{"t1", "t2"} {
+			must(c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K", Throttles: []string{"t"}, Priority: ptr(9.0)}))(t)
+		}
+		reply := must(session(t, c, "w").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 9}))(t)
+		equal(t, "taken under a queue throttle of one", len(reply.Jobs), 2) // and the one without throttles
+		holders, waiters := must(c.ThrottleHolders(ctx, "t"))(t), must(c.ThrottleWaiters(ctx, "ql:q:q"))(t)
+		equal(t, "holders and waiters", fmt.Sprint(holders, waiters), "[t1] [t2]")
+		ok(t, c.ReleaseThrottle(ctx, "t", "t1"))
+		equal(t, "holders", len(must(c.ThrottleHolders(ctx, "t"))(t)), 0)
+		ok(t, c.DeleteThrottle(ctx, "t"))
+		equal(t, "throttle", must(c.Throttle(ctx, "t"))(t).Maximum, 0)
+
+		ok(t, c.SetIdentifierPatterns(ctx, map[string][]string{"fr": {"un", "deux"}}))
+		equal(t, "identifiers", must(c.IdentifierPatterns(ctx))(t), map[string][]string{"default": {"*"}, "fr": {"un", "deux"}})
+		ok(t, c.SetPriorityPatterns(ctx, []queue.PriorityPattern{{Fairly: true, Pattern: []string{"a"}}}))
+		equal(t, "priorities", must(c.PriorityPatterns(ctx))(t),
+			[]queue.PriorityPattern{{Fairly: true, Pattern: []string{"a"}}, {Pattern: []string{"default"}}})
+	})
+}
+
+func TestRecurringJobs(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		jid := must(c.Recur(ctx, queue.Recurring{Queue: "q", JID: "r", Klass: "K", Interval: time.Minute, Tags: []string{"x"}, Backlog: 1, Priority: 2}))(t)
+		r := must(c.Recurring(ctx, jid))(t)
+		equal(t, "recurring", fmt.Sprint(r.Queue, r.Klass, string(r.Data), r.Interval, r.Priority, r.Tags, r.Backlog), "qK{}1m0s 2 [x] 1")
+		if r.Next == 0 || r.Next > c.Now() {
+			t.Errorf("next is due at %f, now it is %f", r.Next, c.Now())
+		}
+		reply := must(session(t, c, "w").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 5}))(t)
+		equal(t, "copies", reply.Jobs[0].JID, "r-1")
+		if reply.NextDue < reply.Now+50 || reply.NextDue > reply.Now+60 {
+			t.Errorf("next due at %f, now it is %f", reply.NextDue, reply.Now)
+		}
+		ok(t, c.UpdateRecurring(ctx, jid, queue.RecurringChange{Queue: ptr("other"), Interval: ptr(time.Hour), Data: []byte("[1]"), Retries: ptr(4)}))
+		r = must(c.Recurring(ctx, jid))(t)
+		equal(t, "changed", fmt.Sprint(r.Queue, string(r.Data), r.Interval, r.Retries, r.Count), "other[1]1h0m0s 4 1")
+		equal(t, "tags", must(c.TagRecurring(ctx, jid, "y"))(t), []string{"x", "y"})
+		equal(t, "tags", must(c.UntagRecurring(ctx, jid, "x"))(t), []string{"y"})
+		equal(t, "listed", must(c.Jobs(ctx, "recurring", "other", 0, 5))(t), []string{"r"})
+		ok(t, c.Unrecur(ctx, jid))
+		if _, err := c.Recurring(ctx, jid); !errors.Is(err, queue.ErrNoJob) {
+			t.Errorf("a recurring job that was ended: %v", err)
+		}
+		must(c.Recur(ctx, queue.Recurring{Queue: "q", JID: "th", Klass: "K", Interval: time.Minute, Throttles: []string{"t"}}))(t)
+		equal(t, "throttles", must(c.Recurring(ctx, "th"))(t).Throttles, []string{"t", "ql:q:q"})
+	})
+}
+
+func TestEventsAndNotices(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		events := make(chan queue.Event, 100)
+		following, stop := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for event, err := range c.Events(following) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				events <- event
+			}
+		}()
+		notices := c.Notices(following, "w")
+		awaitSubscribers(t, c, "ql:log", "ql:w:w", c.WakeChannel())
+
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
+		equal(t, "event", <-events, queue.Event{Channel: "log", Event: "put", JID: "j", Queue: "q"})
+		equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
+		must(c.Pop(ctx, "q", "w", 1))(t)
+		ok(t, c.Cancel(ctx, "j"))
+		equal(t, "event", <-events, queue.Event{Channel: "log", Event: "canceled", JID: "j", Queue: "q", Worker: "w"})
+		equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeCanceled, JID: "j", Worker: "w"})
+		stop()
+		<-done
+		for range notices { // ends when it is closed
+		}
+	})
+}
+
+// awaitSubscribers returns when each channel has one.
+func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		counts, err := c.Redis().PubSubNumSub(t.Context(), channels...).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(channels, func(name string) bool { return counts[name] == 0 }) {
+			return
+		}
+	}
+}
