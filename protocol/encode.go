@@ -119,5 +119,5 @@ func appendNumber(dst []byte, f float64) []byte {
 
 // appendSeconds appends d in seconds, to the millisecond.
 func appendSeconds(dst []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(dst, d.Round(time.Millisecond).Seconds(), 'f', -1, 64)
+	return strconv.AppendFloat(dst, float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64)
 }

@@ -144,7 +144,7 @@ func (f *fields) text(value []byte) string {
 	case value[0] == '"':
 		return string(unquote(value))
 	}
-	return string(bytes.ToValidUTF8(value, []byte("\ufffd")))
+	return string(validUTF8(value))
 }
 
 func (f *fields) string(name string) string {
@@ -174,14 +174,17 @@ func (f *fields) strings(name string) []string {
 	return list
 }
 
-// raw returns a copy of a JSON value, with replacement characters for what is
-// not UTF-8, for it will be stored where all languages read it.
+// raw returns a copy of a JSON value.
 func (f *fields) raw(value []byte) []byte {
 	if isNull(value) {
 		return nil
 	}
-	return bytes.ToValidUTF8(value, []byte("\ufffd"))
+	return validUTF8(value)
 }
+
+// validUTF8 returns a copy with replacement characters for what is not UTF-8,
+// for it will be kept where all languages read it.
+func validUTF8(value []byte) []byte { return bytes.ToValidUTF8(value, []byte("\ufffd")) }
 
 // wait returns a delay of so many seconds; a negative one is none.
 func (f *fields) wait(value []byte) *time.Duration {
@@ -285,7 +288,7 @@ func (f *fields) log() *LogRecord {
 		case "message":
 			record.Message = f.text(value)
 		default:
-			record.Fields = append(record.Fields, Field{Name: string(name), Value: f.raw(value)})
+			record.Fields = append(record.Fields, Field{Name: string(name), Value: validUTF8(value)})
 		}
 	})
 	return record

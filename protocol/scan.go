@@ -35,6 +35,9 @@ func (s *scanner) space() {
 
 // next skips white space and returns the byte there without taking it, 0 at the end.
 func (s *scanner) next() byte {
+	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
+		return s.text[s.pos]
+	}
 	s.space()
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -60,6 +63,9 @@ func (s *scanner) atEnd() bool {
 func (s *scanner) value() bool {
 	var open nesting
 	for {
+		if open.depth > len(s.text)-s.pos {
+			return false // not enough is left to close what is open
+		}
 		// A value begins here.
 		switch c := s.next(); c {
 		case '{':
@@ -208,36 +214,31 @@ func (s *scanner) byteIn(low, high byte) bool {
 // nesting is a stack of bits: which of the open values are objects.
 type nesting struct {
 	depth int
-	near  [4]uint64 // the outer 256 levels
-	far   []uint64  // the rest
-}
-
-func (n *nesting) word() *uint64 {
-	i := (n.depth - 1) / 64
-	if i < len(n.near) {
-		return &n.near[i]
-	}
-	return &n.far[i-len(n.near)]
+	top   uint64   // the innermost levels, up to 64, the last one lowest
+	rest  []uint64 // 64 outer ones each
 }
 
 func (n *nesting) push(object bool) {
+	if n.depth > 0 && n.depth%64 == 0 {
+		n.rest = append(n.rest, n.top)
+	}
 	n.depth++
-	if i := (n.depth-1)/64 - len(n.near); i == len(n.far) {
-		n.far = append(n.far, 0)
-	}
-	bit := uint64(1) << ((n.depth - 1) % 64)
+	n.top <<= 1
 	if object {
-		*n.word() |= bit
-	} else {
-		*n.word() &^= bit
+		n.top |= 1
 	}
 }
 
-func (n *nesting) pop() { n.depth-- }
-
-func (n *nesting) object() bool {
-	return *n.word()&(1<<((n.depth-1)%64)) != 0
+func (n *nesting) pop() {
+	n.depth--
+	n.top >>= 1
+	if n.depth > 0 && n.depth%64 == 0 {
+		n.top = n.rest[len(n.rest)-1]
+		n.rest = n.rest[:len(n.rest)-1]
+	}
 }
+
+func (n *nesting) object() bool { return n.top&1 == 1 }
 
 // members calls visit for each member of the object that text is, in order, with
 // the name decoded and the value as it stands. It returns false if text is not

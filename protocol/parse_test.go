@@ -1,0 +1,213 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestParseStatus(t *testing.T) {
+	tests := []struct {
+		line string
+		want Status
+	}{
+		{`{"@":"ack"}`, Status{Verb: VerbAck, Verdict: &Verdict{Kind: Ack}}},
+		{`{"@":"ack","run":"k7q2vd"}`, Status{Verb: VerbAck, Run: "k7q2vd", Verdict: &Verdict{Kind: Ack}}},
+		{`{ "run" : "a" , "@" : "ack" } `, Status{Verb: VerbAck, Run: "a", Verdict: &Verdict{Kind: Ack}}},
+		{`{"@":"ack","data":{"a":[9007199254740993]}}`, Status{Verb: VerbAck, Verdict: &Verdict{Kind: Ack, Data: []byte(`{"a":[9007199254740993]}`)}}},
+		{`{"@":"ack","data":null}`, Status{Verb: VerbAck, Verdict: &Verdict{Kind: Ack}}},
+		{`{"@":"ack","next":"b","delay":2,"depends":["x","y"]}`, Status{Verb: VerbAck, Verdict: &Verdict{Kind: Ack, Next: "b", Delay: ptr(2 * time.Second), Depends: []string{"x", "y"}}}},
+		{`{"@":"retry"}`, Status{Verb: VerbRetry, Verdict: &Verdict{Kind: Retry}}},
+		{`{"@":"retry","delay":0,"group":"g","message":"m\n","data":1}`, Status{Verb: VerbRetry, Verdict: &Verdict{Kind: Retry, Delay: ptr(time.Duration(0)), Group: "g", Message: "m\n", Data: []byte("1")}}},
+		{`{"@":"retry","delay":-5}`, Status{Verb: VerbRetry, Verdict: &Verdict{Kind: Retry, Delay: ptr(time.Duration(0))}}},
+		{`{"@":"retry","delay":1e400}`, Status{Verb: VerbRetry, Verdict: &Verdict{Kind: Retry, Delay: ptr(100 * 365 * 24 * time.Hour)}}},
+		{`{"@":"fail","group":"g","message":404}`, Status{Verb: VerbFail, Verdict: &Verdict{Kind: Fail, Group: "g", Message: "404"}}},
+		{`{"@":"release","delay":0.25}`, Status{Verb: VerbRelease, Verdict: &Verdict{Kind: Release, Delay: ptr(250 * time.Millisecond)}}},
+		{`{"@":"hello","v":[1,2],"lib":"python/1.0","caps":["cancel","x"],"slots":4,"threads":3}`, Status{Verb: VerbHello, Hello: &Hello{Versions: []int{1, 2}, Lib: "python/1.0", Caps: []string{"cancel", "x"}, Slots: 4, Threads: 3}}},
+		{`{"@":"hello","v":[1]}`, Status{Verb: VerbHello, Hello: &Hello{Versions: []int{1}, Slots: 1}}},
+		{`{"@":"progress","pct":40.5,"message":"m"}`, Status{Verb: VerbProgress, Progress: &Progress{Percent: ptr(40.5), Message: "m"}}},
+		{`{"@":"progress","pct":400}`, Status{Verb: VerbProgress, Progress: &Progress{Percent: ptr(100.0)}}},
+		{`{"@":"progress"}`, Status{Verb: VerbProgress, Progress: &Progress{}}},
+		{`{"@":"heartbeat","run":"a"}`, Status{Verb: VerbHeartbeat, Run: "a"}},
+		{`{"@":"checkpoint","data":[1]}`, Status{Verb: VerbCheckpoint, Data: []byte("[1]")}},
+		{`{"@":"pong","n":42}`, Status{Verb: VerbPong, N: 42}},
+		{`{"@":"bye","reason":"old"}`, Status{Verb: VerbBye, Reason: "old"}},
+		{`{"@":"log","run":"a","level":"warn","message":"m","rows":7,"x":null}`, Status{Verb: VerbLog, Run: "a", Log: &LogRecord{Level: "warn", Message: "m", Fields: []Field{{"rows", []byte("7")}, {"x", []byte("null")}}}}},
+		{`{"@":"put","queue":"q","klass":"K","data":{"a":1},"delay":3,"priority":2,"retries":0,"tags":["t"],"depends":["d"],"timeout":60,"throttles":["th"],"jid":"j"}`,
+			Status{Verb: VerbPut, JID: "j", Put: &Put{Queue: "q", Klass: "K", Data: []byte(`{"a":1}`), JID: "j", Delay: 3 * time.Second, Priority: 2, Retries: ptr(0), Tags: []string{"t"}, Depends: []string{"d"}, Timeout: time.Minute, Throttles: []string{"th"}}}},
+		{`{"@":"put","queue":"q"}`, Status{Verb: VerbPut, Put: &Put{Queue: "q", Data: []byte("null")}}},
+		{`{"@":"weather","run":"a","jid":"b","sky":{"c":1}}`, Status{Verb: "weather", Run: "a", JID: "b"}},
+		{`{"@":""}`, Status{}},
+		// Of a key that comes twice the last counts; keys and values may be escaped.
+		{`{"@":"fail","@":"ack","run":"a","run":"b"}`, Status{Verb: VerbAck, Run: "b", Verdict: &Verdict{Kind: Ack}}},
+		{`{"\u0040":"\u0061ck","r\u0075n":"\ud83d\ude00"}`, Status{Verb: VerbAck, Run: "😀", Verdict: &Verdict{Kind: Ack}}},
+		// Text that is not UTF-8 does not lose the verdict.
+		{"{\"@\":\"fail\",\"message\":\"caf\xe9\"}", Status{Verb: VerbFail, Verdict: &Verdict{Kind: Fail, Message: "caf\ufffd"}}},
+		{"{\"@\":\"ack\",\"data\":\"caf\xe9\"}", Status{Verb: VerbAck, Verdict: &Verdict{Kind: Ack, Data: []byte("\"caf\ufffd\"")}}},
+	}
+	for _, tt := range tests {
+		got, ok := ParseStatus([]byte(tt.line))
+		if !ok || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s\n got  %s\n want %s (status line: %v)", tt.line, show(got), show(tt.want), ok)
+		}
+	}
+}
+
+func show(s Status) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// A verdict that cannot be understood is a status line with an error.
+func TestParseStatusErrors(t *testing.T) {
+	for line, field := range map[string]string{
+		`{"@":"ack","delay":"soon"}`:                    "delay",
+		`{"@":"ack","next":7}`:                          "next",
+		`{"@":"ack","depends":"x"}`:                     "depends",
+		`{"@":"ack","depends":["x",1]}`:                 "depends",
+		`{"@":"retry","delay":{}}`:                      "delay",
+		`{"@":"hello"}`:                                 "v",
+		`{"@":"hello","v":1}`:                           "v",
+		`{"@":"hello","v":[1],"slots":0}`:               "slots",
+		`{"@":"hello","v":[1],"slots":1.5}`:             "slots",
+		`{"@":"progress","pct":"half"}`:                 "pct",
+		`{"@":"checkpoint"}`:                            "data",
+		`{"@":"put","data":1}`:                          "queue",
+		`{"@":"put","queue":"q","retries":-1}`:          "retries",
+		`{"@":"put","queue":"q","timeout":"1h"}`:        "timeout",
+		`{"@":"pong","n":"x"}`:                          "n",
+		`{"@":"put","queue":"q","priority":[],"x":"y"}`: "priority",
+	} {
+		s, ok := ParseStatus([]byte(line))
+		if !ok || s.Err == nil || !strings.HasPrefix(s.Err.Error(), field+" ") {
+			t.Errorf("%s: status line %v, error %v; want one about %s", line, ok, s.Err, field)
+		}
+	}
+}
+
+// isStatus is the definition of a status line in terms of the standard decoder,
+// which nests no deeper than 10,000 levels.
+func isStatus(line []byte) bool {
+	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
+		return false
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(line, &object) != nil {
+		return false
+	}
+	verb := object["@"]
+	return len(verb) > 0 && verb[0] == '"'
+}
+
+func corpus(t testing.TB) [][]byte {
+	t.Helper()
+	text, err := os.ReadFile("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	if len(lines) < 200 {
+		t.Fatalf("the corpus has only %d lines", len(lines))
+	}
+	return lines
+}
+
+func TestCorpusOfOddLines(t *testing.T) {
+	statuses := 0
+	for i, line := range corpus(t) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if deep(line) {
+			continue // beyond what the standard decoder takes
+		}
+		_, got := ParseStatus(line)
+		if want := isStatus(line); got != want {
+			t.Errorf("line %d, %.80q: status line %v; want %v", i+1, line, got, want)
+		}
+		if got {
+			statuses++
+		}
+		if got, want := Valid(line), json.Valid(line); got != want {
+			t.Errorf("line %d, %.80q: valid %v; want %v", i+1, line, got, want)
+		}
+	}
+	t.Logf("%d of them are status lines of unknown verbs", statuses)
+}
+
+func deep(line []byte) bool {
+	return bytes.Count(line, []byte("["))+bytes.Count(line, []byte("{")) >= 10000
+}
+
+func FuzzParseStatus(f *testing.F) {
+	for _, line := range corpus(f) {
+		f.Add(line)
+	}
+	f.Add([]byte(`{"@":"ack","run":"k7q2vd","next":"b","delay":1.5,"depends":["a"]}`))
+	f.Add([]byte(`{"@":"put","queue":"q","klass":"K","data":{},"retries":3,"tags":["x"]}`))
+	f.Add([]byte(`{"@":"hello","v":[1],"lib":"x","caps":["cancel"],"slots":2}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		status, ok := ParseStatus(line)
+		if !bytes.Equal(line, before) {
+			t.Fatal("the line was changed")
+		}
+		if deep(line) {
+			return
+		}
+		if want := isStatus(line); ok != want {
+			t.Fatalf("status line %v; want %v", ok, want)
+		}
+		if status.Verdict != nil && status.Verdict.Data != nil && !json.Valid(status.Verdict.Data) {
+			t.Fatalf("data %q is not JSON", status.Verdict.Data)
+		}
+		if Valid(line) != json.Valid(line) {
+			t.Fatalf("valid %v; want %v", Valid(line), json.Valid(line))
+		}
+	})
+}
+
+// Nesting costs time in proportion to the text, and no stack.
+func TestDeepNesting(t *testing.T) {
+	deep := `{"@":"ack","data":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`
+	begin := time.Now()
+	s, ok := ParseStatus([]byte(deep))
+	if took := time.Since(begin); !ok || len(s.Verdict.Data) != 40000 || took > 100*time.Millisecond {
+		t.Errorf("20,000 levels: status line %v, %d bytes of data, %v", ok, len(s.Verdict.Data), took)
+	}
+	for _, text := range []string{strings.Repeat("[", 16<<20), `{"@":"ack","data":` + strings.Repeat("[", 16<<20), strings.Repeat(`{"a":`, 3<<20)} {
+		begin := time.Now()
+		_, status := ParseStatus([]byte(text))
+		valid := Valid([]byte(text))
+		took := time.Since(begin)
+		if status || valid {
+			t.Errorf("%.20q… was accepted", text)
+		}
+		// Both looks together; the bound for one is 100 ms.
+		if took > 200*time.Millisecond && !raceEnabled {
+			t.Errorf("%.20q… was rejected after %v", text, took)
+		}
+		t.Logf("%.20q…, 16 MiB: %v", text, took)
+	}
+}
+
+func BenchmarkParseStatus(b *testing.B) {
+	for name, line := range map[string]string{
+		"ack": `{"@":"ack","run":"k7q2vd"}`,
+		"log": `{"time":"2026-01-01","level":"info","message":"a line of a structured log","rows":7}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ParseStatus([]byte(line))
+			}
+		})
+	}
+}
