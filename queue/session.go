@@ -237,6 +237,11 @@ func (s *Session) Close() error {
 // both of which need a Fence first. Exchange fences by itself before it sends
 // anything more, but it asks nothing.
 func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take Take) (Reply, error) {
+	switch take.Order {
+	case "", Ordered, RoundRobin, Oldest:
+	default:
+		return Reply{}, fmt.Errorf("take: unknown order %q", take.Order)
+	}
 	if err := s.client.clock.Fresh(ctx); err != nil {
 		return Reply{}, err
 	}
