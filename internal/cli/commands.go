@@ -10,6 +10,7 @@ import (
 func (p Program) commands() []*cli.Command {
 	return slices.Concat(
 		[]*cli.Command{
+			demoCommand(),
 			runCommand(),
 			devCommand(),
 			tryCommand(),
