@@ -190,12 +190,11 @@ func TestH8CommandChanged(t *testing.T) {
 	row(t, "H8", rigOptions{}, func(t *testing.T, r *rig) {
 		script := filepath.Join(r.dir, "new.py")
 		copyFile(t, fixture(t, "worker.py"), script)
-		interpreter, _ := python()
 		r.put(t, 300, work{MS: 20})
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "some ended", ended(40))
 		old := pidsOf(r.ledger.all(t))
-		a.write(t, r.config(t, "a", pool{worker: interpreter + " -I -S " + script}))
+		a.write(t, r.config(t, "a", pool{command: append(command(t, "worker.py")[:3:3], script)}))
 		r.ledger.await(t, 10*time.Second, "only new children at work", func(es []entry) bool {
 			recent := pidsOf(since(es, now()-0.5))
 			for pid := range recent {

@@ -8,7 +8,7 @@ import (
 
 func TestJ1KillsItsChild(t *testing.T) {
 	row(t, "J1", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, 1, work{End: "SIGSEGV"})
+		r.put(t, 1, work{MS: 80, End: "SIGSEGV"}) // no child that was about to leave anyway
 		r.start(t, "a", pool{more: "max_crashes = 3"})
 		j := r.settled(t, 30*time.Second)[0]
 		if j.state != "failed" || j.group != "signal-SEGV" || j.remaining != j.retries {
@@ -59,17 +59,17 @@ func TestJ2KillsItsSupervisor(t *testing.T) {
 
 func TestJ3OneBadClass(t *testing.T) {
 	row(t, "J3", rigOptions{}, func(t *testing.T, r *rig) {
-		n := scaled(1000, 10_000)
-		good := r.put(t, n, work{MS: 2})
-		r.start(t, "a", pool{more: "max_crashes = 1"})
+		n := scaled(600, 10_000)
+		good := r.put(t, n, work{MS: 20})
+		r.start(t, "a", pool{more: "max_crashes = 0"})
 		r.settled(t, 2*time.Minute)
 		entries := r.ledger.all(t)
 		alone := rate(entries, good)
 
 		var mixed []string
 		for range n / 100 {
-			mixed = append(mixed, r.put(t, 99, work{MS: 2})...)
-			r.put(t, 1, work{End: "SIGSEGV"})
+			mixed = append(mixed, r.put(t, 99, work{MS: 20})...)
+			r.put(t, 1, work{MS: 80, End: "SIGSEGV"})
 		}
 		jobs := r.settled(t, 3*time.Minute)
 		beside := rate(r.ledger.all(t), mixed)
@@ -81,7 +81,7 @@ func TestJ3OneBadClass(t *testing.T) {
 		if by := inState(jobs); by["failed"] != n/100 {
 			t.Errorf("jobs end as %v, want %d failed", by, n/100)
 		}
-		r.check(t, allowed{twice: n / 100})
+		r.check(t, allowed{})
 	})
 }
 

@@ -50,9 +50,14 @@ func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
 	r.put(t, scaled(200, 1000), work{MS: 20})
 	a := r.start(t, "a", pool{children: children})
 	r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40+r.random.IntN(40)))
+	if family := marked(r.mark); len(family) < 1+children {
+		t.Fatalf("the mark finds only %v: nothing could be said about who is left", family)
+	}
 	a.signal(t, sig)
 	a.died(t, time.Second)
+	killed := now()
 	a.leftNothing(t, time.Second)
+	r.note("all_gone_after", now()-killed)
 	interrupted := inFlight(r.ledger.all(t))
 
 	restarted := now()
@@ -212,8 +217,8 @@ func TestA9DrainTimesOut(t *testing.T) {
 		jobs := r.check(t, allowed{})
 		uncounted(t, jobs)
 		for _, j := range jobs {
-			if j.state != "waiting" || j.interruptions != 1 {
-				t.Errorf("job %s is %s after %d interruptions, want waiting after 1", j.jid, j.state, j.interruptions)
+			if !slices.Equal(j.places, []string{"waiting"}) || j.interruptions != 1 {
+				t.Errorf("job %s is %s after %d interruptions, want it to wait after 1", j.jid, j.state, j.interruptions)
 			}
 		}
 	})
@@ -342,24 +347,26 @@ func TestA3KilledBeforeTheSettle(t *testing.T) {
 
 func TestA4KilledBeforeTheReply(t *testing.T) {
 	row(t, "A4", rigOptions{proxy: true, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
-		const children = 4
-		r.put(t, 1, work{})
+		const children = 1 // so that no other job's end waits behind the call
+		r.put(t, children, work{MS: 1000})
 		a := r.start(t, "a", pool{children: children})
-		r.settled(t, 20*time.Second)
-		r.proxy.Hold(faultproxy.Replies)
-		jids := r.put(t, children, work{MS: 5})
+		r.ledger.await(t, 20*time.Second, "all begun", begun(children))
+		next := r.put(t, children, work{MS: 5})
+		r.proxy.Hold(faultproxy.Replies) // of the call that settles the first and takes the next
 		await(t, 5*time.Second, func() error {
-			if by := inState(readJobs(t, r.db, jids)); by["running"] != children {
-				return fmt.Errorf("the take has not run: %v", by)
+			leaked := inState(readJobs(t, r.db, next))["running"]
+			if leaked == 0 {
+				return errors.New("the take has not run")
 			}
 			return nil
 		})
+		r.note("leaked", inState(readJobs(t, r.db, next))["running"])
 		a.kill(t)
 		a.leftNothing(t, time.Second)
 		r.proxy.Cut()
 		r.proxy.Release(faultproxy.Replies)
 		r.start(t, "a", pool{children: children})
-		r.ledger.await(t, 2*time.Second+startUp, "the leaked jobs begun", begun(1+children))
+		r.ledger.await(t, 2*time.Second+startUp, "the leaked jobs begun", begun(2*children))
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
 		uncounted(t, jobs)

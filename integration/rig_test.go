@@ -62,7 +62,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 		ledger: newLedger(t),
 		binary: program,
 		dir:    dir,
-		mark:   "OARLOCK_TEST_RIG=" + filepath.Base(dir),
+		mark:   "RIG_UNDER_TEST=" + filepath.Base(dir),
 		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 	r.url, r.db = r.redis.URL, r.redis.Client(t)
@@ -123,12 +123,21 @@ func (r *rig) put(t testing.TB, n int, w work) []string {
 	return r.putAll(t, puts)
 }
 
-// putOne puts one job that may be retried so often, and returns its jid.
-func (r *rig) putOne(t testing.TB, w work, retries int) string {
+// putOne puts one job, changed first, and returns its jid.
+func (r *rig) putOne(t testing.TB, w work, change func(*queue.Put)) string {
 	t.Helper()
 	p := r.describe(t, w)
-	p.Retries = &retries
+	change(&p)
 	return r.putAll(t, []queue.Put{p})[0]
+}
+
+// retries is a change that allows a job n retries.
+func retries(n int) func(*queue.Put) { return func(p *queue.Put) { p.Retries = &n } }
+
+// first is a change that puts a job ahead of all others.
+func first(p *queue.Put) {
+	high := 10.0
+	p.Priority = &high
 }
 
 func (r *rig) describe(t testing.TB, w work) queue.Put {
@@ -160,11 +169,12 @@ func (r *rig) putAll(t testing.TB, puts []queue.Put) []string {
 // pool is what rows differ in about the only pool of a supervisor, which works the
 // queue "work".
 type pool struct {
-	mode     string // default reuse
-	worker   string // a fixture, or a whole command if it holds a space; default worker.py
-	children int    // default 4
-	more     string // further lines of the table
-	top      string // lines of [supervisor]
+	mode     string   // default reuse
+	worker   string   // a fixture; default worker.py
+	command  []string // instead of worker
+	children int      // default 4
+	more     string   // further lines of the table
+	top      string   // lines of [supervisor]
 }
 
 // config returns the configuration of one supervisor.
@@ -178,6 +188,13 @@ func (r *rig) config(t testing.TB, name string, p pool) string {
 	}
 	if p.children == 0 {
 		p.children = 4
+	}
+	if p.command == nil {
+		p.command = command(t, p.worker)
+	}
+	argv, err := json.Marshal(p.command) // a JSON list of plain strings is a TOML one
+	if err != nil {
+		t.Fatal(err)
 	}
 	return fmt.Sprintf(`
 [redis]
@@ -199,30 +216,20 @@ kill_grace = "1s"
 delay = "1ms"
 [pools.work.sandbox]
 env = { LEDGER = %q, SUPERVISOR_PID = %q }
-`, r.url, r.stateDir(name), p.top, p.mode, r.command(t, p.worker), p.children, p.more, r.ledger.path, r.pidFile(name))
+`, r.url, r.stateDir(name), p.top, p.mode, argv, p.children, p.more, r.ledger.path, r.pidFile(name))
 }
 
-// command returns the argument list that runs a fixture, as TOML.
-func (r *rig) command(t testing.TB, worker string) string {
+// command returns the argument list that runs a fixture.
+func command(t testing.TB, worker string) []string {
 	t.Helper()
-	var argv []string
-	switch {
-	case strings.Contains(worker, " "):
-		argv = strings.Fields(worker)
-	case strings.HasSuffix(worker, ".py"):
-		interpreter, err := python()
-		if err != nil {
-			t.Fatal(err)
-		}
-		argv = []string{interpreter, "-I", "-S", fixture(t, worker)}
-	default:
-		argv = []string{"/bin/sh", fixture(t, worker)}
+	if !strings.HasSuffix(worker, ".py") {
+		return []string{"/bin/sh", fixture(t, worker)}
 	}
-	list, err := json.Marshal(argv) // a JSON list of plain strings is a TOML one
+	interpreter, err := python()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(list)
+	return []string{interpreter, "-I", "-S", fixture(t, worker)}
 }
 
 func (r *rig) stateDir(name string) string { return filepath.Join(r.dir, name) }

@@ -54,6 +54,8 @@ for line in sys.stdin:
     work(job, data)
     odd = not data.get("once") or job["attempt"] == 1
     if odd and "end" in data:
+        if isinstance(data["end"], int):
+            note(job, "end")  # it leaves of its own will
         leave(data["end"])
     note(job, "end")
     verdict = dict(data["say"]) if odd and "say" in data else {"@": "ack"}
