@@ -5,24 +5,29 @@
 --   kind   'wait' or 'run'
 function tally(kind, queue, now, values)
   local key = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue
-  local fields, place = { 'total', 'mean', 'vk' }, {}
-  for _, value in ipairs(values) do
-    local name = bucket(value)
-    if not place[name] then
-      fields[#fields + 1] = name
-      place[name] = #fields
+  local fields, place, slots = { 'total', 'mean', 'vk' }, {}, {}
+  for k, value in ipairs(values) do
+    -- Most values of a batch share a second, so its bucket is named only once.
+    local second = math.floor(value)
+    if not place[second] then
+      local name = bucket(value)
+      if not place[name] then
+        fields[#fields + 1] = name
+        place[name] = #fields
+      end
+      place[second] = place[name]
     end
+    slots[k] = place[second]
   end
   local stored = redis.call('HMGET', key, unpack(fields))
   for i = 1, #fields do stored[i] = tonumber(stored[i]) or 0 end
   local total, mean, vk = stored[1], stored[2], stored[3]
-  for _, value in ipairs(values) do
+  for k, value in ipairs(values) do
     total = total + 1
     local before = mean
     mean = mean + (value - mean) / total
     vk = vk + (value - mean) * (value - before)
-    local i = place[bucket(value)]
-    stored[i] = stored[i] + 1
+    stored[slots[k]] = stored[slots[k]] + 1
   end
   stored[1], stored[2], stored[3] = total, mean, vk
   local words = {}
