@@ -35,9 +35,15 @@ func (s *scanner) space() {
 
 // next skips white space and returns the byte there without taking it, 0 at the end.
 func (s *scanner) next() byte {
-	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
-		return s.text[s.pos]
+	if s.pos < len(s.text) {
+		if c := s.text[s.pos]; c > ' ' {
+			return c
+		}
 	}
+	return s.nextAfterSpace()
+}
+
+func (s *scanner) nextAfterSpace() byte {
 	s.space()
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -70,8 +76,8 @@ func (s *scanner) value() bool {
 		switch c := s.next(); c {
 		case '{':
 			s.pos++
-			if !s.take('}') {
-				open.push(true)
+			open.push(true)
+			if s.next() != '}' {
 				if !s.name() {
 					return false
 				}
@@ -79,8 +85,8 @@ func (s *scanner) value() bool {
 			}
 		case '[':
 			s.pos++
-			if !s.take(']') {
-				open.push(false)
+			open.push(false)
+			if s.next() != ']' {
 				continue
 			}
 		default:
@@ -88,12 +94,12 @@ func (s *scanner) value() bool {
 				return false
 			}
 		}
-		// A value ended here; so may what holds it.
+		// A value ended here, or an empty one will; so may what holds it.
 		for {
 			if open.depth == 0 {
 				return true
 			}
-			if s.take(',') {
+			if s.take(',') { // never behind an opening bracket, for then a value was expected
 				if open.object() && !s.name() {
 					return false
 				}
