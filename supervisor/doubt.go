@@ -38,9 +38,10 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 		p.askFailed(err)
 		return
 	}
-	p.gate.worked()
-	l.refusals.Reset()
 	l.doubt = nil
+	if l.doubts > 1 { // questions are answered and calls are not
+		l.holdAll = p.now + l.refusals.NextBackOff()
+	}
 	l.hungry = true
 	var again []*attempt
 	for i, a := range x.attempts {

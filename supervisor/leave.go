@@ -43,10 +43,11 @@ func (p *pool) leave() {
 	if !l.draining {
 		return
 	}
-	if p.now >= l.drainBy && !l.stopped || l.killed {
+	if p.now < l.drainBy {
+		p.alert(l.drainBy)
+	} else if !l.stopped || l.killed {
 		p.interrupt()
 	}
-	p.alert(l.drainBy)
 	p.dismiss()
 	if p.now >= l.endBy {
 		p.log.Error("leaving without a word to redis", "jobs", len(p.flight))

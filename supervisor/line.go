@@ -17,6 +17,7 @@ type line struct {
 	out       bool                        // a call is on its way
 	sent      time.Duration               // when it was
 	doubt     *exchange                   // ended in doubt; nothing else is sent before that is resolved
+	doubts    int                         // calls in a row that ended so
 	hungry    bool                        // there may be jobs to take
 	lookAt    time.Duration               // when to look for jobs that nobody announced
 	auditAt   time.Duration               // when to compare what Redis holds in our name with what we have
@@ -171,6 +172,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	p.gate.worked()
 	l.refusals.Reset()
+	l.doubts = 0
 	took := p.clock() - x.sent
 	for i, a := range x.attempts {
 		p.settled(a, reply.Results[i])
@@ -238,6 +240,7 @@ func (p *pool) exchangeFailed(x *exchange, err error) {
 		// Sent, and no answer: it may have run, be running, or run later.
 		p.log.Warn("exchange in doubt: asking redis what became of it", "settles", len(x.attempts), "takes", x.take.Count, "err", err)
 		l.doubt = x
+		l.doubts++
 		return
 	}
 	l.hungry = l.hungry || x.take.Count > 0

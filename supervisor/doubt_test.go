@@ -1,0 +1,88 @@
+package supervisor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// losing loses a share of the replies to these calls, and lets them take a moment.
+func losing(seed uint64, share float64, calls ...string) func(string) fault {
+	r := rand.New(rand.NewPCG(seed, 0))
+	return func(call string) fault {
+		f := fault{after: time.Duration(r.IntN(3)) * time.Millisecond}
+		for _, c := range calls {
+			if c == call && r.Float64() < share {
+				f.lost = errDoubt
+			}
+		}
+		return f
+	}
+}
+
+func TestLostRepliesLoseAndDoubleNothing(t *testing.T) {
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFakeWorld(t)
+			w.cfg.Pools[0].Children = 10
+			w.redis.faults(losing(seed, 0.05, "exchange", "renew", "held", "resolve"))
+			w.redis.put(2000)
+			w.run()
+			time.Sleep(10 * time.Minute)
+			w.want("complete", 2000)
+			for i := range 2000 {
+				jid := fmt.Sprintf("j%d", i)
+				if n := w.host.begun(jid); n != 1 {
+					t.Errorf("seed %d: %s was begun %d times", seed, jid, n)
+				}
+			}
+			w.end()
+		})
+	}
+}
+
+func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(20)
+		n := 0
+		w.redis.faults(func(call string) fault {
+			if call != "exchange" {
+				return fault{}
+			}
+			if n++; n%3 == 0 {
+				return fault{away: errDoubt} // it never reached Redis, but we cannot know
+			}
+			return fault{}
+		})
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("complete", 20)
+		w.end()
+	})
+}
+
+func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.put(1)
+		time.Sleep(time.Second)
+		w.redis.put(1)
+		w.s.Quiet()
+		// As a take leaves it whose reply was lost without anybody noticing.
+		w.redis.mu.Lock()
+		j := w.redis.jobs["j0"]
+		j.state, j.worker = "running", w.s.Snapshot().Pools[0].Worker
+		j.Popped, j.Expires = w.redis.Now(), w.redis.Now()+60
+		w.redis.mu.Unlock()
+		time.Sleep(30 * time.Second)
+		if state := w.redis.job("j0").state; state != "complete" {
+			t.Errorf("j0 is %s", state)
+		}
+		w.end()
+	})
+}

@@ -1,0 +1,701 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// fakeRedis is Redis as far as a supervisor sees it, on the clock of the bubble that
+// the test runs in. It is strict: what a real one would refuse is refused, and a call
+// with a context that has ended fails the test.
+type fakeRedis struct {
+	t    *testing.T
+	lock time.Duration // how long a lock locks
+
+	mu       sync.Mutex
+	jobs     map[string]*fakeJob
+	order    []string                // waiting jobs, next first
+	sent     map[string]int          // calls by name
+	fault    func(call string) fault // of the next call; nil for none
+	listener []chan queue.Notice
+	log      []string // what happened to jobs, in order
+}
+
+// fault is what befalls a call.
+type fault struct {
+	delay time.Duration // before it runs
+	away  error         // it does not run
+	lost  error         // it runs, and the reply is lost
+	after time.Duration // between running and answering
+}
+
+var (
+	errAway  = fmt.Errorf("fake: %w", queue.ErrAway)
+	errDoubt = fmt.Errorf("fake: %w", queue.ErrDoubt)
+)
+
+type fakeJob struct {
+	queue.Taken
+	state      string
+	worker     string
+	due        float64
+	settlement queue.Settlement // the last accepted
+}
+
+func newFakeRedis(t *testing.T, lock time.Duration) *fakeRedis {
+	return &fakeRedis{t: t, lock: lock, jobs: map[string]*fakeJob{}, sent: map[string]int{}}
+}
+
+// put adds n waiting jobs j0 … to the queue q.
+func (f *fakeRedis) put(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for range n {
+		jid := fmt.Sprintf("j%d", len(f.jobs))
+		f.jobs[jid] = &fakeJob{state: "waiting", Taken: queue.Taken{
+			JID: jid, Klass: "K", Queue: "q", Data: []byte("{}"), Size: 2, Retries: 5, Remaining: 5,
+		}}
+		f.order = append(f.order, jid)
+	}
+	f.tell(queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
+}
+
+// tell sends a notice to whoever listens. The caller holds mu.
+func (f *fakeRedis) tell(n queue.Notice) {
+	for _, l := range f.listener {
+		select {
+		case l <- n:
+		default:
+		}
+	}
+}
+
+// note writes to the log. The caller holds mu.
+func (f *fakeRedis) note(format string, args ...any) {
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
+
+// states counts jobs by state.
+func (f *fakeRedis) states() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := map[string]int{}
+	for _, j := range f.jobs {
+		n[j.state]++
+	}
+	return n
+}
+
+// job returns a copy of a job.
+func (f *fakeRedis) job(jid string) fakeJob {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *f.jobs[jid]
+}
+
+// calls returns how often a call was sent.
+func (f *fakeRedis) calls(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent[name]
+}
+
+// faults sets what befalls calls from now on.
+func (f *fakeRedis) faults(of func(call string) fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = of
+}
+
+// steal makes another worker hold a job, as if its lock had expired.
+func (f *fakeRedis) steal(jid, worker string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.jobs[jid]
+	j.worker, j.state, j.Popped, j.Expires = worker, "running", f.Now(), f.Now()+f.lock.Seconds()
+	j.Remaining--
+	f.note("stolen %s", jid)
+}
+
+// call runs one call with the faults that befall it.
+func (f *fakeRedis) call(ctx context.Context, name string, run func()) error {
+	if ctx.Err() != nil {
+		f.t.Errorf("%s was sent with a context that has ended", name)
+		return ctx.Err()
+	}
+	f.mu.Lock()
+	f.sent[name]++
+	var x fault
+	if f.fault != nil {
+		x = f.fault(name)
+	}
+	f.mu.Unlock()
+	time.Sleep(x.delay)
+	if x.away != nil {
+		return x.away
+	}
+	f.mu.Lock()
+	f.expire()
+	run()
+	f.mu.Unlock()
+	time.Sleep(x.after)
+	return x.lost
+}
+
+// expire gives back due jobs. The caller holds mu.
+func (f *fakeRedis) expire() {
+	now := f.Now()
+	for _, jid := range f.those(func(j *fakeJob) bool { return j.state == "scheduled" && j.due <= now }) {
+		f.jobs[jid].state = "waiting"
+		f.order = append(f.order, jid)
+	}
+}
+
+// those returns the jids of the jobs that are meant, sorted. The caller holds mu.
+func (f *fakeRedis) those(meant func(*fakeJob) bool) []string {
+	var jids []string
+	for jid, j := range f.jobs {
+		if meant(j) {
+			jids = append(jids, jid)
+		}
+	}
+	slices.Sort(jids)
+	return jids
+}
+
+func (f *fakeRedis) Ping(ctx context.Context) error { return f.call(ctx, "ping", func() {}) }
+
+func (f *fakeRedis) Now() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+
+func (f *fakeRedis) Notices(ctx context.Context, workers ...string) <-chan queue.Notice {
+	l := make(chan queue.Notice, 100)
+	f.mu.Lock()
+	f.listener = append(f.listener, l)
+	f.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.listener = slices.DeleteFunc(f.listener, func(other chan queue.Notice) bool { return other == l })
+		close(l)
+	})
+	return l
+}
+
+func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.QueueOutlook, now float64, err error) {
+	err = f.call(ctx, "outlook", func() {
+		q := queue.QueueOutlook{Queue: "q", Ready: len(f.order)}
+		for _, j := range f.jobs {
+			if j.state == "scheduled" && (q.NextDue == 0 || j.due < q.NextDue) {
+				q.NextDue = j.due
+			}
+			if j.state == "running" && j.Expires <= f.Now() {
+				q.Ready++
+			}
+		}
+		if len(f.order) > 0 {
+			q.HeadPut = max(f.jobs[f.order[0]].Put, 1)
+		}
+		out, now = []queue.QueueOutlook{q}, f.Now()
+	})
+	return out, now, err
+}
+
+func (f *fakeRedis) Sweep(context.Context, []string, int) (int, error) { return 0, nil }
+
+func (f *fakeRedis) queues(context.Context) ([]string, error) { return []string{"q"}, nil }
+
+func (f *fakeRedis) session(worker string) store { return &fakeSession{f, worker} }
+
+type fakeSession struct {
+	*fakeRedis
+	worker string
+}
+
+func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settlement, take queue.Take) (r queue.Reply, err error) {
+	err = s.call(ctx, "exchange", func() {
+		r.Now = s.Now()
+		for _, settlement := range settlements {
+			r.Results = append(r.Results, s.settle(settlement))
+		}
+		for range take.Count {
+			j := s.next()
+			if j == nil {
+				break
+			}
+			j.state, j.worker, j.Popped, j.Expires = "running", s.worker, r.Now, r.Now+s.lock.Seconds()
+			s.note("take %s", j.JID)
+			r.Jobs = append(r.Jobs, j.Taken)
+		}
+	})
+	if err != nil {
+		return queue.Reply{}, err
+	}
+	return r, nil
+}
+
+// next removes the job that is next in turn: one whose lock ran out, else a waiting one.
+func (s *fakeSession) next() *fakeJob {
+	now := s.Now()
+	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now }) {
+		s.jobs[jid].Remaining--
+		return s.jobs[jid]
+	}
+	if len(s.order) == 0 {
+		return nil
+	}
+	jid := s.order[0]
+	s.order = s.order[1:]
+	return s.jobs[jid]
+}
+
+// held finds the job that the session holds, popped then.
+func (s *fakeSession) held(jid string, popped float64) *fakeJob {
+	if j := s.jobs[jid]; j != nil && j.state == "running" && j.worker == s.worker && (popped == 0 || j.Popped == popped) {
+		return j
+	}
+	return nil
+}
+
+func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
+	j := s.held(x.JID, x.Popped)
+	if j == nil {
+		return queue.SettleResult{Err: queue.ErrLockLost}
+	}
+	if x.Group == "refuse-me" {
+		return queue.SettleResult{Err: &queue.ScriptError{Command: "settle", Message: "refused"}}
+	}
+	s.note("%s %s", x.Action, x.JID)
+	j.worker, j.settlement = "", x
+	back := func(front bool) {
+		switch {
+		case x.Delay > 0:
+			j.state, j.due = "scheduled", s.Now()+x.Delay.Seconds()
+		case front:
+			j.state, s.order = "waiting", append([]string{j.JID}, s.order...)
+		default:
+			j.state, s.order = "waiting", append(s.order, j.JID)
+		}
+	}
+	switch x.Action {
+	case queue.Complete:
+		j.state = "complete"
+	case queue.Fail:
+		j.state = "failed"
+	case queue.Retry:
+		if j.Remaining--; j.Remaining < 0 {
+			j.state = "failed"
+		} else {
+			back(false)
+		}
+	case queue.Release:
+		switch x.Counter {
+		case queue.CountCrash:
+			j.Crashes++
+		case queue.CountInterruption:
+			j.Interruptions++
+		case queue.CountRelease:
+			j.Releases++
+		}
+		if x.Counter == queue.CountCrash && j.Crashes > x.MaxCrashes {
+			j.state = "failed"
+		} else {
+			back(x.Front)
+		}
+	default:
+		s.t.Errorf("settlement %+v has no action", x)
+	}
+	return queue.SettleResult{State: j.state, Remaining: j.Remaining, Crashes: j.Crashes}
+}
+
+func (s *fakeSession) Renew(ctx context.Context, items []queue.RenewItem) (out []queue.Renewed, err error) {
+	err = s.call(ctx, "renew", func() {
+		for _, item := range items {
+			r := queue.Renewed{JID: item.JID}
+			if j := s.held(item.JID, item.Popped); j == nil {
+				r.Err = queue.ErrLockLost
+			} else {
+				j.Expires = s.Now() + s.lock.Seconds()
+				r.Expires = j.Expires
+				if item.Checkpoint != nil {
+					j.Checkpoint = item.Checkpoint
+				}
+			}
+			out = append(out, r)
+		}
+	})
+	return out, err
+}
+
+func (s *fakeSession) Held(ctx context.Context, queues []string) (held []queue.Taken, err error) {
+	err = s.call(ctx, "held", func() {
+		for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.worker == s.worker }) {
+			held = append(held, s.jobs[jid].Taken)
+		}
+	})
+	return held, err
+}
+
+func (s *fakeSession) Resolve(ctx context.Context, settlements []queue.Settlement) (out []queue.Resolution, err error) {
+	err = s.call(ctx, "resolve", func() {
+		for _, x := range settlements {
+			r := queue.Took
+			if s.held(x.JID, x.Popped) != nil {
+				r = queue.NotRun
+			} else if s.jobs[x.JID] == nil {
+				r = queue.Gone
+			}
+			out = append(out, r)
+		}
+	})
+	return out, err
+}
+
+func (s *fakeSession) Deregister(ctx context.Context) error {
+	return s.call(ctx, "deregister", func() {})
+}
+
+func (s *fakeSession) Close() error { return nil }
+
+// fakeHost starts fake children, and checks that no job is ever given to two of them
+// at once.
+type fakeHost struct {
+	t *testing.T
+	// work is what children do with a job; nil acknowledges it after a millisecond.
+	work func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending
+	// boot is what a starting child does before it is ready; an error ends it.
+	boot func(spec *runner.Spec) error
+
+	mu       sync.Mutex
+	started  int
+	alive    map[*fakeChild]struct{}
+	working  map[string]bool
+	attempts map[string]int
+}
+
+func newFakeHost(t *testing.T) *fakeHost {
+	return &fakeHost{t: t, alive: map[*fakeChild]struct{}{}, working: map[string]bool{}, attempts: map[string]int{}}
+}
+
+// begun returns how often a job was begun.
+func (h *fakeHost) begun(jid string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.attempts[jid]
+}
+
+// starts returns how many children were started, living how many of them live.
+func (h *fakeHost) starts() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.started
+}
+
+func (h *fakeHost) living() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.alive)
+}
+
+func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, to sink) (child, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.started++
+	c := &fakeChild{host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
+	h.alive[c] = struct{}{}
+	go c.live()
+	return c, nil
+}
+
+// fakeChild works its runs one after the other.
+type fakeChild struct {
+	host *fakeHost
+	spec *runner.Spec
+	pid  int
+	to   sink
+	jobs chan *fakeRun
+	gone chan runner.Cause // of size 1: somebody ends it
+
+	mu     sync.Mutex
+	closed bool
+}
+
+type fakeRun struct {
+	child *fakeChild
+	job   *protocol.Job
+	stop  chan runner.Cause // of size 1
+	kill  *time.Timer
+
+	mu    sync.Mutex
+	cause runner.Cause
+}
+
+func (c *fakeChild) PID() int                 { return c.pid }
+func (c *fakeChild) PGID() int                { return 1 } // never signalled by anybody
+func (c *fakeChild) Memory() int64            { return 0 }
+func (c *fakeChild) Silence() time.Duration   { return 0 }
+func (c *fakeChild) Kill(cause runner.Cause)  { c.end(cause) }
+func (c *fakeChild) Shutdown(d time.Duration) { c.end(runner.CauseShutdown) }
+
+func (c *fakeChild) end(cause runner.Cause) {
+	select {
+	case c.gone <- cause:
+	default:
+	}
+}
+
+func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, runner.ErrLeaving
+	}
+	r := &fakeRun{child: c, job: job, stop: make(chan runner.Cause, 1)}
+	c.jobs <- r
+	return r, nil
+}
+
+func (r *fakeRun) Cancel(cause runner.Cause, grace time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cause = cause
+	select {
+	case r.stop <- cause:
+	default:
+	}
+	if r.kill == nil {
+		r.kill = time.AfterFunc(grace, func() { r.child.end(cause) })
+	} else {
+		r.kill.Reset(grace)
+	}
+}
+
+// live is the life of a child, and tells its sink of everything.
+func (c *fakeChild) live() {
+	exit := runner.Exit{Started: true}
+	if c.host.boot != nil {
+		if err := c.host.boot(c.spec); err != nil {
+			exit.Code, exit.Message = 1, err.Error()
+			c.die(exit, nil)
+			return
+		}
+	}
+	if c.spec.Mode != runner.Once {
+		c.to.ready()
+	}
+	for {
+		select {
+		case exit.Cause = <-c.gone:
+			c.die(exit, nil)
+			return
+		case r := <-c.jobs:
+			if !c.work(r) {
+				exit.Code = -1
+				c.die(exit, r)
+				return
+			}
+			if c.spec.Mode != runner.Reuse {
+				c.die(exit, nil)
+				return
+			}
+		}
+	}
+}
+
+// work works one run and reports whether the child lives on.
+func (c *fakeChild) work(r *fakeRun) bool {
+	h := c.host
+	h.mu.Lock()
+	if h.working[r.job.JID] {
+		h.t.Errorf("%s was given to two children at once", r.job.JID)
+	}
+	h.working[r.job.JID] = true
+	h.attempts[r.job.JID]++
+	h.mu.Unlock()
+	done := make(chan struct{})
+	var e *runner.Ending
+	stop := make(chan runner.Cause, 1)
+	go func() { // ends with the run, since work listens to stop
+		defer close(done)
+		if h.work == nil {
+			time.Sleep(time.Millisecond)
+			e = said(protocol.Ack)
+			return
+		}
+		e = h.work(r.job, stop)
+	}()
+	lives := true
+	for over := false; !over; {
+		select {
+		case cause := <-r.stop:
+			select {
+			case stop <- cause:
+			default:
+			}
+		case <-done:
+			over = true
+		case cause := <-c.gone: // killed: the job's own code ends with it
+			select {
+			case stop <- cause:
+			default:
+			}
+			<-done
+			e = &runner.Ending{Kind: runner.Interrupted, SentByUs: cause, ExitCode: -1}
+			lives, over = false, true
+		}
+	}
+	if e == nil { // work that was stopped may say nothing
+		e = &runner.Ending{Kind: runner.Interrupted, ExitCode: -1}
+	}
+	r.mu.Lock()
+	if r.kill != nil {
+		r.kill.Stop()
+	}
+	if kind, stopped := stoppedKinds[r.cause]; stopped {
+		e = &runner.Ending{Kind: kind, SentByUs: r.cause, Verdict: e.Verdict, ExitCode: -1}
+	}
+	r.mu.Unlock()
+	if e.Kind == runner.Died || e.Kind == runner.CouldNotStart {
+		lives = false
+	}
+	h.mu.Lock()
+	delete(h.working, r.job.JID)
+	h.mu.Unlock()
+	c.to.ended(r.job, e)
+	return lives
+}
+
+var stoppedKinds = map[runner.Cause]runner.EndingKind{
+	runner.CauseCanceled: runner.Canceled,
+	runner.CauseLockLost: runner.LockLost,
+	runner.CauseShutdown: runner.Interrupted,
+}
+
+// die ends what the child still had, and tells of its end.
+func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	for {
+		select {
+		case r := <-c.jobs:
+			kind := runner.Innocent
+			if at == nil {
+				kind = runner.LeftEarly
+			}
+			if exit.Code == 1 && c.spec.Mode == runner.Once {
+				kind = runner.CouldNotStart
+			}
+			at = r
+			c.to.ended(r.job, &runner.Ending{Kind: kind, ExitCode: exit.Code, Message: exit.Message})
+			continue
+		default:
+		}
+		break
+	}
+	c.host.mu.Lock()
+	delete(c.host.alive, c)
+	c.host.mu.Unlock()
+	c.to.exited(exit)
+}
+
+// said is the ending of a run whose child gave a verdict.
+func said(kind protocol.Kind) *runner.Ending {
+	return &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: kind}}
+}
+
+// stage is a supervisor in a bubble, with all around it fake.
+type fakeWorld struct {
+	t     *testing.T
+	redis *fakeRedis
+	host  *fakeHost
+	cfg   Config
+	s     *Supervisor
+	stop  context.CancelFunc
+	ended chan error
+	skip  time.Duration // by how much the clock was put forward
+	mu    sync.Mutex
+}
+
+// newFakeWorld prepares a supervisor with one pool of two reused children. The test
+// may change cfg before it calls run.
+func newFakeWorld(t *testing.T) *fakeWorld {
+	w := &fakeWorld{t: t, redis: newFakeRedis(t, time.Minute), host: newFakeHost(t), ended: make(chan error, 1)}
+	start := time.Now()
+	w.cfg = Config{
+		Name:         "host",
+		DrainTimeout: 10 * time.Second,
+		Logger:       slog.New(slog.NewTextHandler(cmp.Or[io.Writer](verbose(t), io.Discard), nil)),
+		Clock: func() time.Duration {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return time.Since(start) + w.skip
+		},
+		Pools: []Pool{{
+			Name:       "p",
+			Queues:     []string{"q"},
+			Children:   2,
+			MaxCrashes: 3,
+			Child:      runner.Spec{Pool: "p", Mode: runner.Reuse, Command: []string{"fake"}, KillGrace: 5 * time.Second},
+		}},
+	}
+	return w
+}
+
+func verbose(t *testing.T) io.Writer {
+	if testing.Verbose() {
+		return t.Output()
+	}
+	return nil
+}
+
+// run starts the supervisor.
+func (w *fakeWorld) run() {
+	w.s = build(w.cfg, w.redis, w.host)
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(context.Background())
+	go func() { w.ended <- w.s.Run(ctx) }()
+}
+
+// end stops the supervisor and waits for its end.
+func (w *fakeWorld) end() {
+	w.t.Helper()
+	w.stop()
+	w.wait()
+}
+
+func (w *fakeWorld) wait() {
+	w.t.Helper()
+	select {
+	case err := <-w.ended:
+		if err != nil {
+			w.t.Errorf("Run() = %v", err)
+		}
+	case <-time.After(10 * time.Minute):
+		w.t.Fatal("the supervisor does not end")
+	}
+	if n := w.host.living(); n != 0 {
+		w.t.Errorf("%d children are left", n)
+	}
+}
+
+// want fails the test unless so many jobs are in a state.
+func (w *fakeWorld) want(state string, n int) {
+	w.t.Helper()
+	if states := w.redis.states(); states[state] != n {
+		w.t.Errorf("jobs are %v, want %d %s", states, n, state)
+	}
+}
+
+var errBoot = errors.New("it cannot be")

@@ -1,0 +1,270 @@
+package supervisor
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// lasting is a job that takes so long and heeds being stopped.
+func lasting(d time.Duration) func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+	return func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+		select {
+		case <-stop:
+		case <-time.After(d):
+		}
+		return said(protocol.Ack)
+	}
+}
+
+func TestLocksAreRenewedAtAThird(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(5 * time.Minute)
+		w.redis.put(2)
+		w.run()
+		time.Sleep(4 * time.Minute)
+		if n := w.redis.calls("renew"); n < 11 || n > 13 {
+			t.Errorf("%d renewals of two locks of 60 s in 4 minutes, want 12", n)
+		}
+		time.Sleep(2 * time.Minute)
+		w.want("complete", 2)
+		w.end()
+	})
+}
+
+func TestALostLockStopsTheChildAndSettlesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = lasting(5 * time.Minute)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.steal("j0", "other")
+		time.Sleep(25 * time.Second)
+		s := w.s.Snapshot()
+		if runs := s.Pools[0].Slots[0].Runs; len(runs) != 0 {
+			t.Errorf("the child still works %+v", runs)
+		}
+		if n := s.Pools[0].Counters.Lost; n != 1 {
+			t.Errorf("%d locks lost, want 1", n)
+		}
+		w.end()
+		if j := w.redis.job("j0"); j.worker != "other" || j.state != "running" {
+			t.Errorf("the job was touched: %+v", j)
+		}
+	})
+}
+
+func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(5 * time.Minute)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		worker := w.redis.job("j0").worker
+		w.redis.steal("j0", "other")
+		w.redis.mu.Lock()
+		w.redis.tell(queue.Notice{Kind: queue.NoticeLockLost, JID: "j0", Worker: worker})
+		w.redis.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+		if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
+			t.Errorf("%d locks lost, want 1", n)
+		}
+		w.end()
+	})
+}
+
+func TestAWrongNoticeStopsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(time.Minute)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		worker := w.redis.job("j0").worker
+		w.redis.mu.Lock()
+		w.redis.tell(queue.Notice{Kind: queue.NoticeCanceled, JID: "j0", Worker: worker})
+		w.redis.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		var began, died time.Time
+		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if !began.IsZero() {
+				return said(protocol.Ack)
+			}
+			began = time.Now()
+			<-stop
+			time.Sleep(20 * time.Second) // longer than any grace: it ignores SIGTERM
+			died = time.Now()
+			return nil
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(2 * time.Minute)
+		_ = died // the fake's code cannot be killed; when it was told to end counts
+		s := w.s.Snapshot().Pools[0]
+		if s.Counters.Interrupted != 1 {
+			t.Errorf("counters are %+v", s.Counters)
+		}
+		w.redis.faults(nil)
+		time.Sleep(time.Minute)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+func TestVerdictsOutliveAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(10 * time.Second)
+		w.redis.put(2)
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(30 * time.Second) // both jobs end meanwhile
+		w.redis.faults(nil)
+		time.Sleep(10 * time.Second)
+		w.want("complete", 2)
+		for _, jid := range []string{"j0", "j1"} {
+			if n := w.host.begun(jid); n != 1 {
+				t.Errorf("%s was begun %d times", jid, n)
+			}
+		}
+		w.end()
+	})
+}
+
+func TestRenewalsGoBeforeTakesAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 3
+		w.host.work = lasting(time.Hour)
+		w.redis.put(2)
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		w.redis.put(5)
+		time.Sleep(20 * time.Second)
+		var calls []string
+		w.redis.faults(func(call string) fault {
+			calls = append(calls, call)
+			return fault{}
+		})
+		time.Sleep(10 * time.Second)
+		renew, exchange := slices.Index(calls, "renew"), slices.Index(calls, "exchange")
+		if renew < 0 || exchange < 0 || renew > exchange {
+			t.Errorf("calls after the outage: %v", calls)
+		}
+		w.redis.faults(nil)
+		w.end()
+	})
+}
+
+func TestAGapIsSettledByOneRenewal(t *testing.T) {
+	for _, stolen := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFakeWorld(t)
+			w.cfg.Pools[0].Children = 1
+			w.host.work = lasting(30 * time.Second)
+			w.redis.put(1)
+			w.run()
+			time.Sleep(5 * time.Second)
+			if stolen {
+				w.redis.steal("j0", "other")
+			}
+			w.mu.Lock()
+			w.skip = 5 * time.Minute // the machine was suspended
+			w.mu.Unlock()
+			time.Sleep(26 * time.Second)
+			if stolen {
+				if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
+					t.Errorf("%d locks lost, want 1", n)
+				}
+				w.end()
+				return
+			}
+			w.want("complete", 1)
+			if n := w.host.begun("j0"); n != 1 {
+				t.Errorf("begun %d times", n)
+			}
+			w.end()
+		})
+	}
+}
+
+func TestAJobThatComesBackIsAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(4 * time.Minute)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		// Its lock ends for Redis while we think that it was renewed.
+		w.redis.mu.Lock()
+		w.redis.jobs["j0"].Expires = w.redis.Now()
+		w.redis.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		if n := w.s.Snapshot().Pools[0].Counters.Adopted; n != 1 {
+			t.Errorf("%d jobs adopted, want 1", n)
+		}
+		time.Sleep(5 * time.Minute)
+		w.want("complete", 1)
+		if n := w.host.begun("j0"); n != 1 {
+			t.Errorf("begun %d times", n)
+		}
+		w.end()
+	})
+}
+
+func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = lasting(time.Minute)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.host.mu.Lock()
+		var c *fakeChild
+		for c = range w.host.alive {
+		}
+		w.host.mu.Unlock()
+		var job *protocol.Job
+		w.s.mu.Lock()
+		p := w.s.pools["p"]
+		w.s.mu.Unlock()
+		found := make(chan *protocol.Job)
+		p.post(func() { found <- p.flight["j0"].wire })
+		job = <-found
+		before := w.redis.calls("renew")
+		for range 10 {
+			c.to.checkpoint(job, []byte(`{"at":1}`))
+			time.Sleep(300 * time.Millisecond)
+		}
+		if n := w.redis.calls("renew") - before; n < 2 || n > 4 {
+			t.Errorf("%d renewals for checkpoints in 3 s", n)
+		}
+		if got := string(w.redis.job("j0").Checkpoint); got != `{"at":1}` {
+			t.Errorf("checkpoint is %q", got)
+		}
+		w.end()
+	})
+}

@@ -1,0 +1,252 @@
+package supervisor
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+func TestJobsAreWorkedAndSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(50)
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.want("complete", 50)
+		w.end()
+	})
+}
+
+func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.run()
+		time.Sleep(10 * time.Minute)
+		if n := w.redis.calls("exchange"); n > 2 {
+			t.Errorf("%d exchanges while there was nothing to do", n)
+		}
+		w.redis.put(1)
+		time.Sleep(10 * time.Millisecond) // the wake-up, not the poll
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.run()
+		time.Sleep(time.Minute)
+		w.redis.mu.Lock()
+		w.redis.listener = nil // nobody is woken
+		w.redis.mu.Unlock()
+		w.redis.put(1)
+		time.Sleep(1200 * time.Millisecond)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+func TestDrainFinishesWhatIsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(3 * time.Minute) // longer than a lock: it is renewed while draining
+			return said(protocol.Ack)
+		}
+		w.redis.put(5)
+		w.run()
+		time.Sleep(time.Second)
+		w.s.Drain()
+		w.wait()
+		w.want("complete", 2)
+		w.want("waiting", 3)
+		if w.redis.calls("deregister") != 1 {
+			t.Error("the worker was not deregistered")
+		}
+	})
+}
+
+func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			<-stop // a child that heeds SIGTERM at once
+			return said(protocol.Retry)
+		}
+		w.redis.put(2)
+		w.run()
+		time.Sleep(time.Second)
+		began := time.Now()
+		w.end()
+		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("it took %v to stop", took)
+		}
+		w.want("waiting", 2)
+		for _, jid := range []string{"j0", "j1"} {
+			if j := w.redis.job(jid); j.Remaining != 5 || j.Interruptions != 1 || j.Crashes != 0 || !j.settlement.Front {
+				t.Errorf("%s paid for the stop: %+v", jid, j)
+			}
+		}
+	})
+}
+
+func TestStopNowDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			<-stop
+			time.Sleep(time.Millisecond) // SIGKILL
+			return nil
+		}
+		w.redis.put(2)
+		w.run()
+		time.Sleep(time.Second)
+		began := time.Now()
+		w.s.Stop()
+		time.Sleep(time.Second)
+		w.s.StopNow()
+		w.wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v to stop", took)
+		}
+		w.want("waiting", 2)
+	})
+}
+
+func TestStopNowLeavesWithoutRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			<-stop
+			return nil
+		}
+		w.redis.put(2)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		began := time.Now()
+		w.s.StopNow()
+		w.wait()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v to stop", took)
+		}
+		w.want("running", 2)
+	})
+}
+
+func TestQuietPoolsTakeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.run()
+		time.Sleep(time.Second)
+		w.s.Quiet()
+		w.redis.put(3)
+		time.Sleep(time.Minute)
+		w.want("waiting", 3)
+		w.s.Resume()
+		time.Sleep(time.Second)
+		w.want("complete", 3)
+		w.end()
+	})
+}
+
+func TestFreshChildrenAreStartedForTheirJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.redis.put(20)
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.want("complete", 20)
+		if n := w.host.starts(); n != 20 {
+			t.Errorf("%d children for 20 jobs", n)
+		}
+		w.end()
+	})
+}
+
+func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.cfg.Pools[0].Prefetch = 4
+		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			time.Sleep(time.Millisecond)
+			if job.JID == "j0" && job.Attempt == 1 {
+				return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-KILL"}
+			}
+			return said(protocol.Ack)
+		}
+		w.redis.put(10)
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.want("complete", 10)
+		for jid, want := range map[string]int{"j0": 2, "j1": 1, "j2": 1, "j3": 1, "j4": 1} {
+			if got := w.host.begun(jid); got != want {
+				t.Errorf("%s was begun %d times, want %d", jid, got, want)
+			}
+		}
+		if j := w.redis.job("j0"); j.Crashes != 1 || j.Remaining != 5 {
+			t.Errorf("j0 has %d crashes and %d remaining, want 1 and 5", j.Crashes, j.Remaining)
+		}
+		w.end()
+	})
+}
+
+func TestAJobThatAlwaysKillsItsChildFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-SEGV"}
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("failed", 1)
+		if n := w.host.begun("j0"); n != 4 {
+			t.Errorf("begun %d times, want 4", n)
+		}
+		if g := w.redis.job("j0").settlement.Group; g != "signal-SEGV" {
+			t.Errorf("failed under %q", g)
+		}
+		w.end()
+	})
+}
+
+func TestRefusedSettlementsFailTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			e := said(protocol.Fail)
+			e.Verdict.Group = "refuse-me"
+			return e
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.want("failed", 1)
+		if g := w.redis.job("j0").settlement.Group; g != "refused" {
+			t.Errorf("failed under %q, want refused", g)
+		}
+		w.end()
+	})
+}
+
+func TestLargePayloadsFailUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MaxJob = 1
+		w.redis.put(3)
+		w.run()
+		time.Sleep(time.Second)
+		w.want("failed", 3)
+		if n := w.host.begun("j0"); n != 0 {
+			t.Errorf("begun %d times", n)
+		}
+		w.end()
+	})
+}
