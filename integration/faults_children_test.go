@@ -29,7 +29,7 @@ func TestB1ChildKilled(t *testing.T) {
 		a.said(t, time.Second, victim, "signal-KILL")
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{twice: 1})
 	})
 }
@@ -55,7 +55,7 @@ func TestB3LeavesWithoutAVerdict(t *testing.T) {
 			if by := inState(jobs); by["failed"] != n {
 				t.Errorf("%d jobs whose reused child left without a verdict end as %v, want all failed: a crash each", n, by)
 			}
-			uncounted(t, jobs)
+			r.uncounted(t, jobs)
 			r.check(t, allowed{})
 		})
 	})
@@ -211,7 +211,7 @@ func TestB18CommandMissing(t *testing.T) {
 		}
 		r.put(t, 10, work{MS: 5})
 		last(2 * time.Second)
-		uncounted(t, r.check(t, allowed{}))
+		r.uncounted(t, r.check(t, allowed{}))
 		if err := os.Rename(script+".away", script); err != nil {
 			t.Fatal(err)
 		}
@@ -220,6 +220,6 @@ func TestB18CommandMissing(t *testing.T) {
 		r.note("begun_after_repair", now()-repaired)
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 	})
 }

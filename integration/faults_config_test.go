@@ -154,7 +154,7 @@ func TestH6PoolRemoved(t *testing.T) {
 		r.put(t, 20, work{MS: 10})
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		a.stop(t)
 		r.check(t, allowed{})
 	})
@@ -181,7 +181,7 @@ func TestH7SizeChanges(t *testing.T) {
 		})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -206,7 +206,7 @@ func TestH8CommandChanged(t *testing.T) {
 		})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -225,7 +225,7 @@ func TestH9ReloadAndStop(t *testing.T) {
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }

@@ -28,7 +28,7 @@ func TestG1DescriptorsExhausted(t *testing.T) {
 		a := r.start(t, "a", pool{children: 20})
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.note("children", len(pidsOf(r.ledger.all(t))))
 		a.stop(t)
 		r.check(t, allowed{})
@@ -55,7 +55,7 @@ func TestG6Overload(t *testing.T) {
 			<-done
 		}
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		if n := a.saying("lock lost"); n > 0 {
 			t.Errorf("%d locks were lost on a busy machine", n)
 		}

@@ -53,7 +53,7 @@ func TestJ2KillsItsSupervisor(t *testing.T) {
 		}
 		r.note("starts", starts)
 		jobs := r.check(t, allowed{twice: 1})
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 	})
 }
 

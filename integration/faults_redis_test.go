@@ -40,7 +40,7 @@ func TestD1RedisKilled(t *testing.T) {
 		r.resumed(t, now())
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -107,7 +107,7 @@ func TestD4ScriptsFlushed(t *testing.T) {
 		cancel()
 		r.note("flushes", <-flushed)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		if n := a.saying("NOSCRIPT"); n > 0 {
 			t.Errorf("the log speaks of NOSCRIPT %d times", n)
 		}
@@ -169,7 +169,7 @@ func TestD6RedisPaused(t *testing.T) {
 			r.redis.Resume()
 			jobs := r.settled(t, time.Minute)
 			allDone(t, jobs)
-			uncounted(t, jobs)
+			r.uncounted(t, jobs)
 			r.check(t, allowed{})
 		}
 	})
@@ -192,7 +192,7 @@ func TestD7BusyScript(t *testing.T) {
 		r.resumed(t, now())
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -290,7 +290,7 @@ func TestF1OutOfMemory(t *testing.T) {
 		r.set(t, "maxmemory", "0")
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -336,7 +336,7 @@ func TestF4Demoted(t *testing.T) {
 		r.resumed(t, now())
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }

@@ -76,7 +76,7 @@ func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
 		}
 	}
 	allDone(t, jobs)
-	uncounted(t, jobs)
+	r.uncounted(t, jobs)
 	r.check(t, allowed{twice: children})
 }
 
@@ -122,7 +122,7 @@ func TestA5PausedWithinTheLease(t *testing.T) {
 		a.signal(t, syscall.SIGCONT)
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -175,7 +175,7 @@ func TestA7PausedAlone(t *testing.T) {
 		a.signal(t, syscall.SIGCONT)
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -199,7 +199,7 @@ func TestA8Drain(t *testing.T) {
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }
@@ -215,7 +215,7 @@ func TestA9DrainTimesOut(t *testing.T) {
 		r.note("exit_after", now()-signaled)
 		a.leftNothing(t, time.Second)
 		jobs := r.check(t, allowed{})
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		for _, j := range jobs {
 			if !slices.Equal(j.places, []string{"waiting"}) || j.interruptions != 1 {
 				t.Errorf("job %s is %s after %d interruptions, want it to wait after 1", j.jid, j.state, j.interruptions)
@@ -236,7 +236,7 @@ func TestA10SecondStopSignal(t *testing.T) {
 		a.exit(t, time.Second)
 		r.note("exit_after", now()-second)
 		a.leftNothing(t, time.Second)
-		uncounted(t, r.check(t, allowed{}))
+		r.uncounted(t, r.check(t, allowed{}))
 	})
 }
 
@@ -261,7 +261,7 @@ func TestA13BinaryReplaced(t *testing.T) {
 		r.put(t, 40, work{MS: 5})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		a.stop(t)
 		r.check(t, allowed{})
 	})
@@ -319,7 +319,7 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 		r.put(t, 100, work{MS: 10})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		a.stop(t)
 		r.check(t, allowed{})
 	})
@@ -340,7 +340,7 @@ func TestA3KilledBeforeTheSettle(t *testing.T) {
 		r.start(t, "a", pool{children: children})
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{twice: children})
 	})
 }
@@ -369,7 +369,7 @@ func TestA4KilledBeforeTheReply(t *testing.T) {
 		r.ledger.await(t, 2*time.Second+startUp, "the leaked jobs begun", begun(2*children))
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
 }

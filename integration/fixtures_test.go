@@ -31,7 +31,7 @@ func TestHandlers(t *testing.T) {
 			l := newLedger(t)
 			before := now()
 			cmd := exec.Command(tt.argv[0], tt.argv[1:]...)
-			cmd.Stdin = strings.NewReader(`{"@":"job","run":"r1","jid":"a","attempt":2,"data":` + tt.data + "}\n")
+			cmd.Stdin = strings.NewReader(`{"@":"job","run":"r1","jid":"a","attempt":2,"retries":5,"remaining":4,"data":` + tt.data + "}\n")
 			cmd.Env = append(os.Environ(), "LEDGER="+l.path,
 				"OARLOCK_JID=a", "OARLOCK_ATTEMPT=2", "OARLOCK_RUN=r1")
 			out, err := cmd.Output()
@@ -51,8 +51,8 @@ func TestHandlers(t *testing.T) {
 			}
 			for _, e := range entries {
 				// /proc/uptime, which the shell reads, is rounded to hundredths.
-				if e.jid != "a" || e.attempt != 2 || e.run != "r1" || e.pid == 0 || e.at < before-0.02 || e.at > now() {
-					t.Errorf("the ledger holds %+v; want job a, attempt 2, run r1, between %f and now", e, before)
+				if e.jid != "a" || e.attempt != 2 || e.run != "r1" || e.pid == 0 || e.paid != 1 || e.at < before-0.02 || e.at > now() {
+					t.Errorf("the ledger holds %+v; want job a, attempt 2, run r1, one retry paid, between %f and now", e, before)
 				}
 			}
 		})

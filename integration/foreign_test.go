@@ -86,7 +86,7 @@ func TestF10OlderClientOnTheSameQueue(t *testing.T) {
 		}
 		jobs := r.settled(t, 20*time.Second)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		byJob := runs(r.ledger.all(t))
 		for _, j := range jobs {
 			if popped, settled := j.settlements(); popped != 1 || settled != 1 {

@@ -37,7 +37,7 @@ func TestKillsDuring2000Jobs(t *testing.T) {
 		}
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.note("supervisor_kills", supervisorKills)
 		r.note("child_kills", childKills)
 		r.note("redis_kills", redisKills)

@@ -23,6 +23,7 @@ type entry struct {
 	what    string  // begin, beat or end
 	at      float64 // seconds of CLOCK_BOOTTIME, the same clock in all processes
 	pid     int
+	paid    int // retries that the job had paid when this run began; not all handlers say it
 }
 
 // ledger reads the file that all handlers of a rig append to.
@@ -71,7 +72,8 @@ func (l *ledger) readOn() error {
 			return nil
 		}
 		var e entry
-		if _, err := fmt.Sscan(string(line), &e.jid, &e.attempt, &e.run, &e.what, &e.at, &e.pid); err != nil {
+		into := []any{&e.jid, &e.attempt, &e.run, &e.what, &e.at, &e.pid, &e.paid}
+		if n, err := fmt.Sscan(string(line), into...); n < len(into)-1 {
 			return fmt.Errorf("ledger line %q: %w", line, err)
 		}
 		l.entries = append(l.entries, e)

@@ -64,7 +64,7 @@ func TestOutputOfAnyKind(t *testing.T) {
 				a := r.start(t, "a", pool{mode: "once", worker: worker, children: 2, more: "log_rate = 0"})
 				jobs := r.settled(t, 30*time.Second)
 				allDone(t, jobs)
-				uncounted(t, jobs)
+				r.uncounted(t, jobs)
 				for _, words := range []string{`not a status`, `no verb`, `half of a line`, `the last words`} {
 					a.said(t, 5*time.Second, words)
 				}

@@ -28,7 +28,7 @@ func TestRecyclingAndRolling(t *testing.T) {
 		}
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		entries := r.ledger.all(t)
 		pids := make(map[int]int)
 		for _, e := range entries {
@@ -92,7 +92,7 @@ func TestDrainReloadRestartUnderLoad(t *testing.T) {
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		r.note("restarts", changed)
 		r.check(t, allowed{})
 	})

@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 		r.loseReplies(0)
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
-		uncounted(t, jobs)
+		r.uncounted(t, jobs)
 		unexplained := 0
 		for jid, rs := range runs(r.ledger.all(t)) {
 			for _, run := range rs[:len(rs)-1] {

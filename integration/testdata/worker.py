@@ -18,7 +18,8 @@ LEDGER = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND)
 
 def note(job, what):
     at = time.clock_gettime(time.CLOCK_BOOTTIME)
-    line = "%s %d %s %s %.6f %d\n" % (job["jid"], job["attempt"], job["run"], what, at, os.getpid())
+    paid = job["retries"] - job["remaining"]
+    line = "%s %d %s %s %.6f %d %d\n" % (job["jid"], job["attempt"], job["run"], what, at, os.getpid(), paid)
     os.write(LEDGER, line.encode())
 
 
