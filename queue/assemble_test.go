@@ -1,0 +1,157 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// scriptGlobals is what Redis lets a script see, as far as ours use it.
+var scriptGlobals = []string{
+	"ARGV", "KEYS", "redis", "cjson", "math", "string", "table",
+	"assert", "error", "ipairs", "next", "pairs", "pcall", "tonumber", "tostring", "type", "unpack",
+}
+
+// TestGlobals compiles every script and looks at each global it names on any path:
+// a misspelt local, a library function that does not exist, an assignment that
+// forgot its local. Redis would find them only when they run.
+func TestGlobals(t *testing.T) {
+	scripts := map[string]string{"unified": Unified(DefaultNamespace, Qless)}
+	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
+		for _, command := range Commands(dialect) {
+			scripts[string(dialect)+"/"+command], _ = Script(dialect, command, DefaultNamespace)
+		}
+	}
+	for name, text := range scripts {
+		chunk, err := parse.Parse(strings.NewReader(text), name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		proto, err := lua.Compile(chunk, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, wrong := range strangeGlobals(proto) {
+			t.Errorf("%s: %s", name, wrong)
+		}
+	}
+}
+
+// strangeGlobals lists assignments to globals, and reads of any that Redis has not.
+func strangeGlobals(proto *lua.FunctionProto) []string {
+	var found []string
+	for i, instruction := range proto.Code {
+		// The format of an instruction: 6 bits of operation, 8 of register, 18 of
+		// constant.
+		op, constant := int(instruction>>26), int(instruction&0x3ffff)
+		switch op {
+		case lua.OP_SETGLOBAL:
+			found = append(found, fmt.Sprintf("line %d assigns to a global", proto.DbgSourcePositions[i]))
+		case lua.OP_GETGLOBAL:
+			if name := proto.Constants[constant].String(); !slices.Contains(scriptGlobals, name) {
+				found = append(found, fmt.Sprintf("line %d: no such global: %s", proto.DbgSourcePositions[i], name))
+			}
+		}
+	}
+	for _, inner := range proto.FunctionPrototypes {
+		found = append(found, strangeGlobals(inner)...)
+	}
+	return found
+}
+
+func TestStrangeGlobals(t *testing.T) {
+	const text = "local a = ARGV[1]\nb = a\nlocal function f() return nowhere(a) end\nreturn f()"
+	chunk, err := parse.Parse(strings.NewReader(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proto, err := lua.Compile(chunk, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"line 2 assigns to a global", "line 3: no such global: nowhere"}
+	if got := strangeGlobals(proto); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// TestScriptHoldsWhatItUses checks that a script is assembled from its command and
+// what that needs, and from nothing else.
+func TestScriptHoldsWhatItUses(t *testing.T) {
+	text, ok := Script(Qless, "length", DefaultNamespace)
+	if !ok {
+		t.Fatal("no length")
+	}
+	if !strings.HasPrefix(text, "local given_queue, refuse\n") {
+		t.Errorf("length begins with %.60q", text)
+	}
+	if strings.Contains(text, "function remember") {
+		t.Error("length contains a function it does not call")
+	}
+	if _, ok := Script(Qless, "job.get", DefaultNamespace); ok {
+		t.Error("qless has a command of reqless")
+	}
+}
+
+func TestNamespace(t *testing.T) {
+	for _, namespace := range []string{"{oar}:", "a'b\\c:"} {
+		text, _ := Script(Reqless, "queueIdentifierPatterns.getAll", namespace)
+		if strings.Contains(text, "'ql:") || strings.Contains(text, "'qmore:") {
+			t.Errorf("in namespace %q a key of another is named", namespace)
+		}
+		if _, err := parse.Parse(strings.NewReader(text), ""); err != nil {
+			t.Errorf("namespace %q: %v", namespace, err)
+		}
+	}
+}
+
+// TestSharedNames checks which dialect the unified script answers in where a name
+// belongs to both.
+func TestSharedNames(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	for dialect, want := range map[Dialect]any{Qless: int64(60), Reqless: "60"} {
+		text := Unified(DefaultNamespace, dialect)
+		got, err := l.eval(t.Context(), text, nil, []string{"config.get", "0", "heartbeat"})
+		if got != want || err != nil {
+			t.Errorf("%s: config.get heartbeat is %#v, %v; want %#v", dialect, got, err, want)
+		}
+		for _, command := range []string{"queues", "queues.counts"} {
+			if _, err := l.eval(t.Context(), text, nil, []string{command, "0"}); err != nil {
+				t.Errorf("%s: %v", dialect, err)
+			}
+		}
+	}
+}
+
+// TestLuaTokens checks that the pieces of a text are the text, and that only names
+// of variables and quoted text are taken for such.
+func TestLuaTokens(t *testing.T) {
+	const text = `local a = b.c .. 'it\'s "x"' -- not 'this' or that
+if a ~= "-- nor this" then return 0x1F end`
+	var joined strings.Builder
+	var identifiers, literals []string
+	for token := range luaTokens(text) {
+		joined.WriteString(token.text)
+		switch token.kind {
+		case identifier:
+			identifiers = append(identifiers, token.text)
+		case literal:
+			literals = append(literals, token.text)
+		}
+	}
+	if joined.String() != text {
+		t.Errorf("joined: %q", joined.String())
+	}
+	if want := []string{"local", "a", "b", "if", "a", "then", "return", "end"}; !slices.Equal(identifiers, want) {
+		t.Errorf("identifiers %q, want %q", identifiers, want)
+	}
+	if want := []string{`'it\'s "x"'`, `"-- nor this"`}; !slices.Equal(literals, want) {
+		t.Errorf("literals %q, want %q", literals, want)
+	}
+}
