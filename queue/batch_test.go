@@ -255,20 +255,21 @@ func (m *twins) singleSettle(worker string, s Settlement) []any {
 func (m *twins) renew(t *rapid.T) {
 	m.t = t
 	worker := someWorker.Draw(t, "worker")
-	args, jids := []any{worker, 0}, []string{}
+	var items []RenewItem
 	for _, jid := range slices.Sorted(maps.Keys(m.held)) {
 		if job := m.held[jid]; job.worker == worker {
-			jids = append(jids, jid)
-			args = append(args, jid, job.queue, mark(job.popped), "")
+			items = append(items, RenewItem{JID: jid, Queue: job.queue, Popped: job.popped})
 		}
 	}
-	args[1] = len(jids)
-	in := replyReader{items: asList(m.run(m.batch, Batch, "renew", args...))}
-	for _, jid := range jids {
-		_, refusal := in.either()
+	in := replyReader{items: asList(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))}
+	for _, item := range items {
+		jid, refusal := item.JID, in.refusal()
+		if refusal == nil {
+			in.text()
+		}
 		_, err := m.single.run(m.ctx, m.single.redis, scriptName{Qless, "heartbeat"}, m.now, jid, worker)
 		if (err == nil) != (refusal == nil) {
-			t.Fatalf("renew %s: batch says %v, single %v", jid, refusal, err)
+			t.Fatalf("renew %s: batch refuses: %v, single: %v", jid, refusal, err)
 		}
 		if err != nil {
 			delete(m.held, jid)

@@ -101,12 +101,11 @@ func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 // readResult reads the state the job came to, if that is complete; else a list of the
 // state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
 func readResult(in *replyReader, r *SettleResult) {
-	word, list := in.either()
-	if list == nil {
-		r.State = word
+	more := in.refusal()
+	if more == nil {
+		r.State = in.text()
 		return
 	}
-	more := replyReader{items: list}
 	state, reason := more.text(), more.text()
 	if state == "lost" || state == "refused" {
 		*r = SettleResult{Err: settleError("settle", state, reason)}
@@ -114,8 +113,8 @@ func readResult(in *replyReader, r *SettleResult) {
 	}
 	r.State, r.Remaining, r.Crashes = state, more.int(), more.int()
 	if len(r.Puts) > 0 {
-		puts := replyReader{items: more.list()}
-		readPuts(&puts, r.Puts)
+		puts := &replyReader{items: more.list()}
+		readPuts(puts, r.Puts)
 		if more.err == nil {
 			more.err = puts.err
 		}

@@ -191,11 +191,10 @@ func readPuts(in *replyReader, results []PutResult) {
 		if r.Err != nil {
 			continue
 		}
-		word, refusal := in.either()
-		r.Existed = word == "exists"
-		if len(refusal) > 0 {
-			why := replyReader{items: refusal}
-			r.Err = &ScriptError{Command: "put", Message: refusalText(why.text())}
+		if refusal := in.refusal(); refusal != nil {
+			r.Err = &ScriptError{Command: "put", Message: refusalText(refusal.text())}
+			continue
 		}
+		r.Existed = in.text() == "exists"
 	}
 }

@@ -143,7 +143,7 @@ type Reply struct {
 type RenewItem struct {
 	JID, Queue string
 	Popped     float64 // as in Settlement
-	Checkpoint []byte  // kept with the job if not nil
+	Checkpoint []byte  // kept with the job if not nil; at most 64 KiB
 }
 
 // Renewed answers one RenewItem.
@@ -289,12 +289,7 @@ func checkSettlements(settlements []Settlement) (sent []Settlement, puts [][]Put
 // Renew extends locks, one call for all, and answers for each. A renewal in doubt may
 // simply be repeated; until a reply has come, the locks end when they did before.
 func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, error) {
-	args := make([]any, 0, 2+4*len(items))
-	args = append(args, s.worker, len(items))
-	for _, item := range items {
-		args = append(args, item.JID, item.Queue, mark(item.Popped), orEmpty(item.Checkpoint))
-	}
-	raw, err := s.client.call(ctx, Batch, "renew", args...)
+	raw, err := s.client.call(ctx, Batch, "renew", renewArgs(s.worker, items)...)
 	if err != nil {
 		return nil, err
 	}
@@ -302,17 +297,28 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	renewed := make([]Renewed, len(items))
 	for i := range renewed {
 		renewed[i].JID = items[i].JID
-		if len(in.items) > 0 {
-			if refusal, ok := in.items[0].([]any); ok {
-				in.next()
-				why := replyReader{items: refusal}
-				renewed[i].Err = settleError("renew", why.text(), why.text())
-				continue
-			}
+		if refusal := in.refusal(); refusal != nil {
+			renewed[i].Err = settleError("renew", refusal.text(), refusal.text())
+			continue
 		}
 		renewed[i].Expires = in.float()
 	}
 	return renewed, in.err
+}
+
+// renewArgs writes the locks to extend, then the checkpoints that come with some.
+func renewArgs(worker string, items []RenewItem) []any {
+	args := make([]any, 0, 2+3*len(items))
+	args = append(args, worker, len(items))
+	for _, item := range items {
+		args = append(args, item.JID, item.Queue, mark(item.Popped))
+	}
+	for i, item := range items {
+		if item.Checkpoint != nil {
+			args = append(args, i+1, item.Checkpoint)
+		}
+	}
+	return args
 }
 
 // Held lists what Redis holds in the worker's name: the worker's set and the locks of
@@ -405,11 +411,4 @@ func settleError(command, word, text string) error {
 		return fmt.Errorf("%w: %s", ErrLockLost, text)
 	}
 	return &ScriptError{Command: command, Message: refusalText(text)}
-}
-
-func orEmpty(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -78,15 +78,18 @@ func (r *replyReader) bytes() []byte {
 	}
 }
 
-// either reads a word or a list.
-func (r *replyReader) either() (word string, list []any) {
-	if len(r.items) > 0 {
-		if list, ok := r.items[0].([]any); ok {
-			r.next()
-			return "", list
-		}
+// refusal reads a list, if one comes next; else it is nil. Where the scripts answer with
+// a list in place of a plain value, something is to be said.
+func (r *replyReader) refusal() *replyReader {
+	if len(r.items) == 0 {
+		return nil
 	}
-	return r.text(), nil
+	list, ok := r.items[0].([]any)
+	if !ok {
+		return nil
+	}
+	r.next()
+	return &replyReader{items: list}
 }
 
 // int reads a whole number; null and "" read as 0.

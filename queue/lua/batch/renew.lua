@@ -1,62 +1,71 @@
--- renew(now, worker, count, [jid, queue, popped, checkpoint]...) -> list
+-- renew(now, worker, count, [jid, queue, popped]..., [index, checkpoint]...) -> list
 -- Extends the locks that a worker holds, each as the protocol's heartbeat does.
 --
---   popped      as in exchange
---   checkpoint  kept with the job unless empty
+--   popped      as in exchange. It vouches for worker and queue, too, for whatever changes
+--               these gives the job another time
+--   index       from 1: whose checkpoint it is, to be kept with that job if its lock holds
 --   list        per job when the lock now ends, or a list of lost or refused and why
 --
 -- Reads    ql:j:<jid>  state, worker, queue, time; ql:config  heartbeat, <queue>-heartbeat
 -- Writes   ql:j:<jid>  expires, oarlock-queue, oarlock-checkpoint; ql:q:<queue>-locks;
 --          ql:w:<worker>:jobs; ql:workers
 local now, worker, count = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local queues, listed = {}, {}
-for i = 5, 1 + 4 * count, 4 do
+local of_all = redis.call('HGET', 'ql:config', 'heartbeat')
+local expiries, locks = {}, {}
+for i = 5, 2 + 3 * count, 3 do
   local queue = ARGV[i]
-  if not listed[queue] then
-    listed[queue] = true
-    queues[#queues + 1] = queue
+  if not expiries[queue] then
+    expiries[queue] = text17(now + lock_length(redis.call('HGET', 'ql:config', queue .. '-heartbeat'), of_all))
+    locks[queue] = {}
   end
 end
-local fields = { 'heartbeat' }
-for i, queue in ipairs(queues) do fields[i + 1] = queue .. '-heartbeat' end
-local settings = call_wide('HMGET', 'ql:config', fields)
-local expiries = {}
-for i, queue in ipairs(queues) do expiries[queue] = text17(now + lock_length(settings[i + 1], settings[1])) end
 
-local reply, held, locks = {}, {}, {}
+-- objection(f, queue, popped) -> nil if the job is held, else what is wrong
+--   f   state, time or worker, and without popped the queue
+local function objection(f, queue, popped)
+  if f.err then return { 'refused', f.err } end
+  if not f[1] then return { 'lost', 'the job does not exist' } end
+  if f[1] ~= 'running' then return { 'lost', 'not running but ' .. f[1] } end
+  if popped ~= '' then return f[2] ~= popped and { 'lost', 'popped again since' } or nil end
+  if f[2] ~= worker then return { 'lost', 'given to another worker: ' .. tostring(f[2]) } end
+  if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
+end
 
-local function renew(jid, queue, popped, checkpoint)
+local reply, held, n = {}, {}, 0
+local words, last, m = nil, nil, 0
+for i = 1, count do
+  local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
   local key = 'ql:j:' .. jid
-  -- The mark of the attempt vouches for the queue, too: whatever moves a job renews it.
-  local f = redis.call('HMGET', key, 'state', 'worker', popped == '' and 'queue' or 'time')
-  local state, owner, mark = f[1], f[2], f[3]
-  if not state then return { 'lost', 'the job does not exist' } end
-  if state ~= 'running' then return { 'lost', 'not running but ' .. state } end
-  if owner ~= worker then return { 'lost', 'given to another worker: ' .. tostring(owner) } end
-  if popped == '' and mark ~= queue then return { 'lost', 'running in another queue: ' .. tostring(mark) } end
-  if popped ~= '' and mark ~= popped then return { 'lost', 'popped again since' } end
-  local expires = expiries[queue]
-  if checkpoint == '' then
-    redis.call('HSET', key, 'expires', expires)
+  local f = popped ~= '' and redis.pcall('HMGET', key, 'state', 'time') or redis.pcall('HMGET', key, 'state', 'worker', 'queue')
+  local wrong = objection(f, queue, popped)
+  if wrong then
+    reply[i] = wrong
   else
-    if #checkpoint > 65536 then return { 'refused', 'the checkpoint exceeds 64 KiB' } end
+    local expires = expiries[queue]
+    redis.call('HSET', key, 'expires', expires)
+    if queue ~= last then
+      words, last = locks[queue], queue
+      m = #words
+    end
+    held[n + 1], held[n + 2], n = expires, jid, n + 2
+    words[m + 1], words[m + 2], m = expires, jid, m + 2
+    reply[i] = expires
+  end
+end
+if n == 0 then return reply end
+
+call_many('ZADD', 'ql:w:' .. worker .. ':jobs', held)
+for queue, entries in pairs(locks) do call_many('ZADD', 'ql:q:' .. queue .. '-locks', entries) end
+redis.call('ZADD', 'ql:workers', ARGV[1], worker)
+
+for at = 4 + 3 * count, #ARGV, 2 do
+  local i, checkpoint = tonumber(ARGV[at]), ARGV[at + 1]
+  if type(reply[i]) == 'string' then
+    local jid, queue = ARGV[3 * i + 1], ARGV[3 * i + 2]
+    local key = 'ql:j:' .. jid
     local of_queue = redis.call('HGET', key, 'oarlock-queue')
     if of_queue and of_queue ~= queue then drop_ours(jid) end
-    redis.call('HSET', key, 'expires', expires, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
+    redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
   end
-  held[#held + 1], held[#held + 2] = expires, jid
-  add(locks, queue, expires, jid)
-  return expires
-end
-
-for i = 1, count do
-  local at = 4 * i
-  local ok, result = pcall(renew, ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
-  reply[i] = ok and result or { 'refused', reason_of(result) }
-end
-if #held > 0 then
-  call_many('ZADD', 'ql:w:' .. worker .. ':jobs', held)
-  for queue, entries in pairs(locks) do call_many('ZADD', 'ql:q:' .. queue .. '-locks', entries) end
-  redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 end
 return reply
