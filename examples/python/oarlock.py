@@ -73,6 +73,10 @@ def job(klass: str, interrupt: bool = True) -> Callable[[Handler], Handler]:
     in an event loop of its own. A job that is cancelled meanwhile gets Cancelled
     raised wherever it is; with interrupt=False nothing is raised, and the
     function is expected to look at job.cancelled now and then.
+
+    Cancelled comes with the next line of Python that runs: a call into C that
+    takes no notice of signals ends first, and if that is later than the grace,
+    the process is killed.
     """
     def register(handler: Handler) -> Handler:
         _handlers[klass] = (handler, interrupt)

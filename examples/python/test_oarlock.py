@@ -24,6 +24,13 @@ STEP = 10  # seconds a step may take
 
 # --- the worker under test -----------------------------------------------------
 
+def idle():
+    """Waits for a minute, in pieces: a signal that comes in the very instant in which
+    Python begins to wait is seen when the wait is over."""
+    for _ in range(1200):
+        time.sleep(0.05)
+
+
 def worker():
     @oarlock.job("Nothing")
     def nothing(job):
@@ -78,7 +85,7 @@ def worker():
     def wait(job):
         try:
             job.progress(0)
-            time.sleep(60)
+            idle()
         except oarlock.Cancelled:
             job.retry(delay=0)
 
@@ -87,7 +94,7 @@ def worker():
     @oarlock.job("Sleep")
     def sleep(job):
         job.progress(0)
-        time.sleep(60)
+        idle()
 
     @oarlock.job("Poll", interrupt=False)
     def poll(job):
