@@ -14,7 +14,7 @@ import (
 func (p *pool) resolve() {
 	l := &p.line
 	x := l.doubt
-	l.out, l.sent = true, p.now
+	l.out = true
 	sent, now := p.now, p.redis.Now()
 	queues := p.queues
 	go func() { // reports to the loop
@@ -66,7 +66,7 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 // half-way meanwhile.
 func (p *pool) audit() {
 	l := &p.line
-	l.out, l.sent = true, p.now
+	l.out = true
 	l.auditAt = p.now + jittered(p.renewals.interval())
 	sent, now := p.now, p.redis.Now()
 	queues := p.queues

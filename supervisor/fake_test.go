@@ -230,6 +230,9 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 			r.Results = append(r.Results, s.settle(settlement))
 		}
 		for range take.Count {
+			if !slices.Contains(take.Queues, "q") {
+				break
+			}
 			j := s.next()
 			if j == nil {
 				break

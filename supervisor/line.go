@@ -15,7 +15,6 @@ import (
 // grow by themselves when there is much to do, and nothing waits when there is little.
 type line struct {
 	out       bool                        // a call is on its way
-	sent      time.Duration               // when it was
 	doubt     *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts    int                         // calls in a row that ended so
 	hungry    bool                        // there may be jobs to take
@@ -112,7 +111,8 @@ func (p *pool) exchange() {
 			p.breaker.probing()
 		}
 	}
-	l.out, l.sent = true, p.now
+	l.out = true
+	p.count.Exchanges++
 	p.event(Event{Kind: Settling, Settles: len(x.attempts), Takes: want})
 	go func() { // reports to the loop
 		reply, err := p.store.Exchange(p.ctx, x.settlements, x.take)
@@ -134,11 +134,11 @@ func (p *pool) appetite() int {
 		p.alert(l.holdTakes)
 		return 0
 	}
-	if allowed := p.breaker.allows(want, p.now); allowed == 0 {
-		p.alert(p.breaker.until)
+	if want = p.breaker.allows(want, p.now); want == 0 {
+		if !p.breaker.probe {
+			p.alert(p.breaker.until)
+		}
 		return 0
-	} else {
-		want = allowed
 	}
 	if p.now >= l.lookAt {
 		l.hungry = true

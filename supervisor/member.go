@@ -66,6 +66,7 @@ func (m *member) started(c child, err error) {
 		return
 	}
 	m.child = c
+	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
 	if err := p.legacy.bore(childSlot{p.name, m.slot.n}, c.PID(), c.PGID()); err != nil {
 		p.log.Warn("child not noted in the state directory", "err", err)

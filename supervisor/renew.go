@@ -94,6 +94,7 @@ func (p *pool) renew() {
 		return
 	}
 	r.out = true
+	p.count.Renewals++
 	sent, now := p.now, p.redis.Now()
 	go func() { // reports to the loop
 		renewed, err := p.store.Renew(p.ctx, items)

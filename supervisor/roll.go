@@ -35,6 +35,9 @@ func (p *pool) tendRoll() {
 		p.tendFreshRoll()
 		return
 	}
+	if len(p.leavers) > 0 {
+		return // the last one replaced is not gone yet
+	}
 	p.gen = r.to // of children that are missing anyhow
 	for _, s := range p.slots {
 		if s.gen != r.to {

@@ -1,0 +1,292 @@
+package supervisor
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MaxJobs = 10
+		w.redis.put(100)
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("complete", 100)
+		if n := w.host.starts(); n < 8 || n > 13 {
+			t.Errorf("%d children for 100 jobs, 10 each", n)
+		}
+		w.end()
+	})
+}
+
+func TestAReplacementIsReadyFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.cfg.Pools[0].MaxAge = time.Minute
+		w.host.boot = func(*runner.Spec) error {
+			time.Sleep(5 * time.Second)
+			return nil
+		}
+		w.run()
+		time.Sleep(63 * time.Second) // the second is starting
+		if n := w.host.living(); n != 2 {
+			t.Errorf("%d children, want the old one and its heir", n)
+		}
+		w.redis.put(1)
+		time.Sleep(50 * time.Millisecond)
+		w.want("complete", 1) // by the old one
+		time.Sleep(10 * time.Second)
+		if n := w.host.living(); n != 1 {
+			t.Errorf("%d children after the change, want 1", n)
+		}
+		w.end()
+	})
+}
+
+func TestIdleChildrenAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].IdleTimeout = time.Minute
+		w.run()
+		time.Sleep(5*time.Minute + time.Second)
+		if n := w.host.starts(); n < 9 || n > 12 {
+			t.Errorf("%d starts of 2 children in 5 idle minutes, want 10 to 12", n)
+		}
+		w.end()
+	})
+}
+
+func TestAPoolGrowsAndShrinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 1, 6
+		w.cfg.Pools[0].IdleTimeout = 20 * time.Second
+		w.host.work = lasting(10 * time.Second)
+		w.run()
+		time.Sleep(time.Minute)
+		if n := w.host.living(); n != 1 {
+			t.Errorf("%d children when idle, want 1", n)
+		}
+		w.redis.put(100)
+		time.Sleep(time.Minute)
+		if n := w.host.living(); n != 6 {
+			t.Errorf("%d children under load, want 6", n)
+		}
+		time.Sleep(10 * time.Minute)
+		w.want("complete", 100)
+		if n := w.host.living(); n != 1 {
+			t.Errorf("%d children when idle again, want 1", n)
+		}
+		w.end()
+	})
+}
+
+func TestAPoolGrowsFromNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MaxChildren = 3
+		w.run()
+		time.Sleep(time.Minute)
+		if n := w.host.living(); n != 0 {
+			t.Errorf("%d children without any job, want none", n)
+		}
+		w.redis.put(1)
+		time.Sleep(3 * time.Second)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+func TestScaleFinishesJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 8
+		w.host.work = lasting(10 * time.Second)
+		w.redis.put(40)
+		w.run()
+		time.Sleep(5 * time.Second)
+		if err := w.s.Scale("p", 2); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		w.want("complete", 8)
+		if n := w.host.living(); n != 2 {
+			t.Errorf("%d children, want 2", n)
+		}
+		if err := w.s.Scale("p", 8); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		w.want("complete", 40)
+		if err := w.s.Scale("nosuch", 1); err == nil {
+			t.Error("a pool that does not exist was scaled")
+		}
+		w.end()
+	})
+}
+
+func TestARollReplacesOneSlotAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 5
+		w.host.boot = func(*runner.Spec) error {
+			time.Sleep(time.Second)
+			return nil
+		}
+		w.redis.put(3000)
+		w.host.work = lasting(50 * time.Millisecond)
+		w.run()
+		time.Sleep(2 * time.Second)
+		for range 3 {
+			if err := w.s.Recycle("p"); err != nil {
+				t.Fatal(err)
+			}
+			for range 80 {
+				time.Sleep(100 * time.Millisecond)
+				if n := w.host.living(); n > 6 {
+					t.Fatalf("%d children while 5 are replaced one by one", n)
+				}
+			}
+		}
+		if n := w.host.starts(); n != 20 {
+			t.Errorf("%d starts for 5 children and 3 rolls, want 20", n)
+		}
+		time.Sleep(time.Minute)
+		w.want("complete", 3000)
+		for _, p := range w.s.Snapshot().Pools {
+			if p.Generation != 4 || p.Rolling || p.Counters.Interrupted+p.Counters.Crashed+p.Counters.Failed != 0 {
+				t.Errorf("after the rolls: %+v", p)
+			}
+		}
+		w.end()
+	})
+}
+
+func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
+	for _, mode := range []runner.Mode{runner.Reuse, runner.Once} {
+		t.Run(mode.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Child.Mode = mode
+				w.cfg.Pools[0].Children = 3
+				w.host.work = lasting(50 * time.Millisecond)
+				w.host.boot = func(spec *runner.Spec) error {
+					if spec.Command[0] == "bad" {
+						return errBoot
+					}
+					return nil
+				}
+				w.redis.put(2000)
+				w.run()
+				time.Sleep(2 * time.Second)
+				next := w.cfg
+				next.Pools = []Pool{w.cfg.Pools[0]}
+				next.Pools[0].Child.Command = []string{"bad"}
+				if err := w.s.Reload(next); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Minute)
+				w.want("complete", 2000)
+				if p := w.s.Snapshot().Pools[0]; p.Generation != 1 || p.Rolling {
+					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestAPreloadedChildWorksOneJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Preload
+		w.redis.put(50)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.want("complete", 50)
+		if n := w.host.starts(); n < 50 || n > 53 {
+			t.Errorf("%d forks for 50 jobs", n)
+		}
+		w.end()
+	})
+}
+
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = lasting(5 * time.Second)
+		other := w.cfg.Pools[0]
+		other.Name, other.Queues = "other", []string{"none"}
+		w.cfg.Pools = append(w.cfg.Pools, other)
+		w.redis.put(2)
+		w.run()
+		time.Sleep(time.Second)
+		before := w.host.starts()
+		next := w.cfg
+		next.Pools = []Pool{w.cfg.Pools[0]}
+		if err := w.s.Reload(next); err != nil { // one pool goes, the other did not change
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if s := w.s.Snapshot(); len(s.Pools) != 1 || s.Pools[0].Name != "p" {
+			t.Errorf("pools are %+v", s.Pools)
+		}
+		if n := w.host.starts(); n != before {
+			t.Errorf("%d children were started by a reload that changed nothing", n-before)
+		}
+		next.Pools = nil
+		if err := w.s.Reload(next); err != nil { // its jobs are finished first
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		w.want("complete", 2)
+		if n := w.host.living(); n != 0 {
+			t.Errorf("%d children of pools that are gone", n)
+		}
+		w.end()
+	})
+}
+
+func TestStopWinsOverReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.run()
+		time.Sleep(time.Second)
+		w.s.Stop()
+		if err := w.s.Reload(w.cfg); err == nil {
+			t.Error("a reload was accepted while stopping")
+		}
+		w.wait()
+	})
+}
+
+func TestByeReplacesAChild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(10 * time.Second)
+			return said(protocol.Ack)
+		}
+		w.redis.put(2)
+		w.run()
+		time.Sleep(time.Second)
+		w.host.mu.Lock()
+		for c := range w.host.alive {
+			c.to.bye("I am tired")
+		}
+		w.host.mu.Unlock()
+		time.Sleep(20 * time.Second)
+		w.want("complete", 2)
+		if n := w.host.starts(); n != 2 {
+			t.Errorf("%d children, want 2", n)
+		}
+		w.end()
+	})
+}
