@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -105,4 +106,54 @@ func address(text string) string {
 		return u.Path
 	}
 	return u.Host
+}
+
+// verb is a command that asks Redis something and ends.
+type verb struct {
+	name, usage string
+	words       string // what follows, for the help
+	least, most int    // how many words; most below zero is any number
+	flags       []cli.Flag
+	do          func(c *cli.Context, q *queue.Client) error
+}
+
+// command makes v a command of the command line.
+func (v verb) command() *cli.Command {
+	return &cli.Command{
+		Name:      v.name,
+		Usage:     v.usage,
+		ArgsUsage: v.words,
+		Flags:     v.flags,
+		Action: func(c *cli.Context) error {
+			if err := wantArgs(c, v.least, v.most, v.words); err != nil {
+				return err
+			}
+			client, err := connect(c)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return v.do(c, client)
+		},
+	}
+}
+
+// group is a command that only has others below it.
+func group(name, usage string, verbs ...verb) *cli.Command {
+	command := &cli.Command{Name: name, Usage: usage, Category: "jobs in Redis"}
+	var names []string
+	for _, v := range verbs {
+		command.Subcommands = append(command.Subcommands, v.command())
+		names = append(names, v.name)
+	}
+	command.Action = func(*cli.Context) error {
+		return misused("name one of %s; `oarlock %s --help` tells more", strings.Join(names, ", "), name)
+	}
+	return command
+}
+
+// said prints a short answer, which --json makes an object.
+func said(c *cli.Context, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return show(c, map[string]string{"done": text}, func(w io.Writer) { fmt.Fprintln(w, text) })
 }

@@ -20,6 +20,7 @@ import (
 func putCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "put",
+		Category:  "jobs in Redis",
 		Usage:     "put a job into a queue, or one for each line of JSON",
 		ArgsUsage: "QUEUE [DATA]",
 		Description: "DATA is JSON; without it the job has the data {}.\n" +

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+func eventsCommand() *cli.Command {
+	command := verb{
+		name: "events", usage: "follow what happens to jobs, until ^C",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "jid", Usage: "only of the job `JID`"},
+			&cli.StringFlag{Name: "queue", Usage: "only of `QUEUE`"},
+			&cli.IntFlag{Name: "count", Usage: "leave after so many"},
+			&cli.BoolFlag{Name: "json", Usage: "print each as a line of JSON"},
+		},
+		do: events,
+	}.command()
+	command.Category = "jobs in Redis"
+	return command
+}
+
+// eventView is an event as --json prints it.
+type eventView struct {
+	At      float64 `json:"at"` // when it was received
+	Channel string  `json:"channel"`
+	Event   string  `json:"event"`
+	JID     string  `json:"jid,omitempty"`
+	Queue   string  `json:"queue,omitempty"`
+	Worker  string  `json:"worker,omitempty"`
+	To      string  `json:"to,omitempty"`
+	Group   string  `json:"group,omitempty"`
+	Message string  `json:"message,omitempty"`
+	Option  string  `json:"option,omitempty"`
+	Value   string  `json:"value,omitempty"`
+}
+
+func events(c *cli.Context, q *queue.Client) error {
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	w, seen := c.App.Writer, 0
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for e, err := range q.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		if (c.String("jid") != "" && e.JID != c.String("jid")) || (c.String("queue") != "" && e.Queue != c.String("queue")) {
+			continue
+		}
+		if c.Bool("json") {
+			err = encoder.Encode(eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value})
+		} else {
+			_, err = fmt.Fprintf(w, "%s  %s\n", paint(w, dim, time.Now().Format("15:04:05.000")), eventText(e))
+		}
+		if err != nil {
+			return err
+		}
+		if seen++; seen == c.Int("count") {
+			return nil
+		}
+	}
+	return nil
+}
+
+func eventText(e queue.Event) string {
+	text := fmt.Sprintf("%-10s %s", e.Event, e.JID)
+	for _, fact := range []struct{ name, value string }{
+		{"queue", e.Queue}, {"to", e.To}, {"worker", e.Worker}, {"group", e.Group}, {"message", shorten(e.Message, 100)},
+		{"option", e.Option}, {"value", e.Value},
+	} {
+		if fact.value != "" {
+			text += " " + fact.name + "=" + fact.value
+		}
+	}
+	return text
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+// failedPage is how many failed jobs are read at a time.
+const failedPage = 200
+
+// chosenFlags say which failed jobs are meant.
+func chosenFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "queue", Usage: "only those of `QUEUE`"},
+		&cli.StringFlag{Name: "klass", Usage: "only those of `KIND`"},
+		&cli.StringFlag{Name: "message", Usage: "only those whose message contains `TEXT`"},
+		&cli.DurationFlag{Name: "since", Usage: "only those that failed so long ago at most"},
+		&cli.DurationFlag{Name: "before", Usage: "only those that failed so long ago at least"},
+		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "so many at most (default: all)"},
+		jsonFlag(),
+	}, more...)
+}
+
+func failedCommand() *cli.Command {
+	dry := &cli.BoolFlag{Name: "dry-run", Usage: "only show which jobs those are"}
+	all := &cli.BoolFlag{Name: "all", Usage: "of all groups"}
+	return group("failed", "jobs that failed for good",
+		verb{name: "ls", usage: "list the groups of failed jobs, or the jobs of one", words: "[GROUP]", most: 1, flags: chosenFlags(), do: failedList},
+		verb{name: "retry", usage: "put failed jobs into their queues again, with all their retries", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
+			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "retried", retryJobs) }},
+		verb{name: "drop", usage: "remove failed jobs for good", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
+			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "dropped", dropJobs) }},
+	)
+}
+
+func failedList(c *cli.Context, q *queue.Client) error {
+	if c.NArg() == 0 {
+		groups, err := q.FailedGroups(c.Context)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			rows = append(rows, []string{name, count(groups[name])})
+		}
+		return show(c, groups, func(w io.Writer) { table(w, "No job has failed.", []string{"GROUP", "JOBS"}, rows) })
+	}
+	jobs, err := chosen(c, q, c.Args().First())
+	if err != nil {
+		return err
+	}
+	return show(c, viewJobs(jobs), func(w io.Writer) { printFailed(w, jobs) })
+}
+
+func printFailed(w io.Writer, jobs []queue.Job) {
+	var rows [][]string
+	for _, job := range jobs {
+		rows = append(rows, []string{job.JID, job.Klass, job.Queue, moment(job.Failure.When), job.Failure.Group, shorten(job.Failure.Message, 70)})
+	}
+	table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
+}
+
+// chosen reads the failed jobs of a group that the options of c mean.
+func chosen(c *cli.Context, q *queue.Client, group string) ([]queue.Job, error) {
+	var out []queue.Job
+	now, limit := q.Now(), c.Int("limit")
+	for offset := 0; ; offset += failedPage {
+		jids, _, err := q.Failed(c.Context, group, offset, failedPage)
+		if err != nil || len(jids) == 0 {
+			return out, err
+		}
+		jobs, err := q.GetMany(c.Context, jids...)
+		if err != nil {
+			return nil, err
+		}
+		for _, job := range jobs {
+			age := time.Duration((now - job.Failure.When) * float64(time.Second))
+			if (c.String("queue") != "" && job.Queue != c.String("queue")) ||
+				(c.String("klass") != "" && job.Klass != c.String("klass")) ||
+				!strings.Contains(job.Failure.Message, c.String("message")) ||
+				(c.IsSet("since") && age > c.Duration("since")) ||
+				(c.IsSet("before") && age < c.Duration("before")) {
+				continue
+			}
+			if limit > 0 && len(out) == limit {
+				return out, nil
+			}
+			out = append(out, job)
+		}
+	}
+}
+
+// failedChange does something to the failed jobs that the command line means.
+func failedChange(c *cli.Context, q *queue.Client, done string, change func(*cli.Context, *queue.Client, []queue.Job) error) error {
+	var groups []string
+	switch {
+	case c.NArg() == 1 && c.Bool("all"):
+		return misused("name a GROUP or say --all, not both")
+	case c.NArg() == 1:
+		groups = []string{c.Args().First()}
+	case c.Bool("all"):
+		counts, err := q.FailedGroups(c.Context)
+		if err != nil {
+			return err
+		}
+		groups = slices.Sorted(maps.Keys(counts))
+	default:
+		return misused("name a GROUP of `oarlock failed ls`, or say --all")
+	}
+	var jobs []queue.Job
+	for _, group := range groups {
+		found, err := chosen(c, q, group)
+		if err != nil {
+			return err
+		}
+		jobs = append(jobs, found...)
+	}
+	if c.Bool("dry-run") {
+		return show(c, viewJobs(jobs), func(w io.Writer) {
+			printFailed(w, jobs)
+			fmt.Fprintf(w, "%s jobs would be %s\n", count(len(jobs)), done)
+		})
+	}
+	if err := change(c, q, jobs); err != nil {
+		return err
+	}
+	return show(c, map[string]any{done: len(jobs)}, func(w io.Writer) { fmt.Fprintf(w, "%s jobs %s\n", count(len(jobs)), done) })
+}
+
+// retryJobs puts each job into the queue that it failed in.
+func retryJobs(c *cli.Context, q *queue.Client, jobs []queue.Job) error {
+	puts := make([]queue.Put, len(jobs))
+	for i, job := range jobs {
+		puts[i] = queue.Put{Queue: job.Queue, JID: job.JID, Klass: job.Klass, Data: job.Data, Retries: &job.Retries}
+	}
+	results, err := q.PutAll(c.Context, puts)
+	if err != nil {
+		return err
+	}
+	for _, result := range results {
+		if result.Err != nil {
+			return fmt.Errorf("retry %s: %w", result.JID, result.Err)
+		}
+	}
+	return nil
+}
+
+// dropJobs cancels the jobs, in calls of a bounded size.
+func dropJobs(c *cli.Context, q *queue.Client, jobs []queue.Job) error {
+	for some := range slices.Chunk(jobs, failedPage) {
+		jids := make([]string, len(some))
+		for i, job := range some {
+			jids[i] = job.JID
+		}
+		if err := q.Cancel(c.Context, jids...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+func jobCommand() *cli.Command {
+	onlyJSON := []cli.Flag{jsonFlag()}
+	return group("job", "one job: look at it, change it",
+		verb{name: "show", usage: "show everything that is known of a job", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
+		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
+		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
+		verb{name: "cancel", usage: "remove jobs for good, running ones too", words: "JID…", least: 1, most: -1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Cancel(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "canceled %s", strings.Join(c.Args().Slice(), " "))
+			}},
+		verb{name: "retry", usage: "put a job into its queue again, with all its retries", words: "JID", least: 1, most: 1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, "") }},
+		verb{name: "move", usage: "put a job into another queue", words: "JID QUEUE", least: 2, most: 2,
+			flags: []cli.Flag{&cli.DurationFlag{Name: "delay", Usage: "how long it waits there before it may run"}, jsonFlag()},
+			do:    func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, c.Args().Get(1)) }},
+		verb{name: "timeout", usage: "take running jobs from their workers and put them in front", words: "JID…", least: 1, most: -1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Timeout(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "taken back: %s", strings.Join(c.Args().Slice(), " "))
+			}},
+		verb{name: "priority", usage: "change the priority of a job; higher comes first", words: "JID NUMBER", least: 2, most: 2, flags: onlyJSON, do: jobPriority},
+		verb{name: "tag", usage: "give a job tags", words: "JID TAG…", least: 2, most: -1,
+			flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "take the tags away"}, jsonFlag()}, do: jobTag},
+		verb{name: "track", usage: "publish what happens to a job", words: "JID", least: 1, most: 1,
+			flags: []cli.Flag{&cli.BoolFlag{Name: "stop", Usage: "no longer"}, jsonFlag()}, do: jobTrack},
+		verb{name: "depend", usage: "let a job that depends on others wait for more of them", words: "JID [ON…]", least: 1, most: -1,
+			flags: []cli.Flag{
+				&cli.BoolFlag{Name: "remove", Usage: "wait no longer for those named"},
+				&cli.BoolFlag{Name: "all", Usage: "with --remove: wait for none any more"},
+				jsonFlag(),
+			}, do: jobDepend},
+	)
+}
+
+func jobShow(c *cli.Context, q *queue.Client) error {
+	job, err := q.Get(c.Context, c.Args().First())
+	if err != nil {
+		return err
+	}
+	return show(c, viewJob(*job), func(w io.Writer) { printJob(w, *job, q.Now()) })
+}
+
+// printJob shows a job the way a person asks: what and where it is, why it failed, what
+// was seen of its last bad attempt, and what happened to it.
+func printJob(w io.Writer, job queue.Job, now float64) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-13s %s\n", name, value)
+		}
+	}
+	colour := map[string]string{"failed": red, "stalled": red, "complete": green, "running": cyan}[job.State]
+	if colour == "" {
+		colour = yellow
+	}
+	line("job", job.JID)
+	line("klass", job.Klass)
+	line("state", paint(w, colour, job.State))
+	line("queue", job.Queue)
+	line("worker", job.Worker)
+	if job.Expires > 0 {
+		line("lock", fmt.Sprintf("until %s, %s from now", moment(job.Expires), ago(now, job.Expires)))
+	}
+	line("data", shorten(string(job.Data), 400))
+	line("priority", fmt.Sprint(job.Priority))
+	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
+	line("tags", strings.Join(job.Tags, " "))
+	line("throttles", strings.Join(job.Throttles, " "))
+	line("waits for", strings.Join(job.Dependencies, " "))
+	line("waited for by", strings.Join(job.Dependents, " "))
+	line("made by", job.SpawnedFrom)
+	v := viewJob(job)
+	if v.Crashes+v.Interruptions+v.Releases > 0 {
+		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d releases", v.Crashes, v.Interruptions, v.Releases))
+	}
+	line("checkpoint", shorten(string(v.Checkpoint), 400))
+	if job.Failure.Group != "" {
+		fmt.Fprintf(w, "\n%s %s, %s\n  %s\n", paint(w, red, "failure"), job.Failure.Group, moment(job.Failure.When), strings.ReplaceAll(job.Failure.Message, "\n", "\n  "))
+	}
+	printRecord(w, v.Record)
+	fmt.Fprintln(w)
+	printHistory(w, job.History)
+}
+
+// printRecord shows what was seen of the last attempt that did not end well.
+func printRecord(w io.Writer, text json.RawMessage) {
+	var r supervisor.Record
+	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s %d ended %s, %s\n", paint(w, bold, "attempt"), r.Attempt, r.Ending, r.At.Local().Format("2006-01-02 15:04:05"))
+	var facts []string
+	add := func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) }
+	if r.ExitCode != nil {
+		add("exit code %d", *r.ExitCode)
+	}
+	if r.Signal != "" {
+		add("%s", r.Signal)
+	}
+	if r.SentBy != "" {
+		add("stopped by us: %s", r.SentBy)
+	}
+	if r.OOM != "" {
+		add("out of memory: %s", r.OOM)
+	}
+	add("%.3fs, %.3fs of processor time", float64(r.WallMS)/1000, float64(r.CPUMS)/1000)
+	if r.PeakMemory > 0 {
+		add("%d MiB at most", r.PeakMemory>>20)
+	}
+	if r.Progress != "" || r.Percent != nil {
+		add("got as far as %s", progressText(r.Percent, r.Progress))
+	}
+	add("by %s, pid %d", r.Worker, r.PID)
+	fmt.Fprintln(w, "  "+strings.Join(facts, "\n  "))
+	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		if stream.text != "" {
+			fmt.Fprintf(w, "  %s:\n%s\n", stream.name, indent(stream.text))
+		}
+	}
+}
+
+func progressText(percent *float64, message string) string {
+	if percent == nil {
+		return message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.0f%% %s", *percent, message))
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+// printHistory lists what happened to a job.
+func printHistory(w io.Writer, history []queue.Entry) {
+	for _, e := range history {
+		line := fmt.Sprintf("%s  %s", moment(e.When), e.What)
+		for _, fact := range []struct{ name, value string }{{"queue", e.Queue}, {"worker", e.Worker}, {"group", e.Group}} {
+			if fact.value != "" {
+				line += " " + paint(w, dim, fact.name+"=") + fact.value
+			}
+		}
+		if len(e.More) > 0 {
+			line += " " + compact(e.More)
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+func jobLog(c *cli.Context, q *queue.Client) error {
+	jid := c.Args().First()
+	if c.NArg() == 2 {
+		if err := q.Log(c.Context, jid, c.Args().Get(1), nil); err != nil {
+			return err
+		}
+		return said(c, "noted")
+	}
+	job, err := q.Get(c.Context, jid)
+	if err != nil {
+		return err
+	}
+	return show(c, list(viewJob(*job).History), func(w io.Writer) { printHistory(w, job.History) })
+}
+
+// jobMove puts a job into a queue, its own if that is "".
+func jobMove(c *cli.Context, q *queue.Client, to string) error {
+	jid := c.Args().First()
+	job, err := q.Get(c.Context, jid)
+	if err != nil {
+		return err
+	}
+	if to == "" {
+		to = job.Queue
+	}
+	switch {
+	case to == "":
+		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, jid)
+	case job.State == "running":
+		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, jid)
+	}
+	again := queue.Put{Queue: to, JID: jid, Klass: job.Klass, Data: job.Data, Retries: &job.Retries}
+	if c.IsSet("delay") {
+		again.Delay = c.Duration("delay")
+	}
+	if err := q.Requeue(c.Context, again); err != nil {
+		return err
+	}
+	return said(c, "%s is in %s", jid, to)
+}
+
+func jobPriority(c *cli.Context, q *queue.Client) error {
+	priority, err := strconv.ParseFloat(c.Args().Get(1), 64)
+	if err != nil {
+		return misused("%q is no number", c.Args().Get(1))
+	}
+	if err := q.SetPriority(c.Context, c.Args().First(), priority); err != nil {
+		return err
+	}
+	return said(c, "%s has priority %v", c.Args().First(), priority)
+}
+
+func jobTag(c *cli.Context, q *queue.Client) error {
+	change := q.AddTags
+	if c.Bool("remove") {
+		change = q.RemoveTags
+	}
+	tags, err := change(c.Context, c.Args().First(), c.Args().Tail()...)
+	if err != nil {
+		return err
+	}
+	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { fmt.Fprintln(w, strings.Join(tags, " ")) })
+}
+
+func jobTrack(c *cli.Context, q *queue.Client) error {
+	change, done := q.Track, "tracked"
+	if c.Bool("stop") {
+		change, done = q.Untrack, "no longer tracked"
+	}
+	if _, err := change(c.Context, c.Args().First()); err != nil {
+		return err
+	}
+	return said(c, "%s is %s", c.Args().First(), done)
+}
+
+func jobDepend(c *cli.Context, q *queue.Client) error {
+	jid, on := c.Args().First(), c.Args().Tail()
+	var err error
+	switch {
+	case c.Bool("remove") && c.Bool("all"):
+		err = q.UndependAll(c.Context, jid)
+	case len(on) == 0:
+		return misused("name the jobs that %s waits for", jid)
+	case c.Bool("remove"):
+		err = q.Undepend(c.Context, jid, on...)
+	default:
+		err = q.Depend(c.Context, jid, on...)
+	}
+	if err != nil {
+		return err
+	}
+	job, err := q.Get(c.Context, jid)
+	if err != nil {
+		return err
+	}
+	return show(c, viewJob(*job), func(w io.Writer) {
+		if len(job.Dependencies) == 0 {
+			fmt.Fprintf(w, "%s waits for no job; it is %s\n", jid, job.State)
+			return
+		}
+		fmt.Fprintf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
+	})
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+// windowFlags choose a part of a long list.
+func windowFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "offset", Usage: "how many to leave out first"},
+		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 25, Usage: "how many to show at most"},
+		jsonFlag(),
+	}
+}
+
+// states are those that queue show lists; waiting jobs are what peek shows.
+var states = []string{"running", "stalled", "scheduled", "depends", "throttled", "recurring"}
+
+func queueCommand() *cli.Command {
+	return group("queue", "the queues and what is in them",
+		verb{name: "ls", usage: "list the queues with their numbers of jobs", flags: []cli.Flag{jsonFlag()}, do: queueList},
+		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
+		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
+		verb{name: "pause", usage: "hand out no more jobs; what runs goes on", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Pause(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "paused %v", c.Args().Slice())
+			}},
+		verb{name: "resume", usage: "end a pause", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Resume(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "resumed %v", c.Args().Slice())
+			}},
+		verb{name: "forget", usage: "take queues off the list; jobs in them stay", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.ForgetQueues(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "forgot %v", c.Args().Slice())
+			}},
+		verb{name: "limit", usage: "show or set how many jobs of a queue may run at a time; 0 is any number", words: "QUEUE [NUMBER]", least: 1, most: 2,
+			flags: []cli.Flag{jsonFlag()}, do: queueLimit},
+	)
+}
+
+func queueList(c *cli.Context, q *queue.Client) error {
+	counts, err := q.Queues(c.Context)
+	if err != nil {
+		return err
+	}
+	views := make([]queueView, len(counts))
+	rows := make([][]string, len(counts))
+	for i, n := range counts {
+		views[i] = queueView(n)
+		rows[i] = []string{n.Name, count(n.Waiting), count(n.Running), count(n.Stalled), count(n.Scheduled), count(n.Depends), count(n.Throttled), count(n.Recurring), ""}
+		if n.Paused {
+			rows[i][8] = paint(c.App.Writer, yellow, "paused")
+		}
+	}
+	return show(c, views, func(w io.Writer) {
+		table(w, "There are no queues yet; a put makes one.",
+			[]string{"QUEUE", "WAITING", "RUNNING", "STALLED", "SCHEDULED", "DEPENDS", "THROTTLED", "RECURRING", ""}, rows)
+	})
+}
+
+func queueShow(c *cli.Context, q *queue.Client) error {
+	name := c.Args().First()
+	counts, err := q.Queue(c.Context, name)
+	if err != nil {
+		return err
+	}
+	jids := map[string][]string{}
+	for _, state := range states {
+		found, err := q.Jobs(c.Context, state, name, c.Int("offset"), c.Int("limit"))
+		if err != nil {
+			return err
+		}
+		jids[state] = list(found)
+	}
+	value := map[string]any{"counts": queueView(counts), "jids": jids}
+	return show(c, value, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s waiting (see `oarlock queue peek`)\n", paint(w, bold, name), count(counts.Waiting))
+		if counts.Paused {
+			fmt.Fprintln(w, paint(w, yellow, "paused"))
+		}
+		for _, state := range states {
+			if len(jids[state]) > 0 {
+				fmt.Fprintf(w, "\n%s\n", state)
+			}
+			for _, jid := range jids[state] {
+				fmt.Fprintln(w, "  "+jid)
+			}
+		}
+	})
+}
+
+func queuePeek(c *cli.Context, q *queue.Client) error {
+	jobs, err := q.Peek(c.Context, c.Args().First(), c.Int("offset"), c.Int("limit"))
+	if err != nil {
+		return err
+	}
+	return show(c, viewJobs(jobs), func(w io.Writer) {
+		printJobs(w, "No job is waiting there.", jobs)
+	})
+}
+
+// printJobs lists jobs, one a line.
+func printJobs(w io.Writer, empty string, jobs []queue.Job) {
+	var rows [][]string
+	for _, job := range jobs {
+		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), fmt.Sprintf("%d/%d", job.Remaining, job.Retries), shorten(string(job.Data), 60)})
+	}
+	table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
+}
+
+func queueLimit(c *cli.Context, q *queue.Client) error {
+	name := c.Args().First()
+	setting := name + "-max-concurrency"
+	if c.NArg() == 1 {
+		value, err := q.Setting(c.Context, setting)
+		if err != nil {
+			return err
+		}
+		return show(c, map[string]string{"queue": name, "limit": value}, func(w io.Writer) {
+			if value == "" || value == "0" {
+				value = "none"
+			}
+			fmt.Fprintln(w, value)
+		})
+	}
+	n, err := strconv.Atoi(c.Args().Get(1))
+	if err != nil || n < 0 {
+		return misused("%q is no limit", c.Args().Get(1))
+	}
+	if n == 0 {
+		err = q.Unset(c.Context, setting)
+	} else {
+		err = q.Set(c.Context, setting, strconv.Itoa(n))
+	}
+	if err != nil {
+		return err
+	}
+	return said(c, "%s: at most %s at a time", name, map[bool]string{true: "any number", false: strconv.Itoa(n)}[n == 0])
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+func recurCommand() *cli.Command {
+	what := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{
+			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
+			&cli.DurationFlag{Name: "every", Usage: "from one copy to the next"},
+			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
+			&cli.IntFlag{Name: "retries", Value: 5, Usage: "how often a copy may be tried again"},
+			&cli.IntFlag{Name: "backlog", Usage: "how many missed copies are made up for; 0 is all"},
+			jsonFlag(),
+		}, more...)
+	}
+	return group("recur", "jobs that come again and again",
+		verb{name: "ls", usage: "list the recurring jobs, of one queue or of all", words: "[QUEUE]", most: 1, flags: windowFlags(), do: recurList},
+		verb{name: "add", usage: "put a copy of a job into a queue again and again", words: "QUEUE [DATA]", least: 1, most: 2,
+			flags: what(
+				&cli.StringFlag{Name: "jid", Usage: "`ID` of it; else a new one"},
+				&cli.DurationFlag{Name: "offset", Usage: "until the first copy (default: at once)"},
+				&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the copies; may be given again"},
+				&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+			), do: recurAdd},
+		verb{name: "show", usage: "show a recurring job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: recurShow},
+		verb{name: "update", usage: "change a recurring job; copies that were made stay as they are", words: "JID", least: 1, most: 1,
+			flags: what(
+				&cli.StringFlag{Name: "queue", Usage: "put copies into `QUEUE`"},
+				&cli.StringFlag{Name: "data", Usage: "the data of copies, as `JSON`"},
+				&cli.StringSliceFlag{Name: "tag", Usage: "one `TAG` more; may be given again"},
+				&cli.StringSliceFlag{Name: "untag", Usage: "one `TAG` less; may be given again"},
+			), do: recurUpdate},
+		verb{name: "rm", usage: "end recurring jobs; copies that were made stay", words: "JID…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()}, do: recurRemove},
+	)
+}
+
+func recurList(c *cli.Context, q *queue.Client) error {
+	queues := c.Args().Slice()
+	if len(queues) == 0 {
+		counts, err := q.Queues(c.Context)
+		if err != nil {
+			return err
+		}
+		for _, n := range counts {
+			if n.Recurring > 0 {
+				queues = append(queues, n.Name)
+			}
+		}
+	}
+	views, rows := []recurView{}, [][]string(nil)
+	for _, name := range queues {
+		jids, err := q.Jobs(c.Context, "recurring", name, c.Int("offset"), c.Int("limit"))
+		if err != nil {
+			return err
+		}
+		for _, jid := range jids {
+			r, err := q.Recurring(c.Context, jid)
+			if err != nil {
+				return err
+			}
+			views = append(views, viewRecur(r))
+			rows = append(rows, []string{r.JID, r.Klass, r.Queue, span(r.Interval), moment(r.Next), count(r.Count), shorten(string(r.Data), 50)})
+		}
+	}
+	return show(c, views, func(w io.Writer) {
+		table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
+	})
+}
+
+func recurAdd(c *cli.Context, q *queue.Client) error {
+	if c.Duration("every") <= 0 {
+		return misused("say how often: --every 1h")
+	}
+	r := queue.Recurring{
+		Queue: c.Args().First(), JID: c.String("jid"), Klass: c.String("klass"), Data: []byte("{}"),
+		Interval: c.Duration("every"), Offset: c.Duration("offset"), Priority: c.Float64("priority"),
+		Retries: c.Int("retries"), Backlog: c.Int("backlog"), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle"),
+	}
+	if c.NArg() == 2 {
+		r.Data = []byte(c.Args().Get(1))
+	}
+	if err := isJSON(r.Data); err != nil {
+		return misused("the data is not JSON: %v", err)
+	}
+	jid, err := q.Recur(c.Context, r)
+	if err != nil {
+		return err
+	}
+	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { fmt.Fprintln(w, jid) })
+}
+
+func recurShow(c *cli.Context, q *queue.Client) error {
+	r, err := q.Recurring(c.Context, c.Args().First())
+	if err != nil {
+		return err
+	}
+	return show(c, viewRecur(r), func(w io.Writer) {
+		for _, line := range [][2]string{
+			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", span(r.Interval)},
+			{"next", fmt.Sprintf("%s, %s from now", moment(r.Next), ago(q.Now(), r.Next))},
+			{"copies", count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
+			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
+		} {
+			fmt.Fprintf(w, "%-10s %s\n", line[0], line[1])
+		}
+	})
+}
+
+func recurUpdate(c *cli.Context, q *queue.Client) error {
+	jid := c.Args().First()
+	if c.IsSet("data") {
+		if err := isJSON([]byte(c.String("data"))); err != nil {
+			return misused("the data is not JSON: %v", err)
+		}
+	}
+	change := queue.RecurringChange{
+		Queue: given(c, "queue", c.String), Klass: given(c, "klass", c.String), Interval: given(c, "every", c.Duration),
+		Priority: given(c, "priority", c.Float64), Retries: given(c, "retries", c.Int), Backlog: given(c, "backlog", c.Int),
+	}
+	if c.IsSet("data") {
+		change.Data = []byte(c.String("data"))
+	}
+	if change.Interval != nil && *change.Interval < time.Millisecond {
+		return misused("--every must be more than zero")
+	}
+	if err := q.UpdateRecurring(c.Context, jid, change); err != nil {
+		return err
+	}
+	if tags := c.StringSlice("tag"); len(tags) > 0 {
+		if _, err := q.TagRecurring(c.Context, jid, tags...); err != nil {
+			return err
+		}
+	}
+	if tags := c.StringSlice("untag"); len(tags) > 0 {
+		if _, err := q.UntagRecurring(c.Context, jid, tags...); err != nil {
+			return err
+		}
+	}
+	return said(c, "%s is changed", jid)
+}
+
+// given is the value of an option, or nil if the command line does not have it.
+func given[T any](c *cli.Context, name string, value func(string) T) *T {
+	if !c.IsSet(name) {
+		return nil
+	}
+	v := value(name)
+	return &v
+}
+
+func recurRemove(c *cli.Context, q *queue.Client) error {
+	for _, jid := range c.Args().Slice() {
+		if _, err := q.Recurring(c.Context, jid); err != nil {
+			return err
+		}
+		if err := q.Unrecur(c.Context, jid); err != nil {
+			return err
+		}
+	}
+	return said(c, "recurs no more: %s", strings.Join(c.Args().Slice(), " "))
+}

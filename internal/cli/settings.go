@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+func settingsCommand() *cli.Command {
+	onlyJSON := []cli.Flag{jsonFlag()}
+	return group("config", "settings of the protocol, shared by all who use this Redis",
+		verb{name: "get", usage: "show one setting, or all", words: "[NAME]", most: 1, flags: onlyJSON, do: settingsGet},
+		verb{name: "set", usage: "change a setting, such as heartbeat or QUEUE-max-concurrency", words: "NAME VALUE", least: 2, most: 2, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Set(c.Context, c.Args().First(), c.Args().Get(1)); err != nil {
+					return err
+				}
+				return said(c, "%s is %s", c.Args().First(), c.Args().Get(1))
+			}},
+		verb{name: "unset", usage: "return a setting to its default", words: "NAME", least: 1, most: 1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.Unset(c.Context, c.Args().First()); err != nil {
+					return err
+				}
+				return said(c, "%s is as by default", c.Args().First())
+			}},
+	)
+}
+
+func settingsGet(c *cli.Context, q *queue.Client) error {
+	if name := c.Args().First(); name != "" {
+		value, err := q.Setting(c.Context, name)
+		if err != nil {
+			return err
+		}
+		return show(c, map[string]string{name: value}, func(w io.Writer) { fmt.Fprintln(w, value) })
+	}
+	all, err := q.Settings(c.Context)
+	if err != nil {
+		return err
+	}
+	return show(c, all, func(w io.Writer) {
+		var rows [][]string
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			rows = append(rows, []string{name, all[name]})
+		}
+		table(w, "No settings.", []string{"SETTING", "VALUE"}, rows)
+	})
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+// barWidth is the longest bar of a histogram, in characters.
+const barWidth = 50
+
+// steps are the upper ends of the bars that the histogram is drawn with; the last bar is
+// everything longer.
+var steps = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
+	5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
+}
+
+func statsCommand() *cli.Command {
+	command := verb{
+		name: "stats", usage: "how long the jobs of a queue waited and ran on a day", words: "QUEUE", least: 1, most: 1,
+		flags: []cli.Flag{&cli.StringFlag{Name: "day", Usage: "`YYYY-MM-DD`, of UTC (default: today)"}, jsonFlag()},
+		do:    stats,
+	}.command()
+	command.Category = "jobs in Redis"
+	return command
+}
+
+// durationsView is a distribution as --json prints it: seconds, and the counts of
+// queue.HistogramBucket.
+type durationsView struct {
+	Count     int     `json:"count"`
+	Mean      float64 `json:"mean"`
+	Std       float64 `json:"std"`
+	Histogram []int   `json:"histogram"`
+}
+
+func stats(c *cli.Context, q *queue.Client) error {
+	day := time.UnixMicro(int64(q.Now() * 1e6)).UTC()
+	if text := c.String("day"); text != "" {
+		var err error
+		if day, err = time.Parse(time.DateOnly, text); err != nil {
+			return misused("--day %q is not of the form 2026-01-31", text)
+		}
+	}
+	name := c.Args().First()
+	s, err := q.Stats(c.Context, name, day)
+	if err != nil {
+		return err
+	}
+	value := map[string]any{
+		"queue": name, "day": day.Format(time.DateOnly), "wait": durationsView(s.Wait), "run": durationsView(s.Run),
+		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
+	}
+	return show(c, value, func(w io.Writer) {
+		fmt.Fprintf(w, "%s on %s: %s failures (%s still failed), %s locks ran out\n",
+			name, day.Format(time.DateOnly), count(s.Failures), count(s.Failed), count(s.Retries))
+		histogram(w, "waited", s.Wait)
+		histogram(w, "ran", s.Run)
+	})
+}
+
+// histogram draws a distribution, from the first bar that is not empty to the last.
+func histogram(w io.Writer, what string, d queue.Durations) {
+	if d.Count == 0 {
+		fmt.Fprintf(w, "\nno job %s\n", what)
+		return
+	}
+	fmt.Fprintf(w, "\n%s jobs %s: %s on average, ± %s\n", count(d.Count), what, seconds(d.Mean), seconds(d.Std))
+	bars := make([]int, len(steps)+1)
+	rest := d.Count
+	for i, n := range d.Histogram {
+		from, _ := queue.HistogramBucket(i)
+		at := 0
+		for at < len(steps) && from >= steps[at] {
+			at++
+		}
+		bars[at] += n
+		rest -= n
+	}
+	bars[len(steps)] += max(rest, 0) // a week or longer is in no bucket
+	first, last, most := len(bars), 0, 0
+	for i, n := range bars {
+		if n > 0 {
+			first, last, most = min(first, i), i, max(most, n)
+		}
+	}
+	for i := first; i <= last; i++ {
+		label := "longer"
+		if i < len(steps) {
+			label = "< " + strings.TrimSuffix(strings.TrimSuffix(span(steps[i]), " 0s"), " 0m")
+		}
+		bar := strings.Repeat("█", (bars[i]*barWidth+most-1)/most)
+		fmt.Fprintf(w, "%8s %s %s\n", label, paint(w, cyan, bar), count(bars[i]))
+	}
+}

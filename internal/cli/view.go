@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"oarlock/queue"
+)
+
+// jobView is a job as --json prints it. Times are seconds since the epoch.
+type jobView struct {
+	JID          string          `json:"jid"`
+	Klass        string          `json:"klass"`
+	State        string          `json:"state"`
+	Queue        string          `json:"queue"`
+	Worker       string          `json:"worker,omitempty"`
+	Data         json.RawMessage `json:"data"`
+	Priority     float64         `json:"priority"`
+	Retries      int             `json:"retries"`
+	Remaining    int             `json:"remaining"`
+	Expires      float64         `json:"expires,omitempty"`
+	Tracked      bool            `json:"tracked"`
+	Tags         []string        `json:"tags"`
+	Throttles    []string        `json:"throttles,omitempty"`
+	Dependencies []string        `json:"dependencies,omitempty"`
+	Dependents   []string        `json:"dependents,omitempty"`
+	SpawnedFrom  string          `json:"spawned_from,omitempty"`
+	Failure      *queue.Failure  `json:"failure,omitempty"`
+	History      []entryView     `json:"history,omitempty"`
+
+	Timeout       float64         `json:"timeout,omitempty"`
+	Crashes       int             `json:"crashes"`
+	Interruptions int             `json:"interruptions"`
+	Releases      int             `json:"releases"`
+	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
+	Record        json.RawMessage `json:"record,omitempty"`
+}
+
+// entryView is one line of a job's history.
+type entryView struct {
+	When   float64                    `json:"when"`
+	What   string                     `json:"what"`
+	Queue  string                     `json:"queue,omitempty"`
+	Worker string                     `json:"worker,omitempty"`
+	Group  string                     `json:"group,omitempty"`
+	More   map[string]json.RawMessage `json:"more,omitempty"`
+}
+
+func viewJob(job queue.Job) jobView {
+	v := jobView{
+		JID: job.JID, Klass: job.Klass, State: job.State, Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
+		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
+		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
+		SpawnedFrom: job.SpawnedFrom,
+	}
+	if job.Failure != (queue.Failure{}) {
+		v.Failure = &job.Failure
+	}
+	for _, e := range job.History {
+		v.History = append(v.History, entryView(e))
+	}
+	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
+		v.Timeout = kept.Timeout.Seconds()
+		v.Crashes, v.Interruptions, v.Releases = kept.Crashes, kept.Interruptions, kept.Releases
+		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
+	}
+	return v
+}
+
+func viewJobs(jobs []queue.Job) []jobView {
+	views := make([]jobView, len(jobs))
+	for i, job := range jobs {
+		views[i] = viewJob(job)
+	}
+	return views
+}
+
+// rawJSON embeds text in a document; what is no JSON becomes a string.
+func rawJSON(text []byte) json.RawMessage {
+	switch {
+	case len(text) == 0:
+		return nil
+	case json.Valid(text):
+		return text
+	}
+	quoted, _ := json.Marshal(string(text)) // of a string: cannot fail
+	return quoted
+}
+
+// list makes nil an empty list: [] in JSON.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// queueView is a queue as --json prints it.
+type queueView struct {
+	Name      string `json:"name"`
+	Waiting   int    `json:"waiting"`
+	Running   int    `json:"running"`
+	Stalled   int    `json:"stalled"`
+	Scheduled int    `json:"scheduled"`
+	Depends   int    `json:"depends"`
+	Recurring int    `json:"recurring"`
+	Throttled int    `json:"throttled"`
+	Paused    bool   `json:"paused"`
+}
+
+// recurView is a recurring job as --json prints it.
+type recurView struct {
+	JID       string          `json:"jid"`
+	Klass     string          `json:"klass"`
+	Queue     string          `json:"queue"`
+	Data      json.RawMessage `json:"data"`
+	Every     float64         `json:"every"` // seconds
+	Next      float64         `json:"next"`
+	Count     int             `json:"count"`
+	Priority  float64         `json:"priority"`
+	Retries   int             `json:"retries"`
+	Backlog   int             `json:"backlog"`
+	Tags      []string        `json:"tags"`
+	Throttles []string        `json:"throttles,omitempty"`
+}
+
+func viewRecur(r *queue.Recurring) recurView {
+	return recurView{
+		JID: r.JID, Klass: r.Klass, Queue: r.Queue, Data: rawJSON(r.Data), Every: r.Interval.Seconds(), Next: r.Next, Count: r.Count,
+		Priority: r.Priority, Retries: r.Retries, Backlog: r.Backlog, Tags: list(r.Tags), Throttles: r.Throttles,
+	}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/queue"
+)
+
+func workerCommand() *cli.Command {
+	onlyJSON := []cli.Flag{jsonFlag()}
+	return group("worker", "who holds jobs, by the names that Redis knows",
+		verb{name: "ls", usage: "list the workers and how many jobs they hold", flags: onlyJSON, do: workerList},
+		verb{name: "show", usage: "show the jobs of a worker", words: "NAME", least: 1, most: 1, flags: onlyJSON, do: workerShow},
+		verb{name: "forget", usage: "take workers off the list; what they hold stays locked", words: "NAME…", least: 1, most: -1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				if err := q.ForgetWorkers(c.Context, c.Args().Slice()...); err != nil {
+					return err
+				}
+				return said(c, "forgot %s", strings.Join(c.Args().Slice(), " "))
+			}},
+	)
+}
+
+func workerList(c *cli.Context, q *queue.Client) error {
+	workers, err := q.Workers(c.Context)
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Name    string `json:"name"`
+		Jobs    int    `json:"jobs"`
+		Stalled int    `json:"stalled"`
+	}
+	views, rows := make([]view, len(workers)), make([][]string, len(workers))
+	for i, n := range workers {
+		views[i] = view(n)
+		rows[i] = []string{n.Name, count(n.Jobs), count(n.Stalled)}
+	}
+	return show(c, views, func(w io.Writer) {
+		table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED"}, rows)
+	})
+}
+
+func workerShow(c *cli.Context, q *queue.Client) error {
+	jids, stalled, err := q.Worker(c.Context, c.Args().First())
+	if err != nil {
+		return err
+	}
+	jobs, err := q.GetMany(c.Context, append(append([]string{}, jids...), stalled...)...)
+	if err != nil {
+		return err
+	}
+	return show(c, viewJobs(jobs), func(w io.Writer) {
+		var rows [][]string
+		for _, job := range jobs {
+			lock := fmt.Sprintf("%s more", ago(q.Now(), job.Expires))
+			if job.Expires < q.Now() {
+				lock = fmt.Sprintf("ran out %s ago", ago(job.Expires, q.Now()))
+			}
+			rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
+		}
+		table(w, "It holds no job.", []string{"JID", "KLASS", "QUEUE", "STATE", "LOCK"}, rows)
+	})
+}
