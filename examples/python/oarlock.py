@@ -524,6 +524,7 @@ class _Factory:
         self.control.set_inheritable(False)
         self.slots: Dict[int, int] = {}  # of the children that live, by pid
         self.rest = b""
+        self.caught: List[int] = []  # the signals that a child sets back
         self.wake, wake_end = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_end, False)
@@ -536,6 +537,7 @@ class _Factory:
         gc.disable()
         gc.collect()
         gc.freeze()  # so that a collection in a child does not copy the program's pages
+        self.caught = _caught_signals()
         threads = _threads()
         if threads > 1:
             sys.stderr.write("oarlock: %d threads are alive in the preloaded program; a lock that one of "
@@ -594,7 +596,9 @@ class _Factory:
         code = 1
         try:
             signal.set_wakeup_fd(-1)
-            _default_signals()
+            for number in self.caught:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.setsid()
             source, out, err, status = fds
             os.dup2(out, 1)
@@ -638,14 +642,12 @@ class _Factory:
         self.control.sendall(_status_line(verb, None, fields))
 
 
-def _default_signals() -> None:
-    for number in signal.valid_signals():
-        # Python itself ignores these two, and its library counts on that.
-        if number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", None)):
-            continue
-        if signal.getsignal(number) not in (signal.SIG_DFL, None):
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+def _caught_signals() -> List[int]:
+    """The signals that the program catches or ignores, which its forks must not."""
+    # Python itself ignores these two, and its library counts on that.
+    python = (signal.SIGPIPE, getattr(signal, "SIGXFSZ", None))
+    return [int(number) for number in signal.valid_signals()
+            if number not in python and signal.getsignal(number) not in (signal.SIG_DFL, None)]
 
 
 def _detach(keep: Any) -> None:
