@@ -526,34 +526,32 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	h.working[r.job.JID] = true
 	h.attempts[r.job.JID]++
 	h.mu.Unlock()
-	done := make(chan struct{})
-	var e *runner.Ending
+	done := make(chan *runner.Ending, 1)
 	stop := make(chan runner.Cause, 1)
-	go func() { // ends with the run, since work listens to stop
-		defer close(done)
+	tell := func(cause runner.Cause) {
+		select {
+		case stop <- cause:
+		default:
+		}
+	}
+	go func() { // a killed child does not wait for it, but it is told
 		if h.work == nil {
 			time.Sleep(time.Millisecond)
-			e = said(protocol.Ack)
+			done <- said(protocol.Ack)
 			return
 		}
-		e = h.work(r.job, stop)
+		done <- h.work(r.job, stop)
 	}()
+	var e *runner.Ending
 	lives := true
 	for over := false; !over; {
 		select {
 		case cause := <-r.stop:
-			select {
-			case stop <- cause:
-			default:
-			}
-		case <-done:
+			tell(cause)
+		case e = <-done:
 			over = true
-		case cause := <-c.gone: // killed: the job's own code ends with it
-			select {
-			case stop <- cause:
-			default:
-			}
-			<-done
+		case cause := <-c.gone:
+			tell(cause)
 			e = &runner.Ending{Kind: runner.Interrupted, SentByUs: cause, ExitCode: -1}
 			lives, over = false, true
 		}

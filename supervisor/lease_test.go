@@ -103,31 +103,39 @@ func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Children = 1
-		var began, died time.Time
-		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
-			if !began.IsZero() {
+		asked := make(chan time.Time, 1)
+		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if w.host.begun(job.JID) > 1 {
 				return said(protocol.Ack)
 			}
-			began = time.Now()
 			<-stop
-			time.Sleep(20 * time.Second) // longer than any grace: it ignores SIGTERM
-			died = time.Now()
+			asked <- time.Now()
+			time.Sleep(time.Hour) // it ignores SIGTERM
 			return nil
 		}
 		w.redis.put(1)
 		w.run()
 		time.Sleep(time.Second)
+		expires := time.Unix(0, int64(w.redis.job("j0").Expires*1e9))
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
-		time.Sleep(2 * time.Minute)
-		_ = died // the fake's code cannot be killed; when it was told to end counts
-		s := w.s.Snapshot().Pools[0]
-		if s.Counters.Interrupted != 1 {
-			t.Errorf("counters are %+v", s.Counters)
+		for w.host.living() > 0 && time.Now().Before(expires) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		died := time.Now()
+		if left := expires.Sub(died); left < 5*time.Second || left > 7*time.Second {
+			t.Errorf("the child died %v before its lock ended, want a tenth of the lock", left)
+		}
+		if grace := died.Sub(<-asked); grace < 4*time.Second || grace > 6*time.Second {
+			t.Errorf("it had %v to stop, want kill_grace", grace)
 		}
 		w.redis.faults(nil)
 		time.Sleep(time.Minute)
 		w.want("complete", 1)
+		if j := w.redis.job("j0"); j.Crashes != 0 || j.Remaining != 5 {
+			t.Errorf("the job paid for the outage: %+v", j)
+		}
 		w.end()
+		time.Sleep(time.Hour)
 	})
 }
 

@@ -99,7 +99,6 @@ func TestStopNowDoesNotWait(t *testing.T) {
 		w := newFakeWorld(t)
 		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			<-stop
-			time.Sleep(time.Millisecond) // SIGKILL
 			return nil
 		}
 		w.redis.put(2)
