@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ const patience = 20 * time.Second
 // newHost returns a host that is closed, with all that it started, when the test ends.
 func newHost(t testing.TB) *Host {
 	t.Helper()
-	h, err := NewHost(HostOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), PrivateRoot: t.TempDir()})
+	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +47,12 @@ func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 // witness is the Events of a test: it keeps what it is told.
 type witness struct {
-	mu       sync.Mutex
-	logs     []loggedLine
-	progress int
-	stopping []Cause
-	byes     []string
+	mu          sync.Mutex
+	logs        []loggedLine
+	progress    int
+	stopping    []Cause
+	checkpoints []string
+	byes        []string
 
 	ready   chan *Child
 	endings chan *Ending
@@ -95,7 +97,11 @@ func (w *witness) Progress(*Child, *Run, protocol.Progress) {
 	w.progress++
 }
 
-func (w *witness) Checkpoint(*Child, *Run, []byte) {}
+func (w *witness) Checkpoint(c *Child, r *Run, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checkpoints = append(w.checkpoints, string(data))
+}
 
 func (w *witness) RunStopping(c *Child, r *Run, cause Cause) {
 	w.mu.Lock()
@@ -117,6 +123,9 @@ func (w *witness) text(run string) string {
 	}
 	return b.String()
 }
+
+// logTo returns a logger that writes to w.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // await returns what comes out of ch, and fails the test if nothing does.
 func await[T any](t testing.TB, ch <-chan T, what string) T {

@@ -190,8 +190,8 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 
 	c.mu.Lock()
 	c.remove(r, now)
-	e.SentByUs = r.stopping
 	if e.Kind == Said {
+		e.SentByUs = r.stopping
 		switch r.stopping {
 		case CauseCanceled:
 			e.Kind = Canceled
