@@ -16,7 +16,7 @@ for i = 5, 2 + 3 * count, 3 do
   local queue = ARGV[i]
   if not expiries[queue] then
     expiries[queue] = text17(now + lock_length(redis.call('HGET', 'ql:config', queue .. '-heartbeat'), of_all))
-    locks[queue] = {}
+    locks[queue] = { entries = {}, jids = {} }
   end
 end
 
@@ -31,8 +31,16 @@ local function objection(f, queue, popped)
   if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
 end
 
-local reply, held, n = {}, {}, 0
-local words, last, m = nil, nil, 0
+-- extend(key, entries, jids): gives entries of a sorted set new scores
+-- They leave it first: Redis keeps a small set as a list that is searched from its start
+-- for the place of each entry, and this way there is less to search.
+local function extend(key, entries, jids)
+  call_many('ZREM', key, jids)
+  call_many('ZADD', key, entries)
+end
+
+local reply, held, jids, n = {}, {}, {}, 0
+local list, last, m = nil, nil, 0
 for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
   local key = 'ql:j:' .. jid
@@ -44,18 +52,21 @@ for i = 1, count do
     local expires = expiries[queue]
     redis.call('HSET', key, 'expires', expires)
     if queue ~= last then
-      words, last = locks[queue], queue
-      m = #words
+      list, last = locks[queue], queue
+      m = #list.jids
     end
-    held[n + 1], held[n + 2], n = expires, jid, n + 2
-    words[m + 1], words[m + 2], m = expires, jid, m + 2
+    n, m = n + 1, m + 1
+    jids[n], held[2 * n - 1], held[2 * n] = jid, expires, jid
+    list.jids[m], list.entries[2 * m - 1], list.entries[2 * m] = jid, expires, jid
     reply[i] = expires
   end
 end
 if n == 0 then return reply end
 
-call_many('ZADD', 'ql:w:' .. worker .. ':jobs', held)
-for queue, entries in pairs(locks) do call_many('ZADD', 'ql:q:' .. queue .. '-locks', entries) end
+extend('ql:w:' .. worker .. ':jobs', held, jids)
+for queue, held_there in pairs(locks) do
+  extend('ql:q:' .. queue .. '-locks', held_there.entries, held_there.jids)
+end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 for at = 4 + 3 * count, #ARGV, 2 do
