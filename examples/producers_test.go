@@ -25,8 +25,16 @@ func TestProducers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unified, err := exec.Command(program, "lua").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	script := filepath.Join(t.TempDir(), "oarlock.lua")
-	if err := os.WriteFile(script, []byte(queue.Unified(queue.DefaultNamespace, queue.Qless)), 0o600); err != nil {
+	if err := os.WriteFile(script, unified, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// What JSON libraries and shells like to spoil.
