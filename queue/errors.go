@@ -1,10 +1,8 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 
@@ -136,12 +134,16 @@ func classify(command string, err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {
 		text := reply.Error()
+		words := refusalText(text)
+		// Redis 6 wraps what a command inside a script was told, as it does a script's own
+		// words. It refuses before a script's first write or not at all, so nothing ran then either.
+		inside := strings.TrimPrefix(words, "-")
 		for _, state := range serverStates {
-			if strings.HasPrefix(text, state.prefix) {
+			if strings.HasPrefix(text, state.prefix) || strings.HasPrefix(inside, state.prefix) {
 				return &redisError{state.class, fmt.Errorf("%s: %w", command, err)}
 			}
 		}
-		return &ScriptError{Command: command, Message: refusalText(text)}
+		return &ScriptError{Command: command, Message: words}
 	}
 	return &redisError{networkClass(err), fmt.Errorf("%s: %w", command, err)}
 }
@@ -156,10 +158,8 @@ func networkClass(err error) ErrorClass {
 		return Unreachable
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return Busy
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
-		return Doubt
 	}
-	return Doubt
+	return Doubt // a timeout, an end, a reset: it may have been sent
 }
 
 // refusalText takes the command's own words out of the four shapes that servers wrap

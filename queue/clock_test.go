@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serverClock is a server whose clock is off by so much.
+type serverClock struct {
+	off   time.Duration
+	err   error
+	asked int
+}
+
+func (s *serverClock) ask(context.Context) (time.Time, error) {
+	s.asked++
+	return time.Now().Add(s.off), s.err
+}
+
+func (s *serverClock) clock() *Clock { return newClock(s.ask, slog.New(slog.DiscardHandler)) }
+
+// near allows for the time that passes while a test looks.
+func near(t *testing.T, c *Clock, want time.Duration) {
+	t.Helper()
+	if got := c.Offset(); (got - want).Abs() > 20*time.Millisecond {
+		t.Errorf("offset %v, want %v", got, want)
+	}
+	if now := seconds(time.Now().Add(want)); math.Abs(c.Now()-now) > 0.02 {
+		t.Errorf("now %f, want %f", c.Now(), now)
+	}
+}
+
+func TestClockFollowsTheServer(t *testing.T) {
+	s := &serverClock{off: 48 * time.Hour}
+	c := s.clock()
+	near(t, c, 0) // not measured yet
+	if err := c.Fresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	near(t, c, 48*time.Hour)
+	s.off += 100 * time.Millisecond
+	if err := c.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	near(t, c, 48*time.Hour+100*time.Millisecond)
+}
+
+func TestClockMeasuresEveryHalfMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &serverClock{}
+		c := s.clock()
+		for range 10 {
+			if err := c.Fresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.asked != 1 {
+			t.Errorf("asked %d times, want once", s.asked)
+		}
+		time.Sleep(clockAge)
+		s.err = errors.New("away")
+		if err := c.Fresh(t.Context()); err != nil || s.asked != 2 {
+			t.Errorf("asked %d times, %v; want another try that fails quietly", s.asked, err)
+		}
+	})
+}
+
+func TestClockWithoutAServer(t *testing.T) {
+	s := &serverClock{err: errors.New("away")}
+	if err := s.clock().Fresh(t.Context()); err == nil {
+		t.Error("the first measurement failed and nobody said so")
+	}
+}
+
+func TestClockBelievesAJumpOnlyWhenItIsConfirmed(t *testing.T) {
+	s := &serverClock{}
+	c := s.clock()
+	if err := c.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// One wild answer, and then the truth.
+	c.ask = func(ctx context.Context) (time.Time, error) {
+		defer func() { s.off = 0 }()
+		return s.ask(ctx)
+	}
+	s.off = 8 * 24 * time.Hour
+	if err := c.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	near(t, c, 0)
+	c.ask = s.ask
+	s.off = -time.Hour
+	if err := c.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	near(t, c, -time.Hour)
+}
