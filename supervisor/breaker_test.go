@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,10 +78,11 @@ func TestAnOpenBreakerProbesWithSingleJobs(t *testing.T) {
 func TestABrokenPoolBurnsNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
-		sick := true
+		var sick atomic.Bool
+		sick.Store(true)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(10 * time.Millisecond)
-			if sick {
+			if sick.Load() {
 				return said(protocol.Fail)
 			}
 			return said(protocol.Ack)
@@ -94,7 +96,7 @@ func TestABrokenPoolBurnsNoQueue(t *testing.T) {
 		if s := w.s.Snapshot().Pools[0]; s.Breaker == "" {
 			t.Error("the snapshot does not say that the breaker is open")
 		}
-		sick = false
+		sick.Store(false)
 		time.Sleep(2 * time.Minute)
 		if n := w.redis.states()["waiting"]; n != 0 {
 			t.Errorf("%d jobs still wait after the pool is well again", n)
@@ -121,7 +123,7 @@ func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
 		if s := w.s.Snapshot().Pools[0]; s.Breaker == "" {
 			t.Error("the breaker is closed")
 		}
-		w.host.boot = nil
+		w.host.boots(nil)
 		time.Sleep(100 * time.Second) // the longest wait of a start and of a probe
 		w.want("complete", 3)
 		w.end()
@@ -136,7 +138,7 @@ func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
 		w.redis.put(5)
 		w.run()
 		time.Sleep(10 * time.Second)
-		w.host.boot = nil
+		w.host.boots(nil)
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 5)
 		for i := range 5 {

@@ -391,6 +391,13 @@ func newFakeHost(t *testing.T) *fakeHost {
 	return &fakeHost{t: t, alive: map[*fakeChild]struct{}{}, working: map[string]bool{}, attempts: map[string]int{}}
 }
 
+// boots sets what starting children do from now on.
+func (h *fakeHost) boots(boot func(*runner.Spec) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.boot = boot
+}
+
 // begun returns how often a job was begun.
 func (h *fakeHost) begun(jid string) int {
 	h.mu.Lock()
@@ -487,8 +494,20 @@ func (r *fakeRun) Cancel(cause runner.Cause, grace time.Duration) {
 // live is the life of a child, and tells its sink of everything.
 func (c *fakeChild) live() {
 	exit := runner.Exit{Started: true}
-	if c.host.boot != nil {
-		if err := c.host.boot(c.spec); err != nil {
+	if c.spec.Mode == runner.Once { // nothing is told before the job was handed over
+		select {
+		case exit.Cause = <-c.gone:
+			c.die(exit, nil)
+			return
+		case r := <-c.jobs:
+			c.jobs <- r
+		}
+	}
+	c.host.mu.Lock()
+	boot := c.host.boot
+	c.host.mu.Unlock()
+	if boot != nil {
+		if err := boot(c.spec); err != nil {
 			exit.Code, exit.Message = 1, err.Error()
 			c.die(exit, nil)
 			return

@@ -78,7 +78,10 @@ func (m *member) started(c child, err error) {
 		m.leave()
 	}
 	if a := m.first; a != nil {
-		m.hand(a)
+		if err := m.hand(a); err != nil {
+			p.unworkable(a, err)
+			c.Kill(runner.CauseShutdown)
+		}
 	}
 }
 

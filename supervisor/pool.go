@@ -228,6 +228,11 @@ func (p *pool) fail(a *attempt, group, message string) {
 	p.settle(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
 }
 
+// unworkable fails an attempt that no child can be given.
+func (p *pool) unworkable(a *attempt, err error) {
+	p.fail(a, "payload-not-json", err.Error())
+}
+
 // settle ends an attempt by a settlement, whose job it fills in.
 func (p *pool) settle(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
@@ -316,11 +321,11 @@ func (p *pool) give(a *attempt) bool {
 		}
 		a.wire.Lease = a.lease.end() - p.now
 		err := m.take(a)
-		switch {
-		case err == nil:
+		if err == nil {
 			return true
-		case errors.Is(err, runner.ErrPayload):
-			p.fail(a, "payload-not-json", "the job's data is not JSON")
+		}
+		if errors.Is(err, runner.ErrPayload) {
+			p.unworkable(a, err)
 			return true
 		}
 		a.stage, a.member = waiting, nil
