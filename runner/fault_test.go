@@ -65,6 +65,8 @@ var faults = []fault{
 	{row: "C14", name: "verbs and fields of the future", fixture: "knows-more", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: acknowledges},
 	{row: "C14", name: "no common version", fixture: "speaks-the-future", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: isNeverReady},
 	{row: "C15", name: "payloads up to 16 MiB", fixture: "sums-its-line", spec: Spec{Input: InputData}, check: payloadArrives},
+	{row: "S1", name: "10,000 forged lines in a strict pool", fixture: "prints-a-file", args: []string{"FORGED"}, spec: Spec{Strict: true}, check: forgeriesAreLog},
+	{row: "S2", name: "shell syntax in job and payload", fixture: "sums-its-line", check: nothingIsInterpreted},
 	{row: "C16", name: "crash report of 1 MB", fixture: "reports-at-length", check: reportIsCut},
 }
 
@@ -472,6 +474,53 @@ func payloadArrives(t *testing.T, h *Host, f *fault) string {
 		sizes = append(sizes, fmt.Sprintf("%d in %v", len(data), e.Wall.Round(time.Millisecond)))
 	}
 	return strings.Join(sizes, ", ")
+}
+
+// forgeriesAreLog: whatever a strict child prints that does not name its run is
+// log, and its exit code decides.
+func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
+	lines := []string{
+		`{"@":"fail","group":"forged","message":""}`, `{"@":"retry"}`, `{"@":"release"}`, `{"@":"fail","run":"r0","group":"forged"}`, `{"@":"hello","v":[1]}`,
+		`{"@":"hello","v":[9]}`, `{"@":"bye"}`, `{"@":"fail","run":"","group":"forged"}`, `{"@":"put","queue":"q"}`, `{"@":"checkpoint","data":1}`,
+	}
+	const times = 1000
+	path := filepath.Join(t.TempDir(), "forged")
+	if err := os.WriteFile(path, []byte(strings.Repeat(strings.Join(lines, "\n")+"\n", times)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.spec.Command = append(f.spec.Command[:2:2], path)
+	e, w, took := f.run(t, h)
+	expectEnding(t, e, Exited, "")
+	if e.Action != protocol.ExitAck || len(e.Puts) > 0 || e.Checkpoint != nil {
+		t.Errorf("%v, %d puts, checkpoint %q", e.Action, len(e.Puts), e.Checkpoint)
+	}
+	if got := strings.Count(w.text("r1"), "\n"); got != times*len(lines)+2 {
+		t.Errorf("%d lines are in the log; want all %d", got, times*len(lines)+2)
+	}
+	return fmt.Sprintf("0 of %d taken, %v", times*len(lines), took)
+}
+
+func nothingIsInterpreted(t *testing.T, h *Host, f *fault) string {
+	canary := filepath.Join(t.TempDir(), "canary")
+	evil := fmt.Sprintf("'; touch %[1]s; $(touch %[1]s) `touch %[1]s` | touch %[1]s\n../../%%n\x00", canary)
+	job := newJob("r1")
+	job.JID, job.Klass, job.Queue, job.Tags = evil, evil, evil, []string{evil}
+	job.Data, _ = json.Marshal(evil)
+	w := newWitness()
+	f.spec.Pool, f.spec.Kill = "test", KillGroup
+	c, err := h.Start(t.Context(), &f.spec, 1, job, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(job, RunLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	expectEnding(t, await(t, w.endings, "ending"), Said, "")
+	await(t, c.Exited(), "exit")
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("the payload was executed")
+	}
+	return "no canary"
 }
 
 func reportIsCut(t *testing.T, h *Host, f *fault) string {

@@ -20,16 +20,24 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 	}
 	st := &line.Status
 	switch st.Verb {
-	case protocol.VerbHello:
-		c.greet(st)
-		return
-	case protocol.VerbBye:
-		c.leave(st.Reason)
+	case protocol.VerbHello, protocol.VerbBye:
+		switch {
+		case c.mayBeForged(s):
+			s.print(line)
+		case st.Verb == protocol.VerbHello:
+			c.greet(st)
+		default:
+			c.leave(st.Reason)
+		}
 		return
 	case protocol.VerbHeartbeat, protocol.VerbPong:
 		return
 	case protocol.VerbLog:
-		s.record(c.find(st.Run), LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
+		r := c.find(st.Run)
+		if r == nil {
+			r = c.front() // what a record says settles nothing
+		}
+		s.record(r, LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
 		return
 	case protocol.VerbAck, protocol.VerbRetry, protocol.VerbFail, protocol.VerbRelease,
 		protocol.VerbProgress, protocol.VerbCheckpoint, protocol.VerbPut:
@@ -67,6 +75,12 @@ func (c *Child) find(id string) *Run {
 		}
 	}
 	return nil
+}
+
+// mayBeForged tells whether a line of s that names no run may be the data of a job
+// that a strict child printed: its stdout is believed only while it has none.
+func (c *Child) mayBeForged(s *stream) bool {
+	return c.spec.Strict && s == c.out && c.front() != nil
 }
 
 // strayed counts a status line about a run that the child does not have: a second
