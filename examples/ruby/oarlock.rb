@@ -72,7 +72,7 @@ module Oarlock
   # Not a StandardError, so that a plain `rescue` lets it pass. Clean up, save a
   # checkpoint if that helps the next attempt, and let it go on: the grace is
   # short, and then the process is killed.
-  class Cancelled < Exception # rubocop:disable Lint/InheritException
+  class Cancelled < Exception
     attr_reader :reason
 
     def initialize(reason = "canceled")
@@ -438,7 +438,7 @@ module Oarlock
       job.settle("release", verdict.fields)
     rescue SystemExit, SignalException
       raise
-    rescue Exception => error # rubocop:disable Lint/RescueException
+    rescue Exception => error
       text = Oarlock.clean(describe(error))
       warn text if job.settled?
       job.retry(text[0, MESSAGE_LIMIT], group: error.class.name || "anonymous")
@@ -634,7 +634,7 @@ module Oarlock
       code = 0
     rescue SystemExit => e
       code = e.status
-    rescue Exception => e # rubocop:disable Lint/RescueException
+    rescue Exception => e
       warn e.full_message(highlight: false)
     ensure
       # Not exit: what the preloaded program does at its end is not ours to do.
