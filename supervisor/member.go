@@ -28,7 +28,6 @@ type member struct {
 	maxJobs   int           // its own limits: those of the pool, spread
 	maxAge    time.Duration
 	maxMemory int64
-	outgrown  bool // it is above maxMemory
 }
 
 // newMember prepares a member for a slot without starting it.
