@@ -63,7 +63,7 @@ function take_oldest(batch, queues, count)
     local room = prepare(batch, queue, count - #batch.jobs / job_width)
     if room > 0 then
       local head = { queue = queue, list = head_of(queue, room), next = 0 }
-      if advance(head) then heads[#heads + 1] = head end
+      if next_head(head) then heads[#heads + 1] = head end
     end
   end
   for _ = 1, count - #batch.jobs / job_width do
@@ -74,13 +74,13 @@ function take_oldest(batch, queues, count)
     if not best then break end
     local head = heads[best]
     add(wanted, head.queue, head.list[head.next])
-    if not advance(head) then table.remove(heads, best) end
+    if not next_head(head) then table.remove(heads, best) end
   end
   for queue, jids in pairs(wanted) do hand_out(batch, queue, jids, false) end
 end
 
--- advance(head) -> whether the queue has one more
-function advance(head)
+-- next_head(head) -> whether the queue has one more
+function next_head(head)
   head.next = head.next + 1
   local jid = head.list[head.next]
   if not jid then return false end
