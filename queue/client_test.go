@@ -26,6 +26,16 @@ func onEachServer(t *testing.T, test func(t *testing.T, c *queue.Client)) {
 	})
 }
 
+// onEachUser is onEachServer, and once more as a user with the least permissions.
+func onEachUser(t *testing.T, test func(t *testing.T, c *queue.Client)) {
+	onEachServer(t, test)
+	t.Run("least privilege", func(t *testing.T) {
+		server := redistest.Start(t)
+		allow(t, server)
+		test(t, openURL(t, "unix://oarlock:PASSWORD@"+server.Addr))
+	})
+}
+
 // must passes a value on if there is no error.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
@@ -54,7 +64,7 @@ func equal[T any](t *testing.T, what string, got, want T) {
 func ptr[T any](v T) *T { return &v }
 
 func TestJobsAreReadAsTheyWerePut(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ctx := t.Context()
 		must(c.Put(ctx, queue.Put{Queue: "q", JID: "parent", Klass: "K"}))(t)
 		must(c.Put(ctx, queue.Put{
@@ -126,7 +136,7 @@ func TestJobsAreReadAsTheyWerePut(t *testing.T) {
 }
 
 func TestWorkersSingleCommands(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ctx := t.Context()
 		for _, jid := range []string{"a", "b", "c", "d"} {
 			must(c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K", Retries: ptr(0)}))(t)
@@ -240,7 +250,7 @@ func TestQueuesAndSettings(t *testing.T) {
 }
 
 func TestRecurringJobs(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ctx := t.Context()
 		jid := must(c.Recur(ctx, queue.Recurring{Queue: "q", JID: "r", Klass: "K", Interval: time.Minute, Tags: []string{"x"}, Backlog: 1, Priority: 2}))(t)
 		r := must(c.Recurring(ctx, jid))(t)

@@ -83,7 +83,7 @@ func TestOrdersOfTaking(t *testing.T) {
 }
 
 func TestPayloadsPassUntouched(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		big := `"` + strings.Repeat("x", 1<<20) + `"`
 		s := session(t, c, "w")
 		for name, data := range map[string]string{
@@ -194,7 +194,7 @@ func inf() float64 { return 1 / zero }
 var zero float64
 
 func TestCrashesEndAJob(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")
 		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K", Timeout: time.Minute})
 		again := func() queue.Taken {
@@ -295,7 +295,7 @@ func snapshot(t *testing.T, raw *redis.Client) map[string]string {
 }
 
 func TestPutsOfASettlement(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ctx, s := t.Context(), session(t, c, "w")
 		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
 		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
@@ -318,7 +318,7 @@ func TestPutsOfASettlement(t *testing.T) {
 }
 
 func TestOnlyNewPutsOnce(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		p := queue.Put{Queue: "q", JID: "j", Klass: "K", OnlyNew: true}
 		putAll(t, c, p)
 		results := must(c.PutAll(t.Context(), []queue.Put{p, {Queue: "q", JID: "k", Klass: "K"}}))(t)

@@ -1,0 +1,90 @@
+package queue_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// allow makes the user of ACL.md, as it stands there.
+func allow(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	page, err := os.ReadFile("ACL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```acl\n(.*?)```").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("ACL.md has no block of acl")
+	}
+	var words []any
+	for word := range strings.FieldsSeq(string(block[1])) {
+		words = append(words, word)
+	}
+	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLeastPrivilegeForbidsTheRest(t *testing.T) {
+	server := redistest.Start(t)
+	allow(t, server)
+	c, ctx := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr), t.Context()
+	must(c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
+	for _, words := range [][]any{
+		{"FLUSHALL"}, {"FLUSHDB"}, {"CONFIG", "GET", "*"}, {"KEYS", "*"}, {"EVAL", "return 1", 0}, {"CLIENT", "LIST"},
+		{"SHUTDOWN"}, {"ACL", "LIST"}, {"HGET", "other", "f"}, {"PUBLISH", "other", "m"},
+		{"SCRIPT", "FLUSH"}, {"MONITOR"}, {"REPLICAOF", "h", 1},
+	} {
+		if err := c.Redis().Do(ctx, words...).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("%v: %v, want NOPERM", words, err)
+		}
+	}
+}
+
+func TestFenceAndNoticesWithLeastPrivilege(t *testing.T) {
+	server := redistest.Start(t)
+	allow(t, server)
+	c, ctx := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr), t.Context()
+	notices := c.Notices(ctx, "w")
+	admin := open(t, server)
+	awaitSubscribers(t, admin, c.WakeChannel())
+	s := session(t, c, "w")
+	must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}))(t)
+	equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
+	take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+	equal(t, "held", len(must(s.Held(ctx, []string{"q"}))(t)), 1)
+	must(c.Sweep(ctx, []string{"q"}, 1))(t)
+	ok(t, s.Deregister(ctx))
+	must(c.Install(ctx, queue.Qless))(t)
+}
+
+// TestACLNamesEveryCommandOfTheScripts reads the sources, because no test reaches every line
+// of them as the restricted user.
+func TestACLNamesEveryCommandOfTheScripts(t *testing.T) {
+	page, err := os.ReadFile("ACL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := make(map[string]bool)
+	for word := range strings.FieldsSeq(string(page)) {
+		if name, found := strings.CutPrefix(word, "+"); found {
+			allowed[name] = true
+		}
+	}
+	call := regexp.MustCompile(`(?:redis\.p?call|call_\w+)\(\s*'([A-Z]+)'`)
+	for _, dialect := range []queue.Dialect{queue.Qless, queue.Reqless, queue.Batch} {
+		for _, command := range queue.Commands(dialect) {
+			text, _ := queue.Script(dialect, command, queue.DefaultNamespace)
+			for _, m := range call.FindAllStringSubmatch(text, -1) {
+				if !allowed[strings.ToLower(m[1])] {
+					t.Errorf("%s %s calls %s, which ACL.md does not allow", dialect, command, m[1])
+				}
+			}
+		}
+	}
+}
