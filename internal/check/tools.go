@@ -18,7 +18,7 @@ type tool struct {
 var tools = []tool{
 	{"gcc", "gcc libc6-dev", "gcc", "the race detector needs a C compiler"},
 	{"redis-server", "redis-server", "redis", "queue and integration tests need a real Redis"},
-	{"python3", "python3-minimal", "python", "the Python helper and most fixtures"},
+	{"python3", "python3", "python", "the Python helper and most fixtures"},
 	{"ruby", "ruby", "ruby", "the Ruby helper"},
 	{"php", "php-cli", "php", "the PHP helper"},
 	{"node", "nodejs", "node", "the Node helper"},
