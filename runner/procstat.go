@@ -87,3 +87,62 @@ func readStat(pid int) (stat, bool) {
 		Start:  number(22),
 	}, true
 }
+
+// memory is what a process holds, in bytes.
+type memory struct {
+	Resident int64 // with all that it shares with others: too much for a fork
+	Share    int64 // what it shares counts in part (PSS)
+	Private  int64 // its own alone
+}
+
+// readMemory returns false when pid is gone or may not be looked at. It costs the better part of a
+// millisecond for a large process; residentMemory costs a hundredth.
+func readMemory(pid int) (memory, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return memory{}, false
+	}
+	var m memory
+	for line := range bytes.Lines(text) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		number, _, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" "))
+		n, err := strconv.ParseInt(string(number), 10, 64)
+		if err != nil {
+			continue
+		}
+		switch string(name) {
+		case "Rss":
+			m.Resident = n << 10
+		case "Pss":
+			m.Share = n << 10
+		case "Private_Clean", "Private_Dirty":
+			m.Private += n << 10
+		}
+	}
+	return m, m.Resident > 0
+}
+
+// residentMemory returns the resident memory of pid, in bytes; 0 when it is gone.
+func residentMemory(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// peakMemory returns the highest resident memory that pid ever had, in bytes; 0 when it is gone. It is
+// not what the kernel reports at its end (ru_maxrss), which begins with that of the process that
+// started it.
+func peakMemory(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := bytes.Cut(text, []byte("\nVmHWM:"))
+	number, _, _ := bytes.Cut(bytes.TrimSpace(after), []byte(" "))
+	n, _ := strconv.ParseInt(string(number), 10, 64)
+	return n << 10
+}

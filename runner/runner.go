@@ -115,11 +115,11 @@ type Sandbox struct {
 	Limits      Limits
 }
 
-// Limits are resource limits of one process; nil leaves one as it is.
+// Limits are resource limits, of one process each but for Memory; nil leaves one as it is.
 type Limits struct {
 	NoFile *uint64        // open descriptors
 	Core   *uint64        // bytes of a core file
-	Memory *uint64        // bytes of address space
+	Memory *uint64        // bytes, of the child and what it started; above that it is killed within a second or so
 	FSize  *uint64        // bytes of a file it writes
 	CPU    *time.Duration // processor time, in whole seconds
 }

@@ -74,6 +74,8 @@ type settings struct {
 	User        *user    `json:"user,omitempty"` // nil: the supervisor's
 	NoNewPrivs  bool     `json:"nnp,omitempty"`
 	Limits      []rlimit `json:"limits,omitempty"`
+
+	Memory uint64 `json:"-"` // what its control group may hold, in bytes; 0: any. Nothing a process can set itself
 }
 
 // user is a user and group by number. A child that gets one has no supplementary groups.
@@ -118,11 +120,13 @@ func settingsOf(dir string, b *Sandbox) (settings, error) {
 		{unix.RLIMIT_NOFILE, l.NoFile},
 		{unix.RLIMIT_CORE, l.Core},
 		{unix.RLIMIT_FSIZE, l.FSize},
-		{unix.RLIMIT_AS, l.Memory},
 	} {
 		if limit.max != nil {
 			s.Limits = append(s.Limits, rlimit{limit.resource, *limit.max})
 		}
+	}
+	if l.Memory != nil {
+		s.Memory = *l.Memory
 	}
 	if l.CPU != nil {
 		s.Limits = append(s.Limits, rlimit{unix.RLIMIT_CPU, uint64((*l.CPU + time.Second - 1) / time.Second)})
@@ -363,7 +367,6 @@ var limitNames = map[int]string{
 	unix.RLIMIT_CORE:   "core",
 	unix.RLIMIT_CPU:    "cpu",
 	unix.RLIMIT_FSIZE:  "fsize",
-	unix.RLIMIT_AS:     "memory",
 }
 
 // findProgram returns the file that name stands for, as the child's own user, directory and PATH see

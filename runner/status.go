@@ -217,6 +217,9 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 		e.Wall = now.Sub(r.since)
 	}
 	e.PeakMemory = r.peak
+	if c.oneJob() && e.Kind == Said && e.Verdict.Kind != protocol.Ack {
+		e.PeakMemory = max(r.peak, peakMemory(c.pid)) // it is still there to be asked
+	}
 	if r.progress.any {
 		e.LastProgress = &r.progress.value
 	}
@@ -352,10 +355,14 @@ func (c *Child) put(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	c.end(CauseProtocol, why)
 }
 
-// sample looks at how much memory the child uses during r.
+// sample looks at how much memory the child uses during r, and ends it if that is
+// more than it may.
 func (c *Child) sample(r *Run) {
 	used := c.Memory()
 	c.mu.Lock()
 	r.peak = max(r.peak, used)
 	c.mu.Unlock()
+	if limit := c.spec.Sandbox.Limits.Memory; limit != nil && used > int64(*limit) {
+		c.Kill(CauseMemory)
+	}
 }

@@ -239,7 +239,9 @@ type cgroup struct {
 	dir  *os.File // open on path
 }
 
-func (c *cgroups) create() (*cgroup, error) {
+// create makes a control group that may hold so many bytes of memory; 0: any. Where the kernel does not
+// limit that, Child.Memory is watched instead.
+func (c *cgroups) create(memory uint64) (*cgroup, error) {
 	g := &cgroup{path: filepath.Join(c.jobs(), strconv.FormatUint(c.next.Add(1), 10))}
 	if err := os.Mkdir(g.path, 0o755); err != nil {
 		return nil, fmt.Errorf("control group: %w", err)
@@ -248,6 +250,12 @@ func (c *cgroups) create() (*cgroup, error) {
 	if g.dir, err = os.OpenFile(g.path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
 		os.Remove(g.path)
 		return nil, fmt.Errorf("control group: %w", err)
+	}
+	if memory > 0 {
+		if limit, err := os.OpenFile(filepath.Join(g.path, "memory.max"), os.O_WRONLY, 0); err == nil {
+			fmt.Fprint(limit, memory)
+			limit.Close()
+		}
 	}
 	return g, nil
 }
@@ -276,7 +284,7 @@ type inCgroup struct {
 }
 
 func startInCgroup(l *leader, s settings) (process, error) {
-	group, err := l.trees.cgroups.create()
+	group, err := l.trees.cgroups.create(s.Memory)
 	if err != nil {
 		return nil, err
 	}

@@ -136,6 +136,16 @@ func alive(t testing.TB, file string) []int {
 	return pids
 }
 
+// until returns when condition holds, of which nothing tells.
+func until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for begin := time.Now(); !condition(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > patience {
+			t.Fatalf("no %s within %v", what, patience)
+		}
+	}
+}
+
 // aliveAfter looks until nothing in file is alive, for a second at most.
 func aliveAfter(t testing.TB, file string) (left []int, took time.Duration) {
 	t.Helper()

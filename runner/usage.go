@@ -1,9 +1,6 @@
 package runner
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,13 +17,17 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Memory returns the resident memory of the child, in bytes; 0 if it is gone.
+// Memory returns the memory of the child and of what it has started, in bytes: what
+// it shares counts in part. 0 if it is gone.
 func (c *Child) Memory() int64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(c.pid) + "/statm")
-	fields := bytes.Fields(text)
-	if err != nil || len(fields) < 2 {
-		return 0
+	below := descendants(c.pid)
+	if len(below) == 0 && c.spec.Mode != Preload {
+		return residentMemory(c.pid) // shares nothing worth the time to find out
 	}
-	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	return pages * int64(os.Getpagesize())
+	var sum int64
+	for _, pid := range append(below, c.pid) {
+		m, _ := readMemory(pid)
+		sum += m.Share
+	}
+	return sum
 }

@@ -41,6 +41,7 @@ type factory struct {
 
 	hello chan struct{}  // closed when it can fork
 	gone  chan struct{}  // closed when it has ended, after end is set; its forks may live on
+	heard chan struct{}  // closed when its output was read to the end
 	ears  sync.WaitGroup // those who listen to control and output
 
 	mu      sync.Mutex
@@ -131,7 +132,7 @@ func (h *Host) factory(origin, spec *Spec) (*factory, error) {
 	f = &factory{
 		host: h, origin: origin, spec: spec, users: 1, forks: make(map[int]*fork),
 		turn: make(chan struct{}, 1), replies: make(chan factoryReply, 1),
-		hello: make(chan struct{}), gone: make(chan struct{}),
+		hello: make(chan struct{}), gone: make(chan struct{}), heard: make(chan struct{}),
 	}
 	if err := f.start(); err != nil {
 		return nil, err
@@ -299,8 +300,6 @@ func (f *factory) kill(why error) {
 func (f *factory) reap() {
 	exit := f.proc.wait()
 	f.hasEnded(exit)
-	f.output.SetReadDeadline(time.Now().Add(lastWords))
-	f.control.SetReadDeadline(time.Now().Add(lastWords))
 	f.ears.Wait()
 	f.inherit()
 	f.control.Close()
@@ -326,6 +325,9 @@ func (f *factory) hasEnded(exit Exit) {
 	if f.why == nil {
 		f.host.log.Warn("preloaded program ended", "pool", f.spec.Pool, "how", describe(&exit))
 	}
+	// Its forks have let go of these, but not whatever else it has started.
+	f.output.SetReadDeadline(time.Now().Add(lastWords))
+	f.control.SetReadDeadline(time.Now().Add(lastWords))
 	close(f.gone)
 }
 
@@ -435,6 +437,7 @@ func (f *factory) answer(r factoryReply) {
 
 // hear keeps and logs what f writes.
 func (f *factory) hear() {
+	defer close(f.heard)
 	reader := bufio.NewReaderSize(f.output, 4<<10)
 	keep := rate{perSecond: f.spec.LogRate}
 	for {
@@ -526,8 +529,10 @@ func (f *factory) sudden() error {
 	return f.trouble()
 }
 
-// trouble says why there is no fork to be had.
+// trouble says why there is no fork to be had of f, which has ended or was killed.
 func (f *factory) trouble() error {
+	<-f.gone
+	<-f.heard
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	said := lastLine(f.said.text())

@@ -75,10 +75,13 @@ const markRange = 100_000
 // bytes, just below what it was: it is enough for any use.
 func (p *fork) equip() error {
 	f := p.factory
-	var err error
+	set, err := settingsOf("", &Sandbox{Limits: Limits{CPU: f.spec.Sandbox.Limits.CPU, Memory: f.spec.Sandbox.Limits.Memory}})
+	if err != nil {
+		return err
+	}
 	switch f.kills {
 	case KillCgroup:
-		if p.group, err = f.host.trees.cgroups.create(); err == nil {
+		if p.group, err = f.host.trees.cgroups.create(set.Memory); err == nil {
 			err = p.group.adopt(p.number)
 		}
 	case KillGuard:
@@ -92,7 +95,6 @@ func (p *fork) equip() error {
 	if err != nil && !errors.Is(err, syscall.ESRCH) { // ended already, which will be heard
 		return fmt.Errorf("prepare a fork: %w", err)
 	}
-	set, err := settingsOf("", &Sandbox{Limits: Limits{CPU: f.spec.Sandbox.Limits.CPU, Memory: f.spec.Sandbox.Limits.Memory}})
 	for _, l := range set.Limits {
 		pair := l.pair()
 		limit := unix.Rlimit{Cur: pair.Cur, Max: pair.Max}
@@ -100,14 +102,21 @@ func (p *fork) equip() error {
 			return fmt.Errorf("limit %s of a fork to %d: %w", limitNames[l.Resource], l.Max, err)
 		}
 	}
-	return err
+	return nil
 }
 
 func (p *fork) pid() int { return p.number }
 
 // alive tells whether the fork has not ended: its number is then its own.
 func (p *fork) alive() bool {
-	return p.handle != nil && unix.PidfdSendSignal(int(p.handle.Fd()), 0, nil, 0) == nil
+	if p.handle == nil {
+		return false
+	}
+	alive := false
+	if conn, err := p.handle.SyscallConn(); err == nil { // unlike Fd, safe against a Close meanwhile
+		conn.Control(func(fd uintptr) { alive = unix.PidfdSendSignal(int(fd), 0, nil, 0) == nil })
+	}
+	return alive
 }
 
 func (p *fork) signal(sig syscall.Signal) error {

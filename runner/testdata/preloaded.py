@@ -4,6 +4,7 @@ Takes as long to load, and holds as much, as a program with heavy imports.
 """
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,12 +32,19 @@ def work(job):
     elif do == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     elif do == "memory":
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
         bytearray(1 << 32)
+    elif do == "grow":
+        hoard = b"x" * (job.data["mib"] << 20)
+        time.sleep(600)
     elif do == "raise":
         raise ValueError("no good")
     elif do == "escape":
         subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "leaves-escapees.py"),
                         job.data["file"], str(job.data["count"]), "exit"], check=True)
+    elif do == "pause":
+        print("pausing", flush=True)
+        time.sleep(600)
     elif do == "wait":
         print("waiting", flush=True)
         while not os.path.exists(job.data["file"]):
