@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -26,6 +27,10 @@ import (
 // A library file holds top-level statements only, `function name(…) … end` and
 // `name = value`, each starting and ending in the first column. A value must
 // not refer to another name: values are set before the functions are.
+//
+// To make a function costs a tenth of a microsecond in every call, as much as many
+// do in all. One that few calls reach says so in the last line of its comment,
+// `-- Rare.`; what only such functions use is then made when they are called.
 //
 //go:embed lua
 var luaFiles embed.FS
@@ -55,8 +60,8 @@ func Script(dialect Dialect, command, namespace string) (text string, ok bool) {
 	}
 	var b strings.Builder
 	lua.declare(&b, c.needs)
-	for _, name := range c.needs {
-		b.WriteString(lua.library[name].text)
+	for _, name := range c.direct {
+		b.WriteString(lua.define(name, c.direct))
 	}
 	if dialect == Reqless && slices.Contains(c.needs, "reqless") {
 		b.WriteString("reqless = true\n")
@@ -88,15 +93,14 @@ func Unified(namespace string, shared Dialect) string {
 	branches := lua.branches(shared)
 	var all []string
 	for _, br := range branches {
-		all = append(all, br.needs...)
+		all = union(all, br.needs)
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	top := lua.topLevel(branches)
 
 	var b strings.Builder
 	b.WriteString(unifiedHead)
 	lua.declare(&b, all)
-	for _, name := range all {
+	for _, name := range top {
 		if !lua.library[name].function {
 			b.WriteString(lua.library[name].text)
 		}
@@ -105,7 +109,7 @@ func Unified(namespace string, shared Dialect) string {
 		fmt.Fprintf(&b, "%s %s then\n", keyword(i), br.condition())
 		var wanted []string
 		for _, name := range br.needs {
-			if lua.library[name].function {
+			if lua.library[name].function && slices.Contains(top, name) {
 				wanted = append(wanted, name)
 			}
 		}
@@ -114,9 +118,9 @@ func Unified(namespace string, shared Dialect) string {
 		}
 	}
 	b.WriteString(unifiedNow)
-	for _, name := range all {
+	for _, name := range top {
 		if lua.library[name].function {
-			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.library[name].text)
+			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.define(name, top))
 		}
 	}
 	for i, br := range branches {
@@ -125,6 +129,36 @@ func Unified(namespace string, shared Dialect) string {
 	}
 	b.WriteString("end\n")
 	return inNamespace(b.String(), namespace)
+}
+
+// topLevel returns the names that the unified script defines at its top level, each
+// once: those that some command calls without the help of a rare function, and
+// those that several rare functions share. The others are inside the one they serve.
+func (lua *luaSources) topLevel(branches []branch) []string {
+	var top, shared []string
+	for _, br := range branches {
+		top = union(top, br.direct)
+	}
+	servants := make(map[string]bool) // of one rare function
+	for _, name := range top {
+		if !lua.library[name].rare {
+			continue
+		}
+		for _, use := range lua.closure([]string{name}) {
+			if servants[use] {
+				shared = append(shared, use)
+			}
+			servants[use] = true
+		}
+	}
+	return union(top, shared)
+}
+
+// union returns the names in either list, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 const unifiedHead = `-- The qless and reqless protocols in one script. Call it as
@@ -157,10 +191,8 @@ func keyword(i int) string {
 // branch is one alternative of the unified script: a body and all the names it
 // answers to.
 type branch struct {
-	names   map[Dialect][]string
-	needs   []string
-	body    string
-	dialect Dialect // whose directory the body is in
+	luaCommand
+	names map[Dialect][]string
 }
 
 func (br branch) condition() string {
@@ -197,7 +229,7 @@ func (lua *luaSources) branches(shared Dialect) []branch {
 		c := lua.commands[d][name]
 		br := byBody[c.file]
 		if br == nil {
-			br = &branch{names: make(map[Dialect][]string), needs: c.needs, body: c.body}
+			br = &branch{luaCommand: c, names: make(map[Dialect][]string)}
 			byBody[c.file] = br
 			order = append(order, c.file)
 		}
@@ -238,14 +270,16 @@ type luaSources struct {
 type definition struct {
 	text     string
 	function bool
-	uses     []string // names of the library, its own not included
+	rare     bool
+	uses     []string // names of the library that it mentions
 }
 
 // luaCommand is one command.
 type luaCommand struct {
-	file  string   // where its body is; aliases share one
-	body  string   // ends in a newline
-	needs []string // names of the library, all of them, sorted
+	file   string   // where its body is; aliases share one
+	body   string   // ends in a newline
+	needs  []string // names of the library, all of them, sorted
+	direct []string // those of them that are used other than by a rare function
 }
 
 // sources reads the lua directory once. A file that breaks the rules at the top
@@ -267,7 +301,8 @@ var sources = sync.OnceValue(func() *luaSources {
 				file = "qless/" + m[1]
 				text = luaDir("qless")[m[1]]
 			}
-			lua.commands[dialect][name] = luaCommand{file: file, body: text, needs: lua.closure(text)}
+			uses := lua.uses(text)
+			lua.commands[dialect][name] = luaCommand{file, text, lua.closure(uses), lua.direct(uses)}
 		}
 	}
 	return lua
@@ -331,6 +366,7 @@ func (lua *luaSources) addLibrary(file, text string) {
 		if _, twice := lua.library[name]; twice {
 			panic(fmt.Sprintf("lua/lib/%s.lua: %s is defined twice", file, name))
 		}
+		d.rare = len(comment) > 0 && comment[len(comment)-1] == "-- Rare."
 		d.text = strings.Join(append(comment, lines[start:i+1]...), "\n") + "\n"
 		lua.library[name] = d
 		comment = nil
@@ -348,25 +384,48 @@ func (lua *luaSources) uses(text string) []string {
 	return names
 }
 
-// closure returns all names of the library that a command needs, directly or
-// not, sorted.
-func (lua *luaSources) closure(text string) []string {
+// closure returns the names and all that they need, directly or not, sorted.
+func (lua *luaSources) closure(names []string) []string {
+	return lua.reach(names, func(definition) bool { return true })
+}
+
+// direct returns the names and what they need without the help of a rare function,
+// sorted.
+func (lua *luaSources) direct(names []string) []string {
+	return lua.reach(names, func(d definition) bool { return !d.rare })
+}
+
+// reach follows the uses of the names, and of what it finds, through those that
+// pass.
+func (lua *luaSources) reach(names []string, pass func(definition) bool) []string {
 	seen := make(map[string]bool)
-	todo := lua.uses(text)
-	for len(todo) > 0 {
-		name := todo[0]
-		todo = todo[1:]
-		if !seen[name] {
+	for todo := slices.Clone(names); len(todo) > 0; todo = todo[1:] {
+		if name := todo[0]; !seen[name] {
 			seen[name] = true
-			todo = append(todo, lua.library[name].uses...)
+			if pass(lua.library[name]) {
+				todo = append(todo, lua.library[name].uses...)
+			}
 		}
 	}
-	needs := make([]string, 0, len(seen))
-	for name := range seen {
-		needs = append(needs, name)
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// define returns the text of a definition. A rare function makes what it needs and
+// is not among those that are there already, when it is first called.
+func (lua *luaSources) define(name string, there []string) string {
+	d := lua.library[name]
+	if !d.rare {
+		return d.text
 	}
-	slices.Sort(needs)
-	return needs
+	var inner strings.Builder
+	for _, use := range lua.closure(d.uses) {
+		if use != name && !slices.Contains(there, use) {
+			fmt.Fprintf(&inner, "if not %s then\n%send\n", use, lua.library[use].text)
+		}
+	}
+	at := strings.Index(d.text, "\nfunction "+name) + 1
+	at += strings.Index(d.text[at:], "\n") + 1
+	return d.text[:at] + inner.String() + d.text[at:]
 }
 
 // declare makes the names local to the script, before any of them is defined,

@@ -1,10 +1,8 @@
 -- complete_job(now, jid, worker, queue, data, next, delay, depends) -> the new state
 -- The arguments of the command as text; those from next on may be missing.
 function complete_job(now, jid, worker, queue, data, next, delay, depends)
-  local wait = assert(tonumber(delay or 0))
-  local on = given_depends(depends or '[]', 'Complete')
-  if delay and not next then refuse('Complete', '"delay" cannot be used without a "next".') end
-  if depends and not next then refuse('Complete', '"depends" cannot be used without a "next".') end
+  local wait, on = 0, {}
+  if delay or depends then wait, on = check_next(next, delay, depends) end
   local key = 'ql:j:' .. jid
   local state, owner, in_queue, priority, retries, time, history, throttles =
     unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'retries', 'time', 'history', 'throttles'))
@@ -35,10 +33,28 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
     return 'complete'
   end
 
-  announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next) .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
+  return advance(now, jid, queue, data, next, wait, on, priority, retries, limit)
+end
+
+-- check_next(next, delay, depends) -> delay as a number, depends as a list
+-- Rare.
+function check_next(next, delay, depends)
+  local wait = assert(tonumber(delay or 0))
+  local on = given_depends(depends or '[]', 'Complete')
+  if delay and not next then refuse('Complete', '"delay" cannot be used without a "next".') end
+  if depends and not next then refuse('Complete', '"depends" cannot be used without a "next".') end
+  return wait, on
+end
+
+-- advance(now, jid, queue, data, next, wait, on, priority, retries, limit) -> the new state
+-- A job that has left its queue goes on to the next.
+-- Rare.
+function advance(now, jid, queue, data, next, wait, on, priority, retries, limit)
+  local key, prefix = 'ql:j:' .. jid, 'ql:q:' .. next
+  announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next)
+    .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
   remember(jid, put_entry(now, next), limit, false)
   register(next)
-  local prefix = 'ql:q:' .. next
   if depend(jid, on) > 0 then
     set_ended(key, now, data, next, 'depends', retries)
     redis.call('ZADD', prefix .. '-depends', ARGV[1], jid)

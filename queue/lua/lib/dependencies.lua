@@ -42,25 +42,23 @@ function unblock(jid, now)
   local key = 'ql:j:' .. jid .. '-dependents'
   local waiting = redis.call('SMEMBERS', key)
   if #waiting == 0 then return end
-  for _, other in ipairs(waiting) do
-    local hash = 'ql:j:' .. other
-    redis.call('SREM', hash .. '-dependencies', jid)
-    if redis.call('EXISTS', hash .. '-dependencies') == 0 then
-      local queue, priority, due = unpack(redis.call('HMGET', hash, 'queue', 'priority', 'scheduled'))
-      if queue then
-        redis.call('ZREM', 'ql:q:' .. queue .. '-depends', other)
-        if due then
-          redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, other)
-          redis.call('HSET', hash, 'state', 'scheduled')
-          redis.call('HDEL', hash, 'scheduled')
-        else
-          redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), other)
-          redis.call('HSET', hash, 'state', 'waiting')
-        end
-      end
-    end
-  end
+  for _, other in ipairs(waiting) do free(other, jid, now) end
   redis.call('DEL', key)
+end
+
+-- free(jid, from, now): it waits no longer for a job that is complete
+-- Rare.
+function free(jid, from, now)
+  local key = 'ql:j:' .. jid
+  redis.call('SREM', key .. '-dependencies', from)
+  if redis.call('EXISTS', key .. '-dependencies') == 1 then return end
+  local queue, priority, due = unpack(redis.call('HMGET', key, 'queue', 'priority', 'scheduled'))
+  if not queue then return end
+  if not due then return stop_waiting(jid, queue, priority, now) end
+  redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
+  redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, jid)
+  redis.call('HSET', key, 'state', 'scheduled')
+  redis.call('HDEL', key, 'scheduled')
 end
 
 -- stop_waiting(jid, queue, priority, now): from state depends to waiting

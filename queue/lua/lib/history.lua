@@ -34,6 +34,7 @@ function plain_entry(now, what)
 end
 
 -- convert_history(jid, legacy): moves the history out of the job's own hash
+-- Rare.
 function convert_history(jid, legacy)
   local entries = {}
   for _, stay in ipairs(cjson.decode(legacy)) do

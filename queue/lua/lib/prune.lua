@@ -3,12 +3,15 @@
 --   count  setting jobs-history-count; a negative one drops that many of the oldest
 -- Only what goes is read.
 function prune(now, age, count)
-  drop_completed(redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(now - age)))
-  drop_completed(redis.call('ZRANGE', 'ql:completed', '0', text17(-1 - count)))
+  local old = redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(now - age))
+  if #old > 0 then drop_completed(old) end
+  local surplus = redis.call('ZRANGE', 'ql:completed', '0', text17(-1 - count))
+  if #surplus > 0 then drop_completed(surplus) end
 end
 
+-- drop_completed(jids)
+-- Rare.
 function drop_completed(jids)
-  if #jids == 0 then return end
   local keys = {}
   for _, jid in ipairs(jids) do
     local key = 'ql:j:' .. jid

@@ -16,63 +16,92 @@ end
 --   limit   the history limit
 function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   local key = 'ql:j:' .. jid
-  local state, old_queue, owner, priority, old_tags, retries, failure, history, old_throttles
+  local old, tags, depends, throttles
+  if next(named) then tags, depends, throttles = check_options(named) end
+  local priority, retries = named.priority or '0', named.retries or '5'
   -- Most jobs are new, and to learn that is cheaper than to read nine fields.
   if redis.call('EXISTS', key) == 1 then
-    state, old_queue, owner, priority, old_tags, retries, failure, history, old_throttles =
-      unpack(redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure', 'history', 'throttles'))
+    old = load_old(key)
+    priority, retries = named.priority or old.priority or '0', named.retries or old.retries or '5'
+    tags = tags or old.tags
   end
-  if named.retries then
-    finite(named.retries, 'Put', 'retries')
-    retries = named.retries
-  end
-  local tags = named.tags and given_tags(named.tags, 'Put') or stored_tags(old_tags)
-  if named.priority then
-    finite(named.priority, 'Put', 'priority')
-    priority = named.priority
-  end
-  local depends = named.depends and given_depends(named.depends, 'Put') or {}
-  local throttles = put_throttles(named.throttles, old_throttles, state and old_queue, queue)
+  tags = tags or {}
+  if reqless or old and old.throttles then throttles = put_throttles(throttles, old, queue) end
 
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. cjson.encode(queue) .. '}')
-  remember(jid, put_entry(now, queue), limit, history)
-  if state then leave(jid, state, old_queue, owner, failure, queue) end
-  if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
-  if old_throttles then
-    redis.call('ZREM', 'ql:q:' .. old_queue .. '-throttled', jid)
-    -- Strange but observable: in reqless a job keeps what it holds and waits for.
-    if not reqless then release_all(jid, old_queue, old_throttles, now) end
-  end
-  unindex_tags(jid, stored_tags(old_tags))
-  index_tags(jid, tags)
-  if #depends > 0 then
-    drop_dependencies(jid)
-    depend(jid, depends)
-  end
+  remember(jid, put_entry(now, queue), limit, old and old.history)
+  if old then leave_for(jid, old, queue, worker, now) end
+  if #tags > 0 then index_tags(jid, tags) end
+  if depends and #depends > 0 then depend_anew(jid, depends) end
 
-  state = delay > 0 and 'scheduled' or 'waiting'
+  local state = delay > 0 and 'scheduled' or 'waiting'
   if redis.call('EXISTS', key .. '-dependencies') == 1 then
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
     state = 'depends'
   end
-  priority, retries = stored_text(priority or '0'), stored_text(retries or '5')
+  priority, retries = stored_text(priority), stored_text(retries)
   redis.call('HSET', key, 'jid', jid, 'klass', klass, 'data', data, 'priority', priority,
-    'tags', #tags == 0 and next(tags) == nil and '{}' or cjson.encode(tags), 'state', state, 'worker', '', 'expires', '0',
+    'tags', next(tags) and cjson.encode(tags) or '{}', 'state', state, 'worker', '', 'expires', '0',
     'queue', queue, 'retries', retries, 'remaining', retries, 'time', string.format('%.20f', now))
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
 
   local prefix = 'ql:q:' .. queue
-  local taken = reqless and state == 'waiting' and first_taken(throttles)
   if state == 'depends' then
     redis.call('ZADD', prefix .. '-depends', ARGV[1], jid)
   elseif state == 'scheduled' then
     redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
-  elseif taken then
-    throttle(jid, { state = state, history = false }, queue, taken, now, limit)
-  else
+  elseif not (reqless and throttle_at_once(jid, queue, throttles, now, limit)) then
     redis.call('ZADD', prefix .. '-work', score(tonumber(priority), now), jid)
   end
   tell_trackers('ql:put', jid)
+end
+
+-- check_options(named) -> tags, depends, throttles, as lists; nil for those not given
+-- Rare.
+function check_options(named)
+  if named.retries then finite(named.retries, 'Put', 'retries') end
+  local tags = named.tags and given_tags(named.tags, 'Put')
+  if named.priority then finite(named.priority, 'Put', 'priority') end
+  return tags, named.depends and given_depends(named.depends, 'Put'),
+    reqless and named.throttles and given_throttles(named.throttles, 'Put')
+end
+
+-- load_old(key) -> what putting again needs of the job that is there
+function load_old(key)
+  local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure', 'history', 'throttles')
+  return { state = f[1], queue = f[2], owner = f[3], priority = f[4], tags = stored_tags(f[5]), retries = f[6],
+    failure = f[7], history = f[8], throttles = f[9] }
+end
+
+-- leave_for(jid, old, queue, worker, now): an existing job leaves where it is, to be
+-- put into a queue
+-- Rare.
+function leave_for(jid, old, queue, worker, now)
+  local owner = old.owner
+  if old.state then leave(jid, old.state, old.queue, owner, old.failure, queue) end
+  if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
+  if old.throttles then
+    redis.call('ZREM', 'ql:q:' .. old.queue .. '-throttled', jid)
+    -- Strange but observable: in reqless a job keeps what it holds and waits for.
+    if not reqless then release_all(jid, old.queue, old.throttles, now) end
+  end
+  unindex_tags(jid, old.tags)
+end
+
+-- depend_anew(jid, on): what it waited for is replaced by a list
+-- Rare.
+function depend_anew(jid, on)
+  drop_dependencies(jid)
+  depend(jid, on)
+end
+
+-- throttle_at_once(jid, queue, throttles, now, limit) -> whether a job that was just
+-- put must wait for one of its throttles
+-- Rare.
+function throttle_at_once(jid, queue, throttles, now, limit)
+  local taken = first_taken(throttles)
+  if taken then throttle(jid, { state = 'waiting', history = false }, queue, taken, now, limit) end
+  return taken
 end
 
 -- leave(jid, state, queue, owner, failure, counted): a job leaves the places
@@ -88,14 +117,14 @@ function leave(jid, state, queue, owner, failure, counted)
   if state == 'failed' then unlist_failed(jid, failure, counted) end
 end
 
--- put_throttles(named, old, old_queue, queue) -> list, or nil for none
+-- put_throttles(given, old, queue) -> list
 -- In reqless a job has those it is given and its queue's. In qless, which does not
 -- know them, a job keeps what it has, but for the queue's.
-function put_throttles(named, old, old_queue, queue)
-  if reqless then
-    return move_throttles(named and given_throttles(named, 'Put') or {}, old_queue and queue_throttle(old_queue), queue)
-  end
-  return old and move_throttles(cjson.decode(old), old_queue and queue_throttle(old_queue), queue) or nil
+--   old   the job it was, or nil
+-- Rare.
+function put_throttles(given, old, queue)
+  local list = reqless and (given or {}) or cjson.decode(old.throttles)
+  return move_throttles(list, old and old.queue and queue_throttle(old.queue), queue)
 end
 
 -- register(queue): makes the queue known

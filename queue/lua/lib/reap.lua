@@ -6,31 +6,37 @@
 --   grace    seconds; not above 0 means no warning
 --   history  the history limit
 function reap(queue, now, limit, grace, history)
-  local locks = 'ql:q:' .. queue .. '-locks'
   local jids, jobs = {}, {}
-  for _, jid in ipairs(redis.call('ZRANGEBYSCORE', locks, '-inf', ARGV[1], 'LIMIT', '0', text17(limit))) do
-    local job = load_job(jid)
-    if not job then
-      redis.call('ZREM', locks, jid)
-    else
-      local worker = job.worker or ''
-      redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
-      local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
-      if not warned or grace <= 0 then
-        warn(jid, job, worker, queue, now, history)
-        if grace > 0 then
-          redis.call('HSET', 'ql:j:' .. jid, 'grace', '1')
-          redis.call('ZADD', locks, now + grace, jid)
-        end
-      end
-      if warned or grace <= 0 then
-        if take_away(jid, job, worker, queue, now, history) then
-          jids[#jids + 1], jobs[#jobs + 1] = jid, job
-        end
-      end
-    end
+  local expired = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', ARGV[1], 'LIMIT', '0', text17(limit))
+  for _, jid in ipairs(expired) do
+    local job = look_after(jid, queue, now, grace, history)
+    if job then jids[#jids + 1], jobs[#jobs + 1] = jid, job end
   end
   return jids, jobs
+end
+
+-- look_after(jid, queue, now, grace, history) -> the job, if it was taken away and may
+-- run again
+-- Rare.
+function look_after(jid, queue, now, grace, history)
+  local locks = 'ql:q:' .. queue .. '-locks'
+  local job = load_job(jid)
+  if not job then
+    redis.call('ZREM', locks, jid)
+    return nil
+  end
+  local worker = job.worker or ''
+  redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+  local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
+  if not warned or grace <= 0 then
+    warn(jid, job, worker, queue, now, history)
+    if grace > 0 then
+      redis.call('HSET', 'ql:j:' .. jid, 'grace', '1')
+      redis.call('ZADD', locks, now + grace, jid)
+      return nil
+    end
+  end
+  return take_away(jid, job, worker, queue, now, history) and job or nil
 end
 
 function warn(jid, job, worker, queue, now, history)

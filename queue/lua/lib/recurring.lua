@@ -13,6 +13,7 @@ end
 -- spawn_children(queue, parent, next, now, limit, history) -> how many
 --   next     when the first child was due
 --   history  the history limit
+-- Rare.
 function spawn_children(queue, parent, next, now, limit, history)
   local recurring, schedule = 'ql:r:' .. parent, 'ql:q:' .. queue .. '-recur'
   local f = redis.call('HMGET', recurring, 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'count', 'throttles')

@@ -7,6 +7,7 @@ function tag_key(tag)
 end
 
 -- index_tags(jid, tags): one more use of each of a list of tags
+-- Rare.
 function index_tags(jid, tags)
   for _, tag in ipairs(tags) do
     redis.call('ZADD', tag_key(tag), ARGV[1], jid)

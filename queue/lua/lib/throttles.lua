@@ -82,6 +82,7 @@ end
 
 -- release_all(jid, queue, throttles, now): everything the job holds or waits for
 --   throttles  the job's field
+-- Rare.
 function release_all(jid, queue, throttles, now)
   redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
   for _, tid in ipairs(cjson.decode(throttles)) do release(tid, jid, now) end
@@ -90,9 +91,9 @@ end
 -- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all
 -- its throttles, and otherwise waits for one
 --   limit  the history limit
+-- Rare.
 function admit(jid, job, queue, now, limit)
   if not job.throttles then
-    if not reqless then return true end
     -- Made by qless: from here on it shares its queue's throttle.
     job.throttles = cjson.encode({ queue_throttle(queue) })
     redis.call('HSET', 'ql:j:' .. jid, 'throttles', job.throttles)

@@ -33,7 +33,7 @@ for _, jid in ipairs(heads) do
   local job = load_job(jid)
   -- A job that reqless gave throttles waits for them here too; a jid without a
   -- job is only dropped.
-  if job and admit(jid, job, queue, now, limit) then
+  if job and (not job.throttles or admit(jid, job, queue, now, limit)) then
     jids[#jids + 1], jobs[#jobs + 1] = jid, job
   end
 end
