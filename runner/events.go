@@ -34,11 +34,10 @@ type LogLine struct {
 
 // Events is told what happens to the children it was given to Start for.
 //
-// The calls come from the goroutines that listen to a child: they must not block
-// and must not wait for anything of the child. They may call its methods, and
-// those of its runs. Calls about one child do not overlap, except that Log
-// about stdout and stderr and calls from methods of Child may come at any time.
-// A run may be nil in Log: the line came while no job was at work.
+// The calls come from the goroutines that listen to a child and from the one that
+// watches the time; they may overlap. They must not block, and must not wait for
+// anything of the child; they may call its methods, and those of its runs. A run
+// is nil in Log if the line came while no job was at work.
 type Events interface {
 	// ChildReady: the child can be given its first job. Not called for mode Once.
 	ChildReady(c *Child)

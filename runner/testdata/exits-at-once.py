@@ -1,0 +1,2 @@
+"""Fails at boot."""
+import no_such_module

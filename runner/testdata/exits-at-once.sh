@@ -1,0 +1,4 @@
+#!/bin/sh
+# Fails at boot.
+echo "no such module" >&2
+exit 1
