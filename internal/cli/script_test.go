@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,18 +20,21 @@ import (
 // asProgram is the variable that makes the test's binary behave as oarlock.
 const asProgram = "OARLOCK_CLI_TEST"
 
-// TestMain lets the scripts run the real command line as processes of their own.
+// TestMain lets tests run the command line as a process of its own, and children too.
 func TestMain(m *testing.M) {
 	runner.Hidden(os.Args)
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
+	os.Exit(testProgram(os.Stdin, os.Stdout, os.Stderr).Main(context.Background(), append([]string{"oarlock"}, os.Args[1:]...)))
+}
+
+func testProgram(in io.Reader, out, errs io.Writer) Program {
 	example, err := os.ReadFile(os.Getenv("EXAMPLE"))
 	if err != nil {
 		panic(err)
 	}
-	program := Program{Version: "v1.2.3", Example: string(example), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	os.Exit(program.Main(context.Background(), append([]string{"oarlock"}, os.Args[1:]...)))
+	return Program{Version: "v1.2.3", Example: string(example), In: in, Out: out, Err: errs}
 }
 
 // TestScripts runs each file of testdata. A file is lines of commands, then files for
@@ -65,6 +68,7 @@ func TestScripts(t *testing.T) {
 
 // script is one run of a file.
 type script struct {
+	t     *testing.T
 	lines []string
 	env   map[string]string
 	dir   string
@@ -86,9 +90,10 @@ func newScript(t *testing.T, text string) *script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &script{dir: t.TempDir(), said: map[string]string{}}
+	s := &script{t: t, dir: t.TempDir(), said: map[string]string{}}
+	t.Chdir(s.dir)
 	s.env = map[string]string{
-		asProgram: "1", "REDIS_URL": server.URL(), "EXAMPLE": filepath.Join(here, "../../config.example.toml"),
+		"REDIS_URL": server.URL(), "EXAMPLE": filepath.Join(here, "../../config.example.toml"),
 		"PATH": os.Getenv("PATH"), "HOME": s.dir, "TMPDIR": s.dir, "XDG_STATE_HOME": s.dir + "/state",
 	}
 	marks := fileMark.FindAllStringSubmatchIndex(text, -1)
@@ -150,29 +155,20 @@ func (s *script) command(words []string) error {
 	return fmt.Errorf("no such command of scripts: %s", words[0])
 }
 
+// oarlock runs the command line in this process, which must give that exit code.
 func (s *script) oarlock(want int, args []string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self, args...)
-	cmd.Dir = s.dir
 	for name, value := range s.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
+		s.t.Setenv(name, value)
 	}
 	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.stdin), &stdout, &stderr
+	program := testProgram(strings.NewReader(s.stdin), &stdout, &stderr)
 	s.stdin = ""
-	err = cmd.Run()
+	code := program.Main(s.t.Context(), append([]string{"oarlock"}, args...))
 	s.said["stdout"], s.said["stderr"] = stdout.String(), stderr.String()
-	if code := cmd.ProcessState.ExitCode(); code != want {
+	if code != want {
 		return fmt.Errorf("exit code %d, want %d", code, want)
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // text is what the last oarlock printed, or else the content of a file.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/queue"
@@ -58,9 +60,15 @@ func (w *why) find() error {
 	case "running":
 		w.because("It is running on %s; its lock holds for another %s.", job.Worker, ago(now, job.Expires))
 		return w.listeners()
-	case "stalled":
-		w.because("Its worker %s did not renew its lock, which ran out %s ago; the next sweep takes it back.", job.Worker, ago(job.Expires, now))
-		return w.listeners()
+	case "stalled": // given back by a worker, or its lock ran out: the queue knows
+		err := w.waiting()
+		if errors.Is(err, redis.Nil) {
+			w.because("Its worker %s did not renew its lock, which ran out %s ago; the next sweep takes it back.", job.Worker, ago(job.Expires, now))
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
 	case "scheduled":
 		due, err := w.q.Redis().ZScore(w.c.Context, w.key("scheduled"), job.JID).Result()
 		if err != nil {
@@ -114,8 +122,13 @@ func (w *why) throttles() error {
 	return nil
 }
 
-// waiting looks for what keeps a job that waits for a worker from being handed out.
+// waiting looks for what keeps a job that waits for a worker from being handed out. The
+// error is redis.Nil if it does not wait.
 func (w *why) waiting() error {
+	before, err := w.q.Redis().ZRevRank(w.c.Context, w.key("work"), w.job.JID).Result()
+	if err != nil {
+		return err
+	}
 	counts, err := w.q.Queue(w.c.Context, w.job.Queue)
 	if err != nil {
 		return err
@@ -129,10 +142,6 @@ func (w *why) waiting() error {
 	}
 	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
 		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
-	}
-	before, err := w.q.Redis().ZRevRank(w.c.Context, w.key("work"), w.job.JID).Result()
-	if err != nil {
-		return err
 	}
 	if before == 0 {
 		w.because("It is the next of its queue.")

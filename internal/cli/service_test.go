@@ -1,0 +1,370 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/internal/embedded"
+	"oarlock/supervisor"
+)
+
+// patience bounds every wait of these tests; none of them takes nearly as long.
+const patience = 30 * time.Second
+
+// process is an oarlock that runs beside the test.
+type process struct {
+	t     *testing.T
+	s     *script // for its directory and environment
+	cmd   *exec.Cmd
+	lines chan string // what it prints on both streams
+	seen  []string
+}
+
+// begin starts oarlock with args in the directory of s; it is killed with the test at
+// the latest.
+func begin(t *testing.T, s *script, args ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, s: s, cmd: exec.Command(self, args...), lines: make(chan string, 10000)}
+	p.cmd.Dir = s.dir
+	p.cmd.Env = []string{asProgram + "=1"}
+	for name, value := range s.env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	go func() { // ends with the last writer; the end of lines is waited for
+		defer close(p.lines)
+		defer ours.Close()
+		for scanner := bufio.NewScanner(ours); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	return p
+}
+
+// await waits for a line that matches, and gives it.
+func (p *process) await(pattern string) string {
+	p.t.Helper()
+	want := regexp.MustCompile(pattern)
+	timeout := time.After(patience)
+	for {
+		select {
+		case line, more := <-p.lines:
+			if !more {
+				p.t.Fatalf("it ended without a line like %q:\n%s", pattern, strings.Join(p.seen, "\n"))
+			}
+			p.seen = append(p.seen, line)
+			if want.MatchString(line) {
+				return line
+			}
+		case <-timeout:
+			p.t.Fatalf("no line like %q:\n%s", pattern, strings.Join(p.seen, "\n"))
+		}
+	}
+}
+
+// signal sends a signal.
+func (p *process) signal(sig syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leaves waits until it has ended, with that exit code.
+func (p *process) leaves(code int) {
+	p.t.Helper()
+	timeout := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer timeout.Stop()
+	for line := range p.lines {
+		p.seen = append(p.seen, line)
+	}
+	p.cmd.Wait()
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Fatalf("it ended with %v, want exit code %d:\n%s", p.cmd.ProcessState, code, strings.Join(p.seen, "\n"))
+	}
+}
+
+// ask runs oarlock with args, which must exit with 0, and gives what it printed.
+func (p *process) ask(args ...string) string {
+	p.t.Helper()
+	if err := p.s.oarlock(0, args); err != nil {
+		p.t.Fatalf("oarlock %s: %v\n%s%s", strings.Join(args, " "), err, p.s.said["stdout"], p.s.said["stderr"])
+	}
+	return p.s.said["stdout"]
+}
+
+// counters sums up what the pools of the running supervisor have counted.
+func (p *process) counters() (sum supervisor.Counters) {
+	p.t.Helper()
+	var shot supervisor.Snapshot
+	if err := json.Unmarshal([]byte(p.ask("status", "--json")), &shot); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, pool := range shot.Pools {
+		sum.Acked += pool.Counters.Acked
+		sum.Failed += pool.Counters.Failed
+	}
+	return sum
+}
+
+const workFiles = `
+-- oarlock.toml --
+[log]
+format = "text"
+[pools.work]
+queues = ["work"]
+command = ["sh", "work.sh"]
+children = 2
+input = "data"
+-- work.sh --
+read -r what
+echo "working on $what"
+case $what in
+*bad*) exit 65 ;;
+*slow*) echo started; sleep 60 ;;
+esac
+`
+
+func TestRunFromStartToEnd(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := begin(t, s, "run")
+	p.await(`INFO  supervising .*pools=1`)
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"good"`, "--jid", "good")
+	p.await(`child line="working on \\"good\\"" .*jid=good`)
+	p.ask("put", "work", `"bad"`, "--jid", "bad")
+	p.await(`child line="working on \\"bad\\""`)
+	for p.counters().Failed == 0 { // settled soon after the child has left
+	}
+	if text := p.ask("failed", "ls"); !strings.Contains(text, "exit-65") {
+		t.Errorf("failed ls says %s", text)
+	}
+	if text := p.ask("failed", "ls", "exit-65"); !strings.Contains(text, "bad") {
+		t.Errorf("failed ls exit-65 says %s", text)
+	}
+	if text := p.ask("job", "show", "bad"); !strings.Contains(text, "exit code 65") || !strings.Contains(text, "working on") {
+		t.Errorf("job show says %s", text)
+	}
+	if text := p.ask("failed", "retry", "exit-65", "--klass", "other"); text != "0 jobs retried\n" {
+		t.Errorf("failed retry with a filter says %s", text)
+	}
+	if text := p.ask("failed", "retry", "--all", "--dry-run"); !strings.Contains(text, "1 jobs would be retried") {
+		t.Errorf("failed retry --dry-run says %s", text)
+	}
+	p.ask("quiet")
+	p.await(`quiet: no more jobs`)
+	if text := p.ask("failed", "retry", "exit-65"); text != "1 jobs retried\n" {
+		t.Errorf("failed retry says %s", text)
+	}
+	if text := p.ask("job", "why", "bad"); !strings.Contains(text, "Pool work is quiet or draining") {
+		t.Errorf("job why says %s", text)
+	}
+	p.ask("resume")
+	p.await(`child line="working on \\"bad\\""`)
+	for p.counters().Failed < 2 {
+	}
+	if text := p.ask("failed", "drop", "--all"); text != "1 jobs dropped\n" {
+		t.Errorf("failed drop says %s", text)
+	}
+	if text := p.ask("status"); !strings.Contains(text, "done 1, retried 0, failed 2") {
+		t.Errorf("status says %s", text)
+	}
+	p.ask("scale", "work", "3")
+	if err := s.oarlock(exitFailed, []string{"scale", "nope", "3"}); err != nil || !strings.Contains(s.said["stderr"], `no pool named "nope"`) {
+		t.Errorf("scale of no pool: %v %s", err, s.said["stderr"])
+	}
+	p.signal(syscall.SIGTTIN)
+	p.await(`INFO  dump goroutines=.*goroutine 1 .* state=`)
+	p.signal(syscall.SIGTERM)
+	p.await(`stopping when what runs has finished`)
+	p.leaves(exitOK)
+}
+
+func TestCompletionKnowsTheCommands(t *testing.T) {
+	s := newScript(t, "")
+	begin(t, s, "--generate-bash-completion").await(`^put$`)
+	begin(t, s, "queue", "--generate-bash-completion").await(`^pause$`)
+}
+
+func TestASecondSignalStopsNow(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"slow"`, "--jid", "slow")
+	p.await(`child line=started`)
+	p.signal(syscall.SIGINT)
+	p.await(`once more stops now`)
+	p.signal(syscall.SIGINT)
+	p.await(`stopping now`)
+	p.leaves(exitOK)
+	if text := p.ask("job", "show", "slow"); !strings.Contains(text, "5 left of 5") || !strings.Contains(text, "1 interruptions") {
+		t.Errorf("the job that was interrupted: %s", text)
+	}
+	if text := p.ask("job", "why", "slow"); !strings.HasPrefix(text, "It is the next of its queue.") {
+		t.Errorf("why is it not running: %s", text)
+	}
+}
+
+func TestReload(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	good := s.text("oarlock.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.dir, "new"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(s.dir, "new"), filepath.Join(s.dir, "oarlock.toml")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(strings.Replace(good, "children = 2", "children = 5", 1))
+	p.await(`INFO  reloaded pools=1`)
+	write(good + "childern = 1\n")
+	p.await(`ERROR the configuration was not reloaded; the old one stays err=.*did you mean .*children`)
+	if err := s.oarlock(exitFailed, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "pools.work.childern: unknown key") {
+		t.Errorf("reload of a bad file: %v %s", err, s.said["stderr"])
+	}
+	if text := p.ask("status", "--json"); !strings.Contains(text, `"children": 5`) {
+		t.Errorf("status says %s", text)
+	}
+	write(good + "[redis]\nnamespace = \"other:\"\n")
+	p.await(`WARN  a change needs a restart key=redis`)
+	p.signal(syscall.SIGHUP)
+	p.await(`INFO  reloaded`)
+	p.ask("drain")
+	p.leaves(exitOK)
+}
+
+func TestRunWaitsForRedis(t *testing.T) {
+	s := newScript(t, workFiles)
+	spare, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := spare.Addr().String()
+	spare.Close()
+	s.env["REDIS_URL"] = "redis://" + addr
+	p := begin(t, s, "run")
+	p.await(`WARN  waiting for Redis redis=` + addr + ` err=.*connection refused.* hint="Start Redis`)
+	server, err := embedded.Start(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"good"`)
+	p.await(`working on`)
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
+func TestServiceManager(t *testing.T) {
+	s := newScript(t, workFiles)
+	socket := filepath.Join(s.dir, "n")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s.env["NOTIFY_SOCKET"] = socket
+	s.env["WATCHDOG_USEC"] = "200000"
+	p := begin(t, s, "run")
+	delete(s.env, "NOTIFY_SOCKET")
+	told := func(want string) {
+		t.Helper()
+		message := make([]byte, 4096)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		for {
+			n, err := conn.Read(message)
+			if err != nil {
+				t.Fatalf("the manager was never told %s: %v", want, err)
+			}
+			if regexp.MustCompile(want).Match(message[:n]) {
+				return
+			}
+		}
+	}
+	told(`^READY=1`)
+	told(`^WATCHDOG=1`)
+	told(`^STATUS=0 of 2 children busy`)
+	p.signal(syscall.SIGHUP)
+	told(`^RELOADING=1\nMONOTONIC_USEC=`)
+	told(`^READY=1`)
+	p.ask("put", "work", `"slow"`)
+	p.await(`line=started`)
+	p.signal(syscall.SIGTERM)
+	told(`^STOPPING=1`)
+	told(`^STATUS=draining: 1 of`)
+	told(`^EXTEND_TIMEOUT_USEC=`)
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
+func TestDev(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := begin(t, s, "dev", "--data", "kept")
+	p.await(`ALL IN MEMORY`)
+	url := p.await(`export REDIS_URL=redis://127\.0\.0\.1:\d+/0$`)
+	s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"first"`)
+	p.await(`line="working on`)
+	if err := os.WriteFile(filepath.Join(s.dir, "work.sh"), []byte("echo changed\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.await(`a program has changed`)
+	p.ask("put", "work", `"second"`)
+	p.await(`line=changed`)
+	p.ask("put", "elsewhere", "--jid", "stays")
+	p.signal(syscall.SIGINT)
+	p.leaves(exitOK)
+
+	p = begin(t, s, "dev", "--data", "kept")
+	url = p.await(`export REDIS_URL=`)
+	s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
+	p.await(`INFO  ready`)
+	if text := p.ask("job", "show", "stays"); !strings.Contains(text, "waiting") {
+		t.Errorf("the job that was kept: %s", text)
+	}
+	p.ask("stop")
+	p.leaves(exitOK)
+}
+
+func TestDevSpawnsARedisThatKeepsItsData(t *testing.T) {
+	s := newScript(t, workFiles)
+	for i, command := range [][]string{{"put", "elsewhere", "--jid", "stays"}, {"job", "show", "stays"}} {
+		p := begin(t, s, "dev", "--redis=spawn")
+		url := p.await(`export REDIS_URL=`)
+		s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
+		p.await(`INFO  ready`)
+		if text := p.ask(command...); !strings.Contains(text, "stays") {
+			t.Errorf("run %d says %s", i, text)
+		}
+		p.ask("stop")
+		p.leaves(exitOK)
+	}
+}
