@@ -214,7 +214,7 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 
 func (f *fakeRedis) Sweep(context.Context, []string, int) (int, error) { return 0, nil }
 
-func (f *fakeRedis) queues(context.Context) ([]string, error) { return []string{"q"}, nil }
+func (f *fakeRedis) QueueNames(context.Context) ([]string, error) { return []string{"q"}, nil }
 
 func (f *fakeRedis) session(worker string) store { return &fakeSession{f, worker} }
 

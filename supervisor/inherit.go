@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"oarlock/queue"
@@ -14,6 +15,24 @@ const (
 	inheritPause = time.Second
 )
 
+// bequeath writes down which workers there are, before any of them takes a job. The
+// caller holds mu.
+func (s *Supervisor) bequeath() {
+	var all []workers
+	note := func(p *pool) {
+		all = append(all, workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())})
+	}
+	for _, p := range s.pools {
+		note(p)
+	}
+	for _, p := range s.leaving {
+		note(p)
+	}
+	if err := s.shared.legacy.write(all); err != nil {
+		s.log.Warn("state directory not written: if this supervisor is killed, its jobs wait for their locks", "err", err)
+	}
+}
+
 // inherit deals with what dead supervisors left in the state directory: their
 // surviving children are ended, and then their jobs go back at once instead of
 // waiting until their locks run out. It counts as a crash of the job, so that a job
@@ -23,14 +42,18 @@ func (s *Supervisor) inherit(ctx context.Context) {
 	if err != nil {
 		s.log.Warn("state directory", "err", err)
 	}
+	var all sync.WaitGroup
 	for _, h := range left {
-		if err := s.takeOver(ctx, h); err != nil {
-			h.keep() // for the next who starts here
-			s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
-			continue
-		}
-		h.settled()
+		all.Go(func() {
+			if err := s.takeOver(ctx, h); err != nil {
+				h.keep() // for the next who starts here
+				s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
+				return
+			}
+			h.settled()
+		})
 	}
+	all.Wait()
 }
 
 // takeOver ends the children of one dead supervisor and gives its jobs back.
@@ -44,21 +67,33 @@ func (s *Supervisor) takeOver(ctx context.Context, h *heritage) error {
 		}
 		h.kill()
 	}
-	back := 0
-	for range 2 {
-		for _, w := range h.Workers {
-			n, err := s.giveBack(ctx, w)
-			if err != nil {
-				return err
-			}
-			back += n
-		}
-		if err := sleep(ctx, inheritPause); err != nil {
-			return err
-		}
+	back, err := s.giveAllBack(ctx, h)
+	if err != nil {
+		return err
 	}
-	s.log.Info("took over from a dead supervisor", "pid", h.PID, "jobs", back)
+	if err := sleep(ctx, inheritPause); err != nil {
+		return err
+	}
+	late, err := s.giveAllBack(ctx, h)
+	if err != nil {
+		return err
+	}
+	s.log.Info("took over from a dead supervisor", "pid", h.PID, "jobs", back+late)
 	return nil
+}
+
+// giveAllBack releases what the workers of a dead supervisor hold and returns how many
+// jobs that were.
+func (s *Supervisor) giveAllBack(ctx context.Context, h *heritage) (int, error) {
+	back := 0
+	for _, w := range h.Workers {
+		n, err := s.giveBack(ctx, w)
+		if err != nil {
+			return back, err
+		}
+		back += n
+	}
+	return back, nil
 }
 
 // giveBack releases what a dead worker holds and returns how many jobs that were. It
@@ -80,13 +115,16 @@ func (s *Supervisor) giveBack(ctx context.Context, w workers) (int, error) {
 			// In doubt it is asked again what the worker holds, so nothing is done twice.
 			s.shared.gate.trip(err)
 		default:
-			return n, err
+			s.log.Warn("jobs of a dead worker not given back yet", "worker", w.Name, "err", err)
+			if err := sleep(ctx, inheritPause); err != nil {
+				return 0, err
+			}
 		}
 	}
 }
 
 func (s *Supervisor) releaseHeld(ctx context.Context, session store, w workers) (int, error) {
-	known, err := s.shared.redis.queues(ctx)
+	known, err := s.shared.redis.QueueNames(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -51,7 +51,7 @@ func (p *pool) leave() {
 	p.dismiss()
 	if p.now >= l.endBy {
 		p.log.Error("leaving without a word to redis", "jobs", len(p.flight))
-		l.over = true
+		l.over, l.owing = true, len(p.flight) > 0
 		return
 	}
 	p.alert(l.endBy)

@@ -138,7 +138,7 @@ func (o *lookout) resolveGlobs(ctx context.Context, pools []*pool) error {
 	if !slices.ContainsFunc(pools, (*pool).globs) {
 		return nil
 	}
-	known, err := o.redis.queues(ctx)
+	known, err := o.redis.QueueNames(ctx)
 	if err != nil {
 		return err
 	}

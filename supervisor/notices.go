@@ -29,9 +29,6 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 	if slices.Equal(workers, l.workers) {
 		return
 	}
-	if err := s.shared.legacy.write(testators(pools)); err != nil {
-		s.log.Warn("state directory not written", "err", err)
-	}
 	l.stop()
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.workers, l.done = workers, make(chan struct{})
@@ -68,13 +65,4 @@ func (p *pool) warn(n queue.Notice) {
 	}
 	a.hint = a.hint || n.Kind == queue.NoticeCanceled
 	p.renewals.now()
-}
-
-// testators describes pools for the life file.
-func testators(pools []*pool) []workers {
-	all := make([]workers, len(pools))
-	for i, p := range pools {
-		all[i] = workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())}
-	}
-	return all
 }

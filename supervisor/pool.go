@@ -51,7 +51,6 @@ type pool struct {
 	cfg    Pool
 	queues []string      // what cfg.Queues names, with globs replaced by queues that exist
 	now    time.Duration // on the clock, when this turn began
-	before time.Duration // when the turn before began
 	alarm  time.Duration // when the next turn is due even if nothing happens
 
 	flight  map[string]*attempt // all attempts that are not over, by jid
@@ -84,6 +83,7 @@ type lifetime struct {
 	killed   bool          // everything was killed
 	endBy    time.Duration // when to leave whatever Redis has not been told
 	over     bool
+	owing    bool // it left jobs about which Redis was told nothing
 }
 
 func newPool(s *shared, cfg Pool, worker string) *pool {
@@ -107,7 +107,6 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.line = newLine()
 	p.renewals = newRenewals()
 	p.now = s.clock()
-	p.before = p.now
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
 	p.serve(plain(cfg.Queues))
@@ -148,7 +147,7 @@ func (p *pool) run() {
 // does nothing if there is nothing to do; it notes by alert when it wants to be
 // called again.
 func (p *pool) turn() {
-	p.before, p.now = p.now, p.clock()
+	p.now = p.clock()
 	p.alarm = never
 	p.inbox.work()
 	p.watchLeases()

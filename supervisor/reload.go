@@ -47,6 +47,7 @@ func (s *Supervisor) Reload(cfg Config) error {
 		p.post(func() { p.reconfigure(next) })
 	}
 	s.cfg.Pools = cfg.Pools
+	s.bequeath()
 	s.changed()
 	return nil
 }

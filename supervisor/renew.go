@@ -17,8 +17,10 @@ const (
 	// after one that did not.
 	renewPause = 250 * time.Millisecond
 	renewGap   = 20 * time.Millisecond
-	// gapGrace is how long a renewal may take after we were stopped for so long that
-	// leases have ended meanwhile.
+	// gapLate is how late we may be to stop a child because its lease runs out. Later
+	// than that, it is not Redis that was away but we: stopped, suspended or starved.
+	gapLate = 50 * time.Millisecond
+	// gapGrace is how long a renewal may take then before the child is stopped.
 	gapGrace = 100 * time.Millisecond
 )
 
@@ -235,10 +237,10 @@ func (p *pool) watchLease(a *attempt) time.Duration {
 		return warning
 	case p.now < a.gap:
 		return a.gap
-	case p.now >= end && p.before < warning && a.gap == 0:
-		// Not the lease was short, we were away: suspended, stopped, or starved. One
-		// renewal says whether the job is still ours; nothing is believed before.
-		p.log.Warn("lease ended while we were stopped", "jid", a.job.JID, "gap", (p.now - p.before).Seconds())
+	case p.now-warning > gapLate && a.gap == 0:
+		// One renewal says whether the job is still ours; if the lease has ended, nothing
+		// is believed before.
+		p.log.Warn("lease ran out while we were stopped", "jid", a.job.JID, "late", (p.now - warning).Seconds())
 		a.gap = p.now + gapGrace
 		p.renewals.now()
 		return a.gap

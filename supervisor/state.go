@@ -151,6 +151,14 @@ func (l *life) end() {
 	l.lock.Close() // drops the lock
 }
 
+// abandon leaves the life files to a successor: jobs were left behind.
+func (l *life) abandon() {
+	if l != nil {
+		l.children.Close()
+		l.lock.Close() // drops the lock
+	}
+}
+
 // heritage is what a dead supervisor left, held under its life file's lock until
 // the files are removed, so that two successors never share it.
 type heritage struct {

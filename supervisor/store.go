@@ -23,15 +23,10 @@ type redis interface {
 	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
 	Sweep(ctx context.Context, queues []string, limit int) (int, error)
+	QueueNames(context.Context) ([]string, error)
 	session(worker string) store
-	queues(context.Context) ([]string, error)
 }
 
 type redisClient struct{ *queue.Client }
 
 func (c redisClient) session(worker string) store { return c.Session(worker) }
-
-// queues lists the queues that Redis knows.
-func (c redisClient) queues(ctx context.Context) ([]string, error) {
-	return c.Redis().ZRange(ctx, c.Namespace()+"queues", 0, -1).Result()
-}

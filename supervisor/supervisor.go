@@ -39,6 +39,7 @@ type Supervisor struct {
 	began   time.Duration    // 0 before Run
 	quiet   bool
 	ending  bool // no pool is started any more
+	owing   bool // a pool left jobs about which Redis was told nothing
 }
 
 // New prepares a supervisor, which does nothing before Run. client and host remain
@@ -130,7 +131,11 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	listening.stop()
 	end()
 	parts.Wait()
-	legacy.end()
+	if s.owing {
+		legacy.abandon()
+	} else {
+		legacy.end()
+	}
 	return nil
 }
 
@@ -142,6 +147,7 @@ func (s *Supervisor) add(cfg Pool) {
 	p := newPool(&s.shared, cfg, s.workerName(cfg.Name))
 	p.life.quiet = s.quiet
 	s.pools[cfg.Name] = p
+	s.bequeath()
 	go func() {
 		p.run()
 		s.changed()
@@ -164,6 +170,7 @@ func (s *Supervisor) reap() (left []*pool, over bool) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(p *pool) bool {
 		select {
 		case <-p.done:
+			s.owing = s.owing || p.life.owing
 			return true
 		default:
 			return false

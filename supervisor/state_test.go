@@ -1,0 +1,214 @@
+package supervisor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// files lists a directory.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, filepath.Ext(e.Name()))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.write([]workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := heritages(dir); len(left) != 0 || err != nil {
+		t.Errorf("the heritage of the living was found: %v, %v", left, err)
+	}
+	l.abandon()
+	left, err := heritages(dir)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%d heritages, %v; want one", len(left), err)
+	}
+	if h := left[0]; len(h.Workers) != 1 || h.Workers[0].Name != "w1" || h.Workers[0].Queues[0] != "q" || h.PID != os.Getpid() {
+		t.Errorf("testament is %+v", h.testament)
+	}
+	if again, _ := heritages(dir); len(again) != 0 {
+		t.Error("two successors share one heritage")
+	}
+	left[0].settled()
+	if got := files(t, dir); got != "" {
+		t.Errorf("left in the directory: %s", got)
+	}
+}
+
+func TestAnOrderlyEndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.bore(childSlot{"p", 0}, os.Getpid(), os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	l.end()
+	if got := files(t, dir); got != "" {
+		t.Errorf("left in the directory: %s", got)
+	}
+}
+
+func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range [][]workers{{{Name: "one"}, {Name: "two"}, {Name: "three"}}, {{Name: "two"}}} {
+		if err := l.write(all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.abandon()
+	left, err := heritages(dir)
+	if err != nil || len(left) != 1 || len(left[0].Workers) != 1 || left[0].Workers[0].Name != "two" {
+		t.Errorf("read %+v, %v", left, err)
+	}
+}
+
+func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "1-x"+lifeSuffix), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.abandon()
+	left, err := heritages(dir)
+	if len(left) != 1 || err == nil || !strings.Contains(err.Error(), "1-x") {
+		t.Errorf("%d heritages, %v; want the sound one and the name of the broken one", len(left), err)
+	}
+}
+
+// sleeper starts a process group of its own.
+func sleeper(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd
+}
+
+func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := sleeper(t), sleeper(t)
+	for i, cmd := range []*exec.Cmd{ours, theirs} {
+		if err := l.bore(childSlot{"p", i}, cmd.Process.Pid, cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.abandon()
+	left, err := heritages(dir)
+	if err != nil || len(left) != 1 || len(left[0].children) != 2 {
+		t.Fatalf("read %+v, %v", left, err)
+	}
+	h := left[0]
+	h.children[1].start++ // as if the number had been given to a stranger since
+	if n := h.kill(); n != 1 {
+		t.Errorf("killed %d groups, want 1", n)
+	}
+	ours.Wait()
+	if h.alive() {
+		t.Error("the survivor lives")
+	}
+	if err := theirs.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the stranger is dead: %v", err)
+	}
+	h.Boot = "another"
+	if h.kill() != 0 {
+		t.Error("killed by numbers of another boot")
+	}
+	h.settled()
+}
+
+func TestASlotsTableHasOneLineForIt(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := sleeper(t), sleeper(t)
+	for _, cmd := range []*exec.Cmd{first, second} {
+		if err := l.bore(childSlot{"p", 0}, cmd.Process.Pid, cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.abandon()
+	left, err := heritages(dir)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("read %+v, %v", left, err)
+	}
+	if got := left[0].children; len(got) != 1 || got[0].pid != second.Process.Pid {
+		t.Errorf("children are %+v, want the second alone", got)
+	}
+	left[0].settled()
+}
+
+func TestJobsOfADeadSupervisorGoBackAtOnce(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	w.put(3, `{}`)
+	// A supervisor that took two jobs and was killed, as its successor finds it.
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.write([]workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	session := w.client.Session("dead")
+	if _, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
+		t.Fatal(err)
+	}
+	session.Close()
+	l.abandon()
+
+	began := time.Now()
+	w.run(Config{StateDir: dir, Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}})
+	w.await(3, "complete")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	redis := w.client.Redis()
+	for _, jid := range []string{"j0", "j1"} {
+		got, err := redis.HMGet(t.Context(), "ql:j:"+jid, "remaining").Result()
+		if err != nil || got[0] != "5" {
+			t.Errorf("%s has %v remaining, %v; want 5", jid, got[0], err)
+		}
+	}
+}
