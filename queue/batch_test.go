@@ -263,7 +263,7 @@ func (m *twins) renew(t *rapid.T) {
 	}
 	in := replyReader{items: asList(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))}
 	for _, item := range items {
-		jid, refusal := item.JID, in.refusal()
+		jid, refusal := item.JID, in.nested()
 		if refusal == nil {
 			in.text()
 		}

@@ -312,6 +312,16 @@ func TestEventsAndNotices(t *testing.T) {
 	})
 }
 
+func TestForeignPutsAreNoticedByKeyspaceNotifications(t *testing.T) {
+	server := redistest.Start(t, "--notify-keyspace-events", "Kz")
+	c, raw := openURL(t, server.URL+"?db=3"), server.Client(t)
+	notices := c.Notices(t.Context(), "w")
+	await(t, "the subscription", func() bool { return raw.PubSubNumPat(t.Context()).Val() == 1 })
+	must(c.Pop(t.Context(), "mail", "w", 1))(t) // nothing of which anyone need be told
+	must(c.Redis().Eval(t.Context(), queue.Unified("ql:", queue.Qless), nil, "put", 1, "w", "mail", "j", "K", "{}", 0).Result())(t)
+	equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "mail"})
+}
+
 // awaitSubscribers returns when each channel has one.
 func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
 	t.Helper()

@@ -133,19 +133,24 @@ func classify(command string, err error) error {
 	}
 	var reply redis.Error
 	if errors.As(err, &reply) {
-		text := reply.Error()
-		words := refusalText(text)
-		// Redis 6 wraps what a command inside a script was told, as it does a script's own
-		// words. It refuses before a script's first write or not at all, so nothing ran then either.
-		inside := strings.TrimPrefix(words, "-")
-		for _, state := range serverStates {
-			if strings.HasPrefix(text, state.prefix) || strings.HasPrefix(inside, state.prefix) {
-				return &redisError{state.class, fmt.Errorf("%s: %w", command, err)}
-			}
-		}
-		return &ScriptError{Command: command, Message: words}
+		return refusal(command, reply.Error())
 	}
 	return &redisError{networkClass(err), fmt.Errorf("%s: %w", command, err)}
+}
+
+// refusal is the error behind a server's error reply, or behind one that a script caught
+// and answers for a single job.
+func refusal(command, text string) error {
+	words := refusalText(text)
+	// Redis 6 wraps what a command inside a script was told, as it does a script's own
+	// words. It refuses before a script's first write or not at all, so nothing ran then either.
+	inside := strings.TrimPrefix(words, "-")
+	for _, state := range serverStates {
+		if strings.HasPrefix(text, state.prefix) || strings.HasPrefix(inside, state.prefix) {
+			return &redisError{state.class, fmt.Errorf("%s: %s", command, text)}
+		}
+	}
+	return &ScriptError{Command: command, Message: words}
 }
 
 // networkClass tells a call that was never sent from one whose end is unknown.

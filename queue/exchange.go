@@ -101,7 +101,7 @@ func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 // readResult reads the state the job came to, if that is complete; else a list of the
 // state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
 func readResult(in *replyReader, r *SettleResult) {
-	more := in.refusal()
+	more := in.nested()
 	if more == nil {
 		r.State = in.text()
 		return

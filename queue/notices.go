@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ func (c *Client) WakeChannel() string { return c.ns + "oarlock:wake" }
 // Notices listens, over one connection, for what Redis tells these workers about their
 // jobs, and for puts into any queue. The channel is closed after ctx ends.
 //
+// Puts by other clients of the protocol are noticed where the server has keyspace
+// notifications on for sorted sets (notify-keyspace-events with K and z).
+//
 // It connects, and after a break reconnects, by itself. A notice is a hint only: while
 // nobody listens they are lost, and a slow reader loses some.
 func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
@@ -23,6 +27,11 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 		channels = append(channels, c.ns+"w:"+w)
 	}
 	sub := c.redis.Subscribe(ctx, channels...)
+	if !c.cluster { // there, each node tells of its own keys only
+		if err := sub.PSubscribe(ctx, c.workSetEvents()); err != nil {
+			c.log.Debug("no notices of foreign puts yet", "err", err)
+		}
+	}
 	messages := sub.Channel()
 	notices := make(chan Notice, noticeBuffer)
 	go func() { // ends with ctx; the closed channel tells
@@ -50,8 +59,19 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 	return notices
 }
 
+// workSetEvents is the pattern of channels on which the server tells of changes to the sets
+// of waiting jobs.
+func (c *Client) workSetEvents() string {
+	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(c.ns)
+	return fmt.Sprintf("__keyspace@%d__:%sq:*-work", c.target.DB, quoted)
+}
+
 // notice reads one message.
 func (c *Client) notice(channel, payload string) (Notice, bool) {
+	if _, key, found := strings.Cut(channel, "__:"); found && strings.HasPrefix(channel, "__keyspace@") {
+		name, found := strings.CutPrefix(key, c.ns+"q:")
+		return Notice{Kind: NoticeWake, Queue: strings.TrimSuffix(name, "-work")}, found && payload == "zadd"
+	}
 	if channel == c.WakeChannel() {
 		return Notice{Kind: NoticeWake, Queue: payload}, true
 	}

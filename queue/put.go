@@ -36,7 +36,8 @@ type PutResult struct {
 	JID string
 	// Existed says that OnlyNew found the jid taken; nothing was changed.
 	Existed bool
-	// Err is a *ScriptError if this job was refused; the others are put all the same.
+	// Err says that this job was not put: a *ScriptError, or ErrAway if Redis is out of
+	// memory. The others are put all the same.
 	Err error
 }
 
@@ -191,8 +192,8 @@ func readPuts(in *replyReader, results []PutResult) {
 		if r.Err != nil {
 			continue
 		}
-		if refusal := in.refusal(); refusal != nil {
-			r.Err = &ScriptError{Command: "put", Message: refusalText(refusal.text())}
+		if no := in.nested(); no != nil {
+			r.Err = refusal("put", no.text())
 			continue
 		}
 		r.Existed = in.text() == "exists"

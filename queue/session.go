@@ -88,7 +88,7 @@ type SettleResult struct {
 	// Puts answers Settlement.Puts, if the settlement is done.
 	Puts []PutResult
 	// Err is nil if the settlement is done; ErrLockLost if the job is not ours any more;
-	// else a *ScriptError. No key was changed for a refused settlement.
+	// else what Exchange itself could return. No key was changed for a refused settlement.
 	Err error
 }
 
@@ -150,7 +150,7 @@ type RenewItem struct {
 type Renewed struct {
 	JID     string
 	Expires float64 // when the lock now ends, on the server's clock
-	Err     error   // nil, ErrLockLost, or a *ScriptError
+	Err     error   // nil, ErrLockLost, or what Renew itself could return
 }
 
 // Resolution is what Redis knows about a settlement in doubt.
@@ -297,8 +297,8 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	renewed := make([]Renewed, len(items))
 	for i := range renewed {
 		renewed[i].JID = items[i].JID
-		if refusal := in.refusal(); refusal != nil {
-			renewed[i].Err = settleError("renew", refusal.text(), refusal.text())
+		if no := in.nested(); no != nil {
+			renewed[i].Err = settleError("renew", no.text(), no.text())
 			continue
 		}
 		renewed[i].Expires = in.float()
@@ -410,5 +410,5 @@ func settleError(command, word, text string) error {
 	if word == "lost" {
 		return fmt.Errorf("%w: %s", ErrLockLost, text)
 	}
-	return &ScriptError{Command: command, Message: refusalText(text)}
+	return refusal(command, text)
 }

@@ -78,9 +78,9 @@ func (r *replyReader) bytes() []byte {
 	}
 }
 
-// refusal reads a list, if one comes next; else it is nil. Where the scripts answer with
+// nested reads a list, if one comes next; else it is nil. Where the scripts answer with
 // a list in place of a plain value, something is to be said.
-func (r *replyReader) refusal() *replyReader {
+func (r *replyReader) nested() *replyReader {
 	if len(r.items) == 0 {
 		return nil
 	}
