@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -221,5 +222,82 @@ func TestB18CommandMissing(t *testing.T) {
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
+	})
+}
+
+func TestB11MemoryGrows(t *testing.T) {
+	row(t, "B11", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, scaled(30, 100), work{MS: 50, Grow: 10 << 20})
+		r.start(t, "a", pool{children: 2, more: `max_memory = "60MiB"`})
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		children := len(pidsOf(r.ledger.all(t)))
+		if children < 3 {
+			t.Errorf("%d children worked it all: none was replaced", children)
+		}
+		r.note("children", children)
+		r.check(t, allowed{})
+	})
+}
+
+func TestB16Orphans(t *testing.T) {
+	row(t, "B16", rigOptions{}, func(t *testing.T, r *rig) {
+		// Each job leaves an orphan that ends later; I7 watches for zombies. Children
+		// come and go meanwhile, and each must be known to have left in order.
+		r.put(t, scaled(200, 1000), work{MS: 5, Orphan: true})
+		a := r.start(t, "a", pool{more: "max_jobs = 20"})
+		jobs := r.settled(t, 2*time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		if n := a.saying("child ended before"); n > 0 {
+			t.Errorf("%d children are said to have ended oddly", n)
+		}
+		r.note("children", len(pidsOf(r.ledger.all(t))))
+		a.stop(t)
+		r.check(t, allowed{})
+	})
+}
+
+func TestB26SlowStarts(t *testing.T) {
+	row(t, "B26", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 40, work{MS: 5})
+		r.start(t, "a", pool{children: 40, worker: "starts-slowly.py"})
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		var boots []float64
+		for _, e := range r.ledger.all(t) {
+			if e.what == "boot" {
+				boots = append(boots, e.at)
+			}
+		}
+		slices.Sort(boots)
+		most := 0
+		for i, j := 0, 0; j < len(boots); j++ {
+			for boots[j]-boots[i] > 1 {
+				i++
+			}
+			most = max(most, j-i+1)
+		}
+		if most > 40-1 {
+			t.Errorf("%d of 40 children started within one second", most)
+		}
+		r.note("starts_in_a_second", most)
+		r.check(t, allowed{})
+	})
+}
+
+func TestB12MemoryAtOnce(t *testing.T) {
+	row(t, "B12", rigOptions{}, func(t *testing.T, r *rig) {
+		r.put(t, 1, work{MS: 20_000, Grow: 300 << 20})
+		r.start(t, "a", pool{children: 1, more: "max_memory = \"60MiB\"\nmax_crashes = 0"})
+		begin := r.ledger.await(t, 20*time.Second, "a begun job", begun(1))[0]
+		j := r.settled(t, 10*time.Second)[0]
+		r.note("killed_after", now()-begin.at)
+		if j.state != "failed" || j.group != "memory" || j.remaining != j.retries {
+			t.Errorf("the job is %s, group %q, remaining %d of %d; want failed for memory, no retry paid", j.state, j.group, j.remaining, j.retries)
+		}
+		r.check(t, allowed{})
 	})
 }

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // under makes the next supervisors start under a shell command, which ends with exec.
@@ -75,4 +79,127 @@ func TestG9NoCgroup(t *testing.T) {
 		}
 		r.check(t, allowed{})
 	})
+}
+
+// tmpfs mounts a small file system until the test ends. The error says why this
+// machine cannot.
+func tmpfs(t testing.TB, size string) (string, error) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "oar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		os.Remove(dir)
+		return "", fmt.Errorf("mount: %w", err)
+	}
+	t.Cleanup(func() {
+		unix.Unmount(dir, unix.MNT_DETACH)
+		os.Remove(dir)
+	})
+	return dir, nil
+}
+
+// fill writes a file until its file system is full.
+func fill(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for n := 1 << 20; n > 0; {
+		if _, err := f.Write(make([]byte, n)); err != nil {
+			n /= 2
+		}
+	}
+}
+
+// notHere prints the line of a row that this machine cannot show.
+func notHere(id string, why error) { fmt.Printf("row %s not shown on this machine: %v\n", id, why) }
+
+func TestG3DiskFullForJobs(t *testing.T) { noRoom(t, "G3", true) }
+
+func TestG5NoInodes(t *testing.T) { noRoom(t, "G5", false) }
+
+// noRoom runs jobs that get a private directory on a file system that is full for a while.
+func noRoom(t *testing.T, id string, bytesToo bool) {
+	dir, err := tmpfs(t, "1m,nr_inodes=200")
+	if err != nil {
+		notHere(id, err)
+		return
+	}
+	row(t, id, rigOptions{}, func(t *testing.T, r *rig) {
+		r.under(t, "export TMPDIR="+dir)
+		r.put(t, 4, work{MS: 5})
+		config := strings.Replace(r.config(t, "a", pool{mode: "once", worker: "worker.sh"}),
+			fmt.Sprintf("state_dir = %q", r.stateDir("a")), fmt.Sprintf("state_dir = %q", dir+"/state"), 1)
+		r.startConfig(t, "a", config)
+		r.settled(t, 10*time.Second)
+		if bytesToo {
+			fill(t, dir+"/ballast")
+		}
+		for i := 0; ; i++ {
+			if os.WriteFile(fmt.Sprint(dir, "/inode", i), nil, 0o600) != nil {
+				break
+			}
+		}
+		jids := r.put(t, 10, work{MS: 5})
+		last(2 * time.Second)
+		begins := count(r.ledger.all(t), "begin")
+		r.note("begun_without_room", begins-4)
+		r.uncounted(t, readJobs(t, r.db, jids))
+		left, err := filepath.Glob(dir + "/inode*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range append(left, dir+"/ballast") {
+			os.Remove(path)
+		}
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		r.check(t, allowed{})
+	})
+}
+
+func TestG2ForkFails(t *testing.T) {
+	row(t, "G2", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		if os.Geteuid() != 0 {
+			notHere("G2", errors.New("it takes a user of its own, and so root"))
+			return
+		}
+		// The limit counts processes and threads of this one user.
+		const user = 54321
+		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups prlimit --nproc=45 %s \"$@\"", user, oarlock(t)))
+		r.openTo(t, "a", user)
+		r.put(t, 100, work{MS: 20})
+		a := r.start(t, "a", pool{mode: "once", worker: "worker.sh", children: 12})
+		jobs := r.settled(t, time.Minute)
+		// The limit hits the handlers, too: what their own forks cost is theirs to pay.
+		allDone(t, jobs)
+		r.note("children", len(pidsOf(r.ledger.all(t))))
+		if failed := a.saying("resource temporarily unavailable"); failed == 0 {
+			t.Error("no start failed: the row shows nothing")
+		} else {
+			r.note("failed_starts", failed)
+		}
+		r.check(t, allowed{twice: len(jobs)})
+	})
+}
+
+// openTo lets another user run a supervisor on the rig.
+func (r *rig) openTo(t testing.TB, name string, user int) {
+	t.Helper()
+	if err := os.Mkdir(r.stateDir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(r.stateDir(name), user, user); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{scratch, r.dir, r.ledger.path, filepath.Dir(r.ledger.path), filepath.Dir(filepath.Dir(r.ledger.path))} {
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -314,7 +315,7 @@ func TestE13RedisMoves(t *testing.T) {
 func TestE14NoticesLost(t *testing.T) {
 	row(t, "E14", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		jid := r.put(t, 1, work{MS: 30_000, Beat: 20})[0]
-		a := r.start(t, "a", pool{})
+		r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
 		r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
 			if d == faultproxy.Replies && bytes.Contains(data, []byte("\r\nmessage\r\n")) {
@@ -322,7 +323,9 @@ func TestE14NoticesLost(t *testing.T) {
 			}
 			return data
 		})
-		a.control(t, "job", "cancel", jid)
+		if err := r.client.Cancel(t.Context(), jid); err != nil {
+			t.Fatal(err)
+		}
 		canceled := now()
 		r.jids = nil
 		await(t, 5*time.Second, func() error {
@@ -338,5 +341,62 @@ func TestE14NoticesLost(t *testing.T) {
 			t.Errorf("the loss was noticed after %.2f s, want %.2f s at most", noticed, bound)
 		}
 		r.note("noticed_after", noticed)
+	})
+}
+
+func TestE4RepliesOfPutLost(t *testing.T) {
+	row(t, "E4", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.loseReplies(0.3)
+		calls, repeats := scaled(10, 40), 0
+		for call := range calls {
+			var lines bytes.Buffer
+			for i := range 25 {
+				jid := fmt.Sprintf("call-%d-job-%d", call, i)
+				r.jids = append(r.jids, jid)
+				fmt.Fprintf(&lines, "{\"jid\": %q, \"data\": {\"ms\": 1}}\n", jid)
+			}
+			// As a script would: again until it says that all is well.
+			for {
+				put := exec.Command(oarlock(t), "put", "work", "--jobs", "--file", "-", "--redis", r.url)
+				put.Env = append(os.Environ(), r.mark)
+				put.Stdin = bytes.NewReader(lines.Bytes())
+				if out, err := put.CombinedOutput(); err == nil {
+					break
+				} else if repeats++; repeats > 10*calls {
+					t.Fatalf("put fails again and again: %v\n%s", err, out)
+				}
+			}
+		}
+		r.note("lost_replies", r.proxy.Dropped())
+		r.note("repeats", repeats)
+		if r.proxy.Dropped() == 0 {
+			t.Error("no reply was lost: the row shows nothing")
+		}
+		r.loseReplies(0)
+		r.start(t, "a", pool{})
+		allDone(t, r.settled(t, 30*time.Second))
+		r.check(t, allowed{})
+	})
+}
+
+func TestE12ManySupervisorsWait(t *testing.T) {
+	row(t, "E12", rigOptions{proxy: true, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
+		n := scaled(4, 20)
+		for i := range n {
+			r.put(t, 1, work{MS: 4000})
+			r.start(t, fmt.Sprint("s", i), pool{children: 1})
+			r.ledger.await(t, 20*time.Second, "one more begun job", begun(i+1))
+		}
+		r.put(t, 100*n, work{MS: 5})
+		r.proxy.Refuse()
+		r.proxy.Cut()
+		last(6 * time.Second) // all verdicts come while Redis is away, and are held
+		r.proxy.Accept()
+		r.resumed(t, now())
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		r.note("supervisors", n)
+		r.check(t, allowed{})
 	})
 }

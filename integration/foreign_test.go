@@ -3,11 +3,12 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue"
 )
 
 // foreign is another program on the same queues: a client of the qless protocol that
@@ -21,11 +22,7 @@ type foreign struct {
 
 func (r *rig) foreign(t testing.TB, worker string) *foreign {
 	t.Helper()
-	script, err := exec.Command(oarlock(t), "lua").Output()
-	if err != nil {
-		t.Fatalf("oarlock lua: %v", err)
-	}
-	sha, err := r.db.ScriptLoad(t.Context(), string(script)).Result()
+	sha, err := r.db.ScriptLoad(t.Context(), queue.Unified("ql:", queue.Qless)).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +72,7 @@ func TestF10OlderClientOnTheSameQueue(t *testing.T) {
 		}
 		r.put(t, n/2, work{MS: 2})
 		r.start(t, "a", pool{})
+		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
 		byOld := make(map[string]bool)
 		for r.unsettled(t) > 0 {
 			for jid, data := range old.pop(t, 1) {

@@ -48,6 +48,8 @@ type rigOptions struct {
 	redis []string      // more arguments of redis-server
 	proxy bool          // supervisors go through rig.proxy
 	lock  time.Duration // of each job; default: lock
+
+	password string // of Redis, if its arguments ask for one
 }
 
 func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
@@ -66,11 +68,17 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 	r.url, r.db = r.redis.URL, r.redis.Client(t)
+	if o.password != "" {
+		r.url = strings.Replace(r.url, "unix://", "unix://:"+o.password+"@", 1)
+		r.db = redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Addr, Password: o.password, MaxRetries: -1})
+		t.Cleanup(func() { r.db.Close() })
+	}
+	direct := r.url // past the proxy
 	if o.proxy {
 		r.proxy = faultproxy.Start(t, "unix", r.redis.Addr)
 		r.url = r.proxy.URL
 	}
-	if r.client, err = queue.Open(t.Context(), queue.Options{URL: r.redis.URL}); err != nil {
+	if r.client, err = queue.Open(t.Context(), queue.Options{URL: direct}); err != nil {
 		t.Fatal(err)
 	}
 	length := o.lock
@@ -111,6 +119,9 @@ type work struct {
 	Say  map[string]any `json:"say,omitempty"`
 	End  any            `json:"end,omitempty"`
 	Once bool           `json:"once,omitempty"`
+
+	Grow   int  `json:"grow,omitempty"`
+	Orphan bool `json:"orphan,omitempty"`
 }
 
 // put puts n equal jobs into the queue "work" and returns their jids.

@@ -86,7 +86,7 @@ func (s *supervisor) pid() int { return s.cmd.Process.Pid }
 // write replaces the configuration by rename.
 func (s *supervisor) write(t testing.TB, config string) {
 	t.Helper()
-	if err := os.WriteFile(s.config+".new", []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(s.config+".new", []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(s.config+".new", s.config); err != nil {

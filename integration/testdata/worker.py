@@ -6,6 +6,8 @@ data: ms     how long the work takes
       end    instead of a verdict: a signal's name, an exit code, "hang",
              or "supervisor" to kill the one whose pid is in a file
       once   do what say and end tell in the first attempt only
+      grow   keep so many bytes for ever
+      orphan leave a process behind that ends a little later
 """
 import json
 import os
@@ -13,6 +15,7 @@ import signal
 import sys
 import time
 
+KEPT = []
 LEDGER = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND)
 
 
@@ -24,6 +27,15 @@ def note(job, what):
 
 
 def work(job, data):
+    if "grow" in data:
+        KEPT.append(b"x" * data["grow"])
+    if data.get("orphan"):
+        child = os.fork()
+        if child == 0:
+            if os.fork() == 0:
+                time.sleep(0.2)
+            os._exit(0)
+        os.waitpid(child, 0)
     until = time.monotonic() + data.get("ms", 0) / 1000
     step = data.get("beat", 0) / 1000
     while (left := until - time.monotonic()) > 0:
