@@ -48,6 +48,9 @@ func NewHost(o HostOptions) (*Host, error) {
 	if !hiddenServed.Load() {
 		return nil, errors.New("runner: this program must call runner.Hidden(os.Args) first thing in main")
 	}
+	if err := harden(); err != nil {
+		return nil, err
+	}
 	h := &Host{log: o.Logger, children: make(map[*Child]struct{})}
 	if h.log == nil {
 		h.log = slog.Default()

@@ -228,6 +228,7 @@ func TestPrivateDirIsReplaced(t *testing.T) {
 	victim := filepath.Join(outside, "victim")
 	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
 	must(t, os.Chmod(outside, 0o500)) // so that opening it up would show
+	defer os.Chmod(outside, 0o700)
 	d, log := testDirs(t, root)
 	const races = 10_000
 	for range races {

@@ -43,7 +43,11 @@ func (p *leader) signal(sig syscall.Signal) error {
 
 func (p *leader) kill() { p.signal(syscall.SIGKILL) }
 
-func (p *leader) wait() Exit { return p.waitKilling(p.kill) }
+func (p *leader) wait() Exit {
+	exit := p.waitKilling(p.kill)
+	exit.OOM = p.oomProof(p.pid(), exit)
+	return exit
+}
 
 // waitKilling waits for the leader to end, calls kill for what it has left, and only then reaps the
 // leader: until then its number, which is that of its group, cannot become another's.

@@ -1,0 +1,205 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestReadStat(t *testing.T) {
+	before := time.Now()
+	for time.Since(before) < 30*time.Millisecond { // use some time
+	}
+	s, ok := readStat(os.Getpid())
+	if !ok || s.Parent != os.Getppid() || s.Group != syscall.Getpgrp() || s.Cpu < clockTick || s.Start == 0 || !strings.ContainsRune("RS", rune(s.State)) {
+		t.Errorf("of ourselves it says %+v, %v", s, ok)
+	}
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(children(nil, os.Getpid()), cmd.Process.Pid) || !slices.Contains(descendants(os.Getpid()), cmd.Process.Pid) {
+		t.Error("a child is not among our children")
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if s, ok := readStat(cmd.Process.Pid); ok {
+		t.Errorf("of a process that is gone it says %+v", s)
+	}
+}
+
+func TestStatOfAnAwkwardName(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a) R 1 (b")
+	sleep, err := exec.LookPath("sleep")
+	must(t, err)
+	must(t, os.Symlink(sleep, name))
+	cmd := exec.Command(name, "600")
+	must(t, cmd.Start())
+	s, ok := readStat(cmd.Process.Pid)
+	if !ok || s.Parent != os.Getpid() {
+		t.Errorf("it says %+v, %v", s, ok)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
+func TestMemoryOfAProcess(t *testing.T) {
+	const hoard = 64 << 20
+	h, w := newHost(t), newWitness()
+	spec := &Spec{Mode: Once, Command: fixture("grows.py", "64", "64")}
+	c := start(t, h, spec, w)
+	if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "growth", func() bool { return strings.Contains(w.text("r1"), "grown") })
+	m, ok := readMemory(c.PID())
+	resident, peak := residentMemory(c.PID()), peakMemory(c.PID())
+	t.Logf("%+v, resident %d, peak %d", m, resident, peak)
+	if !ok || m.Private < hoard || m.Share < m.Private || m.Resident < m.Share || m.Resident > 2*hoard {
+		t.Errorf("memory is %+v, %v", m, ok)
+	}
+	if resident < hoard || peak < resident-1<<20 {
+		t.Errorf("resident are %d, at most there were %d", resident, peak)
+	}
+	c.Kill(CauseShutdown)
+	await(t, c.Exited(), "exit")
+	if _, ok := readMemory(c.PID()); ok || residentMemory(c.PID()) != 0 || peakMemory(c.PID()) != 0 {
+		t.Error("a process that is gone has memory")
+	}
+}
+
+// TestMemoryOverTheLimit is row B12.
+func TestMemoryOverTheLimit(t *testing.T) {
+	limit := uint64(100 << 20)
+	programs := map[string]*Spec{
+		"once":    {Mode: Once, Command: fixture("grows.py", "50", "500")},
+		"preload": {Mode: Preload, Command: fixture("preloaded.py")},
+	}
+	for name, spec := range programs {
+		t.Run(name, func(t *testing.T) {
+			h, w := newHost(t), newWitness()
+			spec.Sandbox = Sandbox{NoNewPrivs: true, Limits: Limits{Memory: &limit}}
+			c := start(t, h, spec, w)
+			begin := time.Now()
+			if _, err := c.Run(dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{}); err != nil {
+				t.Fatal(err)
+			}
+			e := await(t, w.endings, "ending")
+			took := time.Since(begin)
+			await(t, c.Exited(), "exit")
+			t.Logf("B12 %s: killed after %v, at %.0f MiB", name, took.Round(time.Millisecond), mib(e.PeakMemory))
+			if e.Kind != Died || e.Group != "memory" || e.SentByUs != CauseMemory || e.PeakMemory < int64(limit) {
+				t.Errorf("ends as %+v", e)
+			}
+			if took > 2500*time.Millisecond { // a look every second, and a second to grow on a busy machine
+				t.Errorf("that took %v", took)
+			}
+		})
+	}
+}
+
+// TestKernelKilledForMemory is row B13. It takes a control group that limits memory.
+func TestKernelKilledForMemory(t *testing.T) {
+	group := limitedGroup(t, 50<<20)
+	if group == "" {
+		return
+	}
+	h, w := newHost(t), newWitness()
+	for range 3 {
+		c := start(t, h, &Spec{Mode: Once, Command: fixture("grows.py", "10", "500")}, w)
+		must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
+		if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		e := await(t, w.endings, "ending")
+		await(t, c.Exited(), "exit")
+		t.Logf("B13 group %s: %s", e.Group, e.OOM)
+		if e.Kind != Died || e.Group != "oom" || e.OOM == "" || e.Signal != syscall.SIGKILL {
+			t.Errorf("ends as %+v", e)
+		}
+	}
+	if e, _ := runOnce(t, h, &Spec{Mode: Once, Command: shell("kill -9 $$")}, RunLimits{}); e.Group != "signal-KILL" || e.OOM != "" {
+		t.Errorf("any other SIGKILL ends as %+v", e)
+	}
+}
+
+// limitedGroup returns a control group that holds so much memory; empty, and says so, if this machine
+// has none to give.
+func limitedGroup(t *testing.T, limit int) string {
+	t.Helper()
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	must(t, err)
+	for line := range strings.Lines(string(groups)) {
+		if _, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":memory:"); ok {
+			group := filepath.Join("/sys/fs/cgroup/memory", path, "oarlock-test")
+			if err = os.Mkdir(group, 0o755); err == nil || os.IsExist(err) {
+				t.Cleanup(func() { os.Remove(group) })
+				if err = os.WriteFile(filepath.Join(group, "memory.limit_in_bytes"), fmt.Append(nil, limit), 0); err == nil {
+					return group
+				}
+			}
+		}
+	}
+	t.Logf("this machine cannot show B13: no control group that limits memory may be made (%v)", err)
+	return ""
+}
+
+func TestOOMCounterExplainsEachDeathOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.events")
+	write := func(kills int) {
+		must(t, os.WriteFile(file, fmt.Appendf(nil, "low 0\noom 5\noom_kill %d\noom_group_kill 0\n", kills), 0o600))
+	}
+	write(3)
+	c := &oomCounter{file: file, explained: oomKills(file)}
+	const nobodys = 1 << 30 // no process has this number
+	if got := c.proof(nobodys, time.Now()); got != "" {
+		t.Errorf("without a death: %q", got)
+	}
+	write(4)
+	if got := c.proof(nobodys, time.Now()); !strings.Contains(got, "rose to 4") {
+		t.Errorf("after a death: %q", got)
+	}
+	if got := c.proof(nobodys, time.Now()); got != "" {
+		t.Errorf("the same death explains a second one: %q", got)
+	}
+	if got := oomKills(filepath.Join(t.TempDir(), "missing")); got != -1 {
+		t.Errorf("a missing file counts %d", got)
+	}
+}
+
+func TestFindVictim(t *testing.T) {
+	records := []string{
+		"6,100,1000000,-;booted\n",
+		"3,101,5000000,-;Out of memory: Killed process 42 (python3) total-vm:1kB\n SUBSYSTEM=x\n",
+		"3,102,9000000,-;Memory cgroup out of memory: Killed process 421 (python3) total-vm:1kB, anon-rss:2kB\n",
+		"broken",
+	}
+	find := func(pid int, since time.Duration) string {
+		next := 0
+		return findVictim(func(buffer []byte) int {
+			if next == len(records) {
+				return -1
+			}
+			next++
+			return copy(buffer, records[next-1])
+		}, pid, since)
+	}
+	if got := find(421, 8*time.Second); got != "Memory cgroup out of memory: Killed process 421 (python3) total-vm:1kB, anon-rss:2kB" {
+		t.Errorf("of 421: %q", got)
+	}
+	if got := find(42, 4*time.Second); !strings.HasPrefix(got, "Out of memory: Killed process 42 ") {
+		t.Errorf("of 42: %q", got)
+	}
+	if got := find(42, 8*time.Second); got != "" {
+		t.Errorf("of a later process 42: %q", got)
+	}
+	if got := find(2, 0); got != "" {
+		t.Errorf("of 2: %q", got)
+	}
+}
