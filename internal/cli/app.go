@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,6 +23,7 @@ const (
 	exitOK       = 0
 	exitFailed   = 1
 	exitUsage    = 64
+	exitBug      = 70
 	exitTempFail = 75 // Redis is away
 	exitConfig   = 78
 )
@@ -30,6 +32,7 @@ const (
 type Program struct {
 	Version string // "" means: what the build says
 	Example string // the commented configuration that init writes
+	Helper  string // the Python helper, for what bench has children do
 	In      io.Reader
 	Out     io.Writer
 	Err     io.Writer
@@ -37,7 +40,13 @@ type Program struct {
 
 // Main runs the command line args, whose first is the program's name, and gives the
 // exit code. It ends when ctx does.
-func (p Program) Main(ctx context.Context, args []string) int {
+func (p Program) Main(ctx context.Context, args []string) (code int) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			fmt.Fprintf(p.Err, "oarlock: a mistake of ours, please report it: %v\n%s", bug, debug.Stack())
+			code = exitBug
+		}
+	}()
 	app := p.app()
 	args, err := arrange(app, args)
 	if err == nil {

@@ -69,7 +69,7 @@ func dev(c *cli.Context) error {
 				fmt.Fprintf(c.App.ErrWriter, "Kept in %s.\n", file)
 				s.watch = append(s.watch, func(ctx context.Context) error { return keep(ctx, server, file) })
 			}
-			return s.run(ctx, at(cfg, server), nil)
+			return s.run(ctx, at(cfg, server))
 		})
 	case "spawn":
 		server, err := embedded.Spawn(c.Context, filepath.Join(cfg.Supervisor.StatePath(), "redis"))
@@ -81,7 +81,7 @@ func dev(c *cli.Context) error {
 		cfg.Redis.URL = url
 		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), url)
 	}
-	return s.run(c.Context, cfg, nil)
+	return s.run(c.Context, cfg)
 }
 
 // keep writes a snapshot of the server every now and then, and when ctx ends.

@@ -37,7 +37,20 @@ func newHandler(w io.Writer, format string, level *slog.LevelVar) slog.Handler {
 	case format == "text", isTerminal(w):
 		return &lineHandler{out: &lockedWriter{w: w}, level: level, colour: paint(w, dim, "") != ""}
 	}
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
+}
+
+// readable makes durations, signals and the like text; JSON would make them numbers.
+func readable(_ []string, attr slog.Attr) slog.Attr {
+	switch attr.Value.Kind() {
+	case slog.KindDuration:
+		attr.Value = slog.StringValue(attr.Value.Duration().String())
+	case slog.KindAny:
+		if text, ok := attr.Value.Any().(fmt.Stringer); ok {
+			attr.Value = slog.StringValue(text.String())
+		}
+	}
+	return attr
 }
 
 // isJournal reports whether w is the socket that journald gave to the service: its

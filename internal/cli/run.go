@@ -47,7 +47,7 @@ func runCommand() *cli.Command {
 func serve(c *cli.Context, cfg config.Config, reread func() (config.Config, error)) error {
 	log, level := newLogger(c.App.ErrWriter, cfg.Log)
 	s := service{log: log, level: level, logFile: findLogFile(), reread: reread}
-	return s.run(c.Context, cfg, nil)
+	return s.run(c.Context, cfg)
 }
 
 // at is cfg with the address of the embedded server for Redis.

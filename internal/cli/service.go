@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -35,42 +36,45 @@ type service struct {
 
 	sup *supervisor.Supervisor
 
-	mu  sync.Mutex // one reload at a time
-	cfg config.Config
+	mu    sync.Mutex // one reload at a time
+	cfg   config.Config
+	quiet bool
 }
 
 // part is something that runs until its context ends.
 type part func(context.Context) error
 
 // run supervises the pools of cfg until a signal, the control socket or ctx ends it,
-// and returns when nothing of it is left. change, if not nil, may add to what the
-// supervisor is told.
-func (s *service) run(ctx context.Context, cfg config.Config, change func(*supervisor.Config)) error {
+// and returns when nothing of it is left.
+func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.cfg = cfg
 	told, err := supervise(cfg, s.log)
 	if err != nil {
 		return err
-	}
-	if change != nil {
-		change(&told)
 	}
 	client, err := openRedis(ctx, cfg.Redis, s.log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	host, err := runner.NewHost(runner.HostOptions{Logger: s.log})
+	// Children of other users must be able to pass through to their private directories.
+	if err := os.MkdirAll(told.StateDir, 0o711); err != nil {
+		return config.Problems{{Key: "supervisor.state_dir", Why: err.Error()}}
+	}
+	host, err := runner.NewHost(runner.HostOptions{Logger: s.log, PrivateRoot: filepath.Join(told.StateDir, "private")})
 	if err != nil {
 		return err
 	}
+	told.OnEvent = s.note
 	s.sup = supervisor.New(told, client, host)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
+	warnOfRoot(s.log, cfg)
 
 	parts := append([]part{
 		s.supervise,
 		s.obey,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
-		func(ctx context.Context) error { systemd.Watchdog(ctx, s.sup.Ready); return nil },
+		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) },
 	}, s.watch...)
 	if cfg.Path != "" {
@@ -145,10 +149,10 @@ func (s *service) obey(ctx context.Context) error {
 				continue
 			}
 			stopping = true
-			s.log.Info("stopping when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
+			s.log.Info("draining: leaving when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
 			s.Stop()
 		case syscall.SIGQUIT:
-			s.log.Info("draining without a limit", "signal", got)
+			s.log.Info("draining without a limit: leaving when what runs has finished", "signal", got)
 			s.Drain()
 		case syscall.SIGTSTP, syscall.SIGUSR2:
 			s.Quiet()
@@ -169,6 +173,10 @@ func (s *service) obey(ctx context.Context) error {
 // announceEvery is how often the service manager learns how it goes.
 const announceEvery = 2 * time.Second
 
+// loopsAnswer is the longest time in which the loops of all pools answer, none of which
+// ever waits for anything.
+const loopsAnswer = 900 * time.Millisecond
+
 // announce tells the log and the service manager when the supervisor is ready, and the
 // manager after that what it does.
 func (s *service) announce(ctx context.Context, client *queue.Client) error {
@@ -185,6 +193,7 @@ func (s *service) announce(ctx context.Context, client *queue.Client) error {
 			ready = true
 			s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
 			systemd.Ready()
+			warnOfRedis(ctx, s.log, client)
 			ticker.Reset(announceEvery)
 		}
 		if !ready && !waiting && time.Since(began) > time.Second {
@@ -216,6 +225,29 @@ func (s *service) tellManager(ready bool) {
 	}
 }
 
+// alive reports whether the loops of all pools answer: a snapshot waits for them, and not
+// for Redis. A supervisor that waits for Redis, or drains, is well.
+func (s *service) alive() bool {
+	began := time.Now()
+	s.sup.Snapshot()
+	return time.Since(began) < loopsAnswer
+}
+
+// note logs every attempt that did not end in an ack, once.
+func (s *service) note(e supervisor.Event) {
+	if e.Kind != supervisor.AttemptEnded || e.Action == queue.Complete || e.Job == nil || e.Ending == nil {
+		return
+	}
+	attrs := []any{"jid", e.Job.JID, "klass", e.Job.Klass, "queue", e.Job.Queue, "pool", e.Pool, "run", e.Job.Run, "attempt", e.Job.Attempt,
+		"kind", e.Ending.Kind.String(), "pid", e.PID, "wall", e.Ending.Wall.Round(time.Millisecond)}
+	for name, value := range map[string]string{"group": e.Ending.Group, "err": shorten(e.Ending.Message, 300), "action": string(e.Action)} {
+		if value != "" {
+			attrs = append(attrs, name, value)
+		}
+	}
+	s.log.Warn("attempt ended", attrs...)
+}
+
 // inFlight sums up the pools of shot in one line.
 func inFlight(shot supervisor.Snapshot) string {
 	busy, slots, oldest := 0, 0, 0.0
@@ -243,14 +275,27 @@ func (s *service) Status() any { return s.sup.Snapshot() }
 
 // Quiet takes no more jobs until Resume.
 func (s *service) Quiet() {
-	s.log.Info("quiet: no more jobs are taken")
+	if s.setQuiet(true) {
+		s.log.Info("quiet: no more jobs are taken")
+	}
 	s.sup.Quiet()
 }
 
 // Resume takes jobs again.
 func (s *service) Resume() {
-	s.log.Info("resumed")
+	if s.setQuiet(false) { // service managers send CONT along with TERM
+		s.log.Info("resumed")
+	}
 	s.sup.Resume()
+}
+
+// setQuiet reports whether that is a change.
+func (s *service) setQuiet(quiet bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.quiet != quiet
+	s.quiet = quiet
+	return changed
 }
 
 // Drain leaves when everything that runs has finished.

@@ -156,6 +156,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.await(`child line="working on \\"good\\"" .*jid=good`)
 	p.ask("put", "work", `"bad"`, "--jid", "bad")
 	p.await(`child line="working on \\"bad\\""`)
+	p.await(`WARN  attempt ended jid=bad .* kind=exited`)
 	for p.counters().Failed == 0 { // settled soon after the child has left
 	}
 	if text := p.ask("failed", "ls"); !strings.Contains(text, "exit-65") {
@@ -198,7 +199,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.signal(syscall.SIGTTIN)
 	p.await(`INFO  dump goroutines=.*goroutine 1 .* state=`)
 	p.signal(syscall.SIGTERM)
-	p.await(`stopping when what runs has finished`)
+	p.await(`INFO  draining: leaving when what runs has finished`)
 	p.leaves(exitOK)
 }
 

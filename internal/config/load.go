@@ -202,7 +202,7 @@ func exists(path string) bool {
 }
 
 // StatePath is where a supervisor keeps what must outlive it: state_dir, or else the
-// directory the service manager made, or else the user's.
+// directory the service manager made, or else the user's; for root, the system's.
 func (s Supervisor) StatePath() string {
 	if s.StateDir != "" {
 		return s.StateDir
@@ -212,6 +212,9 @@ func (s Supervisor) StatePath() string {
 		return first
 	}
 	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" && os.Geteuid() == 0 {
+		base = "/var/lib" // children of other users cannot pass through root's home
+	}
 	if base == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// arrows are the packages and what of ours each may import. The map is the plan of the
+// house: an arrow that is not in it is a mistake, here or there.
+var arrows = map[string][]string{
+	".":                   {"internal/cli", "runner"},
+	"protocol":            {},
+	"queue":               {},
+	"runner":              {"protocol"},
+	"supervisor":          {"protocol", "queue", "runner"},
+	"internal/bench":      {"internal/config", "internal/embedded", "protocol", "queue", "runner", "supervisor"},
+	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/embedded", "internal/systemd", "protocol", "queue", "runner", "supervisor"},
+	"internal/config":     {},
+	"internal/control":    {},
+	"internal/demo":       {},
+	"internal/embedded":   {},
+	"internal/systemd":    {},
+	"internal/check":      {}, // the gate, a program of its own
+	"internal/faultproxy": {}, // these, too, are for tests
+	"internal/redistest":  {},
+	"integration":         {},
+}
+
+// strangers are packages that only some may know: Redis stays in the queue, processes
+// stay in the runner.
+var strangers = map[string][]string{
+	"github.com/redis/go-redis/v9": {"queue", "internal/bench", "internal/cli", "internal/redistest"},
+	"os/exec":                      {"runner", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
+}
+
+func TestArrows(t *testing.T) {
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && file != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		from := path.Dir(filepath.ToSlash(file))
+		allowed, known := arrows[from]
+		if !known {
+			t.Errorf("%s: the package is not on the map", file)
+		}
+		for _, spec := range parsed.Imports {
+			to, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if may, strange := strangers[to]; strange && !slices.Contains(may, from) {
+				t.Errorf("%s: %s must not know %s", file, from, to)
+			}
+			ours, isOurs := strings.CutPrefix(to, "oarlock/")
+			if isOurs && !slices.Contains(allowed, ours) {
+				t.Errorf("%s: there must be no arrow from %s to %s", file, from, ours)
+			}
+			if first, _, _ := strings.Cut(to, "/"); from == "protocol" && strings.Contains(first, ".") {
+				t.Errorf("%s: protocol uses the standard library only, not %s", file, to)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

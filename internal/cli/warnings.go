@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+)
+
+// warnOfRedis logs settings of the server with which jobs can get lost. A server that
+// does not tell them is believed.
+func warnOfRedis(ctx context.Context, log *slog.Logger, client *queue.Client) {
+	facts := map[string]string{}
+	for _, section := range []string{"persistence", "memory"} {
+		text, err := client.Redis().Info(ctx, section).Result()
+		if err != nil {
+			log.Debug("the server does not tell its settings", "section", section, "err", err)
+			return
+		}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			facts[name] = value
+		}
+	}
+	if facts["aof_enabled"] == "0" {
+		log.Warn("Redis keeps no log of its writes: jobs of the last moments are lost if it is killed", "advice", "set appendonly yes in redis.conf")
+	}
+	if policy := facts["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		log.Warn("Redis may throw keys away when it is out of memory, and with them jobs", "now", policy, "advice", "set maxmemory-policy noeviction in redis.conf")
+	}
+}
+
+// warnOfRoot logs which pools run their children as root for want of another user.
+func warnOfRoot(log *slog.Logger, cfg config.Config) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	var pools []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
+		if cfg.Pools[name].Sandbox.User == "" {
+			pools = append(pools, name)
+		}
+	}
+	if len(pools) > 0 {
+		log.Warn("children run as root", "pools", pools, "advice", "name a user in the pools' sandbox tables")
+	}
+}
