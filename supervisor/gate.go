@@ -9,11 +9,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// While Redis is away one ping at a time asks for it, after waits that grow from
-// gateFirst to gateLimit, however many pools there are.
+// While Redis is away one ping at a time asks for it, however many pools there are,
+// after waits that grow from gateFirst to gateLimit: few enough to do no harm, and
+// soon enough that work goes on within two seconds of Redis' return.
 const (
 	gateFirst = 50 * time.Millisecond
-	gateLimit = 5 * time.Second
+	gateLimit = 1650 * time.Millisecond
 )
 
 // gate is the one place where a supervisor waits for Redis. It starts closed.
@@ -25,6 +26,7 @@ type gate struct {
 
 	mu     sync.Mutex
 	opened chan struct{} // closed while the gate is open
+	shut   chan struct{} // closed while it is not
 	trips  chan struct{} // of size 1: wakes the loop
 	err    error         // why it is closed
 	waits  *backoff.ExponentialBackOff
@@ -35,9 +37,16 @@ func newGate(ping func(context.Context) error, log *slog.Logger) *gate {
 		ping:   ping,
 		log:    log,
 		opened: make(chan struct{}),
+		shut:   make(chan struct{}),
 		trips:  make(chan struct{}, 1),
-		waits:  growing(gateFirst, gateLimit),
+		waits: &backoff.ExponentialBackOff{
+			InitialInterval:     gateFirst,
+			RandomizationFactor: 0.1,
+			Multiplier:          3,
+			MaxInterval:         gateLimit,
+		},
 	}
+	close(g.shut)
 	return g
 }
 
@@ -46,6 +55,13 @@ func (g *gate) open() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.opened
+}
+
+// closed returns a channel that is closed while Redis is thought to be away.
+func (g *gate) closed() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.shut
 }
 
 // isOpen reports whether Redis is thought to be there.
@@ -69,6 +85,7 @@ func (g *gate) trip(err error) {
 		return // closed already
 	}
 	g.opened = make(chan struct{})
+	close(g.shut)
 	g.err = err
 	g.log.Warn("redis is away", "err", err)
 	select {
@@ -126,6 +143,7 @@ func (g *gate) reopen() {
 		g.log.Info("redis is back")
 	}
 	g.err = nil
+	g.shut = make(chan struct{})
 	close(g.opened)
 }
 

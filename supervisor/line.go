@@ -53,7 +53,7 @@ func (p *pool) converse() {
 	}
 	if l.shut { // Redis is back: first renew what we hold, then take, not all pools at once
 		l.shut = false
-		l.holdTakes = p.now + rand.N(p.poll)
+		l.holdTakes = p.now + rand.N(p.poll/returnShare)
 		l.auditAt = p.now
 		p.renewals.first(len(p.flight) > 0)
 	}
@@ -275,6 +275,10 @@ func (p *pool) putBack(attempts []*attempt) {
 	}
 	p.endings = append(back, p.endings...)
 }
+
+// returnShare is the part of a poll interval over which pools spread their first takes
+// when Redis is back; supervisors are spread already by how long their gates wait.
+const returnShare = 5
 
 // jittered draws from d ± 10 %.
 func jittered(d time.Duration) time.Duration {

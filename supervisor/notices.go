@@ -32,11 +32,10 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 	l.stop()
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.workers, l.done = workers, make(chan struct{})
-	notices := s.shared.redis.Notices(ctx, workers...)
 	done := l.done
 	go func() { // stop waits for it
 		defer close(done)
-		for n := range notices {
+		s.listen(ctx, workers, func(n queue.Notice) {
 			switch p := byWorker[n.Worker]; {
 			case n.Kind == queue.NoticeWake:
 				for _, p := range pools {
@@ -45,8 +44,37 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 			case p != nil:
 				p.post(func() { p.warn(n) })
 			}
-		}
+		})
 	}()
+}
+
+// listen subscribes whenever the gate is open, until ctx ends: a subscription tries to
+// reconnect by itself, and does not wait for the gate.
+func (s *Supervisor) listen(ctx context.Context, workers []string, hear func(queue.Notice)) {
+	gate := s.shared.gate
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-gate.open():
+		}
+		subscribed, cancel := context.WithCancel(ctx)
+		notices := s.shared.redis.Notices(subscribed, workers...)
+		for open := true; open; {
+			select {
+			case <-gate.closed():
+				cancel()
+				for range notices { // until it is closed
+				}
+				open = false
+			case n, ok := <-notices:
+				if open = ok; ok {
+					hear(n)
+				}
+			}
+		}
+		cancel()
+	}
 }
 
 // stop ends the subscription.
