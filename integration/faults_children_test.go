@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -290,14 +291,19 @@ func TestB26SlowStarts(t *testing.T) {
 
 func TestB12MemoryAtOnce(t *testing.T) {
 	row(t, "B12", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, 1, work{MS: 20_000, Grow: 300 << 20})
-		r.start(t, "a", pool{children: 1, more: "max_memory = \"60MiB\"\nmax_crashes = 0"})
-		begin := r.ledger.await(t, 20*time.Second, "a begun job", begun(1))[0]
-		j := r.settled(t, 10*time.Second)[0]
-		r.note("killed_after", now()-begin.at)
-		if j.state != "failed" || j.group != "memory" || j.remaining != j.retries {
-			t.Errorf("the job is %s, group %q, remaining %d of %d; want failed for memory, no retry paid", j.state, j.group, j.remaining, j.retries)
+		r.put(t, 1, work{MS: 20_000, Grow: 500 << 20})
+		r.put(t, 20, work{MS: 5})
+		config := strings.Replace(r.config(t, "a", pool{children: 2, more: "max_crashes = 0"}),
+			"[pools.work.sandbox]", "[pools.work.sandbox]\nlimits = { memory = \"200MiB\" }", 1)
+		r.startConfig(t, "a", config)
+		jobs := r.settled(t, 10*time.Second)
+		big := jobs[0]
+		r.note("failed_after", now()-runs(r.ledger.all(t))[big.jid][0].at)
+		if big.state != "failed" || big.group != "memory" || big.remaining != big.retries {
+			t.Errorf("the job is %s, group %q, remaining %d of %d; want failed for memory, as a crash",
+				big.state, big.group, big.remaining, big.retries)
 		}
+		allDone(t, jobs[1:])
 		r.check(t, allowed{})
 	})
 }

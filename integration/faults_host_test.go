@@ -173,7 +173,7 @@ func TestG2ForkFails(t *testing.T) {
 		const user = 54321
 		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups prlimit --nproc=45 %s \"$@\"", user, oarlock(t)))
 		r.openTo(t, "a", user)
-		r.put(t, 100, work{MS: 20})
+		r.put(t, scaled(30, 100), work{MS: 20})
 		a := r.start(t, "a", pool{mode: "once", worker: "worker.sh", children: 12})
 		jobs := r.settled(t, time.Minute)
 		// The limit hits the handlers, too: what their own forks cost is theirs to pay.
