@@ -1,0 +1,146 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fakeCgroup makes a directory that looks like a control group with these processes in it.
+func fakeCgroup(t *testing.T, controllers string, pids ...int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var procs strings.Builder
+	for _, pid := range pids {
+		fmt.Fprintln(&procs, pid)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "cgroup.controllers"), []byte(controllers+"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(procs.String()), 0o600))
+	return dir
+}
+
+func TestControllersAreHandedDown(t *testing.T) {
+	read := func(path ...string) string {
+		text, _ := os.ReadFile(filepath.Join(path...))
+		return string(text)
+	}
+	me := os.Getpid()
+	tests := []struct {
+		name        string
+		controllers string
+		pids        []int
+		moved       bool
+		last        string // of what was written to subtree_control: a plain file keeps just that
+	}{
+		{"alone", "cpu memory pids", []int{me}, true, "+pids"},
+		{"only memory", "cpuset memory", []int{me}, true, "+memory"},
+		{"with others", "memory", []int{me, 1}, false, "+memory"},
+		{"nothing offered", "hugetlb", []int{me}, false, ""},
+		{"a longer name", "mymemory", []int{me}, false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			own, below := fakeCgroup(t, tt.controllers, tt.pids...), t.TempDir()
+			enableControllers(own, below)
+			if got := read(own, "supervisor", "cgroup.procs"); (got == strconv.Itoa(me)) != tt.moved {
+				t.Errorf("in the leaf there is %q", got)
+			}
+			for _, dir := range []string{own, below} {
+				if got := read(dir, "cgroup.subtree_control"); got != tt.last {
+					t.Errorf("%q is handed down, want %q", got, tt.last)
+				}
+			}
+		})
+	}
+}
+
+func TestGroupOfAServiceManagerMustBeDelegated(t *testing.T) {
+	dir := t.TempDir()
+	unit := filepath.Join(dir, "oarlock.service")
+	must(t, os.Mkdir(unit, 0o755))
+	if err := delegated(dir); err != nil {
+		t.Errorf("nobody's group: %v", err)
+	}
+	if err := delegated(unit); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
+		t.Errorf("a unit without delegation: %v", err)
+	}
+	attribute := "user.delegate"
+	if os.Getuid() == 0 {
+		attribute = "trusted.delegate"
+	}
+	if err := unix.Setxattr(unit, attribute, []byte("1"), 0); err != nil {
+		t.Logf("the file system of %s keeps no %s: %v", dir, attribute, err)
+		return
+	}
+	if err := delegated(unit); err != nil {
+		t.Errorf("a unit with delegation: %v", err)
+	}
+}
+
+func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
+	tr := testTrees(t)
+	if tr.cgroups == nil {
+		t.Logf("this machine cannot show strength cgroup: %s", tr.why)
+		return
+	}
+	own := filepath.Dir(tr.cgroups.path)
+	// As a supervisor leaves it whose guard was killed as well: a process in the group of a child.
+	left := filepath.Join(own, cgroupPrefix+"1073741824-1-test", "jobs", "1")
+	must(t, os.MkdirAll(left, 0o755))
+	p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; sleep 600")
+	expect(t, out, "ready")
+	must(t, os.WriteFile(filepath.Join(left, "cgroup.procs"), fmt.Append(nil, p.pid()), 0))
+	sweepCgroups(own)
+	if exit := p.wait(); exit.Signal != unix.SIGKILL {
+		t.Errorf("the process in it ended as %+v", exit)
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Dir(left))); !os.IsNotExist(err) {
+		t.Errorf("the group of the dead is there: %v", err)
+	}
+	if _, err := os.Stat(tr.cgroups.path); err != nil {
+		t.Errorf("the group of the living is gone: %v", err)
+	}
+}
+
+// TestGuardIsKilled: whoever runs as our user can kill a guard. Its child goes with it, and nothing is
+// claimed about how that ended.
+func TestGuardIsKilled(t *testing.T) {
+	tr := testTrees(t)
+	p, out := startIn(t, tr, KillGuard, settings{NoNewPrivs: true}, "sh", "-c", "echo ready; sleep 600")
+	expect(t, out, "ready")
+	guard := p.(*guarded).leader.pid()
+	unix.Kill(guard, unix.SIGKILL)
+	exit := p.wait()
+	p.release()
+	if !exit.Lost || !exit.Started {
+		t.Errorf("ends as %+v", exit)
+	}
+	until(t, "end of the child", func() bool {
+		s, ok := readStat(p.pid())
+		return !ok || s.State == 'Z'
+	})
+	if err := p.signal(unix.SIGTERM); err == nil {
+		t.Error("a signal was sent to what is gone")
+	}
+}
+
+// TestStoppedGuardKills: a guard that was stopped goes on when it is to kill.
+func TestStoppedGuardKills(t *testing.T) {
+	tr := testTrees(t)
+	p, out := startIn(t, tr, KillGuard, settings{}, "sh", "-c", "echo ready; sleep 600")
+	expect(t, out, "ready")
+	unix.Kill(p.(*guarded).leader.pid(), unix.SIGSTOP)
+	begin := time.Now()
+	p.kill()
+	exit := p.wait()
+	p.release()
+	if exit.Signal != unix.SIGKILL || exit.Lost || time.Since(begin) > guardDeadline {
+		t.Errorf("ends as %+v after %v", exit, time.Since(begin))
+	}
+}
