@@ -354,6 +354,9 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	}
 	p.event(Event{Kind: AttemptEnded, Job: a.wire, Ending: e, Action: o.settlement.Action, Slot: a.member.slot.n, PID: a.member.pid()})
 	p.judge(a, e, o.bearing)
+	if o.bearing != good {
+		p.report(a, e, o)
+	}
 	switch {
 	case a.again:
 		p.restart(a)
@@ -365,6 +368,31 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		p.count.concluded(e.Kind, o.settlement.Action)
 		p.settle(a, o.settlement)
 	}
+}
+
+// report writes down an attempt that was not acknowledged.
+func (p *pool) report(a *attempt, e *runner.Ending, o outcome) {
+	level, action := slog.LevelInfo, string(o.settlement.Action)
+	switch {
+	case o.redo:
+		action = "redo"
+	case o.drop:
+		action = "drop"
+	case e.Kind != runner.Said && e.Kind != runner.Interrupted:
+		level = slog.LevelWarn
+	}
+	p.log.LogAttrs(p.ctx, level, "attempt not acknowledged",
+		slog.String("jid", a.job.JID),
+		slog.String("queue", a.job.Queue),
+		slog.String("klass", a.job.Klass),
+		slog.Int("attempt", a.wire.Attempt),
+		slog.String("run", a.wire.Run),
+		slog.String("ending", e.Kind.String()),
+		slog.String("action", action),
+		slog.String("group", o.settlement.Group),
+		slog.String("message", o.settlement.Message),
+		slog.Int("pid", a.member.pid()),
+	)
 }
 
 // redo gives an attempt that was not begun to another child.

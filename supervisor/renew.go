@@ -219,34 +219,35 @@ func (p *pool) watchLeases() {
 		return
 	}
 	r.watch = never
+	suspect, stopped := 0, 0
 	for _, a := range p.flight {
-		if a.stage == running && !a.lost {
-			r.watch = min(r.watch, p.watchLease(a))
-		} else if a.stage == waiting {
-			r.watch = min(r.watch, max(a.lease.warning(p.cfg.Child.KillGrace), p.now+renewPause))
+		if a.stage != running || a.lost {
+			continue
+		}
+		end, warning := a.lease.end(), a.lease.warning(p.cfg.Child.KillGrace)
+		switch {
+		case p.now < warning:
+			r.watch = min(r.watch, warning)
+		case p.now < a.gap:
+			r.watch = min(r.watch, a.gap)
+		case p.now-warning > gapLate && a.gap == 0:
+			// One renewal says whether the job is still ours; if the lease has ended,
+			// nothing is believed before.
+			a.gap = p.now + gapGrace
+			r.watch = min(r.watch, a.gap)
+			r.now()
+			suspect++
+		default:
+			a.warned = true
+			p.stop(a, runner.CauseLockLost, max(end-p.now, 0))
+			stopped++
 		}
 	}
-	p.alert(r.watch)
-}
-
-// watchLease looks at one running attempt and returns when to look again.
-func (p *pool) watchLease(a *attempt) time.Duration {
-	end, warning := a.lease.end(), a.lease.warning(p.cfg.Child.KillGrace)
-	switch {
-	case p.now < warning:
-		return warning
-	case p.now < a.gap:
-		return a.gap
-	case p.now-warning > gapLate && a.gap == 0:
-		// One renewal says whether the job is still ours; if the lease has ended, nothing
-		// is believed before.
-		p.log.Warn("lease ran out while we were stopped", "jid", a.job.JID, "late", (p.now - warning).Seconds())
-		a.gap = p.now + gapGrace
-		p.renewals.now()
-		return a.gap
+	if suspect > 0 {
+		p.log.Warn("leases ran out while this process stood still: asking redis", "jobs", suspect)
 	}
-	p.log.Warn("lease runs out: stopping the child", "jid", a.job.JID, "queue", a.job.Queue, "left", (end - p.now).Seconds())
-	a.warned = true
-	p.stop(a, runner.CauseLockLost, max(end-p.now, 0))
-	return never
+	if stopped > 0 {
+		p.log.Warn("leases run out: stopping children", "jobs", stopped)
+	}
+	p.alert(r.watch)
 }

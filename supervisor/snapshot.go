@@ -153,6 +153,9 @@ func (p *pool) snapshot() PoolSnapshot {
 		s.RoundTrip, s.LastTake = p.line.roundTrip.Seconds(), (now - p.line.trippedAt).Seconds()
 	}
 	for _, sl := range p.slots {
+		if p.life.draining && sl.member == nil {
+			continue // its member is among the leavers, if it has one
+		}
 		s.Slots = append(s.Slots, sl.snapshot(now))
 		if sl.heir != nil {
 			s.Slots = append(s.Slots, sl.heir.snapshot(now))
