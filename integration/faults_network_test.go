@@ -181,20 +181,17 @@ func cutOff(t *testing.T, r *rig, ways ...faultproxy.Direction) {
 		r.proxy.Hold(way)
 	}
 	last(6 * time.Second)
+	entries := r.ledger.await(t, 20*time.Second, "that B took over", begun(2*children))
 	for _, way := range ways {
 		r.proxy.Release(way)
 	}
-	entries := r.ledger.all(t)
 	over, _ := overlap(entries)
 	r.note("overlap", max(0, over))
-	jids := inFlight(entries)
-	if len(jids) != children || !beganAgain(jids)(entries) {
-		t.Errorf("B took over %d of %d jobs within the 6 s", begunTwice(entries), children)
-	}
+	lived := 0.0
 	for _, rs := range runs(entries) {
-		r.note("a_lived_on", rs[0].last-cut)
-		break
+		lived = max(lived, rs[0].last-cut)
 	}
+	r.note("a_lived_on", lived)
 	jobs := r.settled(t, 30*time.Second)
 	allDone(t, jobs)
 	for _, j := range jobs {

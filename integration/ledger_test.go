@@ -179,7 +179,7 @@ func now() float64 {
 func await(t testing.TB, bound time.Duration, try func() error) {
 	t.Helper()
 	deadline := time.After(bound)
-	look := time.NewTicker(10 * time.Millisecond)
+	look := time.NewTicker(15 * time.Millisecond)
 	defer look.Stop()
 	for {
 		err := try()

@@ -24,10 +24,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// buildFlags are those that the program under test is built with.
+var buildFlags []string
+
 // binary returns the path of the program under test, built from this module once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "oarlock")
-	args := append([]string{"build", "-o", path}, raceFlags...)
+	args := append([]string{"build", "-o", path}, buildFlags...)
 	build := exec.Command("go", append(args, "oarlock")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -63,16 +63,16 @@ func marked(mark string) []process {
 }
 
 // descendants returns all processes below pid, zombies too.
-func descendants(pid int) []process {
-	children := make(map[int][]process)
-	for _, p := range allProcesses() {
-		children[p.parent] = append(children[p.parent], p)
-	}
-	var below []process
-	for next := children[pid]; len(next) > 0; {
-		p := next[0]
-		below = append(below, p)
-		next = append(next[1:], children[p.pid]...)
+func descendants(pid int) (below []process) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		children, _ := os.ReadFile(list) // of one thread; it may have ended since
+		for _, child := range strings.Fields(string(children)) {
+			pid, _ := strconv.Atoi(child)
+			if p, ok := readProcess(pid); ok {
+				below = append(append(below, p), descendants(pid)...)
+			}
+		}
 	}
 	return below
 }

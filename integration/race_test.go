@@ -2,5 +2,10 @@
 
 package integration
 
-// raceFlags builds the binary under test as the tests themselves were built.
-var raceFlags = []string{"-race"}
+func init() {
+	// A binary with the race detector needs many times the processor time; the fast
+	// set has two cores and locks of two seconds.
+	if wholeMatrix {
+		buildFlags = append(buildFlags, "-race")
+	}
+}
