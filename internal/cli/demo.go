@@ -199,9 +199,9 @@ func (d *demoShow) feed(ctx context.Context, client *queue.Client) error {
 			rest = rest[len(next):]
 			var puts []queue.Put
 			for _, job := range next {
-				data := map[string]string{"path": job.path}
+				data := job.path
 				if job.trouble != "" {
-					data["trouble"] = job.trouble
+					data += "#" + job.trouble
 				}
 				puts = append(puts, queue.Put{Queue: "files", JID: job.jid, Klass: "Count", Data: []byte(compact(data))})
 			}

@@ -1,25 +1,22 @@
 """Counts lines, words, bytes and the longest line of a file.
 
-Reads {"path": ...} from stdin. It knows nothing of who calls it; that it now and
-then misbehaves is so that the demo has something to show.
+Reads a path from stdin, as a JSON string. It knows nothing of who calls it. What
+stands behind a # is trouble to make, so that the demo has something to show.
 """
 
-import json
 import os
 import sys
 
-job = json.load(sys.stdin)
-
-attempt = int(os.environ.get("OARLOCK_ATTEMPT", "1"))
-trouble = job.get("trouble")
-if trouble == "busy" and attempt == 1:
+path, _, trouble = sys.stdin.readline().strip().strip('"').partition("#")
+first = os.environ.get("OARLOCK_ATTEMPT", "1") == "1"
+if trouble == "busy" and first:
     print("the printer is busy", file=sys.stderr)
     sys.exit(75)  # try again later
-if trouble == "poison" or trouble == "crash" and attempt == 1:
+if trouble == "poison" or trouble == "crash" and first:
     os.kill(os.getpid(), 11)  # a segmentation fault
 
 try:
-    with open(job["path"], "rb") as file:
+    with open(path, "rb") as file:
         text = file.read()
 except OSError as problem:
     print(problem, file=sys.stderr)

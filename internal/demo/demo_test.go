@@ -33,7 +33,7 @@ func TestTheScriptsCountWhatCountCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			job, _ := json.Marshal(map[string]string{"path": path})
+			job, _ := json.Marshal(path)
 			cmd := exec.Command(script[0], script[1:]...)
 			cmd.Stdin = strings.NewReader(string(job) + "\n")
 			out, err := cmd.Output()
