@@ -73,7 +73,7 @@ end
 function know(batch, queue)
   if batch.known[queue] then return end
   batch.known[queue] = true
-  register(queue, batch.stored_now)
+  register(queue)
 end
 
 -- wake(batch, queue): tells idle supervisors that there is work, once per batch

@@ -2,6 +2,7 @@
 
 -- read_puts(at) -> list of puts, index after them
 -- ARGV[at] says how many follow; each is queue, jid, klass, data, delay, options.
+-- Rare.
 function read_puts(at)
   local count = tonumber(ARGV[at])
   at = at + 1
@@ -16,6 +17,7 @@ end
 
 -- enter_all(batch, puts, reply): puts each job and appends for it the word put or
 -- exists, or, if it was refused, a list of the reason
+-- Rare.
 function enter_all(batch, puts, reply)
   local ready = {}
   for _, put in ipairs(puts) do
@@ -29,27 +31,32 @@ end
 -- The data was seen to be JSON by the caller, who need not decode it for that.
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
-  local jid, queue, named = put.jid, put.queue, put.named
-  local key = 'ql:j:' .. jid
-  local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
-  if redis.call('EXISTS', key) == 1 then
-    if named['only-new'] then return 'exists' end
-    -- A job of this batch may be put again by it, and must be where it belongs by then.
-    flush_ready(ready)
-    local of_queue = redis.call('HGET', key, 'oarlock-queue')
-    put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
-    if of_queue then drop_ours(jid) end
-  elseif named.depends or named.tags or put.delay > 0 then
-    put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
+  local key, named = 'ql:j:' .. put.jid, put.named
+  local exists = redis.call('EXISTS', key) == 1
+  if exists and named['only-new'] then return 'exists' end
+  if exists or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
+    enter_with_care(batch, put, key, exists, ready)
   else
     enter_new(batch, put, key, ready)
   end
+  if named.timeout then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
+  know(batch, put.queue)
+  wake(batch, put.queue)
+  return 'put'
+end
+
+-- enter_with_care(batch, put, key, exists, ready): for a job that exists, or has what few have
+-- Rare.
+function enter_with_care(batch, put, key, exists, ready)
+  local jid, queue, named = put.jid, put.queue, put.named
+  local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
+  -- A job of this batch may be put again by it, and must be where it belongs by then.
+  flush_ready(ready)
+  local of_queue = exists and redis.call('HGET', key, 'oarlock-queue')
+  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
+  if of_queue then drop_ours(jid) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
-  if named.timeout then redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-timeout', named.timeout) end
-  know(batch, queue)
-  wake(batch, queue)
-  return 'put'
 end
 
 -- enter_new(batch, put, key, ready): put_job for a job that is new and has only what

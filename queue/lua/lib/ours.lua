@@ -9,6 +9,7 @@
 
 -- load_ours(jid, queue, of_queue) -> table, empty unless the fields count
 --   of_queue   the field oarlock-queue, which rides on the first read of the job
+-- Rare.
 function load_ours(jid, queue, of_queue)
   if of_queue ~= queue then return {} end
   local f = redis.call('HMGET', 'ql:j:' .. jid, 'oarlock-timeout', 'oarlock-crashes', 'oarlock-interruptions',
@@ -19,12 +20,14 @@ function load_ours(jid, queue, of_queue)
 end
 
 -- drop_ours(jid): forgets all of it
+-- Rare.
 function drop_ours(jid)
   redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-queue', 'oarlock-timeout', 'oarlock-crashes', 'oarlock-interruptions',
     'oarlock-releases', 'oarlock-checkpoint', 'oarlock-record', 'oarlock-failed')
 end
 
 -- drop_counts(jid): a failed job runs again
+-- Rare.
 function drop_counts(jid)
   redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-crashes', 'oarlock-interruptions', 'oarlock-releases', 'oarlock-failed')
 end

@@ -57,7 +57,7 @@ function settle_all(batch, list)
     elseif state == 'complete' and not s.puts then
       reply[i] = state
     else
-      reply[i] = { state, '', remaining, crashes }
+      reply[i] = { state, '', remaining or 0, crashes or 0 }
     end
   end
   for queue, entries in pairs(batch.enters) do call_many('ZADD', 'ql:q:' .. queue .. '-work', entries) end
@@ -98,61 +98,54 @@ function examine(batch, s)
   if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
   if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
-  local named = s.named
-  if named ~= no_options or s.action ~= 'complete' then
-    if not conclusions[s.action] then return 'refused', 'unknown action ' .. s.action end
-    if #(named.checkpoint or '') + #(named.record or '') > 65536 then
-      return 'refused', 'checkpoint and record exceed 64 KiB'
-    end
-    if named.depends then s.depends = given_depends(named.depends, 'Complete') end
-    s.priority, s.remaining = unpack(redis.call('HMGET', key, 'priority', 'remaining'))
-  end
   s.key, s.time, s.retries, s.throttles, s.of_queue = key, time, f[5] or '0', f[6], f[7]
+  if s.named ~= no_options or s.action ~= 'complete' then return examine_further(s) end
 end
 
-conclusions = { complete = true, fail = true, retry = true, release = true }
+-- examine_further(s) -> as examine, for what is no bare complete
+-- Rare.
+function examine_further(s)
+  local named, known = s.named, { complete = true, fail = true, retry = true, release = true }
+  if not known[s.action] then return 'refused', 'unknown action ' .. s.action end
+  if #(named.checkpoint or '') + #(named.record or '') > 65536 then
+    return 'refused', 'checkpoint and record exceed 64 KiB'
+  end
+  if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+  s.priority, s.remaining = unpack(redis.call('HMGET', s.key, 'priority', 'remaining'))
+end
 
--- conclude(batch, s) -> state, remaining, crashes
+-- conclude(batch, s) -> state; and unless the job is complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
   if s.throttles then release_all(s.jid, s.queue, s.throttles, batch.now) end
-  if s.action == 'complete' then return conclude_complete(batch, s), 0, 0 end
-  s.ours = load_ours(s.jid, s.queue, s.of_queue)
-  local crashes = tonumber(s.ours.crashes) or 0
-  if s.action == 'fail' then
-    keep_ours(s, {})
-    conclude_fail(batch, s, s.named.group or '', s.named.message or '')
-    return 'failed', math.floor(tonumber(s.remaining) or 0), crashes
-  elseif s.action == 'retry' then
-    keep_ours(s, s.ours.releases and { releases = '0' } or {})
-    local state, remaining = conclude_retry(batch, s)
-    return state, remaining, crashes
-  end
-  return conclude_release(batch, s, crashes)
+  if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
+  local jid, queue, key, named = s.jid, s.queue, s.key, s.named
+  remember(jid, batch.done, batch.limit, false)
+  add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
+  tell(batch, 'ql:completed', jid)
+  if s.of_queue then redis.call('HDEL', key, 'oarlock-checkpoint', 'oarlock-record') end
+  if named.data then redis.call('HSET', key, 'data', named.data) end
+  if named.next then return conclude_advance(batch, s) end
+  announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
+  end_run(batch, key, '', 'complete', s.retries)
+  batch.completed[#batch.completed + 1] = batch.stored_now
+  batch.completed[#batch.completed + 1] = jid
+  return 'complete'
 end
 
--- conclude_complete(batch, s) -> state, as the protocol's complete
-function conclude_complete(batch, s)
-  local jid, queue, key, named, now = s.jid, s.queue, s.key, s.named, batch.now
-  remember(jid, batch.done, batch.limit, false)
-  add(batch.runs, queue, now - seconds_of(batch, s.time))
-  tell(batch, 'ql:completed', jid)
-  if s.of_queue then
-    redis.call('HDEL', key, 'oarlock-checkpoint', 'oarlock-record')
-    if named.next then drop_counts(jid) end
-  end
-  local shown = cjson.encode(jid)
-  if named.data then redis.call('HSET', key, 'data', named.data) end
-  if not named.next then
-    announce('{"jid":' .. shown .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
-    end_run(batch, key, '', 'complete', s.retries)
-    batch.completed[#batch.completed + 1] = batch.stored_now
-    batch.completed[#batch.completed + 1] = jid
-    return 'complete'
-  end
+function end_run(batch, key, queue, state, retries)
+  redis.call('HSET', key, 'time', batch.time, 'state', state, 'worker', '', 'failure', '{}', 'queue', queue,
+    'expires', '0', 'remaining', retries)
+end
 
+-- conclude_advance(batch, s) -> state, as the protocol's complete with next
+-- Rare.
+function conclude_advance(batch, s)
+  local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
-  announce('{"jid":' .. shown .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":' .. json_name(batch, queue) .. '}')
+  if s.of_queue then drop_counts(jid) end
+  announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":'
+    .. json_name(batch, s.queue) .. '}')
   remember(jid, put_entry(now, next), batch.limit, false)
   know(batch, next)
   local prefix = 'ql:q:' .. next
@@ -174,6 +167,23 @@ function conclude_complete(batch, s)
   return 'waiting'
 end
 
+-- conclude_unfinished(batch, s) -> state, remaining, crashes, for all but complete
+-- Rare.
+function conclude_unfinished(batch, s)
+  s.ours = load_ours(s.jid, s.queue, s.of_queue)
+  local crashes = tonumber(s.ours.crashes) or 0
+  if s.action == 'fail' then
+    keep_ours(s, {})
+    conclude_fail(batch, s, s.named.group or '', s.named.message or '')
+    return 'failed', math.floor(tonumber(s.remaining) or 0), crashes
+  elseif s.action == 'retry' then
+    keep_ours(s, s.ours.releases and { releases = '0' } or {})
+    local state, remaining = conclude_retry(batch, s)
+    return state, remaining, crashes
+  end
+  return conclude_release(batch, s, crashes)
+end
+
 -- seconds_of(batch, time) -> number; jobs that were popped together share the text
 function seconds_of(batch, time)
   local known = batch.times[time]
@@ -182,11 +192,6 @@ function seconds_of(batch, time)
     batch.times[time] = known
   end
   return known
-end
-
-function end_run(batch, key, queue, state, retries)
-  redis.call('HSET', key, 'time', batch.time, 'state', state, 'worker', '', 'failure', '{}', 'queue', queue,
-    'expires', '0', 'remaining', retries)
 end
 
 -- make_ready(batch, queue, jid, priority): into the work set at the end of the batch

@@ -35,6 +35,7 @@ end
 
 -- take_in_turn(...) -> cursor: all queues get the same share, and those that have
 -- less leave it to the others; what cannot be divided goes round
+-- Rare.
 function take_in_turn(batch, queues, cursor, count)
   local busy = {}
   for i = 0, #queues - 1 do busy[#busy + 1] = queues[(cursor + i) % #queues + 1] end
@@ -57,6 +58,7 @@ function take_in_turn(batch, queues, cursor, count)
 end
 
 -- take_oldest: one by one from the queue whose head was put first
+-- Rare.
 function take_oldest(batch, queues, count)
   local heads, wanted = {}, {}
   for _, queue in ipairs(queues) do
@@ -124,15 +126,23 @@ function prepare(batch, queue, count)
     if count <= 0 then return 0 end
   end
   local recurring, scheduled = 'ql:q:' .. queue .. '-recur', 'ql:q:' .. queue .. '-scheduled'
-  if is_due(batch, recurring) then
-    try(batch, queue, spawn, queue, batch.now, count, batch.limit)
-    is_due(batch, recurring)
-  end
-  if is_due(batch, scheduled) then
-    try(batch, queue, promote, queue, batch.now, count)
-    is_due(batch, scheduled)
-  end
+  if is_due(batch, recurring) then spawn_due(batch, queue, recurring, count) end
+  if is_due(batch, scheduled) then promote_due(batch, queue, scheduled, count) end
   return count
+end
+
+-- spawn_due(batch, queue, recurring, count)
+-- Rare.
+function spawn_due(batch, queue, recurring, count)
+  try(batch, queue, spawn, queue, batch.now, count, batch.limit)
+  is_due(batch, recurring)
+end
+
+-- promote_due(batch, queue, scheduled, count)
+-- Rare.
+function promote_due(batch, queue, scheduled, count)
+  try(batch, queue, promote, queue, batch.now, count)
+  is_due(batch, scheduled)
 end
 
 -- try(batch, queue, action, ...) -> what action returns, nil if it fails
@@ -143,6 +153,8 @@ function try(batch, queue, action, ...)
   report(batch, queue, '', result)
 end
 
+-- report(batch, queue, jid, raised): an entry that had to be left out
+-- Rare.
 function report(batch, queue, jid, raised)
   local broken = batch.broken
   broken[#broken + 1], broken[#broken + 2], broken[#broken + 3] = queue, jid, reason_of(raised)
@@ -221,6 +233,7 @@ job_width = 12
 
 -- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, releases,
 -- checkpoint and timeout
+-- Rare.
 function write_ours(jid, queue, of_queue)
   local ours = load_ours(jid, queue, of_queue)
   if ours.failed then drop_counts(jid) end
