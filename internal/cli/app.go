@@ -103,7 +103,6 @@ var overrides = map[string]string{
 	"namespace": "redis.namespace",
 	"state-dir": "supervisor.state_dir",
 	"log-level": "log.level",
-	"http":      "http.listen",
 }
 
 // load reads the configuration that the options of c ask for; o.Set is stronger still.

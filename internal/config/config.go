@@ -10,7 +10,6 @@ package config
 type Config struct {
 	Redis      Redis           `toml:"redis"`
 	Supervisor Supervisor      `toml:"supervisor"`
-	HTTP       HTTP            `toml:"http"`
 	Log        Log             `toml:"log"`
 	Pools      map[string]Pool `toml:"pools"` // by name
 
@@ -35,13 +34,6 @@ type Supervisor struct {
 	StateDir     string   `toml:"state_dir"`     // "" means $STATE_DIRECTORY, else the XDG state directory
 	DrainTimeout Duration `toml:"drain_timeout"` // how long running jobs may go on after TERM
 	PollInterval Duration `toml:"poll_interval"` // how often an idle pool looks by itself
-}
-
-// HTTP is the table [http].
-type HTTP struct {
-	Listen    string `toml:"listen"`     // host:port or unix:PATH; "" means off
-	TokenFile string `toml:"token_file"` // over TCP nothing can be changed without it
-	BasePath  string `toml:"base_path"`
 }
 
 // Log is the table [log].
@@ -129,7 +121,6 @@ func Defaults() Config {
 	return Config{
 		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
-		HTTP:       HTTP{BasePath: "/"},
 		Log:        Log{Level: "info", Format: "auto"},
 		Pools:      map[string]Pool{},
 	}

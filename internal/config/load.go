@@ -138,10 +138,8 @@ func (d *decoder) environment(c *Config) {
 		if url, err := os.ReadFile(filepath.Join(dir, "redis-url")); err == nil {
 			d.override(c, "redis.url", strings.TrimSpace(string(url)), "credential redis-url")
 		}
-		for credential, key := range map[string]string{"redis-password": "redis.password_file", "http-token": "http.token_file"} {
-			if path := filepath.Join(dir, credential); exists(path) {
-				d.override(c, key, path, "credential "+credential)
-			}
+		if path := filepath.Join(dir, "redis-password"); exists(path) {
+			d.override(c, "redis.password_file", path, "credential redis-password")
 		}
 	}
 	if url, _ := d.env("REDIS_URL"); url != "" {
@@ -184,7 +182,7 @@ func resolve(c *Config, dir string) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
-	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey, &c.HTTP.TokenFile} {
+	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey} {
 		from(path)
 	}
 	for name, pool := range c.Pools {

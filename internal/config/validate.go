@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -47,7 +46,6 @@ func (d *decoder) validate(c *Config) {
 	}
 	d.redis(c.Redis)
 	d.supervisor(c.Supervisor)
-	d.http(c.HTTP)
 	d.choice("log.level", c.Log.Level, Levels)
 	d.choice("log.format", c.Log.Format, Formats)
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
@@ -105,18 +103,6 @@ func (d *decoder) supervisor(s Supervisor) {
 	}
 	if s.PollInterval < second/100 {
 		d.bad("supervisor.poll_interval", "must be 10ms or more")
-	}
-}
-
-func (d *decoder) http(h HTTP) {
-	if h.Listen != "" && !strings.HasPrefix(h.Listen, "unix:") {
-		if _, _, err := net.SplitHostPort(h.Listen); err != nil {
-			d.bad("http.listen", `must be host:port or unix:PATH, such as "127.0.0.1:7420"`)
-		}
-	}
-	d.readable("http.token_file", h.TokenFile)
-	if !strings.HasPrefix(h.BasePath, "/") {
-		d.bad("http.base_path", `must begin with "/"`)
 	}
 }
 
