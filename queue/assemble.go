@@ -28,9 +28,9 @@ import (
 // `name = value`, each starting and ending in the first column. A value must
 // not refer to another name: values are set before the functions are.
 //
-// To make a function costs a tenth of a microsecond in every call, as much as many
-// do in all. One that few calls reach says so in the last line of its comment,
-// `-- Rare.`; what only such functions use is then made when they are called.
+// Every call makes its functions anew, and for that needs as long as for some of
+// its work. One that few calls reach says so in the last line of its comment,
+// `-- Rare.`; what only such functions use is put inside them.
 //
 //go:embed lua
 var luaFiles embed.FS
@@ -59,11 +59,11 @@ func Script(dialect Dialect, command, namespace string) (text string, ok bool) {
 		return "", false
 	}
 	var b strings.Builder
-	lua.declare(&b, c.needs)
+	declare(&b, c.direct)
 	for _, name := range c.direct {
 		b.WriteString(lua.define(name, c.direct))
 	}
-	if dialect == Reqless && slices.Contains(c.needs, "reqless") {
+	if dialect == Reqless && slices.Contains(c.direct, "reqless") {
 		b.WriteString("reqless = true\n")
 	}
 	b.WriteString(c.body)
@@ -91,15 +91,11 @@ func Commands(dialect Dialect) []string {
 func Unified(namespace string, shared Dialect) string {
 	lua := sources()
 	branches := lua.branches(shared)
-	var all []string
-	for _, br := range branches {
-		all = union(all, br.needs)
-	}
-	top := lua.topLevel(branches)
+	top, always := lua.topLevel(branches)
 
 	var b strings.Builder
 	b.WriteString(unifiedHead)
-	lua.declare(&b, all)
+	declare(&b, top)
 	for _, name := range top {
 		if !lua.library[name].function {
 			b.WriteString(lua.library[name].text)
@@ -108,8 +104,8 @@ func Unified(namespace string, shared Dialect) string {
 	for i, br := range branches {
 		fmt.Fprintf(&b, "%s %s then\n", keyword(i), br.condition())
 		var wanted []string
-		for _, name := range br.needs {
-			if lua.library[name].function && slices.Contains(top, name) {
+		for _, name := range br.direct {
+			if lua.library[name].function {
 				wanted = append(wanted, name)
 			}
 		}
@@ -120,7 +116,7 @@ func Unified(namespace string, shared Dialect) string {
 	b.WriteString(unifiedNow)
 	for _, name := range top {
 		if lua.library[name].function {
-			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.define(name, top))
+			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.define(name, always[name]))
 		}
 	}
 	for i, br := range branches {
@@ -131,27 +127,22 @@ func Unified(namespace string, shared Dialect) string {
 	return inNamespace(b.String(), namespace)
 }
 
-// topLevel returns the names that the unified script defines at its top level, each
-// once: those that some command calls without the help of a rare function, and
-// those that several rare functions share. The others are inside the one they serve.
-func (lua *luaSources) topLevel(branches []branch) []string {
-	var top, shared []string
+// topLevel returns the names that the unified script defines at its top level, those
+// that some command uses directly; and for each of them the names that are there
+// whenever it is, because all commands that use the one use the other.
+func (lua *luaSources) topLevel(branches []branch) (top []string, always map[string][]string) {
+	always = make(map[string][]string)
 	for _, br := range branches {
 		top = union(top, br.direct)
-	}
-	servants := make(map[string]bool) // of one rare function
-	for _, name := range top {
-		if !lua.library[name].rare {
-			continue
-		}
-		for _, use := range lua.closure([]string{name}) {
-			if servants[use] {
-				shared = append(shared, use)
+		for _, name := range br.direct {
+			others, seen := always[name]
+			if !seen {
+				others = slices.Clone(br.direct)
 			}
-			servants[use] = true
+			always[name] = slices.DeleteFunc(others, func(other string) bool { return !slices.Contains(br.direct, other) })
 		}
 	}
-	return union(top, shared)
+	return top, always
 }
 
 // union returns the names in either list, sorted.
@@ -208,7 +199,7 @@ func (br branch) condition() string {
 // dialectLine sets reqless for a body that asks for it and can be reached by a
 // reqless name.
 func (br branch) dialectLine() string {
-	if !slices.Contains(br.needs, "reqless") || len(br.names[Reqless]) == 0 {
+	if !slices.Contains(br.direct, "reqless") || len(br.names[Reqless]) == 0 {
 		return ""
 	}
 	if len(br.names[Qless]) == 0 {
@@ -278,8 +269,7 @@ type definition struct {
 type luaCommand struct {
 	file   string   // where its body is; aliases share one
 	body   string   // ends in a newline
-	needs  []string // names of the library, all of them, sorted
-	direct []string // those of them that are used other than by a rare function
+	direct []string // names of the library: all values it needs, and the functions that it calls without a rare one
 }
 
 // sources reads the lua directory once. A file that breaks the rules at the top
@@ -301,8 +291,7 @@ var sources = sync.OnceValue(func() *luaSources {
 				file = "qless/" + m[1]
 				text = luaDir("qless")[m[1]]
 			}
-			uses := lua.uses(text)
-			lua.commands[dialect][name] = luaCommand{file, text, lua.closure(uses), lua.direct(uses)}
+			lua.commands[dialect][name] = luaCommand{file, text, lua.direct(lua.uses(text))}
 		}
 	}
 	return lua
@@ -390,9 +379,15 @@ func (lua *luaSources) closure(names []string) []string {
 }
 
 // direct returns the names and what they need without the help of a rare function,
-// sorted.
+// and all values, sorted.
 func (lua *luaSources) direct(names []string) []string {
-	return lua.reach(names, func(d definition) bool { return !d.rare })
+	found := lua.reach(names, func(d definition) bool { return !d.rare })
+	for _, name := range lua.closure(names) {
+		if !lua.library[name].function {
+			found = append(found, name)
+		}
+	}
+	return union(found, nil)
 }
 
 // reach follows the uses of the names, and of what it finds, through those that
@@ -410,27 +405,29 @@ func (lua *luaSources) reach(names []string, pass func(definition) bool) []strin
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// define returns the text of a definition. A rare function makes what it needs and
-// is not among those that are there already, when it is first called.
+// define returns the text of a definition. A rare function holds all it needs that
+// is not there anyhow.
 func (lua *luaSources) define(name string, there []string) string {
 	d := lua.library[name]
 	if !d.rare {
 		return d.text
 	}
-	var inner strings.Builder
-	for _, use := range lua.closure(d.uses) {
-		if use != name && !slices.Contains(there, use) {
-			fmt.Fprintf(&inner, "if not %s then\n%send\n", use, lua.library[use].text)
-		}
+	inner := slices.DeleteFunc(lua.closure(d.uses), func(use string) bool {
+		return use == name || slices.Contains(there, use)
+	})
+	var b strings.Builder
+	declare(&b, inner)
+	for _, use := range inner {
+		b.WriteString(lua.library[use].text)
 	}
-	at := strings.Index(d.text, "\nfunction "+name) + 1
-	at += strings.Index(d.text[at:], "\n") + 1
-	return d.text[:at] + inner.String() + d.text[at:]
+	body := strings.Index(d.text, "\nfunction "+name) + 1
+	body += strings.Index(d.text[body:], "\n") + 1
+	return d.text[:body] + b.String() + d.text[body:]
 }
 
 // declare makes the names local to the script, before any of them is defined,
 // so that functions may call each other in any order.
-func (lua *luaSources) declare(b *strings.Builder, names []string) {
+func declare(b *strings.Builder, names []string) {
 	if len(names) > 0 {
 		fmt.Fprintf(b, "local %s\n", strings.Join(names, ", "))
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +154,30 @@ if a ~= "-- nor this" then return 0x1F end`
 	}
 	if want := []string{`'it\'s "x"'`, `"-- nor this"`}; !slices.Equal(literals, want) {
 		t.Errorf("literals %q, want %q", literals, want)
+	}
+}
+
+var localNames = regexp.MustCompile(`\b(?:function [a-z0-9_]+\(|local (?:function )?|for )([a-z0-9_, ]+)`)
+
+// TestNoShadows checks that no parameter or local variable has the name of a library
+// function: the assembler would take it for a use of that, and put it in the way.
+func TestNoShadows(t *testing.T) {
+	check := func(where, text string) {
+		for _, m := range localNames.FindAllStringSubmatch(text, -1) {
+			for _, name := range strings.Split(m[1], ",") {
+				name = strings.TrimSpace(strings.TrimSuffix(name, " in "))
+				if _, taken := sources().library[name]; taken {
+					t.Errorf("%s: %s is a library function, and a variable here", where, name)
+				}
+			}
+		}
+	}
+	for name, d := range sources().library {
+		check(name, d.text)
+	}
+	for dialect, commands := range sources().commands {
+		for name, c := range commands {
+			check(string(dialect)+"/"+name, c.body)
+		}
 	}
 }

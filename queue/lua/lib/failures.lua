@@ -37,9 +37,9 @@ function count_groups()
   return '{' .. table.concat(counts, ',') .. '}'
 end
 
--- page_of_group(group, start, limit) -> JSON of jids, newest first, and their number
-function page_of_group(group, start, limit)
+-- page_of_group(group, first, limit) -> JSON of jids, newest first, and their number
+function page_of_group(group, first, limit)
   local key = 'ql:f:' .. group
-  return '{"jobs":' .. cjson.encode(redis.call('LRANGE', key, page(start, limit)))
+  return '{"jobs":' .. cjson.encode(redis.call('LRANGE', key, page(first, limit)))
     .. ',"total":' .. redis.call('LLEN', key) .. '}'
 end

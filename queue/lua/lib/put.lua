@@ -1,9 +1,9 @@
 -- check_put(jid, klass, data, delay) -> delay as a number
 function check_put(jid, klass, data, delay)
-  given(jid, 'Put', 'jid')
-  given(klass, 'Put', 'klass')
-  given_json(data, 'Put', 'data')
-  return number(delay, 'Put', 'delay')
+  if not jid then refuse('Put', 'Arg "jid" missing') end
+  if not klass then refuse('Put', 'Arg "klass" missing') end
+  if cjson.decode(data) == false then refuse('Put', 'Arg "data" not JSON: ' .. data) end
+  return tonumber(delay) or refuse('Put', 'Arg "delay" missing or not a number: ' .. tostring(delay))
 end
 
 -- put_job(now, worker, queue, jid, klass, data, delay, named, limit)
@@ -117,13 +117,14 @@ function leave(jid, state, queue, owner, failure, counted)
   if state == 'failed' then unlist_failed(jid, failure, counted) end
 end
 
--- put_throttles(given, old, queue) -> list
+-- put_throttles(named, old, queue) -> list
 -- In reqless a job has those it is given and its queue's. In qless, which does not
 -- know them, a job keeps what it has, but for the queue's.
---   old   the job it was, or nil
+--   named   those it is given, or nil
+--   old     the job it was, or nil
 -- Rare.
-function put_throttles(given, old, queue)
-  local list = reqless and (given or {}) or cjson.decode(old.throttles)
+function put_throttles(named, old, queue)
+  local list = reqless and (named or {}) or cjson.decode(old.throttles)
   return move_throttles(list, old and old.queue and queue_throttle(old.queue), queue)
 end
 

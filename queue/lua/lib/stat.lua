@@ -53,13 +53,14 @@ function count_failure(queue, now)
   redis.call('HINCRBY', key, 'failed', '1')
 end
 
--- view_stats(queue, day) -> JSON
-function view_stats(queue, day)
-  local counters = redis.call('HMGET', 'ql:s:stats:' .. day .. ':' .. queue, 'failures', 'retries', 'failed')
+-- view_stats(queue, midnight) -> JSON
+--   midnight   the day, as in the names of the keys
+function view_stats(queue, midnight)
+  local counters = redis.call('HMGET', 'ql:s:stats:' .. midnight .. ':' .. queue, 'failures', 'retries', 'failed')
   for i = 1, 3 do counters[i] = json_number(counters[i] or '0') end
-  return '{"run":' .. view_durations('ql:s:run:' .. day .. ':' .. queue)
+  return '{"run":' .. view_durations('ql:s:run:' .. midnight .. ':' .. queue)
     .. ',"failures":' .. counters[1] .. ',"retries":' .. counters[2] .. ',"failed":' .. counters[3]
-    .. ',"wait":' .. view_durations('ql:s:wait:' .. day .. ':' .. queue) .. '}'
+    .. ',"wait":' .. view_durations('ql:s:wait:' .. midnight .. ':' .. queue) .. '}'
 end
 
 -- view_durations(key) -> JSON

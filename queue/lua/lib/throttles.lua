@@ -63,10 +63,10 @@ function release(tid, jid, now)
   local key = 'ql:th:' .. tid
   if redis.call('ZREM', key .. '-locks', jid) == 0 then redis.call('ZREM', key .. '-pending', jid) end
   local maximum = numeric(redis.call('HGET', key, 'maximum'), 0)
-  local free = 10
-  if maximum ~= 0 then free = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
-  if free < 1 then return end
-  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', free - 1)) do
+  local room = 10
+  if maximum ~= 0 then room = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
+  if room < 1 then return end
+  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', room - 1)) do
     redis.call('ZREM', key .. '-pending', next)
     local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. next, 'queue', 'priority', 'state'))
     if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', next) end

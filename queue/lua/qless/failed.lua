@@ -4,6 +4,6 @@
 --
 -- Refuses  "Failed(): Arg ..."
 -- Reads    ql:failures, ql:f:<group>
-local start, limit = page_arguments(3, 'Failed', 'start', 'limit')
+local first, limit = page_arguments(3, 'Failed', 'start', 'limit')
 if not ARGV[2] then return count_groups() end
-return page_of_group(ARGV[2], start, limit)
+return page_of_group(ARGV[2], first, limit)
