@@ -15,7 +15,13 @@ func harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("forbid dumps: %w", err)
 	}
-	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
+	return closeAtExec(3)
+}
+
+// closeAtExec keeps the descriptors from first on from being inherited.
+func closeAtExec(first int) error {
+	err := unix.CloseRange(uint(first), ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("close descriptors at exec: %w", err)
 	}
 	return nil

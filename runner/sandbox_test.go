@@ -274,7 +274,7 @@ func TestPrivateDirsOfOthers(t *testing.T) {
 	must(t, os.Chmod(filepath.Dir(filepath.Dir(root)), 0o711)) // on the way to it, of this test's own
 	must(t, os.Chmod(filepath.Dir(root), 0o711))
 	read := func(path string) (string, Exit) {
-		return outputOf(t, settings{User: &nobody, Dir: theirs}, nil, "ls", path)
+		return outputOf(t, settings{User: &nobody, Dir: theirs}, "ls", path)
 	}
 	if out, exit := read(dir); exit.Code == 0 || !strings.Contains(out, "Permission denied") {
 		t.Errorf("S21 another's directory: %q, %+v", out, exit)

@@ -219,19 +219,22 @@ func execChild(argv []string) int {
 	if err == nil && len(argv) == 0 {
 		err = errors.New("no command to run")
 	}
-	if err == nil {
-		err = order.apply()
+	for _, step := range []func() error{
+		func() error { return closeAtExec(order.Files) },
+		order.apply,
+		func() error { return dieWithParent(order.Parent) },
+		defaultSignals,
+	} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err != nil {
 		return complain(exitCannotRun, "%v", err)
 	}
 	path, err := findProgram(argv[0])
 	if err != nil {
-		code := exitCannotRun
-		if errors.Is(err, fs.ErrNotExist) {
-			code = exitNotFound
-		}
-		return complain(code, "%v", err)
+		return complain(startCode(err), "%v", err)
 	}
 	// Last, because the Go runtime itself may not live under the limits of the child.
 	if err := setLimits(order.Limits); err != nil {
@@ -241,52 +244,66 @@ func execChild(argv []string) int {
 	return complain(exitCannotRun, "cannot run %s: %s", path, execTrouble(path, err))
 }
 
+// startCode returns the exit code for a program that cannot be run because of err.
+func startCode(err error) int {
+	if _, missing := errors.AsType[noProgram](err); missing {
+		return exitNotFound
+	}
+	return exitCannotRun
+}
+
+// noProgram says that what is to be run is not there.
+type noProgram string
+
+func (e noProgram) Error() string { return string(e) }
+
 // complain writes why a child could not be started, as one line.
 func complain(code int, format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, "oarlock: %s\n", fmt.Sprintf(format, args...))
 	return code
 }
 
-// apply puts everything but the limits into force, in an order in which no step takes away the right
-// to do a later one.
-func (o *execOrder) apply() error {
-	if err := unix.CloseRange(uint(o.Files), ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("close descriptors: %w", err)
+// apply puts s into force for this thread and what it starts or becomes, in an order in which no step
+// takes away the right to do a later one. The limits are left to setLimits.
+func (s *settings) apply() error {
+	if s.Umask != nil {
+		syscall.Umask(*s.Umask)
 	}
-	if o.Umask != nil {
-		syscall.Umask(*o.Umask)
-	}
-	if err := setOOMScoreAdj(os.Getpid(), o.OOMScoreAdj); err != nil {
+	if err := setOOMScoreAdj(os.Getpid(), s.OOMScoreAdj); err != nil {
 		return err
 	}
-	if o.Nice != 0 {
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, o.Nice); err != nil {
-			return fmt.Errorf("set nice to %d: %w", o.Nice, err)
+	if s.Nice != 0 {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, s.Nice); err != nil {
+			return fmt.Errorf("set nice to %d: %w", s.Nice, err)
 		}
 	}
-	if o.User != nil {
-		if err := o.User.become(); err != nil {
+	if s.User != nil {
+		if err := s.User.become(); err != nil {
 			return err
 		}
 	}
-	if o.Dir != "" {
-		if err := os.Chdir(o.Dir); err != nil {
+	if s.Dir != "" {
+		if err := os.Chdir(s.Dir); err != nil {
 			return fmt.Errorf("enter the working directory: %w", err)
 		}
 	}
-	// After the change of user, which clears it.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("ask for a death signal: %w", err)
-	}
-	if os.Getppid() != o.Parent {
-		return errors.New("the supervisor has gone")
-	}
-	if o.NoNewPrivs {
+	if s.NoNewPrivs {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}
 	}
-	return defaultSignals()
+	return nil
+}
+
+// dieWithParent asks for a death signal. It comes after a change of user, which would take it back.
+func dieWithParent(parent int) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("ask for a death signal: %w", err)
+	}
+	if os.Getppid() != parent {
+		return errors.New("the supervisor has gone")
+	}
+	return nil
 }
 
 // defaultSignals lets the program start with every signal at its default and none blocked, whatever
@@ -370,8 +387,7 @@ var limitNames = map[int]string{
 }
 
 // findProgram returns the file that name stands for, as the child's own user, directory and PATH see
-// it. The error is a sentence; errors.Is(err, fs.ErrNotExist) tells a missing program from one that
-// cannot be run.
+// it. The error is a sentence; it is a noProgram if there is none.
 func findProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrDot) {
@@ -381,10 +397,10 @@ func findProgram(name string) (string, error) {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fmt.Errorf("there is no program %q in PATH (%s): %w", name, os.Getenv("PATH"), fs.ErrNotExist)
+		return "", noProgram(fmt.Sprintf("there is no program %q in PATH (%s)", name, os.Getenv("PATH")))
 	case errors.Is(err, fs.ErrNotExist):
 		wd, _ := os.Getwd()
-		return "", fmt.Errorf("there is no file %s (seen from %s): %w", name, wd, fs.ErrNotExist)
+		return "", noProgram(fmt.Sprintf("there is no file %s (seen from %s)", name, wd))
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%s is not executable for user %d; is its x bit set, and may that user enter its directory?", name, os.Getuid())
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +21,13 @@ import (
 // nobody is a user without rights.
 var nobody = user{UID: 65534, GID: 65534}
 
-// outputOf runs argv through the shim, in strength group, and returns what it printed and its exit code.
-func outputOf(t *testing.T, s settings, env []string, argv ...string) (string, Exit) {
+// outputOf runs argv in strength group and returns what it printed and its exit.
+func outputOf(t *testing.T, s settings, argv ...string) (string, Exit) {
+	t.Helper()
+	return outputIn(t, KillGroup, s, argv...)
+}
+
+func outputIn(t *testing.T, strength KillStrength, s settings, argv ...string) (string, Exit) {
 	t.Helper()
 	r, err := openReaper()
 	if err != nil {
@@ -34,10 +39,10 @@ func outputOf(t *testing.T, s settings, env []string, argv ...string) (string, E
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd := &exec.Cmd{Path: argv[0], Args: argv, Env: append(os.Environ(), env...), Dir: s.Dir, Stdout: in, Stderr: in}
+	cmd := &exec.Cmd{Path: argv[0], Args: argv, Env: os.Environ(), Dir: s.Dir, Stdout: in, Stderr: in}
 	var p process
 	err = onThread(func() (err error) {
-		p, err = (&trees{reaper: r, oom: &oomCounter{}}).start(cmd, KillGroup, s)
+		p, err = (&trees{reaper: r, oom: &oomCounter{}}).start(cmd, strength, s)
 		return err
 	})
 	in.Close()
@@ -48,8 +53,13 @@ func outputOf(t *testing.T, s settings, env []string, argv ...string) (string, E
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text), p.wait()
+	exit := p.wait()
+	p.release()
+	return string(text), exit
 }
+
+// shimmed are the strengths in which a child gets its settings in ways of their own.
+var shimmed = []KillStrength{KillGroup, KillGuard}
 
 func TestShimApplies(t *testing.T) {
 	umask := 0o027
@@ -75,19 +85,21 @@ func TestShimApplies(t *testing.T) {
 		{"signal mask", settings{NoNewPrivs: true}, status("SigBlk"), "0000000000000000"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, exit := outputOf(t, tt.s, nil, tt.argv...)
-			if strings.TrimSpace(got) != tt.want || exit.Code != 0 {
-				t.Errorf("prints %q and exits with %+v, want %q", got, exit, tt.want)
-			}
-		})
+		for _, strength := range shimmed {
+			t.Run(fmt.Sprintf("%s/%v", tt.name, strength), func(t *testing.T) {
+				got, exit := outputIn(t, strength, tt.s, tt.argv...)
+				if strings.TrimSpace(got) != tt.want || exit.Code != 0 {
+					t.Errorf("prints %q and exits with %+v, want %q", got, exit, tt.want)
+				}
+			})
+		}
 	}
 }
 
 // TestShimChangesUser needs root; as somebody else it checks that the refusal says what is the matter.
 func TestShimChangesUser(t *testing.T) {
 	script := "id -u; id -g; id -G; grep -E '^Cap(Inh|Prm|Eff|Amb):' /proc/self/status | cut -f2 | sort -u"
-	got, exit := outputOf(t, settings{User: &nobody, NoNewPrivs: true}, nil, "sh", "-c", script)
+	got, exit := outputOf(t, settings{User: &nobody, NoNewPrivs: true}, "sh", "-c", script)
 	if os.Getuid() != 0 {
 		if exit.Code != exitCannotRun || !strings.Contains(got, "only root may change users") {
 			t.Errorf("prints %q and exits with %+v", got, exit)
@@ -129,13 +141,15 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 		{"too long", settings{}, []string{"true", strings.Repeat("x", 127<<10)}, 0, ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.s.NoNewPrivs = true
-			got, exit := outputOf(t, tt.s, nil, tt.argv...)
-			if exit.Code != tt.code || !strings.Contains(got, tt.says) || strings.Count(got, "\n") != min(1, tt.code) {
-				t.Errorf("prints %q and exits with %+v; want %d and %q", got, exit, tt.code, tt.says)
-			}
-		})
+		for _, strength := range shimmed {
+			t.Run(fmt.Sprintf("%s/%v", tt.name, strength), func(t *testing.T) {
+				tt.s.NoNewPrivs = true
+				got, exit := outputIn(t, strength, tt.s, tt.argv...)
+				if exit.Code != tt.code || !strings.Contains(got, tt.says) || strings.Count(got, "\n") != min(1, tt.code) {
+					t.Errorf("prints %q and exits with %+v; want %d and %q", got, exit, tt.code, tt.says)
+				}
+			})
+		}
 	}
 }
 
@@ -154,12 +168,14 @@ func TestShimLimits(t *testing.T) {
 			func(out string, e Exit) bool { return e.Code == 1 && strings.Contains(out, "File too large") }},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			out, exit := outputOf(t, settings{Dir: t.TempDir(), Limits: tt.limits}, nil, python(), "-S", "-c", tt.script)
-			if !tt.check(out, exit) {
-				t.Errorf("prints %q and ends with %+v", out, exit)
-			}
-		})
+		for _, strength := range shimmed {
+			t.Run(fmt.Sprintf("%s/%v", tt.name, strength), func(t *testing.T) {
+				out, exit := outputIn(t, strength, settings{Dir: t.TempDir(), Limits: tt.limits}, python(), "-S", "-c", tt.script)
+				if !tt.check(out, exit) {
+					t.Errorf("prints %q and ends with %+v", out, exit)
+				}
+			})
+		}
 	}
 }
 
@@ -282,10 +298,9 @@ func TestSettingsOf(t *testing.T) {
 }
 
 func TestFindProgramTellsMissingFromForbidden(t *testing.T) {
-	if _, err := findProgram("no-such-program"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing program gives %v", err)
-	}
-	if _, err := findProgram("/etc/passwd"); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is no program gives %v", err)
+	for name, want := range map[string]int{"no-such-program": exitNotFound, "./no-such-program": exitNotFound, "/etc/passwd": exitCannotRun} {
+		if _, err := findProgram(name); err == nil || startCode(err) != want {
+			t.Errorf("%s gives %v, which is exit %d", name, err, startCode(err))
+		}
 	}
 }

@@ -267,7 +267,7 @@ func readable(t *testing.T, files ...string) string {
 func readablePython(t *testing.T) string {
 	t.Helper()
 	for _, path := range []string{"/usr/bin/python3", python()} {
-		if out, exit := outputOf(t, settings{User: &nobody, Dir: "/"}, nil, path, "-c", "print(1)"); exit.Code == 0 && out == "1\n" {
+		if out, exit := outputOf(t, settings{User: &nobody, Dir: "/"}, path, "-c", "print(1)"); exit.Code == 0 && out == "1\n" {
 			return path
 		}
 	}
