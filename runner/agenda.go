@@ -159,7 +159,7 @@ func (c *Child) firstLook(r *Run) time.Time {
 // look. The caller holds mu.
 func (c *Child) stop(r *Run, cause Cause, grace time.Duration, now time.Time) {
 	if r.stopping == CauseNone || cause == CauseLockLost {
-		r.stopping = cause
+		r.stopping, c.stopped = cause, cause
 		if c.can(protocol.CapCancel) {
 			c.in.send(func(buf []byte) []byte {
 				return protocol.AppendCancel(buf, r.Job.Run, reasonOf(cause), grace)

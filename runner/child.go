@@ -33,6 +33,7 @@ type Child struct {
 	in       *stdin
 	out, err *stream
 	st       *stream // status lines; nil where the child has no descriptor for them
+	quiet    bool    // some came by it, so that stdout is log only; of the goroutine that listens to st
 
 	ready   chan struct{} // closed when it can take a job
 	claimed chan struct{} // closed when somebody wants to hear of it; see listen
@@ -44,19 +45,19 @@ type Child struct {
 	handing sync.Mutex   // held from taking a run on to sending its line: both in one order
 	lastOut atomic.Int64 // when the child last gave a sign of life, as time since started
 
-	mu     sync.Mutex
-	state  State
-	hello  *protocol.Hello
-	runs   []*Run // handed over and not ended, in order
-	jobs   int    // runs ended
-	stray  int    // status lines about runs it does not have
-	cause  Cause  // why it is to leave; CauseNone: it is not
-	why    string // more about cause
-	termAt time.Time
-	killAt time.Time
-	termed bool // SIGTERM was sent
-	killed bool // SIGKILL was sent
-	quiet  bool // status lines came by the descriptor, so that stdout is log only
+	mu      sync.Mutex
+	state   State
+	hello   *protocol.Hello
+	runs    []*Run // handed over and not ended, in order
+	jobs    int    // runs ended
+	stray   int    // status lines about runs it does not have
+	cause   Cause  // why it is to leave; CauseNone: it is not
+	why     string // more about cause
+	stopped Cause  // why one of its runs was asked to stop, the last time
+	termAt  time.Time
+	killAt  time.Time
+	termed  bool // SIGTERM was sent
+	killed  bool // SIGKILL was sent
 }
 
 // strayLimit is how many status lines about runs it does not have make a child

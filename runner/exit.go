@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,10 +32,15 @@ func (c *Child) reap() {
 	c.in.close()
 
 	c.mu.Lock()
-	// A child that reads the end of its input leaves because we told it to; one that
-	// works a single job leaves anyway.
-	toldToLeave := c.cause == CauseShutdown && exit.Code == 0 && !c.oneJob()
-	if c.termed || c.killed || toldToLeave {
+	switch {
+	case c.termed || c.killed:
+		exit.Cause = c.cause
+		if c.cause == CauseNone {
+			exit.Cause = c.stopped
+		}
+	case c.cause == CauseShutdown && exit.Code == 0 && !c.oneJob():
+		// It read the end of its input and left. A child that works a single job
+		// would have left anyway.
 		exit.Cause = c.cause
 	}
 	exit.Message = joinLines(c.why, exit.Message)
@@ -77,12 +83,13 @@ func (c *Child) classify(r *Run, exit *Exit, first bool, now time.Time) {
 	case first:
 		e.CPU = max(exit.UserCPU+exit.SystemCPU-r.cpu, 0)
 	}
-	c.mu.Lock()
-	cause := r.stopping
+	cause := r.stopping // which nobody changes any more
 	if cause == CauseNone {
 		cause = exit.Cause
+		if cause != CauseNone && cause == c.stopped {
+			cause = CauseShutdown // it was another run that had to be stopped
+		}
 	}
-	c.mu.Unlock()
 	e.SentByUs = cause
 	said := lastLine(c.err.tail.text())
 
@@ -205,15 +212,5 @@ func lastLine(tail []byte) string {
 
 // joinLines joins the texts that are not empty, a line each.
 func joinLines(texts ...string) string {
-	var b bytes.Buffer
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(text)
-	}
-	return b.String()
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }

@@ -73,7 +73,6 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 		err = c.takeChannels(ours)
 	}
 	if err == nil {
-		c.started = time.Now()
 		if spec.Mode == Preload {
 			c.proc, err = h.fork(ctx, spec, c, theirs)
 		} else {
@@ -87,6 +86,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 		return nil, err
 	}
 	c.pid = c.proc.pid()
+	c.started = time.Now()
 	for _, s := range c.streams() {
 		c.listening.Go(func() {
 			<-c.claimed

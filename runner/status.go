@@ -13,7 +13,7 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 	c.sign(now)
 	if s.kind == StatusStream && !c.quiet {
 		// From now on, nothing the program prints can be taken for a status.
-		c.quiet = true // only this goroutine reads and writes it
+		c.quiet = true
 		c.out.mu.Lock()
 		c.out.lines.LogOnly()
 		c.out.mu.Unlock()
@@ -112,6 +112,8 @@ func (c *Child) leave(reason string) {
 func (c *Child) greet(st *protocol.Status) {
 	hello := st.Hello
 	switch {
+	case c.Hello() != nil: // once is enough
+		return
 	case st.Err != nil:
 		c.end(CauseStart, "its hello cannot be understood: "+st.Err.Error())
 		return
@@ -120,22 +122,10 @@ func (c *Child) greet(st *protocol.Status) {
 		return
 	}
 	c.mu.Lock()
-	again := c.hello != nil
-	if !again {
-		c.hello = hello
-	}
-	ready := c.state == Starting
-	c.mu.Unlock()
-	if again {
-		return
-	}
-	// Before the child can have a job, so that no job line comes first.
+	c.hello = hello
+	// Before it can be given a job, so that no job line comes first.
 	c.in.send(func(buf []byte) []byte { return protocol.AppendHello(buf, c.spec.Worker, c.spec.MaxLine) })
-	if !ready {
-		return
-	}
-	c.mu.Lock()
-	ready = c.state == Starting
+	ready := c.state == Starting
 	if ready {
 		c.becomeReady()
 	}

@@ -159,6 +159,26 @@ func TestCancelBySignal(t *testing.T) {
 	}
 }
 
+// Stopping a job that was written ahead may cost the child; the job at work is
+// interrupted by that, and has not crashed.
+func TestCancelOfAJobAhead(t *testing.T) {
+	h := newHost(t)
+	c, w := obedient(t, h, Spec{Mode: Reuse})
+	mustRun(t, c, steps{{"print", "at work"}, {"sleep", 100}}.job("r1"), RunLimits{})
+	ahead := mustRun(t, c, steps{}.job("r2"), RunLimits{})
+	w.awaitLine(t, "at work")
+	ahead.Cancel(CauseCanceled, 5*time.Second)
+	if e := await(t, w.endings, "ending"); e.Kind != Interrupted || e.SentByUs != CauseShutdown {
+		t.Errorf("the job at work: %v by %v; want interrupted", e.Kind, e.SentByUs)
+	}
+	if e := await(t, w.endings, "ending of "+ahead.Job.Run); e.Kind != Canceled || e.Began {
+		t.Errorf("the job ahead: %v, began %v; want canceled", e.Kind, e.Began)
+	}
+	if exit := await(t, w.exits, "exit"); exit.Cause != CauseCanceled {
+		t.Errorf("%+v", exit)
+	}
+}
+
 func TestShutdown(t *testing.T) {
 	h := newHost(t)
 	t.Run("idle, by line", func(t *testing.T) {
