@@ -29,13 +29,13 @@ func TestCommandsPerCall(t *testing.T) {
 		reqless     string
 		wantReqless int
 	}{
-		{"put, new job, queue unknown", nil, put("j"), 11, "queue.put 0 w q j K {} 0", 13},
-		{"put, queue known", puts(1), put("j"), 9, "queue.put 0 w q j K {} 0", 11},
+		{"put, new job, queue unknown", nil, put("j"), 9, "queue.put 0 w q j K {} 0", 11},
+		{"put, queue known", puts(1), put("j"), 7, "queue.put 0 w q j K {} 0", 9},
 		{"pop, empty queue", nil, "pop 0 q w 1", 7, "queue.pop 0 q w 1", 8},
 		{"pop of 1", puts(1), "pop 1 q w 1", 19, "queue.pop 1 q w 1", 22},
 		{"pop of 10", puts(10), "pop 1 q w 10", 73, "queue.pop 1 q w 10", 94},
 		{"pop of 50", puts(50), "pop 1 q w 50", 313, "queue.pop 1 q w 50", 414},
-		{"peek of 10", puts(10), "peek 1 q 10", 46, "queue.peek 1 q 0 10", 46},
+		{"peek of 10", puts(10), "peek 1 q 10", 45, "queue.peek 1 q 0 10", 45},
 		{"heartbeat with data", running, "heartbeat 2 j w {}", 6, "job.heartbeat 2 j w {}", 5},
 		{"complete", running, "complete 2 j w q {}", 14, "job.complete 2 j w q {}", 18},
 		{"complete … next", running, "complete 2 j w q {} next q", 13, "job.completeAndRequeue 2 j w q {} q", 17},

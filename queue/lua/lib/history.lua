@@ -2,18 +2,22 @@
 -- first, cut to its first entry and the newest max-job-history - 1.
 
 -- remember(jid, entry, limit, legacy): appends one entry
---   legacy   the job's field of that name, or false: what older programs kept
+--   limit    the setting; nil if the caller did not read it
+--   legacy   the job's field history, or false: what older programs kept
 function remember(jid, entry, limit, legacy)
   if legacy then convert_history(jid, legacy) end
   local key = 'ql:j:' .. jid .. '-history'
   local length = redis.call('RPUSH', key, entry)
-  if length > limit and limit > 0 then trim_history(key, length, limit) end
+  if length > 2 then trim_history(key, length, limit) end
 end
 
+-- trim_history(key, length, limit)
 -- A limit of 1 keeps two entries and one of 2 keeps all: clients' histories look
--- like that, so ours do.
+-- like that, so ours do. One of 0 or less is none.
+-- Rare.
 function trim_history(key, length, limit)
-  if limit == 2 or length == 2 then return end
+  limit = limit or history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
+  if length <= limit or limit <= 0 or limit == 2 then return end
   local first = redis.call('LPOP', key)
   if limit == 1 then
     redis.call('LPOP', key)

@@ -35,6 +35,6 @@ end
 
 -- bring_in(queue, now, count): what becomes ready by time alone, for readers
 function bring_in(queue, now, count)
-  spawn(queue, now, count, history_limit(redis.call('HGET', 'ql:config', 'max-job-history')))
+  spawn(queue, now, count)
   promote(queue, now, count)
 end

@@ -13,7 +13,7 @@ end
 --   worker  who asks: the previous owner is told that its lock is gone, unless
 --           it is the same
 --   named   table of options: priority, tags, retries, depends, throttles
---   limit   the history limit
+--   limit   the history limit, or nil
 function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   local key = 'ql:j:' .. jid
   local old, tags, depends, throttles
@@ -35,7 +35,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   if depends and #depends > 0 then depend_anew(jid, depends) end
 
   local state = delay > 0 and 'scheduled' or 'waiting'
-  if redis.call('EXISTS', key .. '-dependencies') == 1 then
+  if (old or depends) and redis.call('EXISTS', key .. '-dependencies') == 1 then
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
     state = 'depends'
   end

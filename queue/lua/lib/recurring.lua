@@ -1,6 +1,6 @@
 -- spawn(queue, now, limit): puts the children of recurring jobs that are due into
 -- the work set, at most limit (negative: all of them)
---   history  the history limit
+--   history  the history limit, or nil
 function spawn(queue, now, limit, history)
   if limit == 0 then return end
   local due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-recur', '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
@@ -12,7 +12,7 @@ end
 
 -- spawn_children(queue, parent, next, now, limit, history) -> how many
 --   next     when the first child was due
---   history  the history limit
+--   history  the history limit, or nil
 -- Rare.
 function spawn_children(queue, parent, next, now, limit, history)
   local recurring, schedule = 'ql:r:' .. parent, 'ql:q:' .. queue .. '-recur'

@@ -26,13 +26,12 @@ elseif owner ~= worker then
   refuse('Fail', named_job(jid) .. ' running with another worker: ' .. tostring(owner))
 end
 
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
 redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
 announce(failed_event(jid, group, message, worker))
 tell_trackers('ql:failed', jid)
 remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group)
-  .. ',"worker":' .. cjson.encode(worker) .. '}]', limit, history)
+  .. ',"worker":' .. cjson.encode(worker) .. '}]', nil, history)
 count_failure(queue, now)
 if data then redis.call('HSET', key, 'data', cjson.encode(data)) end
 redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '',

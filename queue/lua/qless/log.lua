@@ -17,4 +17,4 @@ if ARGV[4] then
 end
 local exists, history = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'jid', 'history'))
 if not exists then refuse('Log', 'Job ' .. jid .. ' does not exist') end
-remember(jid, entry .. ']', history_limit(redis.call('HGET', 'ql:config', 'max-job-history')), history)
+remember(jid, entry .. ']', nil, history)

@@ -18,7 +18,6 @@
 -- Sends    put and lock_lost on ql:log, lock_lost to the owner, ql:put if tracked
 local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3]), ARGV[4]
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
-put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8), limit)
+put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
 register(queue)
 return jid

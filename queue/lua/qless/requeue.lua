@@ -5,7 +5,6 @@
 local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3]), given_jid(ARGV[4])
 if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then refuse('Requeue', 'Job ' .. jid .. ' does not exist') end
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
-put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8), limit)
+put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
 register(queue)
 return jid

@@ -55,9 +55,8 @@ if ARGV[6] and message then
 else
   failure = failure_json(group, default_message, now, '')
 end
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 remember(jid, '[' .. text14(math.floor(now)) .. (reqless and ',"failed-retries"' or ',"failed"')
-  .. ',{"group":' .. cjson.encode(group) .. '}]', limit, history)
+  .. ',{"group":' .. cjson.encode(group) .. '}]', nil, history)
 redis.call('HSET', key, 'remaining', text14(left), 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
 if not reqless then tell_trackers('ql:failed', jid) end
 list_failed(jid, group)

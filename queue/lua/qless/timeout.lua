@@ -7,7 +7,6 @@
 -- Writes   ql:j:<jid>  state, expires, in reqless worker; ql:q:<queue>-locks|work
 -- Sends    lock_lost to the worker and on ql:log
 local now = tonumber(ARGV[1])
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 for i = 2, #ARGV do
   local jid = ARGV[i]
   local key = 'ql:j:' .. jid
@@ -18,7 +17,7 @@ for i = 2, #ARGV do
   elseif state ~= 'running' then
     refuse('Timeout', 'Job ' .. jid .. ' not running')
   end
-  remember(jid, plain_entry(now, 'timed-out'), limit, history)
+  remember(jid, plain_entry(now, 'timed-out'), nil, history)
   redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
   if throttles then release_all(jid, queue, throttles, now) end
   redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)

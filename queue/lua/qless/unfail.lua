@@ -12,7 +12,6 @@ local group = given(ARGV[3], 'Unfail', 'group')
 local count = number(ARGV[4] or 25, 'Unfail', 'count')
 if count == 0 or reqless and count < 0 then refuse('Unfail', 'Arg "count" must be greater than zero') end
 local list = 'ql:f:' .. group
-local limit = history_limit(redis.call('HGET', 'ql:config', 'max-job-history'))
 local entry = put_entry(now, queue)
 local scores = {}
 for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
@@ -20,7 +19,7 @@ for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
   local retries, priority, history, exists = unpack(redis.call('HMGET', key, 'retries', 'priority', 'history', 'jid'))
   -- A jid without a job is only dropped.
   if exists then
-    remember(jid, entry, limit, history)
+    remember(jid, entry, nil, history)
     redis.call('HSET', key, 'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'remaining', retries or '5')
     scores[#scores + 1] = score(tonumber(priority) or 0, now)
     scores[#scores + 1] = jid
