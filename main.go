@@ -14,11 +14,14 @@ import (
 //go:embed config.example.toml
 var example string
 
+//go:embed examples/python/oarlock.py
+var helper string
+
 // version is set by the linker.
 var version string
 
 func main() {
 	runner.Hidden(os.Args)
-	program := cli.Program{Version: version, Example: example, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	program := cli.Program{Version: version, Example: example, Helper: helper, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(program.Main(context.Background(), os.Args))
 }

@@ -37,5 +37,6 @@ func (p Program) commands() []*cli.Command {
 			eventsCommand(),
 			luaCommand(),
 		},
+		p.benchCommands(),
 	)
 }

@@ -26,11 +26,11 @@ type Private struct {
 
 // Spawn starts the redis-server found in PATH with dir, which is created if need be, on
 // a free port of the loopback, and returns when it answers. It ends with Close, or with
-// this process.
-func Spawn(ctx context.Context, dir string) (*Private, error) {
+// this process. more is added to its options: "--appendonly", "no".
+func Spawn(ctx context.Context, dir string, more ...string) (*Private, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, errors.New("there is no redis-server in PATH; install it, or leave out --redis=spawn")
+		return nil, errors.New("there is no redis-server in PATH; install it")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -41,8 +41,10 @@ func Spawn(ctx context.Context, dir string) (*Private, error) {
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	p := &Private{dir: dir, addr: addr, gone: make(chan struct{})}
-	p.cmd = exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"),
-		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction", "--daemonize", "no")
+	p.cmd = exec.Command(program, append([]string{
+		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"),
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction", "--daemonize", "no",
+	}, more...)...)
 	// A group of its own: ^C at the terminal is for us, who drain first.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)

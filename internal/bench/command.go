@@ -1,0 +1,54 @@
+package bench
+
+import (
+	_ "embed"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed noop.py
+var noopPython []byte
+
+//go:embed noop.sh
+var noopShell []byte
+
+//go:embed noop-preload.py
+var noopPreload []byte
+
+// ErrNoPython says that a mode needs python3, which is not here.
+var ErrNoPython = errors.New("mode preload is measured with python3, which is not in PATH; name a program with --command")
+
+// Noop writes a program that does nothing for each job into dir and gives the command
+// that runs it in mode: Python if there is one, the shell otherwise. helper is the text
+// of the Python helper, which mode preload needs.
+func Noop(dir, mode, helper string) (command []string, err error) {
+	python := findPython()
+	switch {
+	case mode == "preload" && python == "":
+		return nil, ErrNoPython
+	case mode == "preload":
+		path := filepath.Join(dir, "noop-preload.py")
+		return []string{python, path}, errors.Join(
+			os.WriteFile(filepath.Join(dir, "oarlock.py"), []byte(helper), 0o600),
+			os.WriteFile(path, noopPreload, 0o600))
+	case python == "":
+		path := filepath.Join(dir, "noop.sh")
+		return []string{"sh", path}, os.WriteFile(path, noopShell, 0o600)
+	}
+	path := filepath.Join(dir, "noop.py")
+	// It needs no packages, and finding them is most of Python's start.
+	return []string{python, "-S", path}, os.WriteFile(path, noopPython, 0o600)
+}
+
+// findPython gives the path of Python itself: a python3 in PATH is often a wrapper that
+// takes longer to start than Python does. "" means that there is none.
+func findPython() string {
+	out, err := exec.Command("python3", "-I", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}

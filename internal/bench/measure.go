@@ -1,0 +1,366 @@
+// Package bench measures this machine: how many jobs a second go through Redis, the
+// supervisor and its children, what each of the three spends on one, and how long an
+// idle supervisor takes to notice a job.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+)
+
+// Shape is how the jobs of a series are worked.
+type Shape struct {
+	Mode     string // once, reuse or preload
+	Children int
+	Prefetch int
+	Command  []string
+}
+
+// Result is one series. Times of processors are seconds; what was not measured is zero
+// or null.
+type Result struct {
+	Name     string  `json:"name"`
+	Mode     string  `json:"mode"`
+	Children int     `json:"children"`
+	Prefetch int     `json:"prefetch"`
+	Jobs     int     `json:"jobs"`
+	Seconds  float64 `json:"seconds"` // from the first job's start to the last one's settlement
+	Rate     float64 `json:"jobs_per_s"`
+
+	RedisTime  float64 `json:"redis_us_per_job"`    // in scripts, to take and settle
+	RedisCalls float64 `json:"redis_calls_per_job"` // that the supervisor made
+	Ceiling    float64 `json:"ceiling_share"`       // Rate by what Redis could do at most: 1 / RedisTime
+
+	SupervisorCPU float64 `json:"supervisor_cpu_s"`
+	ChildrenCPU   float64 `json:"children_cpu_s"` // their start included
+	RedisCPU      float64 `json:"redis_cpu_s"`
+	SupervisorRSS int64   `json:"supervisor_rss_kb"` // the most it was
+
+	PutToStart *Spread `json:"put_to_start_ms"` // from before the put until a child has the job, all being idle
+	Wakeup     *Spread `json:"wakeup_ms"`       // a bare PUBLISH until its subscriber has it, measured in between
+}
+
+// Spread sums up some durations, in milliseconds.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// Bench is where and how series are measured.
+type Bench struct {
+	Redis  config.Redis  // the server; its namespace should be one of our own
+	Client *queue.Client // of the same
+	Self   []string      // the command that becomes a crew; see Crew
+	Log    io.Writer     // hears what a crew has to complain of
+
+	// Progress, if not nil, is told how many of the jobs of a series were put.
+	Progress func(done, all int)
+}
+
+// queueName is the queue that is used, within the namespace.
+const queueName = "bench"
+
+// Puts measures how fast n jobs are put, which nobody takes.
+func (b *Bench) Puts(ctx context.Context, n int) (Result, error) {
+	before, err := askRedis(ctx, b.Client.Redis())
+	if err != nil {
+		return Result{}, err
+	}
+	began := time.Now()
+	if _, err := b.put(ctx, n); err != nil {
+		return Result{}, err
+	}
+	took := time.Since(began)
+	after, err := askRedis(ctx, b.Client.Redis())
+	r := Result{Name: "put", Jobs: n}
+	r.spent(took, after.minus(before))
+	return r, err
+}
+
+// Series has n jobs, all put before, worked in shape, and then puts as many as latency
+// says one by one, each when everything has become idle. A file named by profile gets a
+// profile of the supervisor's processor time during the first part.
+func (b *Bench) Series(ctx context.Context, shape Shape, n, latency int, profile string) (Result, error) {
+	r := Result{Name: name(shape), Mode: shape.Mode, Children: shape.Children, Prefetch: shape.Prefetch, Jobs: n}
+	if n > 0 {
+		if err := b.work(ctx, &r, shape, n, profile); err != nil {
+			return r, err
+		}
+	}
+	if latency > 0 {
+		if err := b.wait(ctx, &r, shape, latency); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func name(s Shape) string {
+	text := fmt.Sprintf("%s-%d", s.Mode, s.Children)
+	if s.Prefetch > 0 {
+		text += fmt.Sprintf("+%d", s.Prefetch)
+	}
+	return text
+}
+
+// work measures how n jobs, put before, are worked.
+func (b *Bench) work(ctx context.Context, r *Result, shape Shape, n int, profile string) error {
+	if _, err := b.put(ctx, n); err != nil {
+		return err
+	}
+	before, err := askRedis(ctx, b.Client.Redis())
+	if err != nil {
+		return err
+	}
+	crew, err := b.hire(ctx, order{Redis: b.Redis, Shape: shape, Queue: queueName, Jobs: n, Profile: profile})
+	if err != nil {
+		return err
+	}
+	said, err := crew.await(func(w word) bool { return w.Worked != nil })
+	if err != nil {
+		return err
+	}
+	after, err := askRedis(ctx, b.Client.Redis())
+	if err != nil {
+		return errors.Join(err, crew.dismiss(nil))
+	}
+	r.spent(said.Worked.Last.Sub(said.Worked.First), after.minus(before))
+	r.SupervisorCPU = said.Worked.CPU.Seconds()
+	r.SupervisorRSS = said.Worked.Memory >> 10
+	var gone left
+	err = crew.dismiss(&gone)
+	r.ChildrenCPU = gone.Children.Seconds()
+	return err
+}
+
+// spent fills in what the jobs of r took.
+func (r *Result) spent(took time.Duration, use redisUse) {
+	n := float64(r.Jobs)
+	r.Seconds = took.Seconds()
+	r.Rate = n / took.Seconds()
+	r.RedisTime = use.scripts.Seconds() * 1e6 / n
+	r.RedisCalls = float64(use.calls) / n
+	r.RedisCPU = use.cpu.Seconds()
+	r.Ceiling = r.Rate * r.RedisTime / 1e6
+}
+
+// put puts n jobs and tells their jids.
+func (b *Bench) put(ctx context.Context, n int) ([]string, error) {
+	var jids []string
+	for len(jids) < n {
+		chunk := make([]queue.Put, min(queue.PutChunk, n-len(jids)))
+		for i := range chunk {
+			chunk[i] = queue.Put{Queue: queueName, Klass: "Noop", Data: []byte("{}")}
+		}
+		results, err := b.Client.PutAll(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, result := range results {
+			if result.Err != nil {
+				return nil, result.Err
+			}
+			jids = append(jids, result.JID)
+		}
+		if b.Progress != nil {
+			b.Progress(len(jids), n)
+		}
+	}
+	return jids, nil
+}
+
+// Before each put of wait everything is left alone for so long, and up to twice that.
+const idle = 20 * time.Millisecond
+
+// wait measures how long an idle supervisor takes from put to start, and beside it how
+// long Redis takes to wake a subscriber.
+func (b *Bench) wait(ctx context.Context, r *Result, shape Shape, n int) error {
+	crew, err := b.hire(ctx, order{Redis: b.Redis, Shape: shape, Queue: queueName, Starts: true})
+	if err != nil {
+		return err
+	}
+	var starts, wakeups []time.Duration
+	bare, err := newWakeup(ctx, b.Client.Redis(), b.Redis.Namespace+"oarlock:bench")
+	if err != nil {
+		return errors.Join(err, crew.dismiss(nil))
+	}
+	defer bare.close()
+	// The first shows that all is there; it does not count.
+	for i := 0; i <= n; i++ {
+		pause := idle + rand.N(idle)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), crew.dismiss(nil))
+		}
+		woken, err := bare.measure(ctx)
+		if err != nil {
+			return errors.Join(err, crew.dismiss(nil))
+		}
+		began := time.Now()
+		jids, err := b.put(ctx, 1)
+		if err != nil {
+			return errors.Join(err, crew.dismiss(nil))
+		}
+		said, err := crew.await(func(w word) bool { return w.Started != nil && w.Started.JID == jids[0] })
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			starts = append(starts, said.Started.At.Sub(began))
+			wakeups = append(wakeups, woken)
+		}
+	}
+	r.PutToStart, r.Wakeup = spread(starts), spread(wakeups)
+	return crew.dismiss(nil)
+}
+
+// spread sums up durations; it sorts them.
+func spread(all []time.Duration) *Spread {
+	slices.Sort(all)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return &Spread{P50: ms(all[len(all)/2]), P99: ms(all[len(all)*99/100])}
+}
+
+// wakeup is a subscriber and what wakes it.
+type wakeup struct {
+	redis   redis.UniversalClient
+	channel string
+	sub     *redis.PubSub
+	woken   chan time.Time
+}
+
+func newWakeup(ctx context.Context, client redis.UniversalClient, channel string) (*wakeup, error) {
+	w := &wakeup{redis: client, channel: channel, sub: client.Subscribe(ctx, channel), woken: make(chan time.Time)}
+	if _, err := w.sub.Receive(ctx); err != nil { // the confirmation
+		return nil, errors.Join(err, w.sub.Close())
+	}
+	go func() { // close ends it, and waits
+		defer close(w.woken)
+		for {
+			if _, err := w.sub.ReceiveMessage(ctx); err != nil {
+				return
+			}
+			w.woken <- time.Now()
+		}
+	}()
+	return w, nil
+}
+
+func (w *wakeup) measure(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	if err := w.redis.Publish(ctx, w.channel, "").Err(); err != nil {
+		return 0, err
+	}
+	select {
+	case at, ok := <-w.woken:
+		if ok {
+			return at.Sub(began), nil
+		}
+		return 0, errors.New("the subscription ended")
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (w *wakeup) close() {
+	_ = w.sub.Close() // it was only read
+	for range w.woken {
+	}
+}
+
+// crew is a Crew at work.
+type crew struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	words *json.Decoder
+}
+
+// hire starts a crew.
+func (b *Bench) hire(ctx context.Context, o order) (*crew, error) {
+	cmd := exec.CommandContext(ctx, b.Self[0], b.Self[1:]...)
+	cmd.Stderr = b.Log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &crew{cmd, stdin, json.NewDecoder(stdout)}
+	if err := json.NewEncoder(stdin).Encode(o); err != nil {
+		return nil, errors.Join(err, c.dismiss(nil))
+	}
+	return c, nil
+}
+
+// await reads on to the word that is wanted. After an error the crew is gone.
+func (c *crew) await(wanted func(word) bool) (word, error) {
+	for {
+		var w word
+		if err := c.words.Decode(&w); err != nil {
+			return w, errors.Join(errors.New("the measured supervisor left early"), c.cmd.Wait())
+		}
+		if wanted(w) {
+			return w, nil
+		}
+	}
+}
+
+// dismiss ends the crew and waits until it is gone; last, if not nil, is what it says
+// then.
+func (c *crew) dismiss(last *left) error {
+	c.stdin.Close()
+	w, err := c.await(func(w word) bool { return w.Left != nil })
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		*last = *w.Left
+	}
+	return c.cmd.Wait()
+}
+
+// Clear removes every key below the namespace.
+func (b *Bench) Clear(ctx context.Context) error {
+	client := b.Client.Redis()
+	keys := client.Scan(ctx, 0, b.Redis.Namespace+"*", 1000).Iterator()
+	var some []string
+	for keys.Next(ctx) {
+		if some = append(some, keys.Val()); len(some) == 1000 {
+			if err := client.Unlink(ctx, some...).Err(); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	if len(some) > 0 {
+		if err := client.Unlink(ctx, some...).Err(); err != nil {
+			return err
+		}
+	}
+	return keys.Err()
+}
+
+// Self is the command that becomes a crew, given the words that make it one.
+func Self(words ...string) ([]string, error) {
+	path, err := os.Executable()
+	return append([]string{path}, words...), err
+}
