@@ -2,8 +2,11 @@ package integration
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"oarlock/queue"
 )
 
 func TestJ1KillsItsChild(t *testing.T) {
@@ -59,24 +62,30 @@ func TestJ2KillsItsSupervisor(t *testing.T) {
 
 func TestJ3OneBadClass(t *testing.T) {
 	row(t, "J3", rigOptions{}, func(t *testing.T, r *rig) {
-		n := scaled(600, 10_000)
-		good := r.put(t, n, work{MS: 20})
-		r.start(t, "a", pool{more: "max_crashes = 0"})
-		r.settled(t, 2*time.Minute)
-		entries := r.ledger.all(t)
-		alone := rate(entries, good)
-
-		var mixed []string
-		for range n / 100 {
-			mixed = append(mixed, r.put(t, 99, work{MS: 20})...)
-			r.put(t, 1, work{MS: 80, End: "SIGSEGV"})
+		// Two equal pools at the same moment; among the jobs of one, 1 % are bad.
+		n := scaled(500, 5000)
+		var puts []queue.Put
+		for i := range 2 * n {
+			w := work{MS: 20}
+			if i >= n && i%100 == 0 {
+				w = work{MS: 80, End: "SIGSEGV"}
+			}
+			p := r.describe(t, w)
+			p.Queue = [...]string{"work", "mixed"}[i/n]
+			puts = append(puts, p)
 		}
-		jobs := r.settled(t, 3*time.Minute)
-		beside := rate(r.ledger.all(t), mixed)
+		jids := r.putAll(t, puts)
+		config := r.config(t, "a", pool{children: 2, more: "max_crashes = 0"})
+		_, table, _ := strings.Cut(config, "[pools.work]")
+		mixed := "[pools.mixed]" + strings.NewReplacer(`"work"`, `"mixed"`, "pools.work", "pools.mixed").Replace(table)
+		r.startConfig(t, "a", config+mixed)
+		jobs := r.settled(t, 4*time.Minute)
+		entries := r.ledger.all(t)
+		alone, beside := rate(entries, jids[:n]), rate(entries, jids[n:])
 		r.note("alone_per_s", alone)
 		r.note("beside_per_s", beside)
 		if beside < 0.7*alone {
-			t.Errorf("good jobs went at %.0f a second beside 1 %% bad ones, alone at %.0f: less than 70 %%", beside, alone)
+			t.Errorf("jobs went at %.0f a second beside 1 %% bad ones, without at %.0f: less than 70 %%", beside, alone)
 		}
 		if by := inState(jobs); by["failed"] != n/100 {
 			t.Errorf("jobs end as %v, want %d failed", by, n/100)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,11 @@ import (
 // scratch is gone when the tests have run.
 var scratch string
 
+// rowsAtOnce is how many rows run beside each other: they mostly wait for locks to run out.
+const rowsAtOnce = "4"
+
 func TestMain(m *testing.M) {
+	flag.Set("test.parallel", rowsAtOnce) // the command line, read in m.Run, is stronger
 	dir, err := os.MkdirTemp("", "oarlock-integration-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
