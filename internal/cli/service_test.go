@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"oarlock/internal/embedded"
-	"oarlock/supervisor"
 )
 
 // patience bounds every wait of these tests; none of them takes nearly as long.
@@ -29,9 +27,8 @@ type process struct {
 	seen  []string
 }
 
-// begin starts oarlock with args in the directory of s; it is killed with the test at
-// the latest.
-func begin(t *testing.T, s *script, args ...string) *process {
+// ready makes an oarlock with args that can be started in the directory of s.
+func ready(t *testing.T, s *script, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -43,6 +40,14 @@ func begin(t *testing.T, s *script, args ...string) *process {
 	for name, value := range s.env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
+	return p
+}
+
+// begin starts oarlock with args in the directory of s; it is killed with the test at
+// the latest.
+func begin(t *testing.T, s *script, args ...string) *process {
+	t.Helper()
+	p := ready(t, s, args...)
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,18 +120,18 @@ func (p *process) ask(args ...string) string {
 	return p.s.said["stdout"]
 }
 
-// counters sums up what the pools of the running supervisor have counted.
-func (p *process) counters() (sum supervisor.Counters) {
+// until asks again and again until the answer has the words; a round trip is a pause.
+func (p *process) until(words string, args ...string) string {
 	p.t.Helper()
-	var shot supervisor.Snapshot
-	if err := json.Unmarshal([]byte(p.ask("status", "--json")), &shot); err != nil {
-		p.t.Fatal(err)
+	for deadline := time.Now().Add(patience); ; {
+		text := p.ask(args...)
+		if strings.Contains(text, words) {
+			return text
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("oarlock %s never says %q:\n%s", strings.Join(args, " "), words, text)
+		}
 	}
-	for _, pool := range shot.Pools {
-		sum.Acked += pool.Counters.Acked
-		sum.Failed += pool.Counters.Failed
-	}
-	return sum
 }
 
 const workFiles = `
@@ -157,11 +162,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.ask("put", "work", `"bad"`, "--jid", "bad")
 	p.await(`child line="working on \\"bad\\""`)
 	p.await(`WARN  attempt ended jid=bad .* kind=exited`)
-	for p.counters().Failed == 0 { // settled soon after the child has left
-	}
-	if text := p.ask("failed", "ls"); !strings.Contains(text, "exit-65") {
-		t.Errorf("failed ls says %s", text)
-	}
+	p.until("exit-65", "failed", "ls") // settled soon after the child has left
 	if text := p.ask("failed", "ls", "exit-65"); !strings.Contains(text, "bad") {
 		t.Errorf("failed ls exit-65 says %s", text)
 	}
@@ -184,8 +185,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 	}
 	p.ask("resume")
 	p.await(`child line="working on \\"bad\\""`)
-	for p.counters().Failed < 2 {
-	}
+	p.until("exit-65", "failed", "ls")
 	if text := p.ask("failed", "drop", "--all"); text != "1 jobs dropped\n" {
 		t.Errorf("failed drop says %s", text)
 	}
@@ -367,5 +367,105 @@ func TestDevSpawnsARedisThatKeepsItsData(t *testing.T) {
 		}
 		p.ask("stop")
 		p.leaves(exitOK)
+	}
+}
+
+// A script that is broken burns its own jobs only.
+func TestAScriptThatExitsAtOnce(t *testing.T) {
+	s := newScript(t, workFiles+"-- broken.toml --\n[log]\nformat = 'text'\n[pools.work]\nqueues = ['work']\ncommand = ['false']\n"+
+		"[pools.good]\nqueues = ['good']\ncommand = ['sh', 'work.sh']\n")
+	p := begin(t, s, "run", "-c", "broken.toml")
+	p.await(`INFO  ready`)
+	p.ask("put", "work", "--jid", "x", "--retries", "0")
+	p.await(`WARN  attempt ended jid=x .* group=exit-1`)
+	p.ask("put", "good", "--jid", "y")
+	p.await(`line="working on .* jid=y`)
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+	if text := p.ask("job", "show", "x"); !strings.Contains(text, "failed") || !strings.Contains(text, "exit-1") {
+		t.Errorf("the job of the broken script: %s", text)
+	}
+	if text := p.ask("job", "show", "y"); !strings.Contains(text, "complete") {
+		t.Errorf("the job of the good one: %s", text)
+	}
+}
+
+// Ten megabytes pass through whole; more than max_job fails under a name that says so.
+func TestALargePayload(t *testing.T) {
+	s := newScript(t, `
+-- oarlock.toml --
+[log]
+format = "text"
+[pools.work]
+queues = ["work"]
+command = ["sh", "-c", "wc -c; exit 0"]
+input = "data"
+`)
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	text := `"` + strings.Repeat("x", 10<<20) + `"`
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.dir, "data"), []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.ask("put", "work", "--file", "data")
+	}
+	put(text)
+	p.await(`child line=10485763 `) // with its quotes and the end of the line
+	put(`"` + strings.Repeat("y", 17<<20) + `"`)
+	p.until("payload-too-large", "failed", "ls")
+	put(`"small"`)
+	p.await(`child line=8 `)
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
+// A Redis that goes away while a job runs, and comes back: the job is settled, once.
+func TestRedisGoesAwayInTheMiddle(t *testing.T) {
+	s := newScript(t, strings.Replace(workFiles, "sleep 60", "until [ -e go-on ]; do sleep 0.05; done", 1))
+	server, err := embedded.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env["REDIS_URL"] = server.URL()
+	addr := server.Addr()
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"slow"`, "--jid", "x")
+	p.await(`line=started`)
+	kept := filepath.Join(s.dir, "kept")
+	if err := server.Save(kept); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	if err := os.WriteFile(filepath.Join(s.dir, "go-on"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.await(`redis is away`)
+	if server, err = embedded.Start(addr); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	if err := server.Load(kept); err != nil {
+		t.Fatal(err)
+	}
+	p.await(`redis is back`)
+	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "popped") != 1 {
+		t.Errorf("the job ran more than once: %s", text)
+	}
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
+func TestCompletionForBash(t *testing.T) {
+	s := newScript(t, "")
+	if err := s.oarlock(exitOK, []string{"completion", "bash"}); err != nil {
+		t.Fatal(err)
+	}
+	check := exec.Command("bash", "-n")
+	check.Stdin = strings.NewReader(s.said["stdout"])
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("bash says %v: %s", err, out)
 	}
 }
