@@ -8,22 +8,24 @@ func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
 // match reports whether pattern stands for name: * for any characters, ? for one byte,
 // every other for itself.
 func match(pattern, name string) bool {
-	for i := 0; i < len(pattern); i++ {
+	p, n := 0, 0
+	star, from := -1, 0 // the last *, and up to where of name it reaches
+	for n < len(name) {
 		switch {
-		case pattern[i] == '*':
-			rest := pattern[i+1:]
-			for j := len(name); j >= 0; j-- {
-				if match(rest, name[j:]) {
-					return true
-				}
-			}
-			return false
-		case name == "", pattern[i] != '?' && pattern[i] != name[0]:
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0: // let it reach one further
+			from++
+			p, n = star+1, from
+		default:
 			return false
 		}
-		name = name[1:]
 	}
-	return name == ""
+	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // matches reports whether one of the names and globs stands for the queue.

@@ -1,0 +1,242 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// theorist is a pool that concludes and does nothing else.
+func theorist(cfg Pool) *pool {
+	return &pool{shared: &shared{}, cfg: cfg, worker: "w", log: slog.New(slog.DiscardHandler), flight: map[string]*attempt{}}
+}
+
+// failedTwice is an attempt of a job that has failed twice and crashed once.
+func failedTwice(p *pool) *attempt {
+	a := newAttempt(queue.Taken{JID: "j", Klass: "K", Queue: "q", Retries: 5, Remaining: 3, Crashes: 1, Popped: 7}, lease{}, 0)
+	p.flight["j"] = a
+	return a
+}
+
+func TestWhatEndingsMean(t *testing.T) {
+	const minute = time.Minute
+	second := time.Second
+	verdict := func(v protocol.Verdict) *runner.Ending { return &runner.Ending{Kind: runner.Said, Verdict: &v} }
+	exit := func(action protocol.ExitAction) *runner.Ending {
+		return &runner.Ending{Kind: runner.Exited, Action: action, Group: "exit-1", Message: "oops"}
+	}
+	retry := queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "exit-1", Message: "oops"}
+	fail := queue.Settlement{Action: queue.Fail, Group: "exit-1", Message: "oops"}
+	later := queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay}
+	crash := queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, Delay: minute}
+	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true}
+	tests := []struct {
+		name    string
+		change  func(*Pool, *attempt) // nil: none
+		ending  *runner.Ending
+		want    queue.Settlement
+		bearing bearing
+		redo    bool
+		drop    bool
+	}{
+		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
+			want: queue.Settlement{Action: queue.Complete}, bearing: good},
+		{name: "ack and go on", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
+			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: good},
+		{name: "ack and go where it may not", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"other-*"} },
+			ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n"}),
+			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
+				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: bad},
+		{name: "retry", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Group: "g", Message: "m"}),
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "g", Message: "m"}, bearing: bad},
+		{name: "retry when it says", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Delay: &second}),
+			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: bad},
+		{name: "fail", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Group: "g", Message: "m"}),
+			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"}, bearing: bad},
+		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: bad},
+		{name: "exit for ack", ending: exit(protocol.ExitAck), want: queue.Settlement{Action: queue.Complete}, bearing: good},
+		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: bad},
+		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: bad},
+		{name: "exit for release", ending: exit(protocol.ExitRelease),
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: bad},
+		{name: "exit of a command that cannot be", ending: exit(protocol.ExitMisconfigured),
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: broken},
+		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: bad},
+		{name: "exit with an error, and on_error fails", change: func(p *Pool, _ *attempt) { p.OnError = FailJob },
+			ending: exit(protocol.ExitOnError), want: fail, bearing: bad},
+		{name: "timeout", ending: &runner.Ending{Kind: runner.TimedOut},
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: bad},
+		{name: "second crash waits", ending: &runner.Ending{Kind: runner.Died}, want: crash, bearing: bad},
+		{name: "first crash does not", change: func(_ *Pool, a *attempt) { a.job.Crashes = 0 }, ending: &runner.Ending{Kind: runner.Died},
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountCrash}, bearing: bad},
+		{name: "crash, and on_crash fails", change: func(p *Pool, _ *attempt) { p.OnCrash = FailJob },
+			ending: &runner.Ending{Kind: runner.Died, Group: "signal-SEGV"},
+			want:   queue.Settlement{Action: queue.Fail, Group: "signal-SEGV"}, bearing: bad},
+		{name: "left early", ending: &runner.Ending{Kind: runner.LeftEarly}, redo: true},
+		{name: "left early again", change: func(_ *Pool, a *attempt) { a.early = true }, ending: &runner.Ending{Kind: runner.LeftEarly},
+			want: crash, bearing: bad},
+		{name: "innocent", ending: &runner.Ending{Kind: runner.Innocent}, redo: true},
+		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol}, want: later, bearing: bad},
+		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, want: later, bearing: broken},
+		{name: "canceled", ending: &runner.Ending{Kind: runner.Canceled}, drop: true},
+		{name: "lock lost", change: func(_ *Pool, a *attempt) { a.lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
+		{name: "a verdict without a lock", change: func(_ *Pool, a *attempt) { a.lost = true },
+			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), drop: true},
+		{name: "a verdict after the warning", change: func(_ *Pool, a *attempt) { a.warned = true },
+			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), want: front},
+		{name: "interrupted", ending: &runner.Ending{Kind: runner.Interrupted}, want: front},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := theorist(Pool{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3})
+			a := failedTwice(p)
+			if tt.change != nil {
+				tt.change(&p.cfg, a)
+			}
+			o := p.conclude(a, tt.ending)
+			if o.redo != tt.redo || o.drop != tt.drop || o.bearing != tt.bearing {
+				t.Errorf("redo %v, drop %v, bearing %v; want %v, %v, %v", o.redo, o.drop, o.bearing, tt.redo, tt.drop, tt.bearing)
+			}
+			if tt.redo || tt.drop {
+				return
+			}
+			s := o.settlement
+			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
+				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
+			}
+			if told := s.Record != nil; told != (tt.bearing == bad || tt.bearing == broken) {
+				t.Errorf("record is %q", s.Record)
+			}
+			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil
+			if got, want := text(t, s), text(t, tt.want); got != want {
+				t.Errorf("settlement is\n %s, want\n %s", got, want)
+			}
+		})
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestPutsOfChildren(t *testing.T) {
+	p := theorist(Pool{NextQueues: []string{"mail-*"}})
+	a := failedTwice(p)
+	o := p.conclude(a, &runner.Ending{
+		Kind:    runner.Said,
+		Verdict: &protocol.Verdict{Kind: protocol.Ack},
+		Puts: []protocol.Put{
+			{Queue: "mail-out", Data: []byte("[]"), Delay: time.Second},
+			{Queue: "bank", Data: []byte("{}")},
+		},
+	})
+	puts := o.settlement.Puts
+	if len(puts) != 1 || puts[0].Queue != "mail-out" || puts[0].Klass != "K" || string(puts[0].Data) != "[]" || !puts[0].OnlyNew {
+		t.Errorf("puts are %+v", puts)
+	}
+	if p.count.Refused != 1 {
+		t.Errorf("%d refusals counted, want 1", p.count.Refused)
+	}
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.settlement.Puts != nil {
+		t.Errorf("a retry puts %+v", o.settlement.Puts)
+	}
+}
+
+func TestCheckpointsGoBeforeRecords(t *testing.T) {
+	p := theorist(Pool{})
+	a := failedTwice(p)
+	a.checkpoint = []byte(`"old"`)
+	tail := []byte(strings.Repeat("x", 8<<10))
+	for _, size := range []int{3, 30 << 10, 60 << 10, 63 << 10, 64 << 10} {
+		latest := []byte(`"` + strings.Repeat("c", size-2) + `"`)
+		o := p.conclude(a, &runner.Ending{Kind: runner.Died, Signal: syscall.SIGSEGV, Checkpoint: latest, StdoutTail: tail, StderrTail: tail})
+		if string(o.settlement.Checkpoint) != string(latest) {
+			t.Errorf("checkpoint of %d bytes became one of %d", size, len(o.settlement.Checkpoint))
+		}
+		if n := len(o.settlement.Checkpoint) + len(o.settlement.Record); n > keptBytes {
+			t.Errorf("checkpoint of %d bytes: %d bytes are kept, at most %d may", size, n, keptBytes)
+		}
+	}
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Died}); string(o.settlement.Checkpoint) != `"old"` {
+		t.Errorf("the checkpoint not yet stored is lost: %q", o.settlement.Checkpoint)
+	}
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Ack}}); o.settlement.Checkpoint != nil {
+		t.Error("an ack stores a checkpoint")
+	}
+}
+
+func TestRecordTellsTheStory(t *testing.T) {
+	p := theorist(Pool{})
+	a := failedTwice(p)
+	percent := 40.0
+	tail := strings.Repeat("é", 5000) + `"\` + "\x01<end>"
+	raw := record(a, &runner.Ending{
+		Kind:         runner.Died,
+		Signal:       syscall.SIGSEGV,
+		ExitCode:     -1,
+		Group:        "signal-SEGV",
+		OOM:          "oom_kill 1",
+		Wall:         1500 * time.Millisecond,
+		CPU:          20 * time.Millisecond,
+		PeakMemory:   1 << 20,
+		StderrTail:   []byte(tail),
+		LastProgress: &protocol.Progress{Percent: &percent, Message: "half"},
+	}, "w", keptBytes)
+	var r Record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Ending != "died" || r.Signal != "SIGSEGV" || r.ExitCode != nil || r.Group != "signal-SEGV" || r.OOM == "" ||
+		r.WallMS != 1500 || r.CPUMS != 20 || *r.Percent != 40 || r.Progress != "half" || r.Attempt != 4 || r.Worker != "w" {
+		t.Errorf("record is %+v", r)
+	}
+	if !strings.HasSuffix(tail, r.Stderr) || len(r.Stderr) < recordTail/2 || len(text(t, r.Stderr)) > recordTail+2 {
+		t.Errorf("stderr is cut to %d bytes, %d of JSON", len(r.Stderr), len(text(t, r.Stderr)))
+	}
+}
+
+func TestGlobs(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"mail", "mail", true},
+		{"mail", "mails", false},
+		{"*", "", true},
+		{"*", "a/b", true},
+		{"mail-*", "mail-", true},
+		{"mail-*", "mail-a/b*", true},
+		{"mail-*", "xmail-a", false},
+		{"*-out", "a-out-out", true},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"[a]", "[a]", true},
+		{"[a]", "a", false},
+		{"*a*b*", "xxaxxbxx", true},
+		{"*a*b*", "xxbxxaxx", false},
+	}
+	for _, tt := range tests {
+		if got := match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("match(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+}
+
+func TestGlobsKeepTheirPlace(t *testing.T) {
+	got := expand([]string{"last-*", "b", "*"}, []string{"a", "b", "last-1", "last-2"})
+	if want := "last-1 last-2 b a"; strings.Join(got, " ") != want {
+		t.Errorf("expand() = %v, want %s", got, want)
+	}
+}
