@@ -57,8 +57,9 @@ func (c *Child) look(now time.Time) (next time.Time) {
 	}
 	if !c.termed && !c.killed && a.due(c.termAt) && !a.due(c.killAt) {
 		c.termed = true
-		if c.state != Draining {
+		if c.state != Draining { // so it is for a run's sake, which may yet be answered
 			c.move(Draining)
+			do = append(do, func() { c.events.Bye(c, "it was told to stop a run by a signal") })
 		}
 		do = append(do, c.terminate)
 	}

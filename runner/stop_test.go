@@ -156,6 +156,9 @@ func TestCancelBySignal(t *testing.T) {
 		if e := await(t, w.endings, "ending of "+ahead.Job.Run); e.Kind != Innocent {
 			t.Errorf("the job behind it: %v; want innocent", e.Kind)
 		}
+		if wanted := tt.grace > 0; (len(w.byes) == 1) != wanted {
+			t.Errorf("byes %q", w.byes)
+		}
 	}
 }
 
