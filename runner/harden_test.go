@@ -26,3 +26,24 @@ func TestSameUserCannotLookIntoUs(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherUserCannotTouchUs is rows S9 and S10 for a pool with a user of its own.
+func TestOtherUserCannotTouchUs(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("S9 S10 take two users, and so root")
+		return
+	}
+	h, w := newHost(t), newWitness()
+	sandbox := func(user string) Sandbox { return Sandbox{User: user, Group: "nogroup", NoNewPrivs: true} }
+	sibling := start(t, h, &Spec{Mode: Once, Command: shell("read line"), Sandbox: sandbox("65533")}, w)
+	script := fmt.Sprintf("for pid in %d %d; do kill -TERM $pid; head -c1 /proc/$pid/environ; head -c1 /proc/$pid/mem; ls /proc/$pid/fd; done",
+		os.Getpid(), sibling.PID())
+	_, said := runOnce(t, h, &Spec{Mode: Once, Command: shell(script), Dir: "/", Sandbox: sandbox("nobody")}, RunLimits{})
+	text := said.text("r1")
+	t.Logf("S9 S10 %d signals and %d looks are refused", strings.Count(text, "Operation not permitted"), strings.Count(text, "Permission denied"))
+	if strings.Count(text, "Operation not permitted") != 2 || strings.Count(text, "Permission denied") != 6 {
+		t.Errorf("it says %q", text)
+	}
+	sibling.Kill(CauseShutdown)
+	await(t, sibling.Exited(), "exit")
+}

@@ -102,6 +102,7 @@ func (h *Host) Close() error {
 	for _, c := range left {
 		c.Kill(CauseShutdown)
 	}
+	h.factories.giveUp()
 	h.alive.Wait()
 	h.factories.close()
 	h.clock.stop()

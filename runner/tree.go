@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type trees struct {
 	cgroups  *cgroups // nil where we may have none
 	strength KillStrength
 	why      string // why no stronger one; empty for the strongest
+	blind    string // why a guard could not find what to kill; empty: it can
 }
 
 // openTrees finds out what can be had here.
@@ -29,6 +31,12 @@ func openTrees(r *reaper) *trees {
 	var err error
 	if t.cgroups, err = openCgroups(t); err != nil {
 		t.strength, t.why = KillGuard, err.Error()
+	}
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		t.blind = "this kernel does not list the children of a process (CONFIG_PROC_CHILDREN)"
+		if t.strength == KillGuard {
+			t.strength, t.why = KillGroup, t.why+"; "+t.blind
+		}
 	}
 	return t
 }
@@ -40,6 +48,8 @@ func (t *trees) resolve(want KillStrength) (KillStrength, error) {
 		return t.strength, nil
 	case want == KillCgroup && t.cgroups == nil:
 		return 0, fmt.Errorf("kill = %q cannot be had here: %s", want, t.why)
+	case want == KillGuard && t.blind != "":
+		return 0, fmt.Errorf("kill = %q cannot be had here: %s", want, t.blind)
 	}
 	return want, nil
 }

@@ -236,6 +236,36 @@ func TestNothingIsLeftOfAChain(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfABomb is row S15, with a number of processes that only the user's own limit bounds.
+func TestNothingIsLeftOfABomb(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("S15 takes a user of its own, and so root")
+		return
+	}
+	tr := testTrees(t)
+	bomb := filepath.Join(readable(t, "testdata/forks-like-a-bomb.py"), "runner", "testdata", "forks-like-a-bomb.py")
+	for _, strength := range strengths(t, tr) {
+		if strength == KillGroup {
+			continue
+		}
+		t.Run(strength.String(), func(t *testing.T) {
+			const most = 150
+			p, out := startIn(t, tr, strength, settings{User: &nobody, Dir: "/"}, readablePython(t), bomb, strconv.Itoa(most))
+			expect(t, out, "full")
+			begin := time.Now()
+			p.kill()
+			exit := p.wait()
+			p.release()
+			left := running(bomb)
+			t.Logf("S15 %v: %d of %d processes are left after %v", strength, len(left), most, time.Since(begin).Round(time.Millisecond))
+			if len(left) > 0 || time.Since(begin) > 5*time.Second || exit.Signal != syscall.SIGKILL {
+				killAll(left)
+				t.Errorf("ends as %+v, with %d left", exit, len(left))
+			}
+		})
+	}
+}
+
 // running returns the processes with argument among their arguments.
 func running(argument string) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -290,7 +320,7 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 	}
 }
 
-func TestFirstBadStrength(t *testing.T) {
+func TestStrengthThatCannotBeHad(t *testing.T) {
 	tr := &trees{strength: KillGuard, why: "no such thing"}
 	if got, err := tr.resolve(KillAuto); got != KillGuard || err != nil {
 		t.Errorf("auto gives %v, %v", got, err)
@@ -300,5 +330,9 @@ func TestFirstBadStrength(t *testing.T) {
 	}
 	if _, err := tr.resolve(KillCgroup); err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("cgroup gives %v", err)
+	}
+	tr.blind = "no eyes"
+	if _, err := tr.resolve(KillGuard); err == nil || !strings.Contains(err.Error(), "no eyes") {
+		t.Errorf("guard gives %v", err)
 	}
 }

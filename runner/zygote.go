@@ -85,9 +85,24 @@ const (
 // factories are those of a host, by the Spec they were started for. A new Spec, even of the same
 // content, may stand for new code and has a factory of its own.
 type factories struct {
-	mu    sync.Mutex
-	all   map[*Spec]*factory
-	alive sync.WaitGroup
+	mu     sync.Mutex
+	closed bool
+	all    map[*Spec]*factory
+	alive  sync.WaitGroup
+}
+
+// giveUp ends those that are not ready yet, for whom somebody waits, and lets no new one be started.
+func (s *factories) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, f := range s.all {
+		select {
+		case <-f.hello:
+		default:
+			f.kill(ErrClosed)
+		}
+	}
 }
 
 // close ends the factories that are left. All forks have ended.
@@ -105,8 +120,9 @@ var errFactoryGone = errors.New("ended as it was to fork")
 
 // fork makes the process of c, of mode Preload, by its factory; which it starts if there is none.
 func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels) (process, error) {
-	var err error
-	for err = errFactoryGone; errors.Is(err, errFactoryGone); {
+	const tries = 2
+	err := errFactoryGone
+	for try := 0; try < tries && errors.Is(err, errFactoryGone); try++ {
 		var f *factory
 		if f, err = h.factory(origin, c.spec); err != nil {
 			break
@@ -128,6 +144,9 @@ func (h *Host) factory(origin, spec *Spec) (*factory, error) {
 	f := s.all[origin]
 	if f != nil && f.use() {
 		return f, nil
+	}
+	if s.closed {
+		return nil, ErrClosed
 	}
 	f = &factory{
 		host: h, origin: origin, spec: spec, users: 1, forks: make(map[int]*fork),

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -211,6 +212,7 @@ func TestFactoryThatCannotBe(t *testing.T) {
 		{"talks nonsense", shell(`echo hello >&3; sleep 600`), late, "no JSON"},
 		{"claims another's process", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; echo '{"@":"forked","pid":1}' >&3; sleep 600`), late, "says that it forked process 1"},
 		{"fails to fork", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; read line <&3; echo '{"@":"forkfail","message":"no memory"}' >&3; sleep 600`), late, "cannot fork: no memory"},
+		{"dies of it", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; read line <&3`), late, "ended as it was to fork"},
 		{"never forks", shell(`echo '{"@":"hello","v":[1],"caps":["fork"]}' >&3; sleep 600`), soon, "did not fork within"},
 	}
 	for _, tt := range tests {
@@ -223,6 +225,28 @@ func TestFactoryThatCannotBe(t *testing.T) {
 				t.Errorf("start says %v, want %q", err, tt.says)
 			}
 		})
+	}
+}
+
+// TestCloseWaitsForNoFactory: a host that is closed ends the start that waits for a factory.
+func TestCloseWaitsForNoFactory(t *testing.T) {
+	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: t.TempDir()})
+	must(t, err)
+	started := make(chan error)
+	spec := &Spec{Pool: "test", Mode: Preload, Command: shell("echo here; sleep 600"), Env: []string{"PATH=/usr/bin:/bin"}, Kill: KillGroup}
+	go func() {
+		_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
+		started <- err
+	}()
+	until(t, "factory", func() bool {
+		h.factories.mu.Lock()
+		defer h.factories.mu.Unlock()
+		return len(h.factories.all) > 0
+	})
+	begin := time.Now()
+	must(t, h.Close())
+	if err := await(t, started, "end of the start"); !errors.Is(err, ErrClosed) || time.Since(begin) > defaultStartTimeout/2 {
+		t.Errorf("start says %v after %v", err, time.Since(begin))
 	}
 }
 
