@@ -1,13 +1,6 @@
 package runner
 
-import (
-	"sync"
-	"sync/atomic"
-	"syscall"
-	"time"
-
-	"oarlock/protocol"
-)
+import "time"
 
 // probation is how long a child that may or may not say hello must have lived to
 // be given a job: one that fails at once shall not have any.
@@ -73,12 +66,6 @@ func (c *Child) look(now time.Time) (next time.Time) {
 		f()
 	}
 	return a.next
-}
-
-// terminate asks the process group to end; one that was stopped must go on to hear it.
-func (c *Child) terminate() {
-	c.proc.signal(syscall.SIGTERM)
-	c.proc.signal(syscall.SIGCONT)
 }
 
 // lookAtStart looks at a child that is not ready. The caller holds mu.
@@ -153,103 +140,4 @@ func (c *Child) firstLook(r *Run) time.Time {
 		after = min(after, c.spec.StallTimeout)
 	}
 	return time.Now().Add(after)
-}
-
-// stop asks the child to stop r: by a cancel line if it reads those, else by
-// SIGTERM at once; SIGKILL follows after grace. What can be due at once is left to
-// look. The caller holds mu.
-func (c *Child) stop(r *Run, cause Cause, grace time.Duration, now time.Time) {
-	if r.stopping == CauseNone || cause == CauseLockLost {
-		r.stopping, c.stopped = cause, cause
-		if c.can(protocol.CapCancel) {
-			c.in.send(func(buf []byte) []byte {
-				return protocol.AppendCancel(buf, r.Job.Run, reasonOf(cause), grace)
-			})
-		}
-	}
-	termAt := now
-	if c.can(protocol.CapCancel) {
-		termAt = now.Add(grace / 2)
-	}
-	c.hasten(termAt, now.Add(grace))
-}
-
-// reasonOf returns the word of the protocol for cause.
-func reasonOf(cause Cause) string {
-	switch cause {
-	case CauseCanceled:
-		return protocol.ReasonCanceled
-	case CauseLockLost:
-		return protocol.ReasonLockLost
-	case CauseTimeout, CauseStall:
-		return protocol.ReasonTimeout
-	}
-	return protocol.ReasonShutdown
-}
-
-// hasten moves SIGTERM and SIGKILL forward to these times. The caller holds mu.
-func (c *Child) hasten(termAt, killAt time.Time) {
-	if c.termAt.IsZero() || termAt.Before(c.termAt) {
-		c.termAt = termAt
-	}
-	if c.killAt.IsZero() || killAt.Before(c.killAt) {
-		c.killAt = killAt
-	}
-}
-
-// clock looks at every child when the first of them has something due. It is one
-// timer, which is not touched by a run unless that has something due earlier than
-// all others.
-type clock struct {
-	look  func(now time.Time) (next time.Time)
-	epoch time.Time
-	next  atomic.Int64 // what the timer is set to, as time since epoch; 0: it is not
-
-	mu      sync.Mutex
-	timer   *time.Timer
-	stopped bool
-	looking sync.WaitGroup
-}
-
-func newClock(look func(time.Time) time.Time) *clock {
-	return &clock{look: look, epoch: time.Now()}
-}
-
-// arm has the clock look at the latest at at; the zero time asks for nothing.
-func (k *clock) arm(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	moment := max(int64(at.Sub(k.epoch)), 1)
-	if next := k.next.Load(); next != 0 && next <= moment {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if next := k.next.Load(); k.stopped || next != 0 && next <= moment {
-		return
-	}
-	k.next.Store(moment)
-	if k.timer != nil && k.timer.Stop() {
-		k.looking.Done()
-	}
-	k.looking.Add(1)
-	k.timer = time.AfterFunc(time.Until(at), k.ring)
-}
-
-func (k *clock) ring() {
-	defer k.looking.Done()
-	k.next.Store(0)
-	k.arm(k.look(time.Now()))
-}
-
-// stop ends the clock and returns when it no longer looks.
-func (k *clock) stop() {
-	k.mu.Lock()
-	k.stopped = true
-	if k.timer != nil && k.timer.Stop() {
-		k.looking.Done()
-	}
-	k.mu.Unlock()
-	k.looking.Wait()
 }

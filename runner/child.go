@@ -233,55 +233,10 @@ func (c *Child) claim() {
 	}
 }
 
-// Shutdown asks the child to finish what it has and to leave, and kills it after
-// grace; runs that it did not finish are interrupted. It takes no further job.
-// Called again it can only shorten the time left.
-func (c *Child) Shutdown(grace time.Duration) {
-	now := time.Now()
-	c.mu.Lock()
-	if c.cause == CauseNone {
-		c.cause = CauseShutdown
-		if c.state != Killing && c.state != Gone {
-			c.move(Draining)
-		}
-		if c.can(protocol.CapShutdown) {
-			c.in.send(func(buf []byte) []byte { return protocol.AppendShutdown(buf, grace) })
-		} else {
-			c.in.finish()
-		}
-	}
-	termAfter := grace / 4 * 3 // a child at work gets most of the time for it
-	if len(c.runs) == 0 {
-		termAfter = min(grace/2, idleGrace)
-	}
-	c.hasten(now.Add(termAfter), now.Add(grace))
-	c.mu.Unlock()
-	c.claim()
-	c.attend()
-}
-
-// idleGrace is how long an idle child that was told to leave has for it before it
-// gets SIGTERM.
-const idleGrace = time.Second
-
-// Kill kills the child with all that it started, because of cause. Its run, if it
-// has one, ends by that cause.
-func (c *Child) Kill(cause Cause) { c.end(cause, "") }
-
-// end kills the child because of cause, which why tells more about.
-func (c *Child) end(cause Cause, why string) {
-	now := time.Now()
-	c.mu.Lock()
-	if c.cause == CauseNone || !c.killed && !c.termed {
-		c.cause, c.why = cause, why
-	}
-	c.hasten(now, now)
-	c.mu.Unlock()
-	c.claim()
-	c.attend()
-}
-
 // can tells whether the child takes lines of that capability. The caller holds mu.
 func (c *Child) can(capability string) bool {
-	return c.hello != nil && c.spec.Mode != Once && c.hello.Can(capability)
+	return c.hello != nil && c.talks() && c.hello.Can(capability)
 }
+
+// talks tells whether the child is sent lines besides its jobs.
+func (c *Child) talks() bool { return c.spec.Mode != Once && c.spec.Input == InputJob }

@@ -31,3 +31,15 @@ func (c *Child) Memory() int64 {
 	}
 	return sum
 }
+
+// sample looks at how much memory the child uses during r, and ends it if that is
+// more than it may.
+func (c *Child) sample(r *Run) {
+	used := c.Memory()
+	c.mu.Lock()
+	r.peak = max(r.peak, used)
+	c.mu.Unlock()
+	if limit := c.spec.Sandbox.Limits.Memory; limit != nil && used > int64(*limit) {
+		c.Kill(CauseMemory)
+	}
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"time"
+
+	"oarlock/protocol"
+)
+
+// verdict ends r by what the child said of it, which came by s.
+func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
+	if !c.settle(r) {
+		return
+	}
+	if s != c.out {
+		c.out.catchUp()
+	}
+	c.err.catchUp()
+	e := &r.ending
+	e.Kind, e.Verdict, e.ExitCode, e.Began = Said, st.Verdict, -1, true
+	e.CPU = max(cpuTime(c.pid)-r.cpu, 0)
+	if st.Verdict.Kind != protocol.Ack {
+		e.Group, e.Message = st.Verdict.Group, st.Verdict.Message
+	}
+	if st.Err != nil {
+		e.Kind, e.Verdict = BrokeProtocol, nil
+		e.Group, e.Message = "protocol", "its "+st.Verb+" cannot be understood: "+st.Err.Error()
+	}
+	if c.keepsDir(e) {
+		// Where its directory goes is known when the child has left it.
+		c.mu.Lock()
+		c.linger(now)
+		c.mu.Unlock()
+		c.in.finish()
+		c.attend()
+		return
+	}
+	c.finish(s, r, now)
+	if e.Kind == BrokeProtocol {
+		c.end(CauseProtocol, e.Message)
+	}
+}
+
+// settle makes the caller the one that ends r; false: somebody else was first.
+func (c *Child) settle(r *Run) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !r.said
+	r.said = true
+	return first
+}
+
+// finish takes r, whose ending has its kind, off the child and reports it. The
+// caller holds s, which may be nil.
+func (c *Child) finish(s *stream, r *Run, now time.Time) {
+	e := &r.ending
+	wanted := e.Kind != Said || e.Verdict.Kind != protocol.Ack
+	e.StdoutTail = c.endRecord(c.out, s, r, wanted)
+	e.StderrTail = c.endRecord(c.err, s, r, wanted)
+
+	c.mu.Lock()
+	c.remove(r, now)
+	if e.Kind == Said {
+		e.SentByUs = r.stopping
+		switch r.stopping {
+		case CauseCanceled:
+			e.Kind = Canceled
+		case CauseLockLost:
+			e.Kind = LockLost
+		}
+	}
+	if !r.since.IsZero() {
+		e.Wall = now.Sub(r.since)
+	}
+	e.PeakMemory = r.peak
+	if c.oneJob() && e.Kind == Said && e.Verdict.Kind != protocol.Ack {
+		e.PeakMemory = max(r.peak, peakMemory(c.pid)) // it is still there to be asked
+	}
+	if r.progress.any {
+		e.LastProgress = &r.progress.value
+	}
+	if r.checkpoint.any {
+		e.Checkpoint = r.checkpoint.value
+	}
+	e.Puts = r.puts
+	c.mu.Unlock()
+
+	if c.spec.Mode == Preload {
+		c.in.finish() // the fork has done what it was made for
+	}
+	c.events.RunEnded(c, r, e)
+}
+
+func (c *Child) endRecord(s, held *stream, r *Run, wanted bool) []byte {
+	if s != held {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	return s.endRun(r, wanted)
+}
+
+// remove takes r off the runs, and off the agenda what was there because of it.
+// The caller holds mu.
+func (c *Child) remove(r *Run, now time.Time) {
+	for i, have := range c.runs {
+		if have == r {
+			c.runs = append(c.runs[:i], c.runs[i+1:]...)
+			break
+		}
+	}
+	c.jobs++
+	if len(c.runs) > 0 {
+		if c.runs[0].since.IsZero() {
+			c.toFront(c.runs[0], now)
+		}
+	} else if c.state == Busy {
+		c.move(Ready)
+	}
+	switch {
+	case c.killed || c.termed:
+	case c.oneJob():
+		c.linger(now)
+	case c.cause != CauseNone:
+		if len(c.runs) == 0 { // told to leave, and free to do so
+			c.hasten(now.Add(min(idleGrace, time.Until(c.killAt)/2)), c.killAt)
+		}
+	case !c.stopsAny():
+		c.termAt, c.killAt = time.Time{}, time.Time{}
+	}
+	c.host.clock.arm(c.termAt)
+}
+
+func (c *Child) stopsAny() bool {
+	for _, r := range c.runs {
+		if r.stopping != CauseNone {
+			return true
+		}
+	}
+	return false
+}
+
+// linger gives a child that has done its one job a while to leave. The caller
+// holds mu.
+func (c *Child) linger(now time.Time) {
+	if c.state == Busy || c.state == Ready {
+		c.move(Draining)
+	}
+	if c.cause == CauseNone {
+		c.cause = CauseLinger
+	}
+	c.hasten(now.Add(c.spec.ExitTimeout/2), now.Add(c.spec.ExitTimeout))
+}
