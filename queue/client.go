@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -77,8 +78,11 @@ type Client struct {
 	scripts *scripts
 	cluster bool
 
+	away atomic.Bool // the last command that told found Redis away
+
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // so that Close can end their connections
+	back     chan struct{}         // closed when Redis is back; nil if nobody waits for it
 }
 
 // Open prepares a client. It does not connect: the first command does, and Ping

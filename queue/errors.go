@@ -155,9 +155,10 @@ func refusal(command, text string) error {
 
 // networkClass tells a call that was never sent from one whose end is unknown.
 func networkClass(err error) ErrorClass {
+	var dial *dialError
 	var op *net.OpError
 	switch {
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &dial), errors.As(err, &op) && op.Op == "dial": // the latter of sentinels
 		return Unreachable
 	case errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolExhausted):
 		return Unreachable

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Event is something that happened to a job or a setting.
@@ -23,39 +25,25 @@ type Event struct {
 // eventChannels are those that carry events for everyone.
 var eventChannels = []string{"log", "put", "popped", "stalled", "completed", "failed", "canceled", "track", "untrack"}
 
-// Events follows what happens, until ctx ends or the loop over it does. The only
-// error is about subscribing, and is the last thing it yields.
+// Events follows what happens, until ctx ends or the loop over it does. The only error
+// is that Redis is away at the start; it is the last thing then.
 //
 //	for event, err := range client.Events(ctx) { … }
 //
-// The first yield comes with the first event; what happened before is not told, nor what
-// happens while the connection is broken, which mends by itself.
+// After a break it reconnects by itself; what happens meanwhile is not told.
 func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if err := c.Ping(ctx); err != nil {
+			yield(Event{}, err)
+			return
+		}
 		channels := make([]string, len(eventChannels))
 		for i, name := range eventChannels {
 			channels[i] = c.ns + name
 		}
-		sub := c.redis.Subscribe(ctx, channels...)
-		defer sub.Close()
-		if _, err := sub.Receive(ctx); err != nil {
-			yield(Event{}, classify("subscribe", err))
-			return
-		}
-		messages := sub.Channel()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case m, open := <-messages:
-				if !open {
-					return
-				}
-				if !yield(readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload), nil) {
-					return
-				}
-			}
-		}
+		c.listen(ctx, channels, nil, func(m *redis.Message) bool {
+			return yield(readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload), nil)
+		})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // noticeBuffer is how many notices wait for a slow reader before more are dropped.
@@ -26,35 +28,22 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 	for _, w := range workers {
 		channels = append(channels, c.ns+"w:"+w)
 	}
-	sub := c.redis.Subscribe(ctx, channels...)
+	var patterns []string
 	if !c.cluster { // there, each node tells of its own keys only
-		if err := sub.PSubscribe(ctx, c.workSetEvents()); err != nil {
-			c.log.Debug("no notices of foreign puts yet", "err", err)
-		}
+		patterns = []string{c.workSetEvents()}
 	}
-	messages := sub.Channel()
 	notices := make(chan Notice, noticeBuffer)
 	go func() { // ends with ctx; the closed channel tells
 		defer close(notices)
-		defer sub.Close()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case m, open := <-messages:
-				if !open {
-					return
-				}
-				notice, ok := c.notice(m.Channel, m.Payload)
-				if !ok {
-					continue
-				}
+		c.listen(ctx, channels, patterns, func(m *redis.Message) bool {
+			if notice, ok := c.notice(m.Channel, m.Payload); ok {
 				select {
 				case notices <- notice:
 				default: // the reader is behind; what is queued will make it look
 				}
 			}
-		}
+			return true
+		})
 	}()
 	return notices
 }

@@ -77,9 +77,11 @@ func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now floa
 		reply, err = conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
 	}
 	if isNull(err) {
-		return nil, nil
+		reply, err = nil, nil
 	}
-	return reply, classify(name.command, err)
+	err = classify(name.command, err)
+	c.noteReach(err)
+	return reply, err
 }
 
 // isNull tells the driver's way of saying null from errors.

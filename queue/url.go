@@ -172,7 +172,7 @@ func (t *target) secure(o Options, always bool) error {
 // tune sets what does not depend on the URL.
 func (t *target) tune(o Options) {
 	t.ClientName = o.ClientName
-	t.Dialer = o.Dialer
+	t.Dialer = dialer(o, t.TLSConfig)
 	t.PoolSize = o.PoolSize
 	t.PipelinePoolSize = 1
 	t.ReadTimeout, t.WriteTimeout = o.ReadTimeout, o.ReadTimeout
