@@ -19,7 +19,7 @@ func (e ear) bye(reason string) {
 
 func (e ear) ended(job *protocol.Job, ending *runner.Ending) {
 	p := e.m.pool
-	p.post(func() {
+	p.inbox.slip(func() {
 		if a := e.attempt(job); a != nil {
 			p.ended(a, ending)
 		}

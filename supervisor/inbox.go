@@ -1,32 +1,63 @@
 package supervisor
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // inbox carries work into a loop from goroutines that must not wait for it. What is
 // posted runs in the loop, in order.
 type inbox struct {
-	wake chan struct{} // of size 1: something was posted
+	wake chan struct{} // of size 1: the loop is to look
 
-	mu     sync.Mutex
-	posted []func()
-	spare  []func() // the slice that the loop has done with
+	mu       sync.Mutex
+	posted   []func()
+	spare    []func() // the slice that the loop has done with
+	patience int      // how much must gather before slips wake the loop
 }
 
-func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
+func newInbox() inbox { return inbox{wake: make(chan struct{}, 1), patience: 1} }
 
-// post hands f to the loop. It never waits. Safe for concurrent use.
+// post hands f to the loop and wakes it. It never waits. Safe for concurrent use.
 func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	b.posted = append(b.posted, f)
-	first := len(b.posted) == 1
 	b.mu.Unlock()
-	if first { // else the loop has not looked since somebody woke it
-		select {
-		case b.wake <- struct{}{}:
-		default:
-		}
+	b.rouse()
+}
+
+// slip hands f to the loop without waking it, unless as much has gathered as the loop
+// wants to be woken for. It never waits. Safe for concurrent use.
+func (b *inbox) slip(f func()) {
+	b.mu.Lock()
+	b.posted = append(b.posted, f)
+	enough := len(b.posted) >= b.patience
+	b.mu.Unlock()
+	if enough {
+		b.rouse()
 	}
 }
+
+func (b *inbox) rouse() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is awake, or will be
+	}
+}
+
+// await sets for how many slips the loop wants to be woken; posts wake it anyhow. Only the loop calls it, before it waits.
+func (b *inbox) await(n int) {
+	b.mu.Lock()
+	b.patience = n
+	enough := len(b.posted) >= n
+	b.mu.Unlock()
+	if enough {
+		b.rouse()
+	}
+}
+
+// forEver is a patience that only a post ends.
+const forEver = math.MaxInt
 
 // work runs what was posted. Only the loop calls it.
 func (b *inbox) work() {

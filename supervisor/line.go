@@ -24,6 +24,7 @@ type line struct {
 	holdAll   time.Duration               // no calls before
 	refusals  *backoff.ExponentialBackOff // the wait after Redis refused a whole call
 	cursor    int
+	gathering bool          // the next call waits for more endings
 	since     time.Duration // when the oldest of the endings came
 	last      time.Duration // when the newest ending came
 	pace      time.Duration // how fast endings follow each other, as a moving average
@@ -78,12 +79,13 @@ func (p *pool) converse() {
 // exchange settles what has ended and takes as many jobs as the children can have.
 func (p *pool) exchange() {
 	l := &p.line
+	l.gathering = false
 	want := p.appetite()
 	settleable := p.settleable()
 	if settleable == 0 && !(want > 0 && l.hungry) {
 		return
 	}
-	if p.moreToCome() {
+	if l.gathering = p.moreToCome(); l.gathering {
 		return
 	}
 	x := &exchange{sent: p.now}
@@ -291,7 +293,7 @@ func jittered(d time.Duration) time.Duration {
 // one was sent.
 func (p *pool) moreToCome() bool {
 	l := &p.line
-	if len(p.endings) == 0 || len(p.flight) == len(p.endings) || l.roundTrip == never {
+	if len(p.endings) == 0 || p.atWork() == 0 || l.roundTrip == never {
 		return false
 	}
 	until := l.since + l.roundTrip
@@ -301,6 +303,9 @@ func (p *pool) moreToCome() bool {
 	p.alert(until)
 	return true
 }
+
+// atWork is how many attempts may still end by themselves, while no call is out.
+func (p *pool) atWork() int { return len(p.flight) - len(p.endings) - len(p.waiting) }
 
 // paced notes that an attempt has ended.
 func (l *line) paced(now time.Duration, first bool) {

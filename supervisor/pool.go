@@ -156,6 +156,22 @@ func (p *pool) turn() {
 	p.renew()
 	p.converse()
 	p.leave()
+	p.inbox.await(p.patience())
+}
+
+// patience is for how many endings together the loop wants to be woken. Each would be
+// one turn otherwise, in which nothing can be done while a call is out, or while it
+// is worth waiting for more.
+func (p *pool) patience() int {
+	switch {
+	case len(p.waiting) > 0:
+		return 1
+	case p.line.out:
+		return forEver // the reply wakes the loop
+	case p.line.gathering:
+		return p.atWork()
+	}
+	return 1
 }
 
 // alert makes sure that there is a turn at the time t.
