@@ -197,3 +197,29 @@ func TestOnceChildThatIsFaster(t *testing.T) {
 		t.Error("the process was not reaped")
 	}
 }
+
+func TestInput(t *testing.T) {
+	h := newHost(t)
+	for _, tt := range []struct {
+		input Input
+		want  string
+	}{
+		{InputJob, `{"@":"job","run":"r1","jid":"j-r1","klass":"Test","queue":"q","data":{"n":1},"tags":[],"priority":0,"attempt":1,"retries":5,"remaining":5}` + "\n"},
+		{InputData, `{"n":1}` + "\n"},
+		{InputNone, ""},
+	} {
+		e, w := runOnce(t, h, &Spec{Input: tt.input, Command: shell("cat")}, RunLimits{})
+		if got := w.text("r1"); e.Kind != Exited || got != tt.want {
+			t.Errorf("input %d: %v, read %q; want %q", tt.input, e.Kind, got, tt.want)
+		}
+	}
+}
+
+// A pseudo-terminal is stdout alone, and passes on bytes as they are.
+func TestTerminal(t *testing.T) {
+	h := newHost(t)
+	e, w := runOnce(t, h, &Spec{PTY: true, Command: shell(`test -t 1 && ! test -t 0 && ! test -t 2 || exit 1; read -r job; printf 'a\nb\n'; exec 4>&1; echo "$TERM $NO_COLOR $(stty size <&4)"`)}, RunLimits{})
+	if got, want := w.text("r1"), "a\nb\ndumb 1 24 200\n"; e.Kind != Exited || e.Action != protocol.ExitAck || got != want {
+		t.Errorf("%v %v, log %q; want %q", e.Kind, e.Action, got, want)
+	}
+}
