@@ -22,7 +22,7 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   if throttles then release_all(jid, queue, throttles, now) end
   remember(jid, plain_entry(now, 'done'), limit, history)
-  tally('run', queue, now, { now - (tonumber(time) or now) })
+  tally_one('run', queue, now, now - (tonumber(time) or now))
   tell_trackers('ql:completed', jid)
   if not next then
     set_ended(key, now, data, '', 'complete', retries)

@@ -5,7 +5,8 @@
 --   limit    the history limit
 function hand_over(queue, now, worker, expires, jids, jobs, limit)
   if #jids == 0 then return json_list(jids) end
-  local entry = '[' .. text14(math.floor(now)) .. ',"popped",{"worker":' .. cjson.encode(worker) .. '}]'
+  local when, holder = text14(math.floor(now)), '"worker":' .. cjson.encode(worker) .. '}'
+  local entry, newest = '[' .. when .. ',"popped",{' .. holder .. ']', '{"when":' .. when .. ',"what":"popped",' .. holder
   local time = string.format('%.20f', now)
   local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
   local locks, waits, views = {}, {}, {}
@@ -18,9 +19,9 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit)
     job.worker, job.expires, job.state, job.history = worker, expires, 'running', false
     local tracked = any_tracked and redis.call('ZSCORE', 'ql:tracked', jid)
     if tracked then redis.call('PUBLISH', 'ql:popped', jid) end
-    views[i] = view(jid, job, tracked)
+    views[i] = view(jid, job, tracked, newest)
   end
-  tally('wait', queue, now, waits)
+  if #waits == 1 then tally_one('wait', queue, now, waits[1]) else tally('wait', queue, now, waits) end
   call_many('ZADD', 'ql:w:' .. worker .. ':jobs', locks)
   call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
   return json_list(views)

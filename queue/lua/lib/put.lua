@@ -16,16 +16,14 @@ end
 --   limit   the history limit, or nil
 function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   local key = 'ql:j:' .. jid
-  local old, tags, depends, throttles
-  if next(named) then tags, depends, throttles = check_options(named) end
-  local priority, retries = named.priority or '0', named.retries or '5'
+  local old, tags, priority, retries, depends, throttles
+  if next(named) then tags, priority, retries, depends, throttles = check_options(named) end
   -- Most jobs are new, and to learn that is cheaper than to read nine fields.
   if redis.call('EXISTS', key) == 1 then
     old = load_old(key)
-    priority, retries = named.priority or old.priority or '0', named.retries or old.retries or '5'
-    tags = tags or old.tags
+    tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries
   end
-  tags = tags or {}
+  tags, priority, retries = tags or {}, priority or '0', retries or '5'
   if reqless or old and old.throttles then throttles = put_throttles(throttles, old, queue) end
 
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. cjson.encode(queue) .. '}')
@@ -39,7 +37,6 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
     state = 'depends'
   end
-  priority, retries = stored_text(priority), stored_text(retries)
   redis.call('HSET', key, 'jid', jid, 'klass', klass, 'data', data, 'priority', priority,
     'tags', next(tags) and cjson.encode(tags) or '{}', 'state', state, 'worker', '', 'expires', '0',
     'queue', queue, 'retries', retries, 'remaining', retries, 'time', string.format('%.20f', now))
@@ -56,17 +53,19 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   tell_trackers('ql:put', jid)
 end
 
--- check_options(named) -> tags, depends, throttles, as lists; nil for those not given
+-- check_options(named) -> tags, priority, retries, depends, throttles
+-- Lists, and numbers as they are stored; nil for those not given.
 -- Rare.
 function check_options(named)
-  if named.retries then finite(named.retries, 'Put', 'retries') end
+  local retries = named.retries and finite(named.retries, 'Put', 'retries') and stored_text(named.retries)
   local tags = named.tags and given_tags(named.tags, 'Put')
-  if named.priority then finite(named.priority, 'Put', 'priority') end
-  return tags, named.depends and given_depends(named.depends, 'Put'),
+  local priority = named.priority and finite(named.priority, 'Put', 'priority') and stored_text(named.priority)
+  return tags, priority, retries, named.depends and given_depends(named.depends, 'Put'),
     reqless and named.throttles and given_throttles(named.throttles, 'Put')
 end
 
 -- load_old(key) -> what putting again needs of the job that is there
+-- Rare.
 function load_old(key)
   local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure', 'history', 'throttles')
   return { state = f[1], queue = f[2], owner = f[3], priority = f[4], tags = stored_tags(f[5]), retries = f[6],

@@ -1,8 +1,19 @@
 -- Running statistics: per day and queue, mean and spread by Welford's method,
 -- and a histogram.
 
--- tally(kind, queue, now, values): counts a list of durations in seconds
+-- tally_one(kind, queue, now, value): counts a duration in seconds
 --   kind   'wait' or 'run'
+function tally_one(kind, queue, now, value)
+  local key, name = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue, bucket(value)
+  local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', name)
+  local total, mean = (stored[1] or 0) + 1, tonumber(stored[2] or 0)
+  local apart = value - mean
+  mean = mean + apart / total
+  redis.call('HSET', key, 'total', text17(total), 'mean', text17(mean), 'vk', text17((stored[3] or 0) + (value - mean) * apart),
+    name, text17((stored[4] or 0) + 1))
+end
+
+-- tally(kind, queue, now, values): the same for a list
 function tally(kind, queue, now, values)
   local key = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue
   local fields, place, slots = { 'total', 'mean', 'vk' }, {}, {}

@@ -1,10 +1,12 @@
 -- The job as clients read it: one JSON object, with its members in the order the
 -- original gives them. Text that is JSON already is copied, not decoded.
 
--- view(jid, job, tracked) -> JSON
+-- view(jid, job, tracked, newest) -> JSON
 --   job      as load_job returned it, perhaps with newer values put in
 --   tracked  truth
-function view(jid, job, tracked)
+--   newest   the last entry of the history as view_entry would show it, if the
+--            caller knows it; it is not read then
+function view(jid, job, tracked, newest)
   if job.history then convert_history(jid, job.history) end
   local key = 'ql:j:' .. jid
   local expires = job.expires
@@ -22,7 +24,7 @@ function view(jid, job, tracked)
     .. ',"tags":' .. shown_list(job.tags)
     .. ',"queue":' .. cjson.encode(job.queue)
     .. ',"state":' .. cjson.encode(job.state)
-    .. ',"history":' .. view_history(redis.call('LRANGE', key .. '-history', '0', '-1'))
+    .. ',"history":' .. view_history(redis.call('LRANGE', key .. '-history', '0', newest and '-2' or '-1'), newest)
     .. ',"dependents":' .. cjson.encode(redis.call('SMEMBERS', key .. '-dependents'))
     .. (reqless and ',"throttles":' .. shown_list(job.throttles) or '')
     .. (job.priority and ',"priority":' .. json_number(job.priority) or '')
@@ -43,15 +45,17 @@ function view_failure(text)
   return '{' .. message .. ',' .. group .. ',' .. rest .. '}'
 end
 
--- view_history(entries) -> JSON
--- Each entry becomes one object: when, what, and the members of its third
--- element. The usual shapes are recognised as text, others are decoded.
-function view_history(entries)
-  if #entries == 0 then return '{}' end
+-- view_history(entries, newest) -> JSON
+--   newest   one more entry, shown already, or nil
+function view_history(entries, newest)
   for i, entry in ipairs(entries) do entries[i] = view_entry(entry) end
+  entries[#entries + 1] = newest
+  if #entries == 0 then return '{}' end
   return '[' .. table.concat(entries, ',') .. ']'
 end
 
+-- view_entry(entry) -> JSON object: when, what, and the members of the third element
+-- The usual shapes are recognised as text, others are decoded.
 function view_entry(entry)
   local when, what, extra = string.match(entry, '^%[(%-?%d+),("[^"\\]*"),{("[^{}]*)}%]$')
   if when and not string.find(extra, '"wh', 1, true) then
