@@ -92,7 +92,7 @@ func (t *target) sentinel(text string) error {
 
 func (t *target) clustered(text, namespace string) error {
 	if HashTag(namespace) == "" {
-		return fmt.Errorf("namespace %q has no hash tag, and a cluster keeps keys together by it: use one such as {ql}:", namespace)
+		return fmt.Errorf("namespace %q has no hash tag, such as {ql}: has, and a cluster keeps keys together by that", namespace)
 	}
 	hosts, path, err := t.hosts(text, "6379")
 	if err != nil {
