@@ -68,8 +68,8 @@ func guardChild(argv []string) int {
 	if err := takeOrder(guardEnv, &g.order); err != nil {
 		return complain(exitCannotRun, "%v", err)
 	}
-	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	if g.order.Cgroup != "" {
+		hide()
 		return guardCgroup(g.order.Cgroup)
 	}
 	signals := make(chan os.Signal, 64)
@@ -82,6 +82,10 @@ func guardChild(argv []string) int {
 	}
 	return g.run(signals)
 }
+
+// hide keeps others of our user from looking into this process. From then on its /proc/self belongs to
+// root, so what lies there must be set before.
+func hide() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // prepare makes this process fit to be a guard.
 func (g *guard) prepare() error {
@@ -119,6 +123,7 @@ func (g *guard) start(argv []string) error {
 	if err := g.equip(cmd); err != nil {
 		return err
 	}
+	hide()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot run %s: %s", cmd.Path, execTrouble(cmd.Path, err))
 	}

@@ -16,7 +16,7 @@ func TestSameUserCannotLookIntoUs(t *testing.T) {
 	h := newHost(t)
 	for _, strength := range []KillStrength{KillGuard, KillGroup} {
 		script := fmt.Sprintf("cd /proc/%d; for f in environ mem maps; do head -c1 $f; done; ls fd; ls /proc/$PPID/fd", os.Getpid())
-		_, w := runOnce(t, h, &Spec{Mode: Once, Command: shell(script), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}, RunLimits{})
+		_, w := runOnce(t, h, &Spec{Mode: Once, Command: shell(script), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true, OOMScoreAdj: 300}}, RunLimits{})
 		said := w.text("r1")
 		const looks = 5
 		if refused := strings.Count(said, "Permission denied"); refused != looks || strings.Count(said, "\n") != looks {
