@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,10 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"oarlock/protocol"
 )
 
 // A factory is a preloaded program that forks itself whenever it is asked to. It works no job and sees
@@ -53,23 +47,6 @@ type factory struct {
 	marks   uint64        // given so far; see fork.mark
 	users   int           // requests and forks that were not released
 	leaving *time.Timer   // runs while there are no users
-}
-
-// factoryReply is a line from a factory.
-type factoryReply struct {
-	Verb     string   `json:"@"`
-	Versions []int    `json:"v"`
-	Caps     []string `json:"caps"`
-	Threads  int      `json:"threads"`
-	PID      int      `json:"pid"`
-	Message  string   `json:"message"`
-	Code     int      `json:"code"`
-	Signal   int      `json:"signal"`
-	Core     bool     `json:"core"`
-	User     float64  `json:"utime"` // seconds
-	System   float64  `json:"stime"`
-
-	fork *fork // of forked
 }
 
 const (
@@ -178,7 +155,7 @@ func (s *factories) forget(f *factory) {
 // start starts the program.
 func (f *factory) start() (err error) {
 	box := f.spec.Sandbox
-	// What is counted or bounded per process is for each fork; see apply.
+	// What is counted or bounded per process is for each fork; see fork.equip.
 	box.Limits.CPU, box.Limits.Memory = nil, nil
 	dir := f.spec.Dir
 	if box.PrivateDir || dir == privateWorkDir {
@@ -221,6 +198,7 @@ func (f *factory) start() (err error) {
 	cmd.Dir, cmd.Env = dir, f.environment()
 	cmd.Stdout, cmd.Stderr = theirOutput, theirOutput
 	cmd.ExtraFiles = []*os.File{theirControl} // becomes factoryFD
+	f.control, f.output = control, output
 	err = f.host.spawner.do(func() error {
 		f.proc, err = f.host.trees.startFactory(cmd, f.kills, set, f.orphan)
 		return err
@@ -230,7 +208,6 @@ func (f *factory) start() (err error) {
 		control.Close()
 		return err
 	}
-	f.control, f.output = control, output
 	f.turn <- struct{}{}
 	f.ears.Go(f.listen)
 	f.ears.Go(f.hear)
@@ -242,22 +219,6 @@ func (f *factory) start() (err error) {
 		}
 	})
 	return nil
-}
-
-// controlSocket returns our end of a new socket and the factory's.
-func controlSocket() (*net.UnixConn, *os.File, error) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	ours, theirs := os.NewFile(uintptr(ends[0]), "factory"), os.NewFile(uintptr(ends[1]), "factory")
-	defer ours.Close() // FileConn has its own
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, err
-	}
-	return conn.(*net.UnixConn), theirs, nil
 }
 
 // environment returns that of any child of the pool, without what a fork has of its own.
@@ -383,185 +344,4 @@ func (f *factory) inherit() {
 		})
 	}
 	all.Wait()
-}
-
-// lineLimit is the longest line taken from a factory, in bytes.
-const lineLimit = 64 << 10
-
-// listen takes in what f says.
-func (f *factory) listen() {
-	lines := bufio.NewScanner(f.control)
-	lines.Buffer(nil, lineLimit)
-	for lines.Scan() {
-		var r factoryReply
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			f.kill(fmt.Errorf("says what is no JSON: %.100q", lines.Text()))
-			return
-		}
-		switch r.Verb {
-		case "hello":
-			f.greet(&r)
-		case "forked":
-			var err error
-			if r.fork, err = f.forked(r.PID); err != nil {
-				f.kill(err)
-				return
-			}
-			f.answer(r)
-		case "forkfail":
-			f.answer(r)
-		case "exit":
-			seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-			exit := Exit{Code: r.Code, UserCPU: seconds(r.User), SystemCPU: seconds(r.System), Started: true}
-			if r.Signal != 0 {
-				exit.Code, exit.Signal, exit.CoreDump = -1, syscall.Signal(r.Signal), r.Core
-			}
-			f.forkEnded(r.PID, exit)
-		}
-	}
-	// It has ended, which is about to be heard, or is good for nothing any more.
-	select {
-	case <-f.gone:
-	case <-time.After(lastWords):
-		f.kill(errors.New("closed its socket"))
-	}
-}
-
-func (f *factory) greet(r *factoryReply) {
-	switch {
-	case !slices.Contains(r.Versions, protocol.Version):
-		f.kill(fmt.Errorf("speaks version %v of the protocol, we speak %d", r.Versions, protocol.Version))
-	case !slices.Contains(r.Caps, "fork"):
-		f.kill(errors.New("cannot fork: its helper does not offer it"))
-	default:
-		if r.Threads > 1 {
-			f.host.log.Warn("preloaded program has threads; a lock that one of them holds stays locked in every fork",
-				"pool", f.spec.Pool, "threads", r.Threads)
-		}
-		select {
-		case <-f.hello: // said twice
-		default:
-			close(f.hello)
-		}
-	}
-}
-
-// answer passes r on to the one whose turn it is; nobody waits for a second answer.
-func (f *factory) answer(r factoryReply) {
-	select {
-	case f.replies <- r:
-	default:
-	}
-}
-
-// hear keeps and logs what f writes.
-func (f *factory) hear() {
-	defer close(f.heard)
-	reader := bufio.NewReaderSize(f.output, 4<<10)
-	keep := rate{perSecond: f.spec.LogRate}
-	for {
-		line, _, err := reader.ReadLine() // a long one comes in pieces
-		if err != nil {
-			return
-		}
-		f.mu.Lock()
-		f.said.line(line)
-		f.mu.Unlock()
-		if keep.pass(time.Now()) {
-			f.host.log.Info("preloaded program wrote", "pool", f.spec.Pool, "line", string(protocol.Visible(nil, line)), "dropped", keep.takeDropped())
-		}
-	}
-}
-
-// fork asks for a fork with files as its descriptors.
-func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, error) {
-	select {
-	case <-f.hello:
-	case <-f.gone:
-		return nil, f.trouble()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	select {
-	case <-f.turn:
-		defer func() { f.turn <- struct{}{} }()
-	case <-f.gone:
-		return nil, errFactoryGone
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if err := f.request(slot, files); err != nil {
-		return nil, err
-	}
-	// From here on ctx does not count: a fork whose pid nobody took would be lost.
-	late := time.NewTimer(f.spec.StartTimeout)
-	defer late.Stop()
-	select {
-	case r := <-f.replies:
-		if r.fork == nil {
-			return nil, fmt.Errorf("cannot fork: %s", r.Message)
-		}
-		if err := r.fork.equip(); err != nil {
-			r.fork.kill()
-			r.fork.abandon()
-			return nil, err
-		}
-		return r.fork, nil
-	case <-f.gone:
-		return nil, f.sudden()
-	case <-late.C:
-		f.kill(fmt.Errorf("did not fork within %v", f.spec.StartTimeout))
-		return nil, f.trouble()
-	}
-}
-
-// request sends the line that asks for a fork, with what are to be its descriptors.
-func (f *factory) request(slot int, files channels) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	fds := make([]int, 0, 4)
-	for _, file := range []*os.File{files.in, files.out, files.err, files.status} {
-		if file == nil {
-			file = null
-		}
-		fds = append(fds, int(file.Fd()))
-	}
-	f.control.SetWriteDeadline(time.Now().Add(f.spec.StartTimeout))
-	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, slot), unix.UnixRights(fds...), nil); err != nil {
-		f.kill(errFactoryGone)
-		return errFactoryGone
-	}
-	return nil
-}
-
-// sudden is trouble where the end was not our doing.
-func (f *factory) sudden() error {
-	f.mu.Lock()
-	why := f.why
-	f.mu.Unlock()
-	if why == nil {
-		return errFactoryGone
-	}
-	return f.trouble()
-}
-
-// trouble says why there is no fork to be had of f, which has ended or was killed.
-func (f *factory) trouble() error {
-	<-f.gone
-	<-f.heard
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	said := lastLine(f.said.text())
-	switch {
-	case f.why != nil && said != "":
-		return fmt.Errorf("%w; the last it wrote: %s", f.why, said)
-	case f.why != nil:
-		return f.why
-	case said != "":
-		return fmt.Errorf("%s: %s", describe(&f.end), said)
-	}
-	return errors.New(describe(&f.end))
 }
