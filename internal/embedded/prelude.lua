@@ -16,15 +16,35 @@ local tostring = (function(original)
   end
 end)(tostring)
 
+-- The server's tonumber knows neither 1e3 nor -0 nor whole numbers above 2^63.
+local tonumber = (function(original)
+  return function(value, base)
+    if base then return original(value, base) end
+    local number = original(value)
+    if type(value) ~= 'string' then return number end
+    if number == nil then
+      local digits, exponent = string.match(value, '^%s*([+-]?%d+)([eE]?[+-]?%d*)%s*$')
+      return digits and original(digits .. '.0' .. exponent)
+    end
+    if number == 0 and string.find(value, '^%s*%-') then return -number end
+    return number
+  end
+end)(tonumber)
+
+-- odd tells a number that the server would write otherwise than Redis.
+local function odd(value)
+  return type(value) == 'number'
+    and (value % 1 ~= 0 or value >= 1e15 or value <= -1e15 or value == 0 and 1 / value < 0)
+end
+
 for _, name in ipairs({'call', 'pcall'}) do
   local original = redis[name]
   redis[name] = function(...)
     for i = 1, select('#', ...) do
-      local value = select(i, ...)
-      if type(value) == 'number' and value % 1 ~= 0 then
+      if odd((select(i, ...))) then
         local args = {...}
         for k = i, #args do
-          if type(args[k]) == 'number' then args[k] = string.format('%.17g', args[k]) end
+          if odd(args[k]) then args[k] = string.format('%.17g', args[k]) end
         end
         return original(unpack(args))
       end
@@ -197,6 +217,18 @@ local cjson = (function(native)
     return value, i + #word
   end
 
+  -- too_deep counts brackets outside of strings, if there are enough to matter.
+  local function too_deep(text)
+    if #text <= 2000 or select(2, string.gsub(text, '[%[{]', '')) <= 1000 then return false end
+    local depth = 0
+    text = string.gsub(string.gsub(text, '\\.', ''), '"[^"]*"', '')
+    for bracket in string.gmatch(text, '[%[%]{}]') do
+      depth = depth + ((bracket == '[' or bracket == '{') and 1 or -1)
+      if depth > 1000 then return true end
+    end
+    return false
+  end
+
   return {
     null = NULL,
     encode = function(value) return encode(value, 1) end,
@@ -204,6 +236,7 @@ local cjson = (function(native)
     decode = function(text)
       if type(text) == 'number' then text = tostring(text) end
       if type(text) ~= 'string' then error('bad argument #1 to decode (string expected)') end
+      if too_deep(text) then error('Found too many nested data structures (1001)') end
       if not string.find(text, 'null', 1, true) and not string.find(text, '[\128-\255]') then
         local value, problem = native.decode(text)
         if not problem then return value end
