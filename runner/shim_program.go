@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// findProgram returns the file that name stands for, as the child's own user, directory and PATH see
+// it. The error is a sentence; it is a noProgram if there is none.
+func findProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if errors.Is(err, exec.ErrDot) {
+		err = nil // the user named "." in PATH, and may
+	}
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound):
+		return "", noProgram(fmt.Sprintf("there is no program %q in PATH (%s)", name, os.Getenv("PATH")))
+	case errors.Is(err, fs.ErrNotExist):
+		wd, _ := os.Getwd()
+		return "", noProgram(fmt.Sprintf("there is no file %s (seen from %s)", name, wd))
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("%s is not executable for user %d; is its x bit set, and may that user enter its directory?", name, os.Getuid())
+	}
+	return "", fmt.Errorf("cannot run %s: %w", name, err)
+}
+
+// execTrouble explains why the kernel would not run a file that is there.
+func execTrouble(path string, err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return "it is neither a program for this machine nor a script whose first line names its interpreter (#!/bin/sh)"
+	case errors.Is(err, syscall.ENOENT):
+		if line := interpreter(path); line != "" {
+			return "its first line names an interpreter that is not there: " + line
+		}
+		return "the loader that it asks for is not there"
+	case errors.Is(err, syscall.E2BIG):
+		return "its arguments and environment are too long"
+	}
+	return err.Error()
+}
+
+// interpreter returns what the first line of a script names, as far as it is worth showing.
+func interpreter(path string) string {
+	file, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	head := make([]byte, 128)
+	n, _ := file.Read(head)
+	line, found := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !found {
+		return ""
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	return strconv.QuoteToGraphic(strings.TrimSpace(string(line)))
+}
+
+// startCode returns the exit code for a program that cannot be run because of err.
+func startCode(err error) int {
+	if _, missing := errors.AsType[noProgram](err); missing {
+		return exitNotFound
+	}
+	return exitCannotRun
+}
+
+// noProgram says that what is to be run is not there.
+type noProgram string
+
+func (e noProgram) Error() string { return string(e) }
