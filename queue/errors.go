@@ -98,6 +98,8 @@ func Class(err error) ErrorClass {
 		return server.class
 	case errors.As(err, &refusal), errors.Is(err, ErrLockLost), errors.Is(err, ErrNoJob):
 		return Refused
+	case errors.Is(err, ErrDoubt): // a reply that cannot be read
+		return Doubt
 	}
 	return Invalid
 }
@@ -166,6 +168,16 @@ func networkClass(err error) ErrorClass {
 		return Busy
 	}
 	return Doubt // a timeout, an end, a reset: it may have been sent
+}
+
+// harmless turns doubt about a call that changes nothing, or nothing when repeated, into
+// ErrAway: whether it ran does not matter.
+func harmless(err error) error {
+	var server *redisError
+	if errors.As(err, &server) && server.class == Doubt {
+		return &redisError{Unreachable, server.err}
+	}
+	return err
 }
 
 // refusalText takes the command's own words out of the four shapes that servers wrap

@@ -83,3 +83,13 @@ func TestRefusalKeepsTheCommandsWords(t *testing.T) {
 		}
 	}
 }
+
+func TestHarmlessDoubtIsNone(t *testing.T) {
+	err := fmt.Errorf("wrapped: %w", harmless(classify("time", io.EOF)))
+	if !errors.Is(err, ErrAway) || errors.Is(err, ErrDoubt) || Class(err) != Unreachable {
+		t.Errorf("%v is %v", err, Class(err))
+	}
+	if err := harmless(classify("time", replyError("OOM command not allowed"))); Class(err) != Memory {
+		t.Errorf("%v is %v", err, Class(err))
+	}
+}

@@ -79,13 +79,9 @@ func (c *Client) kill(ctx context.Context, p peer) error {
 	} else {
 		err = c.redis.ClientKillByFilter(ctx, filter...).Err()
 	}
-	if err = classify("client kill", err); Class(err) == Denied {
+	if err = harmless(classify("client kill", err)); Class(err) == Denied {
 		c.log.Warn("not permitted to fence a connection; allow client|kill", "err", err)
 		return nil
-	}
-	// The kill may be repeated whatever became of it, and nothing else was sent.
-	if Class(err) == Doubt {
-		return &redisError{Unreachable, err}
 	}
 	return err
 }

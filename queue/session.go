@@ -335,7 +335,7 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 	}
 	raw, err := s.client.call(ctx, Batch, "held", args...)
 	if err != nil {
-		return nil, err
+		return nil, harmless(err)
 	}
 	in := replyReader{items: asList(raw)}
 	var held []Taken
@@ -360,7 +360,7 @@ func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Reso
 	}
 	raw, err := s.client.call(ctx, Batch, "resolve", args...)
 	if err != nil {
-		return nil, err
+		return nil, harmless(err)
 	}
 	in := replyReader{items: asList(raw)}
 	resolutions := make([]Resolution, len(settlements))

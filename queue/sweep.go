@@ -14,7 +14,7 @@ func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (int, er
 	}
 	raw, err := c.call(ctx, Batch, "sweep", anys(queues, limit)...)
 	if err != nil {
-		return 0, err
+		return 0, harmless(err)
 	}
 	in, back := replyReader{items: asList(raw)}, 0
 	for range queues {
@@ -44,7 +44,7 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 	}
 	raw, err := c.run(ctx, c.redis, scriptName{Batch, "outlook"}, now, anys(queues)...)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, harmless(err)
 	}
 	in := replyReader{items: asList(raw)}
 	outlook = make([]QueueOutlook, len(queues))
