@@ -10,7 +10,8 @@ import (
 type ear struct{ m *member }
 
 func (e ear) ready() {
-	e.m.pool.post(func() { e.m.ready = true })
+	p := e.m.pool
+	p.post(func() { e.m.ready, e.m.idle = true, p.now })
 }
 
 func (e ear) bye(reason string) {

@@ -18,7 +18,7 @@ type line struct {
 	doubt     *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts    int                         // calls in a row that ended so
 	hungry    bool                        // there may be jobs to take
-	lookAt    time.Duration               // when to look for jobs that nobody announced
+	lookAt    time.Duration               // when the next job is known to be due
 	auditAt   time.Duration               // when to compare what Redis holds in our name with what we have
 	holdTakes time.Duration               // no takes before
 	holdAll   time.Duration               // no calls before
@@ -41,15 +41,15 @@ type exchange struct {
 	sent        time.Duration
 }
 
-func newLine() line {
-	return line{hungry: true, lookAt: never, roundTrip: never, refusals: growing(100*time.Millisecond, 5*time.Second)}
+func newLine(auditAt time.Duration) line {
+	return line{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(100*time.Millisecond, 5*time.Second)}
 }
 
 // converse sends the next call if there is anything to say.
 func (p *pool) converse() {
 	l := &p.line
 	if !p.gate.isOpen() {
-		l.shut = true
+		l.shut = l.shut || p.gate.reason() != nil // nil: nobody has asked yet
 		return
 	}
 	if l.shut { // Redis is back: first renew what we hold, then take, not all pools at once
@@ -68,7 +68,7 @@ func (p *pool) converse() {
 	switch {
 	case l.doubt != nil:
 		p.resolve()
-	case p.now >= l.auditAt && len(p.queues) > 0:
+	case p.now >= l.auditAt:
 		p.audit()
 	default:
 		p.alert(l.auditAt)
@@ -89,7 +89,7 @@ func (p *pool) exchange() {
 		return
 	}
 	x := &exchange{sent: p.now}
-	x.take = queue.Take{Queues: p.queues, Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob}
+	x.take = queue.Take{Queues: p.promising(), Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob}
 	if settleable > 0 {
 		x.attempts = make([]*attempt, 0, settleable)
 		x.settlements = make([]queue.Settlement, 0, settleable)
@@ -122,10 +122,22 @@ func (p *pool) exchange() {
 	}()
 }
 
+// fewQueues is how many queues are all looked into by every take.
+const fewQueues = 32
+
+// promising lists the queues to take from. Where there are many, those are left out in
+// which the lookout saw nothing, so that a take costs what there is to take.
+func (p *pool) promising() []string {
+	if len(p.queues) <= fewQueues {
+		return p.queues
+	}
+	return p.view.queues
+}
+
 // appetite is how many jobs to take now.
 func (p *pool) appetite() int {
 	l := &p.line
-	if p.life.quiet || p.life.draining || len(p.queues) == 0 {
+	if p.life.quiet || p.life.draining || len(p.promising()) == 0 {
 		return 0
 	}
 	want := p.room() - len(p.waiting)
@@ -144,8 +156,9 @@ func (p *pool) appetite() int {
 	}
 	if p.now >= l.lookAt {
 		l.hungry = true
+	} else {
+		p.alert(l.lookAt)
 	}
-	p.alert(l.lookAt)
 	return want
 }
 
@@ -189,8 +202,8 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 		l.cursor = reply.Cursor
 		l.roundTrip, l.trippedAt = took, p.now
 		l.hungry = l.hungry || len(reply.Jobs) >= x.take.Count
-		if reply.NextDue > 0 {
-			l.lookAt = min(l.lookAt, p.now+max(seconds(reply.NextDue-reply.Now), 0))
+		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
+			l.lookAt = min(l.lookAt, p.now+seconds(reply.NextDue-reply.Now))
 		}
 	}
 	if x.take.Count > 0 && len(reply.Jobs) == 0 {

@@ -41,6 +41,7 @@ type lookout struct {
 type view struct {
 	ready  int           // jobs that could be taken
 	oldest time.Duration // how long the oldest of those next in turn has been waiting
+	queues []string      // in which there are any
 }
 
 // watch replaces the pools that are told.
@@ -120,7 +121,10 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 			if q == nil || q.Paused {
 				continue
 			}
-			v.ready += q.Ready
+			if q.Ready > 0 {
+				v.ready += q.Ready
+				v.queues = append(v.queues, name)
+			}
 			if q.HeadPut > 0 {
 				v.oldest = max(v.oldest, seconds(now-q.HeadPut))
 			}
@@ -240,6 +244,9 @@ func (p *pool) woken(queue string) {
 	p.post(func() {
 		if !slices.Contains(p.queues, queue) { // new, and one of our globs
 			p.serve(append(slices.Clone(p.queues), queue))
+		}
+		if !slices.Contains(p.view.queues, queue) {
+			p.view.queues = append(slices.Clip(p.view.queues), queue)
 		}
 		p.line.hungry = true
 	})

@@ -150,3 +150,10 @@ func TestFreshChildrenWorkAQueue(t *testing.T) {
 	w.run(Config{Pools: []Pool{w.pool(runner.Once, "loop.py", 4)}})
 	w.await(20, "complete")
 }
+
+func TestPreloadedChildrenWorkAQueue(t *testing.T) {
+	w := newWorld(t)
+	w.put(100, `{"n":%d}`)
+	w.run(Config{Pools: []Pool{w.pool(runner.Preload, "preloaded.py", 2)}})
+	w.await(100, "complete")
+}

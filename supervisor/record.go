@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -73,7 +74,7 @@ func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
 	}
 	switch {
 	case e.Signal != 0:
-		r.Signal = unix.SignalName(e.Signal)
+		r.Signal = signalName(e.Signal)
 	case e.ExitCode >= 0 && e.Kind == runner.Exited:
 		r.ExitCode = &e.ExitCode
 	}
@@ -92,6 +93,14 @@ func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
 		return nil
 	}
 	return text
+}
+
+// signalName is the name of a signal, "" for 0.
+func signalName(s syscall.Signal) string {
+	if s == 0 {
+		return ""
+	}
+	return unix.SignalName(s)
 }
 
 // fit returns the end of s whose JSON has at most limit bytes.

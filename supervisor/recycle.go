@@ -43,7 +43,7 @@ func (m *member) due(p *pool) string {
 	if m.maxAge > 0 {
 		p.alert(m.born + m.maxAge)
 	}
-	if p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 {
+	if p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.ready {
 		p.alert(m.idle + p.cfg.IdleTimeout)
 	}
 	return ""
@@ -106,7 +106,7 @@ const misbirths = 5
 func (p *pool) misbirth(m *member, exit runner.Exit) {
 	p.misborn++
 	p.log.Warn("child ended before it worked a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
-		"signal", exit.Signal, "cause", exit.Cause.String(), "message", exit.Message, "next", (m.slot.after - p.now).Seconds())
+		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (m.slot.after - p.now).Seconds())
 	if exit.Cause == runner.CauseProtocol || p.misborn >= misbirths {
 		if p.breaker.open("children do not start: "+exit.Message, p.now) {
 			p.log.Error("breaker open: children do not start", "command", m.gen.spec.Command, "message", exit.Message)

@@ -244,7 +244,7 @@ func (s *Supervisor) pool(name string) (*pool, error) {
 	return nil, fmt.Errorf("no pool named %q", name)
 }
 
-// Scale sets how many children a pool keeps, until the next Reload. In a pool with
+// Scale sets how many children a pool keeps, until a Reload that changes the pool. In a pool with
 // bounds it is moved within them only for the moment. A child too many leaves when it
 // has finished its job. The error says that there is no such pool, or that n is
 // negative.
