@@ -115,16 +115,18 @@ func TestNamespace(t *testing.T) {
 // TestSharedNames checks which dialect the unified script answers in where a name
 // belongs to both.
 func TestSharedNames(t *testing.T) {
-	l := newLab(t, "redis", DefaultNamespace)
-	for dialect, want := range map[Dialect]any{Qless: int64(60), Reqless: "60"} {
-		text := Unified(DefaultNamespace, dialect)
-		got, err := l.eval(t.Context(), text, nil, []string{"config.get", "0", "heartbeat"})
-		if got != want || err != nil {
-			t.Errorf("%s: config.get heartbeat is %#v, %v; want %#v", dialect, got, err, want)
-		}
-		for _, command := range []string{"queues", "queues.counts"} {
-			if _, err := l.eval(t.Context(), text, nil, []string{command, "0"}); err != nil {
-				t.Errorf("%s: %v", dialect, err)
+	for server := range labs {
+		l := newLab(t, server, DefaultNamespace)
+		for dialect, want := range map[Dialect]any{Qless: int64(60), Reqless: "60"} {
+			text := Unified(DefaultNamespace, dialect)
+			got, err := l.eval(t.Context(), text, nil, []string{"config.get", "0", "heartbeat"})
+			if got != want || err != nil {
+				t.Errorf("%s, %s: config.get heartbeat is %#v, %v; want %#v", server, dialect, got, err, want)
+			}
+			for _, command := range []string{"queues", "queues.counts"} {
+				if _, err := l.eval(t.Context(), text, nil, []string{command, "0"}); err != nil {
+					t.Errorf("%s, %s: %v", server, dialect, err)
+				}
 			}
 		}
 	}

@@ -75,6 +75,6 @@ end
 -- set_ended(key, now, data, queue, state, retries): what every completion leaves in
 -- the job
 function set_ended(key, now, data, queue, state, retries)
-  redis.call('HSET', key, 'data', data, 'time', string.format('%.20f', now), 'state', state, 'worker', '', 'failure', '{}',
-    'queue', queue, 'expires', '0', 'remaining', retries)
+  redis.call('HSET', key, 'data', data, 'time', string.format('%.20f', now), 'state', state, 'worker', '',
+    'failure', '{}', 'queue', queue, 'expires', '0', 'remaining', retries)
 end

@@ -29,7 +29,8 @@ end
 
 -- put_entry(now, queue) -> the entry for a job's arrival in a queue
 function put_entry(now, queue)
-  return '[' .. text14(math.floor(now)) .. ',"put",{"' .. (reqless and 'queue' or 'q') .. '":' .. cjson.encode(queue) .. '}]'
+  local name = reqless and 'queue' or 'q'
+  return '[' .. text14(math.floor(now)) .. ',"put",{"' .. name .. '":' .. cjson.encode(queue) .. '}]'
 end
 
 -- plain_entry(now, what) -> an entry with nothing to add; what needs no escapes
@@ -44,7 +45,8 @@ function convert_history(jid, legacy)
   for _, stay in ipairs(cjson.decode(legacy)) do
     entries[#entries + 1] = put_entry(stay.put, stay.q or stay.queue)
     if stay.popped then
-      entries[#entries + 1] = '[' .. text14(math.floor(stay.popped)) .. ',"popped",{"worker":' .. cjson.encode(stay.worker) .. '}]'
+      local popped = text14(math.floor(stay.popped))
+      entries[#entries + 1] = '[' .. popped .. ',"popped",{"worker":' .. cjson.encode(stay.worker) .. '}]'
     end
     if stay.failed then entries[#entries + 1] = plain_entry(stay.failed, 'failed') end
     if stay.done then entries[#entries + 1] = plain_entry(stay.done, 'done') end

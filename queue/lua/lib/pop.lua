@@ -6,7 +6,8 @@
 function hand_over(queue, now, worker, expires, jids, jobs, limit)
   if #jids == 0 then return json_list(jids) end
   local when, holder = text14(math.floor(now)), '"worker":' .. cjson.encode(worker) .. '}'
-  local entry, newest = '[' .. when .. ',"popped",{' .. holder .. ']', '{"when":' .. when .. ',"what":"popped",' .. holder
+  local entry = '[' .. when .. ',"popped",{' .. holder .. ']'
+  local newest = '{"when":' .. when .. ',"what":"popped",' .. holder
   local time = string.format('%.20f', now)
   local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
   local locks, waits, views = {}, {}, {}

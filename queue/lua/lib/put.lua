@@ -67,7 +67,8 @@ end
 -- load_old(key) -> what putting again needs of the job that is there
 -- Rare.
 function load_old(key)
-  local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure', 'history', 'throttles')
+  local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure',
+    'history', 'throttles')
   return { state = f[1], queue = f[2], owner = f[3], priority = f[4], tags = stored_tags(f[5]), retries = f[6],
     failure = f[7], history = f[8], throttles = f[9] }
 end

@@ -7,7 +7,8 @@
 --   history  the history limit
 function reap(queue, now, limit, grace, history)
   local jids, jobs = {}, {}
-  local expired = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', ARGV[1], 'LIMIT', '0', text17(limit))
+  local locks = 'ql:q:' .. queue .. '-locks'
+  local expired = redis.call('ZRANGEBYSCORE', locks, '-inf', ARGV[1], 'LIMIT', '0', text17(limit))
   for _, jid in ipairs(expired) do
     local job = look_after(jid, queue, now, grace, history)
     if job then jids[#jids + 1], jobs[#jobs + 1] = jid, job end
@@ -57,8 +58,10 @@ function take_away(jid, job, worker, queue, now, history)
 
   local group, message = exhausted(job.queue, queue)
   detach(jid, queue)
-  remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', history, job.history)
-  redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure_json(group, message, now, ''))
+  local entry = '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]'
+  remember(jid, entry, history, job.history)
+  local failure = failure_json(group, message, now, '')
+  redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
   list_failed(jid, group)
   tell_trackers('ql:failed', jid)
   announce(failed_event(jid, group, message, worker))

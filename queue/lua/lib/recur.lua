@@ -30,11 +30,13 @@ end
 
 -- view_recurring(jid) -> JSON, or nil if there is none of that name
 function view_recurring(jid)
-  local klass, queue, priority, interval, retries, count, data, tags, backlog, throttles = unpack(redis.call('HMGET',
-    'ql:r:' .. jid, 'klass', 'queue', 'priority', 'interval', 'retries', 'count', 'data', 'tags', 'backlog', 'throttles'))
+  local klass, queue, priority, interval, retries, count, data, tags, backlog, throttles =
+    unpack(redis.call('HMGET', 'ql:r:' .. jid, 'klass', 'queue', 'priority', 'interval', 'retries', 'count', 'data',
+      'tags', 'backlog', 'throttles'))
   if not klass then return nil end
   return '{"tags":' .. shown_list(tags) .. ',"jid":' .. cjson.encode(jid) .. ',"retries":' .. json_number(retries)
-    .. ',"data":' .. cjson.encode(data) .. ',"queue":' .. cjson.encode(queue) .. ',"state":"recur","count":' .. json_number(count)
+    .. ',"data":' .. cjson.encode(data) .. ',"queue":' .. cjson.encode(queue)
+    .. ',"state":"recur","count":' .. json_number(count)
     .. (reqless and ',"throttles":' .. shown_list(throttles) or '')
     .. ',"interval":' .. json_number(interval) .. ',"klass":' .. cjson.encode(klass)
     .. ',"backlog":' .. json_number(backlog) .. ',"priority":' .. json_number(priority) .. '}'

@@ -3,7 +3,8 @@
 --   history  the history limit, or nil
 function spawn(queue, now, limit, history)
   if limit == 0 then return end
-  local due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-recur', '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
+  local schedule = 'ql:q:' .. queue .. '-recur'
+  local due = redis.call('ZRANGEBYSCORE', schedule, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local left = limit
   for i = 1, #due, 2 do
     left = left - spawn_children(queue, due[i], tonumber(due[i + 1]), now, left, history)
@@ -16,7 +17,8 @@ end
 -- Rare.
 function spawn_children(queue, parent, next, now, limit, history)
   local recurring, schedule = 'ql:r:' .. parent, 'ql:q:' .. queue .. '-recur'
-  local f = redis.call('HMGET', recurring, 'klass', 'data', 'priority', 'tags', 'retries', 'interval', 'backlog', 'count', 'throttles')
+  local f = redis.call('HMGET', recurring, 'klass', 'data', 'priority', 'tags', 'retries', 'interval',
+    'backlog', 'count', 'throttles')
   if not f[1] then
     redis.call('ZREM', schedule, parent)
     return 0

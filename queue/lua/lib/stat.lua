@@ -9,8 +9,8 @@ function tally_one(kind, queue, now, value)
   local total, mean = (stored[1] or 0) + 1, tonumber(stored[2] or 0)
   local apart = value - mean
   mean = mean + apart / total
-  redis.call('HSET', key, 'total', text17(total), 'mean', text17(mean), 'vk', text17((stored[3] or 0) + (value - mean) * apart),
-    name, text17((stored[4] or 0) + 1))
+  local vk = (stored[3] or 0) + (value - mean) * apart
+  redis.call('HSET', key, 'total', text17(total), 'mean', text17(mean), 'vk', text17(vk), name, text17((stored[4] or 0) + 1))
 end
 
 -- tally(kind, queue, now, values): the same for a list

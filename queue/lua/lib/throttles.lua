@@ -54,7 +54,8 @@ function throttle(jid, job, queue, tid, now, limit)
   redis.call('ZADD', 'ql:q:' .. queue .. '-throttled', now, jid)
   if job.state == 'throttled' then return end
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled')
-  remember(jid, '[' .. text14(math.floor(now)) .. ',"throttled",{"queue":' .. cjson.encode(queue) .. '}]', limit, job.history)
+  local entry = '[' .. text14(math.floor(now)) .. ',"throttled",{"queue":' .. cjson.encode(queue) .. '}]'
+  remember(jid, entry, limit, job.history)
 end
 
 -- release(tid, jid, now): gives one throttle back, or leaves the line for it, and

@@ -20,7 +20,8 @@ for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
   -- A jid without a job is only dropped.
   if exists then
     remember(jid, entry, nil, history)
-    redis.call('HSET', key, 'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'remaining', retries or '5')
+    redis.call('HSET', key, 'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue,
+      'remaining', retries or '5')
     scores[#scores + 1] = score(tonumber(priority) or 0, now)
     scores[#scores + 1] = jid
   end
