@@ -1,9 +1,69 @@
 package queue
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
 	"time"
 )
+
+// Reply answers an Exchange.
+type Reply struct {
+	Results []SettleResult // one per settlement, in order
+	Jobs    []Taken        // locked in the name of the session's worker
+	Broken  []Broken
+	NextDue float64 // when the next scheduled or recurring job of the queues is due; 0 if none is known
+	Cursor  int     // for the next Take
+	Now     float64 // the time that the call carried
+}
+
+// Exchange settles what is finished and takes new jobs, in one call: first the
+// settlements, each on its own, then the take.
+//
+// After ErrAway nothing ran. After ErrDoubt the settlements and the take are unknown
+// together: ask Resolve about the settlements, and Held what may have been taken. The next
+// Exchange fences as these two do, but asks nothing.
+func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take Take) (Reply, error) {
+	switch take.Order {
+	case "", Ordered, RoundRobin, Oldest:
+	default:
+		return Reply{}, fmt.Errorf("take: unknown order %q", take.Order)
+	}
+	if err := s.client.clock.Fresh(ctx); err != nil {
+		return Reply{}, err
+	}
+	if err := s.Fence(ctx); err != nil {
+		return Reply{}, err
+	}
+	sent, puts, results := checkSettlements(settlements)
+	now := s.client.clock.Now()
+	raw, err := s.client.run(ctx, s.connection(), scriptName{Batch, "exchange"}, now,
+		exchangeArgs(s.worker, sent, puts, take)...)
+	if err != nil {
+		if errors.Is(err, ErrDoubt) {
+			s.mu.Lock()
+			s.doubt = true
+			s.mu.Unlock()
+		}
+		return Reply{}, err
+	}
+	if s.client.opts.WaitReplicas > 0 && len(settlements) > 0 {
+		s.awaitReplicas(ctx)
+	}
+	return readExchange(raw, now, results)
+}
+
+// replicaWait bounds the wait for replicas after a settlement.
+const replicaWait = time.Second
+
+// awaitReplicas waits until enough replicas have what this connection wrote.
+func (s *Session) awaitReplicas(ctx context.Context) {
+	want := s.client.opts.WaitReplicas
+	got, err := s.connection().Do(ctx, "WAIT", want, replicaWait.Milliseconds()).Int()
+	if err != nil || got < want {
+		s.client.log.Warn("settlement has not reached all replicas", "worker", s.worker, "want", want, "got", got, "err", err)
+	}
+}
 
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
 // settlements, each with its puts, then the take.
@@ -22,47 +82,6 @@ func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Ta
 	for _, q := range take.Queues {
 		args = append(args, q)
 	}
-	return args
-}
-
-// appendSettlement writes jid, queue, popped, action, the number of options and so
-// many names and values. What is not given is not sent: nearly all settlements are a
-// bare complete.
-func appendSettlement(args []any, s *Settlement) []any {
-	args = append(args, s.JID, s.Queue, mark(s.Popped), string(s.Action))
-	at := len(args)
-	args = append(args, 0)
-	option := func(name string, value any) { args = append(args, name, value) }
-	if s.Data != nil {
-		option("data", s.Data)
-	}
-	if s.Next != "" {
-		option("next", s.Next)
-	}
-	if s.Depends != nil {
-		option("depends", jsonList(s.Depends))
-	}
-	if s.Delay > 0 {
-		option("delay", number(s.Delay.Seconds()))
-	}
-	if s.Group != "" || s.Action == Fail {
-		option("group", s.Group)
-		option("message", s.Message)
-	}
-	if s.Counter != CountNothing {
-		option("counter", string(s.Counter))
-		option("max-crashes", s.MaxCrashes)
-	}
-	if s.Front {
-		option("front", "1")
-	}
-	if s.Checkpoint != nil {
-		option("checkpoint", s.Checkpoint)
-	}
-	if s.Record != nil {
-		option("record", s.Record)
-	}
-	args[at] = (len(args) - at - 1) / 2
 	return args
 }
 
@@ -96,81 +115,4 @@ func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 		}
 	}
 	return reply, nil
-}
-
-// readResult reads the state the job came to, if that is complete; else a list of the
-// state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
-func readResult(in *replyReader, r *SettleResult) {
-	more := in.nested()
-	if more == nil {
-		r.State = in.text()
-		return
-	}
-	state, reason := more.text(), more.text()
-	if state == "lost" || state == "refused" {
-		*r = SettleResult{Err: settleError("settle", state, reason)}
-		return
-	}
-	r.State, r.Remaining, r.Crashes = state, more.int(), more.int()
-	if len(r.Puts) > 0 {
-		puts := &replyReader{items: more.list()}
-		readPuts(puts, r.Puts)
-		if more.err == nil {
-			more.err = puts.err
-		}
-	}
-	if in.err == nil {
-		in.err = more.err
-	}
-}
-
-// takenWidth is how many values a taken job has in a reply.
-const takenWidth = 12
-
-// readTaken reads one job, in the order in which the scripts write its fields.
-func readTaken(in *replyReader) Taken {
-	t := Taken{
-		JID:       in.text(),
-		Queue:     in.text(),
-		Klass:     in.text(),
-		Data:      in.bytes(),
-		Size:      int64(in.int()),
-		Tags:      parseTags(in.text()),
-		Priority:  in.float(),
-		Retries:   in.int(),
-		Remaining: in.int(),
-		Expires:   in.float(),
-		Put:       in.float(),
-	}
-	if ours := (replyReader{items: in.list()}); len(ours.items) > 0 {
-		t.Crashes, t.Interruptions, t.Releases = ours.int(), ours.int(), ours.int()
-		t.Checkpoint = ours.bytes()
-		t.Timeout = time.Duration(ours.float() * float64(time.Second))
-		if ours.err != nil {
-			in.err = ours.err
-		}
-	}
-	return t
-}
-
-// parseTags reads a job's tags: {} is how the scripts write none, and a number is kept
-// as a number. What cannot be read is none.
-func parseTags(text string) []string {
-	if text == "" || text == "{}" || text == "[]" {
-		return nil
-	}
-	var tags []any
-	if json.Unmarshal([]byte(text), &tags) != nil {
-		return nil
-	}
-	list := make([]string, 0, len(tags))
-	for _, tag := range tags {
-		switch tag := tag.(type) {
-		case string:
-			list = append(list, tag)
-		case float64:
-			list = append(list, number(tag))
-		}
-	}
-	return list
 }

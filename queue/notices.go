@@ -9,6 +9,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// NoticeKind says what a Notice is about.
+type NoticeKind string
+
+const (
+	NoticeLockLost NoticeKind = "lock_lost" // the job's lock expired, or it was given away
+	NoticeCanceled NoticeKind = "canceled"  // the job was cancelled
+	NoticeWake     NoticeKind = "wake"      // something was put into Queue
+)
+
+// Notice is a hint from Redis; it may be late, doubled, or never come.
+type Notice struct {
+	Kind        NoticeKind
+	JID, Worker string // for NoticeLockLost and NoticeCanceled
+	Queue       string // for NoticeWake
+}
+
 // noticeBuffer is how many notices wait for a slow reader before more are dropped.
 const noticeBuffer = 256
 

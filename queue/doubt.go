@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"context"
+)
+
+// Resolution is what Redis knows about a settlement in doubt.
+type Resolution int
+
+const (
+	Took   Resolution = iota + 1 // it took effect, or the lock was lost since: nothing is left to do
+	NotRun                       // it did not run; the job is still ours to settle
+	Gone                         // the job does not exist any more: cancelled, or completed and pruned
+)
+
+func (r Resolution) String() string {
+	return [...]string{"unknown", "took", "not-run", "gone"}[r]
+}
+
+// Held lists what Redis holds in the worker's name: the worker's set and the locks of
+// the queues named, each confirmed by the job itself (running, and this worker its owner).
+// Minus what the caller has in flight, that is what a take in doubt has taken. It fences first.
+func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
+	if err := s.Fence(ctx); err != nil {
+		return nil, err
+	}
+	args := make([]any, 0, 1+len(queues))
+	args = append(args, s.worker)
+	for _, q := range queues {
+		args = append(args, q)
+	}
+	raw, err := s.client.call(ctx, Batch, "held", args...)
+	if err != nil {
+		return nil, harmless(err)
+	}
+	in := replyReader{items: asList(raw)}
+	var held []Taken
+	for len(in.items) > 0 && in.err == nil {
+		job := readTaken(&in)
+		job.Popped, job.Put = job.Put, 0 // a running job's time is when it was popped
+		held = append(held, job)
+	}
+	return held, in.err
+}
+
+// Resolve reads what became of settlements in doubt. Those that did not run may be sent
+// again. It fences first.
+func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Resolution, error) {
+	if err := s.Fence(ctx); err != nil {
+		return nil, err
+	}
+	args := make([]any, 0, 1+2*len(settlements))
+	args = append(args, s.worker)
+	for _, settlement := range settlements {
+		args = append(args, settlement.JID, mark(settlement.Popped))
+	}
+	raw, err := s.client.call(ctx, Batch, "resolve", args...)
+	if err != nil {
+		return nil, harmless(err)
+	}
+	in := replyReader{items: asList(raw)}
+	resolutions := make([]Resolution, len(settlements))
+	for i := range resolutions {
+		switch in.text() {
+		case "held":
+			resolutions[i] = NotRun
+		case "gone":
+			resolutions[i] = Gone
+		default:
+			resolutions[i] = Took
+		}
+	}
+	return resolutions, in.err
+}

@@ -1,0 +1,174 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+)
+
+// Action is what a Settlement makes of a job.
+type Action string
+
+const (
+	Complete Action = "complete" // done; with Next, on to that queue
+	Retry    Action = "retry"    // again, at the cost of one remaining retry; failed if none is left
+	Fail     Action = "fail"     // failed under Group, until someone acts
+	Release  Action = "release"  // given back, remaining untouched
+)
+
+// Counter is the count of ours that a settlement raises, kept with the job for as
+// long as it stays in its queue.
+type Counter string
+
+const (
+	CountNothing      Counter = ""
+	CountCrash        Counter = "crash"        // beyond MaxCrashes the job fails under Group
+	CountInterruption Counter = "interruption" // never ends a job
+	CountRelease      Counter = "release"      // the third in a row counts as a crash instead
+)
+
+// Settlement is what became of one taken job.
+type Settlement struct {
+	JID, Queue string
+	// Popped is Taken.Popped. The settlement is refused with ErrLockLost if the job was
+	// popped again since, by whatever worker, even under the same name. 0 checks the name only.
+	Popped float64
+
+	Action Action
+
+	// Data replaces the job's data, as JSON text stored byte for byte; nil keeps what is stored.
+	// Complete only.
+	Data []byte
+	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete only.
+	Next    string
+	Depends []string
+	// Delay keeps the job back for so long. Retry, Release, and Complete with Next.
+	Delay time.Duration
+	// Group and Message say why. A Retry with none left fails the job under Group;
+	// "" means the protocol's own words.
+	Group, Message string
+
+	// Counter and MaxCrashes apply to Release: with CountCrash the job fails under Group
+	// once it has crashed more than MaxCrashes times.
+	Counter    Counter
+	MaxCrashes int
+	// Front puts a released job ahead of all others of its queue.
+	Front bool
+
+	// Checkpoint and Record are kept with the job if not nil: what a next attempt is
+	// to be told, and the black box of this one (JSON). 64 KiB in all; more is refused.
+	Checkpoint, Record []byte
+
+	// Puts are jobs to put if, and only if, the settlement is accepted.
+	Puts []Put
+}
+
+// SettleResult answers one Settlement.
+type SettleResult struct {
+	// State is where the job is now: complete, waiting, scheduled, depends, failed, or
+	// stalled, which is the state of a job released to the front.
+	State string
+	// Remaining is the number of retries left, for Retry and Release; −1 means exhausted.
+	Remaining int
+	// Crashes is the count after the settlement.
+	Crashes int
+	// Puts answers Settlement.Puts, if the settlement is done.
+	Puts []PutResult
+	// Err is nil if the settlement is done; ErrLockLost if the job is not ours any more;
+	// else what Exchange itself could return. No key was changed for a refused settlement.
+	Err error
+}
+
+// checkSettlements leaves out settlements that must not be sent, which have an error in
+// their result, and begins the results of the others' puts.
+func checkSettlements(settlements []Settlement) (sent []Settlement, puts [][]Put, results []SettleResult) {
+	sent, puts, results = make([]Settlement, 0, len(settlements)), make([][]Put, 0, len(settlements)), make([]SettleResult, len(settlements))
+	for i, s := range settlements {
+		if s.Data != nil {
+			if err := checkJSON(s.Data); err != nil {
+				results[i].Err = &ScriptError{Command: string(s.Action), Message: err.Error()}
+				continue
+			}
+		}
+		var named []Put
+		if len(s.Puts) > 0 {
+			named, results[i].Puts = nameAndCheck(s.Puts)
+		}
+		sent, puts = append(sent, s), append(puts, named)
+	}
+	return sent, puts, results
+}
+
+// appendSettlement writes jid, queue, popped, action, the number of options and so
+// many names and values. What is not given is not sent: nearly all settlements are a
+// bare complete.
+func appendSettlement(args []any, s *Settlement) []any {
+	args = append(args, s.JID, s.Queue, mark(s.Popped), string(s.Action))
+	at := len(args)
+	args = append(args, 0)
+	option := func(name string, value any) { args = append(args, name, value) }
+	if s.Data != nil {
+		option("data", s.Data)
+	}
+	if s.Next != "" {
+		option("next", s.Next)
+	}
+	if s.Depends != nil {
+		option("depends", jsonList(s.Depends))
+	}
+	if s.Delay > 0 {
+		option("delay", number(s.Delay.Seconds()))
+	}
+	if s.Group != "" || s.Action == Fail {
+		option("group", s.Group)
+		option("message", s.Message)
+	}
+	if s.Counter != CountNothing {
+		option("counter", string(s.Counter))
+		option("max-crashes", s.MaxCrashes)
+	}
+	if s.Front {
+		option("front", "1")
+	}
+	if s.Checkpoint != nil {
+		option("checkpoint", s.Checkpoint)
+	}
+	if s.Record != nil {
+		option("record", s.Record)
+	}
+	args[at] = (len(args) - at - 1) / 2
+	return args
+}
+
+// readResult reads the state the job came to, if that is complete; else a list of the
+// state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
+func readResult(in *replyReader, r *SettleResult) {
+	more := in.nested()
+	if more == nil {
+		r.State = in.text()
+		return
+	}
+	state, reason := more.text(), more.text()
+	if state == "lost" || state == "refused" {
+		*r = SettleResult{Err: settleError("settle", state, reason)}
+		return
+	}
+	r.State, r.Remaining, r.Crashes = state, more.int(), more.int()
+	if len(r.Puts) > 0 {
+		puts := &replyReader{items: more.list()}
+		readPuts(puts, r.Puts)
+		if more.err == nil {
+			more.err = puts.err
+		}
+	}
+	if in.err == nil {
+		in.err = more.err
+	}
+}
+
+// settleError is the error behind a word that a batch script answers instead of done.
+func settleError(command, word, text string) error {
+	if word == "lost" {
+		return fmt.Errorf("%w: %s", ErrLockLost, text)
+	}
+	return refusal(command, text)
+}
