@@ -14,5 +14,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == doomedCommand {
 		doomed(os.Args[2:])
 	}
+	if len(os.Args) > 1 && os.Args[1] == doomedFactoryCommand {
+		doomedFactory(os.Args[2], os.Args[3])
+	}
 	os.Exit(m.Run())
 }

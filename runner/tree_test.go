@@ -280,6 +280,8 @@ func running(argument string) []int {
 	return pids
 }
 
+var strengthNames = map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}
+
 // doomedCommand makes the test binary a supervisor with one child, to be killed.
 const doomedCommand = "doomed-supervisor"
 
@@ -290,7 +292,7 @@ func doomed(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	strength := map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}[args[0]]
+	strength := strengthNames[args[0]]
 	cmd := &exec.Cmd{Path: args[1], Args: args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
 	if _, err := openTrees(r).start(cmd, strength, settings{NoNewPrivs: true}); err != nil {
 		panic(err)

@@ -154,6 +154,53 @@ func TestForkLeavesNothing(t *testing.T) {
 	}
 }
 
+// doomedFactoryCommand makes the test binary a supervisor with a preloaded program, to be killed.
+const doomedFactoryCommand = "doomed-supervisor-of-a-factory"
+
+// doomedFactory has a fork start processes that escape, and waits.
+func doomedFactory(strength, file string) {
+	h, err := NewHost(HostOptions{PrivateRoot: filepath.Join(filepath.Dir(file), "private")})
+	if err != nil {
+		panic(err)
+	}
+	w := newWitness()
+	spec := &Spec{Pool: "test", Mode: Preload, Command: fixture("preloaded.py"), Env: []string{"PATH=/usr/bin:/bin"}, Kill: strengthNames[strength]}
+	c, err := h.Start(context.Background(), spec, 1, nil, w)
+	if err != nil {
+		panic(err)
+	}
+	<-c.Ready()
+	if _, err := c.Run(dataJob("r1", fmt.Sprintf(`{"do":"escape","file":%q,"count":%d,"then":"wait"}`, file, escapees)), RunLimits{}); err != nil {
+		panic(err)
+	}
+	<-c.Exited()
+}
+
+// TestNothingIsLeftOfForks: neither forks, nor what they started, nor the factory outlive the supervisor.
+func TestNothingIsLeftOfForks(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		if strength == KillGroup {
+			continue // it ends no more than what reads the end of its input
+		}
+		t.Run(strength.String(), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pids")
+			cmd := exec.Command(os.Args[0], doomedFactoryCommand, strength.String(), file)
+			cmd.Stderr = t.Output()
+			must(t, cmd.Start())
+			until(t, "escape", func() bool {
+				text, _ := os.ReadFile(file)
+				return strings.Count(string(text), "\n") == escapees
+			})
+			must(t, cmd.Process.Kill())
+			cmd.Wait()
+			checkLeft(t, strength, file)
+			for _, argument := range []string{"testdata/preloaded.py", "testdata/leaves-escapees.py"} {
+				until(t, "end of "+argument, func() bool { return len(running(argument)) == 0 })
+			}
+		})
+	}
+}
+
 // TestForksOutliveTheirFactory is row B20.
 func TestForksOutliveTheirFactory(t *testing.T) {
 	for _, strength := range strengths(t, testTrees(t)) {

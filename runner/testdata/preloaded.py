@@ -41,7 +41,7 @@ def work(job):
         raise ValueError("no good")
     elif do == "escape":
         subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "leaves-escapees.py"),
-                        job.data["file"], str(job.data["count"]), "exit"], check=True)
+                        job.data["file"], str(job.data["count"]), job.data.get("then", "exit")], check=True)
     elif do == "pause":
         print("pausing", flush=True)
         time.sleep(600)
