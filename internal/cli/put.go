@@ -23,14 +23,14 @@ func putCommand() *cli.Command {
 		Category:  "jobs in Redis",
 		Usage:     "put a job into a queue, or one for each line of JSON",
 		ArgsUsage: "QUEUE [DATA]",
-		Description: "DATA is JSON; without it the job has the data {}.\n" +
-			"With --file each line is a job's data, or, with --jobs, an object with the keys\n" +
+		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
+			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
 			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
 			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
-			&cli.IntFlag{Name: "retries", Usage: "how often it may be tried again (default: 5)"},
+			&cli.IntFlag{Name: "retries", Value: 5, Usage: "how often it may be tried again"},
 			&cli.DurationFlag{Name: "delay", Usage: "how long it waits before it may run"},
 			&cli.DurationFlag{Name: "timeout", Usage: "longest time of an attempt, where shorter than the pool's"},
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
@@ -62,10 +62,13 @@ func put(c *cli.Context) error {
 	if err := wantArgs(c, 1, 2, "a queue"); err != nil {
 		return err
 	}
-	if c.IsSet("file") && c.NArg() == 2 {
+	from, many := c.String("file"), c.IsSet("file")
+	switch {
+	case many && c.NArg() == 2:
 		return misused("give DATA or --file, not both")
-	}
-	if c.Bool("jobs") && !c.IsSet("file") {
+	case c.Args().Get(1) == "-":
+		from, many = "-", true
+	case c.Bool("jobs") && !many:
 		return misused("--jobs says what the lines of --file are; name a file")
 	}
 	like := queue.Put{
@@ -86,11 +89,11 @@ func put(c *cli.Context) error {
 		retries := c.Int("retries")
 		like.Retries = &retries
 	}
-	if c.IsSet("file") {
+	if many {
 		if like.JID != "" {
 			return misused("--jid names one job; a file has many")
 		}
-		return putFile(c, like)
+		return putFile(c, from, like)
 	}
 	like.Data = []byte("{}")
 	if c.NArg() == 2 {
@@ -111,11 +114,11 @@ func put(c *cli.Context) error {
 	return show(c, map[string]string{"jid": jid, "queue": like.Queue}, func(w io.Writer) { fmt.Fprintln(w, jid) })
 }
 
-// putFile puts a job for each line of the file, in batches. A line that is wrong stops
-// it before any later one is put.
-func putFile(c *cli.Context, like queue.Put) error {
+// putFile puts a job for each line of the file name, - being stdin, in batches. A line
+// that is wrong stops it before any later one is put.
+func putFile(c *cli.Context, name string, like queue.Put) error {
 	in, size := c.App.Reader, int64(-1)
-	if name := c.String("file"); name != "-" {
+	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
 			return err

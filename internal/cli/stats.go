@@ -93,7 +93,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 	for i := first; i <= last; i++ {
 		label := "longer"
 		if i < len(steps) {
-			label = "< " + strings.TrimSuffix(strings.TrimSuffix(span(steps[i]), " 0s"), " 0m")
+			label, _, _ = strings.Cut("<"+span(steps[i]), " 0")
 		}
 		bar := strings.Repeat("█", (bars[i]*barWidth+most-1)/most)
 		fmt.Fprintf(w, "%8s %s %s\n", label, paint(w, cyan, bar), count(bars[i]))
