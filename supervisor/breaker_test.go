@@ -149,3 +149,18 @@ func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
 		w.end()
 	})
 }
+
+func TestChildrenThatOnlySayByeAreNotStartedOnAndOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.tired = true
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Minute)
+		if n := w.host.starts(); n > 15 {
+			t.Errorf("%d starts in a minute", n)
+		}
+		w.end()
+	})
+}

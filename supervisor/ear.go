@@ -15,7 +15,10 @@ func (e ear) ready() {
 }
 
 func (e ear) bye(reason string) {
-	e.m.pool.post(func() { e.m.pool.retire(e.m, reason) })
+	e.m.pool.post(func() {
+		e.m.tired = true
+		e.m.pool.retire(e.m, reason)
+	})
 }
 
 func (e ear) ended(job *protocol.Job, ending *runner.Ending) {

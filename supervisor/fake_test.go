@@ -377,6 +377,8 @@ type fakeHost struct {
 	t *testing.T
 	// work is what children do with a job; nil acknowledges it after a millisecond.
 	work func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending
+	// tired children say that they want to leave as soon as they are ready.
+	tired bool
 	// boot is what a starting child does before it is ready; an error ends it.
 	boot func(spec *runner.Spec) error
 
@@ -515,6 +517,9 @@ func (c *fakeChild) live() {
 	}
 	if c.spec.Mode != runner.Once {
 		c.to.ready()
+		if c.host.tired {
+			c.to.bye("tired")
+		}
 	}
 	for {
 		select {

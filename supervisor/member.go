@@ -18,6 +18,7 @@ type member struct {
 	ready  bool       // can be given jobs
 	closed bool       // takes no further job
 	asked  bool       // was asked to leave
+	tired  bool       // said that it wants to leave
 	why    string     // why it leaves
 	runs   []*attempt // given and not ended, in the order they were written
 
@@ -181,7 +182,7 @@ func (m *member) exit(exit runner.Exit) {
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
-	if m.asked || m.closed || m.jobs > 0 {
+	if m.jobs > 0 || m.asked && !m.tired {
 		s.after = p.now
 		return
 	}

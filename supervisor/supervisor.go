@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -329,32 +330,24 @@ func (s *Supervisor) Snapshot() Snapshot {
 	if err := s.shared.gate.reason(); err != nil {
 		shot.Redis = err.Error()
 	}
-	answers := make(chan PoolSnapshot, len(pools))
-	for _, p := range pools {
-		p.post(func() { answers <- p.snapshot() })
-	}
 	timeout := time.After(snapshotWait)
-	for _, p := range pools {
+	answers := make([]chan PoolSnapshot, len(pools))
+	for i, p := range pools {
+		answer := make(chan PoolSnapshot, 1)
+		answers[i] = answer
+		p.post(func() { answer <- p.snapshot() })
+	}
+	for i, p := range pools {
 		select {
-		case answer := <-answers:
+		case answer := <-answers[i]:
 			shot.Pools = append(shot.Pools, answer)
 		case <-p.done:
 		case <-timeout:
 			return shot
 		}
 	}
-	slices.SortFunc(shot.Pools, func(a, b PoolSnapshot) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(shot.Pools, func(a, b PoolSnapshot) int { return strings.Compare(a.Name, b.Name) })
 	return shot
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // logLine is the default of Config.ChildLog: the child's words, as such.

@@ -1,0 +1,189 @@
+package supervisor
+
+import (
+	"errors"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// taken receives a job that Redis has locked in our name, by a take or as found by
+// an audit.
+func (p *pool) taken(t queue.Taken, l lease) {
+	a, known := p.flight[t.JID]
+	if !known {
+		a = newAttempt(t, l, p.cfg.Timeout)
+		p.flight[t.JID] = a
+		p.count.Taken++
+		p.watch(l)
+		p.admit(a)
+		return
+	}
+	if a.job.Popped == t.Popped {
+		return // an audit found what we have
+	}
+	p.adopt(a, t, l)
+}
+
+// adopt receives a job that is in flight already: its lock had ended before we could
+// renew it, and now it is ours again. There are never two children for one job.
+func (p *pool) adopt(a *attempt, t queue.Taken, l lease) {
+	p.count.Adopted++
+	// One lock that ended costs one of remaining. If anything else has changed, some
+	// other worker had the job in between, and what we have of it is worth nothing.
+	alone := a.job.Remaining-t.Remaining <= 1 &&
+		a.job.Crashes == t.Crashes && a.job.Interruptions == t.Interruptions && a.job.Releases == t.Releases
+	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "stage", a.stage.String(), "alone", alone)
+	a.job, a.lease, a.lost = t, l, false
+	switch a.stage {
+	case waiting:
+		a.prepare(p.cfg.Timeout)
+	case running:
+		if alone && a.run != nil {
+			a.gap = 0
+			return
+		}
+		a.again = true
+		p.stop(a, runner.CauseLockLost, p.cfg.Child.KillGrace)
+	case stopping:
+		a.again = true
+	case ended:
+		if alone {
+			a.settlement.Popped = t.Popped
+			return
+		}
+		p.count.Late++
+		p.restart(a)
+	}
+}
+
+// admit gives a new attempt its place: a child's queue, or, if no child can ever
+// take it, its failure.
+func (p *pool) admit(a *attempt) {
+	a.stage = waiting
+	if p.cfg.MaxJob > 0 && a.job.Size > p.cfg.MaxJob {
+		p.fail(a, "payload-too-large", "the job's data is larger than max_job")
+		return
+	}
+	p.waiting = append(p.waiting, a)
+}
+
+// fail ends an attempt that no child was given.
+func (p *pool) fail(a *attempt, group, message string) {
+	p.settle(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
+}
+
+// unworkable fails an attempt that no child can be given.
+func (p *pool) unworkable(a *attempt, err error) {
+	p.fail(a, "payload-not-json", err.Error())
+}
+
+// settle ends an attempt by a settlement, whose job it fills in.
+func (p *pool) settle(a *attempt, s queue.Settlement) {
+	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
+	p.line.paced(p.now, len(p.endings) == 0)
+	a.stage, a.settlement = ended, s
+	p.endings = append(p.endings, a)
+}
+
+// restart makes a fresh attempt of a job that came back while its old attempt was
+// being ended.
+func (p *pool) restart(a *attempt) {
+	p.remove(a)
+	b := newAttempt(a.job, a.lease, p.cfg.Timeout)
+	p.flight[b.job.JID] = b
+	p.watch(b.lease)
+	p.admit(b)
+}
+
+// drop forgets an attempt about which Redis is to be told nothing more.
+func (p *pool) drop(a *attempt) {
+	p.remove(a)
+	delete(p.flight, a.job.JID)
+	if a.ending == nil { // no word on the pool, should it have been a probe
+		p.breaker.unanswered()
+	}
+}
+
+// remove takes an attempt out of whatever list it is in.
+func (p *pool) remove(a *attempt) {
+	switch a.stage {
+	case waiting:
+		p.waiting = without(p.waiting, a)
+	case ended:
+		p.endings = without(p.endings, a)
+	}
+	a.stage = over
+}
+
+// without returns list without its element a.
+func without(list []*attempt, a *attempt) []*attempt {
+	for i, b := range list {
+		if a == b {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// handOut gives waiting attempts to children that are ready for them.
+func (p *pool) handOut() {
+	if len(p.waiting) == 0 {
+		return
+	}
+	if p.life.draining {
+		for _, a := range p.waiting { // none of them was begun
+			s := queue.Settlement{}
+			release(&s, queue.CountNothing, 0)
+			p.settle(a, s)
+		}
+		p.waiting = nil
+		return
+	}
+	left := p.waiting[:0]
+	for i, a := range p.waiting {
+		if a.lease.warning(p.cfg.Child.KillGrace) <= p.now {
+			p.renewals.now() // it came with a lock that has almost ended
+			left = append(left, a)
+			continue
+		}
+		if !p.give(a) {
+			left = append(left, p.waiting[i:]...)
+			break
+		}
+	}
+	clear(p.waiting[len(left):])
+	p.waiting = left
+}
+
+// give gives an attempt to a child and reports whether that is settled, one way or
+// another. Without a child it stays where it is.
+func (p *pool) give(a *attempt) bool {
+	for {
+		m := p.vacancy()
+		if m == nil {
+			return false
+		}
+		a.wire.Lease = a.lease.end() - p.now
+		err := m.take(a)
+		if err == nil {
+			return true
+		}
+		if errors.Is(err, runner.ErrPayload) {
+			p.unworkable(a, err)
+			return true
+		}
+		a.stage, a.member = waiting, nil
+		m.closed = true // it is about to exit
+	}
+}
+
+// stop asks the child of a running attempt to stop it, and kills it after grace.
+func (p *pool) stop(a *attempt, cause runner.Cause, grace time.Duration) {
+	a.stage = stopping
+	a.cause, a.grace = cause, grace
+	if a.run != nil { // else as soon as it is known
+		a.run.Cancel(cause, grace)
+	}
+}
