@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -30,16 +29,6 @@ var deviations = map[Dialect]map[string]string{
 	},
 }
 
-// beyondEmbedded are scenarios that the Lua of the embedded server cannot play: its
-// tonumber does not know exponents, and its JSON decoder has no limit of depth.
-var beyondEmbedded = []string{
-	"a payload nested too deeply",
-	"numeric text in every accepted form as a delay",
-	"numeric text in every accepted form as a priority",
-	"large and small priorities in the reply",
-	"malformed stats",
-}
-
 // TestConformance replays what the scripts of qless and reqless were recorded to
 // do: replies, messages and the whole keyspace.
 func TestConformance(t *testing.T) {
@@ -61,9 +50,6 @@ func TestConformance(t *testing.T) {
 						continue // about the unified script's envelope
 					}
 					for _, s := range list {
-						if way.server == "embedded" && slices.Contains(beyondEmbedded, s.Name) {
-							continue
-						}
 						reason, differs := deviations[dialect][s.Name]
 						wrong := l.replay(t, dialect, s, way.run)
 						switch {
