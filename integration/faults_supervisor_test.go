@@ -61,7 +61,7 @@ func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
 	interrupted := inFlight(r.ledger.all(t))
 
 	restarted := now()
-	r.start(t, "a", pool{children: children})
+	a = r.start(t, "a", pool{children: children})
 	entries := r.ledger.await(t, 2*time.Second+startUp, "the interrupted jobs begun again", beganAgain(interrupted))
 	jobs := r.settled(t, time.Minute)
 	for _, e := range entries {
@@ -77,6 +77,7 @@ func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
 	}
 	allDone(t, jobs)
 	r.uncounted(t, jobs)
+	a.stop(t)
 	r.check(t, allowed{twice: children})
 }
 

@@ -40,6 +40,7 @@ type rig struct {
 	numbers numbers
 
 	jids        []string // of all jobs whose put was acknowledged
+	speechless  bool     // a supervisor was kept from telling of its runs: killed, or its log closed
 	supervisors []*supervisor
 }
 
@@ -302,9 +303,35 @@ func (r *rig) check(t testing.TB, may allowed) []job {
 		}
 		t.Error(breach)
 	}
+	if !r.speechless {
+		r.checkLog(t, jobs, entries)
+	}
 	r.note("jobs", len(jobs))
 	r.note("begun_twice", begunTwice(entries))
 	return jobs
+}
+
+// checkLog is invariant I10: each run that was not acknowledged has a record.
+func (r *rig) checkLog(t testing.TB, jobs []job, entries []entry) {
+	t.Helper()
+	var log strings.Builder
+	for _, s := range r.supervisors {
+		log.WriteString(s.text())
+	}
+	text := log.String()
+	byJob := runs(entries)
+	for _, j := range jobs {
+		rs := byJob[j.jid]
+		if len(rs) > 0 && (j.state == "complete" || j.state == "running") {
+			rs = rs[:len(rs)-1]
+		}
+		for _, run := range rs {
+			told := strings.Contains(text, `"run":"`+run.run+`"`) || strings.Contains(text, `"lock lost","pool":"work","jid":"`+j.jid+`"`)
+			if !told {
+				t.Errorf("I10: no record tells how run %s of job %s ended", run.run, j.jid)
+			}
+		}
+	}
 }
 
 // uncounted fails the test if a job paid with a retry, now or when any of its runs

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -114,7 +115,10 @@ func (s *supervisor) read() {
 }
 
 // hangUp ends our reading of the log, as a log daemon does that is restarted.
-func (s *supervisor) hangUp() { s.out.Close() }
+func (s *supervisor) hangUp() {
+	s.rig.speechless = true
+	s.out.Close()
+}
 
 // lines returns the log as it is now, and a channel that is closed when there is more.
 func (s *supervisor) lines() ([]string, <-chan struct{}) {
@@ -182,6 +186,9 @@ func containsAll(line string, words []string) bool {
 
 func (s *supervisor) signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
+	if sig == syscall.SIGKILL || sig == syscall.SIGABRT {
+		s.rig.speechless = true
+	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		t.Fatalf("supervisor %s: %v", s.name, err)
 	}
@@ -225,6 +232,14 @@ func (s *supervisor) stop(t testing.TB) {
 		t.Errorf("supervisor %s ended with exit code %d after SIGTERM", s.name, code)
 	}
 	s.leftNothing(t, time.Second)
+	// I11, for this life and those before it.
+	await(t, 5*time.Second, func() error {
+		left, err := filepath.Glob(filepath.Join(s.rig.stateDir(s.name), "private", "*", "*"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("I11: private directories are left: %v", left)
+		}
+		return err
+	})
 }
 
 // leftNothing is invariant I6: no process that the supervisor started is alive.
