@@ -67,7 +67,7 @@ func dev(c *cli.Context) error {
 					return err
 				}
 				fmt.Fprintf(c.App.ErrWriter, "Kept in %s.\n", file)
-				s.watch = append(s.watch, func(ctx context.Context) error { return keep(ctx, server, file) })
+				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
 			}
 			return s.run(ctx, at(cfg, server))
 		})
@@ -109,14 +109,14 @@ func programWatches(s *service, cfg config.Config) []part {
 		if len(files) == 0 {
 			continue
 		}
-		parts = append(parts, func(ctx context.Context) error {
+		parts = append(parts, s.optional("a program is not watched", func(ctx context.Context) error {
 			return config.Watch(ctx, files[0], files[1:], func() {
 				s.log.Info("a program has changed", "pool", name, "files", files)
 				if err := s.sup.Recycle(name); err != nil {
 					s.log.Warn("its children were not replaced", "pool", name, "err", err)
 				}
 			})
-		})
+		}))
 	}
 	return parts
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,7 +35,8 @@ type service struct {
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
 
-	sup *supervisor.Supervisor
+	sup   *supervisor.Supervisor
+	ready atomic.Bool // the service manager was told so, and not yet that it stops
 
 	mu    sync.Mutex // one reload at a time
 	cfg   config.Config
@@ -75,12 +77,12 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.obey,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) },
+		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) }),
 	}, s.watch...)
 	if cfg.Path != "" {
-		parts = append(parts, func(ctx context.Context) error {
+		parts = append(parts, s.optional("the configuration is not watched; HUP reloads it", func(ctx context.Context) error {
 			return config.Watch(ctx, cfg.Path, nil, func() { _ = s.Reload() }) // it has logged what is wrong
-		})
+		}))
 	}
 	return errors.Join(runAll(ctx, parts...), host.Close())
 }
@@ -107,6 +109,17 @@ func runAll(ctx context.Context, parts ...part) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// optional makes a part one without which the jobs go on: that it failed is logged, with
+// what that means.
+func (s *service) optional(without string, p part) part {
+	return func(ctx context.Context) error {
+		if err := p(ctx); err != nil {
+			s.log.Error(without, "err", err)
+		}
+		return nil
+	}
 }
 
 // supervise is the part that the others are there for: they end when it has.
@@ -193,6 +206,7 @@ func (s *service) announce(ctx context.Context, client *queue.Client) error {
 			ready = true
 			s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
 			systemd.Ready()
+			s.ready.Store(true)
 			warnOfRedis(ctx, s.log, client)
 			ticker.Reset(announceEvery)
 		}
@@ -300,12 +314,14 @@ func (s *service) setQuiet(quiet bool) bool {
 
 // Drain leaves when everything that runs has finished.
 func (s *service) Drain() {
+	s.ready.Store(false)
 	systemd.Stopping()
 	s.sup.Drain()
 }
 
 // Stop leaves when everything that runs has finished, at the latest after drain_timeout.
 func (s *service) Stop() {
+	s.ready.Store(false)
 	systemd.Stopping()
 	s.sup.Stop()
 }
@@ -327,8 +343,10 @@ func (s *service) Recycle(pool string) error {
 func (s *service) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	systemd.Reloading()
-	defer systemd.Ready()
+	if s.ready.Load() {
+		systemd.Reloading()
+		defer systemd.Ready()
+	}
 	cfg, err := s.reread()
 	if err == nil {
 		err = needPools(cfg)

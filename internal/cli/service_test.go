@@ -283,6 +283,22 @@ func TestRunWaitsForRedis(t *testing.T) {
 	p.leaves(exitOK)
 }
 
+// run embeds a Redis only where the URL says so.
+func TestRunEmbedsWhereTheURLSaysSo(t *testing.T) {
+	s := newScript(t, workFiles)
+	s.env["REDIS_URL"] = "embedded"
+	p := begin(t, s, "run")
+	p.await(`ALL IN MEMORY`)
+	url := p.await(`export REDIS_URL=`)
+	s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"good"`)
+	p.await(`working on`)
+	p.signal(syscall.SIGQUIT)
+	p.await(`draining without a limit`)
+	p.leaves(exitOK)
+}
+
 func TestServiceManager(t *testing.T) {
 	s := newScript(t, workFiles)
 	socket := filepath.Join(s.dir, "n")
