@@ -93,19 +93,6 @@ func descriptors(pid int) int {
 	return len(fds)
 }
 
-// cpuSeconds is what a process itself has used, without its children.
-func cpuSeconds(t testing.TB, pid int) float64 {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, _ := strconv.ParseFloat(fields[11], 64)
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / 100 // USER_HZ is 100 on every Linux that Go runs on
-}
-
 // zombieAge is how long a dead child may wait for its parent.
 const zombieAge = 2 * time.Second
 

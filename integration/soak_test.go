@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ func TestSoak(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			r.start(t, name, pool{children: 4, more: "max_crashes = 100"})
 		}
+		r.ledger.await(t, 30*time.Second, "300 ended", ended(300))
+		before := r.footprints()
 		killed := make(map[int]bool)
 		restarts := 0
 		restart := time.NewTicker(every)
@@ -58,10 +61,33 @@ func TestSoak(t *testing.T) {
 				}
 			}
 		}
+		// I8: all that the faults cost is given back.
+		await(t, 10*time.Second, func() error {
+			for i, now := range r.footprints() {
+				if was := before[i]; now.descriptors > was.descriptors*11/10+2 || now.resident > was.resident*12/10+16<<20 {
+					return fmt.Errorf("I8: supervisor %s has %+v, and had %+v", r.supervisors[i].name, now, was)
+				}
+			}
+			return nil
+		})
 		r.note("lost_replies", r.proxy.Dropped())
 		r.note("killed_children", len(killed))
 		r.note("redis_restarts", restarts)
 		r.note("unexplained", unexplained)
 		r.check(t, allowed{twice: len(killed)})
 	})
+}
+
+// footprint is what a supervisor occupies.
+type footprint struct {
+	descriptors int
+	resident    int64 // bytes
+}
+
+func (r *rig) footprints() []footprint {
+	all := make([]footprint, len(r.supervisors))
+	for i, s := range r.supervisors {
+		all[i] = footprint{descriptors(s.pid()), resident(s.pid())}
+	}
+	return all
 }
