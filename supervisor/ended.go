@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"log/slog"
-
 	"oarlock/runner"
 )
 
@@ -21,9 +19,6 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	if !o.redo {
 		p.judge(a, e, o.bearing)
 	}
-	if o.bearing != good {
-		p.report(a, e, o)
-	}
 	switch {
 	case a.again:
 		p.restart(a)
@@ -35,31 +30,6 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		p.count.concluded(e.Kind, o.settlement.Action)
 		p.settle(a, o.settlement)
 	}
-}
-
-// report writes down an attempt that was not acknowledged.
-func (p *pool) report(a *attempt, e *runner.Ending, o outcome) {
-	level, action := slog.LevelInfo, string(o.settlement.Action)
-	switch {
-	case o.redo:
-		action = "redo"
-	case o.drop:
-		action = "drop"
-	case e.Kind != runner.Said && e.Kind != runner.Interrupted:
-		level = slog.LevelWarn
-	}
-	p.log.LogAttrs(p.ctx, level, "attempt not acknowledged",
-		slog.String("jid", a.job.JID),
-		slog.String("queue", a.job.Queue),
-		slog.String("klass", a.job.Klass),
-		slog.Int("attempt", a.wire.Attempt),
-		slog.String("run", a.wire.Run),
-		slog.String("ending", e.Kind.String()),
-		slog.String("action", action),
-		slog.String("group", o.settlement.Group),
-		slog.String("message", o.settlement.Message),
-		slog.Int("pid", a.member.pid()),
-	)
 }
 
 // redo gives an attempt that was not begun to another child.

@@ -22,7 +22,8 @@ const (
 	Settled        EventKind = "settled"         // Job, Ending, Action, State
 )
 
-// Event is something countable that happened in a pool. Which fields are set depends
+// Event is something countable that happened in a pool. The supervisor logs what
+// concerns itself; what becomes of jobs it tells by events alone. Which fields are set depends
 // on Kind. What it points to must not be changed.
 type Event struct {
 	Kind EventKind

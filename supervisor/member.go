@@ -19,7 +19,6 @@ type member struct {
 	closed bool       // takes no further job
 	asked  bool       // was asked to leave
 	tired  bool       // said that it wants to leave
-	why    string     // why it leaves
 	runs   []*attempt // given and not ended, in the order they were written
 
 	jobs      int // runs that it worked, well or badly
@@ -136,7 +135,8 @@ func (p *pool) retire(m *member, why string) {
 		m.slot.heir = nil
 	}
 	p.leavers[m] = struct{}{}
-	m.closed, m.why = true, why
+	m.closed = true
+	p.log.Debug("child leaves", "slot", m.slot.n, "pid", m.pid(), "jobs", m.jobs, "why", why)
 	if len(m.runs) == 0 {
 		m.leave()
 	}
