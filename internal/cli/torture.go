@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/internal/torture"
+	"oarlock/runner"
+)
+
+func tortureCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "torture",
+		Usage:     "find out which rules a worker program keeps, without Redis",
+		ArgsUsage: "COMMAND [ARGUMENT…]",
+		Description: "The program is started, fed, canceled, killed, flooded and fed twice. Exits 0 if it keeps\n" +
+			"all obligatory rules. It works jobs that look like --job, many of them: see to it that\n" +
+			"they do no harm.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "job", Aliases: []string{"j"}, Value: "{}", Usage: "the data of its jobs, as `JSON`; @FILE reads it from a file"},
+			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does; then COMMAND may be left out"},
+			&cli.StringFlag{Name: "klass", Value: "job", Usage: "what `KIND` of work its jobs are"},
+			&cli.StringFlag{Name: "queue", Usage: "the queue they come from"},
+			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload (default: found out by trying)"},
+			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
+			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
+			&cli.DurationFlag{Name: "grace", Value: 3 * time.Second, Usage: "how long it may take to leave"},
+			&cli.DurationFlag{Name: "limit", Value: 10 * time.Second, Usage: "how long it may take to be ready, and to answer"},
+			jsonFlag(),
+		},
+		Action: tortureProgram,
+	}
+}
+
+func tortureProgram(c *cli.Context) error {
+	pool, err := tryPool(c)
+	if err != nil {
+		return err
+	}
+	if c.Duration("grace") <= 0 || c.Duration("limit") <= 0 {
+		return misused("--grace and --limit must be more than 0")
+	}
+	pool.KillGrace = config.Duration(c.Duration("grace"))
+	job, err := tryJob(c, pool)
+	if err != nil {
+		return err
+	}
+	spec, err := specOf("torture", pool)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	trial := &torture.Trial{Host: host, Spec: spec, Job: *job, Limit: c.Duration("limit")}
+	if c.String("mode") == "" && c.String("pool") == "" {
+		trial.Spec.Mode = trial.Guess(ctx)
+	}
+	out, text := c.App.Writer, !c.Bool("json")
+	if text {
+		fmt.Fprintf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
+	}
+	findings := []torture.Finding{}
+	good, err := trial.Run(ctx, func(f torture.Finding) {
+		findings = append(findings, f)
+		if text {
+			printFinding(out, f)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if text {
+		printTortured(out, findings)
+	} else if err := printJSON(out, map[string]any{"command": spec.Command, "mode": trial.Spec.Mode.String(), "good": good, "rules": findings}); err != nil {
+		return err
+	}
+	if !good {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// printFinding shows a rule and what became of it.
+func printFinding(w io.Writer, f torture.Finding) {
+	switch {
+	case f.Left:
+		fmt.Fprintln(w, paint(w, dim, "  –  "+f.Rule+": says nothing of this program"))
+	case f.Kept:
+		fmt.Fprintln(w, paint(w, green, "  ✓  ")+f.Rule)
+	case f.Must:
+		fmt.Fprintln(w, paint(w, red, "  ✗  ")+f.Rule+"\n"+indent(f.Why))
+	default:
+		fmt.Fprintln(w, paint(w, yellow, "  ○  ")+f.Rule+"\n"+indent(f.Why))
+	}
+}
+
+// printTortured sums up.
+func printTortured(w io.Writer, findings []torture.Finding) {
+	all, broken, advice := 0, 0, 0
+	for _, f := range findings {
+		switch {
+		case f.Left:
+		case !f.Must && !f.Kept:
+			advice++
+		case f.Must:
+			all++
+			if !f.Kept {
+				broken++
+			}
+		}
+	}
+	if broken > 0 {
+		fmt.Fprintln(w, paint(w, red, fmt.Sprintf("\nIt breaks %d of %d obligatory rules.", broken, all)))
+		return
+	}
+	fmt.Fprint(w, paint(w, green, fmt.Sprintf("\nIt keeps all %d obligatory rules", all)))
+	if advice > 0 {
+		fmt.Fprintf(w, "; %d more would be good", advice)
+	}
+	fmt.Fprintln(w, ".")
+}

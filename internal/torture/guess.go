@@ -1,0 +1,36 @@
+package torture
+
+import (
+	"context"
+	"time"
+
+	"oarlock/runner"
+)
+
+// settling is how long a process that answered a job is watched: one that has not left
+// by then is there for the next.
+const settling = 300 * time.Millisecond
+
+// Guess finds out in which mode the program is meant to run: reuse if it says hello, or
+// if it stays when it has worked a job; else once. It tries that by running it.
+func (t *Trial) Guess(ctx context.Context) runner.Mode {
+	as := *t
+	as.Spec.Mode = runner.Reuse
+	s, err := as.start(ctx, nil)
+	if err != nil {
+		return runner.Once // which will tell what is wrong
+	}
+	defer s.end()
+	if s.Hello() != nil {
+		return runner.Reuse
+	}
+	if err := s.work(ctx, ""); err != nil {
+		return runner.Once
+	}
+	select {
+	case <-s.Exited():
+		return runner.Once
+	case <-time.After(settling):
+		return runner.Reuse
+	}
+}

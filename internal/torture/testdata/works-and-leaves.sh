@@ -1,0 +1,3 @@
+# A plain script: one job, one process, and a word about it.
+read -r line
+echo '{"@":"ack"}'

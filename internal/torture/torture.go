@@ -1,0 +1,203 @@
+// Package torture tries a worker program: it is started, fed, canceled, killed, flooded
+// and fed twice, by the same runner that a supervisor uses, without a Redis. What comes
+// out is which rules the program keeps.
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// Trial is a program and what it is tried with.
+type Trial struct {
+	Host  *runner.Host
+	Spec  runner.Spec
+	Job   protocol.Job  // what a job of the program looks like; run and jid are filled in
+	Limit time.Duration // for an answer, or to be ready; longer counts as never
+
+	hello *protocol.Hello // what it said of itself, when that was tried
+}
+
+// Finding is what became of one rule.
+type Finding struct {
+	Rule     string  `json:"rule"`
+	Must     bool    `json:"must"` // else it is advice
+	Kept     bool    `json:"kept"`
+	Left     bool    `json:"left"`          // it says nothing about programs of this mode
+	Why      string  `json:"why,omitempty"` // of a broken one: what happened
+	Duration float64 `json:"seconds"`
+}
+
+// errLeft says that a rule does not concern the program.
+var errLeft = errors.New("left out")
+
+// Run tries every rule, each on fresh children, and tells report as it goes. It returns
+// whether all obligatory rules are kept; the error is that of ctx.
+func (t *Trial) Run(ctx context.Context, report func(Finding)) (good bool, err error) {
+	good = true
+	for _, r := range rules {
+		began := time.Now()
+		err := errLeft
+		if r.modes == nil || r.modes[t.Spec.Mode] {
+			err = r.try(ctx, t)
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		f := Finding{Rule: r.says, Must: r.must, Kept: err == nil, Left: errors.Is(err, errLeft), Duration: time.Since(began).Seconds()}
+		if err != nil && !f.Left {
+			f.Why = err.Error()
+			good = good && !r.must
+		}
+		report(f)
+	}
+	return good, nil
+}
+
+// job makes a job with its own names and with data.
+func (t *Trial) job(data string) *protocol.Job {
+	job := t.Job
+	job.Run, job.JID = queue.NewJID()[:16], queue.NewJID()
+	if data != "" {
+		job.Data = []byte(data)
+	}
+	return &job
+}
+
+// subject is one child under trial. Its methods are for one goroutine.
+type subject struct {
+	*runner.Child
+	trial *Trial
+	ears  ears
+	given int // runs that have not ended
+}
+
+// start starts a child that is ready; first is the job of a child that works one.
+func (t *Trial) start(ctx context.Context, first *protocol.Job) (*subject, error) {
+	s := &subject{trial: t, ears: ears{make(chan *ended, 4096), make(chan runner.Exit, 1)}}
+	if t.Spec.Mode != runner.Once {
+		first = nil
+	}
+	child, err := t.Host.Start(ctx, &t.Spec, 0, first, s.ears)
+	if err != nil {
+		return nil, err
+	}
+	s.Child = child
+	select {
+	case <-child.Ready():
+		return s, nil
+	case exit := <-s.ears.gone:
+		return nil, fmt.Errorf("it left before it was ready for a job: %s", exitText(exit))
+	case <-time.After(t.Limit):
+		s.end()
+		return nil, fmt.Errorf("it was not ready within %v", t.Limit)
+	case <-ctx.Done():
+		s.end()
+		return nil, ctx.Err()
+	}
+}
+
+// end kills the child if it is still there, and waits until all of it is gone.
+func (s *subject) end() {
+	s.Kill(runner.CauseShutdown)
+	<-s.Exited()
+}
+
+// give hands job to the child.
+func (s *subject) give(job *protocol.Job) (*runner.Run, error) {
+	run, err := s.Run(job, runner.RunLimits{})
+	if err != nil {
+		return nil, fmt.Errorf("it takes no job: %w", err)
+	}
+	s.given++
+	return run, nil
+}
+
+// answer waits for the next of the runs to end.
+func (s *subject) answer(ctx context.Context) (*ended, error) {
+	select {
+	case e := <-s.ears.ended:
+		s.given--
+		return e, nil
+	case <-time.After(s.trial.Limit):
+		return nil, fmt.Errorf("it gave no answer within %v", s.trial.Limit)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// work has the child work one job, and wants an answer that is one.
+func (s *subject) work(ctx context.Context, data string) error {
+	if _, err := s.give(s.trial.job(data)); err != nil {
+		return err
+	}
+	e, err := s.answer(ctx)
+	if err != nil {
+		return err
+	}
+	return answered(e)
+}
+
+// answered wants e to be an answer to its job: a verdict, or the exit of a program that
+// works one job.
+func answered(e *ended) error {
+	switch {
+	case e.ending.Kind == runner.Said:
+		return nil
+	case e.ending.Kind == runner.Exited && e.run.Child().Spec().Mode != runner.Reuse:
+		return nil
+	}
+	return fmt.Errorf("it gave no verdict: %s", endingText(e.ending))
+}
+
+// ended is a run with its ending.
+type ended struct {
+	run    *runner.Run
+	ending *runner.Ending
+}
+
+// ears are the events of one child.
+type ears struct {
+	ended chan *ended
+	gone  chan runner.Exit
+}
+
+func (e ears) ChildReady(*runner.Child)                                    {}
+func (e ears) Bye(*runner.Child, string)                                   {}
+func (e ears) Log(*runner.Child, *runner.Run, runner.LogLine)              {}
+func (e ears) Progress(*runner.Child, *runner.Run, protocol.Progress)      {}
+func (e ears) Checkpoint(*runner.Child, *runner.Run, []byte)               {}
+func (e ears) RunStopping(*runner.Child, *runner.Run, runner.Cause)        {}
+func (e ears) RunEnded(_ *runner.Child, r *runner.Run, end *runner.Ending) { e.ended <- &ended{r, end} }
+func (e ears) ChildExited(_ *runner.Child, exit runner.Exit)               { e.gone <- exit }
+
+// endingText says how a run ended.
+func endingText(e *runner.Ending) string {
+	text := e.Kind.String()
+	if e.Group != "" {
+		text += " (" + e.Group
+		if e.Message != "" {
+			text += ": " + e.Message
+		}
+		text += ")"
+	}
+	return text
+}
+
+// exitText says how a child left.
+func exitText(exit runner.Exit) string {
+	text := fmt.Sprintf("exit code %d", exit.Code)
+	if exit.Signal != 0 {
+		text = exit.Signal.String()
+	}
+	if exit.Message != "" {
+		text += ": " + exit.Message
+	}
+	return text
+}

@@ -1,0 +1,146 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/config"
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// host is that of all trials: a process has one.
+var host *runner.Host
+
+func TestMain(m *testing.M) {
+	runner.Hidden(os.Args)
+	var err error
+	if host, err = runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := host.Close(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// newTrial tries command, started in dir, with jobs of data.
+func newTrial(t *testing.T, dir string, mode runner.Mode, data string, command ...string) *Trial {
+	t.Helper()
+	if _, err := exec.LookPath(command[0]); err != nil {
+		t.Fatalf("%s not found: install it (make test does)", command[0])
+	}
+	return &Trial{
+		Host:  host,
+		Spec:  runner.Spec{Pool: "torture", Mode: mode, Command: command, Dir: dir, Env: os.Environ(), KillGrace: 3 * time.Second},
+		Job:   protocol.Job{Klass: "Count", Queue: "q", Data: []byte(data), Attempt: 1, Retries: 5, Remaining: 5},
+		Limit: 20 * time.Second,
+	}
+}
+
+// broken runs a trial and lists the obligatory rules that are broken.
+func broken(t *testing.T, trial *Trial) (rules []string) {
+	t.Helper()
+	good, err := trial.Run(context.Background(), func(f Finding) {
+		t.Logf("%+v", f)
+		if f.Must && !f.Kept && !f.Left {
+			rules = append(rules, f.Rule)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if good != (len(rules) == 0) {
+		t.Errorf("it is good: %v, with broken rules %q", good, rules)
+	}
+	return rules
+}
+
+// Each of these programs breaks one rule, or some, and no other.
+func TestRules(t *testing.T) {
+	for _, tt := range []struct {
+		program string
+		mode    runner.Mode
+		limit   time.Duration // 0: plenty
+		broken  []string      // the beginnings of the rules
+	}{
+		{"answers.sh", runner.Reuse, 0, nil},
+		{"works-and-leaves.sh", runner.Once, 0, nil},
+		{"works-only-once.sh", runner.Reuse, time.Second, []string{"fed twice", "flooded"}},
+		{"ignores-term.sh", runner.Reuse, time.Second, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave"}},
+		{"stays-at-the-end.sh", runner.Reuse, 0, []string{"idle"}},
+		{"dies-of-lists.sh", runner.Reuse, 0, []string{"it answers whatever"}},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			t.Parallel()
+			trial := newTrial(t, "testdata", tt.mode, "{}", "sh", tt.program)
+			if tt.limit > 0 {
+				trial.Limit, trial.Spec.KillGrace = tt.limit, tt.limit/2
+			}
+			got := broken(t, trial)
+			if !slices.EqualFunc(got, tt.broken, strings.HasPrefix) {
+				t.Errorf("broken: %q, want %q", got, tt.broken)
+			}
+		})
+	}
+}
+
+func TestLeftoversAreSeen(t *testing.T) {
+	t.Parallel()
+	trial := newTrial(t, "testdata", runner.Reuse, "{}", "sh", "leaves-a-helper.sh")
+	if err := leavesNothing(t.Context(), trial); err == nil || !strings.Contains(err.Error(), "still there") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestGuess(t *testing.T) {
+	for program, want := range map[string]runner.Mode{"answers.sh": runner.Reuse, "works-and-leaves.sh": runner.Once} {
+		if got := newTrial(t, "testdata", runner.Reuse, "{}", "sh", program).Guess(t.Context()); got != want {
+			t.Errorf("%s is of mode %v, want %v", program, got, want)
+		}
+	}
+}
+
+// Every example, in every mode that its configuration has, keeps the rules.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/oarlock.toml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	text, err := json.Marshal(map[string]string{"text": "two lines\nof text\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		cfg, err := config.Load(config.Options{Path: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, pool := range cfg.Pools {
+			if filepath.Base(filepath.Dir(file)) == "wrap" {
+				continue // scripts that take what they need from their job, and are tried by tests of their own
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				dir, err := filepath.Abs(filepath.Dir(file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				trial := newTrial(t, dir, runner.Mode(slices.Index(config.Modes, pool.Mode)), string(text), pool.Command...)
+				trial.Spec.Input = runner.Input(slices.Index(config.Inputs, pool.Input))
+				if rules := broken(t, trial); len(rules) > 0 {
+					t.Errorf("broken: %q", rules)
+				}
+			})
+		}
+	}
+}
