@@ -13,8 +13,8 @@ import (
 
 // takesProgram are the commands whose words are a program of the user's with options of
 // its own: once the program is named, only options that the command itself knows are
-// taken from among them.
-var takesProgram = map[string]bool{"try": true, "torture": true}
+// taken from among them. The number is how many words there are by then.
+var takesProgram = map[string]int{"try": 1, "torture": 1, "replay": 2}
 
 // arrange puts the options of a command line in front of its words, where the parser
 // looks for them: options may then stand anywhere. What follows "--" are words.
@@ -45,7 +45,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			if command != nil {
 				flag = flagNamed(command.Flags, name)
 			}
-			if flag == nil && len(words) > 0 && takesProgram[command.Name] {
+			if flag == nil && command != nil && takesProgram[command.Name] > 0 && len(words) >= takesProgram[command.Name] {
 				words = append(words, arg)
 				continue
 			}

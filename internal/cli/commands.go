@@ -14,6 +14,8 @@ func (p Program) commands() []*cli.Command {
 			runCommand(),
 			devCommand(),
 			tryCommand(),
+			tortureCommand(),
+			replayCommand(),
 			checkCommand(),
 			p.initCommand(),
 			unitCommand(),

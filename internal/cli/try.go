@@ -54,6 +54,12 @@ func try(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return converseAs(c, pool, job)
+}
+
+// converseAs has a child of pool work job, shows the conversation, and says what would
+// become of the job.
+func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	spec, err := specOf("try", pool)
 	if err != nil {
 		return err
@@ -76,10 +82,21 @@ func try(c *cli.Context) error {
 
 // tryPool is the pool to imitate: one of the configuration, or what the options say.
 func tryPool(c *cli.Context) (config.Pool, error) {
+	if c.String("pool") == "" {
+		if err := wantArgs(c, 1, -1, "a program"); err != nil {
+			return config.Pool{}, err
+		}
+	}
+	return imitate(c, c.String("pool"), c.Args().Slice())
+}
+
+// imitate is the pool name of the configuration, or one with the defaults if name is "",
+// with what the options and a command say otherwise.
+func imitate(c *cli.Context, name string, command []string) (config.Pool, error) {
 	pool := config.DefaultPool()
 	pool.Sandbox.Dir, _ = os.Getwd()
 	pool.Queues = []string{"try"}
-	if name := c.String("pool"); name != "" {
+	if name != "" {
 		cfg, err := load(c, config.Options{})
 		if err != nil {
 			return pool, err
@@ -88,11 +105,9 @@ func tryPool(c *cli.Context) (config.Pool, error) {
 		if pool, ok = cfg.Pools[name]; !ok {
 			return pool, misused("there is no pool %q; there is %s", name, poolNames(cfg))
 		}
-	} else if err := wantArgs(c, 1, -1, "a program"); err != nil {
-		return pool, err
 	}
-	if c.NArg() > 0 {
-		pool.Command = c.Args().Slice()
+	if len(command) > 0 {
+		pool.Command = command
 	}
 	for _, choice := range []struct {
 		option  string

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -165,7 +163,7 @@ func (w *why) listeners() error {
 	}
 	listens := false
 	for _, pool := range shot.Pools {
-		if !slices.ContainsFunc(pool.Queues, func(glob string) bool { ok, err := path.Match(glob, w.job.Queue); return ok && err == nil }) {
+		if !worksQueue(pool.Queues, w.job.Queue) {
 			continue
 		}
 		listens = true

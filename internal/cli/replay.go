@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/protocol"
+	"oarlock/queue"
+)
+
+func replayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "run a job of Redis once more, here, and show both sides of the conversation",
+		ArgsUsage: "JID [COMMAND [ARGUMENT…]]",
+		Description: "It runs as the pool that works its queue would run it, or with another command. Nothing\n" +
+			"changes in Redis: neither the job nor what its child asks to be put.\n" +
+			"Exits 0 if the job would be complete.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does"},
+			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
+			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
+			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
+			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
+			&cli.BoolFlag{Name: "fresh", Usage: "without the checkpoint of earlier attempts"},
+		},
+		Action: replay,
+	}
+}
+
+func replay(c *cli.Context) error {
+	if err := wantArgs(c, 1, -1, "a job"); err != nil {
+		return err
+	}
+	job, err := storedJob(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	pool, err := replayPool(c, lastQueue(*job), c.Args().Tail())
+	if err != nil {
+		return err
+	}
+	return converseAs(c, pool, wireJob(*job, pool, c.Bool("fresh")))
+}
+
+// storedJob reads a job and leaves Redis alone after that.
+func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
+	client, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Get(c.Context, jid)
+}
+
+// lastQueue is the queue of a job, or, if it is complete, the last it was in.
+func lastQueue(job queue.Job) string {
+	name := job.Queue
+	for _, entry := range job.History {
+		if job.Queue == "" && entry.Queue != "" {
+			name = entry.Queue
+		}
+	}
+	return name
+}
+
+// replayPool is the pool to imitate: the named one, that of the command, or the one
+// that works the queue from.
+func replayPool(c *cli.Context, from string, command []string) (config.Pool, error) {
+	name := c.String("pool")
+	if name == "" && len(command) == 0 {
+		cfg, err := load(c, config.Options{})
+		if err != nil {
+			return config.Pool{}, err
+		}
+		for _, each := range slices.Sorted(maps.Keys(cfg.Pools)) {
+			if name == "" && worksQueue(cfg.Pools[each].Queues, from) {
+				name = each
+			}
+		}
+		if name == "" {
+			return config.Pool{}, misused("no pool of the configuration works the queue %q; there is %s\nName a command: oarlock replay JID COMMAND", from, poolNames(cfg))
+		}
+	}
+	return imitate(c, name, command)
+}
+
+// worksQueue reports whether a pool with such names and globs works the queue name.
+func worksQueue(queues []string, name string) bool {
+	return slices.ContainsFunc(queues, func(glob string) bool {
+		ok, err := path.Match(glob, name)
+		return ok && err == nil
+	})
+}
+
+// wireJob is what a child would be told of job; fresh leaves out its checkpoint.
+func wireJob(job queue.Job, pool config.Pool, fresh bool) *protocol.Job {
+	wire := &protocol.Job{
+		Run:       queue.NewJID()[:16],
+		JID:       job.JID,
+		Klass:     job.Klass,
+		Queue:     lastQueue(job),
+		Data:      job.Data,
+		Tags:      job.Tags,
+		Priority:  job.Priority,
+		Attempt:   1 + job.Retries - max(job.Remaining, 0) + job.Kept.Crashes,
+		Retries:   job.Retries,
+		Remaining: max(job.Remaining, 0),
+		Timeout:   time.Duration(pool.Timeout),
+		Lease:     time.Minute,
+	}
+	if limit := job.Kept.Timeout; limit > 0 && (wire.Timeout == 0 || limit < wire.Timeout) {
+		wire.Timeout = limit
+	}
+	if !fresh && job.Kept.Queue == job.Queue {
+		wire.Checkpoint = job.Kept.Checkpoint
+	}
+	return wire
+}
