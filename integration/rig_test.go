@@ -86,7 +86,11 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	if length == 0 {
 		length = lock
 	}
-	if err := r.db.HSet(t.Context(), "ql:config", "heartbeat", length.Seconds(), "grace-period", grace.Seconds()).Err(); err != nil {
+	config := []any{
+		"heartbeat", length.Seconds(), "grace-period", grace.Seconds(),
+		"jobs-history-count", 1_000_000, // what is done is looked at when all is done
+	}
+	if err := r.db.HSet(t.Context(), "ql:config", config...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

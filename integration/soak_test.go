@@ -24,7 +24,7 @@ func TestSoak(t *testing.T) {
 		before := r.footprints()
 		killed := make(map[int]bool)
 		restarts := 0
-		restart := time.NewTicker(every)
+		restart := time.NewTimer(every)
 		defer restart.Stop()
 		kill := time.NewTicker(300 * time.Millisecond)
 		defer kill.Stop()
@@ -34,6 +34,7 @@ func TestSoak(t *testing.T) {
 				r.redis.Kill()
 				r.redis.Restart()
 				restarts++
+				restart.Reset(every) // from when it has read its file again
 			case <-kill.C:
 				entries := r.ledger.all(t)
 				if len(entries) == 0 {
