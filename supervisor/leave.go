@@ -121,11 +121,11 @@ func (p *pool) eachMember(f func(*member)) {
 	}
 }
 
-// farewell takes the worker off Redis' list, after all else.
+// farewell takes the worker off Redis' list, after all else, unless it owes jobs.
 func (p *pool) farewell() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
 	defer cancel()
-	if p.gate.isOpen() {
+	if p.gate.isOpen() && !p.life.owing {
 		if err := p.store.Deregister(ctx); err != nil {
 			p.log.Warn("worker not deregistered", "worker", p.worker, "err", err)
 		}

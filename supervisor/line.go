@@ -82,7 +82,7 @@ func (p *pool) exchange() {
 	l.gathering = false
 	want := p.appetite()
 	settleable := p.settleable()
-	if settleable == 0 && !(want > 0 && l.hungry) {
+	if p.renewals.awaited || settleable == 0 && !(want > 0 && l.hungry) {
 		return
 	}
 	if l.gathering = p.moreToCome(); l.gathering {
@@ -171,7 +171,7 @@ func (p *pool) settleable() int {
 		if a.lease.end() > p.now {
 			n++
 		} else {
-			p.renewals.now()
+			p.renewals.first(true)
 		}
 	}
 	return n

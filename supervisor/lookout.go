@@ -60,13 +60,18 @@ func (o *lookout) watched() []*pool {
 // run looks until ctx ends.
 func (o *lookout) run(ctx context.Context) {
 	var sweepAt, queuesAt time.Duration
-	for {
+	for looked := o.clock(); ; looked = o.clock() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.gate.open():
 		}
 		now, pools := o.clock(), o.watched()
+		if now-looked > 2*o.poll {
+			// We stood still, or Redis was away: locks that ran out meanwhile may be our own,
+			// and are to be renewed rather than swept.
+			sweepAt = now + sweepPause
+		}
 		err := error(nil)
 		if now >= queuesAt {
 			queuesAt = now + jittered(queuesPause)

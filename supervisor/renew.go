@@ -28,7 +28,7 @@ const (
 // run a third of its time.
 type renewals struct {
 	out     bool          // a call is on its way
-	awaited bool          // Redis was away: nothing else is sent before a renewal was answered
+	awaited bool          // nothing else is sent before a renewal was answered; a take could sweep our own locks
 	at      time.Duration // when the next is due, at the earliest
 	hold    time.Duration // none before, however urgent
 	watch   time.Duration // when a lease is to be looked at, at the earliest
@@ -44,7 +44,7 @@ func (r *renewals) hasten(t time.Duration) { r.at = min(r.at, t) }
 // now asks for a renewal at once.
 func (r *renewals) now() { r.at = 0 }
 
-// first asks for a renewal before anything else is sent, if any lock is held.
+// first asks for a renewal before anything else is sent, if any lock may have run out.
 func (r *renewals) first(any bool) {
 	if any {
 		r.awaited = true
@@ -130,7 +130,6 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 		return
 	}
 	p.gate.worked()
-	r.awaited = false
 	r.hold = p.now + renewGap
 	r.lock = never
 	for i, a := range attempts {
@@ -154,6 +153,18 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	}
 	p.line.auditAt = min(p.line.auditAt, p.now+r.interval())
 	p.renewalDue()
+	r.awaited = p.lapsed()
+}
+
+// lapsed reports whether a lease has ended and may still be renewed, as when the call
+// that was just answered had been sent before we stood still.
+func (p *pool) lapsed() bool {
+	for _, a := range p.flight {
+		if a.stage != settling && !a.lost && a.lease.end() <= p.now {
+			return true
+		}
+	}
+	return false
 }
 
 // renewFailed sorts the errors of a renewal. It changed nothing that we may count on,
@@ -235,7 +246,7 @@ func (p *pool) watchLeases() {
 			// nothing is believed before.
 			a.gap = p.now + gapGrace
 			r.watch = min(r.watch, a.gap)
-			r.now()
+			r.first(true)
 			suspect++
 		default:
 			a.warned = true

@@ -29,4 +29,13 @@ type redis interface {
 
 type redisClient struct{ *queue.Client }
 
+// Ping also reads a key: a Redis that loads its data, or runs a long script, tells the
+// time and does nothing else.
+func (c redisClient) Ping(ctx context.Context) error {
+	if err := c.Client.Ping(ctx); err != nil {
+		return err
+	}
+	return c.Redis().Exists(ctx, c.Namespace()+"config").Err()
+}
+
 func (c redisClient) session(worker string) store { return c.Session(worker) }
