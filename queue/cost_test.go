@@ -65,8 +65,8 @@ func BenchmarkCost(b *testing.B) {
 // A round is short enough to be over, now and then, before another program gets the
 // processor.
 const (
-	rounds = 200
-	calls  = 50 // per round and command
+	rounds = 60
+	calls  = 250 // per round and command
 )
 
 // undisturbed returns the lowest tenth of the times: the server's clock runs on while

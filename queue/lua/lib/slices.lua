@@ -1,6 +1,7 @@
 -- call_many(command, key, words): a command with a list of arguments of any length
 -- Lua's stack holds some 8,000 values. The slices are even, so pairs stay together.
 function call_many(command, key, words)
+  if #words > 0 and #words <= 6000 then return redis.call(command, key, unpack(words)) end
   for i = 1, #words, 6000 do
     redis.call(command, key, unpack(words, i, math.min(i + 5999, #words)))
   end
