@@ -43,7 +43,7 @@ func TestBatchLeavesWhatSingleCommandsLeave(t *testing.T) {
 
 func dbClient(t *testing.T, server *redistest.Server, db int) *Client {
 	t.Helper()
-	c, err := Open(t.Context(), Options{URL: fmt.Sprintf("%s?db=%d", server.URL, db)})
+	c, err := Open(t.Context(), Options{URL: fmt.Sprintf("%s?db=%d", server.URL, db), ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -16,7 +17,7 @@ func open(t testing.TB, s *redistest.Server) *queue.Client {
 
 func openURL(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	c, err := queue.Open(t.Context(), queue.Options{URL: url})
+	c, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second}) // the machine may be busy
 	if err != nil {
 		t.Fatal(err)
 	}
