@@ -21,12 +21,14 @@ var arrows = map[string][]string{
 	"runner":              {"protocol"},
 	"supervisor":          {"protocol", "queue", "runner"},
 	"internal/bench":      {"internal/config", "internal/embedded", "protocol", "queue", "runner", "supervisor"},
-	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/embedded", "internal/systemd", "protocol", "queue", "runner", "supervisor"},
+	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/doctor", "internal/embedded", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
 	"internal/config":     {},
 	"internal/control":    {},
 	"internal/demo":       {},
+	"internal/doctor":     {"internal/config", "queue", "runner"},
 	"internal/embedded":   {},
 	"internal/systemd":    {},
+	"internal/torture":    {"internal/config", "protocol", "queue", "runner"},
 	"internal/check":      {}, // the gate, a program of its own
 	"internal/faultproxy": {}, // these, too, are for tests
 	"internal/redistest":  {},
