@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 	}{
 		{"answers.sh", runner.Reuse, 0, nil},
 		{"works-and-leaves.sh", runner.Once, 0, nil},
-		{"works-only-once.sh", runner.Reuse, time.Second, []string{"fed twice", "flooded"}},
+		{"works-only-once.sh", runner.Reuse, 6 * time.Second, []string{"fed twice", "flooded"}},
 		{"ignores-term.sh", runner.Reuse, time.Second, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave"}},
 		{"stays-at-the-end.sh", runner.Reuse, 0, []string{"idle"}},
 		{"dies-of-lists.sh", runner.Reuse, 0, []string{"it answers whatever"}},
