@@ -19,7 +19,7 @@ import (
 // through their own with a million jobs waiting, and with 50,000 complete of which
 // every completion prunes one.
 //
-//	go test ./queue -run '^$' -bench '^BenchmarkCost'
+//	go test ./queue -run '^$' -bench '^BenchmarkCost' -benchtime 1x
 func BenchmarkCost(b *testing.B) {
 	for _, bm := range []struct {
 		name     string
