@@ -269,7 +269,7 @@ type definition struct {
 type luaCommand struct {
 	file   string   // where its body is; aliases share one
 	body   string   // ends in a newline
-	direct []string // names of the library: all values it needs, and the functions that it calls without a rare one
+	direct []string // the values of the library it needs, and the functions it calls without a rare one
 }
 
 // sources reads the lua directory once. A file that breaks the rules at the top
@@ -283,13 +283,17 @@ var sources = sync.OnceValue(func() *luaSources {
 		d.uses = lua.uses(d.text)
 		lua.library[name] = d
 	}
+	qless := luaDir(string(Qless))
 	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
 		lua.commands[dialect] = make(map[string]luaCommand)
 		for name, text := range luaDir(string(dialect)) {
 			file := string(dialect) + "/" + name
 			if m := sameAs.FindStringSubmatch(text); m != nil {
-				file = "qless/" + m[1]
-				text = luaDir("qless")[m[1]]
+				counterpart, ok := qless[m[1]]
+				if !ok {
+					panic(fmt.Sprintf("lua/%s.lua: qless has no %s", file, m[1]))
+				}
+				file, text = "qless/"+m[1], counterpart
 			}
 			lua.commands[dialect][name] = luaCommand{file, text, lua.direct(lua.uses(text))}
 		}
