@@ -103,7 +103,7 @@ func TestB5GrandchildKeepsStdout(t *testing.T) {
 		end := r.ledger.await(t, 20*time.Second, "an end", ended(1))
 		jobs := r.settled(t, 5*time.Second)
 		late := now() - end[len(end)-1].at
-		if late > 0.5+tick {
+		if late > stretched(500*time.Millisecond).Seconds()+tick {
 			t.Errorf("the job was settled %.2f s after its child had left, want 0.5 s at most", late)
 		}
 		r.note("settled_after", late)
@@ -127,14 +127,14 @@ func TestB6Hangs(t *testing.T) {
 				r.putOne(t, work{End: "hang"}, retries(0))
 				r.start(t, "a", pool{mode: "once", worker: worker, more: `timeout = "1s"`})
 				begin := r.ledger.await(t, 20*time.Second, "a begun job", begun(1))[0]
-				await(t, 4*time.Second, func() error {
+				await(t, 3*time.Second, func() error {
 					if p, ok := readProcess(begin.pid); ok {
 						return fmt.Errorf("the child is still there: %v", p)
 					}
 					return nil
 				})
 				gone := now() - begin.at
-				if gone > 2.5 {
+				if gone > stretched(2500*time.Millisecond).Seconds() {
 					t.Errorf("a child that hangs was gone after %.2f s, want 2.5 s at most", gone)
 				}
 				r.note("gone_after", gone)

@@ -334,7 +334,7 @@ func TestE14NoticesLost(t *testing.T) {
 		entries := r.ledger.all(t)
 		noticed := entries[len(entries)-1].at - canceled
 		// The next renewal, plus what a child may take to leave.
-		if bound := (lock / 3).Seconds() + 1.2; noticed > bound {
+		if bound := stretched(lock/3 + 1200*time.Millisecond).Seconds(); noticed > bound {
 			t.Errorf("the loss was noticed after %.2f s, want %.2f s at most", noticed, bound)
 		}
 		r.note("noticed_after", noticed)

@@ -99,7 +99,7 @@ func TestA2SupervisorKilledForGood(t *testing.T) {
 				late = max(late, rs[1].at-died)
 			}
 		}
-		if bound := (lock + grace + 2*time.Second).Seconds(); late > bound {
+		if bound := stretched(lock + grace + 2*time.Second).Seconds(); late > bound {
 			t.Errorf("the last job of the dead supervisor began again after %.1f s, want %.1f s at most", late, bound)
 		}
 		r.note("back_after", late)
@@ -150,7 +150,7 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 			if len(rs) != 2 {
 				t.Fatalf("job %s had %d runs, want one of A and one of B", jid, len(rs))
 			}
-			if late := rs[0].last - resumed; late > 0.2 {
+			if late := rs[0].last - resumed; late > stretched(200*time.Millisecond).Seconds() {
 				t.Errorf("A's run of job %s was at work %.2f s after A went on", jid, late)
 			}
 		}
@@ -189,7 +189,7 @@ func TestA8Drain(t *testing.T) {
 		signaled := now()
 		a.stop(t)
 		entries := r.ledger.all(t)
-		late := count(since(entries, signaled+0.1), "begin")
+		late := count(since(entries, signaled+stretched(100*time.Millisecond).Seconds()), "begin")
 		if late > 0 {
 			t.Errorf("%d jobs began later than 100 ms after SIGTERM", late)
 		}

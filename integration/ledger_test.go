@@ -175,9 +175,10 @@ func now() float64 {
 }
 
 // await calls try until it returns nil, and fails the test with its last error
-// after bound.
+// after bound, stretched.
 func await(t testing.TB, bound time.Duration, try func() error) {
 	t.Helper()
+	bound = stretched(bound)
 	deadline := time.After(bound)
 	look := time.NewTicker(15 * time.Millisecond)
 	defer look.Stop()

@@ -144,6 +144,7 @@ func (s *supervisor) tail() string {
 // said waits for a line of the log that holds all the words, and returns it.
 func (s *supervisor) said(t testing.TB, bound time.Duration, words ...string) string {
 	t.Helper()
+	bound = stretched(bound)
 	timeout := time.After(bound)
 	for seen := 0; ; {
 		lines, more := s.lines()
@@ -216,6 +217,7 @@ func (s *supervisor) died(t testing.TB, bound time.Duration) {
 // returns its exit code.
 func (s *supervisor) exit(t testing.TB, bound time.Duration) int {
 	t.Helper()
+	bound = stretched(bound)
 	select {
 	case <-s.gone:
 	case <-time.After(bound):
