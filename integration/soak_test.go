@@ -15,7 +15,8 @@ func TestSoak(t *testing.T) {
 	row(t, "soak", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		n := scaled(5000, 100_000)
 		every := time.Duration(scaled(3, 10)) * time.Second
-		r.put(t, n, work{MS: 2})
+		const wave = 5000 // put at once: what Redis must read again after each kill stays small
+		r.put(t, wave, work{MS: 2})
 		r.loseReplies(0.05)
 		for _, name := range []string{"a", "b"} {
 			r.start(t, name, pool{children: 4, more: "max_crashes = 100"})
@@ -28,7 +29,14 @@ func TestSoak(t *testing.T) {
 		defer restart.Stop()
 		kill := time.NewTicker(300 * time.Millisecond)
 		defer kill.Stop()
-		for deadline := time.After(time.Duration(scaled(2, 20)) * time.Minute); r.unsettled(t) > 0; {
+		deadline := time.After(time.Duration(scaled(2, 30)) * time.Minute)
+		for {
+			left := r.unsettled(t)
+			if left < wave/2 && len(r.jids) < n {
+				r.put(t, wave, work{MS: 2})
+			} else if left == 0 {
+				break
+			}
 			select {
 			case <-restart.C:
 				r.redis.Kill()
