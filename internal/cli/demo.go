@@ -40,7 +40,7 @@ func demoCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "files", Value: 1000, Usage: "how many `FILES` become jobs"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` to take them from (default: Go's sources)"},
-			&cli.IntFlag{Name: "children", Value: 2 * runtime.NumCPU(), Usage: "processes at work at the same time"},
+			&cli.IntFlag{Name: "children", Value: 4 * runtime.NumCPU(), Usage: "processes at work at the same time"},
 		},
 		Action: runDemo,
 	}
