@@ -38,6 +38,7 @@ func (p Program) commands() []*cli.Command {
 			settingsCommand(),
 			eventsCommand(),
 			luaCommand(),
+			doctorCommand(),
 		},
 		p.benchCommands(),
 	)

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/internal/doctor"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// installedUnit is where an administrator puts what `oarlock unit` prints.
+const installedUnit = "/etc/systemd/system/oarlock.service"
+
+func doctorCommand() *cli.Command {
+	command := verb{
+		name: "doctor", usage: "look for what could lose jobs or hold them up: in Redis, in its keys, on this host",
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "fix", Usage: "repair jobs that are not where they say they are"},
+			&cli.StringFlag{Name: "unit", Value: installedUnit, Usage: "the unit `FILE` to compare with the configuration"},
+			jsonFlag(),
+		},
+		do: examine,
+	}.command()
+	command.Description = "Exits 1 if anything is bad. Without --fix it changes nothing."
+	return command
+}
+
+func examine(c *cli.Context, q *queue.Client) error {
+	var findings []doctor.Finding
+	d := &doctor.Doctor{Client: q, Fix: c.Bool("fix"), Report: func(f doctor.Finding) {
+		findings = append(findings, f)
+		if !c.Bool("json") {
+			printDiagnosis(c.App.Writer, f)
+		}
+	}}
+	if err := d.Server(c.Context); err != nil {
+		return err
+	}
+	if err := d.Keys(c.Context); err != nil {
+		return err
+	}
+	examineHost(c, d)
+	bad := 0
+	for _, f := range findings {
+		if f.Level == doctor.Bad {
+			bad++
+		}
+	}
+	if c.Bool("json") {
+		if err := printJSON(c.App.Writer, findings); err != nil {
+			return err
+		}
+	}
+	if bad > 0 {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// examineHost looks at this host, and at the unit, as far as there is a configuration
+// to compare them with.
+func examineHost(c *cli.Context, d *doctor.Doctor) {
+	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		d.Report(doctor.Finding{Subject: "killing", Level: doctor.Bad, Text: err.Error()})
+	} else {
+		strength, why := host.KillStrength()
+		f := doctor.Finding{Subject: "killing", Level: doctor.OK, Text: "Children are killed with all they started, by " + strength.String() + "."}
+		if why != "" {
+			f.Level, f.Advice = doctor.Note, "Not stronger: "+why
+		}
+		_ = host.Close() // it had no children
+		d.Report(f)
+	}
+	cfg, err := load(c, config.Options{})
+	if err != nil {
+		d.Report(doctor.Finding{Subject: "configuration", Level: doctor.Bad, Text: err.Error(), Advice: "oarlock check"})
+		return
+	}
+	children := 0
+	for _, pool := range cfg.Pools {
+		children += max(pool.Children, pool.MaxChildren)
+	}
+	d.Host(cfg.Supervisor.StatePath(), children)
+	text, err := os.ReadFile(c.String("unit"))
+	switch {
+	case os.IsNotExist(err) && !c.IsSet("unit"), len(cfg.Pools) == 0:
+		return
+	case err != nil:
+		d.Report(doctor.Finding{Subject: "unit", Level: doctor.Bad, Text: err.Error()})
+		return
+	}
+	for _, f := range unitProblems(string(text), unitFor(cfg, "", "", "")) {
+		d.Report(f)
+	}
+}
+
+// unitProblems compares a unit with what the configuration needs of one.
+func unitProblems(text string, need unitValues) []doctor.Finding {
+	has := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			has[key] = value
+		}
+	}
+	const advice = "oarlock unit prints one that fits."
+	var findings []doctor.Finding
+	add := func(format string, args ...any) {
+		findings = append(findings, doctor.Finding{Subject: "unit", Level: doctor.Warning, Text: fmt.Sprintf(format, args...), Advice: advice})
+	}
+	if stop, err := strconv.Atoi(strings.TrimSuffix(has["TimeoutStopSec"], "s")); err != nil || stop < need.Stop {
+		add("TimeoutStopSec=%s is too short: draining, killing and the last words take up to %d seconds.", has["TimeoutStopSec"], need.Stop)
+	}
+	if has["KillMode"] != "mixed" {
+		add("KillMode=%s ends the children together with the supervisor, which could not let them finish; it should be mixed.", has["KillMode"])
+	}
+	if has["Type"] != "notify" {
+		add("Type=%s does not tell systemd when the supervisor is ready; it should be notify.", has["Type"])
+	}
+	if !strings.Contains(has["RestartPreventExitStatus"], "78") {
+		add("RestartPreventExitStatus=%s lets systemd restart it again and again with a bad configuration; it should be 64 78.", has["RestartPreventExitStatus"])
+	}
+	if files, err := strconv.Atoi(has["LimitNOFILE"]); err == nil && files < need.Files {
+		add("LimitNOFILE=%d is too low for so many children: it should be %d.", files, need.Files)
+	}
+	if len(findings) == 0 {
+		findings = append(findings, doctor.Finding{Subject: "unit", Level: doctor.OK, Text: "It fits the configuration."})
+	}
+	return findings
+}
+
+// printDiagnosis shows a finding.
+func printDiagnosis(w io.Writer, f doctor.Finding) {
+	mark := map[doctor.Level]string{
+		doctor.OK: paint(w, green, "✓"), doctor.Fixed: paint(w, green, "✓ repaired"), doctor.Note: "·",
+		doctor.Warning: paint(w, yellow, "! warning"), doctor.Bad: paint(w, red, "✗ bad"),
+	}[f.Level]
+	fmt.Fprintf(w, "%s %s: %s\n", mark, paint(w, bold, f.Subject), f.Text)
+	if f.Advice != "" {
+		fmt.Fprintln(w, paint(w, dim, indent(f.Advice)))
+	}
+}

@@ -1,0 +1,71 @@
+// Package doctor looks at a Redis, at what is kept in it and at the host, and tells what
+// could lose jobs, hold them up, or puzzle somebody.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue"
+)
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK      Level = "ok"
+	Note    Level = "note"    // good to know
+	Warning Level = "warning" // will hurt some day
+	Bad     Level = "bad"     // hurts, or loses jobs
+	Fixed   Level = "fixed"   // was bad
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Subject string `json:"subject"`
+	Level   Level  `json:"level"`
+	Text    string `json:"text"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// Doctor examines one Redis, and keeps what it finds. It is for one goroutine.
+type Doctor struct {
+	Client *queue.Client
+	Fix    bool          // repair inconsistencies between keys
+	Report func(Finding) // is told of each finding as it is made
+}
+
+func (d *Doctor) found(level Level, subject, advice, format string, args ...any) {
+	d.Report(Finding{Subject: subject, Level: level, Text: fmt.Sprintf(format, args...), Advice: advice})
+}
+
+// hidden tells that something could not be looked at. It returns err if that is not for
+// want of permission or because the server does not know the command, else nil.
+func (d *Doctor) hidden(subject string, err error) error {
+	text := err.Error()
+	for _, answer := range []string{"NOPERM", "ERR unknown", "unknown command", "not supported", "unsupported"} {
+		if strings.Contains(text, answer) {
+			d.found(Note, subject, "", "Redis does not let us see this: %s", text)
+			return nil
+		}
+	}
+	return err
+}
+
+// server is one Redis.
+type server interface {
+	redis.Cmdable
+	Do(ctx context.Context, words ...any) *redis.Cmd
+}
+
+// node is the server that holds the keys, of those behind the client.
+func (d *Doctor) node(ctx context.Context) (server, error) {
+	if cluster, ok := d.Client.Redis().(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, d.Client.Namespace())
+	}
+	return d.Client.Redis(), nil
+}

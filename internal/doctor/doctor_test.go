@@ -1,0 +1,260 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// patient is a Redis with one job in every state: waiting, prio, scheduled, depends,
+// running, failed, complete, and the recurring job recur.
+type patient struct {
+	server *redistest.Server
+	client *queue.Client
+}
+
+func newPatient(t *testing.T, args ...string) patient {
+	t.Helper()
+	server := redistest.Start(t, args...)
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	p := patient{server, client}
+	put := func(put queue.Put) {
+		t.Helper()
+		put.Queue, put.Klass = "q", "K"
+		if _, err := client.Put(t.Context(), put); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session := client.Session("w")
+	settle := func(settlements []queue.Settlement, want int) {
+		t.Helper()
+		reply, err := session.Exchange(t.Context(), settlements, queue.Take{Queues: []string{"q"}, Count: want})
+		if err != nil || len(reply.Jobs) != want {
+			t.Fatalf("took %d jobs, want %d: %v", len(reply.Jobs), want, err)
+		}
+	}
+	for _, jid := range []string{"complete", "failed", "running"} {
+		put(queue.Put{JID: jid})
+	}
+	settle(nil, 3)
+	settle([]queue.Settlement{
+		{JID: "complete", Queue: "q", Action: queue.Complete},
+		{JID: "failed", Queue: "q", Action: queue.Fail, Group: "g", Message: "m"},
+	}, 0)
+	put(queue.Put{JID: "waiting"})
+	put(queue.Put{JID: "scheduled", Delay: time.Hour})
+	put(queue.Put{JID: "depends", Depends: []string{"waiting"}})
+	if _, err := client.Recur(t.Context(), queue.Recurring{JID: "recur", Queue: "q", Klass: "K", Interval: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// examine tells all findings of a kind that are not OK.
+func (p patient) examine(t *testing.T, fix bool, look func(*Doctor) error) (findings []Finding) {
+	t.Helper()
+	d := &Doctor{Client: p.client, Fix: fix, Report: func(f Finding) {
+		if f.Level != OK {
+			findings = append(findings, f)
+		}
+	}}
+	if err := look(d); err != nil {
+		t.Fatal(err)
+	}
+	return findings
+}
+
+func TestKeys(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		spoil    []any // a command of Redis
+		finding  string
+		repaired []any  // a command of Redis that shows the repair …
+		want     string // … by this answer
+	}{
+		{"nothing", []any{"PING"}, "", nil, ""},
+		{"a job without its hash", []any{"DEL", "ql:j:waiting"}, "ql:q:q-work names waiting, but there is no such job", []any{"ZSCORE", "ql:q:q-work", "waiting"}, ""},
+		{"a lock without its job", []any{"ZADD", "ql:q:q-locks", 1, "ghost"}, "ql:q:q-locks names ghost, but there is no such job", []any{"ZSCORE", "ql:q:q-locks", "ghost"}, ""},
+		{"a lock on a job that waits", []any{"ZADD", "ql:q:q-locks", 1, "waiting"}, "ql:q:q-locks names waiting, but the job is waiting", []any{"ZSCORE", "ql:q:q-locks", "waiting"}, ""},
+		{"a running job that waits, too", []any{"ZADD", "ql:q:q-work", 1, "running"}, "ql:q:q-work names running, but the job is running", []any{"ZSCORE", "ql:q:q-work", "running"}, ""},
+		{"a recurring job that is gone", []any{"DEL", "ql:r:recur"}, "ql:q:q-recur names recur, but there is no such recurring job", []any{"ZSCORE", "ql:q:q-recur", "recur"}, ""},
+		{"a failed job that is gone", []any{"DEL", "ql:j:failed"}, "ql:f:g names failed, but there is no such job", []any{"EXISTS", "ql:f:g"}, "0"},
+		{"a completed job that is gone", []any{"DEL", "ql:j:complete"}, "ql:completed names complete, but there is no such job", []any{"ZSCORE", "ql:completed", "complete"}, ""},
+		{"a waiting job in no set", []any{"ZREM", "ql:q:q-work", "waiting"}, "waiting is waiting, but nowhere in q", []any{"ZCARD", "ql:q:q-work"}, "1"},
+		{"a running job without a lock", []any{"ZREM", "ql:q:q-locks", "running"}, "running is running without a lock in q", []any{"ZCARD", "ql:q:q-locks"}, "1"},
+		{"a schedule without its job", []any{"ZREM", "ql:q:q-scheduled", "scheduled"}, "scheduled is scheduled, but not in the schedule of q", []any{"HGET", "ql:j:scheduled", "state"}, "waiting"},
+		{"a dependency that is gone", []any{"SADD", "ql:j:depends-dependencies", "ghost"}, "depends waits for ever for ghost", []any{"SCARD", "ql:j:depends-dependencies"}, "1"},
+		{"only dependencies that are gone", []any{"EVAL", "redis.call('DEL', 'ql:j:depends-dependencies') redis.call('SADD', 'ql:j:depends-dependencies', 'ghost')", 0},
+			"depends waits for ever for ghost", []any{"HGET", "ql:j:depends", "state"}, "waiting"},
+		{"a completed job that is not listed", []any{"ZREM", "ql:completed", "complete"}, "complete is complete and not listed as such", []any{"ZCARD", "ql:completed"}, "1"},
+		{"a hash that is no job", []any{"HSET", "ql:j:stub", "oarlock-crashes", 1}, "stub is no whole job", []any{"EXISTS", "ql:j:stub"}, "0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPatient(t)
+			redis := p.server.Client(t)
+			keys := func(d *Doctor) error { return d.Keys(t.Context()) }
+			if err := redis.Do(t.Context(), tt.spoil...).Err(); err != nil && err.Error() != "redis: nil" {
+				t.Fatal(err)
+			}
+			found := p.examine(t, false, keys)
+			if tt.finding == "" {
+				if len(found) > 0 {
+					t.Errorf("found %+v", found)
+				}
+				return
+			}
+			if len(found) == 0 || found[0].Level != Bad || found[0].Text != tt.finding {
+				t.Fatalf("found %+v, want %q", found, tt.finding)
+			}
+			if again := p.examine(t, false, keys); len(again) != len(found) {
+				t.Errorf("looking changed something: %+v, then %+v", found, again)
+			}
+			if fixed := p.examine(t, true, keys); len(fixed) == 0 || fixed[0].Level != Fixed {
+				t.Errorf("repairing: %+v", fixed)
+			}
+			if left := p.examine(t, false, keys); len(left) > 0 {
+				t.Errorf("after the repair: %+v", left)
+			}
+			answer, err := redis.Do(t.Context(), tt.repaired...).Result()
+			got := ""
+			if err == nil {
+				got = fmt.Sprint(answer)
+			}
+			if got != tt.want {
+				t.Errorf("%v = %q, want %q", tt.repaired, got, tt.want)
+			}
+		})
+	}
+}
+
+// A job that a repair puts back is taken and run.
+func TestRepairedJobsRun(t *testing.T) {
+	p := newPatient(t)
+	redis := p.server.Client(t)
+	redis.ZRem(t.Context(), "ql:q:q-work", "waiting")
+	p.examine(t, true, func(d *Doctor) error { return d.Keys(t.Context()) })
+	reply, err := p.client.Session("other").Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 9})
+	taken := slices.ContainsFunc(reply.Jobs, func(job queue.Taken) bool { return job.JID == "waiting" })
+	if err != nil || !taken {
+		t.Errorf("took %+v: %v", reply.Jobs, err)
+	}
+}
+
+func TestExpiredLocks(t *testing.T) {
+	p := newPatient(t)
+	p.server.Client(t).Do(t.Context(), "ZADD", "ql:q:q-locks", 1, "running")
+	found := p.examine(t, false, func(d *Doctor) error { return d.Keys(t.Context()) })
+	if len(found) != 1 || !strings.Contains(found[0].Text, "1 locks of q have run out") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestServer(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		setting []any // of CONFIG SET
+		subject string
+		level   Level
+		text    string
+	}{
+		{"no persistence", nil, nil, "persistence", Warning, "append-only file is off"},
+		{"eviction", nil, []any{"maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"}, "eviction", Bad, "throws jobs away"},
+		{"eviction without a limit", nil, []any{"maxmemory-policy", "allkeys-lru"}, "eviction", Warning, "as soon as somebody sets maxmemory"},
+		{"little memory", nil, []any{"maxmemory", "2mb"}, "memory", Warning, "no job can be put"},
+		{"no notifications", nil, nil, "notifications", Note, "found by polling"},
+		{"idle connections", nil, []any{"timeout", "100"}, "timeout", Note, "idle for 100 seconds"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPatient(t, tt.args...)
+			if tt.setting != nil {
+				if err := p.server.Client(t).Do(t.Context(), append([]any{"CONFIG", "SET"}, tt.setting...)...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, f := range p.examine(t, false, func(d *Doctor) error { return d.Server(t.Context()) }) {
+				if f.Subject == tt.subject && f.Level == tt.level && strings.Contains(f.Text, tt.text) {
+					return
+				}
+			}
+			t.Errorf("not found")
+		})
+	}
+}
+
+// A well-kept server has no findings, and one that hides things is no error.
+func TestGoodAndHiddenServers(t *testing.T) {
+	p := newPatient(t, append(redistest.AOF, "--notify-keyspace-events", "Kz")...)
+	look := func(d *Doctor) error { return d.Server(t.Context()) }
+	if found := p.examine(t, false, look); len(found) > 0 {
+		t.Errorf("found %+v", found)
+	}
+	words := strings.Fields("ACL SETUSER meek on >secret ~* &* +@all -info -config -slowlog -scan -client|kill")
+	var set []any
+	for _, word := range words {
+		set = append(set, word)
+	}
+	if err := p.server.Client(t).Do(t.Context(), set...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.client, err = queue.Open(t.Context(), queue.Options{URL: "unix://meek:secret@" + p.server.Addr}); err != nil {
+		t.Fatal(err)
+	}
+	defer p.client.Close()
+	var texts []string
+	for _, f := range append(p.examine(t, false, look), p.examine(t, false, func(d *Doctor) error { return d.Keys(t.Context()) })...) {
+		if f.Level == Bad {
+			t.Errorf("found %+v", f)
+		}
+		texts = append(texts, f.Subject+": "+f.Text)
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{"info: Redis does not let us see", "slow log: Redis does not", "notifications: Redis does not", "permissions: meek cannot fence", "keys: Redis does not"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	p := newPatient(t)
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	file := open + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		dir      string
+		children int
+		subject  string
+		level    Level
+	}{
+		{open, 1, "state directory", Warning},
+		{file, 1, "state directory", Bad},
+		{open + "/none", 1, "state directory", Note},
+		{"", 1 << 40, "open files", Warning},
+	} {
+		found := p.examine(t, false, func(d *Doctor) error { d.Host(tt.dir, tt.children); return nil })
+		ok := false
+		for _, f := range found {
+			ok = ok || f.Subject == tt.subject && f.Level == tt.level
+		}
+		if !ok {
+			t.Errorf("%q, %d children: found %+v", tt.dir, tt.children, found)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/redis/go-redis/v9"
+)
+
+// Server looks at the settings of Redis and at how it is doing.
+func (d *Doctor) Server(ctx context.Context) error {
+	node, err := d.node(ctx)
+	if err != nil {
+		return err
+	}
+	facts, err := d.info(ctx, node)
+	if err != nil {
+		return err
+	}
+	d.version(facts)
+	d.role(facts)
+	d.persistence(facts)
+	d.memory(facts)
+	d.clients(facts)
+	for _, look := range []func(context.Context, server) error{d.clock, d.scripts, d.notifications, d.permissions} {
+		if err := look(ctx, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// info is what INFO says, by name. What it does not say is left out.
+func (d *Doctor) info(ctx context.Context, node server) (map[string]string, error) {
+	facts := map[string]string{}
+	for _, section := range []string{"server", "replication", "persistence", "memory", "clients"} {
+		text, err := node.Info(ctx, section).Result()
+		if err != nil {
+			if err := d.hidden("info", err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+				facts[name] = value
+			}
+		}
+	}
+	return facts, nil
+}
+
+// oldestRedis is the first version that has everything we call.
+const oldestRedis = 6
+
+func (d *Doctor) version(facts map[string]string) {
+	text := facts["redis_version"]
+	major, err := strconv.Atoi(strings.Split(text, ".")[0])
+	switch {
+	case err != nil:
+		d.found(Note, "version", "", "The server does not tell its version.")
+	case major < oldestRedis:
+		d.found(Bad, "version", "Use Redis 6 or newer.", "Redis %s is too old.", text)
+	default:
+		d.found(OK, "version", "", "Redis %s", text)
+	}
+}
+
+func (d *Doctor) role(facts map[string]string) {
+	switch {
+	case facts["role"] == "slave":
+		d.found(Bad, "role", "Name the master, or use redis+sentinel://.", "This server is a replica: nothing can be written to it.")
+	case facts["loading"] == "1":
+		d.found(Warning, "role", "Wait until it has.", "The server is still reading its data.")
+	}
+}
+
+func (d *Doctor) persistence(facts map[string]string) {
+	const subject = "persistence"
+	switch {
+	case facts["aof_enabled"] == "":
+	case facts["aof_last_write_status"] == "err":
+		d.found(Bad, subject, "Look for a full disk.", "The last write of the append-only file failed.")
+	case facts["aof_enabled"] == "0":
+		d.found(Warning, subject, "appendonly yes", "The append-only file is off: what was put since the last snapshot is lost when Redis dies.")
+	default:
+		d.found(OK, subject, "", "The append-only file is on.")
+	}
+	if facts["rdb_last_bgsave_status"] == "err" {
+		d.found(Bad, subject, "Look for a full disk, or too little memory to fork.", "The last snapshot failed; Redis may refuse writes because of that.")
+	}
+}
+
+// fullShare is the share of what is allowed above which there is little room left.
+const fullShare = 0.8
+
+func (d *Doctor) memory(facts map[string]string) {
+	used, _ := strconv.ParseFloat(facts["used_memory"], 64)
+	most, _ := strconv.ParseFloat(facts["maxmemory"], 64) // 0: no limit
+	policy := facts["maxmemory_policy"]
+	switch {
+	case policy == "":
+	case policy != "noeviction" && most > 0:
+		d.found(Bad, "eviction", "maxmemory-policy noeviction", "With maxmemory-policy %s Redis throws jobs away when memory runs out.", policy)
+	case policy != "noeviction":
+		d.found(Warning, "eviction", "maxmemory-policy noeviction", "With maxmemory-policy %s, jobs would be thrown away as soon as somebody sets maxmemory.", policy)
+	default:
+		d.found(OK, "eviction", "", "Nothing is evicted.")
+	}
+	switch {
+	case used == 0:
+	case most > 0 && used > fullShare*most:
+		d.found(Warning, "memory", "Raise maxmemory, or keep fewer completed jobs: oarlock config set jobs-history-count N.",
+			"%s of %s are in use; when it is full no job can be put.", humanize.IBytes(uint64(used)), humanize.IBytes(uint64(most)))
+	default:
+		d.found(OK, "memory", "", "%s are in use.", humanize.IBytes(uint64(used)))
+	}
+}
+
+func (d *Doctor) clients(facts map[string]string) {
+	now, _ := strconv.ParseFloat(facts["connected_clients"], 64)
+	most, _ := strconv.ParseFloat(facts["maxclients"], 64)
+	if most > 0 && now > fullShare*most {
+		d.found(Warning, "clients", "Raise maxclients.", "%.0f of %.0f connections are in use.", now, most)
+	}
+}
+
+const (
+	clockApart = time.Second           // more than that puzzles people who read logs
+	slowTrip   = 20 * time.Millisecond // a round trip that holds up small jobs
+)
+
+func (d *Doctor) clock(ctx context.Context, node server) error {
+	var trips []time.Duration
+	for range 5 {
+		began := time.Now()
+		if err := d.Client.Ping(ctx); err != nil {
+			return err
+		}
+		trips = append(trips, time.Since(began))
+	}
+	trip, offset := slices.Min(trips), d.Client.Clock().Offset()
+	if offset.Abs() > clockApart {
+		d.found(Warning, "clock", "Let both hosts take their time from NTP.",
+			"Redis' clock and ours are %v apart. Locks go by its clock, wherever we run; logs and schedules of people do not.", offset.Round(time.Millisecond))
+	} else {
+		d.found(OK, "clock", "", "The clocks are %v apart.", offset.Round(time.Millisecond))
+	}
+	if trip > slowTrip {
+		d.found(Warning, "round trip", "Run closer to Redis, or give pools of small jobs a prefetch.", "A round trip takes %v at best.", trip.Round(time.Microsecond))
+	} else {
+		d.found(OK, "round trip", "", "%v", trip.Round(time.Microsecond))
+	}
+	return nil
+}
+
+// slowScript is what no script of ours should take, by far.
+const slowScript = 50 * time.Millisecond
+
+func (d *Doctor) scripts(ctx context.Context, node server) error {
+	entries, err := node.SlowLogGet(ctx, 128).Result()
+	if err != nil {
+		return d.hidden("slow log", err)
+	}
+	slow, worst := 0, redis.SlowLog{}
+	for _, entry := range entries {
+		if entry.Duration > slowScript {
+			slow++
+		}
+		if entry.Duration > worst.Duration {
+			worst = entry
+		}
+	}
+	if slow == 0 {
+		d.found(OK, "slow log", "", "Nothing took longer than %v lately.", slowScript)
+		return nil
+	}
+	what := "?"
+	if len(worst.Args) > 0 {
+		what = strings.Join(worst.Args[:min(len(worst.Args), 4)], " ")
+	}
+	d.found(Warning, "slow log", "Everybody waits while Redis is busy: see SLOWLOG GET.",
+		"%d commands took longer than %v lately; the worst took %v: %s", slow, slowScript, worst.Duration, what)
+	return nil
+}
+
+func (d *Doctor) notifications(ctx context.Context, node server) error {
+	settings, err := node.ConfigGet(ctx, "notify-keyspace-events").Result()
+	if err != nil {
+		return d.hidden("notifications", err)
+	}
+	classes := settings["notify-keyspace-events"]
+	if strings.Contains(classes, "K") && (strings.Contains(classes, "z") || strings.Contains(classes, "A")) {
+		d.found(OK, "notifications", "", "What other clients put is noticed at once.")
+	} else {
+		d.found(Note, "notifications", "notify-keyspace-events Kz",
+			"What clients other than ours put is found by polling (poll_interval), not at once.")
+	}
+	settings, err = node.ConfigGet(ctx, "timeout").Result()
+	if err != nil {
+		return d.hidden("notifications", err)
+	}
+	if seconds := settings["timeout"]; seconds != "" && seconds != "0" {
+		d.found(Note, "timeout", "timeout 0", "Redis closes connections that are idle for %s seconds; each costs a reconnect.", seconds)
+	}
+	return nil
+}
+
+// permissions tries what is not needed all the time, in ways that do nothing.
+func (d *Doctor) permissions(ctx context.Context, node server) error {
+	who, err := node.Do(ctx, "ACL", "WHOAMI").Text()
+	if err != nil {
+		who = "our user"
+	}
+	if _, _, err := d.Client.Outlook(ctx, []string{"oarlock-doctor"}); err != nil {
+		if strings.Contains(err.Error(), "NOPERM") {
+			d.found(Bad, "permissions", "See queue/ACL.md.", "%s may not run our scripts: %v", who, err)
+			return nil
+		}
+		return err
+	}
+	missing := false
+	for _, try := range []struct {
+		words []any
+		level Level
+		text  string
+	}{
+		{[]any{"CLIENT", "KILL", "ID", "0"}, Warning, "cannot fence a connection whose last call had no answer; a job it took may wait for the next audit"},
+		{[]any{"PUBLISH", d.Client.WakeChannel(), ""}, Warning, "cannot wake supervisors; jobs are found by polling"},
+	} {
+		if err := node.Do(ctx, try.words...).Err(); err != nil && strings.HasPrefix(err.Error(), "NOPERM") {
+			missing = true
+			d.found(try.level, "permissions", "See queue/ACL.md.", "%s %s.", who, try.text)
+		}
+	}
+	if !missing {
+		d.found(OK, "permissions", "", "%s may do what is needed.", who)
+	}
+	return nil
+}
