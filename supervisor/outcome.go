@@ -46,10 +46,11 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) outcome {
 	switch {
 	case a.lost, e.Kind == runner.Canceled:
 		return outcome{drop: true}
-	case a.warned, e.Kind == runner.LockLost, e.Kind == runner.Interrupted:
+	case a.warned, e.Kind == runner.LockLost, e.Kind == runner.Interrupted, gaveUp(e):
 		// Stopped for our own reasons. If the lock is ours after all, the job goes back;
 		// what the child may have said meanwhile came too late.
 		release(&s, queue.CountInterruption, 0)
+		s.Checkpoint = a.latest(e)
 		return outcome{settlement: s}
 	}
 	failures := a.job.Retries - a.job.Remaining
@@ -77,14 +78,26 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) outcome {
 		release(&s, queue.CountRelease, releaseDelay)
 	}
 	if s.Action != queue.Complete { // an ack clears what is kept
-		s.Checkpoint = a.checkpoint
-		if e.Checkpoint != nil {
-			s.Checkpoint = e.Checkpoint
-		}
+		s.Checkpoint = a.latest(e)
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
 	o.settlement = s
 	return o
+}
+
+// gaveUp reports whether a child gave its job back because we told it to leave. That
+// it says so politely must not cost the job more than if it had to be killed.
+func gaveUp(e *runner.Ending) bool {
+	return e.Kind == runner.Said && e.SentByUs == runner.CauseShutdown &&
+		(e.Verdict.Kind == protocol.Release || e.Verdict.Kind == protocol.Retry)
+}
+
+// latest is the newest checkpoint of the attempt that Redis may not have; nil if none.
+func (a *attempt) latest(e *runner.Ending) []byte {
+	if e.Checkpoint != nil {
+		return e.Checkpoint
+	}
+	return a.checkpoint
 }
 
 // said settles as the child asked for.

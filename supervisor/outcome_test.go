@@ -92,6 +92,15 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "a verdict after the warning", change: func(_ *Pool, a *attempt) { a.warned = true },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), want: front},
 		{name: "interrupted", ending: &runner.Ending{Kind: runner.Interrupted}, want: front},
+		{name: "interrupted with a checkpoint", change: func(_ *Pool, a *attempt) { a.checkpoint = []byte("1") },
+			ending: &runner.Ending{Kind: runner.Interrupted, Checkpoint: []byte("2")},
+			want:   queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Checkpoint: []byte("2")}},
+		{name: "given back when told to leave", want: front,
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Release}}},
+		{name: "retried when told to leave", want: front,
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Retry}}},
+		{name: "finished when told to leave", want: queue.Settlement{Action: queue.Complete}, bearing: good,
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Ack}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
