@@ -139,6 +139,34 @@ func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
 	})
 }
 
+func TestJobsThatCameLateAreWatchedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = lasting(time.Hour)
+		w.redis.put(1)
+		w.redis.faults(func(call string) fault {
+			if call == "exchange" {
+				return fault{after: 58 * time.Second} // the job comes when its lease has ended
+			}
+			return fault{}
+		})
+		w.run()
+		time.Sleep(70 * time.Second)
+		if n := w.host.begun("j0"); n != 1 {
+			t.Fatalf("begun %d times, want once, after a renewal", n)
+		}
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(time.Minute)
+		if n := w.s.Snapshot().Pools[0].Counters.Interrupted; n != 1 {
+			t.Errorf("%d jobs were stopped when their lease ran out, want 1", n)
+		}
+		w.redis.faults(nil)
+		time.Sleep(10 * time.Second)
+		w.end()
+	})
+}
+
 func TestVerdictsOutliveAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)

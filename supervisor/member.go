@@ -89,6 +89,7 @@ func (m *member) started(c child, err error) {
 // takes this one.
 func (m *member) take(a *attempt) error {
 	a.stage, a.member, a.began = running, m, m.pool.now
+	m.pool.watch(a.lease) // it may have been renewed while it waited
 	m.runs = append(m.runs, a)
 	if m.child == nil { // mode once: its process comes with the job
 		m.first = a
