@@ -338,9 +338,17 @@ func (r *rig) checkLog(t testing.TB, jobs []job, entries []entry) {
 	}
 }
 
-// uncounted fails the test if a job paid with a retry, now or when any of its runs
-// began: completion gives a job all its retries back.
+// uncounted fails the test if a job paid with a retry.
 func (r *rig) uncounted(t testing.TB, jobs []job) {
+	t.Helper()
+	if payers := r.payers(t, jobs); payers > 0 {
+		t.Errorf("%d jobs paid a retry", payers)
+	}
+}
+
+// payers counts the jobs that paid with a retry, now or when any of their runs began:
+// completion gives a job all its retries back.
+func (r *rig) payers(t testing.TB, jobs []job) (n int) {
 	t.Helper()
 	paid := make(map[string]int)
 	for _, j := range jobs {
@@ -349,15 +357,12 @@ func (r *rig) uncounted(t testing.TB, jobs []job) {
 	for _, e := range r.ledger.all(t) {
 		paid[e.jid] = max(paid[e.jid], e.paid)
 	}
-	payers := 0
-	for _, n := range paid {
-		if n > 0 {
-			payers++
+	for _, retries := range paid {
+		if retries > 0 {
+			n++
 		}
 	}
-	if payers > 0 {
-		t.Errorf("%d jobs paid a retry", payers)
-	}
+	return n
 }
 
 // allDone fails the test unless every job is complete.
