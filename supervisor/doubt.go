@@ -95,7 +95,7 @@ func (p *pool) hold(held []queue.Taken, sent time.Duration, now float64) int {
 			found++
 			p.count.Recovered++
 		}
-		p.taken(t, lease{granted: sent, lock: seconds(t.Expires - now)})
+		p.taken(t, p.leaseUntil(t.Expires, sent, now))
 	}
 	return found
 }

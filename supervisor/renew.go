@@ -141,7 +141,7 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 			continue
 		}
 		r.margin = min(r.margin, a.lease.end()-p.now)
-		a.lease = lease{granted: sent, lock: seconds(renewed[i].Expires - now)}
+		a.lease = p.leaseUntil(renewed[i].Expires, sent, now)
 		a.gap = 0
 		r.lock = min(r.lock, a.lease.lock)
 		if c := items[i].Checkpoint; c != nil && len(c) == len(a.checkpoint) && &c[0] == &a.checkpoint[0] {
@@ -154,6 +154,15 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	p.line.auditAt = min(p.line.auditAt, p.now+r.interval())
 	p.renewalDue()
 	r.awaited = p.lapsed()
+}
+
+// leaseUntil is the lease of a lock that ends at expires, on Redis' clock, where sent
+// and now are the same moment on our clock and on Redis'. If our idea of Redis' clock
+// has changed since, the shorter lease counts.
+func (p *pool) leaseUntil(expires float64, sent time.Duration, now float64) lease {
+	lock := seconds(expires - now)
+	since := seconds(expires-p.redis.Now()) + p.clock() - sent
+	return lease{granted: sent, lock: min(lock, since)}
 }
 
 // lapsed reports whether a lease has ended and may still be renewed, as when the call
