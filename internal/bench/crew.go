@@ -29,7 +29,8 @@ type order struct {
 	Shape   Shape
 	Queue   string
 	Jobs    int    // after how many settlements to say worked; 0: never
-	Starts  bool   // say started for each attempt
+	Starts  bool   // say started for each attempt, and which children come and go
+	State   string // the supervisor's state directory; "": none
 	Profile string // file for a profile of the processor's time; "": none
 }
 
@@ -37,6 +38,7 @@ type order struct {
 type word struct {
 	Started *started `json:",omitempty"`
 	Child   int      `json:",omitempty"` // the pid of a child that was started
+	Gone    int      `json:",omitempty"` // of one that has ended
 	Worked  *worked  `json:",omitempty"`
 	Left    *left    `json:",omitempty"` // the last word
 }
@@ -99,7 +101,7 @@ func Crew(ctx context.Context, in io.Reader, out io.Writer, parts Parts) error {
 	}
 	ear := &ear{order: o, say: json.NewEncoder(out)}
 	sup := supervisor.New(supervisor.Config{
-		Name: "bench", Pools: []supervisor.Pool{pool}, DrainTimeout: 5 * time.Second,
+		Name: "bench", StateDir: o.State, Pools: []supervisor.Pool{pool}, DrainTimeout: 5 * time.Second,
 		OnEvent: ear.hear, ChildLog: func(supervisor.Line) {},
 	}, client, host)
 	go func() { // until the parent lets go of our stdin, at the latest when it dies
@@ -126,6 +128,10 @@ func (r *ear) hear(e supervisor.Event) {
 	case supervisor.ChildStarted:
 		if r.order.Starts {
 			_ = r.say.Encode(word{Child: e.PID})
+		}
+	case supervisor.ChildExited:
+		if r.order.Starts {
+			_ = r.say.Encode(word{Gone: e.PID})
 		}
 	case supervisor.AttemptStarted:
 		if r.first.IsZero() {

@@ -100,6 +100,23 @@ func TestSeries(t *testing.T) {
 	}
 }
 
+func TestSoak(t *testing.T) {
+	b := newBench(t)
+	dir := t.TempDir()
+	command, err := Noop(dir, "reuse", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2, Command: command}, dir, 3*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", r)
+	if r.Jobs == 0 || r.Lost > 0 || r.Failed > 0 || r.Children+r.Supervisors+r.Drops+r.Pauses == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestPuts(t *testing.T) {
 	b := newBench(t)
 	seen := 0

@@ -34,7 +34,8 @@ func (p Program) benchCommands() []*cli.Command {
 			Description: "Jobs that do nothing are put, then worked, on a redis-server of its own (--redis names\n" +
 				"another). Without --mode, --children, --prefetch and --command it measures several ways\n" +
 				"to work them. Then the supervisor, idle, is given jobs one by one: from put to start.\n" +
-				"With --soak, workers, supervisor and Redis are troubled and no job may be lost.",
+				"With --soak, children and supervisors are killed, connections cut and Redis stopped for\n" +
+				"moments: it exits 1 if a job was lost.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
 				&cli.IntFlag{Name: "children", Usage: "processes at work at the same time"},
@@ -42,6 +43,7 @@ func (p Program) benchCommands() []*cli.Command {
 				&cli.IntFlag{Name: "jobs", Usage: "how many `JOBS` each series works (default: a few seconds' worth)"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
 				&cli.StringFlag{Name: "command", Usage: "the `COMMAND` to run, split at blanks (default: one that does nothing)"},
+				&cli.DurationFlag{Name: "soak", Usage: "make trouble for so long, in place of measuring; on a redis-server of its own"},
 				&cli.StringFlag{Name: "profile", Usage: "`FILE` for a pprof profile of the supervisor; of one series only"},
 				jsonFlag(),
 			},
@@ -131,6 +133,9 @@ func (p Program) bench(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.IsSet("soak") && (c.IsSet("redis") || c.Duration("soak") <= 0) {
+		return misused("--soak is a duration, and cuts the connections of all: it needs a redis-server of its own, without --redis")
+	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	scratch, err := os.MkdirTemp("", "oarlock-bench-")
@@ -146,6 +151,9 @@ func (p Program) bench(c *cli.Context) error {
 		b := &bench.Bench{Redis: r, Client: client, Self: self, Log: c.App.ErrWriter}
 		report := newBenchReport(c)
 		b.Progress = report.putting
+		if length := c.Duration("soak"); length > 0 {
+			return p.soak(c, ctx, b, report, chosen[0].shape, scratch)
+		}
 		defer func() {
 			// Also after ^C: nothing of ours stays in a Redis that is not ours.
 			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -187,6 +195,32 @@ func (p Program) bench(c *cli.Context) error {
 		report.print()
 		return nil
 	})
+}
+
+// soak makes trouble, and tells what became of the jobs.
+func (p Program) soak(c *cli.Context, ctx context.Context, b *bench.Bench, report *benchReport, shape bench.Shape, scratch string) error {
+	var err error
+	if len(shape.Command) == 0 {
+		if shape.Command, err = bench.Noop(scratch, shape.Mode, p.Helper); err != nil {
+			return err
+		}
+	}
+	report.begin("soak")
+	r, err := b.Soak(ctx, shape, scratch, c.Duration("soak"))
+	_ = report.bar.Finish()
+	if err != nil {
+		return err
+	}
+	if err := show(c, r, func(w io.Writer) {
+		fmt.Fprintf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
+		fmt.Fprintf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses)
+	}); err != nil {
+		return err
+	}
+	if r.Lost+r.Failed > 0 {
+		return silent{exitFailed}
+	}
+	return nil
 }
 
 // benchRedis gives use a Redis to be measured: a server of our own in dir, or the one
