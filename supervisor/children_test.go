@@ -290,3 +290,19 @@ func TestByeReplacesAChild(t *testing.T) {
 		w.end()
 	})
 }
+
+func TestAJobWhoseChildWasStartingWhenAllWasKilledGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.host.slow = 700 * time.Millisecond
+		w.redis.put(1)
+		w.run()
+		time.Sleep(500 * time.Millisecond)
+		w.s.StopNow()
+		w.wait()
+		if j := w.redis.job("j0"); j.state != "waiting" || j.Interruptions != 1 || j.Remaining != 5 {
+			t.Errorf("the job is %s with %+v, want it back in its queue, uncounted", j.state, j.settlement)
+		}
+	})
+}

@@ -381,6 +381,8 @@ type fakeHost struct {
 	tired bool
 	// boot is what a starting child does before it is ready; an error ends it.
 	boot func(spec *runner.Spec) error
+	// slow is how long it takes until a process runs.
+	slow time.Duration
 
 	mu       sync.Mutex
 	started  int
@@ -421,6 +423,7 @@ func (h *fakeHost) living() int {
 }
 
 func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, to sink) (child, error) {
+	time.Sleep(h.slow)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.started++
@@ -461,6 +464,9 @@ func (c *fakeChild) Kill(cause runner.Cause)  { c.end(cause) }
 func (c *fakeChild) Shutdown(d time.Duration) { c.end(runner.CauseShutdown) }
 
 func (c *fakeChild) end(cause runner.Cause) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	select {
 	case c.gone <- cause:
 	default:

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"time"
 
 	"oarlock/protocol"
@@ -14,6 +15,7 @@ type member struct {
 	slot   *slot
 	gen    *generation
 	child  child      // nil while it is being started
+	line   int        // where the state directory notes it; noLine if nowhere
 	first  *attempt   // in mode once: the job it is started for
 	ready  bool       // can be given jobs
 	closed bool       // takes no further job
@@ -32,7 +34,7 @@ type member struct {
 
 // newMember prepares a member for a slot without starting it.
 func (p *pool) newMember(s *slot) *member {
-	m := &member{pool: p, slot: s, gen: s.gen, born: p.now, idle: p.now}
+	m := &member{pool: p, slot: s, gen: s.gen, line: noLine, born: p.now, idle: p.now}
 	m.limit(&p.cfg)
 	return m
 }
@@ -67,7 +69,7 @@ func (m *member) started(c child, err error) {
 	m.child = c
 	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
-	if err := p.legacy.bore(childSlot{p.name, m.slot.n}, c.PID(), c.PGID()); err != nil {
+	if m.line, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
 		p.log.Warn("child not noted in the state directory", "err", err)
 	}
 	switch {
@@ -77,9 +79,12 @@ func (m *member) started(c child, err error) {
 		m.leave()
 	}
 	if a := m.first; a != nil {
-		if err := m.hand(a); err != nil {
+		switch err := m.hand(a); {
+		case errors.Is(err, runner.ErrPayload):
 			p.unworkable(a, err)
 			c.Kill(runner.CauseShutdown)
+		case err != nil: // it was just killed with all the others
+			p.ended(a, &runner.Ending{Kind: runner.Interrupted, SentByUs: runner.CauseShutdown, ExitCode: -1})
 		}
 	}
 }
@@ -171,6 +176,7 @@ func (m *member) finished(a *attempt, worked bool) {
 // exit forgets a member whose process is gone.
 func (m *member) exit(exit runner.Exit) {
 	p, s := m.pool, m.slot
+	p.legacy.bury(m.line)
 	p.event(Event{Kind: ChildExited, Slot: s.n, PID: m.pid(), Exit: &exit})
 	heir := s.heir == m
 	if s.member == m {

@@ -19,7 +19,7 @@ import (
 // under an exclusive lock which the kernel drops when the process ends, however it
 // ends. A life file that can be locked is therefore a dead supervisor's, and says
 // what that one left behind. Beside <id>.life, which names its workers, is
-// <id>.children, a table with one line of fixed length for each child slot: it is
+// <id>.children, a table with one line of fixed length for each living child: it is
 // written at every start of a child, so it has to be cheap.
 const (
 	lifeSuffix     = ".life"
@@ -35,14 +35,12 @@ type life struct {
 	children *os.File
 
 	mu    sync.Mutex
-	lines map[childSlot]int // which line of the table a slot has
+	lines int   // of the table
+	free  []int // those of them whose child is gone
 }
 
-// childSlot names a place for a child within a supervisor.
-type childSlot struct {
-	pool string
-	slot int
-}
+// noLine stands for the line of a child that is not in the table.
+const noLine = -1
 
 // testament is the content of a life file.
 type testament struct {
@@ -73,7 +71,7 @@ func beginLife(dir string) (*life, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	l := &life{path: path, lock: lock, lines: map[childSlot]int{}}
+	l := &life{path: path, lock: lock}
 	// Locked first and named after, it is never seen without its lock.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -115,26 +113,40 @@ func (l *life) write(all []workers) error {
 	return err
 }
 
-// bore notes that the child pid, leader of the process group pgid, was started in a
-// slot, in place of what was there.
-func (l *life) bore(at childSlot, pid, pgid int) error {
+// bore notes that the child pid, leader of the process group pgid, was started, and
+// returns the line that is its own until it is buried. A slot may have several
+// children at a time, all of which a successor must find: one that takes over, and
+// one that still works.
+func (l *life) bore(pid, pgid int) (line int, err error) {
 	if l == nil {
-		return nil
+		return noLine, nil
 	}
 	p, err := readProcess(pid)
 	if err != nil {
-		return nil // it is gone already
+		return noLine, nil // it is gone already
 	}
-	line := fmt.Sprintf("%d %d %d", pid, pgid, p.start)
+	text := fmt.Sprintf("%d %d %d", pid, pgid, p.start)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, ok := l.lines[at]
-	if !ok {
-		n = len(l.lines)
-		l.lines[at] = n
+	if last := len(l.free) - 1; last >= 0 {
+		line, l.free = l.free[last], l.free[:last]
+	} else {
+		line = l.lines
+		l.lines++
 	}
-	_, err = l.children.WriteAt(fmt.Appendf(nil, "%-*s\n", childLine-1, line), int64(n)*childLine)
-	return err
+	_, err = l.children.WriteAt(fmt.Appendf(nil, "%-*s\n", childLine-1, text), int64(line)*childLine)
+	return line, err
+}
+
+// bury lets the line of a child that is gone be another's. What it says stays until
+// then, and tells a successor of whatever the child has left in its group.
+func (l *life) bury(line int) {
+	if l == nil || line == noLine {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = append(l.free, line)
 }
 
 // end removes the life files: nothing was left behind.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,7 +63,7 @@ func TestAnOrderlyEndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.bore(childSlot{"p", 0}, os.Getpid(), os.Getpid()); err != nil {
+	if _, err := l.bore(os.Getpid(), os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
 	l.end()
@@ -127,8 +128,8 @@ func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, theirs := sleeper(t), sleeper(t)
-	for i, cmd := range []*exec.Cmd{ours, theirs} {
-		if err := l.bore(childSlot{"p", i}, cmd.Process.Pid, cmd.Process.Pid); err != nil {
+	for _, cmd := range []*exec.Cmd{ours, theirs} {
+		if _, err := l.bore(cmd.Process.Pid, cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,16 +157,21 @@ func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
 	h.settled()
 }
 
-func TestASlotsTableHasOneLineForIt(t *testing.T) {
+func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 	dir := t.TempDir()
 	l, err := beginLife(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := sleeper(t), sleeper(t)
-	for _, cmd := range []*exec.Cmd{first, second} {
-		if err := l.bore(childSlot{"p", 0}, cmd.Process.Pid, cmd.Process.Pid); err != nil {
+	gone, worker, heir := sleeper(t), sleeper(t), sleeper(t)
+	var lines []int
+	for i, cmd := range []*exec.Cmd{gone, worker, heir} {
+		line, err := l.bore(cmd.Process.Pid, cmd.Process.Pid)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if lines = append(lines, line); i == 1 {
+			l.bury(lines[0]) // the third comes while the second is still at work
 		}
 	}
 	l.abandon()
@@ -173,8 +179,12 @@ func TestASlotsTableHasOneLineForIt(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Fatalf("read %+v, %v", left, err)
 	}
-	if got := left[0].children; len(got) != 1 || got[0].pid != second.Process.Pid {
-		t.Errorf("children are %+v, want the second alone", got)
+	var found []int
+	for _, p := range left[0].children {
+		found = append(found, p.pid)
+	}
+	if want := []int{heir.Process.Pid, worker.Process.Pid}; !slices.Equal(found, want) {
+		t.Errorf("children are %v, want those that live, %v", found, want)
 	}
 	left[0].settled()
 }
