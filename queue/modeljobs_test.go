@@ -18,8 +18,8 @@ func (m *model) put(w words) recordedReply {
 	options := optionPairs(w.from(6))
 	old := m.exists(jid)
 	retries := finiteOption(options, "retries", m.inherited(jid, "retries", 5), `Put(): Arg "retries"`)
-	priority := finiteOption(options, "priority", m.inherited(jid, "priority", 0), `Put(): Arg "priority"`)
 	tags := tagList(optionOr(options, "tags", textOr(m.hashes[jobOf(jid)]["tags"], "[]")))
+	priority := finiteOption(options, "priority", m.inherited(jid, "priority", 0), `Put(): Arg "priority"`)
 	depends := jidList(optionOr(options, "depends", "[]"))
 
 	m.unindex(jid)

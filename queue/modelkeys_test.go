@@ -168,7 +168,7 @@ func (k *keyspace) recorded() map[string]storedKey {
 
 func recordedText(v any) any {
 	if j, ok := v.(jsonText); ok {
-		return map[string]any{"$json": j.value}
+		return map[string]any{"$json": plainJSON(j.value)}
 	}
 	return v
 }

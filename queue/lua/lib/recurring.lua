@@ -1,8 +1,8 @@
 -- spawn(queue, now, limit): puts the children of recurring jobs that are due into
--- the work set, at most limit (negative: all of them)
+-- the work set, at most limit (negative: none, although promote takes it for all)
 --   history  the history limit, or nil
 function spawn(queue, now, limit, history)
-  if limit == 0 then return end
+  if limit <= 0 then return end
   local schedule = 'ql:q:' .. queue .. '-recur'
   local due = redis.call('ZRANGEBYSCORE', schedule, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local left = limit
@@ -32,8 +32,7 @@ function spawn_children(queue, parent, next, now, limit, history)
     local missed = (now - time) / interval
     if missed > backlog then time = time + math.ceil(missed - backlog) * interval end
   end
-  -- An interval that does not move the time on would fill an unlimited call for ever.
-  while time <= now and spawned ~= limit and not (interval <= 0 and limit < 0 and spawned > 0) do
+  while time <= now and spawned < limit do
     spawned = spawned + 1
     count = count + 1
     local child = parent .. '-' .. text14(count)

@@ -1,0 +1,489 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRandomCalls compares the unified script with the model over random sequences of
+// calls: the reply, the messages in order and every key, after each call. Some seeds
+// are fixed and one is new every time; OARLOCK_FAULTS=all plays many more.
+func TestRandomCalls(t *testing.T) {
+	sequences, length := 12, 120
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		sequences = 400
+	}
+	l := newLab(t, "redis", DefaultNamespace)
+	fresh := uint64(time.Now().UnixNano())
+	t.Logf("the new seeds begin at %d", fresh)
+	for i := range uint64(sequences) {
+		seed := i
+		if i%2 == 1 {
+			seed += fresh
+		}
+		steps, wrong := l.compare(t, drawn(seed, length))
+		if wrong == "" {
+			continue
+		}
+		steps, wrong = l.shrink(t, steps, wrong)
+		var calls strings.Builder
+		for _, s := range steps {
+			fmt.Fprintf(&calls, "\n  %s %v %q", s.Cmd[0], s.Now, s.Cmd[1:])
+		}
+		t.Errorf("seed %d: after these calls%s\n%.3000s", seed, calls.String(), wrong)
+	}
+}
+
+// compare plays steps on an empty database and on a new model until they differ. It
+// returns the steps played and what was different in the last.
+func (l *lab) compare(t *testing.T, next func(m *model) (step, bool)) (played []step, wrong string) {
+	t.Helper()
+	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	m := newModel()
+	for {
+		s, ok := next(m)
+		if !ok {
+			return played, ""
+		}
+		played = append(played, s)
+		want := m.call(s)
+		reply, err := callUnified(t.Context(), l, Qless, s)
+		messages := l.heard(t)
+		switch {
+		case !sameReply(want, reply, err):
+			return played, fmt.Sprintf("replied %v, error %v\nmodel   %v, error %q", reply, err, want.Reply, want.ErrorContains)
+		case !reflect.DeepEqual(want.Published, wrapped(messages)):
+			return played, fmt.Sprintf("published %q\nmodel     %q", messages, want.Published)
+		}
+		if wrong = m.differences(l.dump(t)); wrong != "" {
+			return played, wrong
+		}
+	}
+}
+
+func wrapped(messages [][2]string) [][2]any {
+	out := make([][2]any, len(messages))
+	for i, m := range messages {
+		out[i] = [2]any{m[0], m[1]}
+	}
+	return out
+}
+
+// shrink leaves out calls as long as something is different without them.
+func (l *lab) shrink(t *testing.T, steps []step, wrong string) ([]step, string) {
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for at := 0; at+size < len(steps); {
+			fewer := slices.Delete(slices.Clone(steps), at, at+size)
+			if played, w := l.compare(t, again(fewer)); w != "" {
+				steps, wrong = played, w
+			} else {
+				at += size
+			}
+		}
+	}
+	return steps, wrong
+}
+
+func again(steps []step) func(*model) (step, bool) {
+	return func(*model) (step, bool) {
+		if len(steps) == 0 {
+			return step{}, false
+		}
+		s := steps[0]
+		steps = steps[1:]
+		return s, true
+	}
+}
+
+// dumpText is a script that returns all keys: name, type, contents, name, type …
+const dumpText = `
+local out = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind = redis.call('TYPE', key).ok
+  local read = {hash = {'HGETALL', key}, list = {'LRANGE', key, 0, -1}, set = {'SMEMBERS', key},
+    zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}, string = {'MGET', key}}
+  out[#out + 1], out[#out + 2], out[#out + 3] = key, kind, redis.call(unpack(read[kind]))
+end
+return out`
+
+// dump reads all keys in one call.
+func (l *lab) dump(t *testing.T) map[string]storedKey {
+	t.Helper()
+	reply, err := l.eval(t.Context(), dumpText, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := reply.([]any)
+	keys := make(map[string]storedKey)
+	for i := 0; i < len(items); i += 3 {
+		name, kind, parts := items[i].(string), items[i+1].(string), items[i+2].([]any)
+		var value any = parts
+		switch kind {
+		case "hash":
+			fields := make(map[string]any)
+			for j := 0; j < len(parts); j += 2 {
+				fields[parts[j].(string)] = parts[j+1]
+			}
+			value = fields
+		case "set":
+			slices.SortFunc(parts, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		case "zset":
+			ranked := []any{}
+			for j := 0; j < len(parts); j += 2 {
+				score, _ := luaNumber(parts[j+1].(string))
+				ranked = append(ranked, []any{parts[j], strconv.FormatFloat(score, 'g', -1, 64)})
+			}
+			value = ranked
+		}
+		keys[name] = storedKey{Type: kind, Value: value}
+	}
+	return keys
+}
+
+// differences compares the keys of the model with others, to the last digit.
+func (m *model) differences(got map[string]storedKey) string {
+	var wrong []string
+	want := m.recorded()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !reflect.DeepEqual(want[name], got[name]) && !sameMeaning(want[name].Value, got[name].Value) {
+			wrong = append(wrong, fmt.Sprintf("key   %s is %v\nmodel %v", name, got[name], want[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			wrong = append(wrong, fmt.Sprintf("key %s should not be there: %v", name, got[name]))
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
+
+// sameMeaning compares texts exactly, except those of which only the meaning is known.
+func sameMeaning(want, got any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		if inner, ok := w["$json"]; ok {
+			return sameJSON(inner, got)
+		}
+		g, ok := got.(map[string]any)
+		if !ok || len(w) != len(g) {
+			return false
+		}
+		for name := range w {
+			if _, ok := g[name]; !ok || !sameMeaning(w[name], g[name]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		g, ok := got.([]any)
+		return ok && slices.EqualFunc(w, g, sameMeaning)
+	}
+	return want == got
+}
+
+// draw makes up calls.
+type draw struct {
+	*rand.Rand
+	m   *model
+	now float64
+}
+
+// drawn draws so many calls from a seed. The model tells which calls make sense.
+func drawn(seed uint64, length int) func(*model) (step, bool) {
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0)), now: 1000}
+	if d.IntN(2) == 0 {
+		d.now = 1700000000.125
+	}
+	return func(m *model) (step, bool) {
+		length--
+		d.m = m
+		return step{Now: d.time(), Cmd: d.command()}, length >= 0
+	}
+}
+
+func (d *draw) of(choices ...string) string { return choices[d.IntN(len(choices))] }
+
+// rarely is true once in n times.
+func (d *draw) rarely(n int) bool { return d.IntN(n) == 0 }
+
+// usually draws from the odd choices once in twelve times.
+func (d *draw) usually(ordinary []string, odd ...string) string {
+	if d.rarely(12) {
+		return d.of(odd...)
+	}
+	return d.of(ordinary...)
+}
+
+// time moves on, mostly.
+func (d *draw) time() string {
+	switch d.IntN(20) {
+	case 0:
+		d.now += 60
+	case 1:
+		d.now += 86400
+	case 2:
+		d.now -= 30
+	case 3, 4, 5, 6:
+		d.now += d.Float64() * 20
+	case 7:
+		return d.of("nan", "soon", " 1005 ", "0x400", "1.5e3", "-5", "0", "")
+	default:
+		d.now += float64(d.IntN(15))
+	}
+	return strconv.FormatFloat(d.now, 'f', -1, 64)
+}
+
+func (d *draw) jid() string {
+	return d.usually([]string{"a", "b", "c", "d", "e", "f"}, "r-1", "r-2", "s-1", "nope", "", "with/slash \"é\x01")
+}
+
+func (d *draw) queue() string  { return d.usually([]string{"q", "q", "p"}, "other", "") }
+func (d *draw) worker() string { return d.usually([]string{"w", "v"}, "u", "") }
+func (d *draw) group() string  { return d.usually([]string{"g", "h"}, "", "a/b", "failed-retries-q") }
+func (d *draw) tagName() string {
+	return d.usually([]string{"x", "y", "z"}, "", "5", "0.1")
+}
+
+func (d *draw) number() string {
+	return d.usually([]string{"0", "0", "1", "2", "5", "10", "-3", "0.5", "2.75"},
+		"1e1", "0x10", " 4 ", "-0.1", "12345678901234567", "1e-7", "inf", "nan", "x", "", "-1e15", "+3")
+}
+
+// amount is a number of things.
+func (d *draw) amount() string {
+	return d.usually([]string{"1", "1", "2", "3", "10"}, "0", "-1", "-2", "1.5", "x", "0x2", "1e17", "")
+}
+
+func (d *draw) delay() string {
+	if d.rarely(3) {
+		return d.usually([]string{"5", "20", "60", "0.25"}, "inf", "x", "-5", "nan", "1e2", "")
+	}
+	return "0"
+}
+
+func (d *draw) data() string {
+	return d.usually([]string{"{}", "[]", `{"a":1}`, ` {"b":[], "a": {"c":"x/y"}} `, `[1,2.5,"x"]`},
+		`"text"`, "5", "null", "false", "true", "12345678901234567890", `{"u":"\u00e9é\n\u007f"}`, "[1", "", `[[],{}]`, "0x10")
+}
+
+func (d *draw) tags() string {
+	return d.usually([]string{"[]", `["x"]`, `["x","y"]`, `["z","z"]`, `["y", "x"]`},
+		"{}", `["a/b"]`, "[5]", "[0.1,1e20]", `{"k":"v"}`, "5", "[null]", "[true]", `["x"`, "false", "null", `"x"`)
+}
+
+func (d *draw) jids() string {
+	var names []string
+	for range d.IntN(3) {
+		names = append(names, strconv.Quote(d.of("a", "b", "c", "d", "e", "f", "nope")))
+	}
+	return d.usually([]string{"[" + strings.Join(names, ",") + "]"}, `{"a":1}`, "[5]", "5", "null", "[", "[null]")
+}
+
+// options draws some of the pairs that a command takes.
+func (d *draw) options(pairs ...string) (words []string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if d.rarely(3) {
+			words = append(words, pairs[i], pairs[i+1])
+		}
+	}
+	if d.rarely(40) {
+		words = append(words, d.of("colour", "priority", "tags"))
+	}
+	return words
+}
+
+// held returns a job that is running, with its queue and worker, if there is one; now
+// and then names that do not belong together.
+func (d *draw) held() (jid, queue, worker string) {
+	jid, queue, worker = d.jid(), d.queue(), d.worker()
+	if d.rarely(10) {
+		return jid, queue, worker
+	}
+	var running []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "r-1", "r-2", "s-1"} {
+		if d.m.field(name, "state") == "running" {
+			running = append(running, name)
+		}
+	}
+	if len(running) > 0 {
+		jid = d.of(running...)
+		queue, worker = d.m.field(jid, "queue"), d.m.field(jid, "worker")
+	}
+	return jid, queue, worker
+}
+
+// waiting returns a job that waits for others, if there is one.
+func (d *draw) waiting() string {
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		if d.m.field(name, "state") == "depends" && !d.rarely(5) {
+			return name
+		}
+	}
+	return d.jid()
+}
+
+// some draws a few names.
+func (d *draw) some(name func() string) (names []string) {
+	for range d.IntN(3) + d.IntN(2) {
+		names = append(names, name())
+	}
+	return names
+}
+
+// command draws a call: the words but now.
+func (d *draw) command() []string {
+	words := d.words()
+	if d.rarely(40) { // leave out what comes last
+		words = words[:1+d.IntN(len(words))]
+	}
+	return words
+}
+
+func (d *draw) words() []string {
+	jid, queue, worker := d.held()
+	with := func(first []string, more ...string) []string { return append(first, more...) }
+	switch n := d.IntN(100); {
+	case n < 22:
+		return with([]string{d.of("put", "put", "put", "put", "requeue"), d.worker(), d.queue(), d.jid(), d.of("K", "L"), d.data(), d.delay()},
+			d.options("priority", d.number(), "tags", d.tags(), "retries", d.usually([]string{"0", "1", "2"}, "x", "0.5", "-1", "0x1"),
+				"depends", d.jids())...)
+	case n < 40:
+		return []string{"pop", d.queue(), d.worker(), d.amount()}
+	case n < 43:
+		return []string{"peek", d.queue(), d.amount()}
+	case n < 50:
+		return with([]string{"complete", jid, worker, queue, d.data()}, d.advance()...)
+	case n < 54:
+		return with([]string{"fail", jid, worker, d.group(), d.of("boom", "", `said "no"/é`)}, d.maybe(d.data())...)
+	case n < 59:
+		if d.rarely(12) {
+			queue = d.queue()
+		}
+		words := []string{"retry", jid, queue, worker, d.delay(), d.group(), "oh"}
+		return words[:4+d.IntN(4)]
+	case n < 62:
+		return with([]string{"heartbeat", jid, worker}, d.maybe(d.data())...)
+	case n < 64:
+		return with([]string{"timeout", jid}, d.some(d.jid)[:0]...)
+	case n < 67:
+		return with([]string{"cancel", d.jid()}, d.some(d.jid)...)
+	case n < 71:
+		return with([]string{"depends", d.waiting(), d.of("on", "off", "off", "sideways")}, d.some(func() string { return d.usually([]string{d.jid()}, "all") })...)
+	case n < 73:
+		return []string{"priority", d.jid(), d.number()}
+	case n < 75:
+		return with([]string{"log", d.jid(), d.of("note", "put", "")}, d.maybe(d.data())...)
+	case n < 79:
+		return d.recurring()
+	case n < 81:
+		return d.configure()
+	case n < 84:
+		return d.listing()
+	case n < 86:
+		return []string{"unfail", d.queue(), d.group(), d.amount()}
+	case n < 89:
+		return with([]string{"tag", d.of("add", "add", "remove"), d.jid()}, d.some(d.tagName)...)
+	case n < 91:
+		return []string{"track", d.of("track", "track", "untrack", "TRACK", "trace"), d.jid()}
+	case n < 92:
+		return with([]string{d.of("pause", "unpause", "unpause", "queue.forget")}, d.some(d.queue)...)
+	case n < 93:
+		return with([]string{d.of("workers", "worker.deregister")}, d.some(d.worker)...)
+	}
+	return d.looking()
+}
+
+// maybe leaves a word out more often than not.
+func (d *draw) maybe(word string) []string {
+	if d.rarely(3) {
+		return []string{word}
+	}
+	return nil
+}
+
+func (d *draw) advance() []string {
+	if d.rarely(2) {
+		return nil
+	}
+	words := []string{"next", d.queue()}
+	if d.rarely(15) {
+		words = nil
+	}
+	return append(words, d.options("delay", d.delay(), "depends", d.jids())...)
+}
+
+func (d *draw) recurring() []string {
+	jid := d.of("r", "r", "s")
+	switch d.IntN(8) {
+	case 0, 1, 2:
+		return append([]string{"recur", d.queue(), jid, "K", d.data(), d.usually([]string{"interval"}, "daily"),
+			d.usually([]string{"10", "60", "7.5"}, "0", "x", "-1", "1e2"), d.delay()},
+			d.options("priority", d.number(), "tags", d.usually([]string{"[]", `["x"]`, `["x","y","x"]`}, "[", "[5]", "{}"),
+				"retries", d.usually([]string{"0", "1"}, "x", "1.5"), "backlog", d.usually([]string{"0", "1", "2"}, "x", "0.5", "-1"))...)
+	case 3, 4:
+		pairs := []string{"priority", d.number(), "interval", d.usually([]string{"10", "30"}, "x", "2.5"), "data", d.data(), "klass", "L",
+			"queue", d.queue(), "retries", d.usually([]string{"0", "1"}, "x"), "backlog", d.usually([]string{"0", "1"}, "x")}
+		return append([]string{"recur.update", jid}, d.options(pairs...)...)
+	case 5:
+		return append([]string{"recur.tag", jid}, d.some(d.tagName)...)
+	case 6:
+		return append([]string{"recur.untag", jid}, d.some(d.tagName)...)
+	}
+	return []string{d.of("unrecur", "recur.get"), jid}
+}
+
+func (d *draw) configure() []string {
+	name := d.of("heartbeat", "q-heartbeat", "grace-period", "max-job-history", "jobs-history", "jobs-history-count",
+		"max-worker-age", "q-max-concurrency", "application")
+	value := d.usually([]string{"0", "1", "2", "3", "10", "100"}, "x", "-1", "-5", "", "0x3", " 2 ")
+	switch d.IntN(3) {
+	case 0:
+		return []string{"config.unset", name}
+	case 1:
+		return append([]string{"config.get"}, d.maybe(name)...)
+	}
+	return []string{"config.set", name, value}
+}
+
+func (d *draw) listing() []string {
+	paging := []string{d.usually([]string{"0", "1"}, "-1", "0.5", "x"), d.amount()}[:d.IntN(3)]
+	switch d.IntN(5) {
+	case 0:
+		return append([]string{"jobs", "complete"}, paging...)
+	case 1:
+		return append([]string{"failed"}, append(d.maybe(d.group()), paging...)...)
+	case 2:
+		return append([]string{"tag", "get", d.tagName()}, paging...)
+	case 3:
+		return append([]string{"tag", "top"}, paging...)
+	}
+	return append([]string{"jobs", d.of("running", "stalled", "scheduled", "depends", "recurring", "waiting"), d.queue()}, paging...)
+}
+
+func (d *draw) looking() []string {
+	switch d.IntN(8) {
+	case 0:
+		return append([]string{"queues"}, d.maybe(d.queue())...)
+	case 1:
+		return []string{"length", d.queue()}
+	case 2:
+		return []string{"stats", d.queue(), d.of(strconv.FormatFloat(d.now, 'f', -1, 64), "0", "x")}
+	case 3:
+		return append([]string{"workers"}, d.maybe(d.worker())...)
+	case 4:
+		return []string{"track"}
+	case 5:
+		return append([]string{"multiget"}, d.some(d.jid)...)
+	}
+	return []string{"get", d.jid()}
+}
