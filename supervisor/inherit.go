@@ -13,6 +13,10 @@ const (
 	// inheritPause is how long to wait between two looks at what a dead worker holds.
 	// The last thing it sent may still be under way when we look first.
 	inheritPause = time.Second
+	// inheritLooks is how often to look for what the dead left while some of it is still
+	// locked, with inheritWait between.
+	inheritLooks = 50
+	inheritWait  = 50 * time.Millisecond
 )
 
 // bequeath writes down which workers there are, before any of them takes a job. The
@@ -38,22 +42,27 @@ func (s *Supervisor) bequeath() {
 // waiting until their locks run out. It counts as a crash of the job, so that a job
 // which kills its supervisor cannot do so for ever.
 func (s *Supervisor) inherit(ctx context.Context) {
-	left, err := heritages(s.cfg.StateDir)
-	if err != nil {
-		s.log.Warn("state directory", "err", err)
-	}
 	var all sync.WaitGroup
-	for _, h := range left {
-		all.Go(func() {
-			if err := s.takeOver(ctx, h); err != nil {
-				h.keep() // for the next who starts here
-				s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
-				return
-			}
-			h.settled()
-		})
+	defer all.Wait()
+	for range inheritLooks {
+		left, held, err := heritages(s.cfg.StateDir)
+		if err != nil {
+			s.log.Warn("state directory", "err", err)
+		}
+		for _, h := range left {
+			all.Go(func() {
+				if err := s.takeOver(ctx, h); err != nil {
+					h.keep() // for the next who starts here
+					s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
+					return
+				}
+				h.settled()
+			})
+		}
+		if err != nil || !held || sleep(ctx, inheritWait) != nil {
+			return
+		}
 	}
-	all.Wait()
 }
 
 // takeOver ends the children of one dead supervisor and gives its jobs back.

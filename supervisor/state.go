@@ -187,30 +187,49 @@ type process struct {
 
 // heritages returns what dead supervisors left in dir. Files that cannot be read are
 // named in the error, beside those that could.
-func heritages(dir string) ([]*heritage, error) {
+//
+// held tells that a dead supervisor's file is still locked: by a process that it was
+// just about to start, which goes in a moment, or by somebody who is taking it over.
+func heritages(dir string) (found []*heritage, held bool, err error) {
 	if dir == "" {
-		return nil, nil
+		return nil, false, nil
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"+lifeSuffix))
 	if err != nil {
-		return nil, fmt.Errorf("state directory %s: %w", dir, err)
+		return nil, false, fmt.Errorf("state directory %s: %w", dir, err)
 	}
-	var found []*heritage
 	var errs []error
 	for _, file := range files {
 		h, err := readHeritage(strings.TrimSuffix(file, lifeSuffix))
-		if err != nil {
+		switch {
+		case errors.Is(err, errLocked):
+			held = held || !aliveByName(file)
+		case err != nil:
 			errs = append(errs, err)
-		}
-		if h != nil {
+		case h != nil:
 			found = append(found, h)
 		}
 	}
-	return found, errors.Join(errs...)
+	return found, held, errors.Join(errs...)
 }
 
-// readHeritage returns nil without an error if the supervisor lives, or somebody
-// else has just taken its heritage.
+// aliveByName reports whether the supervisor lives whose life file this is, by the
+// process id in its name.
+func aliveByName(file string) bool {
+	id, _, _ := strings.Cut(filepath.Base(file), "-")
+	pid, err := strconv.Atoi(id)
+	if err != nil {
+		return false
+	}
+	p, err := readProcess(pid)
+	return err == nil && !p.zombie
+}
+
+// errLocked says that a life file is somebody's.
+var errLocked = errors.New("locked")
+
+// readHeritage reads a life file and keeps its lock. It returns nil without an error if
+// the file went meanwhile.
 func readHeritage(path string) (*heritage, error) {
 	file, err := os.OpenFile(path+lifeSuffix, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -222,7 +241,7 @@ func readHeritage(path string) (*heritage, error) {
 	h := &heritage{life: life{path: path, lock: file}}
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		file.Close()
-		return nil, nil
+		return nil, errLocked
 	}
 	if _, err := os.Stat(path + lifeSuffix); err != nil {
 		file.Close() // removed between opening and locking it

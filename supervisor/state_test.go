@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,23 +38,48 @@ func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 	if err := l.write([]workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := heritages(dir); len(left) != 0 || err != nil {
-		t.Errorf("the heritage of the living was found: %v, %v", left, err)
+	if left, held, err := heritages(dir); len(left) != 0 || held || err != nil {
+		t.Errorf("the heritage of the living was found: %v, %v, %v", left, held, err)
 	}
 	l.abandon()
-	left, err := heritages(dir)
+	left, _, err := heritages(dir)
 	if err != nil || len(left) != 1 {
 		t.Fatalf("%d heritages, %v; want one", len(left), err)
 	}
 	if h := left[0]; len(h.Workers) != 1 || h.Workers[0].Name != "w1" || h.Workers[0].Queues[0] != "q" || h.PID != os.Getpid() {
 		t.Errorf("testament is %+v", h.testament)
 	}
-	if again, _ := heritages(dir); len(again) != 0 {
+	if again, _, _ := heritages(dir); len(again) != 0 {
 		t.Error("two successors share one heritage")
 	}
 	left[0].settled()
 	if got := files(t, dir); got != "" {
 		t.Errorf("left in the directory: %s", got)
+	}
+}
+
+func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	l, err := beginLife(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A process that the dead supervisor was starting holds its lock for a moment longer.
+	cmd := sleeper(t)
+	cmd.Process.Kill()
+	cmd.Wait()
+	dead := filepath.Join(dir, fmt.Sprintf("%d-x", cmd.Process.Pid))
+	for _, suffix := range []string{lifeSuffix, childrenSuffix} {
+		if err := os.Rename(l.path+suffix, dead+suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, held, err := heritages(dir); len(left) != 0 || !held || err != nil {
+		t.Errorf("heritages() = %v, %v, %v; want one that is held", left, held, err)
+	}
+	l.abandon()
+	if left, held, err := heritages(dir); len(left) != 1 || held || err != nil {
+		t.Errorf("heritages() = %v, %v, %v; want one", left, held, err)
 	}
 }
 
@@ -84,7 +110,7 @@ func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
 		}
 	}
 	l.abandon()
-	left, err := heritages(dir)
+	left, _, err := heritages(dir)
 	if err != nil || len(left) != 1 || len(left[0].Workers) != 1 || left[0].Workers[0].Name != "two" {
 		t.Errorf("read %+v, %v", left, err)
 	}
@@ -100,7 +126,7 @@ func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.abandon()
-	left, err := heritages(dir)
+	left, _, err := heritages(dir)
 	if len(left) != 1 || err == nil || !strings.Contains(err.Error(), "1-x") {
 		t.Errorf("%d heritages, %v; want the sound one and the name of the broken one", len(left), err)
 	}
@@ -134,7 +160,7 @@ func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
 		}
 	}
 	l.abandon()
-	left, err := heritages(dir)
+	left, _, err := heritages(dir)
 	if err != nil || len(left) != 1 || len(left[0].children) != 2 {
 		t.Fatalf("read %+v, %v", left, err)
 	}
@@ -175,7 +201,7 @@ func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 		}
 	}
 	l.abandon()
-	left, err := heritages(dir)
+	left, _, err := heritages(dir)
 	if err != nil || len(left) != 1 {
 		t.Fatalf("read %+v, %v", left, err)
 	}
