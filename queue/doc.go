@@ -18,8 +18,8 @@
 //
 // All that changes more than one key is Lua, one file per command under lua, assembled by
 // [Script] into a small script per command, and by [Unified] into one that any client of the
-// protocol can load in place of its own. PROTOCOL.md specifies what the commands do, ACL.md
-// what a Redis user must be allowed.
+// protocol can load in place of its own. PROTOCOL.md specifies what the commands do, BATCH.md
+// those of our own and what we keep in Redis, ACL.md what a Redis user must be allowed.
 //
 // # Time and data
 //
