@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/queue"
-	"oarlock/supervisor"
 )
 
 func jobCommand() *cli.Command {
@@ -99,43 +97,6 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	printRecord(w, v.Record)
 	fmt.Fprintln(w)
 	printHistory(w, job.History)
-}
-
-// printRecord shows what was seen of the last attempt that did not end well.
-func printRecord(w io.Writer, text json.RawMessage) {
-	var r supervisor.Record
-	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
-		return
-	}
-	fmt.Fprintf(w, "\n%s %d ended %s, %s\n", paint(w, bold, "attempt"), r.Attempt, r.Ending, r.At.Local().Format("2006-01-02 15:04:05"))
-	var facts []string
-	add := func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) }
-	if r.ExitCode != nil {
-		add("exit code %d", *r.ExitCode)
-	}
-	if r.Signal != "" {
-		add("%s", r.Signal)
-	}
-	if r.SentBy != "" {
-		add("stopped by us: %s", r.SentBy)
-	}
-	if r.OOM != "" {
-		add("out of memory: %s", r.OOM)
-	}
-	add("%.3fs, %.3fs of processor time", float64(r.WallMS)/1000, float64(r.CPUMS)/1000)
-	if r.PeakMemory > 0 {
-		add("%d MiB at most", r.PeakMemory>>20)
-	}
-	if r.Progress != "" || r.Percent != nil {
-		add("got as far as %s", progressText(r.Percent, r.Progress))
-	}
-	add("by %s, pid %d", r.Worker, r.PID)
-	fmt.Fprintln(w, "  "+strings.Join(facts, "\n  "))
-	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		if stream.text != "" {
-			fmt.Fprintf(w, "  %s:\n%s\n", stream.name, indent(stream.text))
-		}
-	}
 }
 
 func progressText(percent *float64, message string) string {

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"oarlock/supervisor"
+)
+
+// printRecord tells the story of the last attempt that did not end well: who ran it and
+// for how long, how far it came, how it ended and by whose hand, and its last words.
+func printRecord(w io.Writer, text json.RawMessage) {
+	var r supervisor.Record
+	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", paint(w, bold, "The last attempt that did not end well"))
+	for _, sentence := range story(r) {
+		fmt.Fprintln(w, "  "+strings.ReplaceAll(sentence, "\n", "\n    "))
+	}
+	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		if stream.text != "" {
+			fmt.Fprintf(w, "  Its last words on %s:\n%s\n", stream.name, indent(stream.text))
+		}
+	}
+}
+
+// story is what a record says, in sentences.
+func story(r supervisor.Record) []string {
+	wall, cpu := time.Duration(r.WallMS)*time.Millisecond, time.Duration(r.CPUMS)*time.Millisecond
+	told := []string{fmt.Sprintf("Attempt %d ran for %s, until %s, on %s%s.",
+		r.Attempt, span(wall), r.At.Local().Format("2006-01-02 15:04:05"), r.Worker, pidText(r.PID))}
+	if far := progressText(r.Percent, r.Progress); far != "" {
+		told = append(told, fmt.Sprintf("It came as far as: %s.", far))
+	}
+	told = append(told, endingStory(r))
+	if r.OOM != "" {
+		told = append(told, fmt.Sprintf("It ran out of memory: %s.", r.OOM))
+	}
+	if r.Message != "" {
+		told = append(told, fmt.Sprintf("That counts as %s: %s", r.Group, r.Message))
+	} else if r.Group != "" {
+		told = append(told, fmt.Sprintf("That counts as %s.", r.Group))
+	}
+	used := fmt.Sprintf("It used %s of processor time", span(cpu))
+	if r.PeakMemory > 0 {
+		used += fmt.Sprintf(" and, when it was seen to use most, %s of memory", humanize.IBytes(uint64(r.PeakMemory)))
+	}
+	told = append(told, used+".")
+	if r.Dir != "" {
+		told = append(told, fmt.Sprintf("Its directory was kept: %s", r.Dir))
+	}
+	return told
+}
+
+// endingStory says how an attempt ended, and by whose hand.
+func endingStory(r supervisor.Record) string {
+	sent := ", which nobody here had sent"
+	if r.SentBy != "" {
+		sent = ", after we had stopped it (" + strings.ReplaceAll(r.SentBy, "_", " ") + ")"
+	}
+	switch {
+	case r.Verdict != "":
+		return fmt.Sprintf("It said %s.", r.Verdict)
+	case r.Signal != "":
+		return fmt.Sprintf("It was ended by %s%s.", r.Signal, sent)
+	case r.ExitCode != nil && r.SentBy != "":
+		return fmt.Sprintf("It left with exit code %d%s.", *r.ExitCode, sent)
+	case r.ExitCode != nil:
+		return fmt.Sprintf("It left with exit code %d.", *r.ExitCode)
+	case r.Ending == "could-not-start":
+		return "It could not be started."
+	case r.Ending == "broke-protocol":
+		return "It broke the protocol, and was replaced."
+	case r.SentBy != "":
+		return fmt.Sprintf("We stopped it (%s).", strings.ReplaceAll(r.SentBy, "_", " "))
+	}
+	return "It left without a verdict."
+}
+
+func pidText(pid int) string {
+	if pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (pid %d)", pid)
+}
