@@ -107,6 +107,14 @@ func span(d time.Duration) string {
 // count is a whole number with separators.
 func count(n int) string { return humanize.Comma(int64(n)) }
 
+// some is a number of things: "1 job", "1,000 jobs".
+func some(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(n) + " " + what + "s"
+}
+
 // moment is a time in seconds since the epoch, in local time.
 func moment(at float64) string {
 	if at == 0 {

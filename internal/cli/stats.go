@@ -58,8 +58,8 @@ func stats(c *cli.Context, q *queue.Client) error {
 		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
 	}
 	return show(c, value, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s: %s failures (%s still failed), %s locks ran out\n",
-			name, day.Format(time.DateOnly), count(s.Failures), count(s.Failed), count(s.Retries))
+		fmt.Fprintf(w, "%s on %s: %s (%s still failed), %s ran out\n",
+			name, day.Format(time.DateOnly), some(s.Failures, "failure"), count(s.Failed), some(s.Retries, "lock"))
 		histogram(w, "waited", s.Wait)
 		histogram(w, "ran", s.Run)
 	})
@@ -71,7 +71,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 		fmt.Fprintf(w, "\nno job %s\n", what)
 		return
 	}
-	fmt.Fprintf(w, "\n%s jobs %s: %s on average, ± %s\n", count(d.Count), what, seconds(d.Mean), seconds(d.Std))
+	fmt.Fprintf(w, "\n%s %s: %s on average, ± %s\n", some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
 	bars := make([]int, len(steps)+1)
 	rest := d.Count
 	for i, n := range d.Histogram {

@@ -141,9 +141,12 @@ func (w *why) waiting() error {
 	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
 		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
 	}
-	if before == 0 {
+	switch before {
+	case 0:
 		w.because("It is the next of its queue.")
-	} else {
+	case 1:
+		w.because("1 job of its queue comes before it.")
+	default:
 		w.because("%s jobs of its queue come before it.", count(int(before)))
 	}
 	return nil
