@@ -20,12 +20,12 @@ var arrows = map[string][]string{
 	"queue":               {},
 	"runner":              {"protocol"},
 	"supervisor":          {"protocol", "queue", "runner"},
-	"internal/bench":      {"internal/config", "internal/embedded", "protocol", "queue", "runner", "supervisor"},
+	"internal/bench":      {"internal/config", "queue", "runner", "supervisor"},
 	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/doctor", "internal/embedded", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
 	"internal/config":     {},
 	"internal/control":    {},
 	"internal/demo":       {},
-	"internal/doctor":     {"internal/config", "queue", "runner"},
+	"internal/doctor":     {"queue"},
 	"internal/embedded":   {},
 	"internal/systemd":    {},
 	"internal/torture":    {"internal/config", "protocol", "queue", "runner"},
@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 // strangers are packages that only some may know: Redis stays in the queue, processes
 // stay in the runner.
 var strangers = map[string][]string{
-	"github.com/redis/go-redis/v9": {"queue", "internal/bench", "internal/cli", "internal/redistest"},
+	"github.com/redis/go-redis/v9": {"queue", "internal/bench", "internal/cli", "internal/doctor", "internal/redistest"},
 	"os/exec":                      {"runner", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
 }
 
