@@ -300,6 +300,12 @@ func (r *rig) unsettled(t testing.TB) int {
 func (r *rig) check(t testing.TB, may allowed) []job {
 	t.Helper()
 	jobs, entries := readJobs(t, r.db, r.jids), r.ledger.all(t)
+	if starved := strings.Count(r.log(), `"kind":"lock-lost"`); starved > 0 && stretched(time.Second) > time.Second {
+		// With locks of two seconds, who waits a second for a core loses them. Such a run is
+		// stopped in time, which I5 checks, and told.
+		may.twice += starved
+		r.note("starved", starved)
+	}
 	for i, breach := range breaches(jobs, entries, may) {
 		if i == 10 {
 			t.Error("… and more")
@@ -308,34 +314,40 @@ func (r *rig) check(t testing.TB, may allowed) []job {
 		t.Error(breach)
 	}
 	if !r.speechless {
-		r.checkLog(t, jobs, entries)
+		await(t, 2*time.Second, func() error { return r.checkLog(jobs, entries) })
 	}
 	r.note("jobs", len(jobs))
 	r.note("begun_twice", begunTwice(entries))
 	return jobs
 }
 
-// checkLog is invariant I10: each run that was not acknowledged has a record.
-func (r *rig) checkLog(t testing.TB, jobs []job, entries []entry) {
-	t.Helper()
+// log is what all supervisors of the rig have said.
+func (r *rig) log() string {
 	var log strings.Builder
 	for _, s := range r.supervisors {
 		log.WriteString(s.text())
 	}
-	text := log.String()
+	return log.String()
+}
+
+// checkLog is invariant I10: each run that was not acknowledged has a record.
+func (r *rig) checkLog(jobs []job, entries []entry) error {
+	text := r.log()
 	byJob := runs(entries)
 	for _, j := range jobs {
 		rs := byJob[j.jid]
-		if len(rs) > 0 && (j.state == "complete" || j.state == "running") {
+		advanced := j.state == "waiting" && j.queue != "work" // acknowledged, too
+		if len(rs) > 0 && (j.state == "complete" || j.state == "running" || advanced) {
 			rs = rs[:len(rs)-1]
 		}
 		for _, run := range rs {
 			told := strings.Contains(text, `"run":"`+run.run+`"`) || strings.Contains(text, `"lock lost","pool":"work","jid":"`+j.jid+`"`)
 			if !told {
-				t.Errorf("I10: no record tells how run %s of job %s ended", run.run, j.jid)
+				return fmt.Errorf("I10: no record tells how run %s of job %s ended", run.run, j.jid)
 			}
 		}
 	}
+	return nil
 }
 
 // uncounted fails the test if a job paid with a retry.
