@@ -41,8 +41,15 @@ type exchange struct {
 	sent        time.Duration
 }
 
+// The wait after a refusal grows from refusalFirst to refusalLimit. Half as much again
+// may be drawn, and work is to go on within two seconds of whatever was in its way.
+const (
+	refusalFirst = 100 * time.Millisecond
+	refusalLimit = time.Second
+)
+
 func newLine(auditAt time.Duration) line {
-	return line{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(100*time.Millisecond, 5*time.Second)}
+	return line{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(refusalFirst, refusalLimit)}
 }
 
 // converse sends the next call if there is anything to say.
