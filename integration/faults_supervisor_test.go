@@ -327,7 +327,7 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 }
 
 func TestA3KilledBeforeTheSettle(t *testing.T) {
-	row(t, "A3", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+	row(t, "A3", rigOptions{proxy: true, lock: 10 * time.Second}, func(t *testing.T, r *rig) {
 		const children = 4
 		r.put(t, children, work{MS: 500})
 		a := r.start(t, "a", pool{children: children})

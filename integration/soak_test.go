@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 		defer restart.Stop()
 		kill := time.NewTicker(300 * time.Millisecond)
 		defer kill.Stop()
-		deadline := time.After(time.Duration(scaled(2, 30)) * time.Minute)
+		deadline := time.After(stretched(time.Duration(scaled(2, 30)) * time.Minute))
 		for {
 			left := r.unsettled(t)
 			if left < wave/2 && len(r.jids) < n {
