@@ -61,22 +61,22 @@ func (c *Clock) at(up time.Duration) time.Time {
 
 // Sync measures now, whatever the age of the last measurement.
 func (c *Clock) Sync(ctx context.Context) error {
-	up, server, err := c.measure(ctx)
+	m, err := c.measure(ctx)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	off := server.Sub(c.at(up))
+	off := c.wrong(m)
 	known := !c.server.IsZero()
 	c.mu.Unlock()
 	if known && off.Abs() > clockStep {
-		if up, server, err = c.measure(ctx); err != nil {
+		if m, err = c.measure(ctx); err != nil {
 			return err
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	again := server.Sub(c.at(up))
+	again := c.wrong(m)
 	if known && off.Abs() > clockStep {
 		if (again - off).Abs() > clockStep {
 			c.log.Warn("clock of redis is erratic; measurement ignored", "first", off, "second", again)
@@ -84,8 +84,31 @@ func (c *Clock) Sync(ctx context.Context) error {
 		}
 		c.log.Warn("clock of redis jumped", "by", again)
 	}
-	c.base, c.server = up, server
+	if known {
+		m.server = c.at(m.up).Add(again)
+	}
+	c.base, c.server = m.up, m.server
 	return nil
+}
+
+// measurement is what one question for the server's time tells.
+type measurement struct {
+	up     time.Duration // the middle of the round trip
+	server time.Time     // the answer
+	doubt  time.Duration // half of the round trip: the answer may be from any moment of it
+}
+
+// wrong is how much what we believe must at least be off by, if m is true. A slow answer
+// cannot correct what it agrees with as well as it can tell. It needs mu.
+func (c *Clock) wrong(m measurement) time.Duration {
+	off := m.server.Sub(c.at(m.up))
+	switch {
+	case off > m.doubt:
+		return off - m.doubt
+	case off < -m.doubt:
+		return off + m.doubt
+	}
+	return 0
 }
 
 // Fresh measures if the last measurement is too old. While one caller measures, the
@@ -112,12 +135,12 @@ func (c *Clock) Fresh(ctx context.Context) error {
 	return nil
 }
 
-// measure reads the server's clock and the uptime that belongs to it: the middle of
-// the round trip.
-func (c *Clock) measure(ctx context.Context) (time.Duration, time.Time, error) {
+// measure reads the server's clock and the uptime that belongs to it.
+func (c *Clock) measure(ctx context.Context) (measurement, error) {
 	sent := uptime()
 	server, err := c.ask(ctx)
-	return sent + (uptime()-sent)/2, server, err
+	doubt := (uptime() - sent) / 2
+	return measurement{up: sent + doubt, server: server, doubt: doubt}, err
 }
 
 // seconds is t in seconds since the epoch, to the microsecond.

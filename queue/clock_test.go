@@ -70,6 +70,32 @@ func TestClockMeasuresEveryHalfMinute(t *testing.T) {
 	})
 }
 
+func TestClockLearnsLittleFromASlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &serverClock{}
+		c := s.clock()
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.ask = func(ctx context.Context) (time.Time, error) {
+			now, err := s.ask(ctx)
+			time.Sleep(800 * time.Millisecond) // all of it on the way back
+			return now, err
+		}
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		near(t, c, 0)
+		s.off = 600 * time.Millisecond // more than the wait can explain
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Offset(); got <= 0 || got > s.off {
+			t.Errorf("off by %v; want something above 0 and no more than %v", got, s.off)
+		}
+	})
+}
+
 func TestClockWithoutAServer(t *testing.T) {
 	s := &serverClock{err: errors.New("away")}
 	if err := s.clock().Fresh(t.Context()); err == nil {

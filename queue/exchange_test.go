@@ -128,6 +128,23 @@ func TestPayloadsPassUntouched(t *testing.T) {
 	})
 }
 
+func TestSettlementsReplaceTheData(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		jid := must(c.Put(t.Context(), queue.Put{Queue: "q", Klass: "K", Data: []byte(`1`)}))(t)
+		for _, settlement := range []queue.Settlement{
+			{Action: queue.Retry, Data: []byte(`[ ]`)},
+			{Action: queue.Fail, Group: "g", Data: []byte(`{"n":9007199254740993}`)},
+		} {
+			reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+			if r := settle(t, s, reply.Jobs[0], settlement); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			equal(t, "data", string(must(c.Get(t.Context(), jid))(t).Data), string(settlement.Data))
+		}
+	})
+}
+
 func TestTooLargeJobComesWithoutItsData(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")

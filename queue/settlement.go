@@ -36,7 +36,7 @@ type Settlement struct {
 	Action Action
 
 	// Data replaces the job's data, as JSON text stored byte for byte; nil keeps what is stored.
-	// Complete only.
+	// Complete, Retry and Fail.
 	Data []byte
 	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete only.
 	Next    string

@@ -118,11 +118,12 @@ func (p *pool) said(s *queue.Settlement, e *runner.Ending, failures int) bearing
 		return good
 	case protocol.Retry:
 		p.retry(s, failures)
+		s.Data = v.Data
 		if v.Delay != nil {
 			s.Delay = *v.Delay
 		}
 	case protocol.Fail:
-		s.Action = queue.Fail
+		s.Action, s.Data = queue.Fail, v.Data
 	case protocol.Release:
 		release(s, queue.CountRelease, releaseDelay)
 		if v.Delay != nil {

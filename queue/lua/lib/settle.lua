@@ -172,6 +172,7 @@ end
 function conclude_unfinished(batch, s)
   s.ours = load_ours(s.jid, s.queue, s.of_queue)
   local crashes = tonumber(s.ours.crashes) or 0
+  if s.named.data then redis.call('HSET', s.key, 'data', s.named.data) end
   if s.action == 'fail' then
     keep_ours(s, {})
     conclude_fail(batch, s, s.named.group or '', s.named.message or '')
