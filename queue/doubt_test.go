@@ -134,13 +134,13 @@ func repeat[T any](w *careful, ask func() (T, error)) T {
 // it, and asks once the server goes on: what is found then must be final.
 func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 	server := redistest.Start(t)
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 50 * time.Millisecond})
+	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	ctx, s := t.Context(), session(t, c, "w1")
-	for round := range 20 {
+	for round := range 10 {
 		jid := fmt.Sprintf("job-%d", round)
 		if _, err := c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
 			t.Fatal(err)

@@ -58,6 +58,10 @@ type evaler interface {
 	ScriptLoad(ctx context.Context, script string) *redis.StringCmd
 }
 
+// loadTries is how often a call loads its script before it gives up: somebody may flush
+// all scripts just in between, again and again.
+const loadTries = 5
+
 // run calls a small script over conn with now and args. Where the server does not know
 // the script it is loaded and called once more; nothing has run by then.
 //
@@ -70,7 +74,7 @@ func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now floa
 	argv := make([]any, 0, 1+len(args))
 	argv = append(append(argv, number(now)), args...)
 	reply, err := conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
-	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+	for try := 0; try < loadTries && isUnknown(err); try++ {
 		if err := c.load(ctx, conn, s); err != nil {
 			return nil, classify(name.command, err)
 		}
@@ -83,6 +87,9 @@ func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now floa
 	c.noteReach(err)
 	return reply, err
 }
+
+// isUnknown tells whether the server did not know the script.
+func isUnknown(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
 
 // isNull tells the driver's way of saying null from errors.
 func isNull(err error) bool { return errors.Is(err, redis.Nil) }
