@@ -6,16 +6,24 @@ import (
 	"strings"
 )
 
-// model does what PROTOCOL.md says of the qless commands, on maps in place of Redis.
+// model does what PROTOCOL.md says of one of the dialects, on maps in place of Redis.
 // It was written from that text alone, so what it and the scripts agree on is not one
 // mistake made twice.
 type model struct {
 	*keyspace
+	reqless  bool
+	commands map[string]func(m *model, w words) recordedReply
 	now      float64
 	messages [][2]any
 }
 
-func newModel() *model { return &model{keyspace: newKeyspace()} }
+func newModel(dialect Dialect) *model {
+	m := &model{keyspace: newKeyspace(), commands: qlessCommands}
+	if dialect == Reqless {
+		m.reqless, m.commands = true, reqlessCommands
+	}
+	return m
+}
 
 // refused is what a command panics with to end the call; its text is part of what
 // the error of the script says.
@@ -33,6 +41,9 @@ func (m *model) call(s step) (played step) {
 				panic(r)
 			}
 			s.Reply, s.ErrorContains = recordedReply{Type: "error"}, string(text)
+			if m.reqless {
+				s.ErrorContains = reqlessWords.Replace(s.ErrorContains)
+			}
 		}
 		s.Published = m.messages
 		played = s
@@ -53,7 +64,7 @@ func (m *model) dispatch(s step) recordedReply {
 	if len(argv) == 0 {
 		refuse("Must provide a command")
 	}
-	command, ok := modelCommands[argv[0]]
+	command, ok := m.commands[argv[0]]
 	if !ok {
 		refuse("Unknown command %s", argv[0])
 	}
@@ -69,11 +80,10 @@ func (m *model) dispatch(s step) recordedReply {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// modelCommands are the commands of the model. Filled by init: some call others.
-var modelCommands map[string]func(m *model, w words) recordedReply
+var qlessCommands map[string]func(m *model, w words) recordedReply
 
-func init() {
-	modelCommands = map[string]func(m *model, w words) recordedReply{
+func init() { // because the commands refer to each other
+	qlessCommands = map[string]func(m *model, w words) recordedReply{
 		"put": (*model).put, "requeue": (*model).requeue, "pop": (*model).pop, "peek": (*model).peek,
 		"heartbeat": (*model).heartbeat, "complete": (*model).complete, "fail": (*model).fail,
 		"retry": (*model).retry, "timeout": (*model).timeout, "cancel": (*model).cancel,
@@ -214,6 +224,38 @@ func day(when float64) string {
 
 func (m *model) countStat(queue, field string, n int64) {
 	m.count("ql:s:stats:"+day(m.now)+":"+queue, field, n)
+}
+
+// none is what a command without anything to list replies.
+func (m *model) none() any {
+	if m.reqless {
+		return []any{}
+	}
+	return map[string]any{}
+}
+
+// items is a list as it looks where an empty one is none.
+func items[T any](m *model, list []T) any {
+	if len(list) == 0 {
+		return m.none()
+	}
+	return anyList(list)
+}
+
+// inQueue is what the history says of a queue.
+func (m *model) inQueue(queue string) string {
+	if m.reqless {
+		return object("queue", queue)
+	}
+	return object("q", queue)
+}
+
+// named is how a refusal calls a job.
+func (m *model) named(jid string) string {
+	if m.reqless {
+		return "Job"
+	}
+	return "Job " + jid
 }
 
 // Names of keys.

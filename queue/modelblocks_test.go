@@ -41,7 +41,7 @@ func (m *model) convertHistory(jid string) {
 	}
 	for _, e := range decodeJSON(old).([]any) {
 		event := e.(map[string]any)
-		entries := []any{historyEntry(event["put"].(float64), "put", object("q", event["q"]))}
+		entries := []any{historyEntry(event["put"].(float64), "put", m.inQueue(textOr(event["q"], textOr(event["queue"], ""))))}
 		if when, ok := event["popped"].(float64); ok {
 			entries = append(entries, historyEntry(when, "popped", object("worker", event["worker"])))
 		}
@@ -117,6 +117,9 @@ func (m *model) view(jid string) any {
 		"dependents":   jsonItems(slices.Sorted(maps.Keys(m.set(dependentsOf(jid))))),
 		"dependencies": jsonItems(slices.Sorted(maps.Keys(m.set(dependenciesOf(jid))))),
 	}
+	if m.reqless {
+		view["throttles"] = jsonItems(m.throttlesOf(jid))
+	}
 	if _, ok := h["priority"]; !ok {
 		delete(view, "priority")
 	}
@@ -154,20 +157,25 @@ func shownEntry(entry any) any {
 	return out
 }
 
-// views lists jobs, leaving out jids that have none.
-func (m *model) views(jids []string) any {
-	var found []any
+// found returns the views of jobs, leaving out jids that have none.
+func (m *model) found(jids []string) (views []any) {
 	for _, jid := range jids {
 		if v := m.view(jid); v != nil {
-			found = append(found, v)
+			views = append(views, v)
 		}
 	}
-	return jsonItems(found)
+	return views
 }
 
+// views is the reply that lists jobs.
+func (m *model) views(jids []string) any { return items(m, m.found(jids)) }
+
 // promote makes due scheduled jobs ready.
-func (m *model) promote(queue string, limit float64) {
+func (m *model) promote(queue string, limit float64, everything bool) {
 	whole(limit)
+	if m.reqless && limit <= 0 && !everything {
+		return
+	}
 	for _, jid := range m.between(queueOf(queue, "scheduled"), 0, m.now, limit) {
 		m.leave(jid, queue, "scheduled")
 		if m.exists(jid) {
@@ -202,7 +210,10 @@ func (m *model) spawn(queue string, limit float64) {
 			m.change(child, "jid", child, "klass", r["klass"], "data", r["data"], "priority", r["priority"],
 				"tags", r["tags"], "state", "waiting", "worker", "", "expires", "0", "queue", queue,
 				"retries", r["retries"], "remaining", r["retries"], "time", timeNumber(t), "spawned_from_jid", jid)
-			m.note(child, t, "put", object("q", queue))
+			if m.reqless {
+				m.change(child, "throttles", r["throttles"])
+			}
+			m.note(child, t, "put", m.inQueue(queue))
 			m.ready(child, queue, t)
 			t += interval
 			m.add(queueOf(queue, "recur"), t, jid)
@@ -218,12 +229,18 @@ func (m *model) displace(jid string) {
 	m.unindex(jid)
 	queue := m.field(jid, "queue")
 	m.leave(jid, queue, "work locks depends scheduled")
-	delete(m.zset(heldBy(m.field(jid, "worker"))), jid)
-	delete(m.zset("ql:completed"), jid)
+	if worker := m.field(jid, "worker"); worker != "" {
+		delete(m.zset(heldBy(worker)), jid)
+	}
+	if m.field(jid, "state") == "complete" {
+		delete(m.zset("ql:completed"), jid)
+	}
 	m.dissolve(jid, nil)
 	if m.field(jid, "state") == "failed" {
 		m.unlistFailed(jid, queue)
 	}
+	m.leave(jid, queue, "throttled")
+	m.releaseAll(jid)
 }
 
 // index registers the tags of a job.
@@ -240,8 +257,17 @@ func (m *model) index(jid string, tags any) {
 func (m *model) unindex(jid string) {
 	list, _ := decodeJSON(textOr(m.hashes[jobOf(jid)]["tags"], "{}")).([]any)
 	for _, tag := range list {
-		inKey, member := tagTexts(tag)
-		delete(m.zset("ql:t:"+inKey), jid)
+		m.untag(jid, tag)
+	}
+}
+
+// untag takes a job off the list of a tag.
+func (m *model) untag(jid string, tag any) {
+	inKey, member := tagTexts(tag)
+	delete(m.zset("ql:t:"+inKey), jid)
+	if m.reqless && len(m.zset("ql:t:"+inKey)) == 0 {
+		delete(m.zset("ql:tags"), member)
+	} else {
 		m.zset("ql:tags")[member]--
 	}
 }
@@ -351,6 +377,7 @@ func (m *model) reap(queue string, limit float64) []string {
 			m.listFailed(jid, group, queue)
 			m.tell("failed", jid)
 			m.publish("ql:log", object("message", message, "jid", jid, "group", group, "event", "failed", "worker", worker))
+			m.releaseAll(jid)
 		}
 	}
 	return taken
@@ -363,6 +390,9 @@ func (m *model) prune() {
 			m.unindex(jid)
 			delete(m.hashes, jobOf(jid))
 			delete(m.lists, historyOf(jid))
+			if m.reqless {
+				delete(m.sets, dependenciesOf(jid))
+			}
 			delete(m.zset("ql:completed"), jid)
 		}
 	}

@@ -21,22 +21,26 @@ func (m *model) put(w words) recordedReply {
 	tags := tagList(optionOr(options, "tags", textOr(m.hashes[jobOf(jid)]["tags"], "[]")))
 	priority := finiteOption(options, "priority", m.inherited(jid, "priority", 0), `Put(): Arg "priority"`)
 	depends := jidList(optionOr(options, "depends", "[]"))
+	throttles := jidList(optionOr(options, "throttles", "[]"))
 
 	m.unindex(jid)
 	if len(depends) > 0 {
 		m.dissolve(jid, depends)
 	}
 	m.publish("ql:log", object("jid", jid, "event", "put", "queue", queue))
-	m.note(jid, m.now, "put", object("q", queue))
+	m.note(jid, m.now, "put", m.inQueue(queue))
+	throttles = movedThrottles(throttles, "ql:q:"+m.field(jid, "queue"), queue, old)
 	if old {
-		m.leave(jid, m.field(jid, "queue"), "work locks depends scheduled")
+		m.leave(jid, m.field(jid, "queue"), "work locks depends scheduled throttled")
 		if owner := m.field(jid, "worker"); owner != "" {
 			delete(m.zset(heldBy(owner)), jid)
 			if owner != w[0] {
 				m.loseLock(jid, owner)
 			}
 		}
-		delete(m.zset("ql:completed"), jid)
+		if m.field(jid, "state") == "complete" {
+			delete(m.zset("ql:completed"), jid)
+		}
 		if m.field(jid, "state") == "failed" {
 			m.unlistFailed(jid, queue)
 		}
@@ -50,6 +54,9 @@ func (m *model) put(w words) recordedReply {
 	m.change(jid, "jid", jid, "klass", klass, "data", w[4], "priority", argNumber(priority), "tags", encodeJSON(tags),
 		"state", state, "worker", "", "expires", "0", "queue", queue, "retries", argNumber(retries),
 		"remaining", argNumber(retries), "time", timeNumber(m.now))
+	if m.reqless {
+		m.change(jid, "throttles", encodeJSON(anyList(throttles)))
+	}
 	m.await(jid, depends)
 	switch {
 	case len(m.set(dependenciesOf(jid))) > 0:
@@ -60,6 +67,8 @@ func (m *model) put(w words) recordedReply {
 		}
 	case delay > 0:
 		m.add(queueOf(queue, "scheduled"), m.now+delay, jid)
+	case m.reqless && m.firstTaken(jid) != "":
+		m.throttle(jid, queue)
 	default:
 		m.ready(jid, queue, m.now)
 	}
@@ -133,6 +142,11 @@ func container(v any) []any {
 // extended adds a tag to a list, or to an object as a Lua table would.
 func extended(tags any, tag string) any {
 	if members, ok := tags.(map[string]any); ok && len(members) > 0 {
+		for _, name := range numbered(members) {
+			if members[name] == tag {
+				return members
+			}
+		}
 		members[strconv.Itoa(1+len(numbered(members)))] = tag
 		return members
 	}
@@ -163,20 +177,24 @@ func (m *model) pop(w words) recordedReply {
 	count := w.number(2, `Pop(): Arg "count"`)
 	expires := m.now + m.lockLength(queue)
 	if m.set("ql:paused_queues")[queue] {
-		return jsonReply(jsonItems[any](nil))
+		return jsonReply(m.none())
 	}
 	m.add("ql:workers", m.now, worker)
-	if most := m.setting(queue+"-max-concurrency", 0); most > 0 {
+	if most := m.setting(queue+"-max-concurrency", 0); most > 0 && !m.reqless {
 		running := len(m.between(queueOf(queue, "locks"), m.now, math.Inf(1), -1))
 		if count = min(max(0, most-float64(running)), count); count == 0 {
-			return jsonReply(jsonItems[any](nil))
+			return jsonReply(m.none())
 		}
 	}
 	batch := m.reap(queue, count)
 	missing := count - float64(len(batch))
-	m.spawn(queue, missing)
-	m.promote(queue, missing)
-	batch = append(batch, m.best(queue, missing)...)
+	if m.reqless {
+		batch = append(batch, m.admitted(queue, missing)...)
+	} else {
+		m.spawn(queue, missing)
+		m.promote(queue, missing, false)
+		batch = append(batch, m.best(queue, missing)...)
+	}
 	for _, jid := range batch {
 		m.note(jid, m.now, "popped", object("worker", worker))
 		if m.field(jid, "time") == "" {
@@ -187,7 +205,9 @@ func (m *model) pop(w words) recordedReply {
 		m.add(heldBy(worker), expires, jid)
 		m.add(queueOf(queue, "locks"), expires, jid)
 		m.tell("popped", jid)
-		m.leave(jid, queue, "work")
+		if !m.reqless {
+			m.leave(jid, queue, "work")
+		}
 	}
 	return jsonReply(m.views(batch))
 }
@@ -214,7 +234,7 @@ func (m *model) peek(w words) recordedReply {
 	jids := m.between(queueOf(queue, "locks"), math.Inf(-1), m.now, count)
 	missing := count - float64(len(jids))
 	m.spawn(queue, missing)
-	m.promote(queue, missing)
+	m.promote(queue, missing, false)
 	if missing != 0 {
 		jids = append(jids, cut(reversed(m.ranked(queueOf(queue, "work"))), 0, whole(missing-1))...)
 	}
@@ -231,18 +251,20 @@ func (m *model) heartbeat(w words) recordedReply {
 	state, owner := m.field(jid, "state"), m.field(jid, "worker")
 	switch {
 	case !m.exists(jid):
-		refuse("Heartbeat(): Job %s does not exist", jid)
+		refuse("Heartbeat(): %s does not exist", m.named(jid))
 	case state != "running":
-		refuse("Heartbeat(): Job %s not currently running: %s", jid, state)
+		refuse("Heartbeat(): %s not currently running: %s", m.named(jid), state)
 	case owner != worker || owner == "":
-		refuse("Heartbeat(): Job %s given out to another worker: %s", jid, owner)
+		refuse("Heartbeat(): %s given out to another worker: %s", m.named(jid), owner)
 	}
 	queue := m.field(jid, "queue")
 	expires := m.now + m.lockLength(queue)
 	m.change(jid, "expires", argNumber(expires), "worker", worker)
 	m.replaceData(jid, w, 2, data)
 	m.add(heldBy(worker), expires, jid)
-	m.add("ql:workers", m.now, worker)
+	if !m.reqless {
+		m.add("ql:workers", m.now, worker)
+	}
 	m.add(queueOf(queue, "locks"), expires, jid)
 	return integer(expires)
 }
@@ -275,17 +297,18 @@ func (m *model) complete(w words) recordedReply {
 	state, owner, in := m.field(jid, "state"), m.field(jid, "worker"), m.field(jid, "queue")
 	switch {
 	case !m.exists(jid):
-		refuse("Complete(): Job %s does not exist", jid)
+		refuse("Complete(): %s does not exist", m.named(jid))
 	case state != "running":
-		refuse("Complete(): Job %s is not currently running: %s", jid, state)
+		refuse("Complete(): %s is not currently running: %s", m.named(jid), state)
 	case owner != worker:
-		refuse("Complete(): Job %s has been handed out to another worker: %s", jid, owner)
+		refuse("Complete(): %s has been handed out to another worker: %s", m.named(jid), owner)
 	case in != queue:
-		refuse("Complete(): Job %s running in another queue: %s", jid, in)
+		refuse("Complete(): %s running in another queue: %s", m.named(jid), in)
 	}
 
 	m.note(jid, m.now, "done", nil)
-	m.leave(jid, queue, "work locks scheduled")
+	m.leaveRunning(jid, queue)
+	m.releaseAll(jid)
 	m.measure(queue, "run", m.now-m.numeric(jid, "time"))
 	delete(m.zset(heldBy(worker)), jid)
 	m.tell("completed", jid)
@@ -300,7 +323,7 @@ func (m *model) complete(w words) recordedReply {
 		return textReply("complete")
 	}
 	m.publish("ql:log", object("jid", jid, "to", next, "event", "advanced", "queue", queue))
-	m.note(jid, m.now, "put", object("q", next))
+	m.note(jid, m.now, "put", m.inQueue(next))
 	m.addNew("ql:queues", m.now, next)
 	m.change(jid, "state", "waiting", "queue", next)
 	if delay > 0 && len(depends) == 0 {
@@ -331,22 +354,39 @@ func (m *model) fail(w words) recordedReply {
 	state, owner, queue := m.field(jid, "state"), m.field(jid, "worker"), m.field(jid, "queue")
 	switch {
 	case !m.exists(jid):
-		refuse("Fail(): Job %sdoes not exist", jid)
+		refuse("Fail(): %sdoes not exist", m.blank(jid))
 	case state != "running":
-		refuse("Fail(): Job %snot currently running: %s", jid, state)
+		refuse("Fail(): %snot currently running: %s", m.blank(jid), state)
 	case owner != worker:
-		refuse("Fail(): Job %s running with another worker: %s", jid, owner)
+		refuse("Fail(): %s running with another worker: %s", m.named(jid), owner)
 	}
 	m.publish("ql:log", object("message", message, "jid", jid, "group", group, "event", "failed", "worker", worker))
 	m.tell("failed", jid)
 	delete(m.zset(heldBy(worker)), jid)
 	m.note(jid, m.now, "failed", object("group", group, "worker", worker))
-	m.leave(jid, queue, "work locks scheduled")
+	m.leaveRunning(jid, queue)
 	m.replaceData(jid, w, 4, data)
 	m.change(jid, "state", "failed", "worker", "", "expires", "",
 		"failure", failure(group, message, math.Floor(m.now), worker))
 	m.listFailed(jid, group, queue)
+	m.releaseAll(jid)
 	return textReply(jid)
+}
+
+// blank is how a refusal of fail calls a job: the blank behind the jid is missing.
+func (m *model) blank(jid string) string {
+	if m.reqless {
+		return "Job "
+	}
+	return "Job " + jid
+}
+
+// leaveRunning takes a job out of its queue at the end of a run.
+func (m *model) leaveRunning(jid, queue string) {
+	m.leave(jid, queue, "work locks scheduled")
+	if m.reqless {
+		m.leave(jid, queue, "depends throttled")
+	}
 }
 
 func (m *model) retry(w words) recordedReply {
@@ -357,15 +397,16 @@ func (m *model) retry(w words) recordedReply {
 	state, owner, in := m.field(jid, "state"), m.field(jid, "worker"), m.field(jid, "queue")
 	switch {
 	case !m.exists(jid):
-		refuse("Retry(): Job %s does not exist", jid)
+		refuse("Retry(): %s does not exist", m.named(jid))
 	case state != "running":
-		refuse("Retry(): Job %s is not currently running: %s", jid, state)
+		refuse("Retry(): %s is not currently running: %s", m.named(jid), state)
 	case owner != worker:
-		refuse("Retry(): Job %s has been given to another worker: %s", jid, owner)
+		refuse("Retry(): %s has been given to another worker: %s", m.named(jid), owner)
 	}
 	left := m.countRetry(jid)
 	delete(m.hash(jobOf(jid)), "grace")
 	m.leave(jid, in, "locks")
+	m.releaseAll(jid)
 	delete(m.zset(heldBy(worker)), jid)
 	cause := ""
 	if w.has(5) {
@@ -391,16 +432,21 @@ func (m *model) retry(w words) recordedReply {
 	if cause == "" {
 		cause = failure(group, `Job exhausted retries in queue "`+in+`"`, m.now, "")
 	}
-	m.note(jid, m.now, "failed", object("group", group))
+	what := "failed"
+	if m.reqless {
+		what = "failed-retries"
+	} else {
+		m.tell("failed", jid)
+	}
+	m.note(jid, m.now, what, object("group", group))
 	m.change(jid, "state", "failed", "worker", "", "expires", "", "failure", cause)
-	m.tell("failed", jid)
 	m.listFailed(jid, group, queue)
 	return integer(left)
 }
 
 func (m *model) timeout(w words) recordedReply {
 	for _, jid := range w {
-		if !m.exists(jid) {
+		if !m.exists(jid) && !m.reqless {
 			refuse("Timeout(): Job %s does not exist", jid)
 		}
 		if m.field(jid, "state") != "running" {
@@ -409,9 +455,13 @@ func (m *model) timeout(w words) recordedReply {
 		queue := m.field(jid, "queue")
 		m.note(jid, m.now, "timed-out", nil)
 		m.leave(jid, queue, "locks")
+		m.releaseAll(jid)
 		m.add(queueOf(queue, "work"), math.Inf(1), jid)
 		m.change(jid, "state", "stalled", "expires", "0")
 		m.loseLock(jid, m.field(jid, "worker"))
+		if m.reqless {
+			m.change(jid, "worker", "")
+		}
 	}
 	return nothing()
 }
@@ -437,7 +487,8 @@ func (m *model) cancel(w words) recordedReply {
 			m.publish("ql:w:"+worker, message)
 		}
 		queue := m.field(jid, "queue")
-		m.leave(jid, queue, "work locks depends scheduled")
+		m.leave(jid, queue, "work locks depends scheduled throttled")
+		m.releaseAll(jid)
 		m.dissolve(jid, nil)
 		if state == "failed" {
 			m.unlistFailed(jid, queue)
@@ -495,7 +546,9 @@ func (m *model) priority(w words) recordedReply {
 	if !finite(priority) {
 		refuse(`Priority(): Arg "priority"`)
 	}
-	if !m.exists(jid) {
+	if !m.exists(jid) && m.reqless {
+		refuse("Queue(): no queue name provided")
+	} else if !m.exists(jid) {
 		refuse("Priority(): Job %s does not exist", jid)
 	}
 	work := m.zset(queueOf(m.field(jid, "queue"), "work"))
@@ -539,7 +592,7 @@ func (m *model) track(w words) recordedReply {
 	if !w.has(0) {
 		tracked := m.ranked("ql:tracked")
 		gone := slices.DeleteFunc(slices.Clone(tracked), m.exists)
-		return jsonReply(map[string]any{"expired": jsonItems(gone), "jobs": m.views(tracked)})
+		return jsonReply(map[string]any{"expired": jsonItems(gone), "jobs": jsonItems(m.found(tracked))})
 	}
 	jid := w.need(1, `Track(): Arg "jid"`)
 	if !m.exists(jid) {
@@ -569,6 +622,9 @@ func (m *model) tag(w words) recordedReply {
 			refuse("Tag(): Job %s does not exist", jid)
 		}
 		tags := decodeJSON(textOr(m.hashes[jobOf(jid)]["tags"], "{}"))
+		if members, ok := tags.(map[string]any); ok && len(members) == 0 {
+			tags = []any{}
+		}
 		for _, tag := range w.from(2) {
 			if command == "add" {
 				if !slices.Contains(container(tags), any(tag)) {
@@ -577,11 +633,13 @@ func (m *model) tag(w words) recordedReply {
 				m.index(jid, []any{tag})
 			} else {
 				tags = slices.DeleteFunc(container(tags), func(t any) bool { return t == tag })
-				delete(m.zset("ql:t:"+tag), jid)
-				m.zset("ql:tags")[tag]--
+				m.untag(jid, tag)
 			}
 		}
 		m.change(jid, "tags", encodeJSON(tags))
+		if list, ok := tags.([]any); ok && len(list) == 0 {
+			return jsonReply(m.none())
+		}
 		return jsonReply(plainJSON(tags))
 	case "get":
 		tag := w.need(1, `Tag(): Arg "tag"`)
@@ -590,7 +648,7 @@ func (m *model) tag(w words) recordedReply {
 		return jsonReply(map[string]any{"total": float64(len(jids)), "jobs": jsonItems(cut(jids, start, stop))})
 	case "top":
 		offset, count := w.numberOr(1, 0, `Tag(): Arg "offset"`), w.numberOr(2, 25, `Tag(): Arg "count"`)
-		return jsonReply(jsonItems(page(reversed(m.between("ql:tags", 2, math.Inf(1), -1)), offset, count)))
+		return jsonReply(items(m, page(reversed(m.between("ql:tags", 2, math.Inf(1), -1)), offset, count)))
 	}
 	refuse("Tag(): First argument must be")
 	return nothing()

@@ -30,7 +30,9 @@ func (m *model) unfail(w words) recordedReply {
 	group := w.need(1, `Unfail(): Arg "group"`)
 	count := w.numberOr(2, 25, `Unfail(): Arg "count"`)
 	n := whole(count)
-	if n == 0 {
+	if m.reqless && n <= 0 {
+		refuse("must be greater than zero")
+	} else if n == 0 {
 		refuse("Unfail(): ")
 	}
 	key := "ql:f:" + group
@@ -41,7 +43,7 @@ func (m *model) unfail(w words) recordedReply {
 			continue
 		}
 		moved++
-		m.note(jid, m.now, "put", object("q", queue))
+		m.note(jid, m.now, "put", m.inQueue(queue))
 		m.change(jid, "state", "waiting", "worker", "", "expires", "0", "queue", queue, "remaining", m.field(jid, "retries"))
 		m.ready(jid, queue, m.now)
 	}
@@ -63,13 +65,14 @@ func (m *model) recur(w words) recordedReply {
 	}
 	interval := w.number(5, `Recur(): Arg "interval"`)
 	offset := w.number(6, `Recur(): Arg "offset"`)
-	if interval <= 0 {
-		refuse(`Recur(): Arg "interval" must be greater than 0`)
-	}
 	if !finite(interval) || !finite(offset) {
 		refuse("Recur(): ")
 	}
+	if interval <= 0 {
+		refuse(`Recur(): Arg "interval" must be greater than 0`)
+	}
 	options := optionPairs(w.from(7))
+	throttles := jidList(optionOr(options, "throttles", "[]"))
 	tags := decodeJSON(optionOr(options, "tags", "{}"))
 	priority := finiteOption(options, "priority", 0, `Recur(): Arg "priority"`)
 	retries := finiteOption(options, "retries", 0, `Recur(): Arg "retries"`)
@@ -79,11 +82,15 @@ func (m *model) recur(w words) recordedReply {
 	if old := m.hashes[recurringOf(jid)]; len(old) > 0 {
 		delete(m.zset(queueOf(old["queue"].(string), "recur")), jid)
 		count = old["count"].(string)
+		throttles = slices.DeleteFunc(throttles, func(tid string) bool { return tid == old["queue"] })
 	}
 	m.hashes[recurringOf(jid)] = map[string]any{
 		"jid": jid, "klass": klass, "data": w[3], "priority": argNumber(priority), "tags": encodeJSON(tags),
 		"state": "recur", "queue": queue, "type": "interval", "count": count, "interval": argNumber(interval),
 		"retries": argNumber(retries), "backlog": argNumber(backlog),
+	}
+	if m.reqless {
+		m.hash(recurringOf(jid))["throttles"] = encodeJSON(anyList(append(throttles, "ql:q:"+queue)))
 	}
 	m.add(queueOf(queue, "recur"), m.now+offset, jid)
 	m.addNew("ql:queues", m.now, queue)
@@ -103,6 +110,9 @@ func (m *model) recurGet(w words) recordedReply {
 	for _, name := range []string{"priority", "retries", "count", "interval", "backlog"} {
 		f, _ := luaNumber(r[name].(string))
 		view[name] = rounded(f)
+	}
+	if m.reqless {
+		view["throttles"] = plainJSON(decodeJSON(textOr(r["throttles"], "{}")))
 	}
 	return jsonReply(view)
 }
@@ -135,7 +145,16 @@ func (m *model) recurUpdate(w words) recordedReply {
 			r[name] = value
 		case "klass":
 			r[name] = value
+		case "throttles":
+			if !m.reqless {
+				refuse(`Recur(): Unrecognized option "%s"`, name)
+			}
+			r[name] = encodeJSON(anyList(jidList(value)))
 		case "queue":
+			if m.reqless {
+				list := movedThrottles(jidList(textOr(r["throttles"], "[]")), "ql:q:"+textOr(r[name], ""), value, true)
+				r["throttles"] = encodeJSON(anyList(list))
+			}
 			from := m.zset(queueOf(r[name].(string), "recur"))
 			when := from[jid]
 			delete(from, jid)
@@ -197,18 +216,22 @@ func (m *model) queues(w words) recordedReply {
 	for _, queue := range m.ranked("ql:queues") {
 		all = append(all, m.counts(queue))
 	}
-	return jsonReply(jsonItems(all))
+	return jsonReply(items(m, all))
 }
 
 func (m *model) counts(queue string) any {
-	m.promote(queue, -1)
+	m.promote(queue, -1, true)
 	size := func(part string) float64 { return float64(len(m.zset(queueOf(queue, part)))) }
 	stalled := float64(len(m.between(queueOf(queue, "locks"), 0, m.now, -1)))
-	return map[string]any{
+	counts := map[string]any{
 		"name": queue, "waiting": size("work"), "scheduled": size("scheduled"), "depends": size("depends"),
 		"recurring": size("recur"), "stalled": stalled, "running": size("locks") - stalled,
 		"paused": m.set("ql:paused_queues")[queue],
 	}
+	if m.reqless {
+		counts["throttled"] = size("throttled")
+	}
+	return counts
 }
 
 func (m *model) length(w words) recordedReply {
@@ -238,8 +261,12 @@ func (m *model) jobs(w words) recordedReply {
 	case "recurring":
 		return listReply(page(m.between(queueOf(queue, "recur"), 0, math.Inf(1), -1), offset, count))
 	case "scheduled":
-		m.promote(queue, -1)
+		m.promote(queue, -1, true)
 	case "depends":
+	case "throttled":
+		if !m.reqless {
+			refuse(`Jobs(): Unknown type "%s"`, state)
+		}
 	default:
 		refuse(`Jobs(): Unknown type "%s"`, state)
 	}
@@ -322,7 +349,7 @@ func (m *model) workers(w words) recordedReply {
 		running, stalled := held(worker)
 		all = append(all, map[string]any{"name": worker, "jobs": float64(len(running)), "stalled": float64(len(stalled))})
 	}
-	return jsonReply(jsonItems(all))
+	return jsonReply(items(m, all))
 }
 
 // defaultSettings are those that config.get knows.

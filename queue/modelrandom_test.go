@@ -14,12 +14,18 @@ import (
 )
 
 // TestRandomCalls compares the unified script with the model over random sequences of
-// calls: the reply, the messages in order and every key, after each call. Some seeds
-// are fixed and one is new every time; OARLOCK_FAULTS=all plays many more.
+// calls: the reply, the messages in order and every key, after each call. Half of the
+// seeds are new every time; OARLOCK_FAULTS=all plays many more.
 func TestRandomCalls(t *testing.T) {
-	sequences, length := 12, 120
+	for _, dialect := range []Dialect{Qless, Reqless} {
+		t.Run(string(dialect), func(t *testing.T) { compareAtRandom(t, dialect) })
+	}
+}
+
+func compareAtRandom(t *testing.T, dialect Dialect) {
+	sequences, length := 10, 150
 	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		sequences = 400
+		sequences = 300
 	}
 	l := newLab(t, "redis", DefaultNamespace)
 	fresh := uint64(time.Now().UnixNano())
@@ -29,11 +35,11 @@ func TestRandomCalls(t *testing.T) {
 		if i%2 == 1 {
 			seed += fresh
 		}
-		steps, wrong := l.compare(t, drawn(seed, length))
+		steps, wrong := l.compare(t, dialect, drawn(dialect, seed, length))
 		if wrong == "" {
 			continue
 		}
-		steps, wrong = l.shrink(t, steps, wrong)
+		steps, wrong = l.shrink(t, dialect, steps, wrong)
 		var calls strings.Builder
 		for _, s := range steps {
 			fmt.Fprintf(&calls, "\n  %s %v %q", s.Cmd[0], s.Now, s.Cmd[1:])
@@ -44,12 +50,12 @@ func TestRandomCalls(t *testing.T) {
 
 // compare plays steps on an empty database and on a new model until they differ. It
 // returns the steps played and what was different in the last.
-func (l *lab) compare(t *testing.T, next func(m *model) (step, bool)) (played []step, wrong string) {
+func (l *lab) compare(t *testing.T, dialect Dialect, next func(m *model) (step, bool)) (played []step, wrong string) {
 	t.Helper()
 	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	m := newModel()
+	m := newModel(dialect)
 	for {
 		s, ok := next(m)
 		if !ok {
@@ -57,7 +63,7 @@ func (l *lab) compare(t *testing.T, next func(m *model) (step, bool)) (played []
 		}
 		played = append(played, s)
 		want := m.call(s)
-		reply, err := callUnified(t.Context(), l, Qless, s)
+		reply, err := callUnified(t.Context(), l, dialect, s)
 		messages := l.heard(t)
 		switch {
 		case !sameReply(want, reply, err):
@@ -80,11 +86,11 @@ func wrapped(messages [][2]string) [][2]any {
 }
 
 // shrink leaves out calls as long as something is different without them.
-func (l *lab) shrink(t *testing.T, steps []step, wrong string) ([]step, string) {
+func (l *lab) shrink(t *testing.T, dialect Dialect, steps []step, wrong string) ([]step, string) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for at := 0; at+size < len(steps); {
 			fewer := slices.Delete(slices.Clone(steps), at, at+size)
-			if played, w := l.compare(t, again(fewer)); w != "" {
+			if played, w := l.compare(t, dialect, again(fewer)); w != "" {
 				steps, wrong = played, w
 			} else {
 				at += size
@@ -199,7 +205,7 @@ type draw struct {
 }
 
 // drawn draws so many calls from a seed. The model tells which calls make sense.
-func drawn(seed uint64, length int) func(*model) (step, bool) {
+func drawn(dialect Dialect, seed uint64, length int) func(*model) (step, bool) {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0)), now: 1000}
 	if d.IntN(2) == 0 {
 		d.now = 1700000000.125
@@ -207,7 +213,11 @@ func drawn(seed uint64, length int) func(*model) (step, bool) {
 	return func(m *model) (step, bool) {
 		length--
 		d.m = m
-		return step{Now: d.time(), Cmd: d.command()}, length >= 0
+		s := step{Now: d.time(), Cmd: d.command()}
+		if dialect == Reqless {
+			s.Cmd = d.inReqless(s.Cmd)
+		}
+		return s, length >= 0
 	}
 }
 
@@ -226,19 +236,19 @@ func (d *draw) usually(ordinary []string, odd ...string) string {
 
 // time moves on, mostly.
 func (d *draw) time() string {
-	switch d.IntN(20) {
-	case 0:
+	switch n := d.IntN(100); {
+	case n < 5:
 		d.now += 60
-	case 1:
+	case n < 6:
 		d.now += 86400
-	case 2:
+	case n < 10:
 		d.now -= 30
-	case 3, 4, 5, 6:
-		d.now += d.Float64() * 20
-	case 7:
+	case n < 40:
+		d.now += d.Float64() * 10
+	case n < 42:
 		return d.of("nan", "soon", " 1005 ", "0x400", "1.5e3", "-5", "0", "")
 	default:
-		d.now += float64(d.IntN(15))
+		d.now += float64(d.IntN(8))
 	}
 	return strconv.FormatFloat(d.now, 'f', -1, 64)
 }
@@ -486,4 +496,129 @@ func (d *draw) looking() []string {
 		return append([]string{"multiget"}, d.some(d.jid)...)
 	}
 	return []string{"get", d.jid()}
+}
+
+// inReqless turns a call of qless into one of reqless, or makes up one that only
+// reqless knows.
+func (d *draw) inReqless(qless []string) []string {
+	if d.rarely(12) {
+		return d.throttling()
+	}
+	names := map[string]string{
+		"put": "queue.put", "requeue": "job.requeue", "pop": "queue.pop", "heartbeat": "job.heartbeat",
+		"complete": "job.complete", "fail": "job.fail", "retry": "job.retry", "timeout": "job.timeout",
+		"cancel": "job.cancel", "priority": "job.setPriority", "log": "job.log", "get": "job.get",
+		"multiget": "job.getMulti", "unfail": "queue.unfail", "recur.get": "recurringJob.get",
+		"recur.update": "recurringJob.update", "recur.tag": "recurringJob.addTag", "recur.untag": "recurringJob.removeTag",
+		"unrecur": "recurringJob.cancel", "length": "queue.length", "pause": "queue.pause", "unpause": "queue.unpause",
+		"stats": "queue.stats", "worker.deregister": "worker.forget",
+	}
+	name, rest := qless[0], qless[1:]
+	next := func(word string) bool {
+		if len(rest) == 0 || rest[0] != word {
+			return false
+		}
+		rest = rest[1:]
+		return true
+	}
+	switch name {
+	case "put", "requeue":
+		if len(rest) >= 6 && len(rest)%2 == 0 && d.rarely(2) {
+			rest = append(rest, "throttles", d.throttles())
+		}
+	case "peek":
+		if len(rest) > 0 {
+			rest = append([]string{rest[0], d.of("0", "0", "1", "3")}, rest[1:]...)
+		}
+		return append([]string{"queue.peek"}, rest...)
+	case "complete":
+		if len(rest) > 4 && rest[4] == "next" {
+			return append(append([]string{"job.completeAndRequeue"}, rest[:4]...), rest[5:]...)
+		}
+	case "depends":
+		if len(rest) > 1 {
+			name = map[bool]string{true: "job.addDependency", false: "job.removeDependency"}[rest[1] == "on"]
+			return append([]string{name, rest[0]}, rest[2:]...)
+		}
+		return append([]string{"job.addDependency"}, rest...)
+	case "failed":
+		if len(rest) > 0 {
+			return append([]string{"jobs.failedByGroup"}, rest...)
+		}
+		return []string{"failureGroups.counts"}
+	case "recur":
+		if len(rest) > 4 {
+			rest = append(append([]string{}, rest[:4]...), rest[5:]...)
+			if len(rest)%2 == 0 && len(rest) >= 6 && d.rarely(2) {
+				rest = append(rest, "throttles", d.throttles())
+			}
+		}
+		return append([]string{"queue.recurAtInterval"}, rest...)
+	case "queues":
+		if len(rest) > 0 {
+			return append([]string{"queue.counts"}, rest...)
+		}
+		return []string{d.of("queue.counts", "queues.counts", "queues.names")}
+	case "jobs":
+		if next("complete") {
+			return append([]string{"jobs.completed"}, rest...)
+		}
+		if len(rest) > 0 && d.rarely(4) {
+			rest[0] = "throttled"
+		}
+		return append([]string{"queue.jobsByState"}, rest...)
+	case "tag":
+		for word, name := range map[string]string{"add": "job.addTag", "remove": "job.removeTag", "get": "jobs.tagged", "top": "tags.top"} {
+			if next(word) {
+				return append([]string{name}, rest...)
+			}
+		}
+		return []string{"tags.top"}
+	case "track":
+		if next("track") || next("TRACK") {
+			return append([]string{"job.track"}, rest...)
+		}
+		if next("untrack") || next("trace") {
+			return append([]string{"job.untrack"}, rest...)
+		}
+		return []string{"jobs.tracked"}
+	case "workers":
+		if len(rest) > 0 {
+			return append([]string{"worker.jobs"}, rest...)
+		}
+		return []string{"workers.counts"}
+	case "config.get":
+		if len(rest) == 0 {
+			return []string{"config.getAll"}
+		}
+	}
+	if other, ok := names[name]; ok {
+		name = other
+	}
+	return append([]string{name}, rest...)
+}
+
+func (d *draw) throttles() string {
+	return d.usually([]string{"[]", `["t"]`, `["s"]`, `["t","s"]`}, `["ql:q:q"]`, `["ql:q:p","t","ql:q:q","ql:q:q"]`, `["q"]`, "5", "[")
+}
+
+// throttling draws a call that only reqless knows.
+func (d *draw) throttling() []string {
+	tid := d.usually([]string{"t", "s"}, "ql:q:q", "", "5")
+	most := d.usually([]string{"1", "1", "2", "3"}, "0", "x", " 2 ", "-1")
+	switch d.IntN(9) {
+	case 0, 1, 2:
+		return []string{"throttle.set", tid, most}
+	case 3:
+		return []string{"queue.throttle.set", d.queue(), most}
+	case 4:
+		return []string{d.of("throttle.locks", "throttle.pending", "throttle.get"), tid}
+	case 5:
+		return []string{"queue.throttle.get", d.queue()}
+	case 6:
+		return append([]string{"throttle.release", tid}, d.some(d.jid)...)
+	case 7:
+		return []string{"throttle.delete", tid}
+	}
+	return []string{"config.set", d.of("max-pop-retry", "q-max-pop-retry"), d.of("1", "2", "3", "0")}
 }

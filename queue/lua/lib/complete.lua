@@ -18,7 +18,8 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
 
   local settings = redis.call('HMGET', 'ql:config', 'max-job-history', 'jobs-history', 'jobs-history-count')
   local limit = history_limit(settings[1])
-  redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
+  leave_running(jid, queue)
+  if reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid) end
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   if throttles then release_all(jid, queue, throttles, now) end
   remember(jid, plain_entry(now, 'done'), limit, history)

@@ -10,3 +10,11 @@ function load_job(jid)
     time = f[14], history = f[15], throttles = f[16],
   }
 end
+
+-- load_jobs(jids) -> list of what load_job returns for each
+-- Rare.
+function load_jobs(jids)
+  local jobs = {}
+  for i, jid in ipairs(jids) do jobs[i] = load_job(jid) end
+  return jobs
+end

@@ -1,7 +1,8 @@
 -- hand_over(queue, now, worker, expires, jids, jobs, limit) -> JSON list of the jobs
 -- Makes jobs run under a worker's locks.
 --   expires  when the locks run out, as text
---   jobs     what load_job returned for each of jids
+--   jobs     what load_job returned for each of jids; one that is there twice, as
+--            taken away and as ready, runs twice
 --   limit    the history limit
 function hand_over(queue, now, worker, expires, jids, jobs, limit)
   if #jids == 0 then return json_list(jids) end
@@ -10,12 +11,14 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit)
   local newest = '{"when":' .. when .. ',"what":"popped",' .. holder
   local time = string.format('%.20f', now)
   local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
-  local locks, waits, views = {}, {}, {}
+  local locks, waits, views, seen, twice = {}, {}, {}, {}, false
   for i, jid in ipairs(jids) do
     local job = jobs[i]
     remember(jid, entry, limit, job.history)
     redis.call('HSET', 'ql:j:' .. jid, 'time', time, 'worker', worker, 'expires', expires, 'state', 'running')
-    waits[i] = now - (tonumber(job.time) or now)
+    waits[i] = seen[jid] and 0 or now - (tonumber(job.time) or now)
+    twice = twice or seen[jid]
+    seen[jid] = true
     locks[2 * i - 1], locks[2 * i] = expires, jid
     job.worker, job.expires, job.state, job.history = worker, expires, 'running', false
     local tracked = any_tracked and redis.call('ZSCORE', 'ql:tracked', jid)
@@ -25,7 +28,7 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit)
   if #waits == 1 then tally_one('wait', queue, now, waits[1]) else tally('wait', queue, now, waits) end
   call_many('ZADD', 'ql:w:' .. worker .. ':jobs', locks)
   call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
-  return json_list(views)
+  return twice and view_all(jids) or json_list(views)
 end
 
 -- head_of(queue, count) -> the jids to be popped next

@@ -57,7 +57,7 @@ function take_away(jid, job, worker, queue, now, history)
   if tonumber(job.remaining) >= 0 then return true end
 
   local group, message = exhausted(job.queue, queue)
-  detach(jid, queue)
+  leave_running(jid, queue)
   local entry = '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]'
   remember(jid, entry, history, job.history)
   local failure = failure_json(group, message, now, '')

@@ -1,14 +1,16 @@
--- spawn(queue, now, limit): puts the children of recurring jobs that are due into
--- the work set, at most limit (negative: none, although promote takes it for all)
+-- spawn(queue, now, limit) -> how many
+-- Puts the children of recurring jobs that are due into the work set, at most limit
+-- (negative: none, although promote takes it for all).
 --   history  the history limit, or nil
 function spawn(queue, now, limit, history)
-  if limit <= 0 then return end
+  if limit <= 0 then return 0 end
   local schedule = 'ql:q:' .. queue .. '-recur'
   local due = redis.call('ZRANGEBYSCORE', schedule, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local left = limit
   for i = 1, #due, 2 do
     left = left - spawn_children(queue, due[i], tonumber(due[i + 1]), now, left, history)
   end
+  return limit - left
 end
 
 -- spawn_children(queue, parent, next, now, limit, history) -> how many

@@ -13,7 +13,7 @@
 --            running in another queue: <queue>
 -- Reads    ql:j:<jid>; ql:config  jobs-history, jobs-history-count, max-job-history;
 --          ql:tracked; the dependents
--- Writes   ql:j:<jid>; ql:q:<queue>-locks; ql:w:<worker>:jobs; ql:s:run:<day>:<queue>;
+-- Writes   ql:j:<jid>; ql:q:<queue>-locks|work|scheduled; ql:w:<worker>:jobs; ql:s:run:<day>:<queue>;
 --          ql:completed, what it prunes and what waited for the job;
 --          with next  ql:q:<next>-work|scheduled|depends, ql:queues
 -- Sends    completed or advanced on ql:log; ql:completed if tracked

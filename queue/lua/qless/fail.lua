@@ -7,7 +7,7 @@
 --            does not exist, not currently running: <state>
 --            running with another worker: <owner>
 -- Reads    ql:j:<jid>; ql:config  max-job-history; ql:tracked
--- Writes   ql:j:<jid>; ql:q:<queue>-locks; ql:w:<worker>:jobs; ql:failures; ql:f:<group>;
+-- Writes   ql:j:<jid>; ql:q:<queue>-locks|work|scheduled; ql:w:<worker>:jobs; ql:failures; ql:f:<group>;
 --          ql:s:stats:<day>:<queue>
 -- Sends    failed on ql:log; ql:failed if tracked
 local now, jid, worker = tonumber(ARGV[1]), given_jid(ARGV[2]), given(ARGV[3], 'Fail', 'worker')
@@ -26,7 +26,8 @@ elseif owner ~= worker then
   refuse('Fail', named_job(jid) .. ' running with another worker: ' .. tostring(owner))
 end
 
-redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
+leave_running(jid, queue)
+if reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid) end
 redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
 announce(failed_event(jid, group, message, worker))
 tell_trackers('ql:failed', jid)

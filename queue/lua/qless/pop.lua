@@ -26,10 +26,15 @@ if concurrency > 0 then
 end
 
 local jids, jobs = reap(queue, now, count, numeric(settings[3], 10), limit)
-spawn(queue, now, count - #jids, limit)
+-- A job whose lock was lost may also wait here, if it was retried into this queue.
+local leaving = {}
+for i, jid in ipairs(jids) do leaving[i] = jid end
+-- A child may have come in the place of one of them.
+if spawn(queue, now, count - #jids, limit) > 0 then jobs = load_jobs(jids) end
 promote(queue, now, count - #jids)
 local heads = head_of(queue, count - #jids)
 for _, jid in ipairs(heads) do
+  leaving[#leaving + 1] = jid
   local job = load_job(jid)
   -- A job that reqless gave throttles waits for them here too; a jid without a
   -- job is only dropped.
@@ -37,5 +42,5 @@ for _, jid in ipairs(heads) do
     jids[#jids + 1], jobs[#jobs + 1] = jid, job
   end
 end
-if #heads > 0 then call_many('ZREM', 'ql:q:' .. queue .. '-work', heads) end
+if #leaving > 0 then call_many('ZREM', 'ql:q:' .. queue .. '-work', leaving) end
 return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, limit)

@@ -19,7 +19,8 @@ redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 local jids, jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
 local tries = numeric(settings[5], numeric(settings[6], 1))
 if available(queue_throttle(queue)) and limit > #jids then
-  spawn(queue, now, limit - #jids, history)
+  -- A child may have come in the place of one of them.
+  if spawn(queue, now, limit - #jids, history) > 0 then jobs = load_jobs(jids) end
   promote(queue, now, limit - #jids)
 else
   tries = 0
