@@ -193,13 +193,15 @@ func TestB17CrashLoopAtBoot(t *testing.T) {
 		window := time.Duration(scaled(8, 60)) * time.Second
 		last(window)
 		starts := count(r.ledger.all(t), "boot")
-		// Two slots back off from 0.1 s to 30 s by doubling: nine starts of each in a minute.
-		if most := scaled(14, 24); starts > most || starts == 0 {
+		// Two slots back off from 0.1 s to 30 s by doubling, with a jitter: about nine starts
+		// of each in a minute. A child that got a job after all begins anew.
+		if most := scaled(20, 30); starts > most || starts == 0 {
 			t.Errorf("%d starts in %v, want some and at most %d", starts, window, most)
 		}
 		r.note("starts", starts)
 		// A plain child counts as ready when it has lived for a moment. On a machine where
 		// even dying takes longer, a first job may be given to it; then the breaker is open.
+		a.stop(t)
 		touched := 0
 		for _, j := range r.check(t, allowed{}) {
 			if len(j.history) != 1 {
@@ -210,7 +212,6 @@ func TestB17CrashLoopAtBoot(t *testing.T) {
 			t.Errorf("%d of %d jobs were given to children that die at boot", touched, len(jobs))
 		}
 		r.note("touched", touched)
-		a.stop(t)
 	})
 }
 
@@ -226,7 +227,7 @@ func TestB18CommandMissing(t *testing.T) {
 		}
 		r.put(t, 10, work{MS: 5})
 		last(2 * time.Second)
-		r.uncounted(t, r.check(t, allowed{}))
+		r.uncounted(t, readJobs(t, r.db, r.jids))
 		if err := os.Rename(script+".away", script); err != nil {
 			t.Fatal(err)
 		}
@@ -236,6 +237,7 @@ func TestB18CommandMissing(t *testing.T) {
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
+		r.check(t, allowed{})
 	})
 }
 
@@ -287,16 +289,15 @@ func TestB26SlowStarts(t *testing.T) {
 			}
 		}
 		slices.Sort(boots)
-		first := 0
-		for _, at := range boots {
-			if at < boots[0]+0.9 { // a start is told a little after it was made
-				first++
-			}
+		if len(boots) < 40 {
+			t.Fatalf("%d children started, want 40", len(boots))
 		}
-		if first > 32 || len(boots) < 40 {
-			t.Errorf("%d of %d children started in the first second, want 32 of 40 at most", first, len(boots))
+		// 32 in the first second, the others after it; a busy machine bunches them up.
+		took := boots[len(boots)-1] - boots[0]
+		if stretched(time.Second) == time.Second && took < 0.8 {
+			t.Errorf("40 children started within %.2f s, want 32 a second at most", took)
 		}
-		r.note("starts_in_first_second", first)
+		r.note("all_started_within", took)
 		r.check(t, allowed{})
 	})
 }
