@@ -139,13 +139,10 @@ func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	ctx, s, w := t.Context(), session(t, c, "w1"), &careful{t: t}
-	repeat(w, func() (queue.Reply, error) { return s.Exchange(ctx, nil, queue.Take{}) }) // learns the time
-	patient := open(t, server)
-	other := session(t, patient, "w1")
+	ctx, s := t.Context(), session(t, c, "w1")
 	for round := range 20 {
 		jid := fmt.Sprintf("job-%d", round)
-		if _, err := patient.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
+		if _, err := c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
 			t.Fatal(err)
 		}
 		server.Pause()
@@ -154,8 +151,9 @@ func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 			t.Fatalf("an exchange with a frozen server: %v", err)
 		}
 		server.Resume()
+		w := &careful{t: t}
 		held := repeat(w, func() ([]queue.Taken, error) { return s.Held(ctx, []string{"q"}) })
-		reply, err := other.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})
+		reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +162,7 @@ func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 		}
 		for _, job := range append(held, reply.Jobs...) {
 			done := []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Complete}}
-			if reply, err := other.Exchange(ctx, done, queue.Take{}); err != nil || reply.Results[0].Err != nil {
+			if reply, err := s.Exchange(ctx, done, queue.Take{}); err != nil || reply.Results[0].Err != nil {
 				t.Fatal(reply, err)
 			}
 		}
