@@ -165,7 +165,7 @@ func (p *pool) patience() int {
 	case p.line.out:
 		return forEver // the reply wakes the loop
 	case p.line.gathering:
-		return max(p.lacking(), 1)
+		return max(p.atWork(), 1)
 	}
 	return 1
 }
