@@ -58,6 +58,9 @@ func (m *model) recur(w words) recordedReply {
 	queue := w.need(0, "Queue(): no queue name provided")
 	jid := w.need(1, `RecurringJob On(): Arg "jid"`)
 	klass := w.need(2, `RecurringJob On(): Arg "klass"`)
+	if m.reqless {
+		w.need(3, "bad argument #1 to 'decode'") // where there is no spec to miss
+	}
 	spec := w.need(4, `RecurringJob On(): Arg "spec"`)
 	w.decoded(3, `RecurringJob On(): Arg "data"`)
 	if spec != "interval" {
@@ -72,11 +75,11 @@ func (m *model) recur(w words) recordedReply {
 		refuse(`Recur(): Arg "interval" must be greater than 0`)
 	}
 	options := optionPairs(w.from(7))
-	throttles := jidList(optionOr(options, "throttles", "[]"))
 	tags := decodeJSON(optionOr(options, "tags", "{}"))
 	priority := finiteOption(options, "priority", 0, `Recur(): Arg "priority"`)
 	retries := finiteOption(options, "retries", 0, `Recur(): Arg "retries"`)
 	backlog := finiteOption(options, "backlog", 0, `Recur(): Arg "backlog"`)
+	throttles := jidList(optionOr(options, "throttles", "[]"))
 
 	count := "0"
 	if old := m.hashes[recurringOf(jid)]; len(old) > 0 {

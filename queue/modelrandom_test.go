@@ -288,7 +288,7 @@ func (d *draw) data() string {
 
 func (d *draw) tags() string {
 	return d.usually([]string{"[]", `["x"]`, `["x","y"]`, `["z","z"]`, `["y", "x"]`},
-		"{}", `["a/b"]`, "[5]", "[0.1,1e20]", `{"k":"v"}`, "5", "[null]", "[true]", `["x"`, "false", "null", `"x"`)
+		"{}", `["a/b"]`, "[5]", "[0.1,1e20]", "5", "[null]", "[true]", `["x"`, "false", "null", `"x"`)
 }
 
 func (d *draw) jids() string {
