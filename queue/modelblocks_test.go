@@ -85,6 +85,7 @@ func (m *model) measure(queue, kind string, v float64) {
 	h[bucket] = strconv.Itoa(n + 1)
 }
 
+// textOr is a field as text, or other if it is not there.
 func textOr(v any, other string) string {
 	switch v := v.(type) {
 	case string:
@@ -134,6 +135,7 @@ func orFalse(v any) any {
 	return v
 }
 
+// shownEntry is an entry of a history as readers see it.
 func shownEntry(entry any) any {
 	var parts []any
 	switch e := entry.(type) {

@@ -85,6 +85,7 @@ func (m *model) inherited(jid, name string, other float64) float64 {
 	return m.numeric(jid, name)
 }
 
+// optionOr is the value of an option, or other if it was not given.
 func optionOr(options map[string]string, name, other string) string {
 	if v, ok := options[name]; ok {
 		return v
@@ -153,6 +154,7 @@ func extended(tags any, tag string) any {
 	return append(container(tags), tag)
 }
 
+// numbered are the names that stand for places in a list.
 func numbered(members map[string]any) (names []string) {
 	for name := range members {
 		if _, err := strconv.Atoi(name); err == nil {

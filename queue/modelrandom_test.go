@@ -44,7 +44,7 @@ func compareAtRandom(t *testing.T, dialect Dialect) {
 		for _, s := range steps {
 			fmt.Fprintf(&calls, "\n  %s %v %q", s.Cmd[0], s.Now, s.Cmd[1:])
 		}
-		t.Errorf("seed %d: after these calls%s\n%.3000s", seed, calls.String(), wrong)
+		t.Fatalf("seed %d: after these calls%s\n%.3000s", seed, calls.String(), wrong)
 	}
 }
 
@@ -350,7 +350,7 @@ func (d *draw) some(name func() string) (names []string) {
 	return names
 }
 
-// command draws a call: the words but now.
+// command draws a call of qless: its name and the arguments behind now.
 func (d *draw) command() []string {
 	words := d.words()
 	if d.rarely(40) { // leave out what comes last
@@ -384,7 +384,7 @@ func (d *draw) words() []string {
 	case n < 62:
 		return with([]string{"heartbeat", jid, worker}, d.maybe(d.data())...)
 	case n < 64:
-		return with([]string{"timeout", jid}, d.some(d.jid)[:0]...)
+		return with([]string{"timeout", jid}, d.maybe(d.jid())...)
 	case n < 67:
 		return with([]string{"cancel", d.jid()}, d.some(d.jid)...)
 	case n < 71:
@@ -413,7 +413,7 @@ func (d *draw) words() []string {
 	return d.looking()
 }
 
-// maybe leaves a word out more often than not.
+// maybe is one word, or more often none.
 func (d *draw) maybe(word string) []string {
 	if d.rarely(3) {
 		return []string{word}

@@ -63,16 +63,11 @@ func replayModel(dialect Dialect, s scenario) (wrong []string) {
 
 // seed runs one of the plain Redis commands that prepare scenarios.
 func (m *model) seed(words []string) {
-	switch key := words[1]; strings.ToUpper(words[0]) {
-	case "HSET", "HMSET":
+	switch key := words[1]; words[0] {
+	case "HSET":
 		for i := 2; i < len(words); i += 2 {
 			m.hash(key)[words[i]] = words[i+1]
 		}
-	case "HDEL":
-		delete(m.hash(key), words[2])
-	case "DEL":
-		delete(m.hashes, key)
-		delete(m.lists, key)
 	case "ZADD":
 		score, _ := luaNumber(words[2])
 		m.add(key, score, words[3])

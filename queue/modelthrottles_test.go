@@ -21,6 +21,7 @@ func movedThrottles(list []string, from, to string, leaves bool) []string {
 	return append(list, "ql:q:"+to)
 }
 
+// maximum is how many jobs may hold a throttle; 0 means any number.
 func (m *model) maximum(tid string) float64 {
 	f, _ := luaNumber(textOr(m.hashes[throttleOf(tid)]["maximum"], "0"))
 	return f
@@ -120,14 +121,13 @@ func (m *model) release(tid, jid string) {
 	}
 }
 
-// throttleOnly are the commands that qless knows nothing of.
-
 func (m *model) throttleSet(w words) recordedReply {
 	tid := w.need(0, "no tid provided")
 	m.limit(tid, w, 1)
 	return nothing()
 }
 
+// limit sets how many jobs may hold a throttle, from an argument.
 func (m *model) limit(tid string, w words, i int) {
 	f := w.number(i, "")
 	if !finite(f) {

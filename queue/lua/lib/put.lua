@@ -108,11 +108,8 @@ end
 -- that its state and owner gave it
 --   counted  the queue whose failed jobs are one less if it was one of them
 function leave(jid, state, queue, owner, failure, counted)
-  if state ~= 'complete' then
-    if queue then detach(jid, queue) end
-  else
-    redis.call('ZREM', 'ql:completed', jid)
-  end
+  if queue then detach(jid, queue) end
+  if state == 'complete' then redis.call('ZREM', 'ql:completed', jid) end
   if owner and owner ~= '' then redis.call('ZREM', 'ql:w:' .. owner .. ':jobs', jid) end
   if state == 'failed' then unlist_failed(jid, failure, counted) end
 end
