@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,6 +245,37 @@ func TestAGapIsSettledByOneRenewal(t *testing.T) {
 			w.end()
 		})
 	}
+}
+
+func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = lasting(90 * time.Second)
+		w.redis.put(1)
+		var out sync.Once
+		sent := make(chan struct{})
+		w.redis.fault = func(name string) (x fault) {
+			if name == "renew" {
+				out.Do(func() {
+					close(sent)
+					x = fault{delay: time.Second, away: queue.ErrDoubt}
+				})
+			}
+			return x
+		}
+		w.run()
+		<-sent
+		w.mu.Lock()
+		w.skip = 5 * time.Minute // suspended, and the call times out just after
+		w.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		w.want("complete", 1)
+		if n := w.host.begun("j0"); n != 1 {
+			t.Errorf("begun %d times", n)
+		}
+		w.end()
+	})
 }
 
 func TestAJobThatComesBackIsAdopted(t *testing.T) {

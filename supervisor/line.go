@@ -227,7 +227,7 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 		p.drop(a)
 	case errors.Is(r.Err, queue.ErrLockLost), errors.Is(r.Err, queue.ErrNoJob):
 		p.count.Late++
-		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "err", r.Err)
+		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.drop(a)
 	default:
 		p.settleOtherwise(a, r.Err)

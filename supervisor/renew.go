@@ -126,7 +126,7 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	r := &p.renewals
 	r.out = false
 	if err != nil {
-		p.renewFailed(err)
+		p.renewFailed(sent, err)
 		return
 	}
 	p.gate.worked()
@@ -178,7 +178,13 @@ func (p *pool) lapsed() bool {
 
 // renewFailed sorts the errors of a renewal. It changed nothing that we may count on,
 // and can be repeated.
-func (p *pool) renewFailed(err error) {
+func (p *pool) renewFailed(sent time.Duration, err error) {
+	if p.stoodStill(sent) { // its time ran out while ours did not: that says nothing of Redis
+		p.log.Warn("a renewal was out while this process stood still: asking again", "err", err)
+		p.renewals.hold = p.now
+		p.renewals.now()
+		return
+	}
 	p.renewals.hold = p.now + renewPause
 	switch {
 	case queue.Class(err) == queue.Memory, queue.Class(err) == queue.Busy:
@@ -188,6 +194,23 @@ func (p *pool) renewFailed(err error) {
 	default:
 		p.log.Error("locks not renewed", "err", err)
 	}
+}
+
+// stoodStill reports whether this process stood still while a call was out that had been
+// sent at that time, and gives the attempts that wait for its answer the time for another.
+func (p *pool) stoodStill(sent time.Duration) bool {
+	still := false
+	for _, a := range p.flight {
+		switch {
+		case a.stage != running || a.lost:
+		case a.gap == 0: // watchLeases has not seen it yet
+			still = still || p.now-a.lease.warning(p.cfg.Child.KillGrace) > gapLate
+		case sent < a.gap-gapGrace:
+			still = true
+			a.gap = p.now + gapGrace
+		}
+	}
+	return still
 }
 
 // renewalRefused hears that the lock of an attempt is gone: cancelled, or given to
@@ -207,7 +230,7 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 		cause = runner.CauseCanceled
 	}
 	p.count.Lost++
-	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "stage", a.stage.String(), "cause", cause.String(), "err", err)
+	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "stage", a.stage.String(), "cause", cause.String(), "err", err)
 	a.lost = true
 	switch a.stage {
 	case waiting, ended:
