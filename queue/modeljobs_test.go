@@ -489,7 +489,9 @@ func (m *model) cancel(w words) recordedReply {
 			m.publish("ql:w:"+worker, message)
 		}
 		queue := m.field(jid, "queue")
-		m.leave(jid, queue, "work locks depends scheduled throttled")
+		if m.exists(jid) {
+			m.leave(jid, queue, "work locks depends scheduled throttled")
+		}
 		m.releaseAll(jid)
 		m.dissolve(jid, nil)
 		if state == "failed" {
