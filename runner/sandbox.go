@@ -147,19 +147,54 @@ func (d *dirs) leftovers() ([]string, error) {
 
 func (d *dirs) trashDir() string { return filepath.Join(d.root, "trash") }
 
-// sweep removes left and then everything that is put into the trash, until close.
+// sweepAgain is how long the sweep waits before it tries once more what it could not remove.
+const sweepAgain = time.Second
+
+// sweep removes left and then everything that is put into the trash, until close. What cannot be
+// removed, as when descriptors have run out, is tried again.
 func (d *dirs) sweep(left []string) {
 	defer d.swept.Done()
+	stuck := make(map[string]error)
 	remove := func(path string) {
-		if err := removeTree(path, d.trashDir()); err != nil {
-			d.log.Warn("a private directory cannot be removed; it stays until the next start", "dir", path, "err", err)
+		err := removeTree(path, d.trashDir())
+		if err == nil {
+			delete(stuck, path)
+			return
+		}
+		if stuck[path] == nil {
+			d.log.Warn("a private directory cannot be removed yet", "dir", path, "err", err)
+		}
+		stuck[path] = err
+	}
+	again := func() {
+		for path := range stuck {
+			remove(path)
 		}
 	}
 	for _, path := range left {
 		remove(path)
 	}
-	for path := range d.trash {
-		remove(path)
+	tries := time.NewTicker(sweepAgain)
+	defer tries.Stop()
+	for {
+		var later <-chan time.Time
+		if len(stuck) > 0 {
+			later = tries.C
+		}
+		select {
+		case <-later:
+			again()
+		case path, open := <-d.trash:
+			if open {
+				remove(path)
+				continue
+			}
+			again()
+			for path, err := range stuck {
+				d.log.Warn("a private directory cannot be removed; it stays until the next start", "dir", path, "err", err)
+			}
+			return
+		}
 	}
 }
 
