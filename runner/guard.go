@@ -89,6 +89,7 @@ func hide() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // prepare makes this process fit to be a guard.
 func (g *guard) prepare() error {
+	resetSignals(sigCancel, sigSetXID)
 	if err := closeAtExec(3); err != nil {
 		return err
 	}
