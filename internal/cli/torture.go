@@ -23,20 +23,12 @@ func tortureCommand() *cli.Command {
 		ArgsUsage: "COMMAND [ARGUMENT…]",
 		Description: "The program is started, fed, canceled, killed, flooded and fed twice. Exits 0 if it keeps\n" +
 			"all obligatory rules. It works jobs that look like --job, many of them: see to it that\n" +
-			"they do no harm.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "job", Aliases: []string{"j"}, Value: "{}", Usage: "the data of its jobs, as `JSON`; @FILE reads it from a file"},
-			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does; then COMMAND may be left out"},
-			&cli.StringFlag{Name: "klass", Value: "job", Usage: "what `KIND` of work its jobs are"},
-			&cli.StringFlag{Name: "queue", Usage: "the queue they come from"},
-			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload (default: found out by trying)"},
-			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
-			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
-			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
+			"they do no harm. Without --mode the mode is found out by trying.",
+		Flags: append(programFlags(),
 			&cli.DurationFlag{Name: "grace", Value: 3 * time.Second, Usage: "how long it may take to leave"},
 			&cli.DurationFlag{Name: "limit", Value: 10 * time.Second, Usage: "how long it may take to be ready, and to answer"},
 			jsonFlag(),
-		},
+		),
 		Action: tortureProgram,
 	}
 }

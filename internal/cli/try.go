@@ -28,20 +28,27 @@ func tryCommand() *cli.Command {
 		Description: "Lines with > go to the program, lines with < come from it. Options of the program\n" +
 			"that have the name of one here go behind --: oarlock try --job '{}' -- program --pool x\n" +
 			"Exits 0 if the job would be complete.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "job", Aliases: []string{"j"}, Value: "{}", Usage: "the job's data, as `JSON`; @FILE reads it from a file"},
-			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does; then COMMAND may be left out"},
-			&cli.StringFlag{Name: "klass", Value: "job", Usage: "what `KIND` of work the job is"},
-			&cli.StringFlag{Name: "queue", Usage: "the queue it comes from"},
-			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
-			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
-			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
-			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
+		Flags: append(programFlags(),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
 			&cli.IntFlag{Name: "attempt", Value: 1, Usage: "the number of the attempt"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "what an earlier attempt kept, as `JSON`"},
-		},
+		),
 		Action: try,
+	}
+}
+
+// programFlags say how a program that is tried without Redis is run, and on what job;
+// tryPool and tryJob read them.
+func programFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "job", Aliases: []string{"j"}, Value: "{}", Usage: "the job's data, as `JSON`; @FILE reads it from a file"},
+		&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does; then COMMAND may be left out"},
+		&cli.StringFlag{Name: "klass", Value: "job", Usage: "what `KIND` of work the job is"},
+		&cli.StringFlag{Name: "queue", Usage: "the queue it comes from"},
+		&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
+		&cli.StringFlag{Name: "input", Usage: "job, data or none"},
+		&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+		&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
 	}
 }
 

@@ -97,7 +97,7 @@ func TestKeys(t *testing.T) {
 		{"only dependencies that are gone", []any{"EVAL", "redis.call('DEL', 'ql:j:depends-dependencies') redis.call('SADD', 'ql:j:depends-dependencies', 'ghost')", 0},
 			"depends waits for ever for ghost", []any{"HGET", "ql:j:depends", "state"}, "waiting"},
 		{"a completed job that is not listed", []any{"ZREM", "ql:completed", "complete"}, "complete is complete and not listed as such", []any{"ZCARD", "ql:completed"}, "1"},
-		{"a hash that is no job", []any{"HSET", "ql:j:stub", "oarlock-crashes", 1}, "stub is no whole job", []any{"EXISTS", "ql:j:stub"}, "0"},
+		{"a hash that is no job", []any{"HSET", "ql:j:husk", "oarlock-crashes", 1}, "husk is no whole job", []any{"EXISTS", "ql:j:husk"}, "0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPatient(t)
