@@ -68,6 +68,7 @@ func TestScriptThatFailsAtOnce(t *testing.T) {
 		if j.jid != jid || j.state != "failed" || j.group != "exit-1" || !strings.Contains(j.message, "the printer is on fire") {
 			t.Errorf("the job is %s, group %q, message %q; want failed by exit-1 with what the script said", j.state, j.group, j.message)
 		}
+		a.said(t, 5*time.Second, jid, "attempt ended", `"attempt":3`)
 		if n := a.saying(jid, "attempt ended", "exit-1"); n != 3 {
 			t.Errorf("the log tells of %d attempts, want 3", n)
 		}

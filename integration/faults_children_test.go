@@ -243,7 +243,8 @@ func TestB18CommandMissing(t *testing.T) {
 
 func TestB11MemoryGrows(t *testing.T) {
 	row(t, "B11", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, scaled(30, 100), work{MS: 50, Grow: 10 << 20})
+		// Memory is looked at once a second, so the jobs have to last for some.
+		r.put(t, scaled(60, 200), work{MS: 100, Grow: 10 << 20})
 		r.start(t, "a", pool{children: 2, more: `max_memory = "60MiB"`})
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
