@@ -125,8 +125,10 @@ func (p *guarded) wait() Exit {
 	case p.child != 0:
 		// Somebody killed the guard, and with it, by its death signal, the child.
 		exit.Lost = true
+	case exit.Signal != 0:
+		exit.Lost = true // the same, before the guard could tell that it had started the child
 	default:
-		exit.Started = exit.Signal != 0 // the guard has said on stderr why it could not
+		exit.Started = false // the guard has said on stderr why it could not
 	}
 	exit.OOM = p.oomProof(p.child, exit)
 	return exit
