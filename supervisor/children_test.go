@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,17 +10,66 @@ import (
 	"oarlock/runner"
 )
 
+// A child never works more than max_jobs, and its replacement goes on where it stops.
 func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
+	for _, prefetch := range []int{0, 4} {
+		t.Run(fmt.Sprintf("prefetch=%d", prefetch), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const each, length = 50, 20 * time.Millisecond
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Jitter, w.cfg.Pools[0].Prefetch = each, 0.1, prefetch
+				w.host.boot = func(*runner.Spec) error {
+					time.Sleep(300 * time.Millisecond)
+					return nil
+				}
+				w.host.work = lasting(length)
+				given := map[int]int{}          // by pid
+				ended := map[int]time.Time{}    // by slot
+				longest := time.Duration(0)     // that a slot had nothing to do
+				w.cfg.OnEvent = func(e Event) { // from the only pool's loop
+					switch e.Kind {
+					case AttemptStarted:
+						given[e.PID]++
+						if at, ok := ended[e.Slot]; ok && prefetch == 0 {
+							longest = max(longest, time.Since(at))
+						}
+					case AttemptEnded:
+						ended[e.Slot] = time.Now()
+					}
+				}
+				w.redis.put(1000)
+				w.run()
+				time.Sleep(time.Minute)
+				w.want("complete", 1000)
+				w.end()
+				for pid, n := range given {
+					if n > each {
+						t.Errorf("child %d was given %d jobs, want %d at most", pid, n, each)
+					}
+				}
+				if n := len(given); n < 20 || n > 25 {
+					t.Errorf("%d children worked 1000 jobs, up to %d each", n, each)
+				}
+				if longest > length {
+					t.Errorf("a slot had nothing to do for %v while jobs waited", longest)
+				}
+			})
+		})
+	}
+}
+
+// Where children do not start any more, the old ones go on.
+func TestAnOldChildIsBetterThanNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].MaxJobs = 10
-		w.redis.put(100)
+		w.host.work = lasting(20 * time.Millisecond)
 		w.run()
-		time.Sleep(time.Minute)
-		w.want("complete", 100)
-		if n := w.host.starts(); n < 8 || n > 13 {
-			t.Errorf("%d children for 100 jobs, 10 each", n)
-		}
+		time.Sleep(time.Second)
+		w.host.boots(func(*runner.Spec) error { return errBoot })
+		w.redis.put(200)
+		time.Sleep(20 * time.Second)
+		w.want("complete", 200)
 		w.end()
 	})
 }

@@ -11,7 +11,7 @@ type ear struct{ m *member }
 
 func (e ear) ready() {
 	p := e.m.pool
-	p.post(func() { e.m.ready, e.m.idle = true, p.now })
+	p.post(e.m.becameReady)
 }
 
 func (e ear) bye(reason string) {

@@ -118,7 +118,7 @@ func (p *pool) remove(a *attempt) {
 }
 
 // without returns list without its element a.
-func without(list []*attempt, a *attempt) []*attempt {
+func without[E comparable](list []E, a E) []E {
 	for i, b := range list {
 		if a == b {
 			return append(list[:i], list[i+1:]...)

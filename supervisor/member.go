@@ -18,6 +18,7 @@ type member struct {
 	line   int        // where the state directory notes it; noLine if nowhere
 	first  *attempt   // in mode once: the job it is started for
 	ready  bool       // can be given jobs
+	ahead  bool       // was started before the member whose heir it is was due
 	closed bool       // takes no further job
 	asked  bool       // was asked to leave
 	tired  bool       // said that it wants to leave
@@ -25,8 +26,12 @@ type member struct {
 
 	jobs      int // runs that it worked, well or badly
 	born      time.Duration
+	fitSince  time.Duration // when it was ready, or, in mode once, when its process ran
 	idle      time.Duration // since when it has had no run
+	atWork    time.Duration // how long it has worked jobs, in all
+	endedAt   time.Duration // when its last run ended
 	memory    int64         // bytes, as last seen
+	weighAt   time.Duration // when to look at its memory again after a job; never while somebody does
 	maxJobs   int           // its own limits: those of the pool, spread
 	maxAge    time.Duration
 	maxMemory int64
@@ -48,6 +53,7 @@ func (p *pool) start(s *slot, m *member) *member {
 	if m.first != nil {
 		first = m.first.wire
 	}
+	p.births.begun(m)
 	go func() { // reports to the loop
 		c, err := p.starter.start(p.ctx, &m.gen.spec, s.n, first, ear{m})
 		p.post(func() { m.started(c, err) })
@@ -66,7 +72,7 @@ func (m *member) started(c child, err error) {
 		m.exit(runner.Exit{Code: -1, Message: err.Error()})
 		return
 	}
-	m.child = c
+	m.child, m.fitSince = c, p.now
 	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
 	if m.line, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
@@ -121,6 +127,9 @@ func (m *member) hand(a *attempt) error {
 	return err
 }
 
+// fit reports whether the member has come so far that it can be at work.
+func (m *member) fit() bool { return m.ready || m.child != nil && m.pool.once() }
+
 // room is how many more jobs the member can be given now.
 func (m *member) room(prefetch int) int {
 	if !m.ready || m.closed || m.child == nil {
@@ -129,7 +138,7 @@ func (m *member) room(prefetch int) int {
 	if m.gen.spec.Mode != runner.Reuse {
 		return max(1-len(m.runs)-m.jobs, 0)
 	}
-	return max(1+prefetch-len(m.runs), 0)
+	return max(min(1+prefetch, m.left())-len(m.runs), 0)
 }
 
 // retire takes a member out of its slot. It finishes what it has, and leaves.
@@ -159,14 +168,18 @@ func (m *member) leave() {
 
 // finished notes that a run of the member ended, and whether the child worked it.
 func (m *member) finished(a *attempt, worked bool) {
+	p := m.pool
 	m.runs = without(m.runs, a)
 	if worked {
 		m.jobs++
-		m.slot.waits.Reset()
-		m.pool.misborn = 0
+		m.atWork += p.now - max(a.began, m.endedAt)
+		m.endedAt = p.now
+		p.misborn = 0
+		p.births.worked(m)
+		p.weighAfterJob(m)
 	}
 	if len(m.runs) == 0 {
-		m.idle = m.pool.now
+		m.idle = p.now
 		if m.closed && m.slot.member != m {
 			m.leave()
 		}
@@ -190,10 +203,12 @@ func (m *member) exit(exit runner.Exit) {
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
 	if m.jobs > 0 || m.asked && !m.tired {
-		s.after = p.now
+		p.births.ended(m)
 		return
 	}
-	s.failed(p.now)
+	if p.births.failed(m, p.now) {
+		p.misborn++
+	}
 	p.misbirth(m, exit)
 }
 

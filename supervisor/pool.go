@@ -59,7 +59,9 @@ type pool struct {
 	roll     *roll                // a change of generation under way; nil if none
 	target   int                  // how many slots there should be
 	spawns   spawnRate
-	misborn  int           // children in a row that ended before they worked a job
+	births   births
+	boot     time.Duration // how long a child takes to be ready: the longest of late
+	misborn  int           // starts in a row whose children died before they worked a job
 	memoryAt time.Duration // when to look at their memory again
 	view     view          // what there is to take, as last seen
 	breaker  breaker
@@ -94,6 +96,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		cfg:     cfg,
 		flight:  map[string]*attempt{},
 		leavers: map[*member]struct{}{},
+		births:  newBirths(),
 		breaker: newBreaker(),
 		life:    lifetime{drainBy: never, endBy: never},
 	}

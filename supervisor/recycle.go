@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"oarlock/runner"
@@ -9,29 +11,62 @@ import (
 // memoryPause is how often the memory of children is looked at.
 const memoryPause = time.Second
 
-// limit draws the member's own limits around those of the pool, so that children
-// which started together do not leave together.
+// limit draws the member's own limits from the last part of those of the pool, so that
+// children which started together do not leave together, and none stays for longer.
 func (m *member) limit(c *Pool) {
 	draw := func(v int64) int64 {
 		if v <= 0 {
 			return 0
 		}
-		return max(int64(spread(float64(v), 2*c.Jitter)), 1)
+		return max(v-int64(float64(v)*c.Jitter*rand.Float64()), 1)
 	}
 	m.maxJobs = int(draw(int64(c.MaxJobs)))
 	m.maxAge = time.Duration(draw(int64(c.MaxAge)))
 	m.maxMemory = c.MaxMemory // what a machine has is not spread
 }
 
+// left is how many more jobs the member may be given, those that it has included. An
+// old child is better than none: where children do not start, it goes on.
+func (m *member) left() int {
+	if m.maxJobs == 0 || m.pool.births.barred(m.slot) {
+		return math.MaxInt
+	}
+	return m.maxJobs - m.jobs
+}
+
+// spent reports whether the member has all the jobs that it may be given.
+func (m *member) spent() bool { return m.maxJobs > 0 && m.jobs+len(m.runs) >= m.maxJobs }
+
+// becameReady hears that the member can be given jobs.
+func (m *member) becameReady() {
+	p := m.pool
+	m.ready, m.idle, m.fitSince = true, p.now, p.now
+	p.boot = max(p.now-m.born, p.boot-p.boot/8)
+}
+
+// nearlySpent reports whether it is time to start the heir of a member that has almost
+// worked all the jobs it may: the heir should be ready when the last one ends. How long
+// children take to start varies on a busy machine, so it gets twice that.
+func (m *member) nearlySpent(p *pool) bool {
+	switch {
+	case m.maxJobs == 0 || m.gen.spec.Mode != runner.Reuse:
+		return false
+	case m.jobs == 0:
+		return m.maxJobs == 1
+	}
+	left := float64(m.maxJobs - m.jobs)
+	return left*float64(m.atWork)/float64(m.jobs) <= 2*float64(p.boot)
+}
+
 // due returns why a member is to be replaced, or "". Until its heir is ready it goes
-// on working.
+// on working, but for the one limit that it never passes, max_jobs.
 func (m *member) due(p *pool) string {
 	switch {
 	case m.gen.spec.Mode == runner.Preload && (m.jobs > 0 || len(m.runs) > 0):
 		return "it has had its job"
 	case m.gen != m.slot.gen:
 		return "a new generation takes over"
-	case m.maxJobs > 0 && m.jobs >= m.maxJobs:
+	case m.spent():
 		return "max_jobs"
 	case m.maxAge > 0 && p.now-m.born >= m.maxAge:
 		return "max_age"
@@ -57,7 +92,7 @@ func (m *member) idleFor(now time.Duration) time.Duration {
 	return now - m.idle
 }
 
-// sampleMemory looks at the memory of all members, if there is a limit to it.
+// sampleMemory looks at the memory of all members now and then, if there is a limit to it.
 func (p *pool) sampleMemory() {
 	if p.cfg.MaxMemory <= 0 {
 		return
@@ -68,23 +103,35 @@ func (p *pool) sampleMemory() {
 	}
 	p.memoryAt = p.now + memoryPause
 	p.alert(p.memoryAt)
-	var members []*member
-	var children []child
 	for _, s := range p.slots {
 		if s.member != nil && s.member.child != nil {
-			members, children = append(members, s.member), append(children, s.member.child)
+			p.weigh(s.member)
 		}
 	}
-	go func() { // reports to the loop; reading /proc takes up to a millisecond each
-		memory := make([]int64, len(children))
-		for i, c := range children {
-			memory[i] = c.Memory()
-		}
-		p.post(func() {
-			for i, m := range members {
-				m.memory = memory[i]
-			}
-		})
+}
+
+// weighShare is how much longer than a look at a child's memory the pause after it is.
+const weighShare = 100
+
+// weighAfterJob looks at the memory of a member that has just worked a job, if there is
+// a limit to it, as often as costs a hundredth of the time.
+func (p *pool) weighAfterJob(m *member) {
+	if p.cfg.MaxMemory > 0 && p.now >= m.weighAt && m.child != nil {
+		p.weigh(m)
+	}
+}
+
+// weigh looks at the memory of a member whose process runs.
+func (p *pool) weigh(m *member) {
+	if m.weighAt == never {
+		return // somebody does
+	}
+	m.weighAt = never
+	go func() { // reports to the loop; reading /proc takes up to a millisecond for each process
+		began := p.clock()
+		memory := m.child.Memory()
+		took := p.clock() - began
+		p.post(func() { m.memory, m.weighAt = memory, p.now+weighShare*took })
 	}()
 }
 
@@ -98,15 +145,14 @@ func worked(kind runner.EndingKind) bool {
 	return true
 }
 
-// misbirths is after how many children in a row that died before they worked a
+// misbirths is after how many starts in a row whose children died before they worked a
 // single job a pool counts as broken.
 const misbirths = 5
 
 // misbirth hears of a child that ended before it worked a job.
 func (p *pool) misbirth(m *member, exit runner.Exit) {
-	p.misborn++
 	p.log.Warn("child ended before it worked a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
-		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (m.slot.after - p.now).Seconds())
+		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
 	if exit.Cause == runner.CauseProtocol || p.misborn >= misbirths {
 		if p.breaker.open("children do not start: "+exit.Message, p.now) {
 			p.log.Error("breaker open: children do not start", "command", m.gen.spec.Command, "message", exit.Message)

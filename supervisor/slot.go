@@ -1,20 +1,12 @@
 package supervisor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"oarlock/runner"
-)
-
-// A slot whose child failed to start waits before it starts the next, from
-// startFirst to startLimit.
-const (
-	startFirst = 100 * time.Millisecond
-	startLimit = 30 * time.Second
 )
 
 // slot is a place for a child. Its member may be missing for a while; its heir is the
@@ -25,8 +17,6 @@ type slot struct {
 	gen    *generation // what its member is started from
 	member *member
 	heir   *member
-	after  time.Duration // no start before
-	waits  *backoff.ExponentialBackOff
 }
 
 // generation is one version of what children are started from.
@@ -50,7 +40,7 @@ func (p *pool) resize() {
 		return
 	}
 	for len(p.slots) < p.target {
-		p.slots = append(p.slots, &slot{n: p.freeNumber(), gen: p.gen, waits: growing(startFirst, startLimit)})
+		p.slots = append(p.slots, &slot{n: p.freeNumber(), gen: p.gen})
 	}
 	for len(p.slots) > p.target {
 		i := p.emptiest()
@@ -62,6 +52,7 @@ func (p *pool) resize() {
 			p.retire(s.member, "the pool shrinks")
 		}
 		p.slots = append(p.slots[:i], p.slots[i+1:]...)
+		p.births.forget(s)
 	}
 }
 
@@ -93,6 +84,7 @@ func (p *pool) emptiest() int {
 // tendSlots starts what is missing and replaces what is due.
 func (p *pool) tendSlots() {
 	p.scale()
+	p.tendBirths()
 	if p.life.draining || p.once() {
 		p.tendRoll()
 		return
@@ -105,16 +97,15 @@ func (p *pool) tendSlots() {
 			s.member, s.heir = s.heir, nil
 		case m == nil:
 			p.startWhenDue(s, &s.member)
-		case m != nil && s.heir != nil && s.heir.ready:
-			// It takes no further job, and goes when it has finished what it has: the heir
-			// must not make the slot work two jobs at once.
-			m.closed = true
-			if len(m.runs) == 0 {
-				p.retire(m, m.due(p))
-				s.member, s.heir = s.heir, nil
-			}
-		case m != nil && s.heir == nil && m.due(p) != "":
+		case s.heir != nil:
+			p.handOver(s)
+		case m.due(p) != "":
 			p.startWhenDue(s, &s.heir)
+		case m.nearlySpent(p):
+			p.startWhenDue(s, &s.heir)
+			if s.heir != nil {
+				s.heir.ahead = true
+			}
 		}
 	}
 	p.tendRoll()
@@ -122,7 +113,7 @@ func (p *pool) tendSlots() {
 
 // startWhenDue starts a resident member into place, unless it is too early.
 func (p *pool) startWhenDue(s *slot, place **member) {
-	at := s.after
+	at := p.births.next(s, p.now)
 	if s.gen.spec.Mode == runner.Reuse { // forks of a preloaded process are cheap
 		at = max(at, p.spawns.next(p.now))
 	}
@@ -134,17 +125,38 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 	*place = p.start(s, nil)
 }
 
-// failed makes a slot wait before its next start.
-func (s *slot) failed(now time.Duration) {
-	s.after = now + s.waits.NextBackOff()
+// handOver lets the heir of s take over from its member when it is time: at once if the
+// member was due when the heir was started, else when it is spent, or idle anyway.
+func (p *pool) handOver(s *slot) {
+	m := s.member
+	if !s.heir.ready {
+		return
+	}
+	if s.heir.ahead && m.due(p) == "" && m.idleFor(p.now) < idleAhead {
+		if len(m.runs) == 0 {
+			p.alert(m.idle + idleAhead)
+		}
+		return
+	}
+	// It takes no further job, and goes when it has finished what it has: the heir
+	// must not make the slot work two jobs at once.
+	m.closed = true
+	if len(m.runs) == 0 {
+		p.retire(m, cmp.Or(m.due(p), "its replacement is ready"))
+		s.member, s.heir = s.heir, nil
+	}
 }
+
+// idleAhead is how long a member must be idle to be replaced by an heir that was
+// started ahead of time, rather than to keep both.
+const idleAhead = time.Second
 
 // room is how many more jobs the pool's children could take now.
 func (p *pool) room() int {
 	room := 0
 	for _, s := range p.slots {
 		if p.once() {
-			if s.vacant(p.now) {
+			if p.vacant(s) {
 				room++
 			}
 		} else if s.member != nil {
@@ -155,7 +167,9 @@ func (p *pool) room() int {
 }
 
 // vacant reports whether a slot of mode once can take a job.
-func (s *slot) vacant(now time.Duration) bool { return s.member == nil && s.after <= now }
+func (p *pool) vacant(s *slot) bool {
+	return s.member == nil && p.births.next(s, p.now) <= p.now
+}
 
 // vacancy returns the member that should have the next job: the one with the fewest.
 // In mode once it is a new one that is to be started with the job. It is nil if there
@@ -164,7 +178,7 @@ func (p *pool) vacancy() *member {
 	var best *member
 	for _, s := range p.slots {
 		if p.once() {
-			if s.vacant(p.now) {
+			if p.vacant(s) {
 				return p.newMember(s)
 			}
 			continue

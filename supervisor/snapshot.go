@@ -156,7 +156,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		if p.life.draining && sl.member == nil {
 			continue // its member is among the leavers, if it has one
 		}
-		s.Slots = append(s.Slots, sl.snapshot(now))
+		s.Slots = append(s.Slots, p.slotSnapshot(sl, now))
 		if sl.heir != nil {
 			s.Slots = append(s.Slots, sl.heir.snapshot(now))
 		}
@@ -167,13 +167,13 @@ func (p *pool) snapshot() PoolSnapshot {
 	return s
 }
 
-func (s *slot) snapshot(now time.Duration) SlotSnapshot {
+func (p *pool) slotSnapshot(s *slot, now time.Duration) SlotSnapshot {
 	if s.member != nil {
 		return s.member.snapshot(now)
 	}
 	shot := SlotSnapshot{Slot: s.n, State: "empty", Generation: s.gen.n}
-	if s.after > now {
-		shot.State, shot.Next = "backoff", (s.after - now).Seconds()
+	if p.births.barred(s) {
+		shot.State, shot.Next = "backoff", max(p.births.after-now, 0).Seconds()
 	}
 	return shot
 }
