@@ -1,8 +1,8 @@
-"""Writes so many bytes of its verdict and is killed."""
+"""Writes its argument, the beginning of a verdict, and is killed."""
 import os
 import signal
 import sys
 
 sys.stdin.readline()
-os.write(1, b'{"@":"ack","data":{"to":"someone","n":12345}}'[: int(sys.argv[1])])
+os.write(1, sys.argv[1].encode())
 os.kill(os.getpid(), signal.SIGKILL)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes so many bytes of its verdict and is killed.
+# Writes its argument, the beginning of a verdict, and is killed.
 read -r job
-printf '%.'"$1"'s' '{"@":"ack","data":{"to":"someone","n":12345}}'
+printf '%s' "$1"
 kill -KILL $$
