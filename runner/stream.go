@@ -62,8 +62,13 @@ func newStream(c *Child, kind Stream, file *os.File, terminal bool) (*stream, er
 func (s *stream) listen() {
 	s.raw.Read(func(uintptr) (done bool) {
 		for {
-			if ended, more := s.take(share); !more {
+			began := time.Now()
+			ended, more := s.take(share)
+			if !more {
 				return ended
+			}
+			if s.flooded() {
+				time.Sleep(2 * time.Since(began))
 			}
 		}
 	})
@@ -73,6 +78,14 @@ func (s *stream) listen() {
 	s.mu.Unlock()
 	s.take(share)
 	s.file.Close()
+}
+
+// flooded tells whether what comes is more than is kept. Who prints so much is read from
+// for a third of the time only, and so waits for us: the machine is for the others.
+func (s *stream) flooded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.dropped > 0
 }
 
 // catchUp handles what the child has written so far.
