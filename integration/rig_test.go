@@ -127,6 +127,7 @@ type work struct {
 
 	Grow   int  `json:"grow,omitempty"`
 	Orphan bool `json:"orphan,omitempty"`
+	Flood  int  `json:"flood,omitempty"`
 }
 
 // put puts n equal jobs into the queue "work" and returns their jids.

@@ -8,6 +8,7 @@ data: ms     how long the work takes
       once   do what say and end tell in the first attempt only
       grow   keep so many bytes for ever
       orphan leave a process behind that ends a little later
+      flood  print so many short lines
 """
 import json
 import os
@@ -36,6 +37,8 @@ def work(job, data):
                 time.sleep(0.2)
             os._exit(0)
         os.waitpid(child, 0)
+    for lines in range(data.get("flood", 0), 0, -1000):
+        sys.stdout.write("another line\n" * min(lines, 1000))
     until = time.monotonic() + data.get("ms", 0) / 1000
     step = data.get("beat", 0) / 1000
     while (left := until - time.monotonic()) > 0:
