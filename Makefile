@@ -8,7 +8,7 @@ test: ## install what the tests need, then format, vet, staticcheck and all test
 	go run ./internal/check
 
 faults: ## the whole fault matrix; takes long
-	go run ./internal/check -faults ./integration/...
+	go run ./internal/check -faults ./runner ./integration/...
 
 bench: ## what this machine does
 	go run . bench
