@@ -29,21 +29,21 @@ func TestCommandsPerCall(t *testing.T) {
 		reqless     string
 		wantReqless int
 	}{
-		{"put, new job, queue unknown", nil, put("j"), 9, "queue.put 0 w q j K {} 0", 11},
-		{"put, queue known", puts(1), put("j"), 7, "queue.put 0 w q j K {} 0", 9},
-		{"pop, empty queue", nil, "pop 0 q w 1", 7, "queue.pop 0 q w 1", 8},
-		{"pop of 1", puts(1), "pop 1 q w 1", 19, "queue.pop 1 q w 1", 22},
-		{"pop of 10", puts(10), "pop 1 q w 10", 73, "queue.pop 1 q w 10", 94},
-		{"pop of 50", puts(50), "pop 1 q w 50", 313, "queue.pop 1 q w 50", 414},
-		{"peek of 10", puts(10), "peek 1 q 10", 45, "queue.peek 1 q 0 10", 45},
+		{"put, new job, queue unknown", nil, put("j"), 8, "queue.put 0 w q j K {} 0", 10},
+		{"put, queue known", puts(1), put("j"), 6, "queue.put 0 w q j K {} 0", 8},
+		{"pop, empty queue", nil, "pop 0 q w 1", 5, "queue.pop 0 q w 1", 6},
+		{"pop of 1", puts(1), "pop 1 q w 1", 15, "queue.pop 1 q w 1", 18},
+		{"pop of 10", puts(10), "pop 1 q w 10", 60, "queue.pop 1 q w 10", 81},
+		{"pop of 50", puts(50), "pop 1 q w 50", 260, "queue.pop 1 q w 50", 361},
+		{"peek of 10", puts(10), "peek 1 q 10", 35, "queue.peek 1 q 0 10", 35},
 		{"heartbeat with data", running, "heartbeat 2 j w {}", 6, "job.heartbeat 2 j w {}", 5},
-		{"complete", running, "complete 2 j w q {}", 16, "job.complete 2 j w q {}", 21},
-		{"complete … next", running, "complete 2 j w q {} next q", 15, "job.completeAndRequeue 2 j w q {} q", 20},
+		{"complete", running, "complete 2 j w q {}", 14, "job.complete 2 j w q {}", 19},
+		{"complete … next", running, "complete 2 j w q {} next q", 14, "job.completeAndRequeue 2 j w q {} q", 19},
 		{"fail", running, "fail 2 j w g m", 14, "job.fail 2 j w g m", 19},
 		{"retry", running, "retry 2 j q w", 6, "job.retry 2 j q w", 10},
 		{"timeout", running, "timeout 2 j", 8, "job.timeout 2 j", 13},
 		{"cancel, failed job", failed, "cancel 3 j", 14, "job.cancel 3 j", 19},
-		{"get", puts(1), "get 1 0", 5, "job.get 1 0", 5},
+		{"get", puts(1), "get 1 0", 4, "job.get 1 0", 4},
 		{"queues, per queue", puts(1), "queues 1 q", 8, "queue.counts 1 q", 9},
 	}
 	for _, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -14,10 +15,17 @@ import (
 	"oarlock/queue"
 )
 
-// BenchmarkCost reports what single commands cost the server, as multiples of u (see
-// BenchmarkBatchCost): through their own scripts and through the unified one, and
-// through their own with a million jobs waiting, and with 50,000 complete of which
-// every completion prunes one.
+// BenchmarkCost reports what single commands cost the server, as multiples of u, the
+// time Redis spends in EVALSHA of the smallest script that calls a command: through
+// their own scripts and through the unified one, and through their own with a million
+// jobs waiting, and with 50,000 complete of which every completion prunes one.
+//
+// Calls of a command and of the smallest script alternate, in blocks of random length,
+// so that the ratio means the same in each run. It did not when each had its turn for
+// hundreds of calls: Redis makes Lua collect garbage at every fiftieth EVALSHA, whoever's
+// it is, and u was as much as half again greater or smaller by what had run before.
+// Blocks of one length will not do either, for then the fiftieth is always the same
+// one's.
 //
 //	go test ./queue -run '^$' -bench '^BenchmarkCost' -benchtime 1x
 func BenchmarkCost(b *testing.B) {
@@ -36,21 +44,24 @@ func BenchmarkCost(b *testing.B) {
 			raw := redistest.Start(b).Client(b)
 			ctx := b.Context()
 			fill(ctx, b, raw, bm.waiting, bm.complete)
+			random := rand.New(rand.NewPCG(1, 1))
 			for b.Loop() {
 				times := make(map[string][]float64) // µs per call, by command
 				for round := range rounds {
-					time := func(name, script string, args func(i int) []any) {
-						times[name] = append(times[name], usec(ctx, b, raw, func() { callMany(ctx, b, raw, script, args) }))
-					}
-					time("u", smallest, func(int) []any { return []any{"absent"} })
+					var u float64
 					for _, m := range measured {
 						script, first := queue.Unified(queue.DefaultNamespace, queue.Qless), []any{m.command}
 						if !bm.unified {
 							script, _ = queue.Script(queue.Qless, m.command, queue.DefaultNamespace)
 							first = nil
 						}
-						time(m.command, script, func(i int) []any { return append(first, m.args(round*calls+i)...) })
+						command, alone := compareCalls(ctx, b, raw, random, script, func(i int) []any {
+							return append(first, m.args(round*calls+i)...)
+						})
+						times[m.command] = append(times[m.command], command)
+						u += alone / float64(len(measured))
 					}
+					times["u"] = append(times["u"], u)
 				}
 				u := undisturbed(times["u"])
 				b.ReportMetric(u, "µs/u")
@@ -69,11 +80,16 @@ const (
 	calls  = 250 // per round and command
 )
 
-// undisturbed returns the lowest tenth of the times: the server's clock runs on while
-// others have the processor, so disturbances make them longer and never shorter.
+// undisturbed returns the mean of the lower half of the times: the server's clock runs on
+// while others have the processor, so disturbances make them longer and never shorter.
 func undisturbed(times []float64) float64 {
 	slices.Sort(times)
-	return times[len(times)/10]
+	half := times[:len(times)/2]
+	var sum float64
+	for _, time := range half {
+		sum += time
+	}
+	return sum / float64(len(half))
 }
 
 // smallest is the script whose time is u.
@@ -96,19 +112,50 @@ type measuredCommand struct {
 	args    func(i int) []any
 }
 
-// callMany runs a script calls times in one round trip.
-func callMany(ctx context.Context, b *testing.B, raw *redis.Client, script string, args func(i int) []any) {
+// compareCalls runs a script, and as often the smallest, and returns the server's time per
+// call of either, in µs.
+func compareCalls(ctx context.Context, b *testing.B, raw *redis.Client, random *rand.Rand, script string,
+	args func(i int) []any) (command, smallestScript float64) {
 	b.Helper()
-	sum := sha1.Sum([]byte(script))
-	sha := hex.EncodeToString(sum[:])
 	pipe := raw.Pipeline()
-	pipe.ScriptLoad(ctx, script)
-	for i := range calls {
-		pipe.EvalSha(ctx, sha, nil, args(i)...)
+	var shas [2]string
+	for i, text := range []string{script, smallest} {
+		pipe.ScriptLoad(ctx, text)
+		sum := sha1.Sum([]byte(text))
+		shas[i] = hex.EncodeToString(sum[:])
+	}
+	pipe.ConfigResetStat(ctx)
+	var done [2]int
+	var stats [2][]*redis.StringCmd
+	for done[0]+done[1] < 2*calls {
+		for which, sha := range shas {
+			block := min(calls-done[which], 1+random.IntN(99))
+			if block == 0 {
+				continue
+			}
+			for i := done[which]; i < done[which]+block; i++ {
+				words := []any{"absent"}
+				if which == 0 {
+					words = args(i)
+				}
+				pipe.EvalSha(ctx, sha, nil, words...)
+			}
+			done[which] += block
+			stats[which] = append(stats[which], pipe.Info(ctx, "commandstats"))
+			pipe.ConfigResetStat(ctx)
+		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		b.Fatal(err)
 	}
+	var total [2]float64
+	for which := range stats {
+		for _, info := range stats[which] {
+			_, time := evalshas(b, info.Val())
+			total[which] += time / calls
+		}
+	}
+	return total[0], total[1]
 }
 
 func jid(i int) string { return fmt.Sprintf("%032x", i) }

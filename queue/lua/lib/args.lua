@@ -24,10 +24,18 @@ end
 
 -- finite(value, area, name) -> number
 -- A number that will be stored and shown: JSON knows no infinity and no nan.
+-- Rare.
 function finite(value, area, name)
   local n = number(value, area, name)
   if n - n ~= 0 then refuse(area, 'Arg "' .. name .. '" not a finite number: ' .. value) end
   return n
+end
+
+-- stored_number(value, area, name) -> what HSET stores for an argument that must be a
+-- finite number; a plain integer is that already
+function stored_number(value, area, name)
+  if #value < 16 and string.find(value, '^[1-9]%d*$') or value == '0' then return value end
+  return finite(value, area, name)
 end
 
 -- given_jid(value) -> value
@@ -48,6 +56,14 @@ function given_json(value, area, name)
   local decoded = cjson.decode(value)
   if decoded == false then refuse(area, 'Arg "' .. name .. '" not JSON: ' .. value) end
   return value
+end
+
+-- arguments(first) -> list of those from ARGV[first] on, which may be more than Lua's
+-- stack holds
+function arguments(first)
+  local list = {}
+  for i = first, #ARGV do list[#list + 1] = ARGV[i] end
+  return list
 end
 
 -- options(first) -> table of the name and value pairs from ARGV[first] on

@@ -18,19 +18,25 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
 
   local settings = redis.call('HMGET', 'ql:config', 'max-job-history', 'jobs-history', 'jobs-history-count')
   local limit = history_limit(settings[1])
-  leave_running(jid, queue)
-  if reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid) end
+  -- Few jobs are tracked or waited for, or were retried into another queue with a delay,
+  -- and one question tells.
+  local prefix = 'ql:q:' .. queue
+  local special = redis.call('EXISTS', 'ql:tracked', key .. '-dependents', prefix .. '-scheduled') > 0
+  redis.call('ZREM', prefix .. '-locks', jid)
+  redis.call('ZREM', prefix .. '-work', jid)
+  if special then redis.call('ZREM', prefix .. '-scheduled', jid) end
+  if reqless then redis.call('ZREM', prefix .. '-depends', jid) end
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   if throttles then release_all(jid, queue, throttles, now) end
   remember(jid, plain_entry(now, 'done'), limit, history)
   tally_one('run', queue, now, now - (tonumber(time) or now))
-  tell_trackers('ql:completed', jid)
+  if special then tell_trackers('ql:completed', jid) end
   if not next then
     set_ended(key, now, data, '', 'complete', retries)
     announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. cjson.encode(queue) .. '}')
     redis.call('ZADD', 'ql:completed', ARGV[1], jid)
     prune(now, numeric(settings[2], 604800), math.floor(numeric(settings[3], 50000)))
-    unblock(jid, now)
+    if special then unblock(jid, now) end
     return 'complete'
   end
 

@@ -64,14 +64,8 @@ end
 function enter_new(batch, put, key, ready)
   local jid, queue, named = put.jid, put.queue, put.named
   local priority, retries = named.priority or '0', named.retries or '5'
-  if priority ~= '0' then
-    finite(priority, 'Put', 'priority')
-    priority = stored_text(priority)
-  end
-  if retries ~= '5' then
-    finite(retries, 'Put', 'retries')
-    retries = stored_text(retries)
-  end
+  if priority ~= '0' then priority = stored_number(priority, 'Put', 'priority') end
+  if retries ~= '5' then retries = stored_number(retries, 'Put', 'retries') end
   redis.call('HSET', key, 'jid', jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', '{}',
     'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
     'time', batch.time)

@@ -1,16 +1,16 @@
--- hand_over(queue, now, worker, expires, jids, jobs, limit) -> JSON list of the jobs
+-- hand_over(queue, now, worker, expires, jids, jobs, limit, any_tracked) -> JSON list of the jobs
 -- Makes jobs run under a worker's locks.
 --   expires  when the locks run out, as text
 --   jobs     what load_job returned for each of jids; one that is there twice, as
 --            taken away and as ready, runs twice
 --   limit    the history limit
-function hand_over(queue, now, worker, expires, jids, jobs, limit)
+--   any_tracked  false if no job at all is tracked
+function hand_over(queue, now, worker, expires, jids, jobs, limit, any_tracked)
   if #jids == 0 then return json_list(jids) end
   local when, holder = text14(math.floor(now)), '"worker":' .. cjson.encode(worker) .. '}'
   local entry = '[' .. when .. ',"popped",{' .. holder .. ']'
   local newest = '{"when":' .. when .. ',"what":"popped",' .. holder
   local time = string.format('%.20f', now)
-  local any_tracked = redis.call('EXISTS', 'ql:tracked') == 1
   local locks, waits, views, seen, twice = {}, {}, {}, {}, false
   for i, jid in ipairs(jids) do
     local job = jobs[i]
@@ -38,8 +38,12 @@ function head_of(queue, count)
   return redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', '0', text17(count - 1))
 end
 
--- bring_in(queue, now, count): what becomes ready by time alone, for readers
-function bring_in(queue, now, count)
-  spawn(queue, now, count)
+-- bring_in(queue, now, count, limit) -> how many children of recurring jobs
+-- What becomes ready by time alone.
+--   limit   the history limit, or nil
+-- Rare.
+function bring_in(queue, now, count, limit)
+  local spawned = spawn(queue, now, count, limit)
   promote(queue, now, count)
+  return spawned
 end

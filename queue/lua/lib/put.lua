@@ -18,8 +18,10 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   local key = 'ql:j:' .. jid
   local old, tags, priority, retries, depends, throttles
   if next(named) then tags, priority, retries, depends, throttles = check_options(named) end
-  -- Most jobs are new, and to learn that is cheaper than to read nine fields.
-  if redis.call('EXISTS', key) == 1 then
+  -- Most jobs are new and none is tracked, and to learn that is cheaper than to read
+  -- nine fields and to ask again below.
+  local special = redis.call('EXISTS', key, 'ql:tracked') > 0
+  if special and redis.call('EXISTS', key) == 1 then
     old = load_old(key)
     tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries
   end
@@ -50,16 +52,16 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   elseif not (reqless and throttle_at_once(jid, queue, throttles, now, limit)) then
     redis.call('ZADD', prefix .. '-work', score(tonumber(priority), now), jid)
   end
-  tell_trackers('ql:put', jid)
+  if special then tell_trackers('ql:put', jid) end
 end
 
 -- check_options(named) -> tags, priority, retries, depends, throttles
 -- Lists, and numbers as they are stored; nil for those not given.
 -- Rare.
 function check_options(named)
-  local retries = named.retries and finite(named.retries, 'Put', 'retries') and stored_text(named.retries)
+  local retries = named.retries and stored_number(named.retries, 'Put', 'retries')
   local tags = named.tags and given_tags(named.tags, 'Put')
-  local priority = named.priority and finite(named.priority, 'Put', 'priority') and stored_text(named.priority)
+  local priority = named.priority and stored_number(named.priority, 'Put', 'priority')
   return tags, priority, retries, named.depends and given_depends(named.depends, 'Put'),
     reqless and named.throttles and given_throttles(named.throttles, 'Put')
 end

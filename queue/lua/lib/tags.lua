@@ -17,6 +17,7 @@ end
 
 -- unindex_tags(jid, tags): one use less. Only reqless forgets a tag whose last
 -- job is gone.
+-- Rare.
 function unindex_tags(jid, tags)
   for _, tag in ipairs(tags) do
     local key = tag_key(tag)

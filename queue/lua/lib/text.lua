@@ -16,13 +16,6 @@ function text17(n)
   return string.format('%.17g', n)
 end
 
--- stored_text(value) -> what HSET stores for tonumber(value)
--- A plain integer is that already.
-function stored_text(value)
-  if #value < 16 and string.find(value, '^[1-9]%d*$') or value == '0' then return value end
-  return tonumber(value)
-end
-
 -- json_number(value) -> JSON text of a number stored as text
 function json_number(value)
   if #value < 15 and string.find(value, '^[1-9]%d*$') or value == '0' then return value end

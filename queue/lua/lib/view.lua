@@ -11,6 +11,7 @@ function view(jid, job, tracked, newest)
   local key = 'ql:j:' .. jid
   local expires = job.expires
   if not expires or expires == '' then expires = '0' end
+  local alone = redis.call('EXISTS', key .. '-dependencies', key .. '-dependents') == 0
   return '{"jid":' .. cjson.encode(jid)
     .. (job.retries and ',"retries":' .. json_number(job.retries) or '')
     .. ',"data":' .. cjson.encode(job.data)
@@ -18,14 +19,14 @@ function view(jid, job, tracked, newest)
     .. ',"expires":' .. json_number(expires)
     .. ',"remaining":' .. text14(math.floor(tonumber(job.remaining) or 0))
     .. ',"spawned_from_jid":' .. cjson.encode(job.spawned)
-    .. ',"dependencies":' .. cjson.encode(redis.call('SMEMBERS', key .. '-dependencies'))
+    .. ',"dependencies":' .. (alone and '{}' or cjson.encode(redis.call('SMEMBERS', key .. '-dependencies')))
     .. ',"klass":' .. cjson.encode(job.klass)
     .. ',"tracked":' .. (tracked and 'true' or 'false')
     .. ',"tags":' .. shown_list(job.tags)
     .. ',"queue":' .. cjson.encode(job.queue)
     .. ',"state":' .. cjson.encode(job.state)
     .. ',"history":' .. view_history(redis.call('LRANGE', key .. '-history', '0', newest and '-2' or '-1'), newest)
-    .. ',"dependents":' .. cjson.encode(redis.call('SMEMBERS', key .. '-dependents'))
+    .. ',"dependents":' .. (alone and '{}' or cjson.encode(redis.call('SMEMBERS', key .. '-dependents')))
     .. (reqless and ',"throttles":' .. shown_list(job.throttles) or '')
     .. (job.priority and ',"priority":' .. json_number(job.priority) or '')
     .. ',"worker":' .. cjson.encode(job.worker or '') .. '}'

@@ -15,12 +15,15 @@ local count = number(ARGV[4], 'Pop', 'count')
 local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartbeat', 'grace-period', 'max-job-history',
   queue .. '-max-concurrency')
 local limit = history_limit(settings[4])
-if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '{}' end
+-- In most calls nothing is paused, tracked or due by time, which one question tells.
+local prefix = 'ql:q:' .. queue
+local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled') > 0
+if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '{}' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 local concurrency = numeric(settings[5], 0)
 if concurrency > 0 then
-  local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', ARGV[1], '+inf')
+  local running = redis.call('ZCOUNT', prefix .. '-locks', ARGV[1], '+inf')
   count = math.min(math.max(0, concurrency - running), count)
   if count == 0 then return '{}' end
 end
@@ -30,8 +33,7 @@ local jids, jobs = reap(queue, now, count, numeric(settings[3], 10), limit)
 local leaving = {}
 for i, jid in ipairs(jids) do leaving[i] = jid end
 -- A child may have come in the place of one of them.
-if spawn(queue, now, count - #jids, limit) > 0 then jobs = load_jobs(jids) end
-promote(queue, now, count - #jids)
+if special and bring_in(queue, now, count - #jids, limit) > 0 then jobs = load_jobs(jids) end
 local heads = head_of(queue, count - #jids)
 for _, jid in ipairs(heads) do
   leaving[#leaving + 1] = jid
@@ -42,5 +44,5 @@ for _, jid in ipairs(heads) do
     jids[#jids + 1], jobs[#jobs + 1] = jid, job
   end
 end
-if #leaving > 0 then call_many('ZREM', 'ql:q:' .. queue .. '-work', leaving) end
-return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, limit)
+if #leaving > 0 then call_many('ZREM', prefix .. '-work', leaving) end
+return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, limit, special)

@@ -13,15 +13,17 @@ local limit = number(ARGV[4], 'Pop', 'limit')
 local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartbeat', 'grace-period', 'max-job-history',
   queue .. '-max-pop-retry', 'max-pop-retry')
 local history = history_limit(settings[4])
-if redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
+-- In most calls nothing is paused, tracked or due by time, which one question tells.
+local prefix = 'ql:q:' .. queue
+local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled') > 0
+if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 local jids, jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
 local tries = numeric(settings[5], numeric(settings[6], 1))
 if available(queue_throttle(queue)) and limit > #jids then
   -- A child may have come in the place of one of them.
-  if spawn(queue, now, limit - #jids, history) > 0 then jobs = load_jobs(jids) end
-  promote(queue, now, limit - #jids)
+  if special and bring_in(queue, now, limit - #jids, history) > 0 then jobs = load_jobs(jids) end
 else
   tries = 0
 end
@@ -36,6 +38,6 @@ while tries >= 1 and #jids < limit do
       jids[#jids + 1], jobs[#jobs + 1] = jid, job
     end
   end
-  call_many('ZREM', 'ql:q:' .. queue .. '-work', heads)
+  call_many('ZREM', prefix .. '-work', heads)
 end
-return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, history)
+return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, history, special)
