@@ -8,6 +8,8 @@ function call_many(command, key, words)
 end
 
 -- call_each(command, key): a command with the arguments of the call
+-- Without any, Redis refuses it.
 function call_each(command, key)
-  redis.call(command, key, unpack(ARGV, 2))
+  if #ARGV == 1 then redis.call(command, key) end
+  call_many(command, key, arguments(2))
 end

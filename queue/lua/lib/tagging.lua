@@ -5,7 +5,7 @@ function tag_job(jid, first)
   local tags = job_tags(jid)
   local known = {}
   for _, tag in ipairs(tags) do known[tag] = true end
-  local added = { unpack(ARGV, first) }
+  local added = arguments(first)
   for _, tag in ipairs(added) do
     if not known[tag] then
       known[tag] = true
@@ -20,7 +20,7 @@ end
 -- A tag the job does not have counts down all the same.
 function untag_job(jid, first)
   local tags = job_tags(jid)
-  unindex_tags(jid, { unpack(ARGV, first) })
+  unindex_tags(jid, arguments(first))
   return store_tags(jid, without(tags, ARGV, first))
 end
 

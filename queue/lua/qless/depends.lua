@@ -10,7 +10,7 @@
 -- Writes   the dependency sets of both sides; ql:q:<queue>-depends|work
 local now, jid, command = tonumber(ARGV[1]), given_jid(ARGV[2]), given(ARGV[3], 'Depends', 'command')
 local queue, priority = in_depends(jid)
-local others = { unpack(ARGV, 4) }
+local others = arguments(4)
 if command == 'on' then
   depend(jid, others)
 elseif command ~= 'off' then

@@ -2,5 +2,5 @@
 -- As depends on.
 local jid = given_jid(ARGV[2])
 in_depends(jid)
-depend(jid, { unpack(ARGV, 3) })
+depend(jid, arguments(3))
 return 1

@@ -3,7 +3,7 @@
 -- As depends off.
 local now, jid = tonumber(ARGV[1]), given_jid(ARGV[2])
 local queue, priority = in_depends(jid)
-local others = { unpack(ARGV, 3) }
+local others = arguments(3)
 if others[1] == 'all' then
   depend_on_nothing(jid, queue, priority, now)
 else

@@ -10,7 +10,8 @@ local offset, limit = number(ARGV[3], 'Peek', 'offset'), number(ARGV[4], 'Peek',
 if limit <= 0 then return '[]' end
 local expired = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-locks', '-inf', ARGV[1], 'LIMIT', '0', offset + limit)
 if offset + limit > #expired then bring_in(queue, now, offset + limit - #expired) end
-local jids = { unpack(expired, offset + 1) }
+local jids = {}
+for i = math.floor(offset) + 1, #expired do jids[#jids + 1] = expired[i] end
 if #jids < limit then
   local first = math.max(0, offset - #expired)
   local work = redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', first, first + limit - #jids - 1)

@@ -5,7 +5,7 @@
 -- Refuses  what is no JSON
 -- Writes   ql:qp:priorities; qmore:priority is deleted
 redis.call('DEL', 'ql:qp:priorities', 'qmore:priority')
-local stored, has_default = { unpack(ARGV, 2) }, false
+local stored, has_default = arguments(2), false
 if #stored == 0 then return end
 for _, text in ipairs(stored) do
   local pattern = cjson.decode(text).pattern
