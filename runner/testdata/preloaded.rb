@@ -1,7 +1,10 @@
-# A preloaded program: each job says by its data what becomes of it.
+# A preloaded program: each job says by its data what becomes of it. Takes as long to load, and holds as
+# much, as a program with heavy requires.
 require_relative "../../examples/ruby/oarlock"
 
+began = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 TABLE = (0...200_000).to_h { |n| [n, n.to_s] }
+nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - began < ENV.fetch("LOAD_SECONDS", "0").to_f
 puts "loaded"
 
 Oarlock.default do |job|
