@@ -22,7 +22,8 @@ import (
 // died, whichever way.
 //
 //	to the guard     one byte: a signal for the child's process group; killTree: end everything
-//	from the guard   guardReport in JSON: first with the child's pid, then one per ended process
+//	from the guard   guardReport in JSON: one without a pid when the child is about to be started, one
+//	                 with the child's, then one per ended process
 //
 // killTree is no signal's number.
 const killTree = 0
@@ -42,7 +43,8 @@ type guardReport struct {
 	Status uint32        `json:"status,omitempty"` // as wait4 gives it
 	User   time.Duration `json:"user,omitempty"`   // with all descendants that were waited for
 	System time.Duration `json:"system,omitempty"`
-	Left   int           `json:"left,omitempty"` // processes that would not die
+	Left   int           `json:"left,omitempty"`   // processes that would not die
+	Unborn bool          `json:"unborn,omitempty"` // the shim of the child ended before it became its program
 }
 
 // guard is the state of a guard process. Everything happens in the goroutine of run.
@@ -50,6 +52,7 @@ type guard struct {
 	order   guardOrder
 	control *os.File
 	child   int // 0 until it was started
+	proof   *execProof
 	killing bool
 	end     *guardReport // of the child, once it has ended
 	user    time.Duration
@@ -125,7 +128,9 @@ func (g *guard) start(argv []string) error {
 		return err
 	}
 	hide()
-	if err := cmd.Start(); err != nil {
+	g.report(guardReport{})
+	err := cmd.Start()
+	if err != nil {
 		return fmt.Errorf("cannot run %s: %s", cmd.Path, execTrouble(cmd.Path, err))
 	}
 	g.child = cmd.Process.Pid
@@ -160,9 +165,10 @@ func (g *guard) passesDown() bool {
 const guardFiles = 64
 
 // equip makes cmd start the program with its settings, or the shim that has them.
-func (g *guard) equip(cmd *exec.Cmd) error {
+func (g *guard) equip(cmd *exec.Cmd) (err error) {
 	if !g.passesDown() {
-		return throughShim(cmd, g.order.Settings)
+		g.proof, err = throughShim(cmd, g.order.Settings)
+		return err
 	}
 	s := g.order.Settings
 	if err := s.apply(); err != nil {
@@ -247,6 +253,7 @@ func (g *guard) reap() bool {
 		g.user += ended.User
 		g.system += ended.System
 		if pid == g.child {
+			ended.Unborn = !g.proof.given()
 			g.end = &ended
 			g.killing = g.killing || !g.order.Factory
 		}

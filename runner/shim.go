@@ -63,14 +63,25 @@ type execOrder struct {
 	settings
 	Parent int `json:"parent"` // the process whose death is to be the child's
 	Files  int `json:"files"`  // descriptors the child keeps: 0 up to, not including, this
+	Proof  int `json:"proof"`  // the descriptor to prove by that the program was begun
 }
 
 // throughShim changes cmd so that it applies s before it becomes its program. The death of the process
 // that calls cmd.Start will kill it. Call it once the command's files and environment are complete.
-func throughShim(cmd *exec.Cmd, s settings) error {
+func throughShim(cmd *exec.Cmd, s settings) (*execProof, error) {
 	order := execOrder{settings: s, Parent: os.Getpid(), Files: 3 + len(cmd.ExtraFiles)}
 	order.Dir = cmd.Dir
-	return becomeSelf(cmd, execCommand, execEnv, order)
+	proof, fd, err := newExecProof(cmd)
+	if err != nil {
+		return nil, err
+	}
+	order.Proof = fd
+	if err := becomeSelf(cmd, execCommand, execEnv, order); err != nil {
+		proof.started()
+		proof.close()
+		return nil, err
+	}
+	return proof, nil
 }
 
 // becomeSelf lets cmd start our own binary with a hidden subcommand in front of its arguments.
@@ -129,7 +140,9 @@ func execChild(argv []string) int {
 	if err := setLimits(order.Limits); err != nil {
 		return complain(exitCannotRun, "%v", err)
 	}
+	execPoint(order.Proof)
 	err = syscall.Exec(path, argv, os.Environ())
+	execPoint(order.Proof)
 	return complain(exitCannotRun, "cannot run %s: %s", path, execTrouble(path, err))
 }
 

@@ -251,17 +251,59 @@ func TestDescriptorsAreExact(t *testing.T) {
 // start at all.
 func TestShimEndsWithItsParent(t *testing.T) {
 	cmd := &exec.Cmd{Path: "true", Args: []string{"true"}, Env: os.Environ()}
-	if err := throughShim(cmd, settings{}); err != nil {
-		t.Fatal(err)
-	}
+	proof, err := throughShim(cmd, settings{})
+	must(t, err)
 	last := len(cmd.Env) - 1
 	cmd.Env[last] = strings.Replace(cmd.Env[last], `"parent":`+strconv.Itoa(os.Getpid()), `"parent":1`, 1)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	err := cmd.Run()
+	err = cmd.Run()
+	proof.started()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitCannotRun || !strings.Contains(said.String(), "the supervisor has gone") {
 		t.Errorf("ends with %v and says %q", err, said.String())
+	}
+	if proof.given() {
+		t.Error("the program is said to have begun")
+	}
+}
+
+// TestProgramIsProvenToHaveBegun: however a process ends, we know whether it was the program's end or
+// that of what should have become it.
+func TestProgramIsProvenToHaveBegun(t *testing.T) {
+	noProgram := filepath.Join(t.TempDir(), "no-program")
+	must(t, os.WriteFile(noProgram, []byte("\x7fELF and nothing else"), 0o700))
+	tests := []struct {
+		name   string
+		argv   []string
+		shim   []string // what the shim does instead of its work; nil: its work
+		proven bool
+	}{
+		{"exits", []string{"sh", "-c", "exit 0"}, nil, true},
+		{"exits with 2", []string{"sh", "-c", "exit 2"}, nil, true},
+		{"is killed", []string{"sh", "-c", "kill -ABRT $$"}, nil, true},
+		{"is missing", []string{"no-such-program-anywhere"}, nil, false},
+		{"is no program", []string{noProgram}, nil, false},
+		{"shim dies as Go programs do", []string{"true"}, []string{"sh", "-c", "exit 2"}, false},
+		{"shim is killed", []string{"true"}, []string{"sh", "-c", "kill -KILL $$"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := &exec.Cmd{Path: tt.argv[0], Args: tt.argv, Env: os.Environ()}
+			proof, err := throughShim(cmd, settings{})
+			must(t, err)
+			if tt.shim != nil {
+				cmd.Args = tt.shim
+				cmd.Path, err = exec.LookPath(tt.shim[0])
+				must(t, err)
+			}
+			must(t, cmd.Start())
+			proof.started()
+			cmd.Wait()
+			if got := proof.given(); got != tt.proven {
+				t.Errorf("begun: %v, want %v; %v", got, tt.proven, cmd.ProcessState)
+			}
+		})
 	}
 }
 

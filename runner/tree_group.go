@@ -16,6 +16,7 @@ type leader struct {
 	cmd   *exec.Cmd
 	trees *trees
 	born  time.Time
+	proof *execProof
 
 	mu     sync.Mutex
 	reaped bool // from then on its number may be another's
@@ -23,11 +24,17 @@ type leader struct {
 
 func (p *leader) start(s settings) error {
 	if !s.nothing() {
-		if err := throughShim(p.cmd, s); err != nil {
+		var err error
+		if p.proof, err = throughShim(p.cmd, s); err != nil {
 			return err
 		}
 	}
-	return p.trees.reaper.start(p.cmd)
+	err := p.trees.reaper.start(p.cmd)
+	p.proof.started()
+	if err != nil {
+		p.proof.close()
+	}
+	return err
 }
 
 func (p *leader) pid() int { return p.cmd.Process.Pid }
@@ -61,9 +68,11 @@ func (p *leader) waitKilling(kill func()) Exit {
 	p.trees.reaper.forget(p.pid())
 	state := p.cmd.ProcessState
 	if state == nil {
-		return Exit{Code: -1, Started: true, Lost: true, Message: "its end was not seen: " + err.Error()}
+		return Exit{Code: -1, Started: p.proof.given(), Lost: true, Message: "its end was not seen: " + err.Error()}
 	}
-	return exitOf(state.Sys().(syscall.WaitStatus), state.UserTime(), state.SystemTime())
+	exit := exitOf(state.Sys().(syscall.WaitStatus), state.UserTime(), state.SystemTime())
+	exit.Started = p.proof.given()
+	return exit
 }
 
 func (p *leader) release() {}

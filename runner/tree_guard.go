@@ -20,6 +20,7 @@ type guarded struct {
 	control *os.File
 
 	known   chan struct{} // closed when child is set, or never will be
+	begun   bool          // the guard was about to start the child
 	child   int
 	over    chan struct{} // closed when the guard has said all; then end is set
 	end     *guardReport
@@ -69,6 +70,8 @@ func (p *guarded) listen() {
 		var r guardReport
 		switch err := json.Unmarshal(packet[:n], &r); {
 		case err != nil:
+		case r.PID == 0:
+			p.begun = true
 		case !known:
 			p.child, known = r.PID, true
 			close(p.known)
@@ -119,16 +122,17 @@ func (p *guarded) wait() Exit {
 	switch {
 	case p.end != nil:
 		exit = exitOf(syscall.WaitStatus(p.end.Status), p.end.User, p.end.System)
+		exit.Started = !p.end.Unborn
 		if p.end.Left > 0 {
 			exit.Message = strconv.Itoa(p.end.Left) + " of its processes did not die"
 		}
 	case p.child != 0:
 		// Somebody killed the guard, and with it, by its death signal, the child.
 		exit.Lost = true
-	case exit.Signal != 0:
+	case p.begun && exit.Code != exitCannotRun && exit.Code != exitNotFound:
 		exit.Lost = true // the same, before the guard could tell that it had started the child
 	default:
-		exit.Started = false // the guard has said on stderr why it could not
+		exit.Started = false // the guard has said on stderr why it could not, or died before it could try
 	}
 	exit.OOM = p.oomProof(p.child, exit)
 	return exit
