@@ -3,8 +3,8 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,38 +12,41 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
-
-	"oarlock/internal/redistest"
 )
 
 // TestBatchLeavesWhatSingleCommandsLeave works the same random history off twice, through
-// the batch commands in one database and through the protocol's own, one by one, in
-// another, and compares all keys after each step.
+// the batch commands on one server and through the protocol's own, one by one, on
+// another, and compares after each step all keys, the messages about each job in their
+// order, and what was handed out, to the byte.
 func TestBatchLeavesWhatSingleCommandsLeave(t *testing.T) {
-	server := redistest.Start(t)
-	batch, single := dbClient(t, server, 0), dbClient(t, server, 1)
-	rapid.Check(t, func(t *rapid.T) {
+	batchLab, singleLab := newLab(t, "redis", DefaultNamespace), newLab(t, "redis", DefaultNamespace)
+	batch, single := labClient(t, batchLab), labClient(t, singleLab)
+	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()
 		batch.redis.FlushDB(ctx)
 		single.redis.FlushDB(ctx)
-		m := &twins{t: t, ctx: ctx, batch: batch, single: single, now: 1700000000.25, held: make(map[string]heldJob)}
-		t.Repeat(map[string]func(*rapid.T){
-			"put":    m.put,
-			"take":   m.take,
-			"settle": m.settle,
-			"renew":  m.renew,
-			"wait":   m.wait,
-			"config": m.config,
-			"track":  m.track,
-			"recur":  m.recur,
-			"":       m.compare,
+		m := &twins{t: rt, ctx: ctx, batch: batch, single: single, now: 1700000000.25, held: make(map[string]heldJob)}
+		m.heard = func() (batch, single [][2]string) { return batchLab.heard(t), singleLab.heard(t) }
+		m.heard()
+		rt.Repeat(map[string]func(*rapid.T){
+			"put":     m.put,
+			"take":    m.take,
+			"in turn": m.takeInTurn,
+			"oldest":  m.takeOldest,
+			"settle":  m.settle,
+			"renew":   m.renew,
+			"wait":    m.wait,
+			"config":  m.config,
+			"track":   m.track,
+			"recur":   m.recur,
+			"":        m.compare,
 		})
 	})
 }
 
-func dbClient(t *testing.T, server *redistest.Server, db int) *Client {
+func labClient(t *testing.T, l *lab) *Client {
 	t.Helper()
-	c, err := Open(t.Context(), Options{URL: fmt.Sprintf("%s?db=%d", server.URL, db), ReadTimeout: 30 * time.Second})
+	c, err := Open(t.Context(), Options{URL: "unix://" + l.redis.Options().Addr, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,9 @@ type twins struct {
 	ctx           context.Context
 	batch, single *Client
 	now           float64
-	held          map[string]heldJob // jobs that one of our workers took and has not settled
+	held          map[string]heldJob                 // jobs that one of our workers took and has not settled
+	cursor        int                                // of takes in turn
+	heard         func() (batch, single [][2]string) // the messages since it was last asked
 }
 
 type heldJob struct {
@@ -135,34 +140,51 @@ func (m *twins) take(t *rapid.T) {
 	worker := someWorker.Draw(t, "worker")
 	queues := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "queues")[:rapid.IntRange(1, 3).Draw(t, "how many")]
 	count := rapid.IntRange(1, 5).Draw(t, "count")
-	reply := m.exchange(worker, nil, Take{Queues: queues, Count: count})
-	if len(reply.Broken) > 0 {
-		t.Fatalf("broken: %+v", reply.Broken)
-	}
+	taken := m.takeJobs(worker, Take{Queues: queues, Count: count}).Jobs
 
-	var popped []string
+	var popped []poppedJob
 	for _, q := range queues {
-		if len(popped) == count {
-			break
-		}
-		text := m.run(m.single, Qless, "pop", q, worker, count-len(popped)).(string)
-		var jobs []struct{ JID string }
-		if text != "{}" {
-			if err := json.Unmarshal([]byte(text), &jobs); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, job := range jobs {
-			popped = append(popped, job.JID)
+		if len(popped) < count {
+			popped = append(popped, m.pop(q, worker, count-len(popped))...)
 		}
 	}
-	taken := []string{}
+	m.sameJobs(taken, popped)
+}
+
+// takeJobs takes in the one database, and remembers what.
+func (m *twins) takeJobs(worker string, take Take) Reply {
+	m.t.Helper()
+	reply := m.exchange(worker, nil, take)
+	if len(reply.Broken) > 0 {
+		m.t.Fatalf("broken: %+v", reply.Broken)
+	}
 	for _, job := range reply.Jobs {
-		taken = append(taken, job.JID)
 		m.held[job.JID] = heldJob{job.Queue, worker, job.Popped}
 	}
-	if fmt.Sprint(taken) != fmt.Sprint(popped) {
-		t.Fatalf("taken %v, popped %v", taken, popped)
+	return reply
+}
+
+// poppedJob is what we compare of a job that was popped in the other.
+type poppedJob struct{ JID, Klass, Queue, Data string }
+
+func (m *twins) pop(queue, worker string, count int) (jobs []poppedJob) {
+	m.t.Helper()
+	if text := m.run(m.single, Qless, "pop", queue, worker, count).(string); text != "{}" {
+		if err := json.Unmarshal([]byte(text), &jobs); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	return jobs
+}
+
+func (m *twins) sameJobs(taken []Taken, popped []poppedJob) {
+	m.t.Helper()
+	var jobs []poppedJob
+	for _, job := range taken {
+		jobs = append(jobs, poppedJob{job.JID, job.Klass, job.Queue, string(job.Data)})
+	}
+	if !slices.Equal(jobs, popped) {
+		m.t.Fatalf("taken %q, popped %q", jobs, popped)
 	}
 }
 
@@ -321,6 +343,31 @@ func (m *twins) compare(t *rapid.T) {
 	if len(single) > 0 {
 		t.Fatalf("only single commands wrote %v", single)
 	}
+
+	batchMessages, singleMessages := m.heard()
+	ofBatch, ofSingle := byJob(batchMessages), byJob(singleMessages)
+	if !reflect.DeepEqual(ofBatch, ofSingle) {
+		t.Fatalf("batch sent  %q\nsingle sent %q", ofBatch, ofSingle)
+	}
+}
+
+// byJob sorts messages by the job they are about. Those that wake supervisors are left
+// out, for only we send them.
+func byJob(messages [][2]string) map[string][][2]string {
+	jobs := make(map[string][][2]string)
+	for _, m := range messages {
+		channel, payload := m[0], m[1]
+		if channel == "ql:oarlock:wake" {
+			continue
+		}
+		jid := payload
+		var event struct{ JID string }
+		if json.Unmarshal([]byte(payload), &event) == nil {
+			jid = event.JID
+		}
+		jobs[jid] = append(jobs[jid], m)
+	}
+	return jobs
 }
 
 // dump reads a whole database as text; fields of ours are left out.
