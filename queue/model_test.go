@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 )
@@ -11,16 +12,25 @@ import (
 // mistake made twice.
 type model struct {
 	*keyspace
-	reqless  bool
+	reqless  bool // whether the call, or every call, is one of reqless
+	both     bool // whether the name of the command says so
 	commands map[string]func(m *model, w words) recordedReply
 	now      float64
 	messages [][2]any
 }
 
+// both is for a model that knows the names of both dialects, as the unified script
+// does.
+const both Dialect = "both"
+
 func newModel(dialect Dialect) *model {
 	m := &model{keyspace: newKeyspace(), commands: qlessCommands}
-	if dialect == Reqless {
+	switch dialect {
+	case Reqless:
 		m.reqless, m.commands = true, reqlessCommands
+	case both:
+		m.both, m.commands = true, maps.Clone(reqlessCommands)
+		maps.Copy(m.commands, qlessCommands)
 	}
 	return m
 }
@@ -65,6 +75,10 @@ func (m *model) dispatch(s step) recordedReply {
 		refuse("Must provide a command")
 	}
 	command, ok := m.commands[argv[0]]
+	if m.both {
+		_, qless := qlessCommands[argv[0]]
+		m.reqless = !qless
+	}
 	if !ok {
 		refuse("Unknown command %s", argv[0])
 	}

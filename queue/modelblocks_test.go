@@ -106,7 +106,7 @@ func (m *model) view(jid string) any {
 	_, tracked := m.zset("ql:tracked")[jid]
 	var history []any
 	for _, e := range m.lists[historyOf(jid)] {
-		history = append(history, shownEntry(e))
+		history = append(history, m.inDialect(shownEntry(e)))
 	}
 	view := map[string]any{
 		"jid": jid, "klass": h["klass"], "state": h["state"], "queue": h["queue"], "worker": textOr(h["worker"], ""),
@@ -157,6 +157,23 @@ func shownEntry(entry any) any {
 	}
 	out["when"], out["what"] = parts[0], parts[1]
 	return out
+}
+
+// inDialect names the queue in an entry of the history as the reader's dialect does.
+func (m *model) inDialect(entry any) any {
+	shown := entry.(map[string]any)
+	if shown["what"] != "put" && shown["what"] != "throttled" {
+		return shown
+	}
+	from, to := "queue", "q"
+	if m.reqless {
+		from, to = to, from
+	}
+	if queue, ok := shown[from]; ok && len(shown) == 3 {
+		delete(shown, from)
+		shown[to] = queue
+	}
+	return shown
 }
 
 // found returns the views of jobs, leaving out jids that have none.
@@ -212,8 +229,10 @@ func (m *model) spawn(queue string, limit float64) {
 			m.change(child, "jid", child, "klass", r["klass"], "data", r["data"], "priority", r["priority"],
 				"tags", r["tags"], "state", "waiting", "worker", "", "expires", "0", "queue", queue,
 				"retries", r["retries"], "remaining", r["retries"], "time", timeNumber(t), "spawned_from_jid", jid)
-			if m.reqless {
-				m.change(child, "throttles", r["throttles"])
+			if throttles, ok := r["throttles"]; ok {
+				m.change(child, "throttles", throttles)
+			} else if m.reqless {
+				m.change(child, "throttles", encodeJSON([]any{"ql:q:" + queue}))
 			}
 			m.note(child, t, "put", m.inQueue(queue))
 			m.ready(child, queue, t)

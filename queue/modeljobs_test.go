@@ -29,6 +29,10 @@ func (m *model) put(w words) recordedReply {
 	}
 	m.publish("ql:log", object("jid", jid, "event", "put", "queue", queue))
 	m.note(jid, m.now, "put", m.inQueue(queue))
+	if !m.reqless {
+		throttles = m.throttlesOf(jid)
+	}
+	limited := m.reqless || m.hasThrottles(jid)
 	throttles = movedThrottles(throttles, "ql:q:"+m.field(jid, "queue"), queue, old)
 	if old {
 		m.leave(jid, m.field(jid, "queue"), "work locks depends scheduled throttled")
@@ -44,6 +48,9 @@ func (m *model) put(w words) recordedReply {
 		if m.field(jid, "state") == "failed" {
 			m.unlistFailed(jid, queue)
 		}
+		if !m.reqless {
+			m.releaseAll(jid)
+		}
 	}
 	m.index(jid, tags)
 
@@ -54,7 +61,7 @@ func (m *model) put(w words) recordedReply {
 	m.change(jid, "jid", jid, "klass", klass, "data", w[4], "priority", argNumber(priority), "tags", encodeJSON(tags),
 		"state", state, "worker", "", "expires", "0", "queue", queue, "retries", argNumber(retries),
 		"remaining", argNumber(retries), "time", timeNumber(m.now))
-	if m.reqless {
+	if limited {
 		m.change(jid, "throttles", encodeJSON(anyList(throttles)))
 	}
 	m.await(jid, depends)
@@ -195,7 +202,13 @@ func (m *model) pop(w words) recordedReply {
 	} else {
 		m.spawn(queue, missing)
 		m.promote(queue, missing, false)
-		batch = append(batch, m.best(queue, missing)...)
+		for _, jid := range m.best(queue, missing) {
+			if m.hasThrottles(jid) && !m.admits(jid, queue) {
+				m.leave(jid, queue, "work")
+				continue
+			}
+			batch = append(batch, jid)
+		}
 	}
 	for _, jid := range batch {
 		m.note(jid, m.now, "popped", object("worker", worker))

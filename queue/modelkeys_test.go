@@ -18,6 +18,7 @@ type keyspace struct {
 	zsets  map[string]map[string]float64
 	sets   map[string]map[string]bool
 	lists  map[string][]any
+	ttls   map[string]float64 // seconds, of hashes that have one
 }
 
 // jsonText is JSON of which only the meaning is known.
@@ -29,6 +30,7 @@ func newKeyspace() *keyspace {
 		zsets:  make(map[string]map[string]float64),
 		sets:   make(map[string]map[string]bool),
 		lists:  make(map[string][]any),
+		ttls:   make(map[string]float64),
 	}
 }
 
@@ -133,7 +135,7 @@ func (k *keyspace) recorded() map[string]storedKey {
 			for f, v := range fields {
 				value[f] = recordedText(v)
 			}
-			keys[name] = storedKey{Type: "hash", Value: value}
+			keys[name] = storedKey{Type: "hash", Value: value, TTL: k.ttls[name]}
 		}
 	}
 	for name, scores := range k.zsets {

@@ -82,17 +82,25 @@ func (m *model) recur(w words) recordedReply {
 	throttles := jidList(optionOr(options, "throttles", "[]"))
 
 	count := "0"
-	if old := m.hashes[recurringOf(jid)]; len(old) > 0 {
+	old := m.hashes[recurringOf(jid)]
+	_, limited := old["throttles"]
+	if len(old) > 0 {
 		delete(m.zset(queueOf(old["queue"].(string), "recur")), jid)
 		count = old["count"].(string)
-		throttles = slices.DeleteFunc(throttles, func(tid string) bool { return tid == old["queue"] })
+		if m.reqless {
+			throttles = slices.DeleteFunc(throttles, func(tid string) bool { return tid == old["queue"] })
+		}
+	}
+	if !m.reqless && limited {
+		throttles = jidList(textOr(old["throttles"], "[]"))
+		throttles = slices.DeleteFunc(throttles, func(tid string) bool { return tid == "ql:q:"+textOr(old["queue"], "") })
 	}
 	m.hashes[recurringOf(jid)] = map[string]any{
 		"jid": jid, "klass": klass, "data": w[3], "priority": argNumber(priority), "tags": encodeJSON(tags),
 		"state": "recur", "queue": queue, "type": "interval", "count": count, "interval": argNumber(interval),
 		"retries": argNumber(retries), "backlog": argNumber(backlog),
 	}
-	if m.reqless {
+	if m.reqless || limited {
 		m.hash(recurringOf(jid))["throttles"] = encodeJSON(anyList(append(throttles, "ql:q:"+queue)))
 	}
 	m.add(queueOf(queue, "recur"), m.now+offset, jid)
@@ -154,7 +162,7 @@ func (m *model) recurUpdate(w words) recordedReply {
 			}
 			r[name] = encodeJSON(anyList(jidList(value)))
 		case "queue":
-			if m.reqless {
+			if _, limited := r["throttles"]; m.reqless || limited {
 				list := movedThrottles(jidList(textOr(r["throttles"], "[]")), "ql:q:"+textOr(r[name], ""), value, true)
 				r["throttles"] = encodeJSON(anyList(list))
 			}

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -17,7 +18,7 @@ import (
 // calls: the reply, the messages in order and every key, after each call.
 // OARLOCK_FAULTS=all plays many more, half of them from seeds that are new every time.
 func TestRandomCalls(t *testing.T) {
-	for _, dialect := range []Dialect{Qless, Reqless} {
+	for _, dialect := range []Dialect{Qless, Reqless, both} {
 		t.Run(string(dialect), func(t *testing.T) { compareAtRandom(t, dialect) })
 	}
 }
@@ -57,6 +58,10 @@ func (l *lab) compare(t *testing.T, dialect Dialect, next func(m *model) (step, 
 		t.Fatal(err)
 	}
 	m := newModel(dialect)
+	shared := dialect
+	if m.both {
+		shared = Qless
+	}
 	for {
 		s, ok := next(m)
 		if !ok {
@@ -64,7 +69,7 @@ func (l *lab) compare(t *testing.T, dialect Dialect, next func(m *model) (step, 
 		}
 		played = append(played, s)
 		want := m.call(s)
-		reply, err := callUnified(t.Context(), l, dialect, s)
+		reply, err := callUnified(t.Context(), l, shared, s)
 		messages := l.heard(t)
 		switch {
 		case !sameReply(want, reply, err):
@@ -112,14 +117,15 @@ func again(steps []step) func(*model) (step, bool) {
 	}
 }
 
-// dumpText is a script that returns all keys: name, type, contents, name, type …
+// dumpText is a script that returns all keys: name, type, contents, TTL, name, type …
 const dumpText = `
 local out = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind = redis.call('TYPE', key).ok
   local read = {hash = {'HGETALL', key}, list = {'LRANGE', key, 0, -1}, set = {'SMEMBERS', key},
     zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}, string = {'MGET', key}}
-  out[#out + 1], out[#out + 2], out[#out + 3] = key, kind, redis.call(unpack(read[kind]))
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = key, kind, redis.call(unpack(read[kind])), redis.call('TTL', key)
 end
 return out`
 
@@ -132,8 +138,8 @@ func (l *lab) dump(t *testing.T) map[string]storedKey {
 	}
 	items := reply.([]any)
 	keys := make(map[string]storedKey)
-	for i := 0; i < len(items); i += 3 {
-		name, kind, parts := items[i].(string), items[i+1].(string), items[i+2].([]any)
+	for i := 0; i < len(items); i += 4 {
+		name, kind, parts, ttl := items[i].(string), items[i+1].(string), items[i+2].([]any), items[i+3].(int64)
 		var value any = parts
 		switch kind {
 		case "hash":
@@ -152,7 +158,7 @@ func (l *lab) dump(t *testing.T) map[string]storedKey {
 			}
 			value = ranked
 		}
-		keys[name] = storedKey{Type: kind, Value: value}
+		keys[name] = storedKey{Type: kind, Value: value, TTL: float64(max(0, ttl))}
 	}
 	return keys
 }
@@ -162,8 +168,10 @@ func (m *model) differences(got map[string]storedKey) string {
 	var wrong []string
 	want := m.recorded()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if !reflect.DeepEqual(want[name], got[name]) && !sameMeaning(want[name].Value, got[name].Value) {
-			wrong = append(wrong, fmt.Sprintf("key   %s is %v\nmodel %v", name, got[name], want[name]))
+		w, g := want[name], got[name]
+		alike := reflect.DeepEqual(w.Value, g.Value) || sameMeaning(w.Value, g.Value)
+		if w.Type != g.Type || !alike || (w.TTL == 0) != (g.TTL == 0) || math.Abs(w.TTL-g.TTL) > 60 {
+			wrong = append(wrong, fmt.Sprintf("key   %s is %v\nmodel %v", name, g, w))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
@@ -215,7 +223,7 @@ func drawn(dialect Dialect, seed uint64, length int) func(*model) (step, bool) {
 		length--
 		d.m = m
 		s := step{Now: d.time(), Cmd: d.command()}
-		if dialect == Reqless {
+		if dialect == Reqless || dialect == both && d.IntN(2) == 0 {
 			s.Cmd = d.inReqless(s.Cmd)
 		}
 		return s, length >= 0
@@ -607,9 +615,9 @@ func (d *draw) throttles() string {
 func (d *draw) throttling() []string {
 	tid := d.usually([]string{"t", "s"}, "ql:q:q", "", "5")
 	most := d.usually([]string{"1", "1", "2", "3"}, "0", "x", " 2 ", "-1")
-	switch d.IntN(9) {
+	switch d.IntN(12) {
 	case 0, 1, 2:
-		return []string{"throttle.set", tid, most}
+		return append([]string{"throttle.set", tid, most}, d.maybe(d.usually([]string{"1000", "50000", "0"}, "-5", "x", "0.5", "1e17", "inf", " 7000 "))...)
 	case 3:
 		return []string{"queue.throttle.set", d.queue(), most}
 	case 4:
@@ -620,6 +628,34 @@ func (d *draw) throttling() []string {
 		return append([]string{"throttle.release", tid}, d.some(d.jid)...)
 	case 7:
 		return []string{"throttle.delete", tid}
+	case 8, 9, 10:
+		return d.patterns()
 	}
 	return []string{"config.set", d.of("max-pop-retry", "q-max-pop-retry"), d.of("1", "2", "3", "0")}
+}
+
+// patterns draws a call about the patterns of queues.
+func (d *draw) patterns() []string {
+	switch d.IntN(4) {
+	case 0:
+		words := []string{"queueIdentifierPatterns.setAll"}
+		for range d.IntN(4) {
+			list := d.usually([]string{`["a*"]`, `["b", "!c"]`, "[]"}, "{}", "5", "null", `"text"`, `""`, "[", "true", `{"a":1}`)
+			words = append(words, d.of("wood", "tool", "default", ""), list)
+		}
+		if d.rarely(12) {
+			words = append(words, "odd")
+		}
+		return words
+	case 1:
+		words := []string{"queuePriorityPatterns.setAll"}
+		for range d.IntN(4) {
+			words = append(words, d.usually([]string{`{"fairly": true, "pattern": ["a", "b*"]}`, `{"pattern":["default"],"fairly":true}`,
+				`{"pattern": ["default", "x"]}`}, "{}", "5", "[", `{"pattern":[]}`, `{"pattern":5}`, `{"pattern":"default"}`, `["default"]`))
+		}
+		return words
+	case 2:
+		return []string{"queueIdentifierPatterns.getAll"}
+	}
+	return []string{"queuePriorityPatterns.getAll"}
 }

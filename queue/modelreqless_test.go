@@ -41,7 +41,11 @@ func init() { // because the commands refer to each other
 		"throttle.set": (*model).throttleSet, "throttle.get": (*model).throttleGet, "throttle.delete": (*model).throttleDelete,
 		"throttle.locks": (*model).throttleLocks, "throttle.pending": (*model).throttlePending,
 		"throttle.release": (*model).throttleRelease, "queue.throttle.set": (*model).queueThrottleSet,
-		"queue.throttle.get": (*model).queueThrottleGet,
+		"queue.throttle.get":             (*model).queueThrottleGet,
+		"queueIdentifierPatterns.getAll": (*model).identifierPatterns,
+		"queueIdentifierPatterns.setAll": (*model).setIdentifierPatterns,
+		"queuePriorityPatterns.getAll":   (*model).priorityPatterns,
+		"queuePriorityPatterns.setAll":   (*model).setPriorityPatterns,
 	}
 }
 

@@ -14,6 +14,11 @@ func (m *model) throttlesOf(jid string) []string {
 	return jidList(textOr(m.hashes[jobOf(jid)]["throttles"], "[]"))
 }
 
+func (m *model) hasThrottles(jid string) bool {
+	_, has := m.hashes[jobOf(jid)]["throttles"]
+	return has
+}
+
 // movedThrottles is a list without the throttle of the queue a job leaves, if it
 // leaves one, and with that of the queue it enters.
 func movedThrottles(list []string, from, to string, leaves bool) []string {
@@ -48,7 +53,7 @@ func (m *model) throttle(jid, queue string) {
 	m.add(queueOf(queue, "throttled"), m.now, jid)
 	if m.field(jid, "state") != "throttled" {
 		m.change(jid, "state", "throttled")
-		m.note(jid, m.now, "throttled", m.inQueue(queue))
+		m.note(jid, m.now, "throttled", object("queue", queue))
 	}
 }
 
@@ -69,14 +74,10 @@ func (m *model) admitted(queue string, missing float64) (jids []string) {
 		}
 		for _, jid := range best {
 			delete(m.zset(work), jid)
-			switch {
-			case !m.exists(jid):
-			case m.firstTaken(jid) != "":
-				m.throttle(jid, queue)
-			default:
-				for _, tid := range m.throttlesOf(jid) {
-					m.add(throttleOf(tid)+"-locks", 1, jid)
-				}
+			if m.exists(jid) && !m.hasThrottles(jid) { // a job of qless
+				m.change(jid, "throttles", encodeJSON([]any{"ql:q:" + queue}))
+			}
+			if m.exists(jid) && m.admits(jid, queue) {
 				jids = append(jids, jid)
 			}
 		}
@@ -84,8 +85,23 @@ func (m *model) admitted(queue string, missing float64) (jids []string) {
 	return jids
 }
 
-// releaseAll gives back all throttles of a job.
+// admits lets a job run that can have all its throttles. Others must wait for one.
+func (m *model) admits(jid, queue string) bool {
+	if m.firstTaken(jid) != "" {
+		m.throttle(jid, queue)
+		return false
+	}
+	for _, tid := range m.throttlesOf(jid) {
+		m.add(throttleOf(tid)+"-locks", 1, jid)
+	}
+	return true
+}
+
+// releaseAll gives back all throttles of a job, which leaves the line for them.
 func (m *model) releaseAll(jid string) {
+	if m.hasThrottles(jid) {
+		m.leave(jid, m.field(jid, "queue"), "throttled")
+	}
 	for _, tid := range m.throttlesOf(jid) {
 		m.release(tid, jid)
 	}
@@ -123,7 +139,11 @@ func (m *model) release(tid, jid string) {
 
 func (m *model) throttleSet(w words) recordedReply {
 	tid := w.need(0, "no tid provided")
+	ttl := w.numberOr(2, 0, `Throttle(): Arg "ttl"`)
 	m.limit(tid, w, 1)
+	if ttl > 0 {
+		m.ttls[throttleOf(tid)] = float64(whole(ttl))
+	}
 	return nothing()
 }
 
@@ -143,14 +163,18 @@ func (m *model) throttleGet(w words) recordedReply {
 
 func (m *model) showThrottle(tid string) recordedReply {
 	ttl := -1.0
-	if len(m.hashes[throttleOf(tid)]) == 0 {
+	if seconds, ok := m.ttls[throttleOf(tid)]; ok {
+		ttl = seconds
+	} else if len(m.hashes[throttleOf(tid)]) == 0 {
 		ttl = -2
 	}
 	return jsonReply(map[string]any{"id": tid, "ttl": ttl, "maximum": rounded(m.maximum(tid))})
 }
 
 func (m *model) throttleDelete(w words) recordedReply {
-	delete(m.hashes, throttleOf(w.need(0, "no tid provided")))
+	key := throttleOf(w.need(0, "no tid provided"))
+	delete(m.hashes, key)
+	delete(m.ttls, key)
 	return nothing()
 }
 
