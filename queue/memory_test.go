@@ -8,7 +8,8 @@ import (
 	"oarlock/queue"
 )
 
-// TestOutOfMemory fills the server: what ends a job still works, what begins one does not.
+// TestOutOfMemory fills the server: what ends a job and what keeps its lock still works,
+// what begins one does not.
 func TestOutOfMemory(t *testing.T) {
 	server := redistest.Start(t)
 	c, ctx, raw := open(t, server), t.Context(), server.Client(t)
@@ -26,8 +27,19 @@ func TestOutOfMemory(t *testing.T) {
 	if _, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}); queue.Class(err) != queue.Memory {
 		t.Errorf("a put: %v", err)
 	}
-	if _, err := s.Renew(ctx, []queue.RenewItem{{JID: reply.Jobs[0].JID, Queue: "q"}}); queue.Class(err) != queue.Memory {
-		t.Errorf("a renewal: %v", err)
+	var items []queue.RenewItem
+	for _, job := range reply.Jobs {
+		items = append(items, queue.RenewItem{JID: job.JID, Queue: "q", Popped: job.Popped, Checkpoint: []byte(`"here"`)})
+	}
+	renewals, err := s.Renew(ctx, items)
+	ok(t, err)
+	for i, r := range renewals {
+		if r.Err != nil || r.Expires <= reply.Jobs[i].Expires {
+			t.Errorf("a renewal: until %v, %v", r.Expires, r.Err)
+		}
+	}
+	if _, err := c.Heartbeat(ctx, reply.Jobs[0].JID, "w"); err != nil {
+		t.Errorf("a heartbeat: %v", err)
 	}
 	for i, settlement := range []queue.Settlement{
 		{Action: queue.Complete},

@@ -6,6 +6,9 @@
 --   index       from 1: whose checkpoint it is, to be kept with that job if its lock holds
 --   list        per job when the lock now ends, or a list of lost or refused and why
 --
+-- The first write takes entries away: a Redis that is out of memory lets a script go on
+-- that began so, and no job need lose its lock for that.
+--
 -- Reads    ql:j:<jid>  state, worker, queue, time; ql:config  heartbeat, <queue>-heartbeat
 -- Writes   ql:j:<jid>  expires, oarlock-queue, oarlock-checkpoint; ql:q:<queue>-locks;
 --          ql:w:<worker>:jobs; ql:workers
@@ -32,8 +35,8 @@ local function objection(f, queue, popped)
 end
 
 -- extend(key, entries, jids): gives entries of a sorted set new scores
--- They leave it first: Redis keeps a small set as a list that is searched from its start
--- for the place of each entry, and this way there is less to search.
+-- They leave it first: see above; and Redis keeps a small set as a list that is searched
+-- from its start for the place of each entry, and this way there is less to search.
 local function extend(key, entries, jids)
   call_many('ZREM', key, jids)
   call_many('ZADD', key, entries)
@@ -50,7 +53,6 @@ for i = 1, count do
     reply[i] = wrong
   else
     local expires = expiries[queue]
-    redis.call('HSET', key, 'expires', expires)
     if queue ~= last then
       list, last = locks[queue], queue
       m = #list.jids
@@ -64,6 +66,7 @@ end
 if n == 0 then return reply end
 
 extend('ql:w:' .. worker .. ':jobs', held, jids)
+for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', held[2 * i - 1]) end
 for queue, held_there in pairs(locks) do
   extend('ql:q:' .. queue .. '-locks', held_there.entries, held_there.jids)
 end

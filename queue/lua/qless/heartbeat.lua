@@ -26,12 +26,16 @@ end
 local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartbeat')
 local expires = tonumber(ARGV[1]) + lock_length(settings[1], settings[2])
 local until_when = text17(expires)
+local holds, locks = 'ql:w:' .. worker .. ':jobs', 'ql:q:' .. queue .. '-locks'
 if data then
   redis.call('HSET', key, 'expires', until_when, 'worker', worker, 'data', cjson.encode(data))
 else
+  -- A Redis that is out of memory lets a script go on whose first write takes
+  -- something away, and no job need lose its lock for that.
+  redis.call('ZREM', holds, jid)
   redis.call('HSET', key, 'expires', until_when, 'worker', worker)
 end
-redis.call('ZADD', 'ql:w:' .. worker .. ':jobs', until_when, jid)
-redis.call('ZADD', 'ql:q:' .. queue .. '-locks', until_when, jid)
+redis.call('ZADD', holds, until_when, jid)
+redis.call('ZADD', locks, until_when, jid)
 if not reqless then redis.call('ZADD', 'ql:workers', ARGV[1], worker) end
 return expires
