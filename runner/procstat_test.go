@@ -77,9 +77,9 @@ func TestMemoryOfAProcess(t *testing.T) {
 // TestMemoryOverTheLimit is row B12.
 func TestMemoryOverTheLimit(t *testing.T) {
 	limit := uint64(100 << 20)
-	programs := map[string]*Spec{
-		"once":    {Mode: Once, Command: fixture("grows.py", "50", "500")},
-		"preload": {Mode: Preload, Command: fixture("preloaded.py")},
+	programs := map[string]*Spec{"once": {Mode: Once, Command: fixture("grows.py", "50", "500")}}
+	for language, command := range preloaded(t) {
+		programs["preload/"+language] = &Spec{Mode: Preload, Command: command}
 	}
 	for name, spec := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -110,18 +110,25 @@ func TestKernelKilledForMemory(t *testing.T) {
 	if group == "" {
 		return
 	}
-	h, w := newHost(t), newWitness()
-	for range 3 {
-		c := start(t, h, &Spec{Mode: Once, Command: fixture("grows.py", "10", "500")}, w)
-		must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
-		if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
-		e := await(t, w.endings, "ending")
-		await(t, c.Exited(), "exit")
-		t.Logf("B13 group %s: %s", e.Group, e.OOM)
-		if e.Kind != Died || e.Group != "oom" || e.OOM == "" || e.Signal != syscall.SIGKILL {
-			t.Errorf("ends as %+v", e)
+	h := newHost(t)
+	programs := map[string]*Spec{"once": {Mode: Once, Command: fixture("grows.py", "10", "500")}}
+	for language, command := range preloaded(t) {
+		programs["preload/"+language] = &Spec{Mode: Preload, Command: command}
+	}
+	for name, spec := range programs {
+		for range 3 {
+			w := newWitness()
+			c := start(t, h, spec, w)
+			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
+			if _, err := c.Run(dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{}); err != nil {
+				t.Fatal(err)
+			}
+			e := await(t, w.endings, "ending")
+			await(t, c.Exited(), "exit")
+			t.Logf("B13 %s: group %s: %s", name, e.Group, e.OOM)
+			if e.Kind != Died || e.Group != "oom" || e.OOM == "" || e.Signal != syscall.SIGKILL {
+				t.Errorf("%s ends as %+v", name, e)
+			}
 		}
 	}
 	if e, _ := runOnce(t, h, &Spec{Mode: Once, Command: shell("kill -9 $$")}, RunLimits{}); e.Group != "signal-KILL" || e.OOM != "" {

@@ -62,45 +62,64 @@ func work(t testing.TB, h *Host, spec *Spec, data string) (*Ending, Exit, *witne
 	return e, c.Exit(), w
 }
 
-// TestForkEndsLikeAnyChild is row B21.
+// TestForkEndsLikeAnyChild is row B21: of a fork as of a process of its own, the same is reported, and
+// exactly what happened.
 func TestForkEndsLikeAnyChild(t *testing.T) {
-	tests := []struct {
-		do   string
-		want func(e *Ending, exit Exit) bool
-	}{
-		{"nothing", func(e *Ending, exit Exit) bool {
-			return e.Kind == Said && e.Verdict.Kind == protocol.Ack && exit.Code == 0
-		}},
-		{"raise", func(e *Ending, exit Exit) bool {
-			return e.Kind == Said && e.Verdict.Kind == protocol.Retry && strings.Contains(e.Verdict.Message, "no good")
-		}},
-		{"exit", func(e *Ending, exit Exit) bool { return e.Kind == Exited && e.ExitCode == 3 && e.Group == "exit-3" }},
-		{"segfault", func(e *Ending, exit Exit) bool { return e.Kind == Died && exit.Code == -1 }},
-		{"kill", func(e *Ending, exit Exit) bool {
-			return e.Kind == Died && e.Signal == syscall.SIGKILL && e.Group == "signal-KILL" && e.SentByUs == CauseNone
-		}},
-		{"memory", func(e *Ending, exit Exit) bool {
-			return e.Kind == Said && e.Verdict.Kind == protocol.Retry &&
-				(strings.Contains(e.Verdict.Group, "MemoryError") || strings.Contains(e.Verdict.Group, "NoMemoryError"))
-		}},
+	type end struct {
+		do      string
+		kind    EndingKind
+		group   string
+		message string // part of it
+		code    int    // of the process
+		signal  syscall.Signal
+	}
+	ends := map[string][]end{
+		"python": {
+			{do: "nothing", kind: Said},
+			{do: "raise", kind: Said, group: "ValueError", message: "ValueError: no good"},
+			{do: "leave", kind: Exited, group: "exit-4", message: "code 4", code: 4},
+			{do: "exit", kind: Exited, group: "exit-3", message: "code 3", code: 3},
+			{do: "segfault", kind: Died, group: "signal-SEGV", message: "killed by SIGSEGV", code: -1, signal: syscall.SIGSEGV},
+			{do: "kill", kind: Died, group: "signal-KILL", message: "killed by SIGKILL", code: -1, signal: syscall.SIGKILL},
+			{do: "memory", kind: Said, group: "MemoryError", message: "MemoryError"},
+		},
+		"ruby": {
+			{do: "nothing", kind: Said},
+			{do: "raise", kind: Said, group: "ArgumentError", message: "no good"},
+			{do: "leave", kind: Exited, group: "exit-4", message: "code 4", code: 4},
+			{do: "exit", kind: Exited, group: "exit-3", message: "code 3", code: 3},
+			// Ruby has a handler for it, which reports at length and then aborts.
+			{do: "segfault", kind: Died, group: "signal-ABRT", message: "killed by SIGABRT", code: -1, signal: syscall.SIGABRT},
+			{do: "kill", kind: Died, group: "signal-KILL", message: "killed by SIGKILL", code: -1, signal: syscall.SIGKILL},
+			{do: "memory", kind: Said, group: "NoMemoryError", message: "failed to allocate memory"},
+		},
 	}
 	for language, command := range preloaded(t) {
 		for _, strength := range strengths(t, testTrees(t)) {
-			t.Run(fmt.Sprintf("%s/%v", language, strength), func(t *testing.T) {
-				h := newHost(t)
-				spec := &Spec{Mode: Preload, Command: command, Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
-				for _, tt := range tests {
-					e, exit, _ := work(t, h, spec, fmt.Sprintf(`{"do":%q}`, tt.do))
-					t.Logf("B21 %s, %v, %s: %v %s, %+v", language, strength, tt.do, e.Kind, e.Group, exit)
-					if !tt.want(e, exit) {
-						t.Errorf("%s ends as %+v, %+v", tt.do, e, exit)
-					}
-					// Python is killed by the signal; Ruby's own handler reports it, and aborts.
-					if sig := map[string]syscall.Signal{"python": syscall.SIGSEGV, "ruby": syscall.SIGABRT}[language]; tt.do == "segfault" && e.Signal != sig {
-						t.Errorf("a segmentation fault ends by %v", e.Signal)
-					}
+			for _, mode := range []Mode{Preload, Once} {
+				if mode == Once && strength != KillGroup {
+					continue // a process of its own is only there to be compared with
 				}
-			})
+				t.Run(fmt.Sprintf("%s/%v/%v", language, strength, mode), func(t *testing.T) {
+					h := newHost(t)
+					spec := &Spec{Mode: mode, Command: command, Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
+					for _, want := range ends[language] {
+						e, exit, _ := work(t, h, spec, fmt.Sprintf(`{"do":%q}`, want.do))
+						t.Logf("B21 %s, %v, %v, %s: %v %s, %+v", language, strength, mode, want.do, e.Kind, e.Group, exit)
+						got := end{want.do, e.Kind, e.Group, want.message, exit.Code, exit.Signal}
+						if got != want || !strings.Contains(e.Message, want.message) {
+							t.Errorf("%s ends as %+v, want %+v; it says %q", want.do, got, want, e.Message)
+						}
+						if e.SentByUs != CauseNone || e.OOM != "" || exit.Lost || !exit.Started {
+							t.Errorf("%s: %+v, %+v", want.do, e, exit)
+						}
+						// The run has the end of its process, unless it was over before.
+						if code, signal := e.ExitCode, e.Signal; e.Kind != Said && (code != want.code || signal != want.signal) {
+							t.Errorf("%s: code %d, signal %v", want.do, code, signal)
+						}
+					}
+				})
+			}
 		}
 	}
 }

@@ -1,5 +1,6 @@
 # A preloaded program: each job says by its data what becomes of it. Takes as long to load, and holds as
 # much, as a program with heavy requires.
+require "fiddle"
 require_relative "../../examples/ruby/oarlock"
 
 began = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
@@ -9,8 +10,9 @@ puts "loaded"
 
 Oarlock.default do |job|
   case job.data["do"]
+  when "leave" then exit(4)
   when "exit" then exit!(3)
-  when "segfault" then Process.kill(:SEGV, Process.pid); sleep
+  when "segfault" then Fiddle::Pointer.new(1)[0]
   when "kill" then Process.kill(:KILL, Process.pid); sleep
   when "memory"
     Process.setrlimit(:AS, 1 << 30)
