@@ -41,6 +41,8 @@ type service struct {
 	mu    sync.Mutex // one reload at a time
 	cfg   config.Config
 	quiet bool
+
+	owners []int // to whom the configuration belonged when we started
 }
 
 // part is something that runs until its context ends.
@@ -71,6 +73,8 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.sup = supervisor.New(told, client, host)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
+	warnOfExposure(s.log, cfg)
+	s.owners = config.Owners(cfg.Files)
 
 	parts := append([]part{
 		s.supervise,
@@ -348,6 +352,9 @@ func (s *service) Reload() error {
 		defer systemd.Ready()
 	}
 	cfg, err := s.reread()
+	if err == nil {
+		err = config.Exposed(cfg.Files, s.cfg.Pools, s.owners)
+	}
 	if err == nil {
 		err = needPools(cfg)
 	}

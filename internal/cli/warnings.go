@@ -35,6 +35,14 @@ func warnOfRedis(ctx context.Context, log *slog.Logger, client *queue.Client) {
 	}
 }
 
+// warnOfExposure logs that a configuration can be changed by those who must not. It is
+// taken as it is at start, but it will not be reloaded.
+func warnOfExposure(log *slog.Logger, cfg config.Config) {
+	if err := config.Exposed(cfg.Files, cfg.Pools, nil); err != nil {
+		log.Warn("the configuration can be changed by those who must not: it will not be reloaded", "err", err)
+	}
+}
+
 // warnOfRoot logs which pools run their children as root for want of another user.
 func warnOfRoot(log *slog.Logger, cfg config.Config) {
 	if os.Geteuid() != 0 {
