@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,6 +137,36 @@ func TestS26ControlSocket(t *testing.T) {
 			t.Errorf("%d control sockets in the state directory, %v; want 1", sockets, err)
 		}
 		a.status(t) // it answers its owner
+	})
+}
+
+// A configuration that anybody could have written is not reloaded, whatever it says.
+func TestS27ForeignHandsOnTheConfiguration(t *testing.T) {
+	row(t, "S27", rigOptions{}, func(t *testing.T, r *rig) {
+		a, _ := r.idle(t, pool{})
+		evil := r.config(t, "a", pool{command: []string{"/bin/sh", "-c", "exec touch " + filepath.Join(r.dir, "canary")}})
+		if err := os.WriteFile(a.config, []byte(evil), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(a.config, 0o666); err != nil { // past our umask
+			t.Fatal(err)
+		}
+		a.said(t, 5*time.Second, "not reloaded", "can be written by anybody")
+		out, err := exec.Command(oarlock(t), "reload", "-c", a.config).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "can be written by anybody") {
+			t.Errorf("oarlock reload: %v\n%s", err, out)
+		}
+		r.put(t, 4, work{MS: 5})
+		allDone(t, r.settled(t, 10*time.Second)) // by the old children
+		if _, err := os.Lstat(filepath.Join(r.dir, "canary")); err == nil {
+			t.Error("the foreign command was run")
+		}
+		if err := os.Chmod(a.config, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a.write(t, r.config(t, "a", pool{children: 2}))
+		a.said(t, 5*time.Second, `"msg":"reloaded"`)
+		r.check(t, allowed{})
 	})
 }
 
