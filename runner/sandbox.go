@@ -60,8 +60,7 @@ func (d *dirs) prepare() (left []string, err error) {
 	if err := ownDir(d.root); err != nil {
 		return nil, err
 	}
-	// One at a time, or another's directory might be gone through before it is locked.
-	turn, err := lockFile(filepath.Join(d.root, "lock"), unix.LOCK_EX)
+	turn, err := d.turn()
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +75,10 @@ func (d *dirs) prepare() (left []string, err error) {
 	}
 	return d.leftovers()
 }
+
+// turn lets one of those who share root look through it at a time, or another's directory might be
+// gone through before it is locked.
+func (d *dirs) turn() (*os.File, error) { return lockFile(filepath.Join(d.root, "lock"), unix.LOCK_EX) }
 
 // ownDir makes a directory that belongs to us, which others may go through but neither list nor change:
 // a child under another user gets to its own directory, and sees no other.
@@ -145,10 +148,25 @@ func (d *dirs) leftovers() ([]string, error) {
 	return left, nil
 }
 
+// late is leftovers for the time after the start; what fails is for the next start.
+func (d *dirs) late() []string {
+	turn, err := d.turn()
+	if err != nil {
+		return nil
+	}
+	defer turn.Close()
+	left, _ := d.leftovers()
+	return left
+}
+
 func (d *dirs) trashDir() string { return filepath.Join(d.root, "trash") }
 
 // sweepAgain is how long the sweep waits before it tries once more what it could not remove.
 const sweepAgain = time.Second
+
+// sweepLooks is how often it looks again for what dead supervisors have left: a child that one of
+// them was starting may hold the lock of the dead for a moment.
+const sweepLooks = 3
 
 // sweep removes left and then everything that is put into the trash, until close. What cannot be
 // removed, as when descriptors have run out, is tried again.
@@ -174,22 +192,33 @@ func (d *dirs) sweep(left []string) {
 	for _, path := range left {
 		remove(path)
 	}
+	looks := sweepLooks
+	look := func() {
+		if looks--; looks < 0 {
+			return
+		}
+		for _, path := range d.late() {
+			remove(path)
+		}
+	}
 	tries := time.NewTicker(sweepAgain)
 	defer tries.Stop()
 	for {
 		var later <-chan time.Time
-		if len(stuck) > 0 {
+		if len(stuck) > 0 || looks > 0 {
 			later = tries.C
 		}
 		select {
 		case <-later:
 			again()
+			look()
 		case path, open := <-d.trash:
 			if open {
 				remove(path)
 				continue
 			}
 			again()
+			look()
 			for path, err := range stuck {
 				d.log.Warn("a private directory cannot be removed; it stays until the next start", "dir", path, "err", err)
 			}

@@ -198,6 +198,21 @@ func TestPrivateDirOfTheDead(t *testing.T) {
 	living.close()
 }
 
+// A child that was just being started may hold the lock of its dead supervisor a little longer.
+func TestPrivateDirOfTheDyingDead(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	dead, _ := testDirs(t, root)
+	mustCreate(t, dead)
+	close(dead.trash)
+	dead.swept.Wait()
+	next, log := testDirs(t, root)
+	dead.lock.Close()
+	next.close()
+	if _, err := os.Stat(dead.life); !os.IsNotExist(err) {
+		t.Errorf("the directory of the dead is there: %v; logged: %s", err, log)
+	}
+}
+
 func TestPrivateDirIsKept(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	d, _ := testDirs(t, root)
