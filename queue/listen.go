@@ -13,8 +13,9 @@ import (
 const (
 	// listenQuiet is how long a subscription may be silent before it is asked for a sign of life.
 	listenQuiet = 15 * time.Second
-	// relistenMin and relistenMax bound the wait before the next try to subscribe.
-	relistenMin, relistenMax = 100 * time.Millisecond, 30 * time.Second
+	// relistenMin and relistenMax bound the wait before the next try to subscribe, which is
+	// half of it at least: if Redis is away, commands should be the first to find out.
+	relistenMin, relistenMax = 500 * time.Millisecond, 30 * time.Second
 )
 
 // listen subscribes and delivers messages until ctx ends or deliver returns false. A
@@ -35,7 +36,7 @@ func (c *Client) listen(ctx context.Context, channels, patterns []string, delive
 		select {
 		case <-ctx.Done():
 		case <-c.returned():
-		case <-time.After(rand.N(wait)):
+		case <-time.After(wait/2 + rand.N(wait/2)):
 			wait = min(2*wait, relistenMax)
 		}
 	}
