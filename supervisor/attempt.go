@@ -55,9 +55,11 @@ type attempt struct {
 
 	ending     *runner.Ending // how it ended; nil before
 	settlement queue.Settlement
-	refused    int  // how many settlements of it were refused
-	lost       bool // the lock is gone: nothing is to be settled
-	again      bool // job and lease are those of a later take, which came while this one was being stopped
+	refused    int           // how many settlements of it were refused
+	objection  string        // why the first was
+	settleAt   time.Duration // when to send the next, if it waits among the pool's refused
+	lost       bool          // the lock is gone: nothing is to be settled
+	again      bool          // job and lease are those of a later take, which came while this one was being stopped
 
 	progress     *protocol.Progress // the last; nil if none
 	checkpoint   []byte             // not yet stored; nil if none

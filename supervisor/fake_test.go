@@ -52,6 +52,7 @@ type fakeJob struct {
 	worker     string
 	due        float64
 	settlement queue.Settlement // the last accepted
+	refusing   []string         // what is not accepted: settle, renew
 }
 
 func newFakeRedis(t *testing.T, lock time.Duration) *fakeRedis {
@@ -128,6 +129,15 @@ func (f *fakeRedis) steal(jid, worker string) {
 	j.Remaining--
 	f.note("stolen %s", jid)
 }
+
+// refuse makes Redis refuse this for a job from now on, as if some key were of the wrong type.
+func (f *fakeRedis) refuse(jid string, what ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.jobs[jid].refusing = what
+}
+
+var errBroken = &queue.ScriptError{Command: "settle", Message: "WRONGTYPE"}
 
 // call runs one call with the faults that befall it.
 func (f *fakeRedis) call(ctx context.Context, name string, run func()) error {
@@ -276,6 +286,9 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	if j == nil {
 		return queue.SettleResult{Err: queue.ErrLockLost}
 	}
+	if slices.Contains(j.refusing, "settle") {
+		return queue.SettleResult{Err: errBroken}
+	}
 	if x.Group == "refuse-me" {
 		return queue.SettleResult{Err: &queue.ScriptError{Command: "settle", Message: "refused"}}
 	}
@@ -328,6 +341,8 @@ func (s *fakeSession) Renew(ctx context.Context, items []queue.RenewItem) (out [
 			r := queue.Renewed{JID: item.JID}
 			if j := s.held(item.JID, item.Popped); j == nil {
 				r.Err = queue.ErrLockLost
+			} else if slices.Contains(j.refusing, "renew") {
+				r.Err = errBroken
 			} else {
 				j.Expires = s.Now() + s.lock.Seconds()
 				r.Expires = j.Expires

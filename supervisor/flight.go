@@ -34,7 +34,7 @@ func (p *pool) adopt(a *attempt, t queue.Taken, l lease) {
 	// other worker had the job in between, and what we have of it is worth nothing.
 	alone := a.job.Remaining-t.Remaining <= 1 &&
 		a.job.Crashes == t.Crashes && a.job.Interruptions == t.Interruptions && a.job.Releases == t.Releases
-	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "stage", a.stage.String(), "alone", alone)
+	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "run", a.wire.Run, "stage", a.stage.String(), "lease", p.standing(a), "alone", alone)
 	a.job, a.lease, a.lost = t, l, false
 	switch a.stage {
 	case waiting:
@@ -112,7 +112,7 @@ func (p *pool) remove(a *attempt) {
 	case waiting:
 		p.waiting = without(p.waiting, a)
 	case ended:
-		p.endings = without(p.endings, a)
+		p.endings, p.refused = without(p.endings, a), without(p.refused, a)
 	}
 	a.stage = over
 }

@@ -10,11 +10,13 @@ import (
 )
 
 // While Redis is away one ping at a time asks for it, however many pools there are,
-// after waits that grow from gateFirst to gateLimit: few enough to do no harm, and
-// soon enough that work goes on within two seconds of Redis' return.
+// after waits that grow from gateFirst to gateLimit, give or take gateSpread: fewer than
+// forty a minute, and often enough that work goes on within two seconds of Redis' return.
 const (
-	gateFirst = 50 * time.Millisecond
-	gateLimit = 1650 * time.Millisecond
+	gateFirst  = 50 * time.Millisecond
+	gateLimit  = 1800 * time.Millisecond
+	gateGrowth = 3
+	gateSpread = 0.05
 )
 
 // gate is the one place where a supervisor waits for Redis. It starts closed.
@@ -41,8 +43,8 @@ func newGate(ping func(context.Context) error, log *slog.Logger) *gate {
 		trips:  make(chan struct{}, 1),
 		waits: &backoff.ExponentialBackOff{
 			InitialInterval:     gateFirst,
-			RandomizationFactor: 0.1,
-			Multiplier:          3,
+			RandomizationFactor: gateSpread,
+			Multiplier:          gateGrowth,
 			MaxInterval:         gateLimit,
 		},
 	}

@@ -13,6 +13,9 @@ const (
 	lastWord = 10 * time.Second
 	// lastGasp is the same for a pool that was told to end at once.
 	lastGasp = 500 * time.Millisecond
+	// lastBreath is how long the supervisor waits for questions to Redis whose answers
+	// nobody needs any more.
+	lastBreath = 200 * time.Millisecond
 )
 
 // drain makes the pool take nothing more and end when nothing is in flight. Jobs
@@ -121,12 +124,21 @@ func (p *pool) eachMember(f func(*member)) {
 	}
 }
 
-// farewell takes the worker off Redis' list, after all else, unless it owes jobs.
+// farewell takes the worker off Redis' list, after all else, unless it owes jobs or Redis
+// does not answer.
 func (p *pool) farewell() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
 	defer cancel()
-	if p.gate.isOpen() && !p.life.owing {
-		if err := p.store.Deregister(ctx); err != nil {
+	if silent := p.line.out || p.renewals.out; p.gate.isOpen() && !p.life.owing && !silent {
+		said := make(chan error, 1)
+		go func() { said <- p.store.Deregister(ctx) }() // may outlive ctx for as long as a reply may take
+		var err error
+		select {
+		case err = <-said:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
 			p.log.Warn("worker not deregistered", "worker", p.worker, "err", err)
 		}
 	}

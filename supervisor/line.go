@@ -65,6 +65,7 @@ func (p *pool) converse() {
 		l.auditAt = p.now
 		p.renewals.first(len(p.flight) > 0)
 	}
+	p.settleRefused()
 	if l.out || p.renewals.awaited {
 		return
 	}
@@ -229,29 +230,13 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 		p.count.Late++
 		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.drop(a)
+	case errors.Is(r.Err, queue.ErrAway): // it became a replica in the middle, or the like
+		p.log.Error("not settled yet", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
+		p.putBack([]*attempt{a})
+		p.line.holdAll = p.now + p.line.refusals.NextBackOff()
 	default:
 		p.settleOtherwise(a, r.Err)
 	}
-}
-
-// settleOtherwise finds another end for an attempt whose settlement Redis refuses as
-// such: a next queue that cannot be, data that is no JSON. The job fails with the
-// reason; if even that is refused it goes back, and at last it is left to its lock.
-func (p *pool) settleOtherwise(a *attempt, err error) {
-	a.refused++
-	p.log.Error("settlement refused", "jid", a.job.JID, "queue", a.job.Queue, "action", string(a.settlement.Action), "err", err)
-	var s queue.Settlement
-	switch a.refused {
-	case 1:
-		s = queue.Settlement{Action: queue.Fail, Group: "refused", Message: err.Error()}
-	case 2:
-		release(&s, queue.CountRelease, releaseDelay)
-		s.MaxCrashes = p.cfg.MaxCrashes
-	default:
-		p.drop(a)
-		return
-	}
-	p.settle(a, s)
 }
 
 // exchangeFailed sorts the errors of a whole call.
@@ -300,7 +285,7 @@ func (p *pool) putBack(attempts []*attempt) {
 
 // returnShare is the part of a poll interval over which pools spread their first takes
 // when Redis is back; supervisors are spread already by how long their gates wait.
-const returnShare = 5
+const returnShare = 10
 
 // jittered draws from d ± 10 %.
 func jittered(d time.Duration) time.Duration {

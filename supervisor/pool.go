@@ -52,6 +52,7 @@ type pool struct {
 	flight  map[string]*attempt // all attempts that are not over, by jid
 	waiting []*attempt          // those without a child, oldest first
 	endings []*attempt          // those to be settled, oldest first
+	refused []*attempt          // those whose settlement was refused for good, as far as we know
 
 	slots    []*slot
 	leavers  map[*member]struct{} // members that gave up their slot and are not gone yet

@@ -235,6 +235,102 @@ func TestRefusedSettlementsFailTheJob(t *testing.T) {
 	})
 }
 
+// What was asked of a Redis that hangs must not keep a supervisor that is told to leave now.
+func TestStopNowDoesNotWaitForRedis(t *testing.T) {
+	for name, call := range map[string]string{"at work": "renew", "idle": "outlook", "leaving": "deregister"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+					<-stop
+					return &runner.Ending{Kind: runner.Interrupted, SentByUs: runner.CauseShutdown}
+				}
+				w.redis.put(1)
+				w.run()
+				w.redis.faults(func(sent string) fault {
+					if sent == call {
+						return fault{delay: time.Hour}
+					}
+					return fault{}
+				})
+				time.Sleep(time.Minute)
+				began := time.Now()
+				w.s.StopNow()
+				w.wait()
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("it took %v to leave", took)
+				}
+				time.Sleep(2 * time.Hour) // until Redis has answered after all
+			})
+		})
+	}
+}
+
+// A job of which Redis accepts no settlement is neither run again nor forgotten.
+func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(1)
+		w.redis.refuse("j0", "settle")
+		w.run()
+		time.Sleep(10 * time.Minute)
+		w.redis.put(50) // which go on beside it
+		time.Sleep(time.Minute)
+		w.want("complete", 50)
+		if n := w.host.begun("j0"); n != 1 {
+			t.Errorf("it was begun %d times", n)
+		}
+		if n := w.redis.calls("exchange"); n > 200 {
+			t.Errorf("%d calls, most of them to settle one job", n)
+		}
+		w.redis.refuse("j0")
+		time.Sleep(refusedLimit * 2)
+		w.want("failed", 1)
+		if s := w.redis.job("j0").settlement; s.Group != "refused" || s.Message == "" {
+			t.Errorf("it was settled by %+v, want a failure that says why", s)
+		}
+		w.end()
+	})
+}
+
+// A supervisor that has such a job can leave.
+func TestWhatCannotBeSettledIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(1)
+		w.redis.refuse("j0", "settle")
+		w.run()
+		time.Sleep(time.Second)
+		began := time.Now()
+		w.end()
+		if took := time.Since(began); took > lastWord+time.Second {
+			t.Errorf("it took %v to leave", took)
+		}
+	})
+}
+
+// A lock that is neither renewed nor lost must not stop the others.
+func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if job.JID == "j0" {
+				<-stop
+				return &runner.Ending{Kind: runner.LockLost, SentByUs: runner.CauseLockLost}
+			}
+			return said(protocol.Ack)
+		}
+		w.redis.put(1)
+		w.redis.refuse("j0", "settle", "renew")
+		w.run()
+		time.Sleep(5 * time.Minute)
+		w.redis.put(50)
+		time.Sleep(time.Second)
+		w.want("complete", 50)
+		w.end()
+	})
+}
+
 func TestLargePayloadsFailUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -156,4 +157,71 @@ func TestPreloadedChildrenWorkAQueue(t *testing.T) {
 	w.put(100, `{"n":%d}`)
 	w.run(Config{Pools: []Pool{w.pool(runner.Preload, "preloaded.py", 2)}})
 	w.await(100, "complete")
+}
+
+// TestAJobWithABrokenKeyIsWorkedOnce breaks a key of a running job, so that Redis accepts
+// no settlement of it: it is not run again, others go on, and once the key is mended the
+// job fails with the reason.
+func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
+	w := newWorld(t)
+	ctx, redis := t.Context(), w.client.Redis()
+	if err := w.client.Set(ctx, "heartbeat", "2"); err != nil {
+		t.Fatal(err)
+	}
+	w.put(1, fmt.Sprintf(`{"ledger": %q, "sleep": 0.3}`, w.ledger))
+	log := new(lockedBuffer)
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	until(t, "the job begins", func() bool { return w.begun() > 0 })
+	const history = "ql:j:j0-history"
+	if err := redis.Rename(ctx, history, "aside").Err(); err != nil {
+		t.Fatal(err)
+	}
+	redis.Set(ctx, history, "not a list", 0)
+	// Some locks later, and so some audits.
+	until(t, "five refusals", func() bool { return strings.Contains(log.String(), "times=5") })
+	if n := w.begun(); n != 1 {
+		t.Errorf("it was begun %d times:\n%s", n, log.String())
+	}
+	if _, err := w.client.Put(ctx, queue.Put{Queue: "q", JID: "j1", Klass: "K", Data: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "another job is done", func() bool { return w.states(2)["complete"] == 1 })
+	if err := redis.Rename(ctx, "aside", history).Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the job fails", func() bool { return w.states(1)["failed"] == 1 })
+}
+
+// begun counts the runs that the ledger tells of.
+func (w *world) begun() int {
+	text, _ := os.ReadFile(w.ledger) // there is none before the first
+	return strings.Count(string(text), "begin ")
+}
+
+// until waits for what nobody tells of.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("in vain: ", what)
+		}
+	}
+}
+
+// lockedBuffer is a log to look into while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -223,14 +223,17 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 		p.log.Error("renewal refused", "jid", a.job.JID, "queue", a.job.Queue, "err", err)
 		a.checkpoint = nil // the only thing in it that can be refused
 		p.renewals.hold = p.now + renewPause
-		return
+		if p.now < a.lease.end() || errors.Is(err, queue.ErrAway) {
+			return
+		}
+		// Nobody can tell any more whose the job is; without it the others can go on.
 	}
 	cause := runner.CauseLockLost
 	if a.hint || errors.Is(err, queue.ErrNoJob) {
 		cause = runner.CauseCanceled
 	}
 	p.count.Lost++
-	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "stage", a.stage.String(), "cause", cause.String(), "err", err)
+	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "stage", a.stage.String(), "lease", p.standing(a), "cause", cause.String(), "err", err)
 	a.lost = true
 	switch a.stage {
 	case waiting, ended:
@@ -245,6 +248,14 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 		}
 		p.stop(a, cause, min(grace, max(a.lease.end()-p.now, 0)))
 	}
+}
+
+// standing says in one word whether we may still act on the lock of an attempt.
+func (p *pool) standing(a *attempt) string {
+	if a.warned || a.lease.end() <= p.now {
+		return "ended"
+	}
+	return "holds"
 }
 
 // watch takes note of a new lease.
@@ -262,7 +273,7 @@ func (p *pool) watchLeases() {
 		return
 	}
 	r.watch = never
-	suspect, stopped := 0, 0
+	suspect := 0
 	for _, a := range p.flight {
 		if a.stage != running || a.lost {
 			continue
@@ -282,15 +293,12 @@ func (p *pool) watchLeases() {
 			suspect++
 		default:
 			a.warned = true
+			p.log.Warn("lease runs out: stopping the child", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", p.standing(a))
 			p.stop(a, runner.CauseLockLost, max(end-p.now, 0))
-			stopped++
 		}
 	}
 	if suspect > 0 {
 		p.log.Warn("leases ran out while this process stood still: asking redis", "jobs", suspect)
-	}
-	if stopped > 0 {
-		p.log.Warn("leases run out: stopping children", "jobs", stopped)
 	}
 	p.alert(r.watch)
 }

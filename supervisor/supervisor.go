@@ -131,13 +131,28 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 	listening.stop()
 	end()
-	parts.Wait()
+	seeOut(&parts)
 	if s.owing {
 		legacy.abandon()
 	} else {
 		legacy.end()
 	}
 	return nil
+}
+
+// seeOut waits for parts that were told to end. What they have just asked a Redis that
+// does not answer cannot be taken back: that ends when the client is closed, at the
+// latest, and nothing is done with it.
+func seeOut(parts *sync.WaitGroup) {
+	ended := make(chan struct{})
+	go func() { // ends with the last of them
+		parts.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(lastBreath):
+	}
 }
 
 // add starts a pool. The caller holds mu.
@@ -200,7 +215,7 @@ func (s *Supervisor) Stop() {
 }
 
 // StopNow kills all children, gives their jobs back if Redis answers within half a
-// second, and makes Run return.
+// second, and makes Run return, within a second even if Redis hangs.
 func (s *Supervisor) StopNow() { s.end((*pool).kill) }
 
 func (s *Supervisor) end(how func(*pool)) {
@@ -297,6 +312,10 @@ func (s *Supervisor) Ready() bool {
 	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
 	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.isOpen()
 }
+
+// Away returns why Redis cannot be used at the moment; nil if it can, or if nobody has
+// asked it yet.
+func (s *Supervisor) Away() error { return s.shared.gate.reason() }
 
 // snapshotWait bounds how long Snapshot waits for a pool. Their loops never wait for
 // anything, so only a machine that stands still makes it that long.
