@@ -187,55 +187,61 @@ func (s *service) obey(ctx context.Context) error {
 	}
 }
 
-// announceEvery is how often the service manager learns how it goes.
-const announceEvery = 2 * time.Second
+const (
+	// announceEvery is how often the service manager learns how it goes.
+	announceEvery = 2 * time.Second
+	// readyEvery is how often to look whether the supervisor is ready, until it is.
+	readyEvery = 50 * time.Millisecond
+	// readySoon is how long that may take before the log says what it waits for.
+	readySoon = time.Second
+)
 
 // loopsAnswer is the longest time in which the loops of all pools answer, none of which
 // ever waits for anything.
 const loopsAnswer = 900 * time.Millisecond
 
 // announce tells the log and the service manager when the supervisor is ready, and the
-// manager after that what it does.
+// manager what it does, before and after.
 func (s *service) announce(ctx context.Context, client *queue.Client) error {
-	ticker := time.NewTicker(announceEvery / 20)
-	defer ticker.Stop()
-	began, ready, waiting := time.Now(), false, false
+	look, tell := time.NewTicker(readyEvery), time.NewTicker(announceEvery)
+	defer look.Stop()
+	defer tell.Stop()
+	began, waiting := time.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-		}
-		if !ready && s.sup.Ready() {
-			ready = true
-			s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
-			systemd.Ready()
-			s.ready.Store(true)
-			warnOfRedis(ctx, s.log, client)
-			ticker.Reset(announceEvery)
-		}
-		if !ready && !waiting && time.Since(began) > time.Second {
-			waiting = true
-			ticker.Reset(announceEvery)
-			if err := client.Ping(ctx); err != nil {
+		case <-look.C:
+			if s.sup.Ready() {
+				look.Stop()
+				s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
+				systemd.Ready()
+				s.ready.Store(true)
+				warnOfRedis(ctx, s.log, client)
+				break
+			}
+			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
+				waiting = true
 				s.log.Warn("waiting for Redis", "redis", address(s.config().Redis.URL), "err", err, "hint", advice(err))
 			}
+			continue
+		case <-tell.C:
 		}
 		if os.Getenv("NOTIFY_SOCKET") != "" {
-			s.tellManager(ready)
+			s.tellManager()
 		}
 	}
 }
 
 // tellManager says in one line what the supervisor does, and asks for more time where
 // it needs it.
-func (s *service) tellManager(ready bool) {
+func (s *service) tellManager() {
 	shot := s.sup.Snapshot()
 	switch {
 	case shot.Draining:
 		systemd.Status("draining: %s", inFlight(shot))
 		systemd.Extend(3 * announceEvery)
-	case !ready:
+	case !s.ready.Load():
 		systemd.Status("waiting for Redis at %s", address(s.config().Redis.URL))
 		systemd.Extend(3 * announceEvery)
 	default:
