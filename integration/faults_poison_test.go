@@ -28,7 +28,6 @@ func TestJ1KillsItsChild(t *testing.T) {
 func TestJ2KillsItsSupervisor(t *testing.T) {
 	row(t, "J2", rigOptions{}, func(t *testing.T, r *rig) {
 		r.put(t, 1, work{End: "supervisor"})
-		r.speechless = true
 		starts := 0
 		for starts < 10 {
 			starts++
@@ -37,6 +36,7 @@ func TestJ2KillsItsSupervisor(t *testing.T) {
 			await(t, 10*time.Second, func() error {
 				select {
 				case <-a.gone:
+					r.killed[a.pid()] = now()
 					return nil
 				default:
 				}

@@ -175,11 +175,11 @@ func now() float64 {
 }
 
 // await calls try until it returns nil, and fails the test with its last error
-// after bound, stretched.
+// after bound, in fair time.
 func await(t testing.TB, bound time.Duration, try func() error) {
 	t.Helper()
-	bound = stretched(bound)
-	deadline := time.After(bound)
+	late, stop := overdue(bound)
+	defer stop()
 	look := time.NewTicker(15 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -189,7 +189,7 @@ func await(t testing.TB, bound time.Duration, try func() error) {
 		}
 		select {
 		case <-look.C:
-		case <-deadline:
+		case <-late:
 			t.Fatalf("after %v: %v", bound, err)
 		}
 	}

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	scratch = dir
+	watchPace()
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,8 +145,8 @@ func (s *supervisor) tail() string {
 // said waits for a line of the log that holds all the words, and returns it.
 func (s *supervisor) said(t testing.TB, bound time.Duration, words ...string) string {
 	t.Helper()
-	bound = stretched(bound)
-	timeout := time.After(bound)
+	late, stop := overdue(bound)
+	defer stop()
 	for seen := 0; ; {
 		lines, more := s.lines()
 		for ; seen < len(lines); seen++ {
@@ -159,7 +160,7 @@ func (s *supervisor) said(t testing.TB, bound time.Duration, words ...string) st
 			if now, _ := s.lines(); len(now) == seen {
 				t.Fatalf("supervisor %s ended without saying %q", s.name, words)
 			}
-		case <-timeout:
+		case <-late:
 			t.Fatalf("supervisor %s did not say %q within %v", s.name, words, bound)
 		}
 	}
@@ -188,7 +189,7 @@ func containsAll(line string, words []string) bool {
 func (s *supervisor) signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	if sig == syscall.SIGKILL || sig == syscall.SIGABRT {
-		s.rig.speechless = true
+		s.rig.killed[s.pid()] = math.Inf(1) // until it is gone
 	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		t.Fatalf("supervisor %s: %v", s.name, err)
@@ -211,16 +212,18 @@ func (s *supervisor) died(t testing.TB, bound time.Duration) {
 		}
 		return nil
 	})
+	s.rig.killed[s.pid()] = now()
 }
 
 // exit waits for the end of the supervisor and all who write to its log, and
 // returns its exit code.
 func (s *supervisor) exit(t testing.TB, bound time.Duration) int {
 	t.Helper()
-	bound = stretched(bound)
+	late, stop := overdue(bound)
+	defer stop()
 	select {
 	case <-s.gone:
-	case <-time.After(bound):
+	case <-late:
 		t.Fatalf("supervisor %s has not ended after %v; left are %v", s.name, bound, marked(s.rig.mark))
 	}
 	return s.cmd.ProcessState.ExitCode()
