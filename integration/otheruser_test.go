@@ -8,9 +8,12 @@ import (
 	"testing"
 )
 
-// stranger is a user that owns nothing, for rows that need one besides root. Limits of
-// processes count for each user, and none for root.
-const stranger = 54321
+// Users that own nothing, for rows that need one besides root. Limits of processes count
+// for each user, and none for root.
+const (
+	stranger = 54321
+	bomber   = 54322 // would leave the other no processes
+)
 
 // strangersPython is a Python that any user may run; the one that root finds first may
 // be root's own.
