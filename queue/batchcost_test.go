@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 // of 50, as multiples of u: the time Redis spends in EVALSHA of the smallest script that
 // calls a command. Both come from INFO commandstats, one after the other in many short
 // rounds. The server's clock includes the time in which it had to wait for the processor,
-// so the lowest tenth counts; the mean of all is reported beside it.
+// so the lower half of the rounds counts; the mean of all is reported beside it.
 //
 //	go test ./queue -run '^$' -bench BatchCost -benchtime 1x
 func BenchmarkBatchCost(b *testing.B) {
@@ -37,10 +36,10 @@ func batchCost(b *testing.B, waiting int) {
 		putMany(ctx, b, c, min(left, queue.PutChunk))
 	}
 	sha := raw.ScriptLoad(ctx, smallest).Val()
-	costs := make(map[string][]float64)
+	times := make(map[string][]float64) // µs per call of the smallest script, or per job
 	for b.Loop() {
 		for range rounds {
-			u := usec(ctx, b, raw, func() {
+			times["u"] = append(times["u"], usec(ctx, b, raw, func() {
 				pipe := raw.Pipeline()
 				for range 200 {
 					pipe.EvalSha(ctx, sha, nil, "absent")
@@ -48,11 +47,9 @@ func batchCost(b *testing.B, waiting int) {
 				if _, err := pipe.Exec(ctx); err != nil {
 					b.Fatal(err)
 				}
-			})
-			costs["µs/u"] = append(costs["µs/u"], u)
+			}))
 			measure := func(name string, f func()) {
-				unit := name + "-u/job"
-				costs[unit] = append(costs[unit], usec(ctx, b, raw, f)/batch/u)
+				times[name] = append(times[name], usec(ctx, b, raw, f)/batch)
 			}
 			measure("put", func() { putMany(ctx, b, c, batch) })
 			var taken []queue.Taken
@@ -69,14 +66,15 @@ func batchCost(b *testing.B, waiting int) {
 			measure("settle", func() { takeMany(ctx, b, worker, taken, 0) })
 		}
 	}
-	for unit, list := range costs {
-		slices.Sort(list)
-		b.ReportMetric(list[len(list)/10], unit)
-		var sum float64
-		for _, cost := range list {
-			sum += cost
+	u, meanU := undisturbed(times["u"]), mean(times["u"])
+	for name, list := range times {
+		if name == "u" {
+			b.ReportMetric(u, "µs/u")
+			b.ReportMetric(meanU, "µs/u-mean")
+			continue
 		}
-		b.ReportMetric(sum/float64(len(list)), unit+"-mean")
+		b.ReportMetric(undisturbed(list)/u, name+"-u/job")
+		b.ReportMetric(mean(list)/meanU, name+"-u/job-mean")
 	}
 }
 

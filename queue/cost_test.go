@@ -84,12 +84,15 @@ const (
 // while others have the processor, so disturbances make them longer and never shorter.
 func undisturbed(times []float64) float64 {
 	slices.Sort(times)
-	half := times[:len(times)/2]
+	return mean(times[:len(times)/2])
+}
+
+func mean(times []float64) float64 {
 	var sum float64
-	for _, time := range half {
+	for _, time := range times {
 		sum += time
 	}
-	return sum / float64(len(half))
+	return sum / float64(len(times))
 }
 
 // smallest is the script whose time is u.

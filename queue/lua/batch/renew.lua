@@ -42,7 +42,7 @@ local function extend(key, entries, jids)
   call_many('ZADD', key, entries)
 end
 
-local reply, held, jids, n = {}, {}, {}, 0
+local reply, held, jids, keys, n = {}, {}, {}, {}, 0
 local list, last, m = nil, nil, 0
 for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
@@ -58,7 +58,7 @@ for i = 1, count do
       m = #list.jids
     end
     n, m = n + 1, m + 1
-    jids[n], held[2 * n - 1], held[2 * n] = jid, expires, jid
+    jids[n], keys[n], held[2 * n - 1], held[2 * n] = jid, key, expires, jid
     list.jids[m], list.entries[2 * m - 1], list.entries[2 * m] = jid, expires, jid
     reply[i] = expires
   end
@@ -66,7 +66,7 @@ end
 if n == 0 then return reply end
 
 extend('ql:w:' .. worker .. ':jobs', held, jids)
-for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', held[2 * i - 1]) end
+for i = 1, n do redis.call('HSET', keys[i], 'expires', held[2 * i - 1]) end
 for queue, held_there in pairs(locks) do
   extend('ql:q:' .. queue .. '-locks', held_there.entries, held_there.jids)
 end
