@@ -4,6 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -61,6 +64,26 @@ func (r *reaper) forget(pid int) {
 	r.mu.Lock()
 	delete(r.known, pid)
 	r.mu.Unlock()
+}
+
+// adopted returns the living processes that we have adopted and whose environment has these entries.
+func (r *reaper) adopted(marks []string) (pids []int) {
+	r.mu.Lock() // or one that is just being started would look adopted
+	defer r.mu.Unlock()
+	for _, pid := range children(nil, os.Getpid()) {
+		if _, known := r.known[pid]; known {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // empty of a zombie
+		if err != nil {
+			continue
+		}
+		entries := strings.Split(string(text), "\x00")
+		if !slices.ContainsFunc(marks, func(mark string) bool { return !slices.Contains(entries, mark) }) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // reapPause is the time between two looks, of which there are two before a zombie is reaped: other

@@ -130,6 +130,33 @@ func TestGuardIsKilled(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfAKilledGuard: what had escaped to a guard that is killed is found by its marks.
+func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
+	tr := testTrees(t)
+	t.Setenv("OARLOCK_POOL", "test")
+	t.Setenv("OARLOCK_SLOT", "7")
+	file := filepath.Join(t.TempDir(), "pids")
+	p, out := startIn(t, tr, KillGuard, settings{}, python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
+	expect(t, out, "ready")
+	t.Setenv("OARLOCK_SLOT", "8")
+	other, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "(setsid sleep 600 & echo $!); kill -9 $$")
+	out.Scan()
+	daemon, err := strconv.Atoi(out.Text())
+	must(t, err)
+	other.wait()
+
+	unix.Kill(p.(*guarded).leader.pid(), unix.SIGKILL)
+	if exit := p.wait(); !exit.Lost {
+		t.Errorf("ends as %+v", exit)
+	}
+	p.release()
+	checkLeft(t, KillGuard, file)
+	if s, ok := readStat(daemon); !ok || s.State == 'Z' {
+		t.Error("what another child had left is gone, too")
+	}
+	killAll([]int{daemon})
+}
+
 // TestStoppedGuardKills: a guard that was stopped goes on when it is to kill.
 func TestStoppedGuardKills(t *testing.T) {
 	tr := testTrees(t)

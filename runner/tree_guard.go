@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ type guarded struct {
 	*leader // the guard
 	control *os.File
 
+	marks   []string      // in the environment of the child and, mostly, of what it starts
 	known   chan struct{} // closed when child is set, or never will be
 	begun   bool          // the guard was about to start the child
 	child   int
@@ -40,6 +42,11 @@ func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) 
 	defer theirs.Close()
 
 	cmd := l.cmd
+	for _, entry := range cmd.Env {
+		if strings.HasPrefix(entry, "OARLOCK_POOL=") || strings.HasPrefix(entry, "OARLOCK_SLOT=") {
+			p.marks = append(p.marks, entry)
+		}
+	}
 	s.Dir = cmd.Dir
 	order := guardOrder{Settings: s, Control: 3 + len(cmd.ExtraFiles), Factory: orphans != nil}
 	cmd.ExtraFiles = append(cmd.ExtraFiles[:len(cmd.ExtraFiles):len(cmd.ExtraFiles)], theirs)
@@ -134,8 +141,29 @@ func (p *guarded) wait() Exit {
 	default:
 		exit.Started = false // the guard has said on stderr why it could not, or died before it could try
 	}
+	if exit.Lost && p.orphans == nil {
+		p.killAdopted()
+	}
 	exit.OOM = p.oomProof(p.child, exit)
 	return exit
+}
+
+// killAdopted kills what a guard that was killed has left to us, its next of kin. What is ours by
+// another way, such as what strength group leaves, has other marks; what has taken its marks off, as no
+// program does by chance, lives on.
+func (p *guarded) killAdopted() {
+	if len(p.marks) < 2 {
+		return
+	}
+	for end := time.Now().Add(guardPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		adopted := p.trees.reaper.adopted(p.marks)
+		if len(adopted) == 0 {
+			return
+		}
+		for _, pid := range adopted {
+			killAll(append(descendants(pid), pid))
+		}
+	}
 }
 
 func (p *guarded) release() { p.control.Close() }
