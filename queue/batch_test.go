@@ -88,36 +88,43 @@ func (m *twins) run(c *Client, dialect Dialect, command string, args ...any) any
 	return reply
 }
 
+var somePut = rapid.Custom(func(t *rapid.T) Put {
+	p := Put{Queue: someQueues.Draw(t, "queue"), JID: someJIDs.Draw(t, "jid"), Klass: "K",
+		Data: []byte(someData.Draw(t, "data")), Delay: someDelay.Draw(t, "delay")}
+	if rapid.Bool().Draw(t, "priority?") {
+		priority := float64(rapid.IntRange(-3, 30).Draw(t, "priority")) / 10
+		p.Priority = &priority
+	}
+	if rapid.Bool().Draw(t, "retries?") {
+		retries := rapid.IntRange(0, 2).Draw(t, "retries")
+		p.Retries = &retries
+	}
+	if rapid.IntRange(0, 3).Draw(t, "tags?") == 0 {
+		p.Tags = someTags.Draw(t, "tags")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "depends?") == 0 {
+		p.Depends = rapid.SliceOfN(someJIDs, 0, 2).Draw(t, "depends")
+	}
+	return p
+})
+
 func (m *twins) put(t *rapid.T) {
 	m.t = t
-	puts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Put {
-		p := Put{Queue: someQueues.Draw(t, "queue"), JID: someJIDs.Draw(t, "jid"), Klass: "K",
-			Data: []byte(someData.Draw(t, "data")), Delay: someDelay.Draw(t, "delay")}
-		if rapid.Bool().Draw(t, "priority?") {
-			priority := float64(rapid.IntRange(-3, 30).Draw(t, "priority")) / 10
-			p.Priority = &priority
-		}
-		if rapid.Bool().Draw(t, "retries?") {
-			retries := rapid.IntRange(0, 2).Draw(t, "retries")
-			p.Retries = &retries
-		}
-		if rapid.IntRange(0, 3).Draw(t, "tags?") == 0 {
-			p.Tags = someTags.Draw(t, "tags")
-		}
-		if rapid.IntRange(0, 3).Draw(t, "depends?") == 0 {
-			p.Depends = rapid.SliceOfN(someJIDs, 0, 2).Draw(t, "depends")
-		}
-		return p
-	}), 1, 6).Draw(t, "puts")
-
+	puts := rapid.SliceOfN(somePut, 1, 6).Draw(t, "puts")
 	named, results := nameAndCheck(puts)
 	in := replyReader{items: asList(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))}
 	readPuts(&in, results)
+	m.putSingly("", puts, results)
+}
+
+// putSingly puts what was put in a batch.
+func (m *twins) putSingly(worker string, puts []Put, results []PutResult) {
+	m.t.Helper()
 	for i, p := range puts {
 		if results[i].Err != nil {
-			t.Fatal(results[i].Err)
+			m.t.Fatal(results[i].Err)
 		}
-		single := []any{"", p.Queue, p.JID, p.Klass, p.Data, number(p.Delay.Seconds())}
+		single := []any{worker, p.Queue, p.JID, p.Klass, p.Data, number(p.Delay.Seconds())}
 		if p.Priority != nil {
 			single = append(single, "priority", number(*p.Priority))
 		}
@@ -229,6 +236,9 @@ func (m *twins) settle(t *rapid.T) {
 				s.Group, s.Message = "again", "later"
 			}
 		}
+		if rapid.IntRange(0, 3).Draw(t, "puts?") == 0 {
+			s.Puts = rapid.SliceOfN(somePut, 1, 2).Draw(t, "puts")
+		}
 		settlements = append(settlements, s)
 	}
 	reply := m.exchange(worker, settlements, Take{})
@@ -239,6 +249,11 @@ func (m *twins) settle(t *rapid.T) {
 			t.Fatalf("%s %v: batch says %v, single %v", command, args, reply.Results[i].Err, err)
 		}
 		delete(m.held, s.JID)
+	}
+	for i, s := range settlements {
+		if reply.Results[i].Err == nil {
+			m.putSingly(worker, s.Puts, reply.Results[i].Puts)
+		}
 	}
 }
 
