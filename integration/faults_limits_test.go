@@ -183,7 +183,7 @@ func TestG8LittleMemory(t *testing.T) {
 		idle := anonymous(a.pid())
 		a.stop(t)
 
-		limit := idle + 8<<20 // for twice 4 × 17 jobs of 32 KiB and what comes and goes
+		limit := idle + 16<<20 // for some copies of 4 × 17 jobs of 32 KiB
 		r.under(t, fmt.Sprint("export GOMEMLIMIT=", limit))
 		text := strings.Replace(read(t, filepath.Join(r.dir, "under.sh")), oarlock(t), plain, 1)
 		if err := os.WriteFile(r.binary, []byte(text), 0o755); err != nil {

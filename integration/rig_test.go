@@ -52,6 +52,7 @@ type rigOptions struct {
 	redis []string      // more arguments of redis-server
 	proxy bool          // supervisors go through rig.proxy
 	lock  time.Duration // of each job; default: lock
+	alone bool          // no other row runs beside it, for it compares throughputs
 
 	password string // of Redis, if its arguments ask for one
 }

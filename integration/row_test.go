@@ -38,10 +38,12 @@ func scaled(fast, whole int) int {
 }
 
 // row runs one row of FAULTS.md on a rig of its own, from each seed, beside other
-// rows: most of a row is waiting for locks to run out. At the end of each it
+// rows unless it is to be alone: most of a row is waiting for locks to run out. At the end of each it
 // prints a line with the numbers that the row noted.
 func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig)) {
-	t.Parallel()
+	if !o.alone {
+		t.Parallel()
+	}
 	for _, seed := range seeds(t) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := newRig(t, seed, o)
