@@ -139,10 +139,11 @@ func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
 	p, out := startIn(t, tr, KillGuard, settings{}, python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
 	expect(t, out, "ready")
 	t.Setenv("OARLOCK_SLOT", "8")
-	other, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "(setsid sleep 600 & echo $!); kill -9 $$")
+	other, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & wait")
 	out.Scan()
 	daemon, err := strconv.Atoi(out.Text())
 	must(t, err)
+	other.kill()
 	other.wait()
 
 	unix.Kill(p.(*guarded).leader.pid(), unix.SIGKILL)
