@@ -565,6 +565,8 @@ module Oarlock
 
     # Serves the socket until the supervisor closes it.
     def run
+      @caught = caught_signals
+      @reserved = reserved_descriptors
       warm_up
       threads = Thread.list.size
       if threads > 1
@@ -608,7 +610,8 @@ module Oarlock
 
     def start(slot, streams)
       @before_fork.each(&:call)
-      pid = fork { become_child(slot, streams) }
+      cut = channels
+      pid = fork { become_child(slot, streams, cut) }
       @slots[pid] = slot
       reply("forked", slot: slot, pid: pid)
     rescue StandardError => e
@@ -618,15 +621,15 @@ module Oarlock
     end
 
     # Turns the new fork into a child like any other, and serves its job.
-    def become_child(slot, streams)
+    def become_child(slot, streams, channels)
       code = 1
-      (Signal.list.keys - KEPT_SIGNALS).each { |name| Signal.trap(name, "DEFAULT") }
+      @caught.each { |name| Signal.trap(name, "DEFAULT") }
       Process.setsid
       source, out, err, status = streams
       STDIN.reopen(File::NULL)
       STDOUT.reopen(out)
       STDERR.reopen(err)
-      detach([source.fileno, status.fileno])
+      detach(channels - [source.fileno, status.fileno])
       srand
       ENV["OARLOCK_SLOT"] = slot.to_s
       @after_fork.each(&:call)
@@ -643,22 +646,48 @@ module Oarlock
       exit!(code)
     end
 
-    # Cuts the fork off from every socket and pipe of the preloaded program. They
-    # are replaced by /dev/null rather than closed: an object of the program that
-    # still holds the number must not close a later file of the job by it.
-    def detach(keep)
-      null = File.open(File::NULL, "r+")
-      keep += [0, 1, 2, null.fileno]
-      Dir.children("/dev/fd").map(&:to_i).each do |fd|
-        next if keep.include?(fd)
+    # The signals that the program catches or ignores, which its forks must not.
+    # Found out in a fork of its own, because to ask for a handler is to replace it.
+    def caught_signals
+      IO.popen("-") do |answer|
+        next answer.read.split if answer
 
-        begin
-          io = IO.for_fd(fd, autoclose: false)
-          io.reopen(null) unless io.stat.file? || io.stat.chardev?
-        rescue ArgumentError, SystemCallError
-          next # the interpreter's own, or the listing's
+        names = Signal.list.keys - KEPT_SIGNALS
+        $stdout.syswrite(names.reject { |name| Signal.trap(name, "DEFAULT").to_s.end_with?("DEFAULT") }.join(" "))
+        exit!
+      end
+    end
+
+    # The descriptors that the interpreter lets nobody have.
+    def reserved_descriptors
+      Dir.children("/dev/fd").map(&:to_i).select do |fd|
+        IO.for_fd(fd, autoclose: false) && false
+      rescue ArgumentError
+        true
+      rescue SystemCallError # the listing's own
+        false
+      end
+    end
+
+    # The sockets, pipes and the like of the program, beyond the standard ones. To
+    # be called before the fork: after it, every page that this needs has to be
+    # copied first, which takes three times as long.
+    def channels
+      Dir.open("/dev/fd") do |listing|
+        found = listing.children.map(&:to_i).select { |fd| fd > 2 && fd != listing.fileno }
+        (found - @reserved).reject do |fd|
+          stat = File.stat("/dev/fd/#{fd}")
+          stat.file? || stat.chardev?
         end
       end
+    end
+
+    # Cuts the fork off from these descriptors of the preloaded program. They are
+    # replaced by /dev/null rather than closed: an object of the program that still
+    # holds the number must not close a later file of the job by it.
+    def detach(channels)
+      null = File.open(File::NULL, "r+")
+      channels.each { |fd| IO.for_fd(fd, autoclose: false).reopen(null) }
       null.close
     end
 
