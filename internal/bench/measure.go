@@ -66,6 +66,9 @@ type Bench struct {
 	Self   []string      // the command that becomes a crew; see Crew
 	Log    io.Writer     // hears what a crew has to complain of
 
+	// Restart, if not nil, kills the server and starts it again, with what it has on disk.
+	Restart func(context.Context) error
+
 	// Progress, if not nil, is told how many of the jobs of a series were put.
 	Progress func(done, all int)
 }

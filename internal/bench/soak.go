@@ -29,6 +29,7 @@ type Soaked struct {
 	Supervisors int `json:"killed_supervisors"`
 	Drops       int `json:"dropped_connections"` // times that all connections were cut
 	Pauses      int `json:"pauses"`              // of Redis
+	Restarts    int `json:"redis_restarts"`      // after it was killed
 }
 
 const (
@@ -36,11 +37,13 @@ const (
 	soakAhead  = 1000                   // jobs that wait, at most
 	soakPause  = 300 * time.Millisecond // between two troubles, on average
 	soakFreeze = 200 * time.Millisecond // how long Redis stands still
+	soakOutage = 10 * time.Second       // between two restarts of Redis
 	soakEnd    = 2 * time.Minute        // for the last jobs; locks of the dead run out in a minute
 )
 
 // Soak has jobs worked in shape for some time while children and supervisors are killed,
-// connections cut, and Redis stopped for moments, and then looks what became of each.
+// connections cut, and Redis stopped for moments and, if there is a Restart, killed every
+// ten seconds, and then looks what became of each.
 // dir is for what must outlive a supervisor. It is for a Redis of our own: others are
 // cut off, too.
 func (b *Bench) Soak(ctx context.Context, shape Shape, dir string, length time.Duration) (Soaked, error) {
@@ -139,7 +142,7 @@ func (s *soak) hear(c *soaking, w word) {
 // trouble puts jobs and makes trouble until length is over.
 func (s *soak) trouble(ctx context.Context, length time.Duration) error {
 	end := time.Now().Add(length)
-	next := time.Now().Add(soakPause)
+	next, outage := time.Now().Add(soakPause), time.Now().Add(soakOutage)
 	ticker := time.NewTicker(soakPause / 10)
 	defer ticker.Stop()
 	for time.Now().Before(end) {
@@ -151,6 +154,13 @@ func (s *soak) trouble(ctx context.Context, length time.Duration) error {
 			if err := s.strike(ctx); err != nil {
 				return err
 			}
+		}
+		if s.bench.Restart != nil && time.Now().After(outage) {
+			if err := s.bench.Restart(ctx); err != nil {
+				return err
+			}
+			s.result.Restarts++
+			outage = time.Now().Add(soakOutage)
 		}
 		if s.bench.Progress != nil {
 			s.bench.Progress(int(length-time.Until(end))/int(time.Second), int(length/time.Second))
@@ -184,6 +194,11 @@ func (s *soak) feed(ctx context.Context) error {
 		}
 		if !errors.Is(err, queue.ErrAway) && !errors.Is(err, queue.ErrDoubt) {
 			return err
+		}
+		select {
+		case <-time.After(soakPause / 10):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

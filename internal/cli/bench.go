@@ -34,8 +34,8 @@ func (p Program) benchCommands() []*cli.Command {
 			Description: "Jobs that do nothing are put, then worked, on a redis-server of its own (--redis names\n" +
 				"another). Without --mode, --children, --prefetch and --command it measures several ways\n" +
 				"to work them. Then the supervisor, idle, is given jobs one by one: from put to start.\n" +
-				"With --soak, children and supervisors are killed, connections cut and Redis stopped for\n" +
-				"moments: it exits 1 if a job was lost.",
+				"With --soak, children and supervisors are killed, connections cut, and Redis stopped for\n" +
+				"moments and killed every ten seconds: it exits 1 if a job was lost.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
 				&cli.IntFlag{Name: "children", Usage: "processes at work at the same time"},
@@ -143,7 +143,7 @@ func (p Program) bench(c *cli.Context) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	return benchRedis(c, ctx, scratch, func(r config.Redis, client *queue.Client) error {
+	return benchRedis(c, ctx, scratch, func(r config.Redis, client *queue.Client, server *embedded.Private) error {
 		self, err := bench.Self(benchCrew)
 		if err != nil {
 			return err
@@ -152,6 +152,7 @@ func (p Program) bench(c *cli.Context) error {
 		report := newBenchReport(c)
 		b.Progress = report.putting
 		if length := c.Duration("soak"); length > 0 {
+			b.Restart = server.Restart
 			return p.soak(c, ctx, b, report, chosen[0].shape, scratch)
 		}
 		defer func() {
@@ -213,7 +214,7 @@ func (p Program) soak(c *cli.Context, ctx context.Context, b *bench.Bench, repor
 	}
 	if err := show(c, r, func(w io.Writer) {
 		fmt.Fprintf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
-		fmt.Fprintf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses)
+		fmt.Fprintf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses, r.Restarts)
 	}); err != nil {
 		return err
 	}
@@ -224,17 +225,21 @@ func (p Program) soak(c *cli.Context, ctx context.Context, b *bench.Bench, repor
 }
 
 // benchRedis gives use a Redis to be measured: a server of our own in dir, or the one
-// that --redis names, under a namespace of our own.
-func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(config.Redis, *queue.Client) error) error {
+// that --redis names, under a namespace of our own; server is nil then.
+func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r config.Redis, client *queue.Client, server *embedded.Private) error) error {
 	cfg, err := load(c, config.Options{NoPools: true})
 	if err != nil {
 		return err
 	}
 	r := cfg.Redis
 	r.Namespace = "oarlock-bench-" + queue.NewJID()[:8] + ":"
+	var server *embedded.Private
 	if !c.IsSet("redis") {
-		// In memory only, that the disk of this machine is not what is measured.
-		server, err := embedded.Spawn(ctx, filepath.Join(dir, "redis"), "--appendonly", "no")
+		keep := "no" // in memory only, that the disk of this machine is not what is measured
+		if c.IsSet("soak") {
+			keep = "yes"
+		}
+		server, err = embedded.Spawn(ctx, filepath.Join(dir, "redis"), "--appendonly", keep)
 		if err != nil {
 			return fmt.Errorf("%w\nor name a Redis that is running: oarlock bench --redis URL", err)
 		}
@@ -249,7 +254,7 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(config
 	if err := client.Ping(ctx); err != nil {
 		return redisAway(r.URL, err)
 	}
-	return use(r, client)
+	return use(r, client, server)
 }
 
 // benchReport prints results: with --json each as it comes, on a line, otherwise as one

@@ -17,10 +17,11 @@ import (
 const startLimit = 60 * time.Second
 
 // Private is a redis-server of our own, beside this process: faster than the embedded
-// one, and it keeps its data on disk.
+// one, and it keeps its data on disk. It belongs to one goroutine.
 type Private struct {
 	dir, addr string
-	cmd       *exec.Cmd
+	command   []string
+	cmd       *exec.Cmd     // of the process that runs now
 	gone      chan struct{} // closed when it was reaped
 }
 
@@ -40,34 +41,51 @@ func Spawn(ctx context.Context, dir string, more ...string) (*Private, error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p := &Private{dir: dir, addr: addr, gone: make(chan struct{})}
-	p.cmd = exec.Command(program, append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"),
+	p := &Private{dir: dir, addr: addr, command: append([]string{
+		program, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"),
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction", "--daemonize", "no",
-	}, more...)...)
+	}, more...)}
+	if err := p.start(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// start runs the server and returns when it answers.
+func (p *Private) start(ctx context.Context) error {
+	cmd, gone := exec.Command(p.command[0], p.command[1:]...), make(chan struct{})
+	p.cmd, p.gone = cmd, gone
 	// A group of its own: ^C at the terminal is for us, who drain first.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)
 	go func() {
 		// The death signal comes when the thread ends that started the process, so this
 		// one stays with it. It reports on gone.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in its log
+			_ = cmd.Wait() // how it ended is in its log
 		}
-		close(p.gone)
+		close(gone)
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", program, err)
+		return fmt.Errorf("start %s: %w", p.command[0], err)
 	}
-	if err := p.answers(ctx); err != nil {
+	err := p.answers(ctx)
+	if err != nil {
 		p.Close()
-		return nil, err
 	}
-	return p, nil
+	return err
+}
+
+// Restart kills the server and starts it again, with what it had written to its file. It
+// returns when the server takes connections; it may be reading its file by then.
+func (p *Private) Restart(ctx context.Context) error {
+	_ = p.cmd.Process.Kill() // it may be gone already
+	<-p.gone
+	return p.start(ctx)
 }
 
 // answers waits until the server takes connections.
