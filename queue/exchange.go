@@ -68,7 +68,7 @@ func (s *Session) awaitReplicas(ctx context.Context) {
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
 // settlements, each with its puts, then the take.
 func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Take) []any {
-	args := make([]any, 0, 8+6*len(settlements)+len(take.Queues))
+	args := make([]any, 0, 9+6*len(settlements)+len(take.Queues))
 	args = append(args, worker, len(settlements))
 	for i := range settlements {
 		args = appendSettlement(args, &settlements[i])
@@ -78,7 +78,11 @@ func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Ta
 	if order == "" {
 		order = Ordered
 	}
-	args = append(args, string(order), take.Cursor, take.Count, take.MaxJob)
+	spare := 0
+	if take.Spare {
+		spare = 1
+	}
+	args = append(args, string(order), take.Cursor, take.Count, take.MaxJob, spare)
 	for _, q := range take.Queues {
 		args = append(args, q)
 	}

@@ -159,6 +159,25 @@ func TestTooLargeJobComesWithoutItsData(t *testing.T) {
 	})
 }
 
+func TestTakeSparesLocksThatRanOut(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		putAll(t, c, queue.Put{Queue: "q", JID: "held", Klass: "K"})
+		for name, value := range map[string]string{"heartbeat": "-10", "grace-period": "0"} {
+			if err := c.Set(t.Context(), name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		holder, other := session(t, c, "holder"), session(t, c, "other")
+		reply, _ := take(t, holder, queue.Take{Queues: []string{"q"}, Count: 1})
+		_, jids := take(t, other, queue.Take{Queues: []string{"q"}, Count: 1, Spare: true})
+		equal(t, "taken while locks are spared", len(jids), 0)
+		renewed := must(holder.Renew(t.Context(), []queue.RenewItem{{JID: "held", Queue: "q", Popped: reply.Jobs[0].Popped}}))(t)
+		equal(t, "renewed", renewed[0].Err, nil)
+		_, jids = take(t, other, queue.Take{Queues: []string{"q"}, Count: 1})
+		equal(t, "taken after that", jids, []string{"held"})
+	})
+}
+
 func TestBrokenEntriesDoNotBlockTheQueue(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()

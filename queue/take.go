@@ -24,6 +24,9 @@ type Take struct {
 	// MaxJob, if positive, is the size of data in bytes above which a job is taken without
 	// its data (Taken.Data nil, Taken.Size set), for the caller to fail.
 	MaxJob int64
+	// Spare leaves locks alone that have run out. While Redis was away nobody could renew
+	// theirs; right after its return they are to be given the time for it.
+	Spare bool
 }
 
 // Taken is a job that Redis locked for us.

@@ -1,5 +1,5 @@
 -- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
---          order, cursor, count, max_job, [queue]...)
+--          order, cursor, count, max_job, spare, [queue]...)
 --   -> list of results, jobs, broken entries, due, cursor
 -- Settles jobs that ended and takes new ones, in this order.
 --
@@ -13,6 +13,7 @@
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
+--   spare     1 to leave locks alone that have run out; else they are looked after, as by pop
 --   results   per settlement the word complete, or a list of the job's state (waiting,
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
 --             two; remaining; crashes; if it has puts, the list that put answers
@@ -29,8 +30,9 @@ local now, worker = tonumber(ARGV[1]), ARGV[2]
 local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local queues = {}
-for i = at + 4, #ARGV do queues[#queues + 1] = ARGV[i] end
+for i = at + 5, #ARGV do queues[#queues + 1] = ARGV[i] end
 local batch = open_batch(now, worker, queues)
+batch.spare = ARGV[at + 4] == '1'
 local results = settle_all(batch, settlements)
 local jobs, broken, due
 jobs, broken, due, cursor = take_all(batch, queues, order, cursor, count, max_job)

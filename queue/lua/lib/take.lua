@@ -106,7 +106,7 @@ function pop_some(batch, queue, count)
 end
 
 -- prepare(batch, queue, count) -> for how many jobs of the work set there is room
--- Hands out jobs whose lock another worker lost, and brings in what is due.
+-- Hands out jobs whose lock another worker lost, unless these are spared, and brings in what is due.
 function prepare(batch, queue, count)
   if count <= 0 then return 0 end
   if batch.any_paused and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return 0 end
@@ -120,7 +120,7 @@ function prepare(batch, queue, count)
     count = math.min(math.max(0, most - running), count)
     if count == 0 then return 0 end
   end
-  local expired = try(batch, queue, reap, queue, batch.now, count, batch.grace, batch.limit)
+  local expired = not batch.spare and try(batch, queue, reap, queue, batch.now, count, batch.grace, batch.limit)
   if expired and #expired > 0 then
     count = count - hand_out(batch, queue, expired, true)
     if count <= 0 then return 0 end
