@@ -50,6 +50,10 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 			continue
 		}
 		p.count.Resolved++
+		if a.lease.end() <= p.now { // then it may as well have been taken from us before
+			p.log.Warn("verdict in doubt beyond its lock", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run,
+				"action", string(a.settlement.Action), "lease", p.standing(a), "err", queue.ErrDoubt)
+		}
 		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: resolutions[i].String()})
 		p.drop(a)
 	}

@@ -95,3 +95,27 @@ func TestRefusedCallsAreTriedAgainSoon(t *testing.T) {
 		}
 	}
 }
+
+// Whoever finds Redis back first must not take what the others could not renew.
+func TestOthersMayRenewAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(1)
+		w.redis.steal("j0", "other")
+		w.redis.order = nil
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(2 * w.redis.lock)
+		w.redis.faults(nil)
+		time.Sleep(gateLimit + time.Second)
+		if w.redis.calls("exchange") == 0 || w.redis.job("j0").worker != "other" {
+			t.Errorf("the lock of another was taken right after the outage: %v", w.redis.log)
+		}
+		time.Sleep(time.Minute)
+		if state := w.redis.job("j0").state; state != "complete" {
+			t.Errorf("a job that nobody renewed is %s", state)
+		}
+		w.end()
+	})
+}

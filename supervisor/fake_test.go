@@ -243,7 +243,7 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 			if !slices.Contains(take.Queues, "q") {
 				break
 			}
-			j := s.next()
+			j := s.next(take.Spare)
 			if j == nil {
 				break
 			}
@@ -258,10 +258,11 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 	return r, nil
 }
 
-// next removes the job that is next in turn: one whose lock ran out, else a waiting one.
-func (s *fakeSession) next() *fakeJob {
+// next removes the job that is next in turn: one whose lock ran out, unless these are
+// spared, else a waiting one.
+func (s *fakeSession) next(spare bool) *fakeJob {
 	now := s.Now()
-	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now }) {
+	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now && !spare }) {
 		s.jobs[jid].Remaining--
 		return s.jobs[jid]
 	}

@@ -259,7 +259,7 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 			if name == "renew" {
 				out.Do(func() {
 					close(sent)
-					x = fault{delay: time.Second, away: queue.ErrDoubt}
+					x = fault{delay: gapGrace / 2, away: queue.ErrDoubt}
 				})
 			}
 			return x

@@ -14,23 +14,24 @@ import (
 // most one call on its way: what finishes meanwhile goes with the next, so batches
 // grow by themselves when there is much to do, and nothing waits when there is little.
 type line struct {
-	out       bool                        // a call is on its way
-	doubt     *exchange                   // ended in doubt; nothing else is sent before that is resolved
-	doubts    int                         // calls in a row that ended so
-	hungry    bool                        // there may be jobs to take
-	lookAt    time.Duration               // when the next job is known to be due
-	auditAt   time.Duration               // when to compare what Redis holds in our name with what we have
-	holdTakes time.Duration               // no takes before
-	holdAll   time.Duration               // no calls before
-	refusals  *backoff.ExponentialBackOff // the wait after Redis refused a whole call
-	cursor    int
-	gathering bool          // the next call waits for more endings
-	since     time.Duration // when the oldest of the endings came
-	last      time.Duration // when the newest ending came
-	pace      time.Duration // how fast endings follow each other, as a moving average
-	roundTrip time.Duration // of the last take
-	trippedAt time.Duration // when
-	shut      bool          // Redis was away when we last looked
+	out        bool                        // a call is on its way
+	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
+	doubts     int                         // calls in a row that ended so
+	hungry     bool                        // there may be jobs to take
+	lookAt     time.Duration               // when the next job is known to be due
+	auditAt    time.Duration               // when to compare what Redis holds in our name with what we have
+	holdTakes  time.Duration               // no takes before
+	spareUntil time.Duration               // others' locks that ran out are left alone before
+	holdAll    time.Duration               // no calls before
+	refusals   *backoff.ExponentialBackOff // the wait after Redis refused a whole call
+	cursor     int
+	gathering  bool          // the next call waits for more endings
+	since      time.Duration // when the oldest of the endings came
+	last       time.Duration // when the newest ending came
+	pace       time.Duration // how fast endings follow each other, as a moving average
+	roundTrip  time.Duration // of the last take
+	trippedAt  time.Duration // when
+	shut       bool          // Redis was away when we last looked
 }
 
 // exchange is one settle-and-take call.
@@ -62,6 +63,7 @@ func (p *pool) converse() {
 	if l.shut { // Redis is back: first renew what we hold, then take, not all pools at once
 		l.shut = false
 		l.holdTakes = p.now + rand.N(p.poll/returnShare)
+		l.spareUntil = p.now + returnPatience
 		l.auditAt = p.now
 		p.renewals.first(len(p.flight) > 0)
 	}
@@ -97,7 +99,7 @@ func (p *pool) exchange() {
 		return
 	}
 	x := &exchange{sent: p.now}
-	x.take = queue.Take{Queues: p.promising(), Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob}
+	x.take = queue.Take{Queues: p.promising(), Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < l.spareUntil}
 	if settleable > 0 {
 		x.attempts = make([]*attempt, 0, settleable)
 		x.settlements = make([]queue.Settlement, 0, settleable)
@@ -286,6 +288,10 @@ func (p *pool) putBack(attempts []*attempt) {
 // returnShare is the part of a poll interval over which pools spread their first takes
 // when Redis is back; supervisors are spread already by how long their gates wait.
 const returnShare = 10
+
+// returnPatience is how long after Redis' return others have time to renew what they hold:
+// their gates find it back within two seconds.
+const returnPatience = 3 * time.Second
 
 // jittered draws from d ± 10 %.
 func jittered(d time.Duration) time.Duration {
