@@ -17,9 +17,9 @@ import (
 var arrows = map[string][]string{
 	".":                   {"internal/cli", "runner"},
 	"protocol":            {},
-	"queue":               {},
-	"runner":              {"protocol"},
-	"supervisor":          {"protocol", "queue", "runner"},
+	"queue":               {"internal/nowait"},
+	"runner":              {"internal/nowait", "protocol"},
+	"supervisor":          {"internal/nowait", "protocol", "queue", "runner"},
 	"internal/bench":      {"internal/config", "queue", "runner", "supervisor"},
 	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/doctor", "internal/embedded", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
 	"internal/config":     {},
@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"internal/demo":       {},
 	"internal/doctor":     {"queue"},
 	"internal/embedded":   {},
+	"internal/nowait":     {},
 	"internal/systemd":    {},
 	"internal/torture":    {"internal/config", "protocol", "queue", "runner"},
 	"internal/check":      {}, // the gate, a program of its own

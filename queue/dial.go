@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"oarlock/internal/nowait"
 )
 
 // dialer is how the driver gets its connections.
@@ -22,6 +24,9 @@ func dialer(o Options, secure *tls.Config) func(ctx context.Context, network, ad
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
+		if err == nil {
+			conn = nowait.Conn(conn)
+		}
 		if err == nil && secure != nil {
 			conn, err = shakeHands(ctx, conn, addr, secure)
 		}

@@ -48,12 +48,13 @@ type Child struct {
 	mu      sync.Mutex
 	state   State
 	hello   *protocol.Hello
-	runs    []*Run // handed over and not ended, in order
-	jobs    int    // runs ended
-	stray   int    // status lines about runs it does not have
-	cause   Cause  // why it is to leave; CauseNone: it is not
-	why     string // more about cause
-	stopped Cause  // why one of its runs was asked to stop, the last time
+	runs    []*Run        // handed over and not ended, in order
+	jobs    int           // runs ended
+	used    time.Duration // processor time by the end of its last run; 0: it had none
+	stray   int           // status lines about runs it does not have
+	cause   Cause         // why it is to leave; CauseNone: it is not
+	why     string        // more about cause
+	stopped Cause         // why one of its runs was asked to stop, the last time
 	termAt  time.Time
 	killAt  time.Time
 	termed  bool // SIGTERM was sent
@@ -197,7 +198,10 @@ func (c *Child) accept(r *Run) error {
 func (c *Child) toFront(r *Run, now time.Time) {
 	r.since = now
 	r.sampleAt = now.Add(sampling)
-	r.cpu = cpuTime(c.pid)
+	// What it used since its last run is that of the next, to save a question.
+	if r.cpu = c.used; r.cpu == 0 {
+		r.cpu = cpuTime(c.pid)
+	}
 }
 
 // send writes the line of r.

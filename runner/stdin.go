@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"oarlock/internal/nowait"
 )
 
 // stdin is our end of the pipe to a child. What the pipe has room for is written
@@ -74,13 +76,11 @@ const keptLine = 64 << 10
 // writeNow writes what the pipe has room for. The caller holds mu.
 func (w *stdin) writeNow(fd uintptr) {
 	for w.room < len(w.line) {
-		n, err := syscall.Write(int(fd), w.line[w.room:])
-		switch {
-		case err == nil:
-			w.room += n
-		case err != syscall.EINTR:
+		n, err := nowait.Write(int(fd), w.line[w.room:])
+		if err != nil {
 			return // full, or nobody reads: that the goroutine will find, too
 		}
+		w.room += n
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"oarlock/internal/nowait"
 	"oarlock/protocol"
 )
 
@@ -157,14 +158,14 @@ type descriptor struct {
 // Read returns syscall.EAGAIN, a temporary error, where it would have to wait.
 func (d *descriptor) Read(b []byte) (int, error) {
 	for !d.over {
-		n, err := syscall.Read(d.fd, b)
+		n, err := nowait.Read(d.fd, b)
 		switch {
 		case n > 0:
 			d.total += int64(n)
 			return n, nil
 		case err == nil, err == syscall.EIO && d.terminal: // a terminal ends with EIO
 			d.over = true
-		case err != syscall.EINTR:
+		default:
 			return 0, err
 		}
 	}

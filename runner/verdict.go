@@ -58,6 +58,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	e.StderrTail = c.endRecord(c.err, s, r, wanted)
 
 	c.mu.Lock()
+	c.used = r.cpu + e.CPU
 	c.remove(r, now)
 	if e.Kind == Said {
 		e.SentByUs = r.stopping

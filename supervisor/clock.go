@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/internal/nowait"
 )
 
 // bootClock reads the time since the machine was started, including what it slept: a
@@ -38,10 +40,10 @@ func (c *bootClock) now() time.Duration {
 }
 
 func askBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+	boot, err := nowait.Clock(unix.CLOCK_BOOTTIME)
+	if err != nil {
 		// Linux has had this clock since 2.6.39; only a broken argument can fail.
 		panic("supervisor: CLOCK_BOOTTIME: " + err.Error())
 	}
-	return time.Duration(ts.Nano())
+	return boot
 }
