@@ -70,8 +70,13 @@ func (s *Session) awaitReplicas(ctx context.Context) {
 func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Take) []any {
 	args := make([]any, 0, 9+6*len(settlements)+len(take.Queues))
 	args = append(args, worker, len(settlements))
+	var popped float64 // of the settlement before: most of a call were taken together
+	text := mark(popped)
 	for i := range settlements {
-		args = appendSettlement(args, &settlements[i])
+		if s := &settlements[i]; s.Popped != popped {
+			popped, text = s.Popped, mark(s.Popped)
+		}
+		args = appendSettlement(args, &settlements[i], text)
 		args = appendPuts(args, puts[i])
 	}
 	order := take.Order

@@ -100,9 +100,9 @@ func checkSettlements(settlements []Settlement) (sent []Settlement, puts [][]Put
 
 // appendSettlement writes jid, queue, popped, action, the number of options and so
 // many names and values. What is not given is not sent: nearly all settlements are a
-// bare complete.
-func appendSettlement(args []any, s *Settlement) []any {
-	args = append(args, s.JID, s.Queue, mark(s.Popped), string(s.Action))
+// bare complete. popped is the mark of s.Popped.
+func appendSettlement(args []any, s *Settlement, popped string) []any {
+	args = append(args, s.JID, s.Queue, popped, string(s.Action))
 	at := len(args)
 	args = append(args, 0)
 	option := func(name string, value any) { args = append(args, name, value) }

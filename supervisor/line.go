@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -126,10 +127,11 @@ func (p *pool) exchange() {
 	l.out = true
 	p.count.Exchanges++
 	p.event(Event{Kind: Settling, Settles: len(x.attempts), Takes: want})
-	go func() { // reports to the loop
+	p.calls <- func() {
 		reply, err := p.store.Exchange(p.ctx, x.settlements, x.take)
 		p.post(func() { p.exchanged(x, reply, err) })
-	}()
+	}
+	runtime.Gosched() // let it go out before anything else is done
 }
 
 // fewQueues is how many queues are all looked into by every take.
@@ -299,20 +301,29 @@ func jittered(d time.Duration) time.Duration {
 }
 
 // moreToCome reports whether it is worth waiting for further endings before the next
-// call is sent: they follow each other much faster than calls do, and the oldest has
-// not waited yet for as long as a call takes, as it would if it had come a moment after
-// one was sent.
+// call is sent: they follow each other much faster than calls do, and since the last
+// reply, and since the oldest of them came, not as much time has passed as a call takes.
 func (p *pool) moreToCome() bool {
 	l := &p.line
-	if len(p.endings) == 0 || p.atWork() == 0 || l.roundTrip == never {
+	if len(p.endings) == 0 || p.atWork() == 0 || l.roundTrip == never || len(p.endings) >= p.batch() {
 		return false
 	}
-	until := l.since + l.roundTrip
+	until := max(l.since, l.trippedAt) + l.roundTrip
 	if l.pace > l.roundTrip/2 || p.now >= until {
 		return false
 	}
 	p.alert(until)
 	return true
+}
+
+// batch is how many endings are enough for a call. A call that waits for all costs Redis
+// least, but leaves it idle while the last children work, and all of them idle during the
+// call. With jobs prefetched, half of the work hides the call.
+func (p *pool) batch() int {
+	if p.cfg.Prefetch > 0 {
+		return (len(p.flight) + 1) / 2
+	}
+	return (4*len(p.flight) + 4) / 5
 }
 
 // atWork is how many attempts may still end by themselves, while no call is out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,6 +35,7 @@ type pool struct {
 	store  store
 	log    *slog.Logger
 	inbox  inbox
+	calls  chan func()   // for the caller
 	done   chan struct{} // closed when the loop has ended
 	ctx    context.Context
 	giveUp context.CancelFunc // ends calls that are still out; the very last resort
@@ -93,6 +95,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		store:   s.redis.session(worker),
 		log:     s.base.With("pool", cfg.Name),
 		inbox:   newInbox(),
+		calls:   make(chan func()),
 		done:    make(chan struct{}),
 		cfg:     cfg,
 		flight:  map[string]*attempt{},
@@ -121,6 +124,10 @@ func (p *pool) post(f func()) { p.inbox.post(f) }
 // run works until the pool was drained and nothing of it is left.
 func (p *pool) run() {
 	defer close(p.done)
+	var caller sync.WaitGroup
+	caller.Go(p.call)
+	defer caller.Wait()
+	defer close(p.calls)
 	defer p.giveUp()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -143,6 +150,14 @@ func (p *pool) run() {
 	}
 }
 
+// call makes the calls of the line, which has at most one on its way. It stays, because
+// the stack that a call needs is large, and would have to grow anew for each.
+func (p *pool) call() {
+	for f := range p.calls {
+		f() // reports to the loop
+	}
+}
+
 // turn does everything that can be done now. Each part may be called at any time and
 // does nothing if there is nothing to do; it notes by alert when it wants to be
 // called again.
@@ -152,6 +167,9 @@ func (p *pool) turn() {
 	p.inbox.work()
 	p.watchLeases()
 	p.tendSlots()
+	if len(p.waiting) > 0 {
+		p.converse() // Redis can settle while we hand out
+	}
 	p.handOut()
 	p.renew()
 	p.converse()
@@ -169,7 +187,7 @@ func (p *pool) patience() int {
 	case p.line.out:
 		return forEver // the reply wakes the loop
 	case p.line.gathering:
-		return max(p.atWork(), 1)
+		return max(min(p.atWork(), p.batch()-len(p.endings)), 1)
 	}
 	return 1
 }
