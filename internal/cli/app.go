@@ -47,6 +47,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 			code = exitBug
 		}
 	}()
+	leaveCores()
 	app := p.app()
 	args, err := arrange(app, args)
 	if err == nil {
