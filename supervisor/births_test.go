@@ -112,6 +112,29 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 	})
 }
 
+// A pool of which some children start goes on with those.
+func TestChildrenThatStartWorkOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		var born atomic.Int32
+		w.host.boot = func(*runner.Spec) error {
+			if born.Add(1) > 1 {
+				return errBoot
+			}
+			return nil
+		}
+		w.run()
+		time.Sleep(time.Minute)
+		if shot := w.s.Snapshot().Pools[0]; shot.Breaker != "" {
+			t.Errorf("the breaker is open with a child at work: %s", shot.Breaker)
+		}
+		w.redis.put(10)
+		time.Sleep(time.Second)
+		w.want("complete", 10)
+		w.end()
+	})
+}
+
 // A slot whose children die is no reason for the others to wait.
 func TestOnlySlotsWhoseChildDiedStandInLine(t *testing.T) {
 	b := newBirths()

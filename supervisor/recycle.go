@@ -3,6 +3,7 @@ package supervisor
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"oarlock/runner"
@@ -145,6 +146,11 @@ func worked(kind runner.EndingKind) bool {
 	return true
 }
 
+// manned reports whether a child is there that can work, even if others do not start.
+func (p *pool) manned() bool {
+	return slices.ContainsFunc(p.slots, func(s *slot) bool { return s.member != nil && s.member.ready })
+}
+
 // misbirths is after how many starts in a row whose children died before they worked a
 // single job a pool counts as broken.
 const misbirths = 5
@@ -153,7 +159,7 @@ const misbirths = 5
 func (p *pool) misbirth(m *member, exit runner.Exit) {
 	p.log.Warn("child ended before it worked a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
 		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
-	if exit.Cause == runner.CauseProtocol || p.misborn >= misbirths {
+	if exit.Cause == runner.CauseProtocol || p.misborn >= misbirths && !p.manned() {
 		if p.breaker.open("children do not start: "+exit.Message, p.now) {
 			p.log.Error("breaker open: children do not start", "command", m.gen.spec.Command, "message", exit.Message)
 		}
