@@ -14,12 +14,11 @@
 --          ql:w:<worker>:jobs; ql:workers
 local now, worker, count = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local of_all = redis.call('HGET', 'ql:config', 'heartbeat')
-local expiries, locks = {}, {}
+local expiries = {}
 for i = 5, 2 + 3 * count, 3 do
   local queue = ARGV[i]
   if not expiries[queue] then
     expiries[queue] = text17(now + lock_length(redis.call('HGET', 'ql:config', queue .. '-heartbeat'), of_all))
-    locks[queue] = { entries = {}, jids = {} }
   end
 end
 
@@ -34,16 +33,7 @@ local function objection(f, queue, popped)
   if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
 end
 
--- extend(key, entries, jids): gives entries of a sorted set new scores
--- They leave it first: see above; and Redis keeps a small set as a list that is searched
--- from its start for the place of each entry, and this way there is less to search.
-local function extend(key, entries, jids)
-  call_many('ZREM', key, jids)
-  call_many('ZADD', key, entries)
-end
-
-local reply, held, jids, keys, n = {}, {}, {}, {}, 0
-local list, last, m = nil, nil, 0
+local reply, jids, queue_of, n = {}, {}, {}, 0
 for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
   local key = 'ql:j:' .. jid
@@ -52,24 +42,33 @@ for i = 1, count do
   if wrong then
     reply[i] = wrong
   else
-    local expires = expiries[queue]
-    if queue ~= last then
-      list, last = locks[queue], queue
-      m = #list.jids
-    end
-    n, m = n + 1, m + 1
-    jids[n], keys[n], held[2 * n - 1], held[2 * n] = jid, key, expires, jid
-    list.jids[m], list.entries[2 * m - 1], list.entries[2 * m] = jid, expires, jid
-    reply[i] = expires
+    n = n + 1
+    jids[n], queue_of[jid], reply[i] = jid, queue, expiries[queue]
   end
 end
 if n == 0 then return reply end
 
-extend('ql:w:' .. worker .. ':jobs', held, jids)
-for i = 1, n do redis.call('HSET', keys[i], 'expires', held[2 * i - 1]) end
-for queue, held_there in pairs(locks) do
-  extend('ql:q:' .. queue .. '-locks', held_there.entries, held_there.jids)
+-- extend(key, jids): gives entries of a sorted set new scores
+--   jids   sorted
+-- They leave it first: see above. And Redis keeps a small set as a list, in the order of
+-- scores and then names, and looks for each entry, or its place, from the start; by
+-- leaving in this order and coming back in the reverse, each is found at once.
+local function extend(key, jids)
+  call_many('ZREM', key, jids)
+  local entries, m = {}, 0
+  for i = #jids, 1, -1 do
+    entries[m + 1], entries[m + 2] = expiries[queue_of[jids[i]]], jids[i]
+    m = m + 2
+  end
+  call_many('ZADD', key, entries)
 end
+
+table.sort(jids)
+local locks = {}
+for i = 1, n do add(locks, queue_of[jids[i]], jids[i]) end
+extend('ql:w:' .. worker .. ':jobs', jids)
+for queue, held in pairs(locks) do extend('ql:q:' .. queue .. '-locks', held) end
+for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', expiries[queue_of[jids[i]]]) end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 for at = 4 + 3 * count, #ARGV, 2 do
