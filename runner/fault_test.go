@@ -266,8 +266,8 @@ func isStopped(group string, cause Cause, after time.Duration) func(*testing.T, 
 			if e.SentByUs != cause {
 				t.Errorf("cause %v; want %v", e.SentByUs, cause)
 			}
-			if len(w.stopping) != 1 || w.stopping[0] != cause {
-				t.Errorf("told to be stopping: %v", w.stopping)
+			if got := await(t, w.stopping, "word that it is stopping"); got != cause || len(w.stopping) > 0 {
+				t.Errorf("told to be stopping because of %v, and %d times more", got, len(w.stopping))
 			}
 			if took < after {
 				t.Errorf("gone after %v already", took)

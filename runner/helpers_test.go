@@ -50,13 +50,13 @@ type witness struct {
 	mu          sync.Mutex
 	logs        []loggedLine
 	progress    int
-	stopping    []Cause
 	checkpoints []string
 	byes        []string
 
-	ready   chan *Child
-	endings chan *Ending
-	exits   chan Exit
+	ready    chan *Child
+	stopping chan Cause
+	endings  chan *Ending
+	exits    chan Exit
 }
 
 type loggedLine struct {
@@ -69,7 +69,7 @@ type loggedLine struct {
 }
 
 func newWitness() *witness {
-	return &witness{ready: make(chan *Child, 1000), endings: make(chan *Ending, 10000), exits: make(chan Exit, 1000)}
+	return &witness{ready: make(chan *Child, 1000), stopping: make(chan Cause, 1000), endings: make(chan *Ending, 10000), exits: make(chan Exit, 1000)}
 }
 
 func (w *witness) ChildReady(c *Child)             { w.ready <- c }
@@ -104,9 +104,7 @@ func (w *witness) Checkpoint(c *Child, r *Run, data []byte) {
 }
 
 func (w *witness) RunStopping(c *Child, r *Run, cause Cause) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopping = append(w.stopping, cause)
+	w.stopping <- cause
 }
 
 func (w *witness) RunEnded(c *Child, r *Run, e *Ending) { w.endings <- e }
