@@ -60,6 +60,9 @@ func main() {
 	for _, skip := range sum.skips {
 		fmt.Printf("SKIPPED %s\n", skip)
 	}
+	if *faults {
+		sum.rows.print(os.Stdout)
+	}
 	fmt.Printf("tests took %s\n", time.Since(started).Round(time.Second))
 	fmt.Printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, len(sum.skips))
 	switch {

@@ -23,6 +23,7 @@ type event struct {
 type summary struct {
 	passed, failed int
 	skips          []string // "package Test: reason"
+	rows           rows     // of the fault matrix
 }
 
 // test runs `go test` with args, prints a line a package, the output of whatever
@@ -42,7 +43,7 @@ func test(args []string) (summary, error) {
 }
 
 func report(in io.Reader, w io.Writer) summary {
-	var sum summary
+	sum := summary{rows: make(rows)}
 	said := make(map[string][]string) // output by package and test, until we know how it ended
 	failedIn := make(map[string]int)  // failed tests by package
 	lines := bufio.NewReaderSize(in, 1<<20)
@@ -61,6 +62,7 @@ func report(in io.Reader, w io.Writer) summary {
 		case "output":
 			if strings.HasPrefix(strings.TrimSpace(e.Output), "row ") {
 				fmt.Fprint(w, e.Output) // a row of the fault matrix reports itself
+				sum.rows.add(e.Output)
 			}
 			said[key] = append(said[key], e.Output)
 		case "build-output":
