@@ -165,7 +165,7 @@ func TestPreloadedChildrenWorkAQueue(t *testing.T) {
 func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	w := newWorld(t)
 	ctx, redis := t.Context(), w.client.Redis()
-	if err := w.client.Set(ctx, "heartbeat", "2"); err != nil {
+	if err := w.client.Set(ctx, "heartbeat", "6"); err != nil { // so that it is audited every 2 s
 		t.Fatal(err)
 	}
 	w.put(1, fmt.Sprintf(`{"ledger": %q, "sleep": 0.3}`, w.ledger))
@@ -177,7 +177,7 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	redis.Set(ctx, history, "not a list", 0)
-	// Some locks later, and so some audits.
+	// Over the pauses between them there are audits.
 	until(t, "five refusals", func() bool { return strings.Contains(log.String(), "times=5") })
 	if n := w.begun(); n != 1 {
 		t.Errorf("it was begun %d times:\n%s", n, log.String())
