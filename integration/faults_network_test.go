@@ -2,9 +2,12 @@ package integration
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,6 +287,20 @@ func TestE11ConnectionRefused(t *testing.T) {
 	})
 }
 
+// A supervisor that had to wait for Redis at its start says that it is ready as soon as it is.
+func TestReadyAfterASlowStart(t *testing.T) {
+	row(t, "slow start", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		r.proxy.Hold(faultproxy.Replies)
+		a := r.start(t, "a", pool{})
+		last(1500 * time.Millisecond)
+		r.proxy.Release(faultproxy.Replies)
+		answered := now()
+		a.said(t, 500*time.Millisecond, `"msg":"ready"`)
+		r.note("ready_after", now()-answered)
+		a.stop(t)
+	})
+}
+
 func TestE13RedisMoves(t *testing.T) {
 	row(t, "E13", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		r.put(t, 200, work{MS: 20})
@@ -383,16 +400,79 @@ func TestE12ManySupervisorsWait(t *testing.T) {
 			r.start(t, fmt.Sprint("s", i), pool{children: 1})
 			r.ledger.await(t, 20*time.Second, "one more begun job", begun(i+1))
 		}
-		r.put(t, 100*n, work{MS: 5})
+		r.put(t, 200*n, work{MS: 5})
 		r.proxy.Refuse()
 		r.proxy.Cut()
 		last(6 * time.Second) // all verdicts come while Redis is away, and are held
+		calls := r.listen("renew", "exchange")
 		r.proxy.Accept()
-		r.resumed(t, now())
+		back := now()
+		r.resumed(t, back)
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
+		first, renewedFirst, early, pops := make(map[string]string), 0, 0, 0
+		heard := calls()
+		for _, c := range heard {
+			if first[c.pid] == "" {
+				first[c.pid] = c.script
+				if c.script == "renew" {
+					renewedFirst++
+				}
+			}
+			if c.script == "exchange" {
+				pops++
+				if c.at < heard[0].at+1 {
+					early++
+				}
+			}
+		}
+		if renewedFirst != n {
+			t.Errorf("%d of %d supervisors renewed before they took", renewedFirst, n)
+		}
+		steady := float64(pops) / (heard[len(heard)-1].at - heard[0].at)
+		if float64(early) > 3*steady {
+			t.Errorf("%d calls in the first second, %.0f a second in all: more than three times as many", early, steady)
+		}
 		r.note("supervisors", n)
+		r.note("renewed_first", renewedFirst)
+		r.note("calls_in_first_s", early)
+		r.note("calls_per_s", steady)
 		r.check(t, allowed{})
 	})
 }
+
+// call is a script that a supervisor asked Redis to run.
+type call struct {
+	at          float64
+	script, pid string
+}
+
+// listen notes which of these scripts supervisors call from now on, through the proxy.
+func (r *rig) listen(scripts ...string) (calls func() []call) {
+	names := make(map[string]string) // by the script's SHA
+	for _, name := range scripts {
+		text, _ := queue.Script(queue.Batch, name, queue.DefaultNamespace)
+		names[fmt.Sprintf("%x", sha1.Sum([]byte(text)))] = name
+	}
+	var mu sync.Mutex
+	var heard []call
+	r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+		if d == faultproxy.Requests {
+			if m := scriptCall.FindSubmatch(data); m != nil && names[string(m[1])] != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, call{now(), names[string(m[1])], string(m[2])})
+			}
+		}
+		return data
+	})
+	return func() []call {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(heard)
+	}
+}
+
+// scriptCall finds the SHA of the script and the pid in the worker's name.
+var scriptCall = regexp.MustCompile(`(?s)evalsha\r\n\$40\r\n([0-9a-f]{40}).*?-(\d+)-work-`)
