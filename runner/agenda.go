@@ -2,9 +2,15 @@ package runner
 
 import "time"
 
-// probation is how long a child that may or may not say hello must have lived to
-// be given a job: one that fails at once shall not have any.
-const probation = 200 * time.Millisecond
+// A child that may or may not say hello must have lived for probation to be given a
+// job, for one that fails at once shall not have any. If it is at work then, or would
+// be if it were given a core, it has not come to its input: it is looked at again until
+// it sleeps, or probationLimit is over.
+const (
+	probation      = 200 * time.Millisecond
+	probationAgain = 50 * time.Millisecond
+	probationLimit = 2 * time.Second
+)
 
 // sampling is the time between two looks at the memory of a run.
 const sampling = time.Second
@@ -71,7 +77,15 @@ func (c *Child) look(now time.Time) (next time.Time) {
 // lookAtStart looks at a child that is not ready. The caller holds mu.
 func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
 	if c.spec.Hello == HelloAuto && c.spec.Mode == Reuse {
-		if a.due(c.started.Add(probation)) {
+		if c.trialEnds.IsZero() {
+			c.trialEnds = c.started.Add(probation)
+		}
+		switch {
+		case !a.due(c.trialEnds):
+		case a.now.Before(c.started.Add(probationLimit)) && atWork(c.pid):
+			c.trialEnds = a.now.Add(probationAgain)
+			a.due(c.trialEnds)
+		default:
 			c.becomeReady()
 			do = append(do, func() { c.events.ChildReady(c) })
 		}
@@ -82,6 +96,12 @@ func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
 		c.hasten(a.now, a.now)
 	}
 	return do
+}
+
+// atWork tells whether a process runs, or waits for a core or a disk to go on.
+func atWork(pid int) bool {
+	s, ok := readStat(pid)
+	return ok && (s.State == 'R' || s.State == 'D')
 }
 
 // lookAtRun looks at the run in front. The caller holds mu.

@@ -45,20 +45,21 @@ type Child struct {
 	handing sync.Mutex   // held from taking a run on to sending its line: both in one order
 	lastOut atomic.Int64 // when the child last gave a sign of life, as time since started
 
-	mu      sync.Mutex
-	state   State
-	hello   *protocol.Hello
-	runs    []*Run        // handed over and not ended, in order
-	jobs    int           // runs ended
-	used    time.Duration // processor time by the end of its last run; 0: it had none
-	stray   int           // status lines about runs it does not have
-	cause   Cause         // why it is to leave; CauseNone: it is not
-	why     string        // more about cause
-	stopped Cause         // why one of its runs was asked to stop, the last time
-	termAt  time.Time
-	killAt  time.Time
-	termed  bool // SIGTERM was sent
-	killed  bool // SIGKILL was sent
+	mu        sync.Mutex
+	state     State
+	hello     *protocol.Hello
+	runs      []*Run        // handed over and not ended, in order
+	jobs      int           // runs ended
+	used      time.Duration // processor time by the end of its last run; 0: it had none
+	stray     int           // status lines about runs it does not have
+	cause     Cause         // why it is to leave; CauseNone: it is not
+	why       string        // more about cause
+	stopped   Cause         // why one of its runs was asked to stop, the last time
+	termAt    time.Time
+	trialEnds time.Time // when to see whether a child without hello is ready
+	killAt    time.Time
+	termed    bool // SIGTERM was sent
+	killed    bool // SIGKILL was sent
 }
 
 // strayLimit is how many status lines about runs it does not have make a child

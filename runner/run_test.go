@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -221,5 +222,34 @@ func TestTerminal(t *testing.T) {
 	e, w := runOnce(t, h, &Spec{PTY: true, Command: shell(`test -t 1 && ! test -t 0 && ! test -t 2 || exit 1; read -r job; printf 'a\nb\n'; exec 4>&1; echo "$TERM $NO_COLOR $(stty size <&4)"`)}, RunLimits{})
 	if got, want := w.text("r1"), "a\nb\ndumb 1 24 200\n"; e.Kind != Exited || e.Action != protocol.ExitAck || got != want {
 		t.Errorf("%v %v, log %q; want %q", e.Kind, e.Action, got, want)
+	}
+}
+
+// TestChildAtWorkIsNotReady: a child without hello that is still busy with its own start is given no job.
+func TestChildAtWorkIsNotReady(t *testing.T) {
+	h := newHost(t)
+	for _, tt := range []struct {
+		name  string
+		busy  float64 // seconds of its own
+		least time.Duration
+	}{
+		{"idle at once", 0, probation},
+		{"busy for a while", 0.8, 800 * time.Millisecond},
+		{"busy for ever", 600, probationLimit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWitness()
+			spec := &Spec{Pool: "test", Mode: Reuse, Kill: KillGroup, Env: []string{"PATH=/usr/bin:/bin"},
+				Command: []string{python(), "-I", "-S", "-c", fmt.Sprintf("import time\nend = time.monotonic() + %g\nwhile time.monotonic() < end: pass\ninput()", tt.busy)}}
+			begin := time.Now()
+			c, err := h.Start(t.Context(), spec, 1, nil, w)
+			must(t, err)
+			await(t, w.ready, "ready child")
+			if took := time.Since(begin); took < tt.least {
+				t.Errorf("ready after %v, want %v at least", took, tt.least)
+			}
+			c.Kill(CauseShutdown)
+			await(t, c.Exited(), "exit")
+		})
 	}
 }
