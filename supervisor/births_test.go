@@ -42,6 +42,26 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 	}
 }
 
+// On a machine where dying takes long, a child may be given a job before. It is not
+// started on and on because of that.
+func TestAChildThatExitsAtItsFirstJobDiedAtBoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 4
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(100 * time.Millisecond)
+			return &runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}
+		}
+		w.redis.put(100)
+		w.run()
+		time.Sleep(time.Minute)
+		if n := w.host.starts(); n > 15 {
+			t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
+		}
+		w.end()
+	})
+}
+
 // Children that die together, once, are back together.
 func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 	t.Run("before any job", func(t *testing.T) {

@@ -613,7 +613,7 @@ func (c *fakeChild) work(r *fakeRun) bool {
 		e = &runner.Ending{Kind: kind, SentByUs: r.cause, Verdict: e.Verdict, ExitCode: -1}
 	}
 	r.mu.Unlock()
-	if e.Kind == runner.Died || e.Kind == runner.CouldNotStart {
+	if e.Kind == runner.Died || e.Kind == runner.Exited || e.Kind == runner.CouldNotStart {
 		lives = false
 	}
 	h.mu.Lock()

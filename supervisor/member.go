@@ -24,7 +24,8 @@ type member struct {
 	tired  bool       // said that it wants to leave
 	runs   []*attempt // given and not ended, in the order they were written
 
-	jobs      int // runs that it worked, well or badly
+	jobs      int  // runs that it worked, well or badly
+	answered  bool // one of them, rather than to exit
 	born      time.Duration
 	fitSince  time.Duration // when it was ready, or, in mode once, when its process ran
 	idle      time.Duration // since when it has had no run
@@ -174,8 +175,11 @@ func (m *member) finished(a *attempt, worked bool) {
 		m.jobs++
 		m.atWork += p.now - max(a.began, m.endedAt)
 		m.endedAt = p.now
-		p.misborn = 0
-		p.births.worked(m)
+		if a.ending.Kind != runner.Exited || m.gen.spec.Mode != runner.Reuse {
+			m.answered = true
+			p.misborn = 0
+			p.births.worked(m)
+		}
 		p.weighAfterJob(m)
 	}
 	if len(m.runs) == 0 {
@@ -202,14 +206,16 @@ func (m *member) exit(exit runner.Exit) {
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
-	if m.jobs > 0 || m.asked && !m.tired {
+	if m.answered || m.asked && !m.tired || m.jobs > 0 && p.now-m.born >= proofOfLife {
 		p.births.ended(m)
 		return
 	}
 	if p.births.failed(m, p.now) {
 		p.misborn++
 	}
-	p.misbirth(m, exit)
+	if m.jobs == 0 {
+		p.misbirth(m, exit)
+	} // else it exited at its first job, before or because of which nobody can tell
 }
 
 // pid is the process id, 0 if it never started.

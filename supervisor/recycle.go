@@ -45,9 +45,12 @@ func (m *member) becameReady() {
 	p.boot = max(p.now-m.born, p.boot-p.boot/8)
 }
 
+// bootsAhead is how many times the time that children take to start an heir has for
+// it: on a busy machine that varies.
+const bootsAhead = 4
+
 // nearlySpent reports whether it is time to start the heir of a member that has almost
-// worked all the jobs it may: the heir should be ready when the last one ends. How long
-// children take to start varies on a busy machine, so it gets twice that.
+// worked all the jobs it may: the heir should be ready when the last one ends.
 func (m *member) nearlySpent(p *pool) bool {
 	switch {
 	case m.maxJobs == 0 || m.gen.spec.Mode != runner.Reuse:
@@ -56,7 +59,7 @@ func (m *member) nearlySpent(p *pool) bool {
 		return m.maxJobs == 1
 	}
 	left := float64(m.maxJobs - m.jobs)
-	return left*float64(m.atWork)/float64(m.jobs) <= 2*float64(p.boot)
+	return left*float64(m.atWork)/float64(m.jobs) <= bootsAhead*float64(p.boot)
 }
 
 // due returns why a member is to be replaced, or "". Until its heir is ready it goes
