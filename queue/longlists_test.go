@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLongLists gives every command that takes a list more than Lua's stack holds.
+// TestLongLists gives every command that takes a list more than Lua's stack holds, and
+// one that prunes as many jobs.
 func TestLongLists(t *testing.T) {
 	const many = 9000
 	l := newLab(t, "redis", DefaultNamespace)
@@ -74,6 +75,22 @@ func TestLongLists(t *testing.T) {
 			run(dialect, commands["cancel"], append([]string{"j"}, names...)...)
 			wantSize("ZCARD", "ql:q:q-work", 0)
 		})
+	}
+
+	const complete = `for _, jid in ipairs(ARGV) do
+  redis.call('HSET', 'ql:j:' .. jid, 'jid', jid)
+  redis.call('ZADD', 'ql:completed', 999, jid)
+end`
+	for dialect, words := range map[Dialect]string{Qless: "complete last w q {}", Reqless: "job.complete last w q {}"} {
+		if _, err := l.eval(t.Context(), complete, nil, names); err != nil {
+			t.Fatal(err)
+		}
+		run(Qless, "config.set jobs-history-count 1")
+		run(Qless, "put w q last K {} 0")
+		run(Qless, "pop q w 1")
+		run(dialect, words)
+		wantSize("ZCARD", "ql:completed", 1)
+		wantSize("EXISTS", "ql:j:n8999", 0)
 	}
 
 	run(Reqless, "queueIdentifierPatterns.setAll", identifiers...)

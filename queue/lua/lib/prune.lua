@@ -12,15 +12,21 @@ end
 -- drop_completed(jids)
 -- Rare.
 function drop_completed(jids)
-  local keys = {}
-  for _, jid in ipairs(jids) do
-    local key = 'ql:j:' .. jid
-    local tags = redis.call('HGET', key, 'tags')
-    if tags and tags ~= '{}' then unindex_tags(jid, cjson.decode(tags)) end
-    keys[#keys + 1] = key
-    keys[#keys + 1] = key .. '-history'
-    if reqless then keys[#keys + 1] = key .. '-dependencies' end
+  -- As many at a time as fit on Lua's stack with all their keys.
+  for first = 1, #jids, 2000 do
+    local last, keys, n = math.min(first + 1999, #jids), {}, 0
+    for i = first, last do
+      local key = 'ql:j:' .. jids[i]
+      local tags = redis.call('HGET', key, 'tags')
+      if tags and tags ~= '{}' then unindex_tags(jids[i], cjson.decode(tags)) end
+      keys[n + 1], keys[n + 2] = key, key .. '-history'
+      n = n + 2
+      if reqless then
+        n = n + 1
+        keys[n] = key .. '-dependencies'
+      end
+    end
+    redis.call('DEL', unpack(keys))
+    redis.call('ZREM', 'ql:completed', unpack(jids, first, last))
   end
-  for i = 1, #keys, 6000 do redis.call('DEL', unpack(keys, i, math.min(i + 5999, #keys))) end
-  call_many('ZREM', 'ql:completed', jids)
 end
