@@ -52,7 +52,7 @@ type fakeJob struct {
 	worker     string
 	due        float64
 	settlement queue.Settlement // the last accepted
-	refusing   []string         // what is not accepted: settle, renew
+	refusing   []string         // what is not accepted: settle, renew; or not now: settle now
 }
 
 func newFakeRedis(t *testing.T, lock time.Duration) *fakeRedis {
@@ -286,6 +286,9 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	j := s.held(x.JID, x.Popped)
 	if j == nil {
 		return queue.SettleResult{Err: queue.ErrLockLost}
+	}
+	if slices.Contains(j.refusing, "settle now") {
+		return queue.SettleResult{Err: errAway}
 	}
 	if slices.Contains(j.refusing, "settle") {
 		return queue.SettleResult{Err: errBroken}

@@ -237,7 +237,7 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 	case errors.Is(r.Err, queue.ErrAway): // it became a replica in the middle, or the like
 		p.log.Error("not settled yet", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.putBack([]*attempt{a})
-		p.line.holdAll = p.now + p.line.refusals.NextBackOff()
+		p.line.holdAll = p.now + refusalLimit
 	default:
 		p.settleOtherwise(a, r.Err)
 	}

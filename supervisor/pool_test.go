@@ -293,6 +293,28 @@ func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
 	})
 }
 
+// What Redis cannot do at the moment is no refusal.
+func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.redis.put(1)
+		w.redis.refuse("j0", "settle now")
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("running", 1)
+		if n := w.redis.calls("exchange"); n > 200 {
+			t.Errorf("%d calls in a minute to settle one job", n)
+		}
+		w.redis.refuse("j0")
+		time.Sleep(5 * time.Second)
+		w.want("complete", 1)
+		if n := w.host.begun("j0"); n != 1 {
+			t.Errorf("it was begun %d times", n)
+		}
+		w.end()
+	})
+}
+
 // A supervisor that has such a job can leave.
 func TestWhatCannotBeSettledIsOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
