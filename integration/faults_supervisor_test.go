@@ -86,6 +86,7 @@ func TestA2SupervisorKilledForGood(t *testing.T) {
 		const children = 4
 		r.put(t, scaled(200, 1000), work{MS: 20})
 		a := r.start(t, "a", pool{children: children})
+		r.ledger.await(t, 20*time.Second, "10 begun jobs", begun(10))
 		r.start(t, "b", pool{children: children})
 		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
 		a.kill(t)
@@ -346,8 +347,7 @@ func TestA3KilledBeforeTheSettle(t *testing.T) {
 		r.proxy.Release(faultproxy.Requests)
 		r.start(t, "a", pool{children: children})
 		jobs := r.settled(t, 20*time.Second)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
+		allDone(t, jobs) // at the cost of a retry if it took longer than a lock to come back
 		r.check(t, allowed{twice: children})
 	})
 }

@@ -13,20 +13,33 @@ import (
 // fast set does, which is each row from one seed and at a smaller size.
 var wholeMatrix = os.Getenv("OARLOCK_FAULTS") == "all"
 
-// seeds are those that each row runs from: OARLOCK_SEED repeats a single one.
+// seeds are those that each row runs from: OARLOCK_SEED names a single one, or some as 1-20.
 func seeds(t testing.TB) []uint64 {
 	t.Helper()
-	if text := os.Getenv("OARLOCK_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("OARLOCK_SEED: %v", err)
-		}
-		return []uint64{seed}
+	text := os.Getenv("OARLOCK_SEED")
+	switch {
+	case text == "" && wholeMatrix:
+		text = "1-5"
+	case text == "":
+		text = "1"
 	}
-	if wholeMatrix {
-		return []uint64{1, 2, 3, 4, 5}
+	from, to, several := strings.Cut(text, "-")
+	if !several {
+		to = from
 	}
-	return []uint64{1}
+	first, err := strconv.ParseUint(from, 10, 64)
+	if err != nil {
+		t.Fatalf("OARLOCK_SEED: %v", err)
+	}
+	last, err := strconv.ParseUint(to, 10, 64)
+	if err != nil {
+		t.Fatalf("OARLOCK_SEED: %v", err)
+	}
+	var all []uint64
+	for seed := first; seed <= last; seed++ {
+		all = append(all, seed)
+	}
+	return all
 }
 
 // scaled returns whole in the whole matrix, else fast.
