@@ -338,3 +338,34 @@ func TestStrengthThatCannotBeHad(t *testing.T) {
 		t.Errorf("guard gives %v", err)
 	}
 }
+
+// TestChildrenTakeNoThreads: waiting for a child keeps no thread of ours.
+func TestChildrenTakeNoThreads(t *testing.T) {
+	tr := testTrees(t)
+	threads := func() int {
+		tasks, err := os.ReadDir("/proc/self/task")
+		must(t, err)
+		return len(tasks)
+	}
+	const many = 40
+	before := threads()
+	var ended []process
+	exits := make(chan Exit, many)
+	for range many {
+		p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; exec sleep 600")
+		expect(t, out, "ready")
+		ended = append(ended, p)
+		go func() { exits <- p.wait() }()
+	}
+	if grown := threads() - before; grown > many/2 {
+		t.Errorf("%d threads more with %d children", grown, many)
+	}
+	for _, p := range ended {
+		p.kill()
+	}
+	for range many {
+		if exit := await(t, exits, "exit"); exit.Signal != syscall.SIGKILL {
+			t.Errorf("exit is %+v", exit)
+		}
+	}
+}
