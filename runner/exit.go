@@ -16,8 +16,8 @@ import (
 // that escaped may hold them open for ever.
 const lastWords = 250 * time.Millisecond
 
-// innocence is how soon after it was given a job a reused child may leave without
-// a word for it to be believed that it was leaving anyway.
+// innocence is how soon after it was given a job, and has read it, a reused child may
+// leave without a word for it to be believed that it was leaving anyway.
 const innocence = 50 * time.Millisecond
 
 // reap waits for the end of the child and tells of it. It is the only one that does.
@@ -29,6 +29,7 @@ func (c *Child) reap() {
 		s.file.SetReadDeadline(time.Now().Add(lastWords)) // an error means that its end was read
 	}
 	c.listening.Wait()
+	consumed := c.in.consumed()
 	c.in.close()
 
 	c.mu.Lock()
@@ -52,7 +53,8 @@ func (c *Child) reap() {
 	failed := false
 	for i, r := range runs {
 		if c.settle(r) {
-			c.classify(r, &exit, i == 0, now)
+			began := i == 0 && (c.oneJob() || consumed >= r.line.Load())
+			c.classify(r, &exit, i == 0, began, now)
 		}
 		failed = failed || c.keepsDir(&r.ending)
 	}
@@ -71,12 +73,12 @@ func (c *Child) reap() {
 	c.host.forget(c)
 }
 
-// classify says how r ended by the end of its process. first tells whether the
-// child can have been at work on it.
-func (c *Child) classify(r *Run, exit *Exit, first bool, now time.Time) {
+// classify says how r ended by the end of its process. first tells whether it was the
+// next to be worked, and began whether the child had read so far.
+func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	e := &r.ending
 	e.ExitCode, e.Signal, e.OOM = exit.Code, exit.Signal, exit.OOM
-	e.Began = first && (c.oneJob() || c.in.reached(r.line.Load()))
+	e.Began = began
 	switch {
 	case c.oneJob():
 		e.CPU = exit.UserCPU + exit.SystemCPU
@@ -135,7 +137,7 @@ func (c *Child) classify(r *Run, exit *Exit, first bool, now time.Time) {
 	case !exit.Started, exit.Signal == 0 && action == protocol.ExitMisconfigured && c.silent():
 		e.Kind, e.Began = CouldNotStart, false
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
-	case c.spec.Mode == Reuse && !c.spokeSince(r) && now.Sub(r.since) <= innocence:
+	case c.spec.Mode == Reuse && !c.spokeSince(r) && (!began || now.Sub(r.since) <= innocence):
 		e.Kind, e.Message = LeftEarly, "the child left as the job came: "+describe(exit)
 	case exit.OOM != "":
 		e.Kind, e.Group, e.Message = Died, "oom", joinLines(exit.OOM, said)

@@ -95,12 +95,13 @@ func TestFaults(t *testing.T) {
 				f.spec.Env = []string{"PATH=/usr/bin:/bin"}
 				noCore := uint64(0)
 				f.spec.Sandbox.Limits.Core = &noCore
+				started := time.Now()
 				numbers := f.check(t, h, &f)
 				result := "ok"
 				if t.Failed() {
 					result = "FAILED"
 				}
-				fmt.Printf("row %s %s %s, %s: %s\n", f.row, result, f.name, language, numbers)
+				fmt.Printf("row %s seed 0 %s %s, %s: %s (%.1f s)\n", f.row, result, f.name, language, numbers, time.Since(started).Seconds())
 			})
 		}
 	}
@@ -209,7 +210,7 @@ func acknowledgesAlways(t *testing.T, h *Host, f *fault) (numbers string) {
 	for range times {
 		numbers = acknowledges(t, h, f)
 	}
-	return fmt.Sprintf("%d times, the last: %s", times, numbers)
+	return fmt.Sprintf("times=%d the last: %s", times, numbers)
 }
 
 func failsWith(group string) func(*testing.T, *Host, *fault) string {
@@ -219,7 +220,7 @@ func failsWith(group string) func(*testing.T, *Host, *fault) string {
 			e, _, _ := f.run(t, h)
 			expectEnding(t, e, Said, group)
 		}
-		return fmt.Sprintf("%d of %d", times, times)
+		return fmt.Sprintf("times=%d", times)
 	}
 }
 
@@ -339,7 +340,7 @@ func leavesAfterAck(t *testing.T, h *Host, f *fault) string {
 	if blamed > times/100 {
 		t.Errorf("%d of %d jobs are blamed for the child that left them", blamed, times)
 	}
-	return fmt.Sprintf("%d jobs given back, %d not accepted, %d blamed", left, refused, blamed)
+	return fmt.Sprintf("given_back=%d not_accepted=%d blamed=%d", left, refused, blamed)
 }
 
 func costsNothingWhileWaiting(t *testing.T, h *Host, f *fault) string {
@@ -400,7 +401,7 @@ func needsLittleMemory(t *testing.T, h *Host, f *fault) string {
 	if want := int64(f.size) << 20; cut != want {
 		t.Errorf("%d bytes accounted for; want %d", cut, want)
 	}
-	return fmt.Sprintf("%d MiB, memory grew by %d KiB, %v", f.size, grown>>10, took)
+	return fmt.Sprintf("mib=%d memory_grew_kib=%d %v", f.size, grown>>10, took)
 }
 
 func isHeardInTheFlood(t *testing.T, h *Host, f *fault) string {
@@ -419,7 +420,7 @@ func isHeardInTheFlood(t *testing.T, h *Host, f *fault) string {
 	if most := f.spec.LogRate * (int(took/time.Second) + 2); kept > most {
 		t.Errorf("%d lines kept in %v; want at most %d", kept, took, most)
 	}
-	return fmt.Sprintf("%v, %d lines kept, %d dropped", took, kept, dropped)
+	return fmt.Sprintf("lines_kept=%d lines_dropped=%d %v", kept, dropped, took)
 }
 
 func isCoalesced(t *testing.T, h *Host, f *fault) string {
@@ -431,7 +432,7 @@ func isCoalesced(t *testing.T, h *Host, f *fault) string {
 	if e.LastProgress == nil || *e.LastProgress.Percent != 100 {
 		t.Errorf("last progress %+v; want 100", e.LastProgress)
 	}
-	return fmt.Sprintf("%d in %v, passed on %d times", f.size, took, w.progress)
+	return fmt.Sprintf("statuses=%d passed_on=%d %v", f.size, w.progress, took)
 }
 
 // isNeverTaken: a verdict that is cut off anywhere is none.
@@ -450,7 +451,7 @@ func isNeverTaken(t *testing.T, h *Host, f *fault) string {
 		}
 		cuts++
 	}
-	return fmt.Sprintf("%d of %d cuts", cuts, cuts)
+	return fmt.Sprintf("cuts=%d taken=0", cuts)
 }
 
 func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
@@ -468,7 +469,7 @@ func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
 	if n := len(w.endings); n != 0 {
 		t.Errorf("%d endings too many", n)
 	}
-	return fmt.Sprintf("%d endings for %d jobs", jobs, jobs)
+	return fmt.Sprintf("jobs=%d endings=%d", jobs, jobs)
 }
 
 // wearsOut: verdicts for others change nothing, and so many of them cost the child its place.
@@ -504,7 +505,7 @@ func isNotForged(t *testing.T, h *Host, f *fault) string {
 		expectEnding(t, await(t, w.endings, "ending"), Said, "own")
 	}
 	c.Shutdown(time.Second)
-	return fmt.Sprintf("0 of %d forged", payloads)
+	return fmt.Sprintf("payloads=%d forged=0", payloads)
 }
 
 func lastWordsArrive(t *testing.T, h *Host, f *fault) string {
@@ -516,7 +517,7 @@ func lastWordsArrive(t *testing.T, h *Host, f *fault) string {
 			t.Errorf("%d bytes of 30000 arrived", got)
 		}
 	}
-	return fmt.Sprintf("%d of %d whole", times, times)
+	return fmt.Sprintf("whole=%d", times)
 }
 
 func payloadArrives(t *testing.T, h *Host, f *fault) string {
@@ -567,7 +568,7 @@ func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
 	if got := strings.Count(w.text("r1"), "\n"); got != times*len(lines)+2 {
 		t.Errorf("%d lines are in the log; want all %d", got, times*len(lines)+2)
 	}
-	return fmt.Sprintf("0 of %d taken, %v", times*len(lines), took)
+	return fmt.Sprintf("forged_lines=%d taken=0 %v", times*len(lines), took)
 }
 
 func nothingIsInterpreted(t *testing.T, h *Host, f *fault) string {

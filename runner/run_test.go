@@ -64,11 +64,13 @@ func TestReusedChildLeaves(t *testing.T) {
 		{"as the job came", "read -r job; exit 0", LeftEarly, ""},
 		{"by a signal as the job came", "read -r job; kill -SEGV $$", LeftEarly, ""},
 		{"silently, later", "read -r job; sleep 0.1; exit 1", Exited, "exit-1"},
+		{"later, but without its job", "sleep 0.6; exit 1", LeftEarly, ""},
+		{"by a signal, but without its job", "sleep 0.6; kill -KILL $$", LeftEarly, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, _ := runOnce(t, h, &Spec{Mode: Reuse, Command: shell(tt.script)}, RunLimits{})
-			for n := 0; n < 5 && tt.kind == LeftEarly && e.Wall > innocence; n++ { // the machine was busy
+			for n := 0; n < 5 && tt.kind == LeftEarly && e.Kind != LeftEarly && e.Wall > innocence; n++ { // the machine was busy
 				e, _ = runOnce(t, h, &Spec{Mode: Reuse, Command: shell(tt.script)}, RunLimits{})
 			}
 			if e.Kind != tt.kind || e.Group != tt.group {

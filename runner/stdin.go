@@ -5,6 +5,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"oarlock/internal/nowait"
 )
 
@@ -133,6 +135,18 @@ func (w *stdin) shut() {
 		w.closed = true
 		w.file.Close() // wakes the goroutine
 	}
+}
+
+// consumed returns up to which position the child has read; where the end that would
+// tell is closed, up to which it can have.
+func (w *stdin) consumed() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	unread := 0
+	if !w.closed {
+		w.raw.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return w.written - int64(unread)
 }
 
 // reached tells whether everything up to position end has been written.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Says hello, begins with its job, and leaves without a verdict.
 echo '{"@":"hello","v":[1],"lib":"fixture"}'
+[ "$OARLOCK_MODE" = once ] || read -r answer
 read -r job
 sleep 0.1
 exit 0
