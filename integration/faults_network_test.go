@@ -393,17 +393,17 @@ func TestE4RepliesOfPutLost(t *testing.T) {
 }
 
 func TestE12ManySupervisorsWait(t *testing.T) {
-	row(t, "E12", rigOptions{proxy: true, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
-		n := scaled(4, 20)
+	row(t, "E12", rigOptions{proxy: true, lock: 40 * time.Second}, func(t *testing.T, r *rig) {
+		n, seconds := scaled(4, 20), scaled(4, 15)
+		r.put(t, n, work{MS: 1000 * seconds})
 		for i := range n {
-			r.put(t, 1, work{MS: 4000})
 			r.start(t, fmt.Sprint("s", i), pool{children: 1})
-			r.ledger.await(t, 20*time.Second, "one more begun job", begun(i+1))
 		}
+		r.ledger.await(t, 20*time.Second, "a begun job of each", begun(n))
 		r.put(t, 200*n, work{MS: 5})
 		r.proxy.Refuse()
 		r.proxy.Cut()
-		last(6 * time.Second) // all verdicts come while Redis is away, and are held
+		last(time.Duration(seconds+2) * time.Second) // all verdicts come while Redis is away, and are held
 		calls := r.listen("renew", "exchange")
 		r.proxy.Accept()
 		back := now()
