@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,33 +104,16 @@ func TestE3RepliesOfRetryLost(t *testing.T) {
 
 func TestE5RepliesTorn(t *testing.T) {
 	row(t, "E5", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		torn := r.tearReplies(0.03)
+		r.proxy.Tear(0.03, r.random.Uint64())
 		r.put(t, scaled(300, 1000), work{MS: 10})
 		r.put(t, 2, work{MS: 5000, Beat: 50}) // renewed several times
 		r.start(t, "a", pool{})
 		jobs := r.settled(t, 20*time.Second)
-		r.note("torn_replies", torn.Load())
+		r.note("torn_replies", r.proxy.Torn())
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
 		r.check(t, allowed{})
 	})
-}
-
-// tearReplies delivers two fifths of some replies before all connections are reset.
-func (r *rig) tearReplies(share float64) (torn *atomic.Int64) {
-	torn = new(atomic.Int64)
-	var mu sync.Mutex
-	r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
-		mu.Lock()
-		defer mu.Unlock()
-		if d == faultproxy.Requests || len(data) < 5 || r.random.Float64() >= share {
-			return data
-		}
-		torn.Add(1)
-		time.AfterFunc(5*time.Millisecond, r.proxy.Cut)
-		return data[:len(data)*2/5]
-	})
-	return torn
 }
 
 func TestE6ShortBlackHole(t *testing.T) {

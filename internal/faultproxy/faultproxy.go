@@ -32,6 +32,7 @@ type Proxy struct {
 	dialed  atomic.Int64
 	dropped atomic.Int64
 	lost    atomic.Int64
+	torn    atomic.Int64
 	pumps   sync.WaitGroup
 
 	mu        sync.Mutex
@@ -45,6 +46,7 @@ type Proxy struct {
 	held      [2]chan struct{} // non-nil while a direction is held; closed when it is let go
 	drop      chance           // that a request is executed and its reply dropped
 	lose      chance           // that a request does not arrive
+	tear      chance           // that a reply is delivered in part
 	intercept func(Direction, []byte) []byte
 }
 
@@ -107,6 +109,9 @@ func (p *Proxy) Dropped() int { return int(p.dropped.Load()) }
 // Lost is how many requests were lost so far.
 func (p *Proxy) Lost() int { return int(p.lost.Load()) }
 
+// Torn is how many replies were torn so far.
+func (p *Proxy) Torn() int { return int(p.torn.Load()) }
+
 // Retarget sends new connections elsewhere.
 func (p *Proxy) Retarget(network, target string) {
 	p.mu.Lock()
@@ -143,6 +148,16 @@ func (p *Proxy) Lose(share float64, match string, seed uint64) {
 	defer p.mu.Unlock()
 	p.lose = newChance(share, match, seed)
 }
+
+// Tear picks a share of the replies, delivers two fifths of each, and cuts its connection.
+func (p *Proxy) Tear(share float64, seed uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tear = newChance(share, "", seed)
+}
+
+// tornPause lets a client read the part of a reply before the reset takes it away.
+const tornPause = 5 * time.Millisecond
 
 // Hold keeps back all bytes of one direction until Release, as a network does that has
 // lost its way: nothing is closed, and what was sent arrives late.
@@ -269,8 +284,10 @@ func (p *Proxy) deliver(l *link, d Direction, to net.Conn, data []byte) bool {
 	if p.jitter > 0 {
 		wait += time.Duration(rand.Int64N(int64(p.jitter)))
 	}
-	lost := false
-	if d == Requests {
+	lost, torn := false, false
+	if d == Replies {
+		torn = p.tear.picks(data)
+	} else {
 		lost = p.lose.picks(data)
 		if p.drop.picks(data) {
 			l.doomed.Store(true)
@@ -304,6 +321,10 @@ func (p *Proxy) deliver(l *link, d Direction, to net.Conn, data []byte) bool {
 	if intercept != nil {
 		data = intercept(d, data)
 	}
+	if torn {
+		p.torn.Add(1)
+		data = data[:len(data)*2/5]
+	}
 	if slice <= 0 {
 		slice = max(1, len(data))
 	}
@@ -314,5 +335,8 @@ func (p *Proxy) deliver(l *link, d Direction, to net.Conn, data []byte) bool {
 		}
 		data = data[n:]
 	}
-	return true
+	if torn {
+		time.Sleep(tornPause)
+	}
+	return !torn
 }

@@ -45,6 +45,24 @@ func TestLostRequestWasNotExecuted(t *testing.T) {
 	}
 }
 
+func TestTornReplyEndsTheConnection(t *testing.T) {
+	p, through, direct := start(t)
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.Tear(1, 1)
+	if err := through.Incr(t.Context(), "n").Err(); err == nil {
+		t.Error("a torn reply was read")
+	}
+	if n, _ := direct.Get(t.Context(), "n").Int(); n != 1 || p.Torn() != 1 {
+		t.Errorf("executed %d times, %d replies torn; want 1 and 1", n, p.Torn())
+	}
+	p.Tear(0, 1)
+	if err := through.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("another command after it: %v", err)
+	}
+}
+
 func TestHeldRequestArrivesLate(t *testing.T) {
 	p, through, direct := start(t)
 	if err := through.Ping(t.Context()).Err(); err != nil {
