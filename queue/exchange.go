@@ -67,16 +67,16 @@ func (s *Session) awaitReplicas(ctx context.Context) {
 
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
 // settlements, each with its puts, then the take.
-func exchangeArgs(worker string, settlements []Settlement, puts [][]Put, take Take) []any {
+func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take Take) []any {
 	args := make([]any, 0, 9+6*len(settlements)+len(take.Queues))
 	args = append(args, worker, len(settlements))
 	var popped float64 // of the settlement before: most of a call were taken together
 	text := mark(popped)
-	for i := range settlements {
-		if s := &settlements[i]; s.Popped != popped {
+	for i, s := range settlements {
+		if s.Popped != popped {
 			popped, text = s.Popped, mark(s.Popped)
 		}
-		args = appendSettlement(args, &settlements[i], text)
+		args = appendSettlement(args, s, text)
 		args = appendPuts(args, puts[i])
 	}
 	order := take.Order

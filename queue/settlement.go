@@ -80,9 +80,10 @@ type SettleResult struct {
 
 // checkSettlements leaves out settlements that must not be sent, which have an error in
 // their result, and begins the results of the others' puts.
-func checkSettlements(settlements []Settlement) (sent []Settlement, puts [][]Put, results []SettleResult) {
-	sent, puts, results = make([]Settlement, 0, len(settlements)), make([][]Put, 0, len(settlements)), make([]SettleResult, len(settlements))
-	for i, s := range settlements {
+func checkSettlements(settlements []Settlement) (sent []*Settlement, puts [][]Put, results []SettleResult) {
+	sent, puts, results = make([]*Settlement, 0, len(settlements)), make([][]Put, 0, len(settlements)), make([]SettleResult, len(settlements))
+	for i := range settlements {
+		s := &settlements[i]
 		if s.Data != nil {
 			if err := checkJSON(s.Data); err != nil {
 				results[i].Err = &ScriptError{Command: string(s.Action), Message: err.Error()}

@@ -33,53 +33,42 @@ local function objection(f, queue, popped)
   if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
 end
 
-local reply, jids, writes, queue_of, n = {}, {}, {}, {}, 0
+local reply, jids, queue_of, n = {}, {}, {}, 0
 for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
   local key = 'ql:j:' .. jid
   local f = popped ~= '' and redis.pcall('HMGET', key, 'state', 'time') or redis.pcall('HMGET', key, 'state', 'worker', 'queue')
-  local as_popped = popped ~= '' and f[1] == 'running' and f[2] == popped
-  local wrong = not as_popped and objection(f, queue, popped)
+  local wrong = objection(f, queue, popped)
   if wrong then
     reply[i] = wrong
   else
-    local expires = expiries[queue]
     n = n + 1
-    jids[n], writes[2 * n - 1], writes[2 * n], queue_of[jid], reply[i] = jid, key, expires, queue, expires
+    jids[n], queue_of[jid], reply[i] = jid, queue, expiries[queue]
   end
 end
 if n == 0 then return reply end
 
--- entries(jids) -> list of scores and jids, last first
-local function entries(jids)
-  local list, m = {}, 0
-  for i = #jids, 1, -1 do
-    list[m + 1], list[m + 2] = expiries[queue_of[jids[i]]], jids[i]
-    m = m + 2
-  end
-  return list
-end
-
--- extend(key, jids, entries): gives entries of a sorted set new scores
+-- extend(key, jids): gives entries of a sorted set new scores
+--   jids   sorted
 -- They leave it first: see above. And Redis keeps a small set as a list, in the order of
 -- scores and then names, and looks for each entry, or its place, from the start; by
 -- leaving in this order and coming back in the reverse, each is found at once.
-local function extend(key, jids, entries)
+local function extend(key, jids)
   call_many('ZREM', key, jids)
+  local entries, m = {}, 0
+  for i = #jids, 1, -1 do
+    entries[m + 1], entries[m + 2] = expiries[queue_of[jids[i]]], jids[i]
+    m = m + 2
+  end
   call_many('ZADD', key, entries)
 end
 
 table.sort(jids)
-local all, queue = entries(jids), next(expiries)
-extend('ql:w:' .. worker .. ':jobs', jids, all)
-if not next(expiries, queue) then
-  extend('ql:q:' .. queue .. '-locks', jids, all)
-else
-  local locks = {}
-  for i = 1, n do add(locks, queue_of[jids[i]], jids[i]) end
-  for queue, held in pairs(locks) do extend('ql:q:' .. queue .. '-locks', held, entries(held)) end
-end
-for i = 1, 2 * n, 2 do redis.call('HSET', writes[i], 'expires', writes[i + 1]) end
+local locks = {}
+for i = 1, n do add(locks, queue_of[jids[i]], jids[i]) end
+extend('ql:w:' .. worker .. ':jobs', jids)
+for queue, held in pairs(locks) do extend('ql:q:' .. queue .. '-locks', held) end
+for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', expiries[queue_of[jids[i]]]) end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 for at = 4 + 3 * count, #ARGV, 2 do
