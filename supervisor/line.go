@@ -326,8 +326,9 @@ func (p *pool) batch() int {
 	return (4*len(p.flight) + 4) / 5
 }
 
-// atWork is how many attempts may still end by themselves, while no call is out.
-func (p *pool) atWork() int { return len(p.flight) - len(p.endings) - len(p.waiting) }
+// atWork is how many attempts may still end by themselves, while no call is out: those that
+// wait for a child will have one in a moment.
+func (p *pool) atWork() int { return len(p.flight) - len(p.endings) }
 
 // paced notes that an attempt has ended.
 func (l *line) paced(now time.Duration, first bool) {
