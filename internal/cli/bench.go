@@ -244,7 +244,7 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r conf
 			return fmt.Errorf("%w\nor name a Redis that is running: oarlock bench --redis URL", err)
 		}
 		defer server.Close()
-		r = config.Redis{URL: server.URL(), Namespace: r.Namespace}
+		r = config.Redis{URL: server.ShortestURL(), Namespace: r.Namespace}
 	}
 	client, err := openRedis(ctx, r, nil)
 	if err != nil {

@@ -77,9 +77,9 @@ func dev(c *cli.Context) error {
 			return err
 		}
 		defer server.Close()
-		url = server.URL()
+		url = server.ShortestURL()
 		cfg.Redis.URL = url
-		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), url)
+		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
 	return s.run(c.Context, cfg)
 }
