@@ -459,17 +459,16 @@ func freePort(t testing.TB) string {
 }
 
 func TestF6DiskFull(t *testing.T) {
-	dir, err := tmpfs(t, "8m")
-	if err != nil {
+	if _, err := tmpfs(t, "1m"); err != nil {
 		notHere("F6", err)
 		return
 	}
-	row(t, "F6", rigOptions{lock: 20 * time.Second, redis: []string{"--dir", dir}}, func(t *testing.T, r *rig) {
+	row(t, "F6", rigOptions{lock: 20 * time.Second, disk: "8m"}, func(t *testing.T, r *rig) {
 		r.put(t, 4, work{MS: 1500})
 		rest := r.put(t, 100, work{MS: 5})
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "4 begun jobs", begun(4))
-		ballast := filepath.Join(dir, "ballast")
+		ballast := filepath.Join(r.data, "ballast")
 		fill(t, ballast)
 		await(t, 10*time.Second, func() error { // until Redis has noticed
 			if err := r.db.Set(t.Context(), "probe", strings.Repeat("x", 1<<20), 0).Err(); err == nil {

@@ -37,6 +37,7 @@ type rig struct {
 	ledger  *ledger
 	binary  string // of supervisors that are started from now on
 	dir     string // for configurations, state and job directories
+	data    string // of Redis, if that has a file system of its own
 	mark    string // NAME=value in the environment of every process of the rig
 	random  *rand.Rand
 	numbers numbers
@@ -55,6 +56,7 @@ type rigOptions struct {
 	alone bool          // no other row runs beside it, for it compares throughputs
 
 	password string // of Redis, if its arguments ask for one
+	disk     string // size of a file system of its own for Redis' data; needs the right to mount
 }
 
 func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
@@ -64,8 +66,17 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	args := slices.Concat(redistest.AOF, o.redis)
+	data := ""
+	if o.disk != "" {
+		if data, err = tmpfs(t, o.disk); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--dir", data)
+	}
 	r := &rig{
-		redis:  redistest.Start(t, append(redistest.AOF, o.redis...)...),
+		redis:  redistest.Start(t, args...),
+		data:   data,
 		ledger: newLedger(t),
 		binary: program,
 		dir:    dir,
