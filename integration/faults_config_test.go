@@ -199,6 +199,9 @@ func TestH8CommandChanged(t *testing.T) {
 		old := pidsOf(r.ledger.all(t))
 		a.write(t, r.config(t, "a", pool{command: append(command(t, "worker.py")[:3:3], script)}))
 		r.ledger.await(t, 10*time.Second, "only new children at work", func(es []entry) bool {
+			if len(r.jids)-count(es, "end") < 50 {
+				r.put(t, 100, work{MS: 20})
+			}
 			recent := pidsOf(since(es, now()-0.5))
 			for pid := range recent {
 				if old[pid] {

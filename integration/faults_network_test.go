@@ -388,8 +388,6 @@ func TestE12ManySupervisorsWait(t *testing.T) {
 		last(time.Duration(seconds+2) * time.Second) // all verdicts come while Redis is away, and are held
 		calls := r.listen("renew", "exchange")
 		r.proxy.Accept()
-		back := now()
-		r.resumed(t, back)
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)

@@ -236,7 +236,7 @@ func TestA10SecondStopSignal(t *testing.T) {
 				a.said(t, 5*time.Second, "drain")
 				second := now()
 				a.signal(t, syscall.SIGINT)
-				a.exit(t, time.Second)
+				a.exit(t, time.Second+atExit)
 				r.note("exit_after", now()-second)
 				a.leftNothing(t, time.Second)
 				if silent {
@@ -336,11 +336,12 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 func TestA3KilledBeforeTheSettle(t *testing.T) {
 	row(t, "A3", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		const children = 4
-		r.put(t, children, work{MS: 500})
-		a := r.start(t, "a", pool{children: children})
-		r.ledger.await(t, 20*time.Second, "all begun", begun(children))
+		a, _ := r.idle(t, pool{children: children}) // so that all begin together
+		done := count(r.ledger.all(t), "end")
+		r.put(t, children, work{MS: 300})
+		r.ledger.await(t, 20*time.Second, "all begun", begun(done+children))
 		r.proxy.Hold(faultproxy.Requests) // whatever is sent does not arrive
-		r.ledger.await(t, 5*time.Second, "all ended", ended(children))
+		r.ledger.await(t, 5*time.Second, "all ended", ended(done+children))
 		a.kill(t)
 		a.leftNothing(t, time.Second)
 		r.proxy.Cut()
