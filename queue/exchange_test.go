@@ -384,6 +384,21 @@ func TestSweepGivesExpiredJobsBack(t *testing.T) {
 	})
 }
 
+// One key that is no job does not hide the jobs beside it.
+func TestHeldPassesOverWhatIsNoJob(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, s := t.Context(), session(t, c, "w")
+		putAll(t, c, queue.Put{Queue: "q", JID: "a", Klass: "K"}, queue.Put{Queue: "q", JID: "b", Klass: "K"})
+		take(t, s, queue.Take{Queues: []string{"q"}, Count: 2})
+		c.Redis().Del(ctx, "ql:j:a")
+		c.Redis().RPush(ctx, "ql:j:a", "not a hash")
+		held := must(s.Held(ctx, []string{"q"}))(t)
+		if len(held) != 1 || held[0].JID != "b" {
+			t.Errorf("held %+v; want b alone", held)
+		}
+	})
+}
+
 func TestHeldFindsJobsThatLeftTheWorkersSet(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		ctx, s := t.Context(), session(t, c, "w")
