@@ -29,7 +29,7 @@ type member struct {
 	born      time.Duration
 	fitSince  time.Duration // when it was ready, or, in mode once, when its process ran
 	idle      time.Duration // since when it has had no run
-	atWork    time.Duration // how long it has worked jobs, in all
+	busy      time.Duration // how long it has worked jobs, in all
 	endedAt   time.Duration // when its last run ended
 	memory    int64         // bytes, as last seen
 	weighAt   time.Duration // when to look at its memory again after a job; never while somebody does
@@ -173,7 +173,7 @@ func (m *member) finished(a *attempt, worked bool) {
 	m.runs = without(m.runs, a)
 	if worked {
 		m.jobs++
-		m.atWork += p.now - max(a.began, m.endedAt)
+		m.busy += p.now - max(a.began, m.endedAt)
 		m.endedAt = p.now
 		if a.ending.Kind != runner.Exited || m.gen.spec.Mode != runner.Reuse {
 			m.answered = true

@@ -59,7 +59,7 @@ func (m *member) nearlySpent(p *pool) bool {
 		return m.maxJobs == 1
 	}
 	left := float64(m.maxJobs - m.jobs)
-	return left*float64(m.atWork)/float64(m.jobs) <= bootsAhead*float64(p.boot)
+	return left*float64(m.busy)/float64(m.jobs) <= bootsAhead*float64(p.boot)
 }
 
 // due returns why a member is to be replaced, or "". Until its heir is ready it goes
