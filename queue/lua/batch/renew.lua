@@ -48,26 +48,32 @@ for i = 1, count do
 end
 if n == 0 then return reply end
 
--- extend(key, jids): gives entries of a sorted set new scores
---   jids   sorted
--- They leave it first: see above. And Redis keeps a small set as a list, in the order of
+-- Entries of a sorted set leave it and come back with their new scores; the first write
+-- takes some away: see above. And Redis keeps a small set as a list, in the order of
 -- scores and then names, and looks for each entry, or its place, from the start; by
 -- leaving in this order and coming back in the reverse, each is found at once.
-local function extend(key, jids)
-  call_many('ZREM', key, jids)
+local function come_back(key, sorted)
   local entries, m = {}, 0
-  for i = #jids, 1, -1 do
-    entries[m + 1], entries[m + 2] = expiries[queue_of[jids[i]]], jids[i]
+  for i = #sorted, 1, -1 do
+    entries[m + 1], entries[m + 2] = expiries[queue_of[sorted[i]]], sorted[i]
     m = m + 2
   end
   call_many('ZADD', key, entries)
 end
 
 table.sort(jids)
-local locks = {}
-for i = 1, n do add(locks, queue_of[jids[i]], jids[i]) end
-extend('ql:w:' .. worker .. ':jobs', jids)
-for queue, held in pairs(locks) do extend('ql:q:' .. queue .. '-locks', held) end
+local holds, locks = 'ql:w:' .. worker .. ':jobs', {}
+for i = 1, n do add(locks, 'ql:q:' .. queue_of[jids[i]] .. '-locks', jids[i]) end
+call_many('ZREM', holds, jids)
+for key, held in pairs(locks) do
+  call_many('ZREM', key, held)
+  come_back(key, held)
+end
+-- Where all of it is in one queue that nobody else works, both sets are the same. A Redis
+-- before 6.2 refuses to copy.
+local key = next(locks)
+local same = not next(locks, key) and redis.call('ZCARD', key) == n
+if not same or redis.pcall('COPY', key, holds) ~= 1 then come_back(holds, jids) end
 for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', expiries[queue_of[jids[i]]]) end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
