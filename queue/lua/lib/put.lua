@@ -19,8 +19,9 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   local old, tags, priority, retries, depends, throttles
   if next(named) then tags, priority, retries, depends, throttles = check_options(named) end
   -- Most jobs are new and none is tracked, and to learn that is cheaper than to read
-  -- nine fields and to ask again below.
-  local special = redis.call('EXISTS', key, 'ql:tracked') > 0
+  -- nine fields and to ask again below. Dependencies may be left of an earlier job of
+  -- that name, which was pruned.
+  local special = redis.call('EXISTS', key, 'ql:tracked', key .. '-dependencies') > 0
   if special and redis.call('EXISTS', key) == 1 then
     old = load_old(key)
     tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries
@@ -35,7 +36,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   if depends and #depends > 0 then depend_anew(jid, depends) end
 
   local state = delay > 0 and 'scheduled' or 'waiting'
-  if (old or depends) and redis.call('EXISTS', key .. '-dependencies') == 1 then
+  if (special or depends) and redis.call('EXISTS', key .. '-dependencies') == 1 then
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
     state = 'depends'
   end
