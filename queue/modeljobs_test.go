@@ -172,7 +172,6 @@ func numbered(members map[string]any) (names []string) {
 }
 
 func (m *model) requeue(w words) recordedReply {
-	w.need(1, "provided")
 	jid := w.need(2, "Job(): no jid provided")
 	if !m.exists(jid) {
 		refuse("Requeue(): Job %s does not exist", jid)

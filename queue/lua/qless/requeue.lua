@@ -2,7 +2,8 @@
 -- put, but only of a job that exists. Arguments, keys and events are those of put.
 --
 -- Refuses  "Requeue(): Job <jid> does not exist", and as put does
-local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3]), given_jid(ARGV[4])
+-- A call without a queue has no jid either, and that is what it is told.
+local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], ARGV[3], given_jid(ARGV[4])
 if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then refuse('Requeue', 'Job ' .. jid .. ' does not exist') end
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
 put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
