@@ -52,7 +52,7 @@ end
 function take_away(jid, job, worker, queue, now, history)
   local key = 'ql:j:' .. jid
   redis.call('HDEL', key, 'grace')
-  job.remaining = text14(math.floor(tonumber(job.remaining) or 0) - 1)
+  job.remaining = text17(math.floor(tonumber(job.remaining) or 0) - 1)
   redis.call('HSET', key, 'remaining', job.remaining)
   if tonumber(job.remaining) >= 0 then return true end
 

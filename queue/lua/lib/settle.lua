@@ -225,7 +225,7 @@ function conclude_retry(batch, s)
   local delay, group, message = tonumber(named.delay) or 0, named.group, named.message
   redis.call('HDEL', key, 'grace')
   local left = math.floor(tonumber(s.remaining) or 0) - 1
-  local stored = text14(left)
+  local stored = text17(left)
   if left >= 0 then
     if group then redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), batch.worker)) end
     if delay > 0 then

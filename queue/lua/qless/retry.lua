@@ -39,10 +39,10 @@ if left >= 0 then
   end
   if delay > 0 then
     redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', now + delay, jid)
-    redis.call('HSET', key, 'remaining', text14(left), 'state', 'scheduled')
+    redis.call('HSET', key, 'remaining', text17(left), 'state', 'scheduled')
   else
     redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
-    redis.call('HSET', key, 'remaining', text14(left), 'state', 'waiting')
+    redis.call('HSET', key, 'remaining', text17(left), 'state', 'waiting')
   end
   return left
 end
@@ -57,7 +57,7 @@ else
 end
 remember(jid, '[' .. text14(math.floor(now)) .. (reqless and ',"failed-retries"' or ',"failed"')
   .. ',{"group":' .. cjson.encode(group) .. '}]', nil, history)
-redis.call('HSET', key, 'remaining', text14(left), 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
+redis.call('HSET', key, 'remaining', text17(left), 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
 if not reqless then tell_trackers('ql:failed', jid) end
 list_failed(jid, group)
 count_failure(queue, now)
