@@ -11,8 +11,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long content must stand still to count: an editor writes in steps.
-const settle = 100 * time.Millisecond
+const (
+	// settle is how long content must stand still to count: an editor writes in steps.
+	settle = 100 * time.Millisecond
+	// lostPause is how long after a look that found no directory to watch the next one
+	// comes: nobody tells when it is there again.
+	lostPause = time.Second
+)
 
 // Watch calls changed, from its own goroutine, each time the content of the file path,
 // of one in conf.d beside it, or of one of more has changed. It returns when ctx ends,
@@ -59,7 +64,7 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 			arm()
 		case <-look.C:
 			armed = false
-			follow(watcher, files) // a link may point elsewhere now
+			watched := follow(watcher, files) // a link may point elsewhere now
 			now := digest(files)
 			switch {
 			case now == last:
@@ -70,20 +75,27 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 				changed()
 			}
 			seen = now
+			if !watched && !armed {
+				look.Reset(lostPause) // and not armed: an event may bring the next look sooner
+			}
 		}
 	}
 }
 
-// follow watches the directories of files, of what they link to, and of conf.d. A
-// directory that is not there, or watched already, is no error.
-func follow(watcher *fsnotify.Watcher, files []string) {
+// follow watches the directories of files, of what they link to, and of conf.d. It
+// reports whether the directories of all files are there; conf.d need not be.
+func follow(watcher *fsnotify.Watcher, files []string) (watched bool) {
+	watched = true
 	_ = watcher.Add(filepath.Join(filepath.Dir(files[0]), "conf.d"))
 	for _, file := range files {
-		_ = watcher.Add(filepath.Dir(file))
+		if watcher.Add(filepath.Dir(file)) != nil {
+			watched = false
+		}
 		if target, err := filepath.EvalSymlinks(file); err == nil {
 			_ = watcher.Add(filepath.Dir(target))
 		}
 	}
+	return watched
 }
 
 // digest sums up the names and the content of files, and of conf.d beside the first.

@@ -77,6 +77,28 @@ func TestWatchSees(t *testing.T) {
 	}
 }
 
+func TestWatchOutlivesTheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etc")
+	path := filepath.Join(dir, "c.toml")
+	write := func() {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	w := watch(t, path)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(t)
+	write()
+	w.wait(t)
+}
+
 func TestWatchIgnoresWhatChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.toml")
 	write := func(path, text string) {
