@@ -102,7 +102,11 @@ func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {
 		problem := Problem{File: file, Why: err.Error()}
 		var syntax toml.ParseError
 		if errors.As(err, &syntax) {
-			problem.Line, problem.Why = syntax.Position.Line, syntax.Message
+			// Its own line is the next one where a line ends too early.
+			before := text[:min(syntax.Position.Start, len(text))]
+			problem.Line = 1 + strings.Count(before, "\n")
+			problem.Column = len(before) - strings.LastIndex(before, "\n")
+			problem.Why = syntax.Message
 		}
 		d.problems = append(d.problems, problem)
 		return

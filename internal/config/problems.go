@@ -8,15 +8,18 @@ import (
 
 // Problem is one thing that is wrong with a configuration.
 type Problem struct {
-	File string `json:"file"` // "" if it came from a flag or the environment
-	Line int    `json:"line"` // from 1; 0 if it has none
-	Key  string `json:"key"`  // with its tables: pools.mail.command
-	Why  string `json:"why"`
+	File   string `json:"file"`             // "" if it came from a flag or the environment
+	Line   int    `json:"line"`             // from 1; 0 if it has none
+	Column int    `json:"column,omitempty"` // from 1, of what is no TOML; 0 if it has none
+	Key    string `json:"key"`              // with its tables: pools.mail.command
+	Why    string `json:"why"`
 }
 
 func (p Problem) String() string {
 	var where string
 	switch {
+	case p.File != "" && p.Line > 0 && p.Column > 0:
+		where = fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
 	case p.File != "" && p.Line > 0:
 		where = fmt.Sprintf("%s:%d: ", p.File, p.Line)
 	case p.File != "":
