@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -62,6 +63,10 @@ type evaler interface {
 // all scripts just in between, again and again.
 const loadTries = 5
 
+// loadTimeout bounds the wait for a script to be loaded. The server has just answered; over
+// a slow line the text, a hundred kilobytes, takes longer than any call may.
+const loadTimeout = 30 * time.Second
+
 // run calls a small script over conn with now and args. Where the server does not know
 // the script it is loaded and called once more; nothing has run by then.
 //
@@ -96,6 +101,9 @@ func isNull(err error) bool { return errors.Is(err, redis.Nil) }
 
 // load makes a script known to the server, or to each master of a cluster.
 func (c *Client) load(ctx context.Context, conn evaler, s script) error {
+	if single, ok := conn.(*redis.Client); ok {
+		return single.WithTimeout(loadTimeout).ScriptLoad(ctx, s.text).Err()
+	}
 	if cluster, ok := conn.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 			return node.ScriptLoad(ctx, s.text).Err()
