@@ -22,13 +22,16 @@ for i = 5, 2 + 3 * count, 3 do
   end
 end
 
--- objection(f, queue, popped) -> nil if the job is held, else what is wrong
+-- objection(f, key, queue, popped) -> nil if the job is held, else what is wrong
 --   f   state, time or worker, and without popped the queue
-local function objection(f, queue, popped)
+local function objection(f, key, queue, popped)
   if f.err then return { 'refused', f.err } end
   if not f[1] then return { 'lost', 'the job does not exist' } end
   if f[1] ~= 'running' then return { 'lost', 'not running but ' .. f[1] } end
-  if popped ~= '' then return f[2] ~= popped and { 'lost', 'popped again since' } or nil end
+  if popped ~= '' then
+    if f[2] == popped then return nil end
+    return { 'lost', 'popped again since, by ' .. tostring(redis.call('HGET', key, 'worker')) }
+  end
   if f[2] ~= worker then return { 'lost', 'given to another worker: ' .. tostring(f[2]) } end
   if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
 end
@@ -38,7 +41,7 @@ for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
   local key = 'ql:j:' .. jid
   local f = popped ~= '' and redis.pcall('HMGET', key, 'state', 'time') or redis.pcall('HMGET', key, 'state', 'worker', 'queue')
-  local wrong = objection(f, queue, popped)
+  local wrong = objection(f, key, queue, popped)
   if wrong then
     reply[i] = wrong
   else
