@@ -51,8 +51,12 @@ func TestH1SyntaxErrorOnReload(t *testing.T) {
 	row(t, "H1", rigOptions{}, func(t *testing.T, r *rig) {
 		a, pids := r.idle(t, pool{})
 		a.write(t, r.config(t, "a", pool{})+"\n[pools.more\n")
-		a.said(t, 5*time.Second, `"level":"ERROR"`, a.config)
+		wrong := 2 + strings.Count(r.config(t, "a", pool{}), "\n") // its line
+		a.said(t, 5*time.Second, `"level":"ERROR"`, fmt.Sprintf("%s:%d:12: ", a.config, wrong))
 		r.sameChildren(t, pids)
+		if n := a.saying(`"level":"ERROR"`); n != 1 {
+			t.Errorf("%d errors are in the log, want one", n)
+		}
 		r.check(t, allowed{})
 	})
 }
@@ -61,8 +65,11 @@ func TestH2UnknownKeyOnReload(t *testing.T) {
 	row(t, "H2", rigOptions{}, func(t *testing.T, r *rig) {
 		a, pids := r.idle(t, pool{})
 		a.write(t, r.config(t, "a", pool{more: "childern = 2\nmax_crashes = -1"}))
-		a.said(t, 5*time.Second, `"level":"ERROR"`, "childern")
+		a.said(t, 5*time.Second, `"level":"ERROR"`, "childern", "max_crashes")
 		r.sameChildren(t, pids)
+		if n := a.saying(`"level":"ERROR"`); n != 1 {
+			t.Errorf("%d errors are in the log, want one", n)
+		}
 		r.check(t, allowed{})
 	})
 }
@@ -136,12 +143,36 @@ func TestH4ManyWrites(t *testing.T) {
 func TestH5FileGoneForAWhile(t *testing.T) {
 	row(t, "H5", rigOptions{}, func(t *testing.T, r *rig) {
 		a, pids := r.idle(t, pool{})
-		if err := os.Remove(a.config); err != nil {
-			t.Fatal(err)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		r.sameChildren(t, pids)
-		a.write(t, r.config(t, "a", pool{more: "max_jobs = 1000"}))
-		a.said(t, 2*time.Second, saysReloaded)
+		dir := filepath.Dir(a.config)
+		for i, away := range []struct{ lose, mend func() }{
+			{func() { must(os.Remove(a.config)) }, func() {}},
+			// Unreadable for root, too.
+			{func() { must(os.Remove(a.config)); must(os.Mkdir(a.config, 0o700)) }, func() { must(os.Remove(a.config)) }},
+			{func() { must(os.RemoveAll(dir)) }, func() { must(os.Mkdir(dir, 0o700)) }},
+		} {
+			away.lose()
+			await(t, 5*time.Second, func() error {
+				if refused := a.saying(`"level":"ERROR"`, saysRefused); refused <= i {
+					return fmt.Errorf("%d losses of the configuration were told, want %d", refused, i+1)
+				}
+				return nil
+			})
+			r.sameChildren(t, pids)
+			away.mend()
+			a.write(t, r.config(t, "a", pool{top: fmt.Sprintf("drain_timeout = \"%ds\"", 20+i)}))
+			await(t, 2*time.Second, func() error {
+				if reloads := a.saying(saysReloaded); reloads != i+1 {
+					return fmt.Errorf("%d reloads, want %d", reloads, i+1)
+				}
+				return nil
+			})
+		}
 		r.check(t, allowed{})
 	})
 }
@@ -177,7 +208,11 @@ func TestH7SizeChanges(t *testing.T) {
 		})
 		a.write(t, r.config(t, "a", pool{children: 8}))
 		await(t, 10*time.Second, func() error {
-			if n := len(pidsOf(since(r.ledger.all(t), now()-0.5))); n < 6 {
+			entries := r.ledger.all(t)
+			if len(r.jids)-count(entries, "end") < 100 {
+				r.put(t, 100, work{MS: 40})
+			}
+			if n := len(pidsOf(since(entries, now()-0.5))); n != 8 {
 				return fmt.Errorf("%d children are at work, want 8", n)
 			}
 			return nil

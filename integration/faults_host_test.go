@@ -1,13 +1,14 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,9 @@ func TestG1DescriptorsExhausted(t *testing.T) {
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
+		if a.saying("too many open files") == 0 {
+			t.Error("no descriptor was missing: the row shows nothing")
+		}
 		r.note("children", len(pidsOf(r.ledger.all(t))))
 		a.stop(t)
 		r.check(t, allowed{})
@@ -40,24 +44,21 @@ func TestG1DescriptorsExhausted(t *testing.T) {
 }
 
 func TestG6Overload(t *testing.T) {
-	row(t, "G6", rigOptions{lock: 10 * time.Second}, func(t *testing.T, r *rig) {
+	row(t, "G6", rigOptions{lock: 10 * time.Second, alone: wholeMatrix}, func(t *testing.T, r *rig) {
 		r.put(t, 4, work{MS: scaled(12_000, 30_000), Beat: 500})
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "4 begun jobs", begun(4))
-		var stop atomic.Bool
-		done := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
 		for range scaled(1, 4) * runtime.NumCPU() {
-			go func() { // ends with stop, and reports on done
-				for !stop.Load() {
-				}
-				done <- struct{}{}
-			}()
+			loop := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+			if err := loop.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer loop.Wait() // stop ends it
 		}
 		jobs := r.settled(t, time.Minute)
-		stop.Store(true)
-		for range scaled(1, 4) * runtime.NumCPU() {
-			<-done
-		}
+		stop()
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
 		if n := a.saying("lock lost"); n > 0 {
@@ -68,15 +69,23 @@ func TestG6Overload(t *testing.T) {
 }
 
 func TestG9NoCgroup(t *testing.T) {
-	row(t, "G9", rigOptions{}, func(t *testing.T, r *rig) {
-		for _, strength := range []string{"guard", "group"} {
-			r.put(t, 1, work{MS: 5})
-			a := r.startConfig(t, strength, strings.Replace(r.config(t, strength, pool{}),
-				"[pools.work.sandbox]", "[pools.work.sandbox]\nkill = \""+strength+"\"", 1))
-			a.said(t, 5*time.Second, strength)
-			allDone(t, r.settled(t, 10*time.Second))
-			a.stop(t)
+	row(t, "G9", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		if os.Geteuid() != 0 {
+			notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
+			return
 		}
+		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s \"$@\"", stranger, oarlock(t)))
+		r.openTo(t, "a", stranger)
+		r.strangersCommand(t, "worker.py") // which the other one runs
+		r.put(t, 1, work{MS: 5})
+		a := r.start(t, "a", pool{command: r.strangersCommand(t, "escapees.py")})
+		allDone(t, r.settled(t, 10*time.Second))
+		strength := a.status(t)["kill_strength"]
+		r.note("strength", strength)
+		if strength != "guard" {
+			t.Errorf("trees are killed by %v, want guard, where no control group is ours", strength)
+		}
+		a.stop(t) // finds no process that escaped
 		r.check(t, allowed{})
 	})
 }
@@ -122,6 +131,8 @@ func TestG3DiskFullForJobs(t *testing.T) { noRoom(t, "G3", true) }
 
 func TestG5NoInodes(t *testing.T) { noRoom(t, "G5", false) }
 
+const noSpace = "no space left on device" // and so says a file system without inodes
+
 // noRoom runs jobs that get a private directory on a file system that is full for a while.
 func noRoom(t *testing.T, id string, bytesToo bool) {
 	dir, err := tmpfs(t, "1m,nr_inodes=200")
@@ -134,7 +145,7 @@ func noRoom(t *testing.T, id string, bytesToo bool) {
 		r.put(t, 4, work{MS: 5})
 		config := strings.Replace(r.config(t, "a", pool{mode: "once", worker: "worker.sh"}),
 			fmt.Sprintf("state_dir = %q", r.stateDir("a")), fmt.Sprintf("state_dir = %q", dir+"/state"), 1)
-		r.startConfig(t, "a", config)
+		a := r.startConfig(t, "a", config)
 		r.settled(t, 10*time.Second)
 		if bytesToo {
 			fill(t, dir+"/ballast")
@@ -148,6 +159,10 @@ func noRoom(t *testing.T, id string, bytesToo bool) {
 		last(2 * time.Second)
 		begins := count(r.ledger.all(t), "begin")
 		r.note("begun_without_room", begins-4)
+		if begins > 4 {
+			t.Errorf("%d jobs began without a directory", begins-4)
+		}
+		a.said(t, time.Second, "could-not-start", noSpace)
 		r.uncounted(t, readJobs(t, r.db, jids))
 		left, err := filepath.Glob(dir + "/inode*")
 		if err != nil {

@@ -79,7 +79,7 @@ func TestJ3OneBadClass(t *testing.T) {
 		config := r.config(t, "a", pool{children: 2, more: "max_crashes = 0"})
 		_, table, _ := strings.Cut(config, "[pools.work]")
 		mixed := "[pools.mixed]" + strings.NewReplacer(`"work"`, `"mixed"`, "pools.work", "pools.mixed").Replace(table)
-		r.startConfig(t, "a", config+mixed)
+		a := r.startConfig(t, "a", config+mixed)
 		jobs := r.settled(t, 4*time.Minute)
 		entries := r.ledger.all(t)
 		alone, beside := rate(entries, jids[:n]), rate(entries, jids[n:])
@@ -87,6 +87,9 @@ func TestJ3OneBadClass(t *testing.T) {
 		r.note("beside_per_s", beside)
 		if beside < 0.7*alone {
 			t.Errorf("jobs went at %.0f a second beside 1 %% bad ones, without at %.0f: less than 70 %%", beside, alone)
+		}
+		if a.saying("breaker open") > 0 {
+			t.Error("the breaker opened: other jobs had to wait")
 		}
 		if by := inState(jobs); by["failed"] != n/100 {
 			t.Errorf("jobs end as %v, want %d failed", by, n/100)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +27,12 @@ func inFlight(entries []entry) []string {
 		}
 	}
 	return jids
+}
+
+// busy asks for n begun jobs, and for a moment at which so many children are in the middle
+// of one: a kill then hits them.
+func busy(n, children int) func([]entry) bool {
+	return func(entries []entry) bool { return begun(n)(entries) && len(inFlight(entries)) >= children }
 }
 
 // beganAgain asks for a second run of each of the jobs.
@@ -49,28 +57,39 @@ func killedAndRestarted(t *testing.T, r *rig, sig syscall.Signal) {
 	const children = 4
 	r.put(t, scaled(200, 1000), work{MS: 20})
 	a := r.start(t, "a", pool{children: children})
-	r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40+r.random.IntN(40)))
+	r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
 	if family := marked(r.mark); len(family) < 1+children {
 		t.Fatalf("the mark finds only %v: nothing could be said about who is left", family)
 	}
+	r.ledger.await(t, 20*time.Second, "busy children", busy(45+r.random.IntN(40), children))
 	a.signal(t, sig)
 	a.died(t, time.Second)
 	killed := now()
 	a.leftNothing(t, time.Second)
 	r.note("all_gone_after", now()-killed)
+	if code := a.exit(t, time.Second); code == 0 {
+		t.Error("it ended with exit code 0")
+	}
 	interrupted := inFlight(r.ledger.all(t))
 
 	restarted := now()
 	a = r.start(t, "a", pool{children: children})
-	entries := r.ledger.await(t, 2*time.Second, "the interrupted jobs begun again", beganAgain(interrupted))
+	r.ledger.await(t, 2*time.Second, "the interrupted jobs begun again", beganAgain(interrupted))
 	jobs := r.settled(t, time.Minute)
+	entries := r.ledger.all(t)
 	for _, e := range entries {
 		if e.what == "begin" && e.attempt > 1 {
 			r.note("back_after", e.at-restarted)
 			break
 		}
 	}
+	if begunTwice(entries) == 0 {
+		t.Error("the kill hit no job: the row shows nothing")
+	}
 	for _, rs := range runs(entries) {
+		if len(rs) > 2 {
+			t.Errorf("job %s was begun %d times, want 2 at most", rs[0].jid, len(rs))
+		}
 		if len(rs) > 1 && rs[1].attempt != 2 {
 			t.Errorf("the second run of job %s was attempt %d, want 2: one crash", rs[0].jid, rs[1].attempt)
 		}
@@ -88,7 +107,7 @@ func TestA2SupervisorKilledForGood(t *testing.T) {
 		a := r.start(t, "a", pool{children: children})
 		r.ledger.await(t, 20*time.Second, "10 begun jobs", begun(10))
 		r.start(t, "b", pool{children: children})
-		r.ledger.await(t, 20*time.Second, "40 begun jobs", begun(40))
+		r.ledger.await(t, 20*time.Second, "busy children", busy(40, children+1))
 		a.kill(t)
 		died := now()
 		jobs := r.settled(t, time.Minute)
@@ -99,6 +118,9 @@ func TestA2SupervisorKilledForGood(t *testing.T) {
 			if len(rs) > 1 {
 				late = max(late, rs[1].at-died)
 			}
+		}
+		if late == 0 {
+			t.Error("the kill hit no job: the row shows nothing")
 		}
 		if bound := (lock + grace + 2*time.Second).Seconds(); fairly(died, died+late) > bound {
 			t.Errorf("the last job of the dead supervisor began again after %.1f s, want %.1f s at most", late, bound)
@@ -126,7 +148,7 @@ func TestA5PausedWithinTheLease(t *testing.T) {
 }
 
 func TestA6PausedBeyondTheLock(t *testing.T) {
-	row(t, "A6", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "A6", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		// One of A's jobs ends while A stands still, the other goes on after it.
 		short := r.put(t, 1, work{MS: 4000, Beat: 20})[0]
 		long := r.put(t, 1, work{MS: 8000, Beat: 20})[0]
@@ -135,6 +157,7 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 		r.start(t, "b", pool{children: 2})
 		a.signal(t, syscall.SIGSTOP)
 		last(6 * time.Second)
+		calls := r.listen("renew", "exchange")
 		resumed := now()
 		a.signal(t, syscall.SIGCONT)
 
@@ -152,6 +175,22 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 			}
 		}
 		r.note("a_lived_on", byJob[long][0].last-resumed)
+		asked := false
+		for _, c := range calls() {
+			if c.pid != strconv.Itoa(a.pid()) {
+				continue
+			}
+			asked = asked || c.script == "renew"
+			if !asked {
+				t.Errorf("A called %s before it asked what is still its own", c.script)
+			}
+			if c.script == "exchange" && (strings.Contains(c.text, short) || strings.Contains(c.text, long)) {
+				t.Errorf("A settled what it had lost: %q", c.text)
+			}
+		}
+		if !asked {
+			t.Error("A did not ask what is still its own")
+		}
 		for _, j := range jobs {
 			if popped, settled := j.settlements(); popped != 2 || settled != 1 {
 				t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
@@ -180,8 +219,9 @@ func TestA7PausedAlone(t *testing.T) {
 
 func TestA8Drain(t *testing.T) {
 	row(t, "A8", rigOptions{}, func(t *testing.T, r *rig) {
+		const children = 4
 		r.put(t, scaled(300, 1000), work{MS: 20})
-		a := r.start(t, "a", pool{})
+		a := r.start(t, "a", pool{children: children})
 		r.ledger.await(t, 20*time.Second, "60 begun jobs", begun(60+r.random.IntN(40)))
 		signaled := now()
 		a.stop(t)
@@ -192,6 +232,17 @@ func TestA8Drain(t *testing.T) {
 		}
 		if left := inFlight(entries); len(left) > 0 {
 			t.Errorf("a drained supervisor left jobs %v in the middle", left)
+		}
+		pops := 0
+		for _, j := range readJobs(t, r.db, r.jids) {
+			popped, _ := j.settlements()
+			pops += popped
+		}
+		// What a call took that was out when the signal came is given back.
+		if back := pops - count(entries, "begin"); back > children {
+			t.Errorf("%d jobs were taken and not begun, want %d at most: those of one call", back, children)
+		} else {
+			r.note("given_back", back)
 		}
 		r.note("late", late)
 		r.start(t, "a", pool{})
@@ -235,7 +286,7 @@ func TestA10SecondStopSignal(t *testing.T) {
 				a.signal(t, syscall.SIGTERM)
 				a.said(t, 5*time.Second, "drain")
 				second := now()
-				a.signal(t, syscall.SIGINT)
+				a.signal(t, syscall.SIGTERM)
 				a.exit(t, time.Second+atExit)
 				r.note("exit_after", now()-second)
 				a.leftNothing(t, time.Second)
@@ -266,11 +317,14 @@ func TestA13BinaryReplaced(t *testing.T) {
 		if err := os.Rename(other, r.binary); err != nil {
 			t.Fatal(err)
 		}
-		r.put(t, 40, work{MS: 5})
+		r.put(t, scaled(40, 200), work{MS: 5})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
 		a.stop(t)
+		if n := a.saying("could-not-start"); n > 0 {
+			t.Errorf("%d children could not be started", n)
+		}
 		r.check(t, allowed{})
 	})
 }
@@ -324,7 +378,7 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "10 done", ended(10))
 		a.hangUp()
-		r.put(t, 100, work{MS: 10})
+		r.put(t, scaled(100, 1000), work{MS: 10})
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
@@ -334,7 +388,8 @@ func TestA16NobodyReadsTheLog(t *testing.T) {
 }
 
 func TestA3KilledBeforeTheSettle(t *testing.T) {
-	row(t, "A3", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+	// With locks that outlast the restart, only the start-up look gives the jobs back.
+	row(t, "A3", rigOptions{proxy: true, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
 		const children = 4
 		a, _ := r.idle(t, pool{children: children}) // so that all begin together
 		done := count(r.ledger.all(t), "end")
@@ -348,7 +403,11 @@ func TestA3KilledBeforeTheSettle(t *testing.T) {
 		r.proxy.Release(faultproxy.Requests)
 		r.start(t, "a", pool{children: children})
 		jobs := r.settled(t, 20*time.Second)
-		allDone(t, jobs) // at the cost of a retry if it took longer than a lock to come back
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		if n := begunTwice(r.ledger.all(t)); n == 0 {
+			t.Error("every verdict arrived: the row shows nothing")
+		}
 		r.check(t, allowed{twice: children})
 	})
 }

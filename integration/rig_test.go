@@ -39,11 +39,12 @@ type rig struct {
 	dir     string // for configurations, state and job directories
 	data    string // of Redis, if that has a file system of its own
 	mark    string // NAME=value in the environment of every process of the rig
+	lock    time.Duration
 	random  *rand.Rand
 	numbers numbers
 
 	jids        []string // of all jobs whose put was acknowledged
-	speechless  bool     // nobody reads what a supervisor tells of its runs
+	speechless  bool     // what supervisors tell of their runs is not all there
 	supervisors []*supervisor
 	killed      map[int]float64 // when supervisors were killed, by pid
 }
@@ -98,12 +99,11 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	if r.client, err = queue.Open(t.Context(), queue.Options{URL: direct}); err != nil {
 		t.Fatal(err)
 	}
-	length := o.lock
-	if length == 0 {
-		length = lock
+	if r.lock = o.lock; r.lock == 0 {
+		r.lock = lock
 	}
 	config := []any{
-		"heartbeat", length.Seconds(), "grace-period", grace.Seconds(),
+		"heartbeat", r.lock.Seconds(), "grace-period", grace.Seconds(),
 		"jobs-history-count", 1_000_000, // what is done is looked at when all is done
 	}
 	if err := r.db.HSet(t.Context(), "ql:config", config...).Err(); err != nil {
@@ -354,8 +354,8 @@ func (r *rig) log() string {
 }
 
 // starved are the runs whose supervisor wrote down that their lease had ended, while more
-// wanted a core than there are: with locks of two seconds, who waits a second for a core
-// loses them. Such a run is stopped in time, which I5 checks, and its job runs again.
+// wanted a core than there are for as long as a lock lasts: with locks of two seconds, who
+// waits a second for a core loses them. Such a run is stopped in time, which I5 checks, and its job runs again.
 func (r *rig) starved(t testing.TB) map[string]string {
 	t.Helper()
 	starved := make(map[string]string) // run to jid
@@ -371,7 +371,7 @@ func (r *rig) starved(t testing.TB) map[string]string {
 			t.Fatalf("log line %q: %v", line, err)
 		}
 		at := now() - time.Since(told.Time).Seconds()
-		if fairly(at-lock.Seconds(), at) < 0.9*lock.Seconds() {
+		if lock := r.lock.Seconds(); fairly(at-lock, at) < 0.9*lock {
 			starved[told.Run] = told.JID
 		}
 	}

@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ func TestSoak(t *testing.T) {
 			r.start(t, name, pool{children: 4, more: "max_crashes = 100"})
 		}
 		r.ledger.await(t, 30*time.Second, "300 ended", ended(300))
-		before := r.footprints()
+		before := r.footprints(t)
 		killed := make(map[int]bool)
 		restarts := 0
 		restart := time.NewTimer(every)
@@ -63,15 +65,7 @@ func TestSoak(t *testing.T) {
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
 		r.explain(t, killed)
-		// I8: all that the faults cost is given back.
-		await(t, 10*time.Second, func() error {
-			for i, now := range r.footprints() {
-				if was := before[i]; now.descriptors > was.descriptors*11/10+2 || now.resident > was.resident*12/10+16<<20 {
-					return fmt.Errorf("I8: supervisor %s has %+v, and had %+v", r.supervisors[i].name, now, was)
-				}
-			}
-			return nil
-		})
+		r.givenBack(t, before)
 		r.note("lost_replies", r.proxy.Dropped())
 		r.note("killed_children", len(killed))
 		r.note("redis_restarts", restarts)
@@ -108,14 +102,55 @@ func (r *rig) explain(t testing.TB, killed map[int]bool) {
 
 // footprint is what a supervisor occupies.
 type footprint struct {
-	descriptors int
-	resident    int64 // bytes
+	descriptors, goroutines int
+	resident                int64 // bytes
 }
 
-func (r *rig) footprints() []footprint {
+func (s *supervisor) footprint(t testing.TB) footprint {
+	t.Helper()
+	return footprint{descriptors(s.pid()), s.goroutines(t), resident(s.pid())}
+}
+
+func (r *rig) footprints(t testing.TB) []footprint {
+	t.Helper()
 	all := make([]footprint, len(r.supervisors))
 	for i, s := range r.supervisors {
-		all[i] = footprint{descriptors(s.pid()), resident(s.pid())}
+		all[i] = s.footprint(t)
 	}
 	return all
+}
+
+// givenBack is invariant I8: all that the faults cost is given back.
+func (r *rig) givenBack(t testing.TB, before []footprint) {
+	t.Helper()
+	await(t, 10*time.Second, func() error {
+		for i, now := range r.footprints(t) {
+			was := before[i]
+			if now.descriptors > was.descriptors*11/10+2 || now.goroutines > was.goroutines*11/10+2 || now.resident > was.resident*12/10+16<<20 {
+				return fmt.Errorf("I8: supervisor %s has %+v, and had %+v", r.supervisors[i].name, now, was)
+			}
+		}
+		return nil
+	})
+}
+
+// goroutines asks the supervisor for a dump, and counts them.
+func (s *supervisor) goroutines(t testing.TB) int {
+	t.Helper()
+	const dump = `"msg":"dump"`
+	before := s.saying(dump)
+	s.signal(t, syscall.SIGTTIN)
+	await(t, 5*time.Second, func() error {
+		if s.saying(dump) == before {
+			return fmt.Errorf("supervisor %s does not dump its state", s.name)
+		}
+		return nil
+	})
+	lines, _ := s.lines()
+	for _, line := range slices.Backward(lines) {
+		if strings.Contains(line, dump) {
+			return strings.Count(line, `\n\ngoroutine `) + 1
+		}
+	}
+	return 0
 }

@@ -65,6 +65,22 @@ func TestJ4MixedStorm(t *testing.T) {
 				last(time.Second)
 				r.loseReplies(0)
 			}},
+			{"replies torn", func() {
+				r.proxy.Tear(0.3, r.random.Uint64())
+				last(time.Second)
+				r.proxy.Tear(0, 0)
+			}},
+			{"connections refused", func() {
+				r.proxy.Refuse()
+				r.proxy.Cut()
+				last(time.Duration(r.random.IntN(3000)) * time.Millisecond)
+				r.proxy.Accept()
+			}},
+			{"slow network", func() {
+				r.proxy.Delay(100*time.Millisecond, 100*time.Millisecond)
+				last(2 * time.Second)
+				r.proxy.Delay(0, 0)
+			}},
 			{"scripts flushed", func() { r.db.ScriptFlush(t.Context()) }},
 		}
 		faults := 0

@@ -42,10 +42,13 @@ func (r *rig) start(t testing.TB, name string, p pool) *supervisor {
 func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
 	t.Helper()
 	s := &supervisor{
-		name: name, config: r.stateDir(name) + ".toml", rig: r,
+		name: name, config: filepath.Join(r.stateDir(name)+".d", "oarlock.toml"), rig: r,
 		gone: make(chan struct{}), more: make(chan struct{}),
 	}
 	if err := os.MkdirAll(r.stateDir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.config), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.write(t, config)
@@ -306,11 +309,11 @@ func (s *supervisor) end() {
 	<-s.gone
 }
 
-// status is what `oarlock status --json` tells.
+// status is what `oarlock status --json` tells, to the user that the supervisor runs as.
 func (s *supervisor) status(t testing.TB) map[string]any {
 	t.Helper()
 	var out, words bytes.Buffer
-	ask := exec.Command(oarlock(t), "status", "--json", "-c", s.config)
+	ask := exec.Command(s.cmd.Path, "status", "--json", "-c", s.config)
 	ask.Stdout, ask.Stderr = &out, &words
 	if err := ask.Run(); err != nil {
 		t.Fatalf("status: %v\n%s", err, words.String())

@@ -43,6 +43,7 @@ type Proxy struct {
 	latency   time.Duration
 	jitter    time.Duration
 	slice     int
+	bandwidth int
 	held      [2]chan struct{} // non-nil while a direction is held; closed when it is let go
 	drop      chance           // that a request is executed and its reply dropped
 	lose      chance           // that a request does not arrive
@@ -131,6 +132,13 @@ func (p *Proxy) Slice(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slice = n
+}
+
+// Limit lets each connection carry so many bytes a second in each direction; 0 any number.
+func (p *Proxy) Limit(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bandwidth = bytesPerSecond
 }
 
 // Drop picks, by chance, a share of the requests that contain match, such as "evalsha". The
@@ -283,6 +291,9 @@ func (p *Proxy) deliver(l *link, d Direction, to net.Conn, data []byte) bool {
 	wait := p.latency
 	if p.jitter > 0 {
 		wait += time.Duration(rand.Int64N(int64(p.jitter)))
+	}
+	if p.bandwidth > 0 {
+		wait += time.Duration(len(data)) * time.Second / time.Duration(p.bandwidth)
 	}
 	lost, torn := false, false
 	if d == Replies {
