@@ -270,7 +270,7 @@ func TestE10SlowNetwork(t *testing.T) {
 		r.put(t, 1, work{MS: 11_000})
 		r.proxy.Delay(250*time.Millisecond, 50*time.Millisecond)
 		r.proxy.Slice(1)
-		r.proxy.Limit(scaled(32_000, 8_000))
+		r.proxy.Limit(scaled(64_000, 8_000))
 		// A child that may take long to stop must be asked before an answer can be there.
 		r.start(t, "a", pool{grace: "200ms"})
 		jobs := r.settled(t, time.Minute)
