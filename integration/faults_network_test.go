@@ -264,13 +264,15 @@ func endedJIDs(entries []entry) (jids []string) {
 }
 
 func TestE10SlowNetwork(t *testing.T) {
-	row(t, "E10", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		// Over such a line the largest script alone takes a quarter of a minute.
+	// At 8 kB a second the largest script alone takes a quarter of a minute, and an answer
+	// too much of a lock of two seconds.
+	length := time.Duration(scaled(2, 10)) * time.Second
+	row(t, "E10", rigOptions{proxy: true, lock: length}, func(t *testing.T, r *rig) {
 		r.put(t, scaled(20, 100), work{MS: 20})
 		r.put(t, 1, work{MS: 11_000})
 		r.proxy.Delay(250*time.Millisecond, 50*time.Millisecond)
 		r.proxy.Slice(1)
-		r.proxy.Limit(scaled(64_000, 8_000))
+		r.proxy.Limit(scaled(0, 8_000))
 		// A child that may take long to stop must be asked before an answer can be there.
 		r.start(t, "a", pool{grace: "200ms"})
 		jobs := r.settled(t, time.Minute)
