@@ -197,18 +197,26 @@ func (m *model) pop(w words) recordedReply {
 	batch := m.reap(queue, count)
 	missing := count - float64(len(batch))
 	if m.reqless {
-		batch = append(batch, m.admitted(queue, missing)...)
-	} else {
-		m.spawn(queue, missing)
-		m.promote(queue, missing, false)
-		for _, jid := range m.best(queue, missing) {
-			if m.hasThrottles(jid) && !m.admits(jid, queue) {
-				m.leave(jid, queue, "work")
-				continue
-			}
-			batch = append(batch, jid)
-		}
+		m.handOver(batch, queue, worker, expires)
+		admitted := m.admitted(queue, missing)
+		m.handOver(admitted, queue, worker, expires)
+		return jsonReply(m.views(append(batch, admitted...)))
 	}
+	m.spawn(queue, missing)
+	m.promote(queue, missing, false)
+	for _, jid := range m.best(queue, missing) {
+		if m.hasThrottles(jid) && !m.admits(jid, queue) {
+			m.leave(jid, queue, "work")
+			continue
+		}
+		batch = append(batch, jid)
+	}
+	m.handOver(batch, queue, worker, expires)
+	return jsonReply(m.views(batch))
+}
+
+// handOver makes jobs run.
+func (m *model) handOver(batch []string, queue, worker string, expires float64) {
 	for _, jid := range batch {
 		m.note(jid, m.now, "popped", object("worker", worker))
 		if m.field(jid, "time") == "" {
@@ -223,7 +231,6 @@ func (m *model) pop(w words) recordedReply {
 			m.leave(jid, queue, "work")
 		}
 	}
-	return jsonReply(m.views(batch))
 }
 
 // best returns the highest jids of the work set.

@@ -160,7 +160,8 @@ func (m *model) recurUpdate(w words) recordedReply {
 			if !m.reqless {
 				refuse(`Recur(): Unrecognized option "%s"`, name)
 			}
-			r[name] = encodeJSON(anyList(jidList(value)))
+			jidList(value) // refuses what is no list
+			r[name] = value
 		case "queue":
 			if _, limited := r["throttles"]; m.reqless || limited {
 				list := movedThrottles(jidList(textOr(r["throttles"], "[]")), "ql:q:"+textOr(r[name], ""), value, true)

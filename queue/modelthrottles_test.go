@@ -99,7 +99,7 @@ func (m *model) admits(jid, queue string) bool {
 
 // releaseAll gives back all throttles of a job, which leaves the line for them.
 func (m *model) releaseAll(jid string) {
-	if m.hasThrottles(jid) {
+	if m.hasThrottles(jid) && !m.reqless {
 		m.leave(jid, m.field(jid, "queue"), "throttled")
 	}
 	for _, tid := range m.throttlesOf(jid) {

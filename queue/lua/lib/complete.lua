@@ -25,7 +25,10 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   redis.call('ZREM', prefix .. '-locks', jid)
   redis.call('ZREM', prefix .. '-work', jid)
   if special then redis.call('ZREM', prefix .. '-scheduled', jid) end
-  if reqless then redis.call('ZREM', prefix .. '-depends', jid) end
+  if reqless then
+    redis.call('ZREM', prefix .. '-depends', jid)
+    redis.call('ZREM', prefix .. '-throttled', jid)
+  end
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   if throttles then release_all(jid, queue, throttles, now) end
   remember(jid, plain_entry(now, 'done'), limit, history)

@@ -11,6 +11,7 @@ end
 -- detach(jid, queue): takes a job out of every set of a queue it may be in
 function detach(jid, queue)
   local prefix = 'ql:q:' .. queue
+  if reqless then redis.call('ZREM', prefix .. '-throttled', jid) end
   redis.call('ZREM', prefix .. '-work', jid)
   redis.call('ZREM', prefix .. '-locks', jid)
   redis.call('ZREM', prefix .. '-depends', jid)

@@ -83,11 +83,8 @@ function leave_for(jid, old, queue, worker, now)
   local owner = old.owner
   if old.state then leave(jid, old.state, old.queue, owner, old.failure, queue) end
   if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
-  if old.throttles then
-    redis.call('ZREM', 'ql:q:' .. old.queue .. '-throttled', jid)
-    -- Strange but observable: in reqless a job keeps what it holds and waits for.
-    if not reqless then release_all(jid, old.queue, old.throttles, now) end
-  end
+  -- Strange but observable: in reqless a job keeps what it holds and waits for.
+  if old.throttles and not reqless then release_all(jid, old.queue, old.throttles, now) end
   unindex_tags(jid, old.tags)
 end
 

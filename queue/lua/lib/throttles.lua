@@ -83,9 +83,11 @@ end
 
 -- release_all(jid, queue, throttles, now): everything the job holds or waits for
 --   throttles  the job's field
+-- A job that runs may still be listed as throttled, if it ran out of another queue that
+-- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
 function release_all(jid, queue, throttles, now)
-  redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
+  if not reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   for _, tid in ipairs(cjson.decode(throttles)) do release(tid, jid, now) end
 end
 

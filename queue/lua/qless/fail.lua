@@ -27,7 +27,10 @@ elseif owner ~= worker then
 end
 
 leave_running(jid, queue)
-if reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid) end
+if reqless then
+  redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
+  redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
+end
 redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
 announce(failed_event(jid, group, message, worker))
 tell_trackers('ql:failed', jid)

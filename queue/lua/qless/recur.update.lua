@@ -7,7 +7,7 @@
 --           data       JSON, stored byte for byte
 --           klass
 --           queue      it moves there with the same next time
---           throttles  JSON list of throttle ids, reqless only
+--           throttles  JSON list of throttle ids, stored byte for byte; reqless only
 --
 -- Refuses  "Recurring(): no jid provided", "Recur(): No recurring job <jid>"
 --          "No value provided for <name>", "Recur(): Arg ...", "Recur(): Unrecognized option ..."
@@ -42,7 +42,8 @@ for i = 3, #ARGV, 2 do
     end
     register(value)
   elseif name == 'throttles' and reqless then
-    redis.call('HSET', key, 'throttles', cjson.encode(given_throttles(value, 'Recur')))
+    given_throttles(value, 'Recur')
+    redis.call('HSET', key, 'throttles', value)
   else
     refuse('Recur', 'Unrecognized option "' .. name .. '"')
   end

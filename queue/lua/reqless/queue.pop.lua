@@ -19,17 +19,22 @@ local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix ..
 if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
-local jids, jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
+local expires = text17(now + lock_length(settings[1], settings[2]))
+local taken, taken_jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
+-- They run before the work set is looked at. One that was also retried into this queue
+-- is there as well, and what it holds and has become counts then.
+if #taken > 0 then hand_over(queue, now, worker, expires, taken, taken_jobs, history, special) end
 local tries = numeric(settings[5], numeric(settings[6], 1))
-if available(queue_throttle(queue)) and limit > #jids then
-  -- A child may have come in the place of one of them.
-  if special and bring_in(queue, now, limit - #jids, history) > 0 then jobs = load_jobs(jids) end
+local wanted = limit - #taken
+if available(queue_throttle(queue)) and wanted > 0 then
+  if special then bring_in(queue, now, wanted, history) end
 else
   tries = 0
 end
-while tries >= 1 and #jids < limit do
+local jids, jobs = {}, {}
+while tries >= 1 and #jids < wanted do
   tries = tries - 1
-  local heads = head_of(queue, limit - #jids)
+  local heads = head_of(queue, wanted - #jids)
   if #heads == 0 then break end
   for _, jid in ipairs(heads) do
     local job = load_job(jid)
@@ -40,4 +45,7 @@ while tries >= 1 and #jids < limit do
   end
   call_many('ZREM', prefix .. '-work', heads)
 end
-return hand_over(queue, now, worker, text17(now + lock_length(settings[1], settings[2])), jids, jobs, history, special)
+local shown = hand_over(queue, now, worker, expires, jids, jobs, history, special)
+if #taken == 0 then return shown end
+for _, jid in ipairs(jids) do taken[#taken + 1] = jid end
+return view_all(taken)
