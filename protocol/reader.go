@@ -26,7 +26,8 @@ type Line struct {
 }
 
 const (
-	firstBuffer = 4 << 10  // bytes a Reader begins with
+	firstBuffer = 512      // bytes a Reader begins with: most streams of most children stay silent
+	busyBuffer  = 4 << 10  // and goes on with once more came at a time
 	keepBuffer  = 64 << 10 // a buffer that grew beyond this is given up when empty
 	keptOfLong  = 1 << 10  // bytes shown of a line that is too long
 )
@@ -43,6 +44,7 @@ type Reader struct {
 	buf        []byte
 	start, end int   // the bytes of buf that were not returned yet
 	scanned    int   // of those, how many are known to hold no line feed
+	busy       bool  // there was more to read than there was room
 	skipping   bool  // within a line that is too long; its beginning is at start
 	dropped    int64 // bytes of that line that are gone
 	err        error // why r will give nothing more
@@ -131,7 +133,7 @@ func (r *Reader) fill() error {
 	switch {
 	case r.start == r.end:
 		r.start, r.end = 0, 0
-		if len(r.buf) > keepBuffer {
+		if len(r.buf) > keepBuffer || r.busy && len(r.buf) < busyBuffer {
 			r.buf = nil
 		}
 	case r.end-r.start > r.maxLine+1:
@@ -146,12 +148,17 @@ func (r *Reader) fill() error {
 		r.start = 0
 	}
 	if r.end == len(r.buf) {
-		grown := make([]byte, max(firstBuffer, 2*len(r.buf)))
+		first := firstBuffer
+		if r.busy {
+			first = busyBuffer
+		}
+		grown := make([]byte, max(first, 2*len(r.buf)))
 		copy(grown, r.buf[:r.end])
 		r.buf = grown
 	}
 	n, err := r.r.Read(r.buf[r.end:])
 	r.end += max(n, 0)
+	r.busy = r.busy || r.end == len(r.buf)
 	if n > 0 {
 		return nil // an error comes again, alone
 	}

@@ -71,7 +71,7 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	args := make([]any, 0, 9+6*len(settlements)+len(take.Queues))
 	args = append(args, worker, len(settlements))
 	var popped float64 // of the settlement before: most of a call were taken together
-	text := mark(popped)
+	var text any = mark(popped)
 	for i, s := range settlements {
 		if s.Popped != popped {
 			popped, text = s.Popped, mark(s.Popped)

@@ -55,7 +55,7 @@ func newScript(text string) script {
 
 // evaler is what runs scripts: a client of many connections or of one.
 type evaler interface {
-	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
+	Do(ctx context.Context, args ...any) *redis.Cmd
 	ScriptLoad(ctx context.Context, script string) *redis.StringCmd
 }
 
@@ -76,14 +76,16 @@ func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now floa
 	if err != nil {
 		return nil, err
 	}
-	argv := make([]any, 0, 1+len(args))
-	argv = append(append(argv, number(now)), args...)
-	reply, err := conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
+	words := make([]any, 0, 5+len(args))
+	words = append(words, "evalsha", s.sha)
+	words = append(words, c.routingKeys()...)
+	words = append(append(words, number(now)), args...)
+	reply, err := conn.Do(ctx, words...).Result()
 	for try := 0; try < loadTries && isUnknown(err); try++ {
 		if err := c.load(ctx, conn, s); err != nil {
 			return nil, classify(name.command, err)
 		}
-		reply, err = conn.EvalSha(ctx, s.sha, c.routingKeys(), argv...).Result()
+		reply, err = conn.Do(ctx, words...).Result()
 	}
 	if isNull(err) {
 		reply, err = nil, nil
@@ -112,13 +114,14 @@ func (c *Client) load(ctx context.Context, conn evaler, s script) error {
 	return conn.ScriptLoad(ctx, s.text).Err()
 }
 
-// routingKeys names one key in a cluster, so that the call goes to the node that
-// holds the namespace; the scripts ignore it. The protocol passes no keys.
-func (c *Client) routingKeys() []string {
+// routingKeys is how many keys a call names, and these. In a cluster it is one, so that
+// the call goes to the node that holds the namespace; the scripts ignore it. The protocol
+// passes no keys.
+func (c *Client) routingKeys() []any {
 	if c.cluster {
-		return []string{c.ns}
+		return []any{"1", c.ns}
 	}
-	return nil
+	return []any{"0"}
 }
 
 // call runs a script at the current time over the shared connections.

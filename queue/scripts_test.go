@@ -10,7 +10,7 @@ import (
 // forgetful is a server whose scripts somebody flushes so many times before they can be called.
 type forgetful struct{ flushes, loads int }
 
-func (f *forgetful) EvalSha(ctx context.Context, sha string, _ []string, _ ...any) *redis.Cmd {
+func (f *forgetful) Do(ctx context.Context, _ ...any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx)
 	if f.loads <= f.flushes {
 		cmd.SetErr(replyError("NOSCRIPT No matching script."))

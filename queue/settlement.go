@@ -102,7 +102,7 @@ func checkSettlements(settlements []Settlement) (sent []*Settlement, puts [][]Pu
 // appendSettlement writes jid, queue, popped, action, the number of options and so
 // many names and values. What is not given is not sent: nearly all settlements are a
 // bare complete. popped is the mark of s.Popped.
-func appendSettlement(args []any, s *Settlement, popped string) []any {
+func appendSettlement(args []any, s *Settlement, popped any) []any {
 	args = append(args, s.JID, s.Queue, popped, string(s.Action))
 	at := len(args)
 	args = append(args, 0)

@@ -195,12 +195,17 @@ func (t *target) universal() redis.UniversalClient {
 	return redis.NewUniversalClient(&t.UniversalOptions)
 }
 
+// callBuffer is how much of a call and of its reply a dedicated connection keeps in each
+// direction: a supervisor has one for each pool, and most exchange a few jobs at a time.
+const callBuffer = 8 << 10
+
 // dedicated returns a client that keeps at most one connection, and calls onConnect
 // for each one it makes, before anything else is sent over it.
 func (t *target) dedicated(onConnect func(context.Context, *redis.Conn) error) redis.UniversalClient {
 	o := t.UniversalOptions
 	o.PoolSize, o.MaxActiveConns = 1, 1
 	o.ConnMaxIdleTime = -1 * time.Nanosecond // keep it however long the queues are empty
+	o.ReadBufferSize, o.WriteBufferSize = callBuffer, callBuffer
 	o.OnConnect = onConnect
 	return redis.NewUniversalClient(&o)
 }

@@ -26,7 +26,7 @@ func (c *Child) reap() {
 	now := time.Now()
 	<-c.claimed
 	for _, s := range c.streams() {
-		s.file.SetReadDeadline(time.Now().Add(lastWords)) // an error means that its end was read
+		s.hurry(lastWords)
 	}
 	c.listening.Wait()
 	consumed := c.in.consumed()

@@ -668,6 +668,34 @@ func TestTerminalDeadline(t *testing.T) {
 	t.Logf("C12  pass  deadline of a terminal: %v late", late)
 }
 
+// The end of a pipe that comes together with the last words is no event of its own: it is
+// found when the child is gone, and nobody waits for more.
+func TestEndThatComesWithTheLastWords(t *testing.T) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.WriteString("last words"); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	w := newWitness()
+	s, err := newStream(&Child{spec: &Spec{}, events: w}, Stdout, ours, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.listen()
+		close(ended)
+	}()
+	s.hurry(time.Hour)
+	await(t, ended, "end of the reader")
+	if got := w.text(""); got != "last words\n" {
+		t.Errorf("log %q", got)
+	}
+}
+
 // What a program prints before its verdict belongs to its run, even though it
 // comes by other pipes.
 func TestLogBelongsToItsRun(t *testing.T) {

@@ -50,7 +50,12 @@ func newStream(c *Child, kind Stream, file *os.File, terminal bool) (*stream, er
 	if err := raw.Control(func(fd uintptr) { s.in.fd = int(fd) }); err != nil {
 		return nil, err
 	}
-	s.empty = func(uintptr) { s.take(share) }
+	s.empty = func(uintptr) {
+		s.mu.Lock()
+		s.in.drained = false
+		s.mu.Unlock()
+		s.take(share)
+	}
 	s.log.perSecond = c.spec.LogRate
 	s.lines = protocol.NewReader(&s.in, c.spec.MaxLine)
 	if kind == Stderr || c.spec.Status == StatusExit {
@@ -91,6 +96,18 @@ func (s *stream) flooded() bool {
 
 // catchUp handles what the child has written so far.
 func (s *stream) catchUp() { s.raw.Control(s.empty) }
+
+// hurry gives listen that much time for what is still written to the stream of a child
+// that is gone, and none if that was all.
+func (s *stream) hurry(limit time.Duration) {
+	s.catchUp()
+	s.mu.Lock()
+	if s.ended {
+		limit = 0
+	}
+	s.mu.Unlock()
+	s.file.SetReadDeadline(time.Now().Add(limit)) // an error means that listen is through
+}
 
 // take handles the lines in about budget bytes. It tells whether the stream has
 // ended, or else whether there may be more to take at once.
@@ -151,17 +168,25 @@ func (s *stream) endRun(r *Run, wanted bool) (tail []byte) {
 type descriptor struct {
 	fd       int
 	terminal bool
+	drained  bool  // the last read found less than it asked for
 	over     bool  // nothing more will be read
 	total    int64 // bytes read
 }
 
-// Read returns syscall.EAGAIN, a temporary error, where it would have to wait.
+// Read returns syscall.EAGAIN, a temporary error, where it would have to wait. After a
+// read that emptied a pipe it does so, once, without asking: what comes later wakes
+// listen, except for an end that was there already, which hurry finds.
 func (d *descriptor) Read(b []byte) (int, error) {
+	if d.drained && !d.over {
+		d.drained = false
+		return 0, syscall.EAGAIN
+	}
 	for !d.over {
 		n, err := nowait.Read(d.fd, b)
 		switch {
 		case n > 0:
 			d.total += int64(n)
+			d.drained = n < len(b) && !d.terminal
 			return n, nil
 		case err == nil, err == syscall.EIO && d.terminal: // a terminal ends with EIO
 			d.over = true

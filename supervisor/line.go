@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 // grow by themselves when there is much to do, and nothing waits when there is little.
 type line struct {
 	out        bool                        // a call is on its way
+	spare      *exchange                   // one that is over: its memory is for the next; may be nil
 	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts     int                         // calls in a row that ended so
 	hungry     bool                        // there may be jobs to take
@@ -99,11 +101,11 @@ func (p *pool) exchange() {
 	if l.gathering = p.moreToCome(); l.gathering {
 		return
 	}
-	x := &exchange{sent: p.now}
+	x := cmp.Or(l.spare, &exchange{})
+	l.spare = nil
+	x.sent = p.now
 	x.take = queue.Take{Queues: p.promising(), Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < l.spareUntil}
 	if settleable > 0 {
-		x.attempts = make([]*attempt, 0, settleable)
-		x.settlements = make([]queue.Settlement, 0, settleable)
 		left := p.endings[:0]
 		for _, a := range p.endings {
 			if a.lease.end() <= p.now {
@@ -222,6 +224,15 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 		p.breaker.unanswered()
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
+	l.spare = x.emptied()
+}
+
+// emptied returns x as one that holds on to nothing but the memory of its lists.
+func (x *exchange) emptied() *exchange {
+	clear(x.attempts)
+	clear(x.settlements)
+	x.attempts, x.settlements = x.attempts[:0], x.settlements[:0]
+	return x
 }
 
 // settled hears what became of one settlement.
@@ -323,7 +334,7 @@ func (p *pool) batch() int {
 	if p.cfg.Prefetch > 0 {
 		return (len(p.flight) + 1) / 2
 	}
-	return (4*len(p.flight) + 4) / 5
+	return (9*len(p.flight) + 9) / 10
 }
 
 // atWork is how many attempts may still end by themselves, while no call is out: those that

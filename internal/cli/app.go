@@ -48,6 +48,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		}
 	}()
 	leaveCores()
+	collectSeldom()
 	app := p.app()
 	args, err := arrange(app, args)
 	if err == nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -19,6 +20,18 @@ func TestLeaveCores(t *testing.T) {
 		leaveCores()
 		if got := runtime.GOMAXPROCS(0); got != tt.want {
 			t.Errorf("of %d cores, with GOMAXPROCS=%q, %d are used; want %d", tt.cores, tt.environment, got, tt.want)
+		}
+	}
+}
+
+func TestCollectSeldom(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for environment, want := range map[string]int{"": 150, "50": 50} {
+		debug.SetGCPercent(50)
+		t.Setenv("GOGC", environment)
+		collectSeldom()
+		if got := debug.SetGCPercent(50); got != want {
+			t.Errorf("with GOGC=%q garbage may grow to %d %%, want %d", environment, got, want)
 		}
 	}
 }
