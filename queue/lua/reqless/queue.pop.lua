@@ -23,15 +23,13 @@ local expires = text17(now + lock_length(settings[1], settings[2]))
 local taken, taken_jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
 -- They run before the work set is looked at. One that was also retried into this queue
 -- is there as well, and what it holds and has become counts then.
-if #taken > 0 then hand_over(queue, now, worker, expires, taken, taken_jobs, history, special) end
-local tries = numeric(settings[5], numeric(settings[6], 1))
+local shown = hand_over(queue, now, worker, expires, taken, taken_jobs, history, special)
 local wanted = limit - #taken
-if available(queue_throttle(queue)) and wanted > 0 then
-  if special then bring_in(queue, now, wanted, history) end
-else
-  tries = 0
-end
+if wanted <= 0 or not available(queue_throttle(queue)) then return shown end
+
+if special then bring_in(queue, now, wanted, history) end
 local jids, jobs = {}, {}
+local tries = numeric(settings[5], numeric(settings[6], 1))
 while tries >= 1 and #jids < wanted do
   tries = tries - 1
   local heads = head_of(queue, wanted - #jids)
@@ -45,7 +43,7 @@ while tries >= 1 and #jids < wanted do
   end
   call_many('ZREM', prefix .. '-work', heads)
 end
-local shown = hand_over(queue, now, worker, expires, jids, jobs, history, special)
+shown = hand_over(queue, now, worker, expires, jids, jobs, history, special)
 if #taken == 0 then return shown end
 for _, jid in ipairs(jids) do taken[#taken + 1] = jid end
 return view_all(taken)
