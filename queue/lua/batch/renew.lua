@@ -6,8 +6,8 @@
 --   index       from 1: whose checkpoint it is, to be kept with that job if its lock holds
 --   list        per job when the lock now ends, or a list of lost or refused and why
 --
--- The first write takes entries away: a Redis that is out of memory lets a script go on
--- that began so, and no job need lose its lock for that.
+-- The first write deletes nothing: a Redis that is out of memory lets a script go on that
+-- began with a deletion, and no job need lose its lock for that.
 --
 -- Reads    ql:j:<jid>  state, worker, queue, time; ql:config  heartbeat, <queue>-heartbeat
 -- Writes   ql:j:<jid>  expires, oarlock-queue, oarlock-checkpoint; ql:q:<queue>-locks;
@@ -22,43 +22,49 @@ for i = 5, 2 + 3 * count, 3 do
   end
 end
 
--- objection(f, key, queue, popped) -> nil if the job is held, else what is wrong
+-- objection(f, key, queue, popped) -> what is wrong with a job that is not held
 --   f   state, time or worker, and without popped the queue
 local function objection(f, key, queue, popped)
   if f.err then return { 'refused', f.err } end
   if not f[1] then return { 'lost', 'the job does not exist' } end
   if f[1] ~= 'running' then return { 'lost', 'not running but ' .. f[1] } end
-  if popped ~= '' then
-    if f[2] == popped then return nil end
-    return { 'lost', 'popped again since, by ' .. tostring(redis.call('HGET', key, 'worker')) }
-  end
+  if popped ~= '' then return { 'lost', 'popped again since, by ' .. tostring(redis.call('HGET', key, 'worker')) } end
   if f[2] ~= worker then return { 'lost', 'given to another worker: ' .. tostring(f[2]) } end
-  if f[3] ~= queue then return { 'lost', 'running in another queue: ' .. tostring(f[3]) } end
+  return { 'lost', 'running in another queue: ' .. tostring(f[3]) }
 end
 
+redis.call('DEL', 'ql:oarlock:none')
 local reply, jids, queue_of, n = {}, {}, {}, 0
 for i = 1, count do
   local jid, queue, popped = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
-  local key = 'ql:j:' .. jid
-  local f = popped ~= '' and redis.pcall('HMGET', key, 'state', 'time') or redis.pcall('HMGET', key, 'state', 'worker', 'queue')
-  local wrong = objection(f, key, queue, popped)
-  if wrong then
-    reply[i] = wrong
+  local key, expires = 'ql:j:' .. jid, expiries[queue]
+  local f, held
+  if popped ~= '' then
+    f = redis.pcall('HMGET', key, 'state', 'time')
+    held = f[2] == popped
   else
+    f = redis.pcall('HMGET', key, 'state', 'worker', 'queue')
+    held = f[2] == worker and f[3] == queue
+  end
+  if held and f[1] == 'running' then
+    redis.call('HSET', key, 'expires', expires)
     n = n + 1
-    jids[n], queue_of[jid], reply[i] = jid, queue, expiries[queue]
+    jids[n], queue_of[jid], reply[i] = jid, queue, expires
+  else
+    reply[i] = objection(f, key, queue, popped)
   end
 end
 if n == 0 then return reply end
 
--- Entries of a sorted set leave it and come back with their new scores; the first write
--- takes some away: see above. And Redis keeps a small set as a list, in the order of
--- scores and then names, and looks for each entry, or its place, from the start; by
--- leaving in this order and coming back in the reverse, each is found at once.
+-- Entries of a sorted set leave it and come back with their new scores. Redis keeps a small
+-- set as a list, in the order of scores and then names, and looks for each entry, or its
+-- place, from the start; by leaving in this order and coming back in the reverse, each is
+-- found at once.
 local function come_back(key, sorted)
   local entries, m = {}, 0
   for i = #sorted, 1, -1 do
-    entries[m + 1], entries[m + 2] = expiries[queue_of[sorted[i]]], sorted[i]
+    local jid = sorted[i]
+    entries[m + 1], entries[m + 2] = expiries[queue_of[jid]], jid
     m = m + 2
   end
   call_many('ZADD', key, entries)
@@ -77,7 +83,6 @@ end
 local key = next(locks)
 local same = not next(locks, key) and redis.call('ZCARD', key) == n
 if not same or redis.pcall('COPY', key, holds) ~= 1 then come_back(holds, jids) end
-for i = 1, n do redis.call('HSET', 'ql:j:' .. jids[i], 'expires', expiries[queue_of[jids[i]]]) end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
 for at = 4 + 3 * count, #ARGV, 2 do
