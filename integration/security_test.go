@@ -3,10 +3,12 @@ package integration
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,6 +139,35 @@ func TestS26ControlSocket(t *testing.T) {
 			t.Errorf("%d control sockets in the state directory, %v; want 1", sockets, err)
 		}
 		a.status(t) // it answers its owner
+	})
+}
+
+// A service has a user of its own, and whoever looks after it is root; others are told whom
+// to ask.
+func TestRootAsksTheSupervisorOfAnotherUser(t *testing.T) {
+	row(t, "S26", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+		if os.Geteuid() != 0 {
+			notHere("S26", errors.New("it takes two users besides root, and so root"))
+			return
+		}
+		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s \"$@\"", stranger, oarlock(t)))
+		r.openTo(t, "a", stranger)
+		r.put(t, 1, work{MS: 5})
+		a := r.start(t, "a", pool{command: r.strangersCommand(t, "worker.py")})
+		allDone(t, r.settled(t, 10*time.Second))
+		ask := exec.Command(oarlock(t), "status", "-c", a.config)
+		if out, err := ask.CombinedOutput(); err != nil {
+			t.Errorf("root asks for the status: %v\n%s", err, out)
+		}
+		ask = exec.Command(oarlock(t), "status", "-c", a.config)
+		ask.Dir = "/"
+		ask.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: bomber, Gid: bomber}}
+		out, err := ask.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), fmt.Sprintf("is that of user %d: ask as that user, or as root", stranger)) {
+			t.Errorf("another user asks for the status: %v\n%s", err, out)
+		}
+		a.stop(t)
+		r.check(t, allowed{})
 	})
 }
 

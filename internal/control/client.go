@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,8 +33,17 @@ type Client struct {
 
 // Find gives a client for the supervisor that runs with stateDir. pid chooses among
 // several; "" means that there is one. It returns ErrNone, or an error that names the
-// process ids, if it is not so.
+// process ids or the user who may ask, if it is not so.
+//
+// Root may ask the supervisor of whoever owns stateDir.
 func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
+	owner := ownerOf(stateDir)
+	_, err := os.ReadDir(stateDir)
+	closed := errors.Is(err, fs.ErrPermission) // or some socket is, to us
+	var others []int
+	if os.Geteuid() == 0 {
+		others = []int{owner}
+	}
 	var alive []*Client
 	before, after, _ := strings.Cut(Path(stateDir, "*"), "*")
 	paths, err := filepath.Glob(before + "*" + after)
@@ -42,21 +55,25 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 		if pid != "" && its != pid {
 			continue
 		}
-		conn, err := dial(ctx, path)
-		if err != nil {
-			continue // of a process that is gone, or not ours
+		conn, err := dial(ctx, path, others)
+		if err != nil { // of a process that is gone, or not for us
+			closed = closed || errors.Is(err, fs.ErrPermission)
+			continue
 		}
 		conn.Close()
 		client := &Client{PID: its}
 		client.http.Timeout = patience
 		client.http.Transport = &http.Transport{
 			DisableKeepAlives: true,
-			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path, others) },
 		}
 		alive = append(alive, client)
 	}
 	switch len(alive) {
 	case 0:
+		if closed {
+			return nil, fmt.Errorf("the state directory %s is that of %s: ask as that user, or as root", stateDir, userName(owner))
+		}
 		return nil, fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
 	case 1:
 		return alive[0], nil
@@ -69,18 +86,29 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 	return nil, fmt.Errorf("%d supervisors run with the state directory %s; name one: --pid %s", len(alive), stateDir, strings.Join(pids, " or --pid "))
 }
 
-// dial connects to a socket whose owner we trust.
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// dial connects to a socket whose owner we trust, as one of others.
+func dial(ctx context.Context, path string, others []int) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	if !trusted(conn) {
+	if !trusted(conn, others...) {
 		conn.Close()
-		return nil, fmt.Errorf("%s belongs to somebody else", path)
+		return nil, fmt.Errorf("%s belongs to somebody else: %w", path, fs.ErrPermission)
 	}
 	return conn, nil
+}
+
+// userName is the name of a user, for people to read.
+func userName(id int) string {
+	if id < 0 {
+		return "another user"
+	}
+	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
+		return "user " + u.Username
+	}
+	return fmt.Sprintf("user %d", id)
 }
 
 // Status decodes what the supervisor says of itself into out, a pointer.

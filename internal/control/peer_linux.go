@@ -3,12 +3,15 @@ package control
 import (
 	"net"
 	"os"
+	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// trusted reports whether a process of the same user, or of root, is at the other end.
-func trusted(conn net.Conn) bool {
+// trusted reports whether a process of the same user, of root, or of one of others is at
+// the other end.
+func trusted(conn net.Conn, others ...int) bool {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
 		return false
@@ -22,5 +25,15 @@ func trusted(conn net.Conn) bool {
 	err = raw.Control(func(fd uintptr) {
 		peer, problem = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
-	return err == nil && problem == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid())
+	return err == nil && problem == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid() || slices.Contains(others, int(peer.Uid)))
+}
+
+// ownerOf returns the id of the user who owns a directory; −1 if that cannot be learnt.
+func ownerOf(dir string) int {
+	if info, err := os.Stat(dir); err == nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			return int(stat.Uid)
+		}
+	}
+	return -1
 }

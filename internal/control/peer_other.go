@@ -5,4 +5,7 @@ package control
 import "net"
 
 // trusted leaves it to the mode of the socket who may connect.
-func trusted(net.Conn) bool { return true }
+func trusted(net.Conn, ...int) bool { return true }
+
+// ownerOf is not known here.
+func ownerOf(string) int { return -1 }
