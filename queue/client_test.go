@@ -337,3 +337,20 @@ func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
 		}
 	}
 }
+
+// Dependencies outlive a job that is pruned, and a new job of that name has them, whether it
+// is put alone or with others.
+func TestPutWaitsForWhatAPrunedJobLeft(t *testing.T) {
+	server := redistest.Start(t)
+	c, raw, ctx := open(t, server), server.Client(t), t.Context()
+	must(c.Put(ctx, queue.Put{Queue: "q", JID: "first", Klass: "K"}))(t)
+	ok(t, raw.SAdd(ctx, "ql:j:second-dependencies", "first").Err())
+	ok(t, raw.SAdd(ctx, "ql:j:first-dependents", "second").Err())
+	putAll(t, c, queue.Put{Queue: "q", JID: "second", Klass: "K"}, queue.Put{Queue: "q", JID: "third", Klass: "K"})
+	s := session(t, c, "w")
+	reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 9})
+	equal(t, "taken", jids, []string{"first", "third"})
+	settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+	_, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 9})
+	equal(t, "taken then", jids, []string{"second"})
+}

@@ -32,9 +32,10 @@ end
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
-  local exists = redis.call('EXISTS', key) == 1
+  local special = redis.call('EXISTS', key, key .. '-dependencies') > 0 -- see put_job
+  local exists = special and redis.call('EXISTS', key) == 1
   if exists and named['only-new'] then return 'exists' end
-  if exists or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
+  if special or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
     enter_with_care(batch, put, key, exists, ready)
   else
     enter_new(batch, put, key, ready)
