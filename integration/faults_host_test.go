@@ -135,18 +135,26 @@ const noSpace = "no space left on device" // and so says a file system without i
 
 // noRoom runs jobs that get a private directory on a file system that is full for a while.
 func noRoom(t *testing.T, id string, bytesToo bool) {
-	dir, err := tmpfs(t, "1m,nr_inodes=200")
-	if err != nil {
-		notHere(id, err)
-		return
-	}
 	row(t, id, rigOptions{}, func(t *testing.T, r *rig) {
+		dir, err := tmpfs(t, "1m,nr_inodes=200")
+		if err != nil {
+			notHere(id, err)
+			return
+		}
 		r.under(t, "export TMPDIR="+dir)
 		r.put(t, 4, work{MS: 5})
 		config := strings.Replace(r.config(t, "a", pool{mode: "once", worker: "worker.sh"}),
 			fmt.Sprintf("state_dir = %q", r.stateDir("a")), fmt.Sprintf("state_dir = %q", dir+"/state"), 1)
 		a := r.startConfig(t, "a", config)
 		r.settled(t, 10*time.Second)
+		await(t, 5*time.Second, func() error { // or the directories of these jobs make room for others
+			return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				if strings.HasPrefix(filepath.Base(path), "d-") || filepath.Base(filepath.Dir(path)) == "trash" {
+					err = fmt.Errorf("there is still the private directory %s", path)
+				}
+				return err
+			})
+		})
 		if bytesToo {
 			fill(t, dir+"/ballast")
 		}

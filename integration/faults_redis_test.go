@@ -34,7 +34,7 @@ func (r *rig) resumed(t testing.TB, ended float64) {
 }
 
 func TestD1RedisKilled(t *testing.T) {
-	row(t, "D1", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "D1", rigOptions{prompt: true}, func(t *testing.T, r *rig) {
 		r.put(t, scaled(300, 1000), work{MS: 20})
 		r.put(t, 1, work{MS: 3000, Beat: 50}) // lives through it
 		r.start(t, "a", pool{})

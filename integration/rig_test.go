@@ -58,6 +58,10 @@ type rigOptions struct {
 
 	password string // of Redis, if its arguments ask for one
 	disk     string // size of a file system of its own for Redis' data; needs the right to mount
+
+	// prompt: Redis writes its log to memory, if the machine lets it. To a disk that is busy
+	// it puts off writing for up to two seconds, and has forgotten that much if it is killed.
+	prompt bool
 }
 
 func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
@@ -74,6 +78,12 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 			t.Fatal(err)
 		}
 		args = append(args, "--dir", data)
+	}
+	if o.prompt {
+		if memory, err := os.MkdirTemp("/dev/shm", "oar"); err == nil {
+			t.Cleanup(func() { os.RemoveAll(memory) })
+			args = append(args, "--dir", memory)
+		}
 	}
 	r := &rig{
 		redis:  redistest.Start(t, args...),
