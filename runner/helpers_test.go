@@ -14,8 +14,9 @@ import (
 	"oarlock/protocol"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must happen; ten million lines take their time
+// under the race detector.
+var patience = time.Duration(scaled(20, 120)) * time.Second
 
 // newHost returns a host that is closed, with all that it started, when the test ends.
 func newHost(t testing.TB) *Host {

@@ -263,7 +263,7 @@ func TestForksOutliveTheirFactory(t *testing.T) {
 }
 
 func TestFactoryThatCannotBe(t *testing.T) {
-	const soon, late = time.Second, patience
+	soon, late := time.Second, patience
 	tests := []struct {
 		name    string
 		command []string
