@@ -74,8 +74,7 @@ func TestG9NoCgroup(t *testing.T) {
 			notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
 			return
 		}
-		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s \"$@\"", stranger, oarlock(t)))
-		r.openTo(t, "a", stranger)
+		r.asStranger(t, "")
 		r.strangersCommand(t, "worker.py") // which the other one runs
 		r.put(t, 1, work{MS: 5})
 		a := r.start(t, "a", pool{command: r.strangersCommand(t, "escapees.py")})
@@ -193,8 +192,7 @@ func TestG2ForkFails(t *testing.T) {
 			return
 		}
 		// The limit counts processes and threads of this one user.
-		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups prlimit --nproc=45 %s \"$@\"", stranger, oarlock(t)))
-		r.openTo(t, "a", stranger)
+		r.asStranger(t, "prlimit --nproc=45")
 		r.put(t, scaled(30, 100), work{MS: 20})
 		// The handlers start nothing themselves: that would fail, too, and be theirs to pay for.
 		a := r.start(t, "a", pool{mode: "once", children: 12, command: r.strangersCommand(t, "worker.py")})

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -30,6 +31,14 @@ var strangersPython = sync.OnceValue(func() string {
 	}
 	return "python3"
 })
+
+// asStranger lets supervisor a run as a user that owns nothing, started by the command
+// before if there is one.
+func (r *rig) asStranger(t testing.TB, before string) {
+	t.Helper()
+	r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s %s \"$@\"", stranger, before, oarlock(t)))
+	r.openTo(t, "a", stranger)
+}
 
 // strangersCommand runs a copy of a Python fixture that any user may read.
 func (r *rig) strangersCommand(t testing.TB, worker string) []string {

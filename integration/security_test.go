@@ -150,8 +150,7 @@ func TestRootAsksTheSupervisorOfAnotherUser(t *testing.T) {
 			notHere("S26", errors.New("it takes two users besides root, and so root"))
 			return
 		}
-		r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s \"$@\"", stranger, oarlock(t)))
-		r.openTo(t, "a", stranger)
+		r.asStranger(t, "")
 		r.put(t, 1, work{MS: 5})
 		a := r.start(t, "a", pool{command: r.strangersCommand(t, "worker.py")})
 		allDone(t, r.settled(t, 10*time.Second))

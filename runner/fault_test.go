@@ -636,6 +636,22 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 }
 
+// listening returns a stream that somebody listens to until it ends, which is told.
+func listening(t *testing.T, ours *os.File, terminal bool) (*stream, *witness, <-chan struct{}) {
+	t.Helper()
+	w := newWitness()
+	s, err := newStream(&Child{spec: &Spec{}, events: w}, Stdout, ours, terminal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.listen()
+		close(ended)
+	}()
+	return s, w, ended
+}
+
 // C12: a reader of a terminal obeys its deadline.
 func TestTerminalDeadline(t *testing.T) {
 	late := within(t, 100*time.Millisecond, "the reader returned", func() time.Duration {
@@ -644,16 +660,7 @@ func TestTerminalDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer theirs.Close()
-		w := newWitness()
-		s, err := newStream(&Child{spec: &Spec{}, events: w}, Stdout, ours, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			s.listen()
-			close(ended)
-		}()
+		_, w, ended := listening(t, ours, true)
 		if _, err := theirs.WriteString("half a line"); err != nil {
 			t.Fatal(err)
 		}
@@ -679,16 +686,7 @@ func TestEndThatComesWithTheLastWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs.Close()
-	w := newWitness()
-	s, err := newStream(&Child{spec: &Spec{}, events: w}, Stdout, ours, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		s.listen()
-		close(ended)
-	}()
+	s, w, ended := listening(t, ours, false)
 	s.hurry(time.Hour)
 	await(t, ended, "end of the reader")
 	if got := w.text(""); got != "last words\n" {
