@@ -74,7 +74,7 @@ func TestG9NoCgroup(t *testing.T) {
 			notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
 			return
 		}
-		r.asStranger(t, "")
+		r.asUser(t, stranger, "")
 		r.strangersCommand(t, "worker.py") // which the other one runs
 		r.put(t, 1, work{MS: 5})
 		a := r.start(t, "a", pool{command: r.strangersCommand(t, "escapees.py")})
@@ -192,7 +192,7 @@ func TestG2ForkFails(t *testing.T) {
 			return
 		}
 		// The limit counts processes and threads of this one user.
-		r.asStranger(t, "prlimit --nproc=45")
+		r.asUser(t, limited, "prlimit --nproc=45")
 		r.put(t, scaled(30, 100), work{MS: 20})
 		// The handlers start nothing themselves: that would fail, too, and be theirs to pay for.
 		a := r.start(t, "a", pool{mode: "once", children: 12, command: r.strangersCommand(t, "worker.py")})

@@ -13,7 +13,8 @@ import (
 // for each user, and none for root.
 const (
 	stranger = 54321
-	bomber   = 54322 // would leave the other no processes
+	bomber   = 54322 // would leave the others no processes
+	limited  = 54323 // has few processes, and shares them with nobody
 )
 
 // strangersPython is a Python that any user may run; the one that root finds first may
@@ -32,12 +33,12 @@ var strangersPython = sync.OnceValue(func() string {
 	return "python3"
 })
 
-// asStranger lets supervisor a run as a user that owns nothing, started by the command
-// before if there is one.
-func (r *rig) asStranger(t testing.TB, before string) {
+// asUser lets supervisor a run as a user that owns nothing, started by the command before
+// if there is one.
+func (r *rig) asUser(t testing.TB, user int, before string) {
 	t.Helper()
-	r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s %s \"$@\"", stranger, before, oarlock(t)))
-	r.openTo(t, "a", stranger)
+	r.under(t, fmt.Sprintf("exec setpriv --reuid %d --regid %[1]d --clear-groups %s %s \"$@\"", user, before, oarlock(t)))
+	r.openTo(t, "a", user)
 }
 
 // strangersCommand runs a copy of a Python fixture that any user may read.

@@ -150,7 +150,7 @@ func TestRootAsksTheSupervisorOfAnotherUser(t *testing.T) {
 			notHere("S26", errors.New("it takes two users besides root, and so root"))
 			return
 		}
-		r.asStranger(t, "")
+		r.asUser(t, stranger, "")
 		r.put(t, 1, work{MS: 5})
 		a := r.start(t, "a", pool{command: r.strangersCommand(t, "worker.py")})
 		allDone(t, r.settled(t, 10*time.Second))
