@@ -67,11 +67,13 @@ func (f *fields) status() Status {
 			s.Verdict.Depends = f.strings("depends")
 		}
 	case VerbRetry:
-		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: f.text(f.group), Message: f.text(f.message)}
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: f.text(f.group), Message: f.text(f.message), Raised: f.raised()}
 	case VerbFail:
-		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: f.text(f.group), Message: f.text(f.message)}
+		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: f.text(f.group), Message: f.text(f.message), Raised: f.raised()}
 	case VerbRelease:
 		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
+	case VerbUnknown:
+		s.Verdict = &Verdict{Kind: Unknown, Message: f.text(f.message), Klass: f.string("klass")}
 	case VerbHello:
 		s.Hello = f.hello()
 	case VerbProgress:
@@ -106,6 +108,8 @@ func verbName(quoted []byte) string {
 		return VerbFail
 	case VerbRelease:
 		return VerbRelease
+	case VerbUnknown:
+		return VerbUnknown
 	case VerbProgress:
 		return VerbProgress
 	case VerbHeartbeat:
@@ -254,6 +258,17 @@ func (f *fields) seconds(name string) time.Duration {
 		f.bad(name, "is not a number of seconds")
 	}
 	return d
+}
+
+func (f *fields) raised() bool {
+	if !f.others {
+		return false
+	}
+	value := f.other("raised")
+	if !isNull(value) && value[0] != 't' && value[0] != 'f' {
+		f.bad("raised", "is not true or false")
+	}
+	return !isNull(value) && value[0] == 't'
 }
 
 func (f *fields) percent() *float64 {

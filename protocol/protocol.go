@@ -33,6 +33,7 @@ const (
 	VerbRetry      = "retry"
 	VerbFail       = "fail"
 	VerbRelease    = "release"
+	VerbUnknown    = "unknown"
 	VerbProgress   = "progress"
 	VerbHeartbeat  = "heartbeat"
 	VerbCheckpoint = "checkpoint"

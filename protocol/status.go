@@ -12,7 +12,7 @@ type Status struct {
 	Run  string // the run it is about; empty if the child left it out
 	JID  string // the job within a batch; empty otherwise
 
-	Verdict  *Verdict   // ack, retry, fail, release
+	Verdict  *Verdict   // ack, retry, fail, release, unknown
 	Hello    *Hello     // hello
 	Progress *Progress  // progress
 	Put      *Put       // put
@@ -36,6 +36,7 @@ const (
 	Retry                   // not done: try again, counted
 	Fail                    // failed for good
 	Release                 // given back, uncounted
+	Unknown                 // this program has nothing for jobs of this class; another may
 )
 
 // String returns the verb of k.
@@ -49,6 +50,8 @@ func (k Kind) String() string {
 		return VerbFail
 	case Release:
 		return VerbRelease
+	case Unknown:
+		return VerbUnknown
 	}
 	return "none"
 }
@@ -61,7 +64,9 @@ type Verdict struct {
 	Delay   *time.Duration // ack with next, retry, release: wait; nil if not named; never negative
 	Depends []string       // ack with next: jids to wait for
 	Group   string         // retry, fail: kind of failure
-	Message string         // retry, fail: what happened
+	Message string         // retry, fail, unknown: what happened
+	Klass   string         // unknown: the class that is not known; empty: that of the job
+	Raised  bool           // retry, fail: nobody said it; a helper made it of an exception
 }
 
 // Hello is a child's offer to speak the protocol.

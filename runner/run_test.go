@@ -90,6 +90,7 @@ func TestVerdicts(t *testing.T) {
 			*r2*) echo '{"@":"retry","delay":1.5,"message":"later"}';;
 			*r3*) echo '{"@":"fail","group":"bad","message":"never"}';;
 			*r4*) echo '{"@":"release"}';;
+			*r6*) echo '{"@":"unknown","klass":"K","message":"no K here"}';;
 			*r5*) echo '{"@":"ack","next":"other","data":[9007199254740993]}';;
 			esac
 		done`)}, w)
@@ -119,8 +120,11 @@ func TestVerdicts(t *testing.T) {
 	if v := ask("r5"); v.Next != "other" || string(v.Data) != "[9007199254740993]" {
 		t.Errorf("ack with next: %+v, data %s", v, v.Data)
 	}
-	if got := c.Jobs(); got != 5 {
-		t.Errorf("%d jobs; want 5", got)
+	if v := ask("r6"); v.Kind != protocol.Unknown || v.Klass != "K" || v.Message != "no K here" {
+		t.Errorf("unknown: %+v", v)
+	}
+	if got := c.Jobs(); got != 6 {
+		t.Errorf("%d jobs; want 6", got)
 	}
 	c.Shutdown(5 * time.Second)
 	if exit := await(t, w.exits, "exit"); exit.Code != 0 || exit.Signal != 0 || exit.Cause != CauseShutdown {

@@ -39,7 +39,7 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 		}
 		s.record(r, LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
 		return
-	case protocol.VerbAck, protocol.VerbRetry, protocol.VerbFail, protocol.VerbRelease,
+	case protocol.VerbAck, protocol.VerbRetry, protocol.VerbFail, protocol.VerbRelease, protocol.VerbUnknown,
 		protocol.VerbProgress, protocol.VerbCheckpoint, protocol.VerbPut:
 	default:
 		s.print(line) // of a later version, or not meant for us at all

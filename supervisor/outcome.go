@@ -124,7 +124,7 @@ func (p *pool) said(s *queue.Settlement, e *runner.Ending, failures int) bearing
 		}
 	case protocol.Fail:
 		s.Action, s.Data = queue.Fail, v.Data
-	case protocol.Release:
+	case protocol.Release, protocol.Unknown:
 		release(s, queue.CountRelease, releaseDelay)
 		if v.Delay != nil {
 			s.Delay = *v.Delay

@@ -61,6 +61,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "fail", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Group: "g", Message: "m", Data: []byte("{}")}),
 			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: bad},
 		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: bad},
+		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), want: later, bearing: bad},
 		{name: "exit for ack", ending: exit(protocol.ExitAck), want: queue.Settlement{Action: queue.Complete}, bearing: good},
 		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: bad},
 		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: bad},

@@ -23,6 +23,7 @@
  *     throw Retry              try again, costs one of the job's retries
  *     throw Fail               failed for good, under a group
  *     throw Release            given back, costs nothing
+ *     throw Unknown            not for this program: left to one that knows the job
  *     anything else thrown     retry; group = its name, message = its stack
  *
  * A job that has to stop has its `signal` aborted: hand the signal to what you
@@ -82,6 +83,17 @@ class Fail extends Verdict {
 class Release extends Verdict {
   constructor({ delay } = {}) {
     super("release", "released", { delay });
+  }
+}
+
+/**
+ * This program has nothing for such a job; one of another version may. What a
+ * worker says by itself of a klass without a function. `klass` names what is not
+ * known where that is not the klass of the job.
+ */
+class Unknown extends Verdict {
+  constructor(message, { klass } = {}) {
+    super("unknown", message, { klass, message });
   }
 }
 
@@ -179,6 +191,11 @@ class Job {
   /** Ends the attempt as throwing Release does. */
   release(options) {
     this.settle("release", new Release(options).fields);
+  }
+
+  /** Ends the attempt as throwing Unknown does. */
+  unknown(message, options) {
+    this.settle("unknown", new Unknown(message, options).fields);
   }
 
   /** Sends a verdict, unless there was one. */
@@ -289,7 +306,7 @@ class Worker {
     const handler = handlers.get(job.klass) ?? fallback;
     if (!handler) {
       const known = [...handlers.keys()].sort().join(", ");
-      job.fail(`no handler for ${job.klass}; this worker knows ${known}`, { group: "unknown-klass" });
+      job.unknown(`no handler for ${job.klass}; this worker knows ${known}`, { klass: job.klass });
       return;
     }
     try {
@@ -304,7 +321,7 @@ class Worker {
         const stack = String(error?.stack ?? error);
         if (job.settled) process.stderr.write(stack + "\n");
         const group = job.cancelled ?? error?.name ?? "exception";
-        job.retry(stack.slice(0, STACK_LIMIT), { group });
+        job.settle("retry", { message: stack.slice(0, STACK_LIMIT), group, raised: true });
       }
     }
   }
@@ -319,7 +336,7 @@ class Worker {
   refuse(line, error) {
     const run = /^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/.exec(line)?.[1];
     if (run) {
-      this.send("fail", run, { group: "unreadable-job", message: error.message.slice(0, 200) });
+      this.send("fail", run, { group: "unreadable-job", message: error.message.slice(0, 200), raised: true });
     } else {
       process.stderr.write(`oarlock: skipped a line that is not a message: ${line.slice(0, 200)}\n`);
     }
@@ -412,4 +429,4 @@ function serve() {
   worker.start(process.stdin);
 }
 
-module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release };
+module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release, Unknown };

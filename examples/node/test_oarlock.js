@@ -32,6 +32,9 @@ function worker() {
   oarlock.job("Release", (job) => {
     throw new oarlock.Release({ delay: job.data.delay });
   });
+  oarlock.job("Unknown", (job) => {
+    throw new oarlock.Unknown(job.data.message, { klass: job.data.klass });
+  });
   oarlock.job("Next", (job) => job.ack({ next: job.data.next, delay: job.data.delay }));
   oarlock.job("Print", (job) => process.stdout.write(job.data.text));
   oarlock.job("Progress", (job) => job.progress(job.data.pct, job.data.message));

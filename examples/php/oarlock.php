@@ -23,6 +23,7 @@
  *     throw Retry              try again, costs one of the job's retries
  *     throw Fail               failed for good, under a group
  *     throw Release            given back, costs nothing
+ *     throw Unknown            not for this program: left to one that knows the job
  *     any other Throwable      retry; group = its class, message = where it came from
  *
  * A function that works for long looks at $job->cancelled() now and then; PHP does
@@ -113,6 +114,19 @@ final class Release extends Verdict
     public function __construct(?float $delay = null)
     {
         parent::__construct('release', 'released', ['delay' => $delay]);
+    }
+}
+
+/**
+ * This program has nothing for such a job; one of another version may. What a
+ * worker says by itself of a klass without a function. $klass names what is not
+ * known where that is not the klass of the job.
+ */
+final class Unknown extends Verdict
+{
+    public function __construct(string $message = '', ?string $klass = null)
+    {
+        parent::__construct('unknown', $message, ['klass' => $klass, 'message' => $message === '' ? null : $message]);
     }
 }
 
@@ -240,6 +254,12 @@ final class Job
         $this->settle('release', ['delay' => $delay]);
     }
 
+    /** Ends the attempt as throwing Unknown does. */
+    public function unknown(string $message = '', ?string $klass = null): void
+    {
+        $this->settle('unknown', (new Unknown($message, $klass))->fields);
+    }
+
     /**
      * Sends a verdict, unless there was one.
      *
@@ -348,7 +368,7 @@ final class Worker
         $handler = self::$handlers[$job->klass] ?? self::$fallback;
         if ($handler === null) {
             $known = implode(', ', array_keys(self::$handlers));
-            $job->fail("no handler for {$job->klass}; this worker knows $known", 'unknown-klass');
+            $job->unknown("no handler for {$job->klass}; this worker knows $known", $job->klass);
             return;
         }
         $this->job = $job;
@@ -366,7 +386,8 @@ final class Worker
             if ($reason !== null && $reason !== 'timeout') {
                 $job->release(); // it gave up because it had to
             } else {
-                $job->retry(clean(substr($text, 0, MESSAGE_LIMIT)), group: $reason ?? get_class($error));
+                $text = clean(substr($text, 0, MESSAGE_LIMIT));
+                $job->settle('retry', ['message' => $text, 'group' => $reason ?? get_class($error), 'raised' => true]);
             }
         } finally {
             $this->job = null;
@@ -440,7 +461,7 @@ final class Worker
     private function refuse(string $line, \Throwable $error): void
     {
         if (preg_match('/^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\\\]*)"/', $line, $found)) {
-            $this->send('fail', clean($found[1]), ['group' => 'unreadable-job', 'message' => $error->getMessage()]);
+            $this->send('fail', clean($found[1]), ['group' => 'unreadable-job', 'message' => $error->getMessage(), 'raised' => true]);
         } else {
             fwrite(STDERR, 'oarlock: skipped a line that is not a message: ' . clean(substr($line, 0, 200)) . "\n");
         }

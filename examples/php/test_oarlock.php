@@ -22,6 +22,7 @@ function worker(): void
     Oarlock\job('Fail', fn ($job) => throw new Oarlock\Fail($job->data->message, $job->data->group));
     Oarlock\job('Retry', fn ($job) => throw new Oarlock\Retry($job->data->message, delay: $job->data->delay));
     Oarlock\job('Release', fn ($job) => throw new Oarlock\Release($job->data->delay));
+    Oarlock\job('Unknown', fn ($job) => throw new Oarlock\Unknown($job->data->message, $job->data->klass));
     Oarlock\job('Next', fn ($job) => $job->ack(next: $job->data->next, delay: $job->data->delay));
     Oarlock\job('Print', fn ($job) => print($job->data->text));
     Oarlock\job('Progress', fn ($job) => $job->progress($job->data->pct, $job->data->message));

@@ -21,6 +21,7 @@ How an attempt ends:
     raise Retry(...)             try again, costs one of the job's retries
     raise Fail(...)              failed for good, under a group
     raise Release(...)           given back, costs nothing
+    raise Unknown(...)           not for this program: left to one that knows the job
     any other exception          retry; group = its class, message = traceback
 
 What the program prints goes to the job's log: the protocol does not travel on
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     Hook = Callable[[], Any]
 
 __all__ = [
-    "Cancelled", "Fail", "Job", "Release", "Retry",
+    "Cancelled", "Fail", "Job", "Release", "Retry", "Unknown",
     "after_fork", "before_fork", "bye", "default", "job", "serve",
 ]
 
@@ -138,6 +139,18 @@ class Release(Exception):
     def __init__(self, delay: Optional[float] = None) -> None:
         super().__init__("released")
         self.fields = {"delay": delay}
+
+
+class Unknown(Exception):
+    """This program has nothing for such a job; one of another version may.
+
+    What a worker says by itself of a klass without a function. klass names what
+    is not known where that is not the klass of the job.
+    """
+
+    def __init__(self, message: str = "", klass: Optional[str] = None) -> None:
+        super().__init__(message or "unknown")
+        self.fields = {"klass": klass, "message": message or None}
 
 
 class Cancelled(BaseException):
@@ -238,6 +251,10 @@ class Job:
         """Ends the attempt as `raise Release(...)` does."""
         self._settle("release", delay=delay)
 
+    def unknown(self, message: str = "", klass: Optional[str] = None) -> None:
+        """Ends the attempt as `raise Unknown(...)` does."""
+        self._settle("unknown", **Unknown(message, klass).fields)
+
     def _settle(self, verb: str, **fields: Any) -> None:
         if self.settled:
             return
@@ -304,8 +321,8 @@ class _Worker:
         """Calls the handler of job and sends what became of it."""
         known = _handlers.get(job.klass, _fallback)
         if known is None:
-            job.fail("no handler for %s; this worker knows %s" % (job.klass, ", ".join(sorted(_handlers))),
-                     "unknown-klass")
+            job.unknown("no handler for %s; this worker knows %s" % (job.klass, ", ".join(sorted(_handlers))),
+                        job.klass)
             return
         if job.dir != self.dir and job.dir:
             self.move(job.dir)
@@ -331,13 +348,15 @@ class _Worker:
             job._settle("fail", **verdict.fields)
         except Release as verdict:
             job._settle("release", **verdict.fields)
+        except Unknown as verdict:
+            job._settle("unknown", **verdict.fields)
         except Exception as error:
             import traceback
             inner = error.__traceback__.tb_next if error.__traceback__ else None
             text = "".join(traceback.format_exception(type(error), error, inner))
             if job.settled:
                 sys.stderr.write(text)
-            job.retry(text[-TRACEBACK_TAIL:], group=_class_name(error))
+            job._settle("retry", message=text[-TRACEBACK_TAIL:], group=_class_name(error), raised=True)
         else:
             job.ack()
 
@@ -432,7 +451,7 @@ class _Worker:
         rather than leave the supervisor waiting for it."""
         run = re.match(rb'\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*("[^"\\]*")', line)
         if run is not None:
-            self.send("fail", json.loads(run.group(1)), group="unreadable-job",
+            self.send("fail", json.loads(run.group(1)), group="unreadable-job", raised=True,
                       message="%s: %s" % (_class_name(error), error))
         elif line.strip():
             sys.stderr.write("oarlock: skipped a line that is not a message: %.200r\n" % line)

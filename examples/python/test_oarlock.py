@@ -56,6 +56,10 @@ def worker():
     def release(job):
         raise oarlock.Release(delay=job.data["delay"])
 
+    @oarlock.job("Unknown")
+    def unknown(job):
+        raise oarlock.Unknown(job.data["message"], klass=job.data["klass"])
+
     @oarlock.job("Next")
     def next_(job):
         job.ack(next=job.data["next"], delay=job.data["delay"])

@@ -23,6 +23,7 @@
 #   raise Retry              try again, costs one of the job's retries
 #   raise Fail               failed for good, under a group
 #   raise Release            given back, costs nothing
+#   raise Unknown            not for this program: left to one that knows the job
 #   any other exception      retry; group = its class, message = where it came from
 #
 # What the program prints goes to the job's log: the protocol does not travel on
@@ -64,6 +65,18 @@ module Oarlock
     def initialize(delay: nil)
       super("released")
       @fields = { delay: delay }
+    end
+  end
+
+  # This program has nothing for such a job; one of another version may. What a
+  # worker says by itself of a klass without a block. klass names what is not known
+  # where that is not the klass of the job.
+  class Unknown < StandardError
+    attr_reader :fields
+
+    def initialize(message = nil, klass: nil)
+      super(message || "unknown")
+      @fields = { klass: klass, message: message }
     end
   end
 
@@ -270,6 +283,11 @@ module Oarlock
       settle("release", { delay: delay })
     end
 
+    # Ends the attempt as raising Unknown does.
+    def unknown(message = nil, **options)
+      settle("unknown", Unknown.new(message, **options).fields)
+    end
+
     # Sends a verdict, unless there was one.
     def settle(verb, fields)
       return if @settled
@@ -417,8 +435,8 @@ module Oarlock
     def attempt(job)
       handler, interrupt = Oarlock.handler(job.klass)
       unless handler
-        return job.fail("no handler for #{job.klass}; this worker knows #{Oarlock.klasses.join(', ')}",
-                        group: "unknown-klass")
+        return job.unknown("no handler for #{job.klass}; this worker knows #{Oarlock.klasses.join(', ')}",
+                           klass: job.klass)
       end
       move(job.dir) if job.dir && job.dir != @dir && !job.dir.empty?
       call(handler, job, interrupt)
@@ -436,12 +454,14 @@ module Oarlock
       job.settle("fail", verdict.fields)
     rescue Release => verdict
       job.settle("release", verdict.fields)
+    rescue Unknown => verdict
+      job.settle("unknown", verdict.fields)
     rescue SystemExit, SignalException
       raise
     rescue Exception => error
       text = Oarlock.clean(describe(error))
       warn text if job.settled?
-      job.retry(text[0, MESSAGE_LIMIT], group: error.class.name || "anonymous")
+      job.settle("retry", { message: text[0, MESSAGE_LIMIT], group: error.class.name || "anonymous", raised: true })
     end
 
     def call(handler, job, interrupt)
@@ -520,7 +540,7 @@ module Oarlock
       run = line[/\A\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/n, 1]
       if run
         message = Oarlock.clean(error.message)[0, 200]
-        send_status("fail", Oarlock.clean(run), group: "unreadable-job", message: message)
+        send_status("fail", Oarlock.clean(run), group: "unreadable-job", message: message, raised: true)
       else
         warn "oarlock: skipped a line that is not a message: #{line[0, 200].inspect}"
       end

@@ -23,6 +23,7 @@ def worker
   Oarlock.job("Fail") { |job| raise Oarlock::Fail.new(job.data["message"], group: job.data["group"]) }
   Oarlock.job("Retry") { |job| raise Oarlock::Retry.new(job.data["message"], delay: job.data["delay"]) }
   Oarlock.job("Release") { |job| raise Oarlock::Release.new(delay: job.data["delay"]) }
+  Oarlock.job("Unknown") { |job| raise Oarlock::Unknown.new(job.data["message"], klass: job.data["klass"]) }
   Oarlock.job("Next") { |job| job.ack(next: job.data["next"], delay: job.data["delay"]) }
   Oarlock.job("Print") { |job| print job.data["text"] }
   Oarlock.job("Progress") { |job| job.progress(job.data["pct"], job.data["message"]) }

@@ -318,6 +318,12 @@ func verdictLine(v *protocol.Verdict) string {
 	if len(v.Depends) > 0 {
 		add("depends", compact(v.Depends))
 	}
+	if v.Klass != "" {
+		add("klass", compact(v.Klass))
+	}
+	if v.Raised {
+		add("raised", "true")
+	}
 	if v.Data != nil {
 		add("data", string(v.Data))
 	}
@@ -343,6 +349,8 @@ func outcome(p config.Pool, e *runner.Ending) (text string, good bool) {
 			return "it said retry: the job is " + again + why, false
 		case protocol.Fail:
 			return "it said fail: the job is failed for good" + why, false
+		case protocol.Unknown:
+			return "it said unknown: it has nothing for jobs of this class; the job is given back, uncounted" + why, false
 		}
 		return "it said release: the job is given back, uncounted", false
 	case runner.Exited:

@@ -148,6 +148,8 @@ func (s *subject) work(ctx context.Context, data string) error {
 // works one job.
 func answered(e *ended) error {
 	switch {
+	case e.ending.Kind == runner.Said && e.ending.Verdict.Kind == protocol.Unknown:
+		return fmt.Errorf("it has nothing for jobs of the class %s: name one that it has by --klass", e.run.Job.Klass)
 	case e.ending.Kind == runner.Said:
 		return nil
 	case e.ending.Kind == runner.Exited && e.run.Child().Spec().Mode != runner.Reuse:

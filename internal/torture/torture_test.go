@@ -78,6 +78,7 @@ func TestRules(t *testing.T) {
 		{"works-only-once.sh", runner.Reuse, 6 * time.Second, []string{"fed twice", "flooded"}},
 		{"ignores-term.sh", runner.Reuse, time.Second, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave"}},
 		{"stays-at-the-end.sh", runner.Reuse, 0, []string{"idle"}},
+		{"knows-nothing.sh", runner.Once, 0, []string{"it works", "it answers whatever", "it answers a job", "killed"}},
 		{"dies-of-lists.sh", runner.Reuse, 0, []string{"it answers whatever"}},
 	} {
 		t.Run(tt.program, func(t *testing.T) {

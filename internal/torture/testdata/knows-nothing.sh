@@ -1,0 +1,3 @@
+# Has nothing for jobs of any class: that it says so is no work.
+read -r line
+echo "{\"@\":\"unknown\",\"run\":\"$OARLOCK_RUN\"}"
