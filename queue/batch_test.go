@@ -62,6 +62,7 @@ type twins struct {
 	now           float64
 	held          map[string]heldJob                 // jobs that one of our workers took and has not settled
 	cursor        int                                // of takes in turn
+	dues          map[time.Duration]int              // puts of one call by their delay: the later are due a microsecond later
 	heard         func() (batch, single [][2]string) // the messages since it was last asked
 }
 
@@ -114,6 +115,7 @@ func (m *twins) put(t *rapid.T) {
 	named, results := nameAndCheck(puts)
 	in := replyReader{items: asList(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))}
 	readPuts(&in, results)
+	m.dues = map[time.Duration]int{}
 	m.putSingly("", puts, results)
 }
 
@@ -124,7 +126,12 @@ func (m *twins) putSingly(worker string, puts []Put, results []PutResult) {
 		if results[i].Err != nil {
 			m.t.Fatal(results[i].Err)
 		}
-		single := []any{worker, p.Queue, p.JID, p.Klass, p.Data, number(p.Delay.Seconds())}
+		delay := p.Delay.Seconds()
+		if p.Delay > 0 {
+			delay += float64(m.dues[p.Delay]) / 1e6
+			m.dues[p.Delay]++
+		}
+		single := []any{worker, p.Queue, p.JID, p.Klass, p.Data, number(delay)}
 		if p.Priority != nil {
 			single = append(single, "priority", number(*p.Priority))
 		}
@@ -250,6 +257,7 @@ func (m *twins) settle(t *rapid.T) {
 		}
 		delete(m.held, s.JID)
 	}
+	m.dues = map[time.Duration]int{}
 	for i, s := range settlements {
 		if reply.Results[i].Err == nil {
 			m.putSingly(worker, s.Puts, reply.Results[i].Puts)

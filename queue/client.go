@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"log/slog"
 	"net"
 	"sync"
@@ -156,11 +154,4 @@ func (c *Client) Close() error {
 		s.Close()
 	}
 	return c.redis.Close()
-}
-
-// NewJID makes a job id that nobody else makes: 32 hexadecimal digits.
-func NewJID() string {
-	var id [16]byte
-	rand.Read(id[:]) // never fails, by its documentation
-	return hex.EncodeToString(id[:])
 }

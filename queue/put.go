@@ -12,7 +12,7 @@ import (
 // the old job's.
 type Put struct {
 	Queue string
-	JID   string // "" makes a new one
+	JID   string // "" makes a new one, which keeps the order of putting; see NewJID
 	Klass string // what kind of work; the child sees it
 	Data  []byte // JSON text, stored byte for byte; nil means {}
 

@@ -42,6 +42,7 @@ type attempt struct {
 	wire  *protocol.Job // what the child is told; its address names the run
 	lease lease
 	stage stage
+	turn  int64 // its place among all that the pool took, in the order of the queue
 
 	member *member       // the child that has it; nil before
 	run    run           // nil until the child was given it

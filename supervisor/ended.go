@@ -32,7 +32,7 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	}
 }
 
-// redo gives an attempt that was not begun to another child.
+// redo gives an attempt that was not begun to another child, in its turn.
 func (p *pool) redo(a *attempt, e *runner.Ending) {
 	a.early = a.early || e.Kind == runner.LeftEarly
 	if e.Checkpoint != nil {
@@ -40,7 +40,7 @@ func (p *pool) redo(a *attempt, e *runner.Ending) {
 	}
 	a.prepare(p.cfg.Timeout)
 	a.stage, a.member, a.run, a.ending, a.gap = waiting, nil, nil, nil, 0
-	p.waiting = append([]*attempt{a}, p.waiting...)
+	p.await(a)
 }
 
 // judge lets the breaker learn from an ending.

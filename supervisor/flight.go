@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"oarlock/queue"
@@ -58,15 +59,25 @@ func (p *pool) adopt(a *attempt, t queue.Taken, l lease) {
 	}
 }
 
-// admit gives a new attempt its place: a child's queue, or, if no child can ever
-// take it, its failure.
+// admit gives a new attempt its place: the last among those that wait, or, if no child
+// can ever take it, its failure.
 func (p *pool) admit(a *attempt) {
-	a.stage = waiting
+	p.turns++
+	a.stage, a.turn = waiting, p.turns
 	if p.cfg.MaxJob > 0 && a.job.Size > p.cfg.MaxJob {
 		p.fail(a, "payload-too-large", "the job's data is larger than max_job")
 		return
 	}
-	p.waiting = append(p.waiting, a)
+	p.await(a)
+}
+
+// await puts an attempt among those that wait for a child, where its turn is.
+func (p *pool) await(a *attempt) {
+	at := len(p.waiting)
+	for at > 0 && p.waiting[at-1].turn > a.turn {
+		at--
+	}
+	p.waiting = slices.Insert(p.waiting, at, a)
 }
 
 // fail ends an attempt that no child was given.

@@ -52,7 +52,8 @@ type pool struct {
 	alarm  time.Duration // when the next turn is due even if nothing happens
 
 	flight  map[string]*attempt // all attempts that are not over, by jid
-	waiting []*attempt          // those without a child, oldest first
+	waiting []*attempt          // those without a child, by their turns
+	turns   int64               // given out so far
 	endings []*attempt          // those to be settled, oldest first
 	refused []*attempt          // those whose settlement was refused for good, as far as we know
 

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,7 +174,9 @@ func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Children = 1
 		w.cfg.Pools[0].Prefetch = 4
+		var begun []string // of the only child
 		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			begun = append(begun, job.JID)
 			time.Sleep(time.Millisecond)
 			if job.JID == "j0" && job.Attempt == 1 {
 				return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-KILL"}
@@ -188,6 +191,9 @@ func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
 			if got := w.host.begun(jid); got != want {
 				t.Errorf("%s was begun %d times, want %d", jid, got, want)
 			}
+		}
+		if others := slices.DeleteFunc(begun, func(jid string) bool { return jid == "j0" }); !slices.IsSorted(others) || len(others) != 9 {
+			t.Errorf("the others were begun as %v", others)
 		}
 		if j := w.redis.job("j0"); j.Crashes != 1 || j.Remaining != 5 {
 			t.Errorf("j0 has %d crashes and %d remaining, want 1 and 5", j.Crashes, j.Remaining)

@@ -232,7 +232,7 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r conf
 		return err
 	}
 	r := cfg.Redis
-	r.Namespace = "oarlock-bench-" + queue.NewJID()[:8] + ":"
+	r.Namespace = "oarlock-bench-" + queue.NewJID()[24:] + ":"
 	var server *embedded.Private
 	if !c.IsSet("redis") {
 		keep := "no" // in memory only, that the disk of this machine is not what is measured

@@ -153,7 +153,7 @@ func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
 		from = pool.Queues[0]
 	}
 	job := &protocol.Job{
-		Run:       queue.NewJID()[:8],
+		Run:       queue.NewJID()[24:],
 		JID:       queue.NewJID(),
 		Klass:     c.String("klass"),
 		Queue:     from,

@@ -63,7 +63,7 @@ func (t *Trial) Run(ctx context.Context, report func(Finding)) (good bool, err e
 // job makes a job with its own names and with data.
 func (t *Trial) job(data string) *protocol.Job {
 	job := t.Job
-	job.Run, job.JID = queue.NewJID()[:16], queue.NewJID()
+	job.Run, job.JID = queue.NewJID()[16:], queue.NewJID()
 	if data != "" {
 		job.Data = []byte(data)
 	}

@@ -34,6 +34,7 @@ function open_batch(now, worker, queues)
     woken = {},
     times = {},
     scores = {},
+    dues = {},
   }
 end
 

@@ -54,10 +54,21 @@ function enter_with_care(batch, put, key, exists, ready)
   -- A job of this batch may be put again by it, and must be where it belongs by then.
   flush_ready(ready)
   local of_queue = exists and redis.call('HGET', key, 'oarlock-queue')
-  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, put.delay, named, batch.limit)
+  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put.delay), named, batch.limit)
   if of_queue then drop_ours(jid) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
+end
+
+-- in_turn(batch, delay) -> the delay, a microsecond longer for each put of the batch before
+-- that had the same: delayed jobs come in by their due time, and then the least jid first,
+-- which is that of the last one put.
+-- Rare.
+function in_turn(batch, delay)
+  if delay <= 0 then return delay end
+  local before = batch.dues[delay] or 0
+  batch.dues[delay] = before + 1
+  return delay + before / 1000000
 end
 
 -- enter_new(batch, put, key, ready): put_job for a job that is new and has only what

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// TestPutKeepsOrder puts jobs by the command line and pops them as any client of the
+// protocol does.
+func TestPutKeepsOrder(t *testing.T) {
+	server := redistest.Start(t)
+	s := newScript(t, "")
+	s.env["REDIS_URL"] = server.URL
+	lines := func(format string, n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, format+"\n", i)
+		}
+		return text.String()
+	}
+	for _, tt := range []struct {
+		name, stdin string
+		args        []string
+		times, want int
+	}{
+		{"lines of data", lines("%d", 1000), []string{"put", "q", "-"}, 1, 1000},
+		{"lines of whole jobs", lines(`{"data":%d,"klass":"K","tags":["red"]}`, 1000), []string{"put", "--jobs", "--file", "-", "q"}, 1, 1000},
+		{"delayed lines", lines("%d", 1000), []string{"put", "--delay", "1ms", "q", "-"}, 1, 1000},
+		{"one by one", "", []string{"put", "q"}, 20, 20},
+		{"one by one, of a priority that leaves no room for time", "", []string{"put", "--priority", "1e9", "q"}, 20, 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := server.Client(t).FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range tt.times {
+				args := tt.args
+				if tt.stdin == "" {
+					args = append(slices.Clone(args), strconv.Itoa(i))
+				}
+				s.stdin = tt.stdin
+				if err := s.oarlock(0, args); err != nil {
+					t.Fatalf("%v\n%s", err, s.said["stderr"])
+				}
+			}
+			pop, _ := queue.Script(queue.Qless, "pop", queue.DefaultNamespace)
+			got := []string{}
+			for range tt.want { // by no more than 100, so that what is delayed comes in by parts
+				now := strconv.FormatFloat(float64(time.Now().Add(time.Second).UnixMicro())/1e6, 'f', 6, 64)
+				text, err := server.Client(t).Eval(t.Context(), pop, nil, now, "q", "w", 100).Text()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text == "{}" {
+					break
+				}
+				var jobs []struct{ Data string }
+				if err := json.Unmarshal([]byte(text), &jobs); err != nil {
+					t.Fatal(err)
+				}
+				for _, job := range jobs {
+					got = append(got, job.Data)
+				}
+			}
+			for i, data := range got {
+				if data != strconv.Itoa(i) {
+					t.Fatalf("job %s came as number %d", data, i)
+				}
+			}
+			if len(got) != tt.want {
+				t.Errorf("%d jobs came, want %d", len(got), tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestJobsRunInTheOrderOfPutting puts jobs that have the same score, and others, in every
+// way that names them, and pops them by our take and by the protocol's own pop.
+func TestJobsRunInTheOrderOfPutting(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	c := labClient(t, l)
+	const n, now = 1000, 1700000000.25
+	priority := func(p float64) *float64 { return &p }
+	kinds := map[string]struct {
+		like Put
+		one  bool // in a call for each
+		wait float64
+	}{
+		"one call":                   {},
+		"a call each":                {one: true},
+		"delayed by the same time":   {like: Put{Delay: 10 * time.Second}, wait: 11},
+		"delayed, one call each":     {like: Put{Delay: 10 * time.Second}, one: true, wait: 11},
+		"of a priority":              {like: Put{Priority: priority(7)}},
+		"of a priority, a call each": {like: Put{Priority: priority(1e9)}, one: true}, // a score holds 20 minutes
+		"tagged":                     {like: Put{Tags: []string{"red"}}},
+	}
+	// More than the jobs, so that delayed ones come in together, and few, so that they do not.
+	for _, by := range []int{2 * n, 7} {
+		for name, kind := range kinds {
+			for _, popper := range []string{"take", "pop"} {
+				t.Run(fmt.Sprintf("%s, by %s of %d", name, popper, by), func(t *testing.T) {
+					must0(t, c.redis.FlushDB(t.Context()).Err())
+					puts := make([]Put, n)
+					for i := range puts {
+						puts[i] = kind.like
+						puts[i].Queue, puts[i].Klass, puts[i].Data = "q", "K", []byte(strconv.Itoa(i))
+					}
+					size := PutChunk
+					if kind.one {
+						size, puts = 1, puts[:50]
+					}
+					at := now
+					for i := 0; i < len(puts); i += size {
+						named, _ := nameAndCheck(puts[i:min(i+size, len(puts))])
+						_, err := c.run(t.Context(), c.redis, scriptName{Batch, "put"}, at, appendPuts([]any{""}, named)...)
+						must0(t, err)
+						at += 0.002
+					}
+					for want, at := 0, at+kind.wait; want < len(puts); at += 0.001 {
+						got := popData(t, c, popper, at, by)
+						if len(got) == 0 {
+							t.Fatalf("%d of %d came", want, len(puts))
+						}
+						for _, data := range got {
+							if data != strconv.Itoa(want) {
+								t.Fatalf("job %s came as number %d", data, want)
+							}
+							want++
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func must0(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// popData pops and returns the data of what came, in order.
+func popData(t *testing.T, c *Client, popper string, now float64, count int) (data []string) {
+	t.Helper()
+	if popper == "take" {
+		raw, err := c.run(t.Context(), c.redis, scriptName{Batch, "exchange"}, now, exchangeArgs("w", nil, nil, Take{Queues: []string{"q"}, Count: count})...)
+		must0(t, err)
+		reply, err := readExchange(raw, now, nil)
+		must0(t, err)
+		for _, job := range reply.Jobs {
+			data = append(data, string(job.Data))
+		}
+		return data
+	}
+	raw, err := c.run(t.Context(), c.redis, scriptName{Qless, "pop"}, now, "q", "w", count)
+	must0(t, err)
+	var jobs []struct{ Data string }
+	if text := raw.(string); text != "{}" {
+		must0(t, json.Unmarshal([]byte(text), &jobs))
+	}
+	for _, job := range jobs {
+		data = append(data, job.Data)
+	}
+	return data
+}
+
+func TestJIDsFall(t *testing.T) {
+	var s jidSequence
+	start := time.UnixMicro(1_700_000_000_000_000)
+	last := s.next(start)
+	for i := range 20_000 {
+		at := start.Add(time.Duration(i/5000) * time.Microsecond)
+		if i == 12_000 {
+			start = start.Add(-time.Hour) // somebody sets the clock
+		}
+		next := s.next(at)
+		if next >= last || len(next) != 16 {
+			t.Fatalf("%s after %s", next, last)
+		}
+		last = next
+	}
+	if next := s.next(time.UnixMicro(1<<52 - 2)); next >= last || len(next) != 16 {
+		t.Errorf("in the year 2112: %s after %s", next, last)
+	}
+
+	var seen sync.Map
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			before := "~"
+			for range 2000 {
+				jid := NewJID()
+				if _, twice := seen.LoadOrStore(jid, true); twice || len(jid) != 32 || jid >= before || strings.Trim(jid, "0123456789abcdef") != "" {
+					t.Errorf("%s after %s", jid, before)
+				}
+				before = jid
+			}
+		})
+	}
+	all.Wait()
+	if a, b := NewJID(), NewJID(); a[16:] == b[16:] {
+		t.Error("the last half is no chance")
+	}
+}
