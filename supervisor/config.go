@@ -52,14 +52,10 @@ type Pool struct {
 	// Prefetch is how many jobs are written ahead to a child of mode reuse.
 	Prefetch int
 
-	MaxJob     int64         // size of data in bytes above which a job fails unseen; 0 means no limit
-	NextQueues []string      // names or globs: where a child may advance and put jobs
-	Timeout    time.Duration // of one attempt; a job may name a shorter one. 0 means none
+	MaxJob  int64         // size of data in bytes above which a job fails unseen; 0 means no limit
+	Timeout time.Duration // of one attempt; a job may name a shorter one. 0 means none
 
-	OnError    Policy // after an error that is no verdict; "" means RetryJob
-	OnCrash    Policy // after a crash; "" means RetryJob
-	MaxCrashes int    // a job that crashed more often fails; 0 means at the first
-	Retry      Retry  // the wait before the next attempt
+	Policy // what its endings mean
 
 	// A child is replaced after so many jobs, so long a life, so much memory (bytes), so
 	// long without a job; 0 means never. Jitter (0…1) spreads the limits among children.
@@ -69,14 +65,6 @@ type Pool struct {
 	IdleTimeout time.Duration
 	Jitter      float64
 }
-
-// Policy is what becomes of a job that ended badly without saying so.
-type Policy string
-
-const (
-	RetryJob Policy = "retry" // again, as long as its counts allow
-	FailJob  Policy = "fail"  // failed at once
-)
 
 // bounds returns between how many children the pool keeps.
 func (p *Pool) bounds() (least, most int) {

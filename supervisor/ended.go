@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
@@ -15,21 +16,40 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	if p.roll != nil && a.member.gen == p.roll.to && worked(e.Kind) {
 		p.roll.proven = true
 	}
-	p.event(Event{Kind: AttemptEnded, Job: a.wire, Ending: e, Action: o.settlement.Action, Slot: a.member.slot.n, PID: a.member.pid()})
-	if !o.redo {
-		p.judge(a, e, o.bearing)
+	p.event(Event{Kind: AttemptEnded, Job: a.wire, Ending: e, Action: o.Settlement.Action, Slot: a.member.slot.n, PID: a.member.pid()})
+	if !o.Redo {
+		p.judge(a, e, o.Bearing)
 	}
 	switch {
 	case a.again:
 		p.restart(a)
-	case o.drop:
+	case o.Drop:
 		p.drop(a)
-	case o.redo:
+	case o.Redo:
 		p.redo(a, e)
 	default:
-		p.count.concluded(e.Kind, o.settlement.Action)
-		p.settle(a, o.settlement)
+		p.count.concluded(e, &o)
+		p.settle(a, o.Settlement)
 	}
+}
+
+// conclude decides what an ending means for its job, and adds the record of one that
+// did not go well.
+func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
+	o := Decide(p.cfg.Policy, Attempt{
+		Job:        a.job,
+		Checkpoint: a.checkpoint,
+		Lost:       a.lost,
+		Warned:     a.warned,
+		Early:      a.early,
+	}, e)
+	if s := &o.Settlement; o.Bearing != Neutral && s.Action != queue.Complete && s.Action != "" {
+		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
+	}
+	for _, wish := range o.Refused {
+		p.log.Warn("wish of a child refused", "jid", a.job.JID, "queue", a.job.Queue, "why", wish)
+	}
+	return o
 }
 
 // redo gives an attempt that was not begun to another child, in its turn.
@@ -44,22 +64,22 @@ func (p *pool) redo(a *attempt, e *runner.Ending) {
 }
 
 // judge lets the breaker learn from an ending.
-func (p *pool) judge(a *attempt, e *runner.Ending, b bearing) {
+func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
 	switch b {
-	case good:
+	case Good:
 		if p.breaker.acked() {
 			p.log.Info("breaker closed: a job was acknowledged", "jid", a.job.JID)
 			p.line.hungry = true
 		}
-	case bad:
+	case Bad:
 		if p.breaker.failed(a.job.JID, e.Kind.String(), p.now) {
 			p.log.Error("breaker open: no job was acknowledged for long; taking single jobs as probes", "last", e.Kind.String(), "group", e.Group, "message", e.Message)
 		}
-	case broken:
+	case Broken:
 		if p.breaker.open(e.Message, p.now) {
 			p.log.Error("breaker open: the command cannot be run; taking single jobs as probes", "command", p.cfg.Child.Command, "message", e.Message)
 		}
-	case neutral:
+	case Neutral:
 		p.breaker.unanswered()
 	}
 }

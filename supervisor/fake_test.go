@@ -693,11 +693,11 @@ func newFakeWorld(t *testing.T) *fakeWorld {
 			return time.Since(start) + w.skip
 		},
 		Pools: []Pool{{
-			Name:       "p",
-			Queues:     []string{"q"},
-			Children:   2,
-			MaxCrashes: 3,
-			Child:      runner.Spec{Pool: "p", Mode: runner.Reuse, Command: []string{"fake"}, KillGrace: 5 * time.Second},
+			Name:     "p",
+			Queues:   []string{"q"},
+			Children: 2,
+			Policy:   Policy{MaxCrashes: 3},
+			Child:    runner.Spec{Pool: "p", Mode: runner.Reuse, Command: []string{"fake"}, KillGrace: 5 * time.Second},
 		}},
 	}
 	return w

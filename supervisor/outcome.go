@@ -13,75 +13,80 @@ import (
 // stays away, so that nothing goes round in circles.
 const releaseDelay = 5 * time.Second
 
-// bearing is what an ending says about the pool as a whole.
-type bearing uint8
-
-const (
-	neutral bearing = iota // nothing: we ended it ourselves
-	good                   // a job was acknowledged
-	bad                    // a job was not
-	broken                 // the pool cannot run its command at all
-)
-
-// outcome is what becomes of an attempt: it is either given to another child at
-// once, or dropped without a word to Redis, or settled.
-type outcome struct {
-	redo       bool
-	drop       bool
-	settlement queue.Settlement
-	bearing    bearing
+// Attempt is what Decide knows of an attempt beside its ending.
+type Attempt struct {
+	Job queue.Taken // as it was taken
+	// Checkpoint is the newest that Redis may not have; nil if none.
+	Checkpoint []byte
+	Lost       bool // the lock is gone: the job is not ours
+	Warned     bool // it was asked to stop because its lease ran out
+	Early      bool // a child left before it could begin with it
 }
 
-// conclude decides what an ending means for its job. It is the table of what an
-// ending counts as; nothing else in this package looks at kinds of endings.
-func (p *pool) conclude(a *attempt, e *runner.Ending) outcome {
-	s := queue.Settlement{
-		JID:        a.job.JID,
-		Queue:      a.job.Queue,
-		Popped:     a.job.Popped,
+// Outcome is what becomes of an attempt: it is given to another child at once, or
+// dropped without a word to Redis, or settled.
+type Outcome struct {
+	Redo       bool
+	Drop       bool
+	Settlement queue.Settlement // of an attempt that is neither redone nor dropped
+	Bearing    Bearing
+	Refused    []string // wishes of the child that are not granted, a sentence each
+}
+
+// Bearing is what an ending says about the pool as a whole.
+type Bearing uint8
+
+const (
+	Neutral Bearing = iota // nothing: we ended it ourselves
+	Good                   // a job was acknowledged
+	Bad                    // a job was not
+	Broken                 // the pool cannot run its command at all
+)
+
+// Decide says what an ending means for its job. It is the table of what an ending
+// counts as; nothing else looks at kinds of endings for that. It changes nothing, and
+// the settlement shares memory with what it was given.
+func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
+	o := Outcome{Settlement: queue.Settlement{
+		JID:        a.Job.JID,
+		Queue:      a.Job.Queue,
+		Popped:     a.Job.Popped,
 		Group:      e.Group,
 		Message:    e.Message,
-		MaxCrashes: p.cfg.MaxCrashes,
-	}
+		MaxCrashes: p.MaxCrashes,
+	}}
+	s := &o.Settlement
 	switch {
-	case a.lost, e.Kind == runner.Canceled:
-		return outcome{drop: true}
-	case a.warned, e.Kind == runner.LockLost, e.Kind == runner.Interrupted, gaveUp(e):
+	case a.Lost, e.Kind == runner.Canceled:
+		return Outcome{Drop: true}
+	case a.Warned, e.Kind == runner.LockLost, e.Kind == runner.Interrupted, gaveUp(e):
 		// Stopped for our own reasons. If the lock is ours after all, the job goes back;
 		// what the child may have said meanwhile came too late.
-		release(&s, queue.CountInterruption, 0)
+		release(s, queue.CountInterruption, 0)
 		s.Checkpoint = a.latest(e)
-		return outcome{settlement: s}
+		return o
+	case e.Kind == runner.Innocent, e.Kind == runner.LeftEarly && !a.Early:
+		return Outcome{Redo: true}
 	}
-	failures := a.job.Retries - a.job.Remaining
-	o := outcome{bearing: bad}
+	o.Bearing = Bad
 	switch e.Kind {
 	case runner.Said:
-		o.bearing = p.said(&s, e, failures)
+		p.said(&o, &a.Job, e)
 	case runner.Exited:
-		o.bearing = p.exited(&s, e, failures)
+		p.exited(&o, &a.Job, e)
 	case runner.TimedOut:
-		p.onError(&s, failures)
-	case runner.LeftEarly:
-		if !a.early {
-			return outcome{redo: true}
-		}
-		p.onCrash(&s, a.job.Crashes)
-	case runner.Died:
-		p.onCrash(&s, a.job.Crashes)
-	case runner.Innocent:
-		return outcome{redo: true}
+		p.onError(s, &a.Job)
+	case runner.Died, runner.LeftEarly:
+		p.onCrash(s, &a.Job)
 	case runner.CouldNotStart:
-		release(&s, queue.CountRelease, releaseDelay)
-		o.bearing = broken
+		release(s, queue.CountRelease, releaseDelay)
+		o.Bearing = Broken
 	default: // BrokeProtocol
-		release(&s, queue.CountRelease, releaseDelay)
+		release(s, queue.CountRelease, releaseDelay)
 	}
 	if s.Action != queue.Complete { // an ack clears what is kept
 		s.Checkpoint = a.latest(e)
-		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
-	o.settlement = s
 	return o
 }
 
@@ -93,31 +98,30 @@ func gaveUp(e *runner.Ending) bool {
 }
 
 // latest is the newest checkpoint of the attempt that Redis may not have; nil if none.
-func (a *attempt) latest(e *runner.Ending) []byte {
+func (a *Attempt) latest(e *runner.Ending) []byte {
 	if e.Checkpoint != nil {
 		return e.Checkpoint
 	}
-	return a.checkpoint
+	return a.Checkpoint
 }
 
 // said settles as the child asked for.
-func (p *pool) said(s *queue.Settlement, e *runner.Ending, failures int) bearing {
-	v := e.Verdict
+func (p *Policy) said(o *Outcome, job *queue.Taken, e *runner.Ending) {
+	v, s := e.Verdict, &o.Settlement
 	s.Group, s.Message = v.Group, v.Message
 	switch v.Kind {
 	case protocol.Ack:
-		if !allowed(p.cfg.NextQueues, v.Next) {
-			p.refuse(s, "next-queue", fmt.Sprintf("the child asked for queue %q, which is not in next_queues", v.Next))
-			return bad
+		if !allowed(p.NextQueues, v.Next) {
+			o.refuse("next-queue", fmt.Sprintf("the child asked for queue %q, which is not in next_queues", v.Next))
+			return
 		}
-		s.Action, s.Data, s.Next, s.Depends = queue.Complete, v.Data, v.Next, v.Depends
+		s.Data, s.Next, s.Depends = v.Data, v.Next, v.Depends
 		if v.Delay != nil && v.Next != "" {
 			s.Delay = *v.Delay
 		}
-		s.Puts = p.puts(s, e.Puts)
-		return good
+		p.acked(o, job, e)
 	case protocol.Retry:
-		p.retry(s, failures)
+		p.retry(s, job)
 		s.Data = v.Data
 		if v.Delay != nil {
 			s.Delay = *v.Delay
@@ -130,56 +134,66 @@ func (p *pool) said(s *queue.Settlement, e *runner.Ending, failures int) bearing
 			s.Delay = *v.Delay
 		}
 	}
-	return bad
 }
 
 // exited settles by what the exit code means.
-func (p *pool) exited(s *queue.Settlement, e *runner.Ending, failures int) bearing {
+func (p *Policy) exited(o *Outcome, job *queue.Taken, e *runner.Ending) {
+	s := &o.Settlement
 	switch e.Action {
 	case protocol.ExitAck:
-		s.Action, s.Group, s.Message = queue.Complete, "", ""
-		s.Puts = p.puts(s, e.Puts)
-		return good
+		s.Group, s.Message = "", ""
+		p.acked(o, job, e)
 	case protocol.ExitRetry:
-		p.retry(s, failures)
+		p.retry(s, job)
 	case protocol.ExitFail:
 		s.Action = queue.Fail
 	case protocol.ExitRelease:
 		release(s, queue.CountRelease, releaseDelay)
 	case protocol.ExitMisconfigured:
 		release(s, queue.CountRelease, releaseDelay)
-		return broken
+		o.Bearing = Broken
 	default:
-		p.onError(s, failures)
+		p.onError(s, job)
 	}
-	return bad
+}
+
+// acked completes the job, and puts what the child wants put.
+func (p *Policy) acked(o *Outcome, job *queue.Taken, e *runner.Ending) {
+	o.Settlement.Action, o.Bearing = queue.Complete, Good
+	for _, wanted := range e.Puts {
+		if !allowed(p.NextQueues, wanted.Queue) {
+			o.Refused = append(o.Refused, fmt.Sprintf("put into queue %q, which is not in next_queues", wanted.Queue))
+			continue
+		}
+		o.Settlement.Puts = append(o.Settlement.Puts, putOf(wanted, job.Klass))
+	}
 }
 
 // onError settles a failure about which the child said nothing itself.
-func (p *pool) onError(s *queue.Settlement, failures int) {
-	if p.cfg.OnError == FailJob {
+func (p *Policy) onError(s *queue.Settlement, job *queue.Taken) {
+	if p.OnError == FailJob {
 		s.Action = queue.Fail
 		return
 	}
-	p.retry(s, failures)
+	p.retry(s, job)
 }
 
 // onCrash settles an attempt whose process died under it. The first crash of a job
 // may be bad luck, so it goes back at once; later ones wait as failures do.
-func (p *pool) onCrash(s *queue.Settlement, crashes int) {
-	if p.cfg.OnCrash == FailJob {
+func (p *Policy) onCrash(s *queue.Settlement, job *queue.Taken) {
+	if p.OnCrash == FailJob {
 		s.Action = queue.Fail
 		return
 	}
 	release(s, queue.CountCrash, 0)
 	s.Front = false
-	if crashes > 0 {
-		s.Delay = p.cfg.Retry.after(crashes - 1)
+	if job.Crashes > 0 {
+		s.Delay = p.Retry.after(job.Crashes - 1)
 	}
 }
 
-func (p *pool) retry(s *queue.Settlement, failures int) {
-	s.Action, s.Delay = queue.Retry, p.cfg.Retry.after(failures)
+func (p *Policy) retry(s *queue.Settlement, job *queue.Taken) {
+	s.Action, s.Delay = queue.Retry, p.Retry.after(job.Retries-job.Remaining)
 }
 
 // release gives a job back uncounted: to the front, or after a delay.
@@ -188,41 +202,32 @@ func release(s *queue.Settlement, counter queue.Counter, delay time.Duration) {
 }
 
 // refuse fails a job whose child asked for what it may not have.
-func (p *pool) refuse(s *queue.Settlement, group, message string) {
+func (o *Outcome) refuse(group, message string) {
+	s := &o.Settlement
 	s.Action, s.Group, s.Message = queue.Fail, group, message
-	p.count.Refused++
+	o.Refused = append(o.Refused, message)
 }
 
-// puts turns the jobs that a child wants put into those of the queue. What it may
-// not put is left out and logged.
-func (p *pool) puts(s *queue.Settlement, wanted []protocol.Put) []queue.Put {
-	var puts []queue.Put
-	for _, w := range wanted {
-		if !allowed(p.cfg.NextQueues, w.Queue) {
-			p.count.Refused++
-			p.log.Warn("put refused: its queue is not in next_queues", "jid", s.JID, "queue", w.Queue)
-			continue
-		}
-		klass := w.Klass
-		if klass == "" {
-			klass = p.flight[s.JID].job.Klass
-		}
-		puts = append(puts, queue.Put{
-			Queue:     w.Queue,
-			JID:       w.JID,
-			Klass:     klass,
-			Data:      w.Data,
-			Delay:     w.Delay,
-			Priority:  &w.Priority,
-			Retries:   w.Retries,
-			Tags:      w.Tags,
-			Depends:   w.Depends,
-			Throttles: w.Throttles,
-			Timeout:   w.Timeout,
-			OnlyNew:   true,
-		})
+// putOf turns a job that a child wants put into one of the queue's; klass is that of
+// the job which puts it.
+func putOf(w protocol.Put, klass string) queue.Put {
+	if w.Klass != "" {
+		klass = w.Klass
 	}
-	return puts
+	return queue.Put{
+		Queue:     w.Queue,
+		JID:       w.JID,
+		Klass:     klass,
+		Data:      w.Data,
+		Delay:     w.Delay,
+		Priority:  &w.Priority,
+		Retries:   w.Retries,
+		Tags:      w.Tags,
+		Depends:   w.Depends,
+		Throttles: w.Throttles,
+		Timeout:   w.Timeout,
+		OnlyNew:   true,
+	}
 }
 
 // allowed reports whether a child may send jobs to queue, by the names and globs of

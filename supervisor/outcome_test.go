@@ -42,50 +42,50 @@ func TestWhatEndingsMean(t *testing.T) {
 		change  func(*Pool, *attempt) // nil: none
 		ending  *runner.Ending
 		want    queue.Settlement
-		bearing bearing
+		bearing Bearing
 		redo    bool
 		drop    bool
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
-			want: queue.Settlement{Action: queue.Complete}, bearing: good},
+			want: queue.Settlement{Action: queue.Complete}, bearing: Good},
 		{name: "ack and go on", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
-			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: good},
+			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: Good},
 		{name: "ack and go where it may not", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"other-*"} },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
-				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: bad},
+				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Bad},
 		{name: "retry", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Group: "g", Message: "m", Data: []byte("[]")}),
-			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "g", Message: "m", Data: []byte("[]")}, bearing: bad},
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "g", Message: "m", Data: []byte("[]")}, bearing: Bad},
 		{name: "retry when it says", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Delay: &second}),
-			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: bad},
+			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: Bad},
 		{name: "fail", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Group: "g", Message: "m", Data: []byte("{}")}),
-			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: bad},
-		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: bad},
-		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), want: later, bearing: bad},
-		{name: "exit for ack", ending: exit(protocol.ExitAck), want: queue.Settlement{Action: queue.Complete}, bearing: good},
-		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: bad},
-		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: bad},
+			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: Bad},
+		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: Bad},
+		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), want: later, bearing: Bad},
+		{name: "exit for ack", ending: exit(protocol.ExitAck), want: queue.Settlement{Action: queue.Complete}, bearing: Good},
+		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: Bad},
+		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: Bad},
 		{name: "exit for release", ending: exit(protocol.ExitRelease),
-			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: bad},
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Bad},
 		{name: "exit of a command that cannot be", ending: exit(protocol.ExitMisconfigured),
-			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: broken},
-		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: bad},
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Broken},
+		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: Bad},
 		{name: "exit with an error, and on_error fails", change: func(p *Pool, _ *attempt) { p.OnError = FailJob },
-			ending: exit(protocol.ExitOnError), want: fail, bearing: bad},
+			ending: exit(protocol.ExitOnError), want: fail, bearing: Bad},
 		{name: "timeout", ending: &runner.Ending{Kind: runner.TimedOut},
-			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: bad},
-		{name: "second crash waits", ending: &runner.Ending{Kind: runner.Died}, want: crash, bearing: bad},
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: Bad},
+		{name: "second crash waits", ending: &runner.Ending{Kind: runner.Died}, want: crash, bearing: Bad},
 		{name: "first crash does not", change: func(_ *Pool, a *attempt) { a.job.Crashes = 0 }, ending: &runner.Ending{Kind: runner.Died},
-			want: queue.Settlement{Action: queue.Release, Counter: queue.CountCrash}, bearing: bad},
+			want: queue.Settlement{Action: queue.Release, Counter: queue.CountCrash}, bearing: Bad},
 		{name: "crash, and on_crash fails", change: func(p *Pool, _ *attempt) { p.OnCrash = FailJob },
 			ending: &runner.Ending{Kind: runner.Died, Group: "signal-SEGV"},
-			want:   queue.Settlement{Action: queue.Fail, Group: "signal-SEGV"}, bearing: bad},
+			want:   queue.Settlement{Action: queue.Fail, Group: "signal-SEGV"}, bearing: Bad},
 		{name: "left early", ending: &runner.Ending{Kind: runner.LeftEarly}, redo: true},
 		{name: "left early again", change: func(_ *Pool, a *attempt) { a.early = true }, ending: &runner.Ending{Kind: runner.LeftEarly},
-			want: crash, bearing: bad},
+			want: crash, bearing: Bad},
 		{name: "innocent", ending: &runner.Ending{Kind: runner.Innocent}, redo: true},
-		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol}, want: later, bearing: bad},
-		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, want: later, bearing: broken},
+		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol}, want: later, bearing: Bad},
+		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, want: later, bearing: Broken},
 		{name: "canceled", ending: &runner.Ending{Kind: runner.Canceled}, drop: true},
 		{name: "lock lost", change: func(_ *Pool, a *attempt) { a.lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
 		{name: "a verdict without a lock", change: func(_ *Pool, a *attempt) { a.lost = true },
@@ -100,28 +100,28 @@ func TestWhatEndingsMean(t *testing.T) {
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Release}}},
 		{name: "retried when told to leave", want: front,
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Retry}}},
-		{name: "finished when told to leave", want: queue.Settlement{Action: queue.Complete}, bearing: good,
+		{name: "finished when told to leave", want: queue.Settlement{Action: queue.Complete}, bearing: Good,
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Ack}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := theorist(Pool{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3})
+			p := theorist(Pool{Policy: Policy{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3}})
 			a := failedTwice(p)
 			if tt.change != nil {
 				tt.change(&p.cfg, a)
 			}
 			o := p.conclude(a, tt.ending)
-			if o.redo != tt.redo || o.drop != tt.drop || o.bearing != tt.bearing {
-				t.Errorf("redo %v, drop %v, bearing %v; want %v, %v, %v", o.redo, o.drop, o.bearing, tt.redo, tt.drop, tt.bearing)
+			if o.Redo != tt.redo || o.Drop != tt.drop || o.Bearing != tt.bearing {
+				t.Errorf("redo %v, drop %v, bearing %v; want %v, %v, %v", o.Redo, o.Drop, o.Bearing, tt.redo, tt.drop, tt.bearing)
 			}
 			if tt.redo || tt.drop {
 				return
 			}
-			s := o.settlement
+			s := o.Settlement
 			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
 				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
 			}
-			if told := s.Record != nil; told != (tt.bearing == bad || tt.bearing == broken) {
+			if told := s.Record != nil; told != (tt.bearing == Bad || tt.bearing == Broken) {
 				t.Errorf("record is %q", s.Record)
 			}
 			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil
@@ -142,7 +142,7 @@ func text(t *testing.T, v any) string {
 }
 
 func TestPutsOfChildren(t *testing.T) {
-	p := theorist(Pool{NextQueues: []string{"mail-*"}})
+	p := theorist(Pool{Policy: Policy{NextQueues: []string{"mail-*"}}})
 	a := failedTwice(p)
 	o := p.conclude(a, &runner.Ending{
 		Kind:    runner.Said,
@@ -152,15 +152,15 @@ func TestPutsOfChildren(t *testing.T) {
 			{Queue: "bank", Data: []byte("{}")},
 		},
 	})
-	puts := o.settlement.Puts
+	puts := o.Settlement.Puts
 	if len(puts) != 1 || puts[0].Queue != "mail-out" || puts[0].Klass != "K" || string(puts[0].Data) != "[]" || !puts[0].OnlyNew {
 		t.Errorf("puts are %+v", puts)
 	}
-	if p.count.Refused != 1 {
-		t.Errorf("%d refusals counted, want 1", p.count.Refused)
+	if len(o.Refused) != 1 {
+		t.Errorf("refused is %q, want one sentence", o.Refused)
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.settlement.Puts != nil {
-		t.Errorf("a retry puts %+v", o.settlement.Puts)
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.Settlement.Puts != nil {
+		t.Errorf("a retry puts %+v", o.Settlement.Puts)
 	}
 }
 
@@ -172,17 +172,17 @@ func TestCheckpointsGoBeforeRecords(t *testing.T) {
 	for _, size := range []int{3, 30 << 10, 60 << 10, 63 << 10, 64 << 10} {
 		latest := []byte(`"` + strings.Repeat("c", size-2) + `"`)
 		o := p.conclude(a, &runner.Ending{Kind: runner.Died, Signal: syscall.SIGSEGV, Checkpoint: latest, StdoutTail: tail, StderrTail: tail})
-		if string(o.settlement.Checkpoint) != string(latest) {
-			t.Errorf("checkpoint of %d bytes became one of %d", size, len(o.settlement.Checkpoint))
+		if string(o.Settlement.Checkpoint) != string(latest) {
+			t.Errorf("checkpoint of %d bytes became one of %d", size, len(o.Settlement.Checkpoint))
 		}
-		if n := len(o.settlement.Checkpoint) + len(o.settlement.Record); n > keptBytes {
+		if n := len(o.Settlement.Checkpoint) + len(o.Settlement.Record); n > keptBytes {
 			t.Errorf("checkpoint of %d bytes: %d bytes are kept, at most %d may", size, n, keptBytes)
 		}
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Died}); string(o.settlement.Checkpoint) != `"old"` {
-		t.Errorf("the checkpoint not yet stored is lost: %q", o.settlement.Checkpoint)
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Died}); string(o.Settlement.Checkpoint) != `"old"` {
+		t.Errorf("the checkpoint not yet stored is lost: %q", o.Settlement.Checkpoint)
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Ack}}); o.settlement.Checkpoint != nil {
+	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Ack}}); o.Settlement.Checkpoint != nil {
 		t.Error("an ack stores a checkpoint")
 	}
 }

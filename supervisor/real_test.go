@@ -45,10 +45,10 @@ func newWorld(t *testing.T, args ...string) *world {
 // pool is a pool of Python children for the queue q.
 func (w *world) pool(mode runner.Mode, script string, children int) Pool {
 	return Pool{
-		Name:       "p",
-		Queues:     []string{"q"},
-		Children:   children,
-		MaxCrashes: 3,
+		Name:     "p",
+		Queues:   []string{"q"},
+		Children: children,
+		Policy:   Policy{MaxCrashes: 3},
 		Child: runner.Spec{
 			Pool:      "p",
 			Mode:      mode,

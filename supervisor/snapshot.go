@@ -95,9 +95,10 @@ type Counters struct {
 	Renewals    int `json:"renewals"`  // renew calls
 }
 
-// concluded counts an ending and what is done about it.
-func (c *Counters) concluded(kind runner.EndingKind, action queue.Action) {
-	switch kind {
+// concluded counts an ending that is settled, and what Decide made of it.
+func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
+	c.Refused += len(o.Refused)
+	switch e.Kind {
 	case runner.Died, runner.LeftEarly:
 		c.Crashed++
 	case runner.Interrupted, runner.LockLost:
@@ -105,7 +106,7 @@ func (c *Counters) concluded(kind runner.EndingKind, action queue.Action) {
 	case runner.TimedOut:
 		c.TimedOut++
 	}
-	switch action {
+	switch o.Settlement.Action {
 	case queue.Complete:
 		c.Acked++
 	case queue.Retry:

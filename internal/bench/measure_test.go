@@ -36,9 +36,9 @@ func open(ctx context.Context, r config.Redis) (*queue.Client, error) {
 func pool(s Shape) (supervisor.Pool, error) {
 	modes := map[string]runner.Mode{"once": runner.Once, "reuse": runner.Reuse, "preload": runner.Preload}
 	return supervisor.Pool{
-		Name: "bench", Children: s.Children, Prefetch: s.Prefetch, MaxCrashes: 3,
-		Retry: supervisor.Retry{Backoff: supervisor.Constant, Delay: 10 * time.Millisecond},
-		Child: runner.Spec{Pool: "bench", Mode: modes[s.Mode], Command: s.Command, Env: os.Environ(), KillGrace: time.Second},
+		Name: "bench", Children: s.Children, Prefetch: s.Prefetch,
+		Policy: supervisor.Policy{MaxCrashes: 3, Retry: supervisor.Retry{Backoff: supervisor.Constant, Delay: 10 * time.Millisecond}},
+		Child:  runner.Spec{Pool: "bench", Mode: modes[s.Mode], Command: s.Command, Env: os.Environ(), KillGrace: time.Second},
 	}, nil
 }
 

@@ -44,18 +44,25 @@ func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
 		MaxChildren: p.MaxChildren,
 		Prefetch:    p.Prefetch,
 		MaxJob:      int64(p.MaxJob),
-		NextQueues:  p.NextQueues,
 		Timeout:     time.Duration(p.Timeout),
-		OnError:     supervisor.Policy(p.OnError),
-		OnCrash:     supervisor.Policy(p.OnCrash),
-		MaxCrashes:  p.MaxCrashes,
+		Policy:      policyOf(p),
 		MaxJobs:     p.MaxJobs,
 		MaxAge:      time.Duration(p.MaxAge),
 		MaxMemory:   int64(p.MaxMemory),
 		IdleTimeout: time.Duration(p.IdleTimeout),
 		Jitter:      p.Jitter,
-		Retry:       retryOf(p.Retry),
 	}, err
+}
+
+// policyOf is what the table of a pool makes of endings.
+func policyOf(p config.Pool) supervisor.Policy {
+	return supervisor.Policy{
+		NextQueues: p.NextQueues,
+		OnError:    supervisor.Remedy(p.OnError),
+		OnCrash:    supervisor.Remedy(p.OnCrash),
+		MaxCrashes: p.MaxCrashes,
+		Retry:      retryOf(p.Retry),
+	}
 }
 
 func retryOf(r config.Retry) supervisor.Retry {

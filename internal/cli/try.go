@@ -18,6 +18,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor"
 )
 
 func tryCommand() *cli.Command {
@@ -75,7 +76,8 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	if err != nil {
 		return err
 	}
-	text, good := outcome(pool, ending)
+	outcome := supervisor.Decide(policyOf(pool), supervisor.Attempt{Job: takenOf(job)}, ending)
+	text, good := consequence(ending, &outcome, job)
 	colour := green
 	if !good {
 		colour = red
@@ -328,52 +330,6 @@ func verdictLine(v *protocol.Verdict) string {
 		add("data", string(v.Data))
 	}
 	return line + "}"
-}
-
-// outcome says what a supervisor would make of the ending, and whether that is good.
-func outcome(p config.Pool, e *runner.Ending) (text string, good bool) {
-	why := ""
-	if e.Group != "" {
-		why = fmt.Sprintf(" (%s: %s)", e.Group, shorten(e.Message, 200))
-	}
-	again := "retried after a backoff, at the cost of one of its retries"
-	switch e.Kind {
-	case runner.Said:
-		switch e.Verdict.Kind {
-		case protocol.Ack:
-			if e.Verdict.Next != "" {
-				return "it said ack: the job moves on to " + e.Verdict.Next, true
-			}
-			return "it said ack: the job is complete", true
-		case protocol.Retry:
-			return "it said retry: the job is " + again + why, false
-		case protocol.Fail:
-			return "it said fail: the job is failed for good" + why, false
-		case protocol.Unknown:
-			return "it said unknown: it has nothing for jobs of this class; the job is given back, uncounted" + why, false
-		}
-		return "it said release: the job is given back, uncounted", false
-	case runner.Exited:
-		said := fmt.Sprintf("exit code %d: the job is ", e.ExitCode)
-		switch action := e.Action; {
-		case action == protocol.ExitAck:
-			return said + "complete", true
-		case action == protocol.ExitRelease:
-			return said + "given back, uncounted", false
-		case action == protocol.ExitFail, action == protocol.ExitOnError && p.OnError == "fail":
-			return said + "failed for good" + why, false
-		}
-		return said + again + why, false
-	case runner.TimedOut:
-		return "it took too long: the job is " + again + why, false
-	case runner.Died:
-		return "the child died: a crash, which costs no retry; after max_crashes of them the job fails" + why, false
-	case runner.CouldNotStart:
-		return "the command cannot be run; the job is given back" + why, false
-	case runner.BrokeProtocol:
-		return "the child broke the protocol; the job is given back and the child replaced" + why, false
-	}
-	return "stopped; the job is given back, uncounted" + why, false
 }
 
 // compact is value as JSON on one line.

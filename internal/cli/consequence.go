@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+// takenOf is job as a supervisor would have taken it.
+func takenOf(job *protocol.Job) queue.Taken {
+	return queue.Taken{
+		JID:       job.JID,
+		Queue:     job.Queue,
+		Klass:     job.Klass,
+		Retries:   job.Retries,
+		Remaining: job.Remaining,
+		Crashes:   job.Attempt - 1 - job.Retries + job.Remaining,
+	}
+}
+
+// consequence says what a supervisor would make of an attempt of job, and whether that
+// is good.
+func consequence(e *runner.Ending, o *supervisor.Outcome, job *protocol.Job) (text string, good bool) {
+	s := &o.Settlement
+	text = howEnded(e) + ": the job " + fate(s, job, o.Redo)
+	if s.Group != "" {
+		text += fmt.Sprintf(" (%s: %s)", s.Group, shorten(s.Message, 200))
+	}
+	for _, wish := range o.Refused {
+		if wish != s.Message {
+			text += "\n  refused: " + wish
+		}
+	}
+	return text, s.Action == queue.Complete
+}
+
+// howEnded names the ending.
+func howEnded(e *runner.Ending) string {
+	switch e.Kind {
+	case runner.Said:
+		return "it said " + e.Verdict.Kind.String()
+	case runner.Exited:
+		return fmt.Sprintf("exit code %d", e.ExitCode)
+	case runner.TimedOut:
+		return "it took too long"
+	case runner.Died, runner.LeftEarly:
+		return "the child died"
+	case runner.CouldNotStart:
+		return "the command cannot be run"
+	case runner.BrokeProtocol:
+		return "the child broke the protocol"
+	}
+	return "stopped"
+}
+
+// fate says what becomes of the job.
+func fate(s *queue.Settlement, job *protocol.Job, redo bool) string {
+	wait := "at once"
+	if s.Delay > 0 {
+		wait = "after " + span(s.Delay)
+	}
+	switch {
+	case redo:
+		return "is given to another child"
+	case s.Action == queue.Complete && s.Next != "":
+		return "moves on to " + s.Next + strings.TrimSuffix(" "+wait, " at once")
+	case s.Action == queue.Complete:
+		return "is complete"
+	case s.Action == queue.Fail:
+		return "is failed for good"
+	case s.Action == queue.Retry && job.Remaining < 1:
+		return "is failed for good, for it has no retry left"
+	case s.Action == queue.Retry:
+		return fmt.Sprintf("is retried %s, at the cost of one of its %d retries", wait, job.Remaining)
+	case s.Counter == queue.CountCrash && takenOf(job).Crashes >= s.MaxCrashes:
+		return fmt.Sprintf("is failed for good, for it has crashed more than %d times", s.MaxCrashes)
+	case s.Counter == queue.CountCrash:
+		return fmt.Sprintf("is run again %s: a crash costs no retry, but after more than %d of them it fails", wait, s.MaxCrashes)
+	}
+	return "is given back, uncounted, and is due again " + wait
+}
