@@ -374,16 +374,11 @@ func (m *twins) compare(t *rapid.T) {
 	}
 }
 
-// byJob sorts messages by the job they are about. Those that wake supervisors are left
-// out, for only we send them.
+// byJob sorts messages by the job they are about.
 func byJob(messages [][2]string) map[string][][2]string {
 	jobs := make(map[string][][2]string)
 	for _, m := range messages {
-		channel, payload := m[0], m[1]
-		if channel == "ql:oarlock:wake" {
-			continue
-		}
-		jid := payload
+		jid, payload := m[1], m[1]
 		var event struct{ JID string }
 		if json.Unmarshal([]byte(payload), &event) == nil {
 			jid = event.JID

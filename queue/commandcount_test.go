@@ -38,7 +38,7 @@ func TestCommandsPerCall(t *testing.T) {
 		{"peek of 10", puts(10), "peek 1 q 10", 35, "queue.peek 1 q 0 10", 35},
 		{"heartbeat with data", running, "heartbeat 2 j w {}", 6, "job.heartbeat 2 j w {}", 5},
 		{"complete", running, "complete 2 j w q {}", 14, "job.complete 2 j w q {}", 19},
-		{"complete … next", running, "complete 2 j w q {} next q", 14, "job.completeAndRequeue 2 j w q {} q", 19},
+		{"complete … next", running, "complete 2 j w q {} next q", 15, "job.completeAndRequeue 2 j w q {} q", 20},
 		{"fail", running, "fail 2 j w g m", 14, "job.fail 2 j w g m", 19},
 		{"retry", running, "retry 2 j q w", 6, "job.retry 2 j q w", 9},
 		{"timeout", running, "timeout 2 j", 8, "job.timeout 2 j", 12},

@@ -15,7 +15,7 @@ type NoticeKind string
 const (
 	NoticeLockLost NoticeKind = "lock_lost" // the job's lock expired, or it was given away
 	NoticeCanceled NoticeKind = "canceled"  // the job was cancelled
-	NoticeWake     NoticeKind = "wake"      // something was put into Queue
+	NoticeWake     NoticeKind = "wake"      // something became ready in Queue
 )
 
 // Notice is a hint from Redis; it may be late, doubled, or never come.
@@ -28,7 +28,8 @@ type Notice struct {
 // noticeBuffer is how many notices wait for a slow reader before more are dropped.
 const noticeBuffer = 256
 
-// WakeChannel is where a put of ours publishes the queue's name.
+// WakeChannel is where a queue's name is published when a job of it became ready: by puts
+// of ours, and by all commands that make jobs ready elsewhere.
 func (c *Client) WakeChannel() string { return c.ns + "oarlock:wake" }
 
 // Notices listens, over one connection, for what Redis tells these workers about their

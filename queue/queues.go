@@ -61,16 +61,8 @@ func (c *Client) Pause(ctx context.Context, queues ...string) error {
 
 // Resume ends Pause, and wakes supervisors.
 func (c *Client) Resume(ctx context.Context, queues ...string) error {
-	if _, err := c.call(ctx, Qless, "unpause", anys(queues)...); err != nil {
-		return err
-	}
-	for _, q := range queues {
-		// A hint: without it the next poll finds the jobs.
-		if err := c.redis.Publish(ctx, c.WakeChannel(), q).Err(); err != nil {
-			return classify("publish", err)
-		}
-	}
-	return nil
+	_, err := c.call(ctx, Qless, "unpause", anys(queues)...)
+	return err
 }
 
 // ForgetQueues takes queues off the list of known ones. Their jobs stay, and a put makes a

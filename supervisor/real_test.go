@@ -145,6 +145,33 @@ func TestReusedChildrenWorkAQueue(t *testing.T) {
 	w.await(200, "complete")
 }
 
+// TestDependenciesAcrossPoolsWaitForNoPoll works off a chain of jobs that alternates between two
+// pools, which look by themselves once an hour.
+func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
+	w := newWorld(t)
+	odd, even := w.pool(runner.Reuse, "loop.py", 1), w.pool(runner.Reuse, "loop.py", 1)
+	odd.Name, odd.Queues = "odd", []string{"odd"}
+	even.Name, even.Queues = "even", []string{"even"}
+	w.run(Config{Pools: []Pool{odd, even}, PollInterval: time.Hour})
+	for w.client.Redis().PubSubNumSub(t.Context(), w.client.WakeChannel()).Val()[w.client.WakeChannel()] == 0 {
+		time.Sleep(time.Millisecond) // Redis tells nobody who listens
+	}
+	const links = 40
+	puts := make([]queue.Put, links)
+	for i := range puts {
+		puts[i] = queue.Put{Queue: []string{"even", "odd"}[i%2], JID: fmt.Sprintf("j%d", i), Klass: "K"}
+		if i > 0 {
+			puts[i].Depends = []string{puts[i-1].JID}
+		}
+	}
+	began := time.Now()
+	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
+		t.Fatal(err)
+	}
+	w.await(links, "complete")
+	t.Logf("%d links took %v", links, time.Since(began))
+}
+
 func TestFreshChildrenWorkAQueue(t *testing.T) {
 	w := newWorld(t)
 	w.put(20, `{"n":%d}`)

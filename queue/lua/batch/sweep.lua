@@ -22,7 +22,7 @@ for i = 3, #ARGV do
     if jobs[k].throttles then release_all(jid, queue, jobs[k].throttles, batch.now) end
     redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
     redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
-    wake(batch, queue)
+    wake(queue)
   end
   reply[#reply + 1] = #jids
 end

@@ -31,7 +31,6 @@ function open_batch(now, worker, queues)
     tracked = redis.call('EXISTS', 'ql:tracked') == 1,
     shown = {},
     known = {},
-    woken = {},
     times = {},
     scores = {},
     dues = {},
@@ -75,13 +74,6 @@ function know(batch, queue)
   if batch.known[queue] then return end
   batch.known[queue] = true
   register(queue)
-end
-
--- wake(batch, queue): tells idle supervisors that there is work, once per batch
-function wake(batch, queue)
-  if batch.woken[queue] then return end
-  batch.woken[queue] = true
-  redis.call('PUBLISH', 'ql:oarlock:wake', queue)
 end
 
 -- tell(batch, channel, jid): as tell_trackers, which most batches need not ask

@@ -71,6 +71,7 @@ function advance(now, jid, queue, data, next, wait, on, priority, retries, limit
     if wait > 0 then redis.call('HSET', key, 'scheduled', now + wait) end
     return 'depends'
   end
+  wake(next)
   -- Strange but observable: the state of a job that is scheduled here says
   -- waiting, and a delay is forgotten if dependencies were given, all satisfied.
   set_ended(key, now, data, next, 'waiting', retries)

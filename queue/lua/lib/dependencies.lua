@@ -59,6 +59,7 @@ function free(jid, from, now)
   redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, jid)
   redis.call('HSET', key, 'state', 'scheduled')
   redis.call('HDEL', key, 'scheduled')
+  wake(queue)
 end
 
 -- stop_waiting(jid, queue, priority, now): from state depends to waiting
@@ -66,4 +67,5 @@ function stop_waiting(jid, queue, priority, now)
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
   redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
+  wake(queue)
 end

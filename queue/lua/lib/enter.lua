@@ -42,7 +42,7 @@ function enter(batch, put, ready)
   end
   if named.timeout then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
   know(batch, put.queue)
-  wake(batch, put.queue)
+  wake(put.queue)
   return 'put'
 end
 

@@ -54,6 +54,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
     redis.call('ZADD', prefix .. '-work', score(tonumber(priority), now), jid)
   end
   if special then tell_trackers('ql:put', jid) end
+  if old and state ~= 'depends' then wake(queue) end
 end
 
 -- check_options(named) -> tags, priority, retries, depends, throttles

@@ -160,10 +160,10 @@ function conclude_advance(batch, s)
   end_run(batch, key, next, 'waiting', s.retries)
   if delay > 0 and #depends == 0 then
     redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
+    wake(next)
     return 'scheduled'
   end
-  make_ready(batch, next, jid, s.priority)
-  wake(batch, next)
+  make_ready(batch, next, jid, score_text(batch, s.priority))
   return 'waiting'
 end
 
@@ -195,9 +195,10 @@ function seconds_of(batch, time)
   return known
 end
 
--- make_ready(batch, queue, jid, priority): into the work set at the end of the batch
-function make_ready(batch, queue, jid, priority)
-  add(batch.enters, queue, score_text(batch, priority), jid)
+-- make_ready(batch, queue, jid, place): into the work set at the end of the batch
+function make_ready(batch, queue, jid, place)
+  add(batch.enters, queue, place, jid)
+  wake(queue)
 end
 
 -- conclude_fail(batch, s, group, message), as the protocol's fail
@@ -234,7 +235,7 @@ function conclude_retry(batch, s)
       return 'scheduled', left
     end
     redis.call('HSET', key, 'remaining', stored, 'state', 'waiting')
-    make_ready(batch, queue, jid, s.priority)
+    make_ready(batch, queue, jid, score_text(batch, s.priority))
     return 'waiting', left
   end
   redis.call('HSET', key, 'remaining', stored)
@@ -292,11 +293,11 @@ function conclude_release(batch, s, crashes)
     return 'scheduled', remaining, crashes
   elseif named.front then
     redis.call('HSET', s.key, 'state', 'stalled', 'expires', '0')
-    add(batch.enters, queue, '+inf', jid)
+    make_ready(batch, queue, jid, '+inf')
     return 'stalled', remaining, crashes
   end
   redis.call('HSET', s.key, 'state', 'waiting', 'expires', '0')
-  make_ready(batch, queue, jid, s.priority)
+  make_ready(batch, queue, jid, score_text(batch, s.priority))
   return 'waiting', remaining, crashes
 end
 

@@ -75,6 +75,7 @@ function release(tid, jid, now)
     -- none; one that was put again and is ready only gets a new place.
     if state == 'throttled' then
       redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), next)
+      wake(queue)
     elseif state == 'waiting' then
       redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), next)
     end

@@ -6,6 +6,7 @@
 -- Refuses  "Queue(): no queue name provided", "Unfail(): Arg ..."
 -- Reads    ql:f:<group>, ql:j:<jid>; ql:config  max-job-history
 -- Writes   ql:f:<group>, ql:failures, ql:j:<jid>, ql:q:<queue>-work
+-- Sends    the queue's name on ql:oarlock:wake
 local now = tonumber(ARGV[1])
 local queue = reqless and given(ARGV[2], 'Unfail', 'queue') or given_queue(ARGV[2])
 local group = given(ARGV[3], 'Unfail', 'group')
@@ -27,6 +28,7 @@ for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
   end
 end
 call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
+if #scores > 0 then wake(queue) end
 redis.call('LTRIM', list, '0', -count - 1)
 if redis.call('EXISTS', list) == 0 then redis.call('SREM', 'ql:failures', group) end
 return #scores / 2
