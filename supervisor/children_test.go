@@ -146,6 +146,9 @@ func TestAPoolGrowsFromNothing(t *testing.T) {
 		if n := w.host.living(); n != 0 {
 			t.Errorf("%d children without any job, want none", n)
 		}
+		if n := w.redis.calls("outlook"); n > 80 {
+			t.Errorf("%d looks in an idle minute, want one a second", n)
+		}
 		w.redis.put(1)
 		time.Sleep(3 * time.Second)
 		w.want("complete", 1)

@@ -21,6 +21,7 @@ type line struct {
 	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts     int                         // calls in a row that ended so
 	hungry     bool                        // there may be jobs to take
+	wokenAt    time.Duration               // when somebody last said that there are
 	lookAt     time.Duration               // when the next job is known to be due
 	auditAt    time.Duration               // when to compare what Redis holds in our name with what we have
 	holdTakes  time.Duration               // no takes before
@@ -222,6 +223,9 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	if x.take.Count > 0 && len(reply.Jobs) == 0 {
 		p.breaker.unanswered()
+	}
+	if len(reply.Jobs) < x.take.Count {
+		p.scaling.short()
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
 	l.spare = x.emptied()

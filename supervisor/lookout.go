@@ -30,6 +30,7 @@ type lookout struct {
 	clock func() time.Duration
 	poll  time.Duration
 	log   *slog.Logger
+	asked chan struct{} // of size 1: somebody wants to see soon
 
 	mu    sync.Mutex
 	pools []*pool
@@ -39,6 +40,7 @@ type lookout struct {
 
 // view is what a pool was last told of its queues.
 type view struct {
+	at     time.Duration // when that was asked
 	ready  int           // jobs that could be taken
 	oldest time.Duration // how long the oldest of those next in turn has been waiting
 	queues []string      // in which there are any
@@ -88,11 +90,39 @@ func (o *lookout) run(ctx context.Context) {
 		if ctx.Err() == nil && err != nil {
 			o.failed(err)
 		}
+		if !o.rest(ctx) {
+			return
+		}
+	}
+}
+
+// soonPause is how long the lookout waits when it is asked to look soon: more may be
+// about to come, and more pools may ask.
+const soonPause = 100 * time.Millisecond
+
+// rest waits until it is time to look again, and reports whether that came before the
+// end of ctx.
+func (o *lookout) rest(ctx context.Context) bool {
+	next := time.NewTimer(jittered(o.poll))
+	defer next.Stop()
+	select {
+	case <-ctx.Done():
+	case <-next.C:
+	case <-o.asked:
+		next.Reset(soonPause)
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(jittered(o.poll)):
+		case <-next.C:
 		}
+	}
+	return ctx.Err() == nil
+}
+
+// soon asks for a look before the poll interval is over. Safe for concurrent use.
+func (o *lookout) soon() {
+	select {
+	case o.asked <- struct{}{}:
+	default: // somebody has asked
 	}
 }
 
@@ -109,6 +139,7 @@ func (o *lookout) failed(err error) {
 
 // look asks what there is in the queues and tells the pools.
 func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) error {
+	asked := o.clock()
 	outlook, now, err := o.redis.Outlook(ctx, queues)
 	if err != nil {
 		return err
@@ -120,7 +151,7 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 		byName[outlook[i].Queue] = &outlook[i]
 	}
 	for _, p := range pools {
-		v, due := view{}, never
+		v, due := view{at: asked}, never
 		for _, name := range p.serving() {
 			q := byName[name]
 			if q == nil || q.Paused {
@@ -236,6 +267,7 @@ func (p *pool) tell(v view, due time.Duration) {
 	}
 	p.post(func() {
 		p.view = v
+		p.saw(v)
 		p.line.hungry = p.line.hungry || v.ready > 0
 		p.line.lookAt = min(p.line.lookAt, due)
 	})
@@ -253,6 +285,6 @@ func (p *pool) woken(queue string) {
 		if !slices.Contains(p.view.queues, queue) {
 			p.view.queues = append(slices.Clip(p.view.queues), queue)
 		}
-		p.line.hungry = true
+		p.line.hungry, p.line.wokenAt = true, p.now
 	})
 }

@@ -173,7 +173,9 @@ func (m *member) finished(a *attempt, worked bool) {
 	m.runs = without(m.runs, a)
 	if worked {
 		m.jobs++
-		m.busy += p.now - max(a.began, m.endedAt)
+		length := p.now - max(a.began, m.endedAt)
+		m.busy += length
+		p.scaling.lasted(length)
 		m.endedAt = p.now
 		if a.ending.Kind != runner.Exited || m.gen.spec.Mode != runner.Reuse {
 			m.answered = true

@@ -23,6 +23,7 @@ type shared struct {
 	onEvent  func(Event)
 	childLog func(Line)
 	poll     time.Duration
+	soon     func() // asks the lookout not to wait until poll is over
 }
 
 // pool decides which job runs on which of its children, and what Redis is told

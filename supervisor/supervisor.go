@@ -84,7 +84,8 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 	if s.shared.childLog == nil {
 		s.shared.childLog = s.logLine
 	}
-	s.look = &lookout{redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger}
+	s.look = &lookout{redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger, asked: make(chan struct{}, 1)}
+	s.shared.soon = s.look.soon
 	return s
 }
 
