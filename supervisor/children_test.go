@@ -59,6 +59,32 @@ func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 }
 
 // Where children do not start any more, the old ones go on.
+// Children that work a job each are replaced as fast as they work: only starts that no
+// child has earned are held up.
+func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs, length = 1000, 10 * time.Millisecond
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Children = 1, 4
+		w.host.work = lasting(length)
+		var last time.Duration
+		began := time.Now()
+		w.cfg.OnEvent = func(e Event) {
+			if e.Kind == AttemptEnded {
+				last = time.Since(began)
+			}
+		}
+		w.redis.put(jobs)
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("complete", jobs)
+		w.end()
+		if most := 2*jobs/4*length + time.Second; last > most {
+			t.Errorf("%d jobs took %v with four children that are replaced after each, want %v at most", jobs, last, most)
+		}
+	})
+}
+
 func TestAnOldChildIsBetterThanNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)

@@ -178,6 +178,9 @@ func (m *member) finished(a *attempt, worked bool) {
 		p.scaling.lasted(length)
 		m.endedAt = p.now
 		if a.ending.Kind != runner.Exited || m.gen.spec.Mode != runner.Reuse {
+			if !m.answered {
+				p.spawns.earned()
+			}
 			m.answered = true
 			p.misborn = 0
 			p.births.worked(m)

@@ -197,13 +197,14 @@ func (p *pool) vacancy() *member {
 	return best
 }
 
-// maxSpawns is how many resident children a pool starts in a second.
+// maxSpawns is how many resident children a pool starts in a second, besides those that
+// take the place of one that has worked a job.
 const maxSpawns = 32
 
 // spawnRate keeps a pool from starting too many children at once.
 type spawnRate struct {
 	since time.Duration
-	n     int // starts since then
+	n     int // starts since then that no child has earned
 }
 
 // next returns when the next start may be.
@@ -220,3 +221,7 @@ func (r *spawnRate) note(now time.Duration) {
 	}
 	r.n++
 }
+
+// earned notes that a child worked its first job, by which it earns its successor's start:
+// children that are replaced often are not to wait for each other.
+func (r *spawnRate) earned() { r.n = max(r.n-1, 0) }
