@@ -60,7 +60,7 @@ type attempt struct {
 	objection  string        // why the first was
 	settleAt   time.Duration // when to send the next, if it waits among the pool's refused
 	lost       bool          // the lock is gone: nothing is to be settled
-	again      bool          // job and lease are those of a later take, which came while this one was being stopped
+	again      bool          // job and lease are those of a later take, to run when this one was stopped
 
 	progress     *protocol.Progress // the last; nil if none
 	checkpoint   []byte             // not yet stored; nil if none

@@ -49,6 +49,7 @@ var (
 type fakeJob struct {
 	queue.Taken
 	state      string
+	time       float64 // when it was put, or last popped
 	worker     string
 	due        float64
 	settlement queue.Settlement // the last accepted
@@ -65,7 +66,7 @@ func (f *fakeRedis) put(n int) {
 	defer f.mu.Unlock()
 	for range n {
 		jid := fmt.Sprintf("j%d", len(f.jobs))
-		f.jobs[jid] = &fakeJob{state: "waiting", Taken: queue.Taken{
+		f.jobs[jid] = &fakeJob{state: "waiting", time: f.Now(), Taken: queue.Taken{
 			JID: jid, Klass: "K", Queue: "q", Data: []byte("{}"), Size: 2, Retries: 5, Remaining: 5,
 		}}
 		f.order = append(f.order, jid)
@@ -125,9 +126,51 @@ func (f *fakeRedis) steal(jid, worker string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[jid]
-	j.worker, j.state, j.Popped, j.Expires = worker, "running", f.Now(), f.Now()+f.lock.Seconds()
+	j.pop(worker, f.Now(), f.lock)
 	j.Remaining--
 	f.note("stolen %s", jid)
+}
+
+// pop makes a worker hold the job. The caller holds mu.
+func (j *fakeJob) pop(worker string, now float64, lock time.Duration) {
+	j.Put = j.time
+	j.time, j.Popped = now, now
+	j.state, j.worker, j.Expires = "running", worker, now+lock.Seconds()
+}
+
+// again puts a job again, whatever its state, as put, requeue and a move do.
+func (f *fakeRedis) again(jid, queueName, data string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.jobs[jid]
+	j.Queue, j.Data, j.Size, j.Remaining = queueName, []byte(data), int64(len(data)), j.Retries
+	j.Crashes, j.Interruptions, j.Releases, j.Checkpoint = 0, 0, 0, nil
+	j.state, j.time = "waiting", f.Now()
+	f.order = append(without(f.order, jid), jid)
+	f.leaves(j)
+}
+
+// timeout takes a running job from its worker.
+func (f *fakeRedis) timeout(jid string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.jobs[jid]
+	if j.state != "running" {
+		f.t.Errorf("%s is %s and cannot be taken from its worker", jid, j.state)
+	}
+	j.state = "stalled"
+	f.order = append([]string{jid}, f.order...)
+	f.leaves(j)
+}
+
+// leaves tells the owner of a job that it is not his any more, and all that it is to be had.
+// The caller holds mu.
+func (f *fakeRedis) leaves(j *fakeJob) {
+	if j.worker != "" {
+		f.tell(queue.Notice{Kind: queue.NoticeLockLost, JID: j.JID, Worker: j.worker})
+	}
+	j.worker, j.Expires = "", 0
+	f.tell(queue.Notice{Kind: queue.NoticeWake, Queue: j.Queue})
 }
 
 // refuse makes Redis refuse this for a job from now on, as if some key were of the wrong type.
@@ -205,19 +248,26 @@ func (f *fakeRedis) Notices(ctx context.Context, workers ...string) <-chan queue
 
 func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.QueueOutlook, now float64, err error) {
 	err = f.call(ctx, "outlook", func() {
-		q := queue.QueueOutlook{Queue: "q", Ready: len(f.order)}
-		for _, j := range f.jobs {
-			if j.state == "scheduled" && (q.NextDue == 0 || j.due < q.NextDue) {
-				q.NextDue = j.due
+		for _, name := range queues {
+			q := queue.QueueOutlook{Queue: name}
+			for _, jid := range f.order {
+				if j := f.jobs[jid]; j.Queue == name {
+					q.Ready++
+					q.HeadPut = cmp.Or(q.HeadPut, j.time)
+				}
 			}
-			if j.state == "running" && j.Expires <= f.Now() {
-				q.Ready++
+			for _, j := range f.jobs {
+				switch {
+				case j.Queue != name:
+				case j.state == "scheduled" && (q.NextDue == 0 || j.due < q.NextDue):
+					q.NextDue = j.due
+				case j.state == "running" && j.Expires <= f.Now():
+					q.Ready++
+				}
 			}
+			out = append(out, q)
 		}
-		if len(f.order) > 0 {
-			q.HeadPut = max(f.jobs[f.order[0]].Put, 1)
-		}
-		out, now = []queue.QueueOutlook{q}, f.Now()
+		now = f.Now()
 	})
 	return out, now, err
 }
@@ -240,14 +290,11 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 			r.Results = append(r.Results, s.settle(settlement))
 		}
 		for range take.Count {
-			if !slices.Contains(take.Queues, "q") {
-				break
-			}
-			j := s.next(take.Spare)
+			j := s.next(take)
 			if j == nil {
 				break
 			}
-			j.state, j.worker, j.Popped, j.Expires = "running", s.worker, r.Now, r.Now+s.lock.Seconds()
+			j.pop(s.worker, r.Now, s.lock)
 			s.note("take %s", j.JID)
 			r.Jobs = append(r.Jobs, j.Taken)
 		}
@@ -260,18 +307,21 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 
 // next removes the job that is next in turn: one whose lock ran out, unless these are
 // spared, else a waiting one.
-func (s *fakeSession) next(spare bool) *fakeJob {
+func (s *fakeSession) next(take queue.Take) *fakeJob {
 	now := s.Now()
-	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now && !spare }) {
-		s.jobs[jid].Remaining--
-		return s.jobs[jid]
+	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now && !take.Spare }) {
+		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
+			j.Remaining--
+			return j
+		}
 	}
-	if len(s.order) == 0 {
-		return nil
+	for _, jid := range s.order {
+		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
+			s.order = without(s.order, jid)
+			return j
+		}
 	}
-	jid := s.order[0]
-	s.order = s.order[1:]
-	return s.jobs[jid]
+	return nil
 }
 
 // held finds the job that the session holds, popped then.
@@ -363,7 +413,9 @@ func (s *fakeSession) Renew(ctx context.Context, items []queue.RenewItem) (out [
 func (s *fakeSession) Held(ctx context.Context, queues []string) (held []queue.Taken, err error) {
 	err = s.call(ctx, "held", func() {
 		for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.worker == s.worker }) {
-			held = append(held, s.jobs[jid].Taken)
+			t := s.jobs[jid].Taken
+			t.Put = 0
+			held = append(held, t)
 		}
 	})
 	return held, err

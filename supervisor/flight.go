@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -24,39 +25,51 @@ func (p *pool) taken(t queue.Taken, l lease) {
 	if a.job.Popped == t.Popped {
 		return // an audit found what we have
 	}
-	p.adopt(a, t, l)
+	p.cameBack(a, t, l)
 }
 
-// adopt receives a job that is in flight already: its lock had ended before we could
-// renew it, and now it is ours again. There are never two children for one job.
-func (p *pool) adopt(a *attempt, t queue.Taken, l lease) {
-	p.count.Adopted++
-	// One lock that ended costs one of remaining. If anything else has changed, some
-	// other worker had the job in between, and what we have of it is worth nothing.
-	alone := a.job.Remaining-t.Remaining <= 1 &&
-		a.job.Crashes == t.Crashes && a.job.Interruptions == t.Interruptions && a.job.Releases == t.Releases
-	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "run", a.wire.Run, "stage", a.stage.String(), "lease", p.standing(a), "alone", alone)
+// cameBack receives a job that is in flight already: its lock had ended without our
+// knowing, by itself or because somebody took the job back, moved it or put it again, and
+// now it is ours anew. There are never two children for one job: one that still works on
+// the old attempt is stopped, and the job runs again when it is gone.
+func (p *pool) cameBack(a *attempt, t queue.Taken, l lease) {
+	adopted := a.stage == ended && a.answersFor(t)
+	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "run", a.wire.Run,
+		"stage", a.stage.String(), "lease", p.standing(a), "adopted", adopted)
+	if adopted {
+		p.count.Adopted++
+	} else {
+		p.count.RunAnew++
+	}
 	a.job, a.lease, a.lost = t, l, false
-	switch a.stage {
-	case waiting:
-		a.prepare(p.cfg.Timeout)
-	case running:
-		if alone && a.run != nil {
-			a.gap = 0
-			return
-		}
+	p.watch(l)
+	switch {
+	case adopted:
+		a.settlement.Popped = t.Popped
+	case a.stage == running, a.stage == stopping:
 		a.again = true
-		p.stop(a, runner.CauseLockLost, p.cfg.Child.KillGrace)
-	case stopping:
-		a.again = true
-	case ended:
-		if alone {
-			a.settlement.Popped = t.Popped
-			return
+		if a.stage == running {
+			p.stop(a, runner.CauseLockLost, p.cfg.Child.KillGrace)
 		}
-		p.count.Late++
+	default:
+		if a.stage == ended {
+			p.count.Late++
+		}
 		p.restart(a)
 	}
+}
+
+// answersFor reports whether what came of the attempt counts for a later take of its job:
+// whether nothing has happened to the job in between but that its lock ran out, which always
+// costs one of remaining. Putting it again, moving it or taking it back never does.
+func (a *attempt) answersFor(t queue.Taken) bool {
+	if t.Queue != a.job.Queue || t.Remaining != a.job.Remaining-1 {
+		return false
+	}
+	if t.Put == 0 { // not known of what an audit found
+		return t.Klass == a.job.Klass && bytes.Equal(t.Data, a.job.Data)
+	}
+	return t.Put == a.job.Popped
 }
 
 // admit gives a new attempt its place: the last among those that wait, or, if no child

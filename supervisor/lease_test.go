@@ -63,6 +63,10 @@ func TestALostLockStopsTheChildAndSettlesNothing(t *testing.T) {
 	})
 }
 
+func lockLost(jid, worker string) queue.Notice {
+	return queue.Notice{Kind: queue.NoticeLockLost, JID: jid, Worker: worker}
+}
+
 func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
@@ -73,7 +77,7 @@ func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
 		worker := w.redis.job("j0").worker
 		w.redis.steal("j0", "other")
 		w.redis.mu.Lock()
-		w.redis.tell(queue.Notice{Kind: queue.NoticeLockLost, JID: "j0", Worker: worker})
+		w.redis.tell(lockLost("j0", worker))
 		w.redis.mu.Unlock()
 		time.Sleep(100 * time.Millisecond)
 		if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
@@ -278,7 +282,7 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestAJobThatComesBackIsAdopted(t *testing.T) {
+func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.host.work = lasting(4 * time.Minute)
@@ -290,13 +294,13 @@ func TestAJobThatComesBackIsAdopted(t *testing.T) {
 		w.redis.jobs["j0"].Expires = w.redis.Now()
 		w.redis.mu.Unlock()
 		time.Sleep(5 * time.Second)
-		if n := w.s.Snapshot().Pools[0].Counters.Adopted; n != 1 {
-			t.Errorf("%d jobs adopted, want 1", n)
+		if c := w.s.Snapshot().Pools[0].Counters; c.Adopted != 0 || c.RunAnew != 1 {
+			t.Errorf("%d attempts adopted and %d run anew, want 0 and 1", c.Adopted, c.RunAnew)
 		}
 		time.Sleep(5 * time.Minute)
 		w.want("complete", 1)
-		if n := w.host.begun("j0"); n != 1 {
-			t.Errorf("begun %d times", n)
+		if n := w.host.begun("j0"); n != 2 {
+			t.Errorf("begun %d times, want 2", n)
 		}
 		w.end()
 	})

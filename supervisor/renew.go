@@ -234,7 +234,7 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 	}
 	p.count.Lost++
 	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "stage", a.stage.String(), "lease", p.standing(a), "cause", cause.String(), "err", err)
-	a.lost = true
+	a.lost, a.again = true, false
 	switch a.stage {
 	case waiting, ended:
 		if a.stage == ended {

@@ -86,7 +86,8 @@ type Counters struct {
 	TimedOut    int `json:"timed_out"`
 	Lost        int `json:"lost"`      // locks lost or canceled while we had the job
 	Late        int `json:"late"`      // verdicts dropped because the lock was gone
-	Adopted     int `json:"adopted"`   // jobs that came back while in flight
+	Adopted     int `json:"adopted"`   // verdicts that were settled under a later lock
+	RunAnew     int `json:"run_anew"`  // jobs that came back while in flight and ran again
 	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
 	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
 	Refused     int `json:"refused"`   // wishes of children that were not granted
