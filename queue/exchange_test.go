@@ -266,7 +266,7 @@ func TestCrashesEndAJob(t *testing.T) {
 		settle(t, s, job, queue.Settlement{Action: queue.Complete, Next: "elsewhere"})
 		reply, _ := take(t, s, queue.Take{Queues: []string{"elsewhere"}, Count: 1})
 		job = reply.Jobs[0]
-		equal(t, "in another queue", fmt.Sprint(job.Crashes, job.Timeout, job.Checkpoint == nil), "0 0s true")
+		equal(t, "in another queue", fmt.Sprint(job.Crashes, job.Timeout, job.Checkpoint == nil), "0 1m0s true")
 	})
 }
 

@@ -30,6 +30,10 @@ type Job struct {
 	Failure Failure // the last one; zero if there was none
 	History []Entry // oldest first
 
+	// Mark is the job's field time, byte for byte: when it was last put, popped or
+	// completed. See Amendment.
+	Mark string
+
 	Kept Kept
 }
 
@@ -54,8 +58,8 @@ type Entry struct {
 	More map[string]json.RawMessage
 }
 
-// Kept is what Oarlock keeps with a job beside the protocol. It counts only while the
-// job is in Queue.
+// Kept is what Oarlock keeps with a job beside the protocol. All but the timeout counts only
+// while the job is in Queue.
 type Kept struct {
 	Queue                            string
 	Timeout                          time.Duration // of one attempt; 0 if none was set
@@ -93,11 +97,14 @@ func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
 var keptFields = []string{"oarlock-queue", "oarlock-timeout", "oarlock-crashes", "oarlock-interruptions",
 	"oarlock-releases", "oarlock-checkpoint", "oarlock-record"}
 
+// moved is the mark of a job that changed while it was being read: no job has it.
+const moved = "moved"
+
 // readKept fills in what the protocol's view of a job leaves out.
 func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 	pipe := c.redis.Pipeline()
 	for _, job := range jobs {
-		pipe.HMGet(ctx, c.ns+"j:"+job.JID, keptFields...)
+		pipe.HMGet(ctx, c.ns+"j:"+job.JID, append([]string{"state", "time"}, keptFields...)...)
 	}
 	replies, err := pipe.Exec(ctx)
 	if err != nil {
@@ -109,6 +116,10 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 			return classify("hmget", err)
 		}
 		in := replyReader{items: values}
+		state := in.text()
+		if jobs[i].Mark = in.text(); state != jobs[i].State {
+			jobs[i].Mark = moved
+		}
 		jobs[i].Kept = Kept{
 			Queue:         in.text(),
 			Timeout:       time.Duration(in.float() * float64(time.Second)),

@@ -46,7 +46,7 @@ func (m *mixture) batch(command string, args ...any) any {
 func (m *mixture) batchStep() {
 	m.now += rapid.IntRange(0, 30).Draw(m.t, "seconds")
 	worker := m.pick("worker", "w1", "w2")
-	switch m.pick("batch command", "put", "exchange", "exchange", "exchange", "renew", "sweep") {
+	switch m.pick("batch command", "put", "exchange", "exchange", "exchange", "renew", "sweep", "amend") {
 	case "put":
 		m.batch("put", appendPuts([]any{""}, m.somePuts())...)
 	case "exchange":
@@ -59,6 +59,24 @@ func (m *mixture) batchStep() {
 		m.batch("renew", renewArgs(worker, items)...)
 	case "sweep":
 		m.batch("sweep", 3, "q1", "q2")
+	case "amend":
+		m.amend()
+	}
+}
+
+// amend changes a job as it is now.
+func (m *mixture) amend() {
+	jid := m.jid()
+	seen := m.lab.redis.HMGet(m.ctx.Context(), "ql:j:"+jid, "state", "time").Val()
+	if seen[0] == nil {
+		return
+	}
+	a := Amendment{JID: jid, State: seen[0].(string), Mark: seen[1].(string), Queue: m.pick("to", "q1", "q2"),
+		Change: Change(m.pick("change", "retry", "move", "cancel", "timeout", "priority")), Priority: 1,
+		Delay: time.Duration(rapid.IntRange(0, 1).Draw(m.t, "delay")) * 20 * time.Second}
+	in := replyReader{items: asList(m.batch("amend", a.append(nil)...))}
+	if err := readAmended(&in, jid); err != nil && Class(err) != Refused {
+		m.t.Fatalf("%+v: %v", a, err)
 	}
 }
 

@@ -23,8 +23,8 @@ type Put struct {
 	Depends   []string      // jids that must complete first
 	Throttles []string      // nil leaves them alone; else those named, and the queue's own
 
-	// Timeout limits each attempt, where it is shorter than the pool's own; 0 means none.
-	// It holds in Queue only.
+	// Timeout limits each attempt, where it is shorter than the pool's own; 0 means none, or
+	// the old job's. It belongs to the job, in whichever queue.
 	Timeout time.Duration
 
 	// OnlyNew refuses the put when the jid exists, so that it may be repeated.

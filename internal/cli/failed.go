@@ -35,9 +35,9 @@ func failedCommand() *cli.Command {
 	return group("failed", "jobs that failed for good",
 		verb{name: "ls", usage: "list the groups of failed jobs, or the jobs of one", words: "[GROUP]", most: 1, flags: chosenFlags(), do: failedList},
 		verb{name: "retry", usage: "put failed jobs into their queues again, with all their retries", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
-			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "retried", retryJobs) }},
+			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "retried", queue.AmendRetry) }},
 		verb{name: "drop", usage: "remove failed jobs for good", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
-			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "dropped", dropJobs) }},
+			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "dropped", queue.AmendCancel) }},
 	)
 }
 
@@ -99,7 +99,7 @@ func chosen(c *cli.Context, q *queue.Client, group string) ([]queue.Job, error) 
 }
 
 // failedChange does something to the failed jobs that the command line means.
-func failedChange(c *cli.Context, q *queue.Client, done string, change func(*cli.Context, *queue.Client, []queue.Job) error) error {
+func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Change) error {
 	var groups []string
 	switch {
 	case c.NArg() == 1 && c.Bool("all"):
@@ -129,40 +129,5 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change func(*cli
 			fmt.Fprintf(w, "%s jobs would be %s\n", count(len(jobs)), done)
 		})
 	}
-	if err := change(c, q, jobs); err != nil {
-		return err
-	}
-	return show(c, map[string]any{done: len(jobs)}, func(w io.Writer) { fmt.Fprintf(w, "%s jobs %s\n", count(len(jobs)), done) })
-}
-
-// retryJobs puts each job into the queue that it failed in.
-func retryJobs(c *cli.Context, q *queue.Client, jobs []queue.Job) error {
-	puts := make([]queue.Put, len(jobs))
-	for i, job := range jobs {
-		puts[i] = queue.Put{Queue: job.Queue, JID: job.JID, Klass: job.Klass, Data: job.Data, Retries: &job.Retries}
-	}
-	results, err := q.PutAll(c.Context, puts)
-	if err != nil {
-		return err
-	}
-	for _, result := range results {
-		if result.Err != nil {
-			return fmt.Errorf("retry %s: %w", result.JID, result.Err)
-		}
-	}
-	return nil
-}
-
-// dropJobs cancels the jobs, in calls of a bounded size.
-func dropJobs(c *cli.Context, q *queue.Client, jobs []queue.Job) error {
-	for some := range slices.Chunk(jobs, failedPage) {
-		jids := make([]string, len(some))
-		for i, job := range some {
-			jids[i] = job.JID
-		}
-		if err := q.Cancel(c.Context, jids...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return amendJobs(c, q, jobs, done, func(job queue.Job) queue.Amendment { return job.Amend(change) })
 }

@@ -19,10 +19,7 @@ func jobCommand() *cli.Command {
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
 		verb{name: "cancel", usage: "remove jobs for good, running ones too", words: "JID…", least: 1, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
-				if err := q.Cancel(c.Context, c.Args().Slice()...); err != nil {
-					return err
-				}
-				return said(c, "canceled %s", strings.Join(c.Args().Slice(), " "))
+				return jobsAmend(c, q, c.Args().Slice(), "canceled", func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendCancel) })
 			}},
 		verb{name: "retry", usage: "put a job into its queue again, with all its retries", words: "JID", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, "") }},
@@ -31,10 +28,7 @@ func jobCommand() *cli.Command {
 			do:    func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, c.Args().Get(1)) }},
 		verb{name: "timeout", usage: "take running jobs from their workers and put them in front", words: "JID…", least: 1, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
-				if err := q.Timeout(c.Context, c.Args().Slice()...); err != nil {
-					return err
-				}
-				return said(c, "taken back: %s", strings.Join(c.Args().Slice(), " "))
+				return jobsAmend(c, q, c.Args().Slice(), "taken back", func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendTimeout) })
 			}},
 		verb{name: "priority", usage: "change the priority of a job; higher comes first", words: "JID NUMBER", least: 2, most: 2, flags: onlyJSON, do: jobPriority},
 		verb{name: "tag", usage: "give a job tags", words: "JID TAG…", least: 2, most: -1,
@@ -148,20 +142,20 @@ func jobMove(c *cli.Context, q *queue.Client, to string) error {
 	if err != nil {
 		return err
 	}
-	if to == "" {
-		to = job.Queue
-	}
 	switch {
-	case to == "":
+	case to == "" && job.Queue == "":
 		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, jid)
 	case job.State == "running":
 		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, jid)
 	}
-	again := queue.Put{Queue: to, JID: jid, Klass: job.Klass, Data: job.Data, Retries: &job.Retries}
-	if c.IsSet("delay") {
-		again.Delay = c.Duration("delay")
+	again := job.Amend(queue.AmendRetry)
+	if to != "" {
+		again.Change, again.Queue = queue.AmendMove, to
+	} else {
+		to = job.Queue
 	}
-	if err := q.Requeue(c.Context, again); err != nil {
+	again.Delay = c.Duration("delay")
+	if err := amendOne(c, q, again); err != nil {
 		return err
 	}
 	return said(c, "%s is in %s", jid, to)
@@ -172,10 +166,16 @@ func jobPriority(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return misused("%q is no number", c.Args().Get(1))
 	}
-	if err := q.SetPriority(c.Context, c.Args().First(), priority); err != nil {
+	job, err := q.Get(c.Context, c.Args().First())
+	if err != nil {
 		return err
 	}
-	return said(c, "%s has priority %v", c.Args().First(), priority)
+	change := job.Amend(queue.AmendPriority)
+	change.Priority = priority
+	if err := amendOne(c, q, change); err != nil {
+		return err
+	}
+	return said(c, "%s has priority %v", job.JID, priority)
 }
 
 func jobTag(c *cli.Context, q *queue.Client) error {

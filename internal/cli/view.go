@@ -58,8 +58,8 @@ func viewJob(job queue.Job) jobView {
 	for _, e := range job.History {
 		v.History = append(v.History, entryView(e))
 	}
+	v.Timeout = job.Kept.Timeout.Seconds()
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
-		v.Timeout = kept.Timeout.Seconds()
 		v.Crashes, v.Interruptions, v.Releases = kept.Crashes, kept.Interruptions, kept.Releases
 		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
 	}

@@ -91,7 +91,7 @@ for at = 4 + 3 * count, #ARGV, 2 do
     local jid, queue = ARGV[3 * i + 1], ARGV[3 * i + 2]
     local key = 'ql:j:' .. jid
     local of_queue = redis.call('HGET', key, 'oarlock-queue')
-    if of_queue and of_queue ~= queue then drop_ours(jid) end
+    if of_queue and of_queue ~= queue then carry_over(jid, 'anew', queue) end
     redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
   end
 end

@@ -55,7 +55,7 @@ function enter_with_care(batch, put, key, exists, ready)
   flush_ready(ready)
   local of_queue = exists and redis.call('HGET', key, 'oarlock-queue')
   put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put.delay), named, batch.limit)
-  if of_queue then drop_ours(jid) end
+  if of_queue then carry_over(jid, 'anew', queue) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
 end

@@ -143,7 +143,7 @@ end
 function conclude_advance(batch, s)
   local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
-  if s.of_queue then drop_counts(jid) end
+  if s.of_queue then carry_over(jid, 'anew', next) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":'
     .. json_name(batch, s.queue) .. '}')
   remember(jid, put_entry(now, next), batch.limit, false)
@@ -320,6 +320,6 @@ function keep_ours(s, counts)
   end
   if #words == 0 then return end
   -- What was kept for another queue must not come to count in this one.
-  if s.of_queue and s.of_queue ~= s.queue then drop_ours(s.jid) end
+  if s.of_queue and s.of_queue ~= s.queue then carry_over(s.jid, 'anew', s.queue) end
   redis.call('HSET', s.key, 'oarlock-queue', s.queue, unpack(words))
 end

@@ -226,7 +226,7 @@ function write_job(batch, jid, queue, f, expires)
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = jid, queue, f[2], data, size
   jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
   jobs[n + 10], jobs[n + 11] = expires, f[9]
-  jobs[n + 12] = f[8] == queue and write_ours(jid, queue, f[8])
+  jobs[n + 12] = f[8] and write_ours(jid, queue, f[8])
 end
 
 job_width = 12

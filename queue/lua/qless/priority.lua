@@ -12,6 +12,5 @@ if not queue then
   if reqless then refuse('Queue', 'no queue name provided') end
   refuse('Priority', 'Job ' .. jid .. ' does not exist')
 end
-redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', priority, jid)
-redis.call('HSET', 'ql:j:' .. jid, 'priority', priority)
+set_priority(jid, queue, priority)
 return priority

@@ -17,11 +17,5 @@ for i = 2, #ARGV do
   elseif state ~= 'running' then
     refuse('Timeout', 'Job ' .. jid .. ' not running')
   end
-  remember(jid, plain_entry(now, 'timed-out'), nil, history)
-  redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
-  if throttles then release_all(jid, queue, throttles, now) end
-  redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
-  redis.call('HSET', key, 'state', 'stalled', 'expires', '0')
-  if reqless then redis.call('HSET', key, 'worker', '') end
-  lock_lost(jid, worker)
+  take_back(jid, { queue = queue, worker = worker, history = history, throttles = throttles }, now)
 end

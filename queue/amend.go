@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ErrChanged says that a job is no longer as it was seen, so that nothing was done to it.
+var ErrChanged = errors.New("changed since it was looked at")
+
+// Change is what an Amendment does to a job.
+type Change string
+
+// The changes. A job that is put again, by AmendRetry and AmendMove, keeps all that
+// belongs to it: data, priority, tags, retries, throttles, dependencies and the timeout of its
+// attempts; AmendRetry also its checkpoint. Its counts begin anew.
+const (
+	AmendRetry    Change = "retry"    // puts it into its queue again, with all its retries; not a running one
+	AmendMove     Change = "move"     // puts it into another queue, likewise
+	AmendCancel   Change = "cancel"   // removes it for good; a worker that runs it is told
+	AmendTimeout  Change = "timeout"  // takes it from the worker that runs it, and puts it in front of its queue
+	AmendPriority Change = "priority" // changes its priority
+)
+
+// Amendment is one change to a job that was looked at before.
+type Amendment struct {
+	JID    string
+	State  string // Job.State as it was seen …
+	Mark   string // … and Job.Mark: both must be so still
+	Change Change
+
+	Queue    string        // of AmendMove: where it goes
+	Delay    time.Duration // of AmendRetry and AmendMove: from now; ≤ 0 means none
+	Priority float64       // of AmendPriority; higher is popped first
+}
+
+// Amend is the change to the job as it is seen here.
+func (j Job) Amend(change Change) Amendment {
+	return Amendment{JID: j.JID, State: j.State, Mark: j.Mark, Change: change}
+}
+
+// AmendResult answers one Amendment.
+type AmendResult struct {
+	JID string
+	// Err is nil if it was done. ErrChanged and ErrNoJob say that the job is not as it was
+	// seen, a *ScriptError that it cannot be done, ErrAway that Redis would not write.
+	Err error
+}
+
+// amendChunk is how many jobs go in one call.
+const amendChunk = 200
+
+// Amend changes jobs, each only if it is still in the state that it was seen in and was not
+// popped, put or completed since; and answers for each. Jobs that wait for each other
+// are cancelled together if they stand next to each other, at most 200.
+//
+// On an error the results tell how far it came: of the jobs beyond them one chunk may
+// have been changed if the error is ErrDoubt. To repeat the call is harmless: what was
+// changed is no longer as it was seen.
+func (c *Client) Amend(ctx context.Context, amendments []Amendment) ([]AmendResult, error) {
+	results := make([]AmendResult, 0, len(amendments))
+	for len(amendments) > 0 {
+		some := amendments[:min(len(amendments), amendChunk)]
+		var args []any
+		for _, a := range some {
+			args = a.append(args)
+		}
+		raw, err := c.call(ctx, Batch, "amend", args...)
+		if err != nil {
+			return results, err
+		}
+		in := replyReader{items: asList(raw)}
+		done := len(in.items)
+		if done == 0 || done > len(some) {
+			return results, fmt.Errorf("%w: amend answers for %d jobs of %d", ErrDoubt, done, len(some))
+		}
+		for _, a := range some[:done] {
+			results = append(results, AmendResult{a.JID, readAmended(&in, a.JID)})
+		}
+		if in.err != nil {
+			return results, in.err
+		}
+		amendments = amendments[done:]
+	}
+	return results, nil
+}
+
+// append adds the words of an amendment to those of the call.
+func (a Amendment) append(args []any) []any {
+	var options []any
+	if a.Change == AmendMove {
+		options = append(options, "queue", a.Queue)
+	}
+	if a.Delay > 0 {
+		options = append(options, "delay", number(a.Delay.Seconds()))
+	}
+	if a.Change == AmendPriority {
+		options = append(options, "priority", number(a.Priority))
+	}
+	args = append(args, a.JID, a.State, a.Mark, string(a.Change), len(options)/2)
+	return slices.Concat(args, options)
+}
+
+// readAmended reads what became of one amendment.
+func readAmended(in *replyReader, jid string) error {
+	reason := in.nested()
+	if reason == nil {
+		_ = in.text()
+		return nil
+	}
+	word, text := reason.text(), reason.text()
+	switch word {
+	case "changed":
+		return fmt.Errorf("%s %w: it is %s now", jid, ErrChanged, text)
+	case "gone":
+		return fmt.Errorf("%w: %s", ErrNoJob, jid)
+	}
+	err := refusal("amend", text)
+	if Class(err) == Refused {
+		return &ScriptError{Command: "amend", Message: jid + ": " + text}
+	}
+	return err
+}
