@@ -149,8 +149,8 @@ func TestA5PausedWithinTheLease(t *testing.T) {
 
 func TestA6PausedBeyondTheLock(t *testing.T) {
 	row(t, "A6", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		// One of A's jobs ends while A stands still, the other goes on after it.
-		short := r.put(t, 1, work{MS: 4000, Beat: 20})[0]
+		// One of A's jobs ends while A stands still, the other is ended with its lease.
+		short := r.put(t, 1, work{MS: 1000, Beat: 20})[0]
 		long := r.put(t, 1, work{MS: 8000, Beat: 20})[0]
 		a := r.start(t, "a", pool{children: 2})
 		r.ledger.await(t, 20*time.Second, "both jobs begun", begun(2))
@@ -158,7 +158,6 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 		a.signal(t, syscall.SIGSTOP)
 		last(6 * time.Second)
 		calls := r.listen("renew", "exchange")
-		resumed := now()
 		a.signal(t, syscall.SIGCONT)
 
 		jobs := r.settled(t, time.Minute)
@@ -170,11 +169,7 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 			if len(rs) != 2 {
 				t.Fatalf("job %s had %d runs, want one of A and one of B", jid, len(rs))
 			}
-			if late := rs[0].last - resumed; late > 0 && fairly(resumed, rs[0].last) > 0.2 {
-				t.Errorf("A's run of job %s was at work %.2f s after A went on", jid, late)
-			}
 		}
-		r.note("a_lived_on", byJob[long][0].last-resumed)
 		asked := false
 		for _, c := range calls() {
 			if c.pid != strconv.Itoa(a.pid()) {
@@ -196,15 +191,14 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 				t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
 			}
 		}
-		// While A stands still nothing can stop its children: they live beside B's runs.
-		r.check(t, allowed{twice: 2, overlap: (6 * time.Second).Seconds()})
+		r.check(t, allowed{twice: 2})
 	})
 }
 
 func TestA7PausedAlone(t *testing.T) {
 	row(t, "A7", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, 1, work{MS: 4000})
-		r.put(t, 1, work{MS: 8000})
+		r.put(t, 1, work{MS: 1000})
+		r.put(t, 1, work{MS: 5000})
 		a := r.start(t, "a", pool{children: 2})
 		r.ledger.await(t, 20*time.Second, "both jobs begun", begun(2))
 		a.signal(t, syscall.SIGSTOP)
@@ -213,7 +207,7 @@ func TestA7PausedAlone(t *testing.T) {
 		jobs := r.settled(t, 30*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
-		r.check(t, allowed{})
+		r.check(t, allowed{twice: 1})
 	})
 }
 

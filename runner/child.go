@@ -162,7 +162,7 @@ func (c *Child) Run(job *protocol.Job, limits RunLimits) (*Run, error) {
 	if len(job.Data) > 0 && !protocol.Valid(job.Data) {
 		return nil, ErrPayload
 	}
-	r := &Run{Job: job, child: c, limits: limits}
+	r := &Run{Job: job, child: c, limits: limits, lease: limits.Lease}
 	c.handing.Lock()
 	err := c.accept(r)
 	if err == nil {
@@ -189,6 +189,7 @@ func (c *Child) accept(r *Run) error {
 	}
 	c.move(Busy)
 	c.runs = append(c.runs, r)
+	c.relet()
 	if len(c.runs) == 1 {
 		c.toFront(r, now)
 	}

@@ -34,6 +34,9 @@ func (c *Child) reap() {
 
 	c.mu.Lock()
 	switch {
+	case exit.Signal == unix.SIGKILL && c.proc.lease().ended():
+		c.lapsed()
+		exit.Cause = CauseLockLost
 	case c.termed || c.killed:
 		exit.Cause = c.cause
 		if c.cause == CauseNone {
@@ -71,6 +74,14 @@ func (c *Child) reap() {
 	c.events.ChildExited(c, exit)
 	close(c.exited)
 	c.host.forget(c)
+}
+
+// lapsed notes that a guard has killed the child, whose lease had ended. The caller holds mu.
+func (c *Child) lapsed() {
+	c.stopped = CauseLockLost
+	if len(c.runs) > 0 && c.runs[0].stopping == CauseNone {
+		c.runs[0].stopping = CauseLockLost
+	}
 }
 
 // classify says how r ended by the end of its process. first tells whether it was the

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,10 +31,12 @@ const killTree = 0
 
 // guardOrder is what a guard is told by its environment.
 type guardOrder struct {
-	Settings settings `json:"settings"`
-	Control  int      `json:"control"` // our end of the socket; the descriptors below it are the child's
-	Factory  bool     `json:"factory,omitempty"`
-	Cgroup   string   `json:"cgroup,omitempty"` // guard this control group, and start nothing
+	Settings settings   `json:"settings"`
+	Control  int        `json:"control"` // our end of the socket; the descriptors below it are the child's
+	Factory  bool       `json:"factory,omitempty"`
+	Leases   leaseOrder `json:"leases,omitzero"`
+	Cgroup   string     `json:"cgroup,omitempty"` // guard the control groups below this one, and start nothing
+	Groups   bool       `json:"groups,omitempty"` // guard process groups, and start nothing
 }
 
 // guardReport is one packet from a guard.
@@ -53,8 +56,11 @@ type guard struct {
 	control *os.File
 	child   int // 0 until it was started
 	proof   *execProof
+	watch   *watch
 	killing bool
-	end     *guardReport // of the child, once it has ended
+	lapsed  chan *lapsedFork // whose lease has ended; nil: that of the child
+	forks   []*lapsedFork    // of which something may be left
+	end     *guardReport     // of the child, once it has ended
 	user    time.Duration
 	system  time.Duration
 }
@@ -71,9 +77,13 @@ func guardChild(argv []string) int {
 	if err := takeOrder(guardEnv, &g.order); err != nil {
 		return complain(exitCannotRun, "%v", err)
 	}
-	if g.order.Cgroup != "" {
+	switch {
+	case g.order.Cgroup != "":
 		hide()
-		return guardCgroup(g.order.Cgroup)
+		return guardCgroup(&g.order)
+	case g.order.Groups:
+		hide()
+		return serveWarden(&g.order, killRow, func() {}) // the groups die with their leaders, and those with us
 	}
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
@@ -103,7 +113,10 @@ func (g *guard) prepare() error {
 		return err
 	}
 	g.control = os.NewFile(uintptr(g.order.Control), "control")
-	return nil
+	g.lapsed = make(chan *lapsedFork)
+	var err error
+	g.watch, err = g.order.Leases.open()
+	return err
 }
 
 // start starts the child with every descriptor we were given for it, and lets go of them: what the
@@ -185,7 +198,10 @@ func (g *guard) equip(cmd *exec.Cmd) (err error) {
 // run serves until everything below the guard is gone.
 func (g *guard) run(signals <-chan os.Signal) int {
 	orders := make(chan byte)
-	go g.listen(orders) // ends with the process
+	go g.listen(orders) // ends with the process, as does
+	if g.watch != nil {
+		go g.watch.run(g.outlived)
+	}
 	var patience <-chan time.Time
 	for g.reap() {
 		var again <-chan time.Time
@@ -195,6 +211,8 @@ func (g *guard) run(signals <-chan os.Signal) int {
 			}
 			killAll(descendants(os.Getpid()))
 			again = time.After(5 * time.Millisecond) // whatever was born meanwhile
+		} else if g.killForks(); len(g.forks) > 0 {
+			again = time.After(5 * time.Millisecond)
 		}
 		select {
 		case sig := <-signals:
@@ -207,12 +225,42 @@ func (g *guard) run(signals <-chan os.Signal) int {
 			} else {
 				g.signal(syscall.Signal(order))
 			}
+		case fork := <-g.lapsed:
+			if fork != nil {
+				g.forks = append(g.forks, fork)
+			} else {
+				g.killing = true
+			}
 		case <-again:
 		case <-patience:
 			return g.leave(len(descendants(os.Getpid())))
 		}
 	}
 	return g.leave(0)
+}
+
+// lapsedFork is a fork of the factory whose lease has ended.
+type lapsedFork struct {
+	pid      int
+	mark     uint64
+	patience time.Time // when to give up on what does not die
+}
+
+// outlived hears, in the goroutine that watches the leases, that one has ended.
+func (g *guard) outlived(row *leaseRow) {
+	var fork *lapsedFork
+	if g.order.Factory {
+		fork = &lapsedFork{int(row.target.Load()), row.mark.Load(), time.Now().Add(guardPatience)}
+		killRow(row)
+	}
+	g.lapsed <- fork
+}
+
+// killForks kills what forks have started whose leases have ended, and forgets those of which nothing is left.
+func (g *guard) killForks() {
+	g.forks = slices.DeleteFunc(g.forks, func(f *lapsedFork) bool {
+		return killMarked(f.pid, f.mark, g.child, os.Getpid()) == 0 || time.Now().After(f.patience)
+	})
 }
 
 // listen passes on the supervisor's orders; when the supervisor is gone, the order is to end everything.

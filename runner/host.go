@@ -79,6 +79,9 @@ func NewHost(o HostOptions) (*Host, error) {
 		h.trees = openTrees(h.reaper)
 		return nil
 	})
+	if h.trees.noLeases != nil {
+		h.log.Warn("leases are not enforced from outside this process: should it be stopped, its children work on", "why", h.trees.noLeases)
+	}
 	h.clock = newClock(h.look)
 	return h, nil
 }
@@ -140,6 +143,12 @@ func (h *Host) look(now time.Time) (next time.Time) {
 //
 // The error tells why the command could not be started; no event is sent then.
 func (h *Host) Start(ctx context.Context, spec *Spec, slot int, first *protocol.Job, events Events) (*Child, error) {
+	return h.StartLeased(ctx, spec, slot, first, 0, events)
+}
+
+// StartLeased is Start for a child of mode Once that has a lease from its birth on, as RunLimits.Lease says. It
+// can be at work on its job before Run is called.
+func (h *Host) StartLeased(ctx context.Context, spec *Spec, slot int, first *protocol.Job, lease time.Duration, events Events) (*Child, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -147,7 +156,7 @@ func (h *Host) Start(ctx context.Context, spec *Spec, slot int, first *protocol.
 	}
 	h.alive.Add(1)
 	h.mu.Unlock()
-	c, err := h.start(ctx, spec, slot, first, events)
+	c, err := h.start(ctx, spec, slot, first, lease, events)
 	if err != nil {
 		h.alive.Done()
 		return nil, err

@@ -16,6 +16,8 @@ type process interface {
 	// wait returns when the child has ended and what it left behind was killed.
 	// It is called once.
 	wait() Exit
+	// lease is that of the child; nil where none is enforced.
+	lease() *lease
 	// release gives back what the process held (a control group, descriptors).
 	// It is called once, after wait.
 	release()

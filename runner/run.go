@@ -19,6 +19,7 @@ type Run struct {
 
 	// The rest is guarded by child.mu.
 
+	lease      time.Duration // when it ends; 0: it has none
 	since      time.Time     // when it came to the front: the child may be at work on it
 	cpu        time.Duration // of the child by then
 	stopping   Cause
@@ -33,6 +34,30 @@ type Run struct {
 
 // Child returns the child that was given the run.
 func (r *Run) Child() *Child { return r.child }
+
+// Renew moves the end of the run's lease; see RunLimits.Lease. It changes nothing once the run has ended, or
+// was ended because of its lease.
+func (r *Run) Renew(lease time.Duration) {
+	c := r.child
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds(r) {
+		r.lease = lease
+		c.relet()
+	}
+}
+
+// relet lets the child live until the first lease of its runs ends. It may be at work on any of them, for it
+// goes on to the next by itself. The caller holds mu.
+func (c *Child) relet() {
+	var until time.Duration
+	for _, r := range c.runs {
+		if r.lease != 0 && (until == 0 || r.lease < until) {
+			until = r.lease
+		}
+	}
+	c.proc.lease().set(until)
+}
 
 // Stopping returns why the run was asked to stop, CauseNone if it was not.
 func (r *Run) Stopping() Cause {

@@ -153,6 +153,9 @@ func (k KillStrength) String() string {
 // RunLimits bound one run.
 type RunLimits struct {
 	Timeout time.Duration // the run is asked to stop after so long, and killed Spec.KillGrace later; 0: no limit
+	// Lease is when the child is to be dead unless the run has ended or Run.Renew was called, on CLOCK_BOOTTIME;
+	// 0: never. It is enforced from outside this process, whatever happens to that. The run ends as LockLost.
+	Lease time.Duration
 }
 
 // Cause is why we stopped a run or a child.

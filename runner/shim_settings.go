@@ -24,7 +24,10 @@ type settings struct {
 	NoNewPrivs  bool     `json:"nnp,omitempty"`
 	Limits      []rlimit `json:"limits,omitempty"`
 
-	Memory uint64 `json:"-"` // what its control group may hold, in bytes; 0: any. Nothing a process can set itself
+	// What no process can set itself.
+
+	Memory uint64        `json:"-"` // what its control group may hold, in bytes; 0: any
+	until  time.Duration // when its lease ends; 0: it has none
 }
 
 // user is a user and group by number. A child that gets one has no supplementary groups.

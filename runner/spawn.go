@@ -47,7 +47,7 @@ func withDefaults(spec *Spec) *Spec {
 }
 
 // start starts a child up to the point where its process runs.
-func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.Job, events Events) (*Child, error) {
+func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.Job, lease time.Duration, events Events) (*Child, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 		if spec.Mode == Preload {
 			c.proc, err = h.fork(ctx, spec, c, theirs)
 		} else {
-			c.proc, err = h.launch(c, theirs)
+			c.proc, err = h.launch(c, lease, theirs)
 		}
 	}
 	theirs.close()
@@ -97,7 +97,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 }
 
 // launch makes the process of c.
-func (h *Host) launch(c *Child, files channels) (p process, err error) {
+func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process, err error) {
 	dir := c.spec.Dir
 	if dir == privateWorkDir {
 		dir = c.dir
@@ -106,6 +106,7 @@ func (h *Host) launch(c *Child, files channels) (p process, err error) {
 	if err != nil {
 		return nil, err
 	}
+	set.until = lease
 	strength, err := h.trees.resolve(c.spec.Kill)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -20,14 +21,20 @@ type trees struct {
 	reaper   *reaper
 	oom      *oomCounter
 	cgroups  *cgroups // nil where we may have none
+	leases   *leases  // nil where there are none
+	noLeases error    // why
 	strength KillStrength
 	why      string // why no stronger one; empty for the strongest
 	blind    string // why a guard could not find what to kill; empty: it can
+
+	mu     sync.Mutex
+	groups *warden // of process groups, started with the first
 }
 
 // openTrees finds out what can be had here.
 func openTrees(r *reaper) *trees {
 	t := &trees{reaper: r, oom: openOOMCounter(), strength: KillCgroup}
+	t.leases, t.noLeases = openLeases()
 	var err error
 	if t.cgroups, err = openCgroups(t); err != nil {
 		t.strength, t.why = KillGuard, err.Error()
@@ -59,6 +66,26 @@ func (t *trees) close() {
 	if t.cgroups != nil {
 		t.cgroups.close()
 	}
+	if t.groups != nil {
+		t.groups.close()
+	}
+	t.leases.close()
+}
+
+// groupLease makes the lease of the process group of a process that was started at start; see leaseRow.
+func (t *trees) groupLease(leader int, start uint64) (*lease, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.groups == nil && t.leases != nil {
+		var err error
+		if t.groups, err = startWarden(t, guardOrder{Groups: true}, &syscall.SysProcAttr{}); err != nil {
+			return nil, fmt.Errorf("start the guard of process groups: %w", err)
+		}
+	}
+	if t.groups == nil {
+		return nil, nil
+	}
+	return t.groups.leases.lease(int64(leader), start, 0)
 }
 
 // start starts cmd, whose files, environment and directory are set and whose other attributes are
@@ -80,8 +107,15 @@ func (t *trees) startFactory(cmd *exec.Cmd, strength KillStrength, s settings, o
 	case KillCgroup:
 		return startInCgroup(l, s)
 	}
-	if err := l.start(s); err != nil {
+	var err error
+	if l.held, err = t.groupLease(0, 0); err != nil {
 		return nil, err
 	}
+	if err := l.start(s); err != nil {
+		l.release()
+		return nil, err
+	}
+	l.held.of(l.pid())
+	l.held.set(s.until)
 	return l, nil
 }

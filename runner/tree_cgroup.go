@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,8 +27,7 @@ import (
 type cgroups struct {
 	path  string
 	next  atomic.Uint64
-	guard *leader
-	hold  *os.File // its end tells the guard that we are gone
+	guard *warden
 }
 
 // cgroupPrefix begins the names of the groups of all supervisors.
@@ -196,53 +192,38 @@ func (c *cgroups) startGuard(t *trees) error {
 		return err
 	}
 	defer dir.Close()
-	end, hold, err := os.Pipe()
+	c.guard, err = startWarden(t, guardOrder{Cgroup: c.jobs()}, &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())})
 	if err != nil {
-		return err
-	}
-	defer end.Close()
-	cmd := &exec.Cmd{Stdin: end, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{
-		Setsid: true, UseCgroupFD: true, CgroupFD: int(dir.Fd()),
-	}}
-	err = becomeSelf(cmd, guardCommand, guardEnv, guardOrder{Cgroup: c.jobs()})
-	if err == nil {
-		c.guard = &leader{cmd: cmd, trees: t, born: time.Now()}
-		err = t.reaper.start(cmd)
-	}
-	if err != nil {
-		hold.Close()
 		return fmt.Errorf("a process cannot be started in a control group: %w", err)
 	}
-	c.hold = hold
 	return nil
 }
 
-// guardCgroup is the guard of all children that have control groups: when the supervisor has gone, in
-// whichever way, it ends them. It outlives what is meant for the supervisor's process group.
-func guardCgroup(path string) int {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	io.Copy(io.Discard, os.Stdin)
-	endCgroup(path, guardPatience)
-	return 0
+// guardCgroup is the guard of all children that have control groups: it kills each whose lease ends and,
+// when the supervisor has gone, the rest.
+func guardCgroup(order *guardOrder) int {
+	kill := func(row *leaseRow) { (&cgroup{path: cgroupOf(order.Cgroup, row)}).kill() }
+	return serveWarden(order, kill, func() { endCgroup(order.Cgroup, guardPatience) })
 }
 
 // close ends what is left and gives everything back.
 func (c *cgroups) close() {
-	c.hold.Close()
-	c.guard.wait()
+	c.guard.close()
 	endCgroup(c.path, time.Second)
 }
 
 // cgroup is the control group of one child.
 type cgroup struct {
-	path string
-	dir  *os.File // open on path
+	path   string
+	number int64
+	dir    *os.File // open on path
 }
 
 // create makes a control group that may hold so many bytes of memory; 0: any. Where the kernel does not
 // limit that, Child.Memory is watched instead.
 func (c *cgroups) create(memory uint64) (*cgroup, error) {
-	g := &cgroup{path: filepath.Join(c.jobs(), strconv.FormatUint(c.next.Add(1), 10))}
+	g := &cgroup{number: int64(c.next.Add(1))}
+	g.path = filepath.Join(c.jobs(), strconv.FormatInt(g.number, 10))
 	if err := os.Mkdir(g.path, 0o755); err != nil {
 		return nil, fmt.Errorf("control group: %w", err)
 	}
@@ -289,7 +270,12 @@ func startInCgroup(l *leader, s settings) (process, error) {
 		return nil, err
 	}
 	l.cmd.SysProcAttr.UseCgroupFD, l.cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
-	if err := l.start(s); err != nil {
+	if l.held, err = l.trees.cgroups.guard.leases.lease(group.number, 0, 0); err == nil {
+		l.held.set(s.until)
+		err = l.start(s)
+	}
+	if err != nil {
+		l.release()
 		group.remove()
 		return nil, err
 	}
@@ -312,4 +298,7 @@ func (p *inCgroup) wait() Exit {
 	return exit
 }
 
-func (p *inCgroup) release() { p.group.remove() }
+func (p *inCgroup) release() {
+	p.leader.release()
+	p.group.remove()
+}

@@ -17,6 +17,7 @@ type leader struct {
 	trees *trees
 	born  time.Time
 	proof *execProof
+	held  *lease
 
 	mu     sync.Mutex
 	reaped bool // from then on its number may be another's
@@ -61,6 +62,7 @@ func (p *leader) wait() Exit {
 func (p *leader) waitKilling(kill func()) Exit {
 	awaitExit(p.pid())
 	kill()
+	p.held.over()
 	p.mu.Lock()
 	err := p.cmd.Wait()
 	p.reaped = true
@@ -75,7 +77,9 @@ func (p *leader) waitKilling(kill func()) Exit {
 	return exit
 }
 
-func (p *leader) release() {}
+func (p *leader) lease() *lease { return p.held }
+
+func (p *leader) release() { p.held.close() }
 
 // oomProof returns how the kernel proves that the process, which nobody we know has killed, died for
 // want of memory.

@@ -19,6 +19,7 @@ var errGuardGone = errors.New("the guard is gone")
 type guarded struct {
 	*leader // the guard
 	control *os.File
+	leases  *leaseGuard
 
 	marks   []string      // in the environment of the child and, mostly, of what it starts
 	known   chan struct{} // closed when child is set, or never will be
@@ -50,14 +51,19 @@ func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) 
 	s.Dir = cmd.Dir
 	order := guardOrder{Settings: s, Control: 3 + len(cmd.ExtraFiles), Factory: orphans != nil}
 	cmd.ExtraFiles = append(cmd.ExtraFiles[:len(cmd.ExtraFiles):len(cmd.ExtraFiles)], theirs)
+	var files []*os.File
+	order.Leases, files, err = p.beWatched(s.until)
+	defer closeAll(files)
 	// The end of the socket tells a guard that we have died; it must live on to clean up.
 	cmd.SysProcAttr.Pdeathsig = 0
-	err = becomeSelf(cmd, guardCommand, guardEnv, order)
+	if err == nil {
+		err = becomeSelf(cmd, guardCommand, guardEnv, order)
+	}
 	if err == nil {
 		err = l.trees.reaper.start(cmd)
 	}
 	if err != nil {
-		p.control.Close()
+		p.release()
 		return nil, err
 	}
 	go p.listen() // ends with the guard; wait waits for it
@@ -166,4 +172,23 @@ func (p *guarded) killAdopted() {
 	}
 }
 
-func (p *guarded) release() { p.control.Close() }
+func (p *guarded) release() {
+	p.control.Close()
+	p.leader.release()
+	p.leases.close()
+}
+
+// beWatched makes the guard one of leases: of the child's, which ends at until, or of those of the forks
+// of a factory, which has none itself.
+func (p *guarded) beWatched(until time.Duration) (order leaseOrder, files []*os.File, err error) {
+	if p.leases, err = p.trees.leases.guard(); err != nil {
+		return order, nil, err
+	}
+	if p.orphans == nil {
+		if p.held, err = p.leases.lease(0, 0, 0); err != nil {
+			return order, nil, err
+		}
+		p.held.set(until)
+	}
+	return p.leases.join(p.cmd)
+}

@@ -108,6 +108,7 @@ func (c *Child) remove(r *Run, now time.Time) {
 			break
 		}
 	}
+	c.relet()
 	c.jobs++
 	if len(c.runs) > 0 {
 		if c.runs[0].since.IsZero() {

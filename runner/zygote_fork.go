@@ -20,6 +20,8 @@ type fork struct {
 	born    time.Time
 	group   *cgroup // nil unless that is how it is killed
 	mark    uint64  // of all its processes; 0: none. See equip
+	start   uint64  // when it was started, as its procStat says; 0: it has ended since
+	held    *lease
 	over    chan struct{}
 	exit    Exit // read only after over is closed
 }
@@ -37,9 +39,12 @@ func (f *factory) forked(pid int) (*fork, error) {
 	case err != unix.ESRCH:
 		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	if s, ok := readStat(pid); ok && s.Parent != f.proc.pid() {
-		p.close()
-		return nil, fmt.Errorf("says that it forked process %d, which is no child of its own", pid)
+	if s, ok := readStat(pid); ok {
+		if s.Parent != f.proc.pid() {
+			p.close()
+			return nil, fmt.Errorf("says that it forked process %d, which is no child of its own", pid)
+		}
+		p.start = s.Start
 	}
 	f.host.reaper.know(pid) // if the factory dies, it is ours
 	f.mu.Lock()
@@ -95,6 +100,9 @@ func (p *fork) equip() error {
 	if err != nil && !errors.Is(err, syscall.ESRCH) { // ended already, which will be heard
 		return fmt.Errorf("prepare a fork: %w", err)
 	}
+	if err := p.beWatched(); err != nil {
+		return fmt.Errorf("prepare a fork: %w", err)
+	}
 	for _, l := range set.Limits {
 		pair := l.pair()
 		limit := unix.Rlimit{Cur: pair.Cur, Max: pair.Max}
@@ -105,7 +113,24 @@ func (p *fork) equip() error {
 	return nil
 }
 
+// beWatched gives the fork its lease, which ends when it has a job that says so.
+func (p *fork) beWatched() (err error) {
+	trees := p.factory.host.trees
+	guarded, _ := p.factory.proc.(*guarded)
+	switch {
+	case p.group != nil:
+		p.held, err = trees.cgroups.guard.leases.lease(p.group.number, 0, 0)
+	case guarded != nil:
+		p.held, err = guarded.leases.lease(int64(p.number), p.start, p.mark)
+	default:
+		p.held, err = trees.groupLease(p.number, p.start)
+	}
+	return err
+}
+
 func (p *fork) pid() int { return p.number }
+
+func (p *fork) lease() *lease { return p.held }
 
 // alive tells whether the fork has not ended: its number is then its own.
 func (p *fork) alive() bool {
@@ -142,24 +167,30 @@ func (p *fork) killRest() int {
 		p.group.kill()
 		return 0
 	case guard != nil:
-		// Its descendants are below it or, once orphans, below the guard, beside the factory.
-		left := descendants(p.number)
-		for _, pid := range children(nil, guard.leader.pid()) {
-			if pid != guard.pid() {
-				left = append(append(left, pid), descendants(pid)...)
-			}
-		}
-		left = slices.DeleteFunc(left, func(pid int) bool { return pid == p.number || !p.marked(pid) })
-		killAll(left)
-		return len(left)
+		return killMarked(p.number, p.mark, guard.pid(), guard.leader.pid())
 	}
 	return 0
 }
 
-// marked tells whether pid is alive and comes from the fork.
-func (p *fork) marked(pid int) bool {
+// killMarked kills what a fork with that mark, of a factory below a guard, has started, and returns how
+// many it found.
+func killMarked(fork int, mark uint64, factory, guard int) int {
+	// Its descendants are below it or, once orphans, below the guard, beside the factory.
+	left := descendants(fork)
+	for _, pid := range children(nil, guard) {
+		if pid != factory {
+			left = append(append(left, pid), descendants(pid)...)
+		}
+	}
+	left = slices.DeleteFunc(left, func(pid int) bool { return pid == fork || !marked(pid, mark) })
+	killAll(left)
+	return len(left)
+}
+
+// marked tells whether pid is alive and comes from the fork with that mark.
+func marked(pid int, mark uint64) bool {
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &limit); err != nil || limit.Max != p.mark {
+	if err := unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &limit); err != nil || limit.Max != mark {
 		return false
 	}
 	s, ok := readStat(pid)
@@ -168,6 +199,7 @@ func (p *fork) marked(pid int) bool {
 
 func (p *fork) wait() Exit {
 	<-p.over
+	p.held.over()
 	// What is left of its process group. The group keeps the number from being anybody else's; if there
 	// is none left, numbers are given out in a circle that takes far longer than this.
 	syscall.Kill(-p.number, syscall.SIGKILL)
@@ -204,6 +236,7 @@ func (p *fork) close() {
 	if p.handle != nil {
 		p.handle.Close()
 	}
+	p.held.close()
 	if p.group != nil {
 		p.group.remove()
 	}

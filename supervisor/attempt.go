@@ -75,6 +75,14 @@ func newAttempt(t queue.Taken, l lease, limit time.Duration) *attempt {
 	return a
 }
 
+// hold notes that the job's lock was renewed; the child lives no longer than the lease.
+func (a *attempt) hold(l lease) {
+	a.lease = l
+	if a.run != nil {
+		a.run.Renew(l.end())
+	}
+}
+
 // prepare turns the queue's job into the protocol's, under a new run id. It is the
 // one place that knows both.
 func (a *attempt) prepare(limit time.Duration) {

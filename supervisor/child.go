@@ -10,8 +10,8 @@ import (
 
 // starter starts children; a runner.Host does, and tests have their own.
 type starter interface {
-	// start is runner.Host.Start: first is nil unless spec says Once.
-	start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, to sink) (child, error)
+	// start is runner.Host.StartLeased: first is nil and lease 0 unless spec says Once.
+	start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error)
 }
 
 // child is what a pool needs of a runner.Child.
@@ -28,6 +28,7 @@ type child interface {
 // run is what a pool needs of a runner.Run.
 type run interface {
 	Cancel(cause runner.Cause, grace time.Duration)
+	Renew(lease time.Duration)
 }
 
 // sink hears what happens to one child, from goroutines of its own; see
@@ -45,8 +46,8 @@ type sink interface {
 // hostStarter starts real children.
 type hostStarter struct{ host *runner.Host }
 
-func (s hostStarter) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, to sink) (child, error) {
-	c, err := s.host.Start(ctx, spec, slot, first, hostEvents{to})
+func (s hostStarter) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
+	c, err := s.host.StartLeased(ctx, spec, slot, first, lease, hostEvents{to})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,9 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	if a.stage != running && a.stage != stopping {
 		return // lost while its child was still being started
 	}
+	if a.stage == running && e.Kind == runner.LockLost { // we stood still, or we would have asked for it
+		p.log.Warn("lease ended: the child was killed by its guard", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", "ended")
+	}
 	a.ending = e
 	o := p.conclude(a, e)
 	a.member.finished(a, worked(e.Kind))

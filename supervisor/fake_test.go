@@ -493,7 +493,7 @@ func (h *fakeHost) living() int {
 	return len(h.alive)
 }
 
-func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, to sink) (child, error) {
+func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
 	time.Sleep(h.slow)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -554,6 +554,8 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 	c.jobs <- r
 	return r, nil
 }
+
+func (r *fakeRun) Renew(lease time.Duration) {}
 
 func (r *fakeRun) Cancel(cause runner.Cause, grace time.Duration) {
 	r.mu.Lock()

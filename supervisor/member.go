@@ -51,12 +51,13 @@ func (p *pool) start(s *slot, m *member) *member {
 		m = p.newMember(s)
 	}
 	var first *protocol.Job
+	var lease time.Duration
 	if m.first != nil {
-		first = m.first.wire
+		first, lease = m.first.wire, m.first.lease.end()
 	}
 	p.births.begun(m)
 	go func() { // reports to the loop
-		c, err := p.starter.start(p.ctx, &m.gen.spec, s.n, first, ear{m})
+		c, err := p.starter.start(p.ctx, &m.gen.spec, s.n, first, lease, ear{m})
 		p.post(func() { m.started(c, err) })
 	}()
 	return m
@@ -115,7 +116,7 @@ func (m *member) take(a *attempt) error {
 // hand writes the job to the child.
 func (m *member) hand(a *attempt) error {
 	p := m.pool
-	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout})
+	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.end()})
 	if err == nil {
 		a.run = r
 		if a.stage == stopping { // decided while the child was being started

@@ -141,7 +141,7 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 			continue
 		}
 		r.margin = min(r.margin, a.lease.end()-p.now)
-		a.lease = p.leaseUntil(renewed[i].Expires, sent, now)
+		a.hold(p.leaseUntil(renewed[i].Expires, sent, now))
 		a.gap = 0
 		r.lock = min(r.lock, a.lease.lock)
 		if c := items[i].Checkpoint; c != nil && len(c) == len(a.checkpoint) && &c[0] == &a.checkpoint[0] {

@@ -1,0 +1,216 @@
+package runner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"oarlock/internal/nowait"
+)
+
+// sinceBoot is the clock of leases.
+func sinceBoot() time.Duration {
+	now, _ := nowait.Clock(unix.CLOCK_BOOTTIME)
+	return now
+}
+
+// ended tells whether a process has ended, reaped or not.
+func ended(pid int) bool {
+	s, ok := readStat(pid)
+	return !ok || s.State == 'Z'
+}
+
+// escaping returns how a child of a mode is started that, given its job, lets processes escape and waits,
+// and the data of that job.
+func escaping(mode Mode, file string) (command []string, data string) {
+	script := fmt.Sprintf("exec %s testdata/leaves-escapees.py %s %d wait", python(), file, escapees)
+	switch mode {
+	case Once:
+		return shell(script), `{}`
+	case Reuse:
+		return shell("read -r job; " + script), `{}`
+	}
+	return []string{python(), "testdata/preloaded.py"}, fmt.Sprintf(`{"do":"escape","file":%q,"count":%d,"then":"wait"}`, file, escapees)
+}
+
+// TestLeaseEndsTheTree holds the lock without which nothing of a child happens in this process, from before
+// the lease ends until the child is dead.
+func TestLeaseEndsTheTree(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		for _, mode := range []Mode{Once, Reuse, Preload} {
+			t.Run(fmt.Sprintf("%v/%v", strength, mode), func(t *testing.T) {
+				h, w := newHost(t), newWitness()
+				file := filepath.Join(t.TempDir(), "pids")
+				command, data := escaping(mode, file)
+				c := start(t, h, &Spec{Mode: mode, Command: command, Kill: strength}, w)
+				r, err := c.Run(dataJob("r1", data), RunLimits{Lease: sinceBoot() + time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				until(t, "line from the child", func() bool { return w.text("r1") != "" })
+				end := sinceBoot() + 200*time.Millisecond
+				r.Renew(end)
+				c.mu.Lock()
+				until(t, "end of the child", func() bool { return ended(c.PID()) })
+				if early := end - sinceBoot(); early > 0 {
+					t.Errorf("the child ended %v before its lease", early)
+				}
+				checkLeft(t, strength, file)
+				c.mu.Unlock()
+
+				e := await(t, w.endings, "ending")
+				exit := await(t, w.exits, "exit")
+				if e.Kind != LockLost || e.SentByUs != CauseLockLost || exit.Signal != syscall.SIGKILL || exit.Cause != CauseLockLost {
+					t.Errorf("the run ends as %v by %v, its child by %v because of %v", e.Kind, e.SentByUs, exit.Signal, exit.Cause)
+				}
+			})
+		}
+	}
+}
+
+// TestLeaseOfAChildThatIsBorn ends before Run was called.
+func TestLeaseOfAChildThatIsBorn(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		t.Run(strength.String(), func(t *testing.T) {
+			h, w := newHost(t), newWitness()
+			spec := &Spec{Command: shell("sleep 600"), Kill: strength, Env: []string{"PATH=/usr/bin:/bin"}}
+			c, err := h.StartLeased(t.Context(), spec, 1, newJob("r1"), sinceBoot()+50*time.Millisecond, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			until(t, "end of the child", func() bool { return ended(c.PID()) })
+			if _, err := c.Run(newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+				t.Errorf("the run ends as %v", e.Kind)
+			}
+		})
+	}
+}
+
+// TestLeaseLetsLive: what was renewed, what has ended, and who has no job lives on past the time that the
+// guard was told before. Runs that wait for their turn on the same child count too.
+func TestLeaseLetsLive(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		t.Run(strength.String(), func(t *testing.T) {
+			h, w := newHost(t), newWitness()
+			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; esac; echo '{"@":"ack"}'; done`
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			if err := unix.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c := start(t, h, &Spec{Mode: Reuse, Command: shell(script), Kill: strength, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}, w)
+			give := func(run, data string, lease time.Duration) *Run {
+				r, err := c.Run(dataJob(run, data), RunLimits{Lease: lease})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			// looked waits until the guard has found that nothing ends before at.
+			looked := func(at time.Duration) {
+				held := c.proc.lease()
+				alarm := &held.guard.leases.page.rows[held.guard.number].alarm
+				until(t, "look of the guard", func() bool { return alarm.Load() >= int64(at) })
+				if ended(c.PID()) {
+					t.Fatal("the child is dead")
+				}
+			}
+			give("r1", `{}`, sinceBoot()+100*time.Millisecond)
+			await(t, w.endings, "first ending")
+			looked(noAlarm)
+
+			r := give("r2", `"wait"`, sinceBoot()+100*time.Millisecond)
+			later := sinceBoot() + time.Hour
+			r.Renew(later)
+			looked(later)
+
+			give("r3", `{}`, sinceBoot()+100*time.Millisecond)
+			until(t, "end of the child", func() bool { return ended(c.PID()) })
+			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+				t.Errorf("the run at work ends as %v", e.Kind)
+			}
+			if e := await(t, w.endings, "ending"); e.Kind != Innocent {
+				t.Errorf("the run that waited ends as %v", e.Kind)
+			}
+		})
+	}
+}
+
+// TestLeasesAreWatched has many leases set and renewed while a guard looks: none is killed that has not
+// ended, and each that has ended is.
+func TestLeasesAreWatched(t *testing.T) {
+	l, err := openLeases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := l.guard() // not closed, nor is the page: the watch goes on for ever
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	killed := map[int64]time.Duration{}
+	order := leaseOrder{Guard: g.number}
+	for i, fd := range []int{l.fd, g.timer} { // which the watch takes over
+		own, err := unix.Dup(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*[]*int{&order.Page, &order.Timer}[i] = own
+	}
+	v, err := order.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go v.run(func(row *leaseRow) {
+		mu.Lock()
+		defer mu.Unlock()
+		killed[row.target.Load()] = sinceBoot()
+	})
+	const n = 60
+	ends := make([]time.Duration, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			held, err := g.lease(int64(i), 0, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 200 { // each time well before it ends
+				held.set(sinceBoot() + time.Second + time.Duration(random.IntN(3000))*time.Millisecond)
+				if random.IntN(4) == 0 {
+					held.set(0)
+				}
+			}
+			if i%3 == 0 {
+				held.set(0)
+				return
+			}
+			ends[i] = sinceBoot() + time.Duration(random.IntN(300))*time.Millisecond
+			held.set(ends[i])
+			until(t, "end of a lease", held.ended)
+			held.set(sinceBoot() + time.Hour)
+			if !held.ended() {
+				t.Errorf("lease %d came back to life", i)
+			}
+		})
+	}
+	all.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	for i, end := range ends {
+		at, dead := killed[int64(i)]
+		if dead != (end != 0) || at < end {
+			t.Errorf("lease %d ends at %v; killed: %v at %v", i, end, dead, at)
+		}
+	}
+}
