@@ -33,14 +33,11 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 	if err != nil {
 		return nil, harmless(err)
 	}
-	in := replyReader{items: asList(raw)}
-	var held []Taken
-	for len(in.items) > 0 && in.err == nil {
-		job := readTaken(&in)
-		job.Popped, job.Put = job.Put, 0 // a running job's time is when it was popped
-		held = append(held, job)
+	held, err := readAllTaken(asList(raw))
+	for i := range held {
+		held[i].Popped, held[i].Put = held[i].Put, 0 // a running job's time is when it was popped
 	}
-	return held, in.err
+	return held, err
 }
 
 // Resolve reads what became of settlements in doubt. Those that did not run may be sent

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,27 +102,22 @@ func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 	in := replyReader{items: asList(raw)}
 	reply := Reply{Now: now, Results: known}
 	results := replyReader{items: in.list()}
-	jobs := replyReader{items: in.list()}
-	broken := replyReader{items: in.list()}
+	jobs := in.list()
+	broken := in.list()
 	reply.NextDue, reply.Cursor = in.float(), in.int()
 	for i := range reply.Results {
 		if reply.Results[i].Err == nil {
 			readResult(&results, &reply.Results[i])
 		}
 	}
-	reply.Jobs = make([]Taken, 0, len(jobs.items)/takenWidth)
-	for len(jobs.items) > 0 && jobs.err == nil {
-		job := readTaken(&jobs)
-		job.Popped = now
-		reply.Jobs = append(reply.Jobs, job)
+	var taken, left error
+	reply.Jobs, taken = readAllTaken(jobs)
+	for i := range reply.Jobs {
+		reply.Jobs[i].Popped = now
 	}
-	for len(broken.items) > 0 && broken.err == nil {
-		reply.Broken = append(reply.Broken, Broken{broken.text(), broken.text(), refusalText(broken.text())})
-	}
-	for _, part := range []replyReader{in, results, jobs, broken} {
-		if part.err != nil {
-			return Reply{}, part.err
-		}
+	reply.Broken, left = readBroken(broken)
+	if err := cmp.Or(in.err, results.err, taken, left); err != nil {
+		return Reply{}, err
 	}
 	return reply, nil
 }

@@ -115,22 +115,19 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 		if err != nil {
 			return classify("hmget", err)
 		}
-		in := replyReader{items: values}
+		in := fieldReader{replyReader: replyReader{items: values}}
 		state := in.text()
 		if jobs[i].Mark = in.text(); state != jobs[i].State {
 			jobs[i].Mark = moved
 		}
 		jobs[i].Kept = Kept{
 			Queue:         in.text(),
-			Timeout:       time.Duration(in.float() * float64(time.Second)),
-			Crashes:       in.int(),
-			Interruptions: in.int(),
-			Releases:      in.int(),
+			Timeout:       duration(in.number("oarlock-timeout")),
+			Crashes:       in.count("oarlock-crashes"),
+			Interruptions: in.count("oarlock-interruptions"),
+			Releases:      in.count("oarlock-releases"),
 			Checkpoint:    in.bytes(),
 			Record:        in.bytes(),
-		}
-		if in.err != nil {
-			return in.err
 		}
 	}
 	return nil

@@ -104,15 +104,12 @@ func (m *mixture) somePuts() []Put {
 
 // held are the jobs that Redis says a worker holds.
 func (m *mixture) held(worker string) []Taken {
-	var jobs []Taken
-	in := replyReader{items: asList(m.batch("held", worker, "q1", "q2"))}
-	for len(in.items) > 0 && in.err == nil {
-		job := readTaken(&in)
-		job.Popped = job.Put
-		jobs = append(jobs, job)
+	jobs, err := readAllTaken(asList(m.batch("held", worker, "q1", "q2")))
+	if err != nil {
+		m.t.Fatal(err)
 	}
-	if in.err != nil {
-		m.t.Fatal(in.err)
+	for i := range jobs {
+		jobs[i].Popped = jobs[i].Put
 	}
 	return jobs
 }

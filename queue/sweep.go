@@ -1,26 +1,37 @@
 package queue
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
+
+// Swept is what a Sweep did.
+type Swept struct {
+	Back   int // how many jobs went back
+	Broken []Broken
+}
 
 // Sweep looks after locks that have run out, at most limit of each queue, as a pop would:
 // the worker is warned first; when its grace period is over, the job goes back in front of
-// its queue at the cost of one retry, or fails if none is left. It returns how many
-// jobs went back.
+// its queue at the cost of one retry, or fails if none is left.
 //
 // Any number of supervisors may sweep the same queues, and a sweep may be repeated.
-func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (int, error) {
+func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (Swept, error) {
 	if len(queues) == 0 {
-		return 0, nil
+		return Swept{}, nil
 	}
 	raw, err := c.call(ctx, Batch, "sweep", anys(queues, limit)...)
 	if err != nil {
-		return 0, harmless(err)
+		return Swept{}, harmless(err)
 	}
-	in, back := replyReader{items: asList(raw)}, 0
+	in := replyReader{items: asList(raw)}
+	counts := replyReader{items: in.list()}
+	var swept Swept
+	swept.Broken, err = readBroken(in.list())
 	for range queues {
-		back += in.int()
+		swept.Back += counts.int()
 	}
-	return back, in.err
+	return swept, cmp.Or(err, in.err, counts.err)
 }
 
 // QueueOutlook is what one queue has to offer.
@@ -30,6 +41,7 @@ type QueueOutlook struct {
 	HeadPut float64 // when the job that is next was put (or last popped); 0 if none waits
 	NextDue float64 // when the next delayed or recurring job is due; 0 if there is none
 	Paused  bool
+	Damage  string // which of its keys is not what it should be; "" if all are. All else is 0 then.
 }
 
 // Outlook tells what there is to do in each of the queues, in one call that changes nothing.
@@ -49,7 +61,7 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 	in := replyReader{items: asList(raw)}
 	outlook = make([]QueueOutlook, len(queues))
 	for i, name := range queues {
-		outlook[i] = QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1}
+		outlook[i] = QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1, Damage: in.text()}
 	}
 	return outlook, now, in.err
 }

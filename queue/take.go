@@ -2,6 +2,12 @@ package queue
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,19 +52,48 @@ type Taken struct {
 	Crashes, Interruptions, Releases int
 	Checkpoint                       []byte        // as the last attempt left it; nil if none
 	Timeout                          time.Duration // the job's own; 0 if none
+
+	// Damage says which of the job's fields or keys cannot be read; "" if all can. Such a job
+	// is ours like any other, to be failed: what could not be read is 0 or nil.
+	Damage string
 }
 
-// Broken is an entry of a queue that had no usable job behind it. It was removed from
-// the queue, so that it does not block the others.
+// Broken is something that a call had to leave out: an entry of a queue that has no job
+// behind it, and was removed; a job that could not be moved and is where it was; with JID ""
+// a whole queue, one of whose keys is of another type; with Queue "" too, a key of all.
 type Broken struct {
 	Queue, JID, Reason string
 }
 
+// readBroken reads what a call had to leave out.
+func readBroken(items []any) ([]Broken, error) {
+	in := replyReader{items: items}
+	var broken []Broken
+	for len(in.items) > 0 && in.err == nil {
+		broken = append(broken, Broken{in.text(), in.text(), refusalText(in.text())})
+	}
+	return broken, in.err
+}
+
 // takenWidth is how many values a taken job has in a reply.
-const takenWidth = 12
+const takenWidth = 13
+
+// readAllTaken reads a flat list of jobs, each by itself: what one of them keeps in its
+// fields is no matter of the others'. The error is about the list as such.
+func readAllTaken(items []any) ([]Taken, error) {
+	if len(items)%takenWidth != 0 {
+		return nil, fmt.Errorf("%w: a script's reply holds %d values, no multiple of %d", ErrDoubt, len(items), takenWidth)
+	}
+	jobs := make([]Taken, 0, len(items)/takenWidth)
+	for job := range slices.Chunk(items, takenWidth) {
+		jobs = append(jobs, readTaken(job))
+	}
+	return jobs, nil
+}
 
 // readTaken reads one job, in the order in which the scripts write its fields.
-func readTaken(in *replyReader) Taken {
+func readTaken(items []any) Taken {
+	in := &fieldReader{replyReader: replyReader{items: items}}
 	t := Taken{
 		JID:       in.text(),
 		Queue:     in.text(),
@@ -66,21 +101,49 @@ func readTaken(in *replyReader) Taken {
 		Data:      in.bytes(),
 		Size:      int64(in.int()),
 		Tags:      parseTags(in.text()),
-		Priority:  in.float(),
-		Retries:   in.int(),
-		Remaining: in.int(),
-		Expires:   in.float(),
-		Put:       in.float(),
+		Priority:  in.number("priority"),
+		Retries:   in.count("retries"),
+		Remaining: in.count("remaining"),
+		Expires:   in.number("expires"),
+		Put:       in.number("time"),
 	}
-	if ours := (replyReader{items: in.list()}); len(ours.items) > 0 {
-		t.Crashes, t.Interruptions, t.Releases = ours.int(), ours.int(), ours.int()
-		t.Checkpoint = ours.bytes()
-		t.Timeout = time.Duration(ours.float() * float64(time.Second))
-		if ours.err != nil {
-			in.err = ours.err
-		}
+	if ours := in.list(); len(ours) > 0 {
+		of := &fieldReader{replyReader: replyReader{items: ours}}
+		t.Crashes, t.Interruptions, t.Releases = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-releases")
+		t.Checkpoint = of.bytes()
+		t.Timeout = duration(max(0, of.number("oarlock-timeout")))
+		in.damage = append(in.damage, of.damage...)
 	}
+	if told := in.text(); told != "" {
+		in.damage = append(in.damage, refusalText(told))
+	}
+	t.Damage = strings.Join(in.damage, "; ")
 	return t
+}
+
+// fieldReader reads what a job's hash holds, which any client may have written.
+type fieldReader struct {
+	replyReader
+	damage []string // what could not be read, in words
+}
+
+// number reads a finite number; one that is missing or empty is 0.
+func (r *fieldReader) number(field string) float64 {
+	text := r.text()
+	if text == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsInf(f, 0) || math.IsNaN(f) {
+		r.damage = append(r.damage, fmt.Sprintf("its field %s is %.40q, no number", field, text))
+		return 0
+	}
+	return f
+}
+
+// count is number for whole numbers. What exceeds an int is as good as the largest.
+func (r *fieldReader) count(field string) int {
+	return int(max(-math.MaxInt32, min(r.number(field), math.MaxInt32)))
 }
 
 // parseTags reads a job's tags: {} is how the scripts write none, and a number is kept

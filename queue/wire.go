@@ -3,11 +3,23 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
+	"time"
 )
 
 // number writes a float so that Lua reads the same double.
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// duration is an amount of seconds that somebody stored. One that no timer could count, or
+// that is no number, is a century.
+func duration(seconds float64) time.Duration {
+	const century = 100 * 365 * 24 * time.Hour
+	if !(math.Abs(seconds) < century.Seconds()) {
+		return century
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
 
 // mark writes the time a job was popped as the job's hash keeps it, for the scripts to
 // compare as text; 0 is no mark.

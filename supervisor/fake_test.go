@@ -272,7 +272,9 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 	return out, now, err
 }
 
-func (f *fakeRedis) Sweep(context.Context, []string, int) (int, error) { return 0, nil }
+func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {
+	return queue.Swept{}, nil
+}
 
 func (f *fakeRedis) QueueNames(context.Context) ([]string, error) { return []string{"q"}, nil }
 

@@ -77,6 +77,11 @@ func (a *attempt) answersFor(t queue.Taken) bool {
 func (p *pool) admit(a *attempt) {
 	p.turns++
 	a.stage, a.turn = waiting, p.turns
+	if a.job.Damage != "" {
+		p.log.Error("job set aside: it cannot be read", "jid", a.job.JID, "queue", a.job.Queue, "damage", a.job.Damage)
+		p.fail(a, "damaged", a.job.Damage)
+		return
+	}
 	if p.cfg.MaxJob > 0 && a.job.Size > p.cfg.MaxJob {
 		p.fail(a, "payload-too-large", "the job's data is larger than max_job")
 		return

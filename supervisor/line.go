@@ -210,9 +210,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	for _, t := range reply.Jobs {
 		p.taken(t, lease{granted: x.sent, lock: seconds(t.Expires - reply.Now)})
 	}
-	for _, b := range reply.Broken {
-		p.log.Error("queue entry without a usable job dropped", "queue", b.Queue, "jid", b.JID, "reason", b.Reason)
-	}
+	p.complaints.hear(p.name, reply.Broken)
 	if x.take.Count > 0 {
 		l.cursor = reply.Cursor
 		l.roundTrip, l.trippedAt = took, p.now

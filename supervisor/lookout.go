@@ -25,12 +25,15 @@ const (
 // the pools what there is for them: that is what it costs to have many pools with
 // nothing to do. What is put by our own commands is announced besides.
 type lookout struct {
-	redis redis
-	gate  *gate
-	clock func() time.Duration
-	poll  time.Duration
-	log   *slog.Logger
-	asked chan struct{} // of size 1: somebody wants to see soon
+	redis      redis
+	gate       *gate
+	clock      func() time.Duration
+	poll       time.Duration
+	log        *slog.Logger
+	asked      chan struct{} // of size 1: somebody wants to see soon
+	complaints *complaints
+
+	damaged map[string]string // by queue: what is wrong with it, as last said; of the goroutine of run
 
 	mu    sync.Mutex
 	pools []*pool
@@ -40,10 +43,11 @@ type lookout struct {
 
 // view is what a pool was last told of its queues.
 type view struct {
-	at     time.Duration // when that was asked
-	ready  int           // jobs that could be taken
-	oldest time.Duration // how long the oldest of those next in turn has been waiting
-	queues []string      // in which there are any
+	at      time.Duration // when that was asked
+	ready   int           // jobs that could be taken
+	oldest  time.Duration // how long the oldest of those next in turn has been waiting
+	queues  []string      // in which there are any
+	damaged []string      // those that are left out, each with what is wrong with it
 }
 
 // watch replaces the pools that are told.
@@ -82,7 +86,9 @@ func (o *lookout) run(ctx context.Context) {
 		queues := served(pools)
 		if err == nil && now >= sweepAt {
 			sweepAt = now + jittered(sweepPause)
-			_, err = o.redis.Sweep(ctx, queues, sweepLimit)
+			var swept queue.Swept
+			swept, err = o.redis.Sweep(ctx, queues, sweepLimit)
+			o.complaints.hear("", swept.Broken)
 		}
 		if err == nil {
 			err = o.look(ctx, pools, queues)
@@ -150,10 +156,14 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 	for i := range outlook {
 		byName[outlook[i].Queue] = &outlook[i]
 	}
+	o.name(outlook)
 	for _, p := range pools {
 		v, due := view{at: asked}, never
 		for _, name := range p.serving() {
 			q := byName[name]
+			if q != nil && q.Damage != "" {
+				v.damaged = append(v.damaged, name+": "+q.Damage)
+			}
 			if q == nil || q.Paused {
 				continue
 			}
@@ -171,6 +181,24 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 		p.tell(v, due)
 	}
 	return nil
+}
+
+// name says which queues are left out because one of their keys is not what it should be,
+// and which are not any more, each once.
+func (o *lookout) name(outlook []queue.QueueOutlook) {
+	damaged := map[string]string{}
+	for _, q := range outlook {
+		switch was := o.damaged[q.Queue]; {
+		case q.Damage == "" && was != "":
+			o.log.Info("queue is worked again", "queue", q.Queue)
+		case q.Damage != was:
+			o.log.Error("queue left out: one of its keys is of the wrong type; rename or delete it", "queue", q.Queue, "damage", q.Damage)
+		}
+		if q.Damage != "" {
+			damaged[q.Queue] = q.Damage
+		}
+	}
+	o.damaged = damaged
 }
 
 // resolveGlobs tells pools which queues their globs stand for.
@@ -262,7 +290,7 @@ func (p *pool) serving() []string {
 // tell passes on what there is in the pool's queues, and when the next job is due. It
 // does not wake the pool if that changes nothing. Safe for concurrent use.
 func (p *pool) tell(v view, due time.Duration) {
-	if last := p.told.Swap(&v); v.ready == 0 && due == never && last != nil && last.ready == 0 {
+	if last := p.told.Swap(&v); v.ready == 0 && due == never && last != nil && last.ready == 0 && slices.Equal(v.damaged, last.damaged) {
 		return
 	}
 	p.post(func() {

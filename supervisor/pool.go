@@ -14,16 +14,17 @@ const never = time.Duration(math.MaxInt64)
 
 // shared is what the pools of one supervisor have in common. It does not change.
 type shared struct {
-	clock    func() time.Duration
-	redis    redis
-	starter  starter
-	gate     *gate
-	legacy   *life
-	base     *slog.Logger
-	onEvent  func(Event)
-	childLog func(Line)
-	poll     time.Duration
-	soon     func() // asks the lookout not to wait until poll is over
+	clock      func() time.Duration
+	redis      redis
+	starter    starter
+	gate       *gate
+	complaints *complaints
+	legacy     *life
+	base       *slog.Logger
+	onEvent    func(Event)
+	childLog   func(Line)
+	poll       time.Duration
+	soon       func() // asks the lookout not to wait until poll is over
 }
 
 // pool decides which job runs on which of its children, and what Redis is told

@@ -199,11 +199,11 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	log := new(lockedBuffer)
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	until(t, "the job begins", func() bool { return w.begun() > 0 })
-	const history = "ql:j:j0-history"
-	if err := redis.Rename(ctx, history, "aside").Err(); err != nil {
+	const key = "ql:j:j0"
+	if err := redis.Rename(ctx, key, "aside").Err(); err != nil {
 		t.Fatal(err)
 	}
-	redis.Set(ctx, history, "not a list", 0)
+	redis.Set(ctx, key, "not a hash", 0)
 	// Over the pauses between them there are audits.
 	until(t, "five refusals", func() bool { return strings.Contains(log.String(), "times=5") })
 	if n := w.begun(); n != 1 {
@@ -212,8 +212,8 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	if _, err := w.client.Put(ctx, queue.Put{Queue: "q", JID: "j1", Klass: "K", Data: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "another job is done", func() bool { return w.states(2)["complete"] == 1 })
-	if err := redis.Rename(ctx, "aside", history).Err(); err != nil {
+	until(t, "another job is done", func() bool { return redis.HGet(ctx, "ql:j:j1", "state").Val() == "complete" })
+	if err := redis.Rename(ctx, "aside", key).Err(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the job fails", func() bool { return w.states(1)["failed"] == 1 })

@@ -34,6 +34,7 @@ type PoolSnapshot struct {
 	Quiet      bool           `json:"quiet"`
 	Draining   bool           `json:"draining"`
 	Breaker    string         `json:"breaker,omitempty"` // why it is open
+	Damaged    []string       `json:"damaged,omitempty"` // queues that are left out, each with the key that is not what it should be
 	Ready      int            `json:"ready"`             // jobs that could be taken, as last seen
 	Oldest     float64        `json:"oldest"`            // seconds that the next of them has been waiting
 	Waiting    int            `json:"waiting"`           // jobs taken that have no child yet
@@ -136,6 +137,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Quiet:      p.life.quiet,
 		Draining:   p.life.draining,
 		Breaker:    p.breaker.reason,
+		Damaged:    p.view.damaged,
 		Ready:      p.view.ready,
 		Oldest:     p.view.oldest.Seconds(),
 		Waiting:    len(p.waiting),

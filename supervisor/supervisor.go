@@ -71,20 +71,24 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		cfg:   cfg,
 		pools: map[string]*pool{},
 		shared: shared{
-			clock:    cfg.Clock,
-			redis:    r,
-			starter:  start,
-			gate:     newGate(r.Ping, cfg.Logger),
-			base:     cfg.Logger,
-			onEvent:  cfg.OnEvent,
-			childLog: cfg.ChildLog,
-			poll:     cfg.PollInterval,
+			clock:      cfg.Clock,
+			redis:      r,
+			starter:    start,
+			gate:       newGate(r.Ping, cfg.Logger),
+			complaints: newComplaints(cfg.Logger, cfg.Clock),
+			base:       cfg.Logger,
+			onEvent:    cfg.OnEvent,
+			childLog:   cfg.ChildLog,
+			poll:       cfg.PollInterval,
 		},
 	}
 	if s.shared.childLog == nil {
 		s.shared.childLog = s.logLine
 	}
-	s.look = &lookout{redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger, asked: make(chan struct{}, 1)}
+	s.look = &lookout{
+		redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger,
+		asked: make(chan struct{}, 1), complaints: s.shared.complaints,
+	}
 	s.shared.soon = s.look.soon
 	return s
 }

@@ -62,6 +62,9 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		if pool.Breaker != "" {
 			fmt.Fprintln(w, paint(w, red, "  takes nothing: "+pool.Breaker))
 		}
+		for _, damage := range pool.Damaged {
+			fmt.Fprintln(w, paint(w, red, "  leaves out queue "+damage))
+		}
 		var rows [][]string
 		for _, slot := range pool.Slots {
 			rows = append(rows, slotRow(slot))

@@ -40,6 +40,7 @@ for i, a in ipairs(list) do
   if not words[i] then
     local ok, moved = pcall(amend, batch, a)
     words[i] = ok and 'done' or { 'refused', reason_of(moved) }
+    if not ok then reseat(batch, a.jid, a.queue or '', a.to) end
     if ok then bytes = bytes + moved end
   end
   reply[i] = words[i]

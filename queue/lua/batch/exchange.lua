@@ -34,6 +34,10 @@ for i = at + 5, #ARGV do queues[#queues + 1] = ARGV[i] end
 local batch = open_batch(now, worker, queues)
 batch.spare = ARGV[at + 4] == '1'
 local results = settle_all(batch, settlements)
-local jobs, broken, due
-jobs, broken, due, cursor = take_all(batch, queues, order, cursor, count, max_job)
-return { results, jobs, broken, due, cursor }
+local ok, jobs, broken, due, next = pcall(take_all, batch, queues, order, cursor, count, max_job)
+if not ok then
+  if not batch.wrote then error(jobs, 0) end
+  report(batch, '', '', jobs)
+  jobs, broken, due, next = batch.jobs, batch.broken, '0', cursor
+end
+return { results, jobs, broken, due, next }

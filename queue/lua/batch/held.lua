@@ -14,15 +14,21 @@ local seen = {}
 local function look(jid)
   if seen[jid] then return end
   seen[jid] = true
-  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
   local state, owner, queue, expires = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires'))
-  if state == 'running' and owner == worker and f[3] then write_job(batch, jid, queue, f, expires) end
+  if state == 'running' and owner == worker then write_job(batch, queue, look_at(jid, queue), expires) end
 end
 
-for _, jid in ipairs(redis.call('ZRANGE', 'ql:w:' .. worker .. ':jobs', 0, -1)) do pcall(look, jid) end
+-- each(command, ...): of the entries of a set; one of another type has none
+local function each(...)
+  local jids = redis.pcall(...)
+  if jids.err then return end
+  for _, jid in ipairs(jids) do pcall(look, jid) end
+end
+
+each('ZRANGE', 'ql:w:' .. worker .. ':jobs', 0, -1)
 -- After the courtesy notice a lock is listed with the end of the grace period.
-local horizon = text17(now + math.max(0, numeric(redis.call('HGET', 'ql:config', 'grace-period'), 10)))
+local horizon = text17(now + math.max(0, numeric(read_setting('grace-period'), 10)))
 for i = 3, #ARGV do
-  for _, jid in ipairs(redis.call('ZRANGEBYSCORE', 'ql:q:' .. ARGV[i] .. '-locks', '-inf', horizon)) do pcall(look, jid) end
+  each('ZRANGEBYSCORE', 'ql:q:' .. ARGV[i] .. '-locks', '-inf', horizon)
 end
 return batch.jobs

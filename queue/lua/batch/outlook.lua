@@ -3,29 +3,45 @@
 --
 --   list   per queue: how many jobs could be taken now (waiting, due, or with a lock that ran
 --          out); when the one that is next was put, 0 if none waits; when the next delayed or
---          recurring job is due, 0 if there is none; 1 if the queue is paused
+--          recurring job is due, 0 if there is none; 1 if the queue is paused; and what is wrong
+--          with one of its keys, which makes the others 0, or ''
 --
 -- Reads    ql:q:<queue>-work|scheduled|recur|locks; ql:j:<jid>  time; ql:paused_queues
 local now, reply = tonumber(ARGV[1]), {}
-local any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
-for i = 2, #ARGV do
-  local queue = ARGV[i]
+local any_pauses = redis.call('EXISTS', 'ql:paused_queues') == 1
+
+-- each key by itself, so that the one that is wrong can be named
+local function ask(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then error(key .. ': ' .. answer.err, 0) end
+  return answer
+end
+
+local function look(queue)
   local prefix, due, ready = 'ql:q:' .. queue, nil, 0
   for _, kind in ipairs({ '-scheduled', '-recur' }) do
-    local when = tonumber(redis.call('ZRANGE', prefix .. kind, '0', '0', 'WITHSCORES')[2])
-    if when and when <= now then ready = ready + redis.call('ZCOUNT', prefix .. kind, '-inf', ARGV[1]) end
+    local when = tonumber(ask('ZRANGE', prefix .. kind, '0', '0', 'WITHSCORES')[2])
+    if when and when <= now then ready = ready + ask('ZCOUNT', prefix .. kind, '-inf', ARGV[1]) end
     if when and (not due or when < due) then due = when end
   end
   local put = '0'
-  local head = redis.call('ZREVRANGE', prefix .. '-work', '0', '0')[1]
+  local head = ask('ZREVRANGE', prefix .. '-work', '0', '0')[1]
   if head then
-    put = redis.call('HGET', 'ql:j:' .. head, 'time') or '0'
-    ready = ready + redis.call('ZCARD', prefix .. '-work')
+    local time = redis.pcall('HGET', 'ql:j:' .. head, 'time')
+    put = type(time) == 'string' and text17(numeric(time, 0)) or '0'
+    ready = ready + ask('ZCARD', prefix .. '-work')
   end
-  ready = ready + redis.call('ZCOUNT', prefix .. '-locks', '-inf', ARGV[1])
-  reply[#reply + 1] = ready
-  reply[#reply + 1] = put
-  reply[#reply + 1] = due and text17(due) or '0'
-  reply[#reply + 1] = any_paused and redis.call('SISMEMBER', 'ql:paused_queues', queue) or 0
+  ready = ready + ask('ZCOUNT', prefix .. '-locks', '-inf', ARGV[1])
+  return ready, put, due and text17(due) or '0', any_pauses and redis.pcall('SISMEMBER', 'ql:paused_queues', queue) == 1 and 1 or 0
+end
+
+for i = 2, #ARGV do
+  local ok, ready, put, due, held_back = pcall(look, ARGV[i])
+  local n = #reply
+  if ok then
+    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = ready, put, due, held_back, ''
+  else
+    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = 0, '0', '0', 0, reason_of(ready)
+  end
 end
 return reply

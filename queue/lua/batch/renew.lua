@@ -13,12 +13,12 @@
 -- Writes   ql:j:<jid>  expires, oarlock-queue, oarlock-checkpoint; ql:q:<queue>-locks;
 --          ql:w:<worker>:jobs; ql:workers
 local now, worker, count = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local of_all = redis.call('HGET', 'ql:config', 'heartbeat')
+local of_all = read_setting('heartbeat')
 local expiries = {}
 for i = 5, 2 + 3 * count, 3 do
   local queue = ARGV[i]
   if not expiries[queue] then
-    expiries[queue] = text17(now + lock_length(redis.call('HGET', 'ql:config', queue .. '-heartbeat'), of_all))
+    expiries[queue] = text17(now + lock_length(read_setting(queue .. '-heartbeat'), of_all))
   end
 end
 
@@ -28,9 +28,16 @@ local function objection(f, key, queue, popped)
   if f.err then return { 'refused', f.err } end
   if not f[1] then return { 'lost', 'the job does not exist' } end
   if f[1] ~= 'running' then return { 'lost', 'not running but ' .. f[1] } end
-  if popped ~= '' then return { 'lost', 'popped again since, by ' .. tostring(redis.call('HGET', key, 'worker')) } end
+  if popped ~= '' then return { 'lost', 'popped again since, by ' .. tostring(redis.pcall('HGET', key, 'worker')) } end
   if f[2] ~= worker then return { 'lost', 'given to another worker: ' .. tostring(f[2]) } end
   return { 'lost', 'running in another queue: ' .. tostring(f[3]) }
+end
+
+local function keep_checkpoint(jid, queue, checkpoint)
+  local key = 'ql:j:' .. jid
+  local of_queue = redis.call('HGET', key, 'oarlock-queue')
+  if of_queue and of_queue ~= queue then carry_over(jid, 'anew', queue) end
+  redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
 end
 
 redis.call('DEL', 'ql:oarlock:none')
@@ -47,9 +54,13 @@ for i = 1, count do
     held = f[2] == worker and f[3] == queue
   end
   if held and f[1] == 'running' then
-    redis.call('HSET', key, 'expires', expires)
-    n = n + 1
-    jids[n], queue_of[jid], reply[i] = jid, queue, expires
+    local kept = redis.pcall('HSET', key, 'expires', expires)
+    if type(kept) == 'table' then
+      reply[i] = { 'refused', kept.err }
+    else
+      n = n + 1
+      jids[n], queue_of[jid], reply[i] = jid, queue, expires
+    end
   else
     reply[i] = objection(f, key, queue, popped)
   end
@@ -73,26 +84,37 @@ end
 table.sort(jids)
 local holds, locks = 'ql:w:' .. worker .. ':jobs', {}
 for i = 1, n do add(locks, 'ql:q:' .. queue_of[jids[i]] .. '-locks', jids[i]) end
-call_many('ZREM', holds, jids)
-for key, held in pairs(locks) do
-  call_many('ZREM', key, held)
-  come_back(key, held)
+-- Where a set cannot be written, the jobs' hashes say for how long they are ours; each entry
+-- is then put back by itself, as far as that is possible.
+local function exchange_entries(key, sorted)
+  call_many('ZREM', key, sorted)
+  come_back(key, sorted)
 end
+
+local function renew_entries(key, sorted, all_together)
+  if pcall(all_together, key, sorted) then return end
+  if key == holds then
+    local held = redis.pcall('ZCARD', holds)
+    if type(held) == 'table' and is_wrong_type(held) then redis.pcall('DEL', holds) end -- nobody else's
+  end
+  for _, jid in ipairs(sorted) do redis.pcall('ZADD', key, expiries[queue_of[jid]], jid) end
+end
+
+pcall(call_many, 'ZREM', holds, jids)
+for key, held in pairs(locks) do renew_entries(key, held, exchange_entries) end
 -- Where all of it is in one queue that nobody else works, both sets are the same. A Redis
 -- before 6.2 refuses to copy.
 local key = next(locks)
-local same = not next(locks, key) and redis.call('ZCARD', key) == n
-if not same or redis.pcall('COPY', key, holds) ~= 1 then come_back(holds, jids) end
-redis.call('ZADD', 'ql:workers', ARGV[1], worker)
+local same = not next(locks, key) and redis.pcall('ZCARD', key) == n
+if not same or redis.pcall('COPY', key, holds) ~= 1 then renew_entries(holds, jids, come_back) end
+redis.pcall('ZADD', 'ql:workers', ARGV[1], worker)
 
 for at = 4 + 3 * count, #ARGV, 2 do
   local i, checkpoint = tonumber(ARGV[at]), ARGV[at + 1]
   if type(reply[i]) == 'string' then
     local jid, queue = ARGV[3 * i + 1], ARGV[3 * i + 2]
-    local key = 'ql:j:' .. jid
-    local of_queue = redis.call('HGET', key, 'oarlock-queue')
-    if of_queue and of_queue ~= queue then carry_over(jid, 'anew', queue) end
-    redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-checkpoint', checkpoint)
+    local ok, raised = pcall(keep_checkpoint, jid, queue, checkpoint)
+    if not ok then reply[i] = { 'refused', reason_of(raised) } end
   end
 end
 return reply

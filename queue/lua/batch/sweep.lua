@@ -1,29 +1,45 @@
--- sweep(now, limit, [queue]...) -> list
+-- sweep(now, limit, [queue]...) -> counts, broken
 -- Looks after the locks of queues that have run out, as the protocol's pop does: a worker
 -- is warned first; when its grace period is over the job is put back in front of its
 -- queue at the cost of one retry, or fails with none left. So it does not take somebody
 -- who pops to notice.
 --
 --   limit   how many locks to look at per queue
---   list    per queue how many jobs were put back
+--   counts  per queue how many jobs were put back
+--   broken  what had to be left out, as in exchange
 --
 -- Reads    ql:config  grace-period, max-job-history; ql:q:<queue>-locks; ql:j:<jid>
 -- Writes   what pop writes for lost locks; ql:j:<jid>  state, worker, expires;
 --          ql:q:<queue>-locks|work
 -- Sends    what pop sends for lost locks; the queue's name on ql:oarlock:wake
 local batch = open_batch(tonumber(ARGV[1]), '', {})
-local limit, reply = tonumber(ARGV[2]), {}
+local limit, counts = tonumber(ARGV[2]), {}
+
+local function send_back(batch, queue, jid, job)
+  redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
+  if job.throttles then release_all(jid, queue, job.throttles, batch.now) end
+  redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
+  redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
+end
+
 for i = 3, #ARGV do
   local queue = ARGV[i]
-  local ok, jids, jobs = pcall(reap, queue, batch.now, limit, batch.grace, batch.limit)
-  if not ok then jids, jobs = {}, {} end
-  for k, jid in ipairs(jids) do
-    redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
-    if jobs[k].throttles then release_all(jid, queue, jobs[k].throttles, batch.now) end
-    redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
-    wake(queue)
+  local back = 0
+  local ok, jids, jobs = pcall(reap_each, batch, queue, limit)
+  if not ok then
+    report(batch, queue, '', jids)
+    jids = {}
   end
-  reply[#reply + 1] = #jids
+  for k, jid in ipairs(jids) do
+    local seated, raised = pcall(send_back, batch, queue, jid, jobs[k])
+    if seated then
+      back = back + 1
+    else
+      report(batch, queue, jid, raised)
+      reseat(batch, jid, queue)
+    end
+  end
+  if back > 0 then wake(queue) end
+  counts[#counts + 1] = back
 end
-return reply
+return { counts, batch.broken }

@@ -10,7 +10,12 @@ function open_batch(now, worker, queues)
     fields[#fields + 1] = queue .. '-heartbeat'
     fields[#fields + 1] = queue .. '-max-concurrency'
   end
-  local set = call_wide('HMGET', 'ql:config', fields)
+  local ok, set = pcall(call_wide, 'HMGET', 'ql:config', fields)
+  local broken = {}
+  if not ok then -- the defaults, then
+    if not is_wrong_type(set) then error(set, 0) end
+    broken, set = { '', '', 'ql:config: ' .. reason_of(set) }, {}
+  end
   local lock, most = {}, {}
   for i, queue in ipairs(queues) do
     lock[queue] = lock_length(set[4 + 2 * i], set[1])
@@ -29,12 +34,20 @@ function open_batch(now, worker, queues)
     lock = lock,
     most = most,
     tracked = redis.call('EXISTS', 'ql:tracked') == 1,
+    broken = broken,
     shown = {},
     known = {},
     times = {},
     scores = {},
     dues = {},
   }
+end
+
+-- read_setting(name) -> text; false if it is not set, or none can be read
+-- Rare.
+function read_setting(name)
+  local value = redis.pcall('HGET', 'ql:config', name)
+  return type(value) == 'string' and value
 end
 
 -- call_wide(command, key, fields) -> list, for more fields than fit on Lua's stack
@@ -73,17 +86,12 @@ end
 function know(batch, queue)
   if batch.known[queue] then return end
   batch.known[queue] = true
-  register(queue)
+  pcall(register, queue)
 end
 
 -- tell(batch, channel, jid): as tell_trackers, which most batches need not ask
 function tell(batch, channel, jid)
   if batch.tracked then tell_trackers(channel, jid) end
-end
-
--- reason_of(raised) -> text of what pcall caught: Redis raises tables, Lua strings
-function reason_of(raised)
-  return type(raised) == 'table' and raised.err or tostring(raised)
 end
 
 -- score_text(batch, priority) -> place in the work set of a job that enters it now

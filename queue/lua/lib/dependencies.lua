@@ -37,13 +37,23 @@ function drop_dependencies(jid)
   redis.call('DEL', key)
 end
 
--- unblock(jid, now): frees the jobs that waited for this one alone
+-- unblock(jid, now) -> list of those that could not be freed, nil if there are none
+-- Frees the jobs that waited for this one alone. One that cannot be freed goes on waiting,
+-- and does not keep the others from being it.
 function unblock(jid, now)
   local key = 'ql:j:' .. jid .. '-dependents'
   local waiting = redis.call('SMEMBERS', key)
   if #waiting == 0 then return end
-  for _, other in ipairs(waiting) do free(other, jid, now) end
-  redis.call('DEL', key)
+  local stuck
+  for _, other in ipairs(waiting) do
+    if not pcall(free, other, jid, now) then
+      stuck = stuck or {}
+      stuck[#stuck + 1] = other
+      redis.pcall('SADD', 'ql:j:' .. other .. '-dependencies', jid)
+    end
+  end
+  if not stuck then redis.call('DEL', key) end
+  return stuck
 end
 
 -- free(jid, from, now): it waits no longer for a job that is complete

@@ -22,9 +22,22 @@ function enter_all(batch, puts, reply)
   local ready = {}
   for _, put in ipairs(puts) do
     local ok, word = pcall(enter, batch, put, ready)
-    reply[#reply + 1] = ok and word or { reason_of(word) }
+    reply[#reply + 1] = ok and word or entered_after_all(batch, put, word)
   end
-  flush_ready(ready)
+  flush_ready(batch, ready)
+end
+
+-- entered_after_all(batch, put, raised) -> put if the job is there all the same, or a list of
+-- the reason why it is not
+-- Rare.
+function entered_after_all(batch, put, raised)
+  local key, named = 'ql:j:' .. put.jid, put.named
+  if put.old_queue ~= nil then reseat(batch, put.jid, put.queue, put.old_queue or nil) end
+  local time = redis.pcall('HGET', key, 'time')
+  if not time and put.old_queue == false then redis.pcall('DEL', key .. '-history') end
+  if time ~= batch.time then return { reason_of(raised) } end
+  if named.timeout then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
+  return 'put'
 end
 
 -- enter(batch, put, ready) -> put or exists
@@ -32,6 +45,7 @@ end
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
+  put.old_queue = nil -- until something is written: the queue it was in, or false
   local special = redis.call('EXISTS', key, key .. '-dependencies') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if exists and named['only-new'] then return 'exists' end
@@ -52,8 +66,10 @@ function enter_with_care(batch, put, key, exists, ready)
   local jid, queue, named = put.jid, put.queue, put.named
   local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
   -- A job of this batch may be put again by it, and must be where it belongs by then.
-  flush_ready(ready)
-  local of_queue = exists and redis.call('HGET', key, 'oarlock-queue')
+  flush_ready(batch, ready)
+  local of_queue, old_queue = nil, false
+  if exists then of_queue, old_queue = unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue')) end
+  put.old_queue = old_queue
   put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put.delay), named, batch.limit)
   if of_queue then carry_over(jid, 'anew', queue) end
   -- Whether they are free is asked when the job is taken.
@@ -78,6 +94,7 @@ function enter_new(batch, put, key, ready)
   local priority, retries = named.priority or '0', named.retries or '5'
   if priority ~= '0' then priority = stored_number(priority, 'Put', 'priority') end
   if retries ~= '5' then retries = stored_number(retries, 'Put', 'retries') end
+  put.old_queue = false
   redis.call('HSET', key, 'jid', jid, 'klass', put.klass, 'data', put.data, 'priority', priority, 'tags', '{}',
     'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
     'time', batch.time)
@@ -93,10 +110,10 @@ function enter_new(batch, put, key, ready)
   tell(batch, 'ql:put', jid)
 end
 
--- flush_ready(ready): writes what was kept for the work sets
-function flush_ready(ready)
+-- flush_ready(batch, ready): writes what was kept for the work sets
+function flush_ready(batch, ready)
   for queue, entries in pairs(ready) do
-    call_many('ZADD', 'ql:q:' .. queue .. '-work', entries)
+    put_in_line(batch, queue, entries)
     ready[queue] = nil
   end
 end

@@ -1,15 +1,15 @@
 -- Messages. Their key order is part of the protocol, because clients' tests
--- compare them as text; so they are written by hand.
+-- compare them as text; so they are written by hand. One that cannot be sent is not missed.
 
 -- announce(event): one event on the channel that carries all of them
 function announce(event)
-  redis.call('PUBLISH', 'ql:log', event)
+  redis.pcall('PUBLISH', 'ql:log', event)
 end
 
 -- lock_lost(jid, worker): tells a worker, and the log, that a job is no longer its
 function lock_lost(jid, worker)
   local event = '{"jid":' .. cjson.encode(jid) .. ',"event":"lock_lost","worker":' .. cjson.encode(worker) .. '}'
-  redis.call('PUBLISH', 'ql:w:' .. worker, event)
+  redis.pcall('PUBLISH', 'ql:w:' .. worker, event)
   announce(event)
 end
 
@@ -21,5 +21,5 @@ end
 
 -- tell_trackers(channel, jid): a bare jid on a channel of its own, if it is tracked
 function tell_trackers(channel, jid)
-  if redis.call('ZSCORE', 'ql:tracked', jid) then redis.call('PUBLISH', channel, jid) end
+  if type(redis.pcall('ZSCORE', 'ql:tracked', jid)) == 'string' then redis.pcall('PUBLISH', channel, jid) end
 end

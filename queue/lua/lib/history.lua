@@ -1,14 +1,25 @@
 -- The history of a job: a list of [when,"what"] or [when,"what",{...}], oldest
 -- first, cut to its first entry and the newest max-job-history - 1.
 
--- remember(jid, entry, limit, legacy): appends one entry
+-- remember(jid, entry, limit, legacy) -> nil, or why there is no such entry now
+-- Appends one entry. A history that cannot be kept is no reason to do less with the job.
 --   limit    the setting; nil if the caller did not read it
 --   legacy   the job's field history, or false: what older programs kept
 function remember(jid, entry, limit, legacy)
-  if legacy then convert_history(jid, legacy) end
+  if legacy then
+    local ok, raised = pcall(convert_history, jid, legacy)
+    if not ok then return reason_of(raised) end
+  end
   local key = 'ql:j:' .. jid .. '-history'
-  local length = redis.call('RPUSH', key, entry)
-  if length > 2 then trim_history(key, length, limit) end
+  local length = redis.pcall('RPUSH', key, entry)
+  if type(length) ~= 'number' then return reason_of(length) end
+  if length > 2 then pcall(trim_history, key, length, limit) end
+end
+
+-- reason_of(raised) -> text of what pcall caught: Redis raises tables, Lua strings
+-- Rare.
+function reason_of(raised)
+  return type(raised) == 'table' and raised.err or tostring(raised)
 end
 
 -- trim_history(key, length, limit)

@@ -6,19 +6,23 @@ function promote(queue, now, limit)
   if #due > 0 then promote_each(queue, now, due) end
 end
 
--- promote_each(queue, now, due): a list of jids
+-- promote_each(queue, now, due) -> those of a list of jids that have no job
 -- Rare.
 function promote_each(queue, now, due)
-  local scores = {}
+  local scores, dropped = {}, {}
   for _, jid in ipairs(due) do
-    local exists, priority = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'jid', 'priority'))
-    -- A jid without a job is only dropped.
+    local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'jid', 'priority')
+    local exists, priority = f[1], f[2]
+    -- A jid without a job, or with something else behind it, is only dropped.
     if exists then
       scores[#scores + 1] = score(tonumber(priority) or 0, now)
       scores[#scores + 1] = jid
       redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
+    else
+      dropped[#dropped + 1] = jid
     end
   end
   call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
   call_many('ZREM', 'ql:q:' .. queue .. '-scheduled', due)
+  return dropped
 end

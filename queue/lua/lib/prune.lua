@@ -17,8 +17,9 @@ function drop_completed(jids)
     local last, keys, n = math.min(first + 1999, #jids), {}, 0
     for i = first, last do
       local key = 'ql:j:' .. jids[i]
-      local tags = redis.call('HGET', key, 'tags')
-      if tags and tags ~= '{}' then unindex_tags(jids[i], cjson.decode(tags)) end
+      local tags = redis.pcall('HGET', key, 'tags')
+      -- Tags that cannot be read are in no index.
+      if type(tags) == 'string' and tags ~= '{}' then pcall(function() unindex_tags(jids[i], cjson.decode(tags)) end) end
       keys[n + 1], keys[n + 2] = key, key .. '-history'
       n = n + 2
       if reqless then

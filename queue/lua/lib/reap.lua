@@ -27,7 +27,7 @@ function look_after(jid, queue, now, grace, history)
     return nil
   end
   local worker = job.worker or ''
-  redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+  redis.pcall('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
   if not warned or grace <= 0 then
     warn(jid, job, worker, queue, now, history)
@@ -45,7 +45,7 @@ function warn(jid, job, worker, queue, now, history)
   remember(jid, plain_entry(now, 'timed-out'), history, job.history)
   job.history = false
   lock_lost(jid, worker)
-  redis.call('HINCRBY', 'ql:s:stats:' .. day(now) .. ':' .. queue, 'retries', '1')
+  redis.pcall('HINCRBY', 'ql:s:stats:' .. day(now) .. ':' .. queue, 'retries', '1')
 end
 
 -- take_away(jid, job, worker, queue, now, history) -> whether it may run again
@@ -56,7 +56,7 @@ function take_away(jid, job, worker, queue, now, history)
   redis.call('HSET', key, 'remaining', job.remaining)
   if tonumber(job.remaining) >= 0 then return true end
 
-  local group, message = exhausted(job.queue, queue)
+  local group, message = exhausted(job.queue or queue, queue)
   leave_running(jid, queue)
   local entry = '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]'
   remember(jid, entry, history, job.history)

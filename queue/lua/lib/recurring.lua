@@ -16,6 +16,8 @@ end
 -- spawn_children(queue, parent, next, now, limit, history) -> how many
 --   next     when the first child was due
 --   history  the history limit, or nil
+-- When the next is due, and its number, are written before the children are: none may come
+-- twice under one name.
 -- Rare.
 function spawn_children(queue, parent, next, now, limit, history)
   local recurring, schedule = 'ql:r:' .. parent, 'ql:q:' .. queue .. '-recur'
@@ -25,34 +27,66 @@ function spawn_children(queue, parent, next, now, limit, history)
     redis.call('ZREM', schedule, parent)
     return 0
   end
-  local klass, data, priority, tags, retries, throttles = f[1], f[2], f[3], f[4], f[5], f[9]
+  check_recurring(f)
   local interval, backlog, count = tonumber(f[6]), tonumber(f[7]), tonumber(f[8]) or 0
-  if reqless and not throttles then throttles = cjson.encode({ queue_throttle(queue) }) end
+  if reqless and not f[9] then f[9] = cjson.encode({ queue_throttle(queue) }) end
 
-  local time, spawned = math.floor(next), 0
+  local time, times = math.floor(next), {}
   if backlog ~= 0 then
     local missed = (now - time) / interval
     if missed > backlog then time = time + math.ceil(missed - backlog) * interval end
   end
-  while time <= now and spawned < limit do
-    spawned = spawned + 1
-    count = count + 1
-    local child = parent .. '-' .. text14(count)
-    evict(child, now)
-    index_tags(child, stored_tags(tags))
-    redis.call('HSET', 'ql:j:' .. child, 'jid', child, 'klass', klass, 'data', data, 'priority', priority, 'tags', tags,
-      'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
-      'time', string.format('%.20f', time), 'spawned_from_jid', parent)
-    if throttles then redis.call('HSET', 'ql:j:' .. child, 'throttles', throttles) end
-    remember(child, put_entry(time, queue), history, false)
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority), time), child)
+  while time <= now and #times < limit do
+    times[#times + 1] = time
     time = time + interval
   end
-  if spawned > 0 then
-    redis.call('HSET', recurring, 'count', text14(count))
-    redis.call('ZADD', schedule, time, parent)
+  if #times == 0 then return 0 end
+  redis.call('HSET', recurring, 'count', text14(count + #times))
+  redis.call('ZADD', schedule, time, parent)
+  for i, when in ipairs(times) do
+    local child = parent .. '-' .. text14(count + i)
+    local ok, raised = pcall(spawn_child, child, parent, queue, f, when, now, history)
+    if not ok then -- it is due still
+      redis.pcall('DEL', 'ql:j:' .. child, 'ql:j:' .. child .. '-history')
+      redis.pcall('ZREM', 'ql:q:' .. queue .. '-work', child)
+      redis.pcall('ZADD', schedule, when, parent)
+      error(raised, 0)
+    end
   end
-  return spawned
+  return #times
+end
+
+-- spawn_child(child, parent, queue, f, time, now, history)
+--   f     the fields of the recurring job, in the order of spawn_children
+--   time  when it was due
+-- Rare.
+function spawn_child(child, parent, queue, f, time, now, history)
+  local priority, tags, retries = f[3], f[4], f[5]
+  evict(child, now)
+  index_tags(child, stored_tags(tags))
+  redis.call('HSET', 'ql:j:' .. child, 'jid', child, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags', tags,
+    'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
+    'time', string.format('%.20f', time), 'spawned_from_jid', parent)
+  if f[9] then redis.call('HSET', 'ql:j:' .. child, 'throttles', f[9]) end
+  remember(child, put_entry(time, queue), history, false)
+  redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority), time), child)
+end
+
+-- check_recurring(f): raises if a recurring job cannot be read
+--   f   its fields, in the order of spawn_children
+-- Rare.
+function check_recurring(f)
+  for i, name in pairs({ [3] = 'priority', [5] = 'retries', [6] = 'interval', [7] = 'backlog', [8] = 'count' }) do
+    local n = tonumber(f[i])
+    if (f[i] or i ~= 8) and not (n and n - n == 0) then
+      error('damaged: its field ' .. name .. ' is ' .. (f[i] or 'missing') .. ', no number', 0)
+    end
+  end
+  if not f[2] then error('damaged: its field data is missing', 0) end
+  local ok, tags = pcall(stored_tags, f[4])
+  if not f[4] or not ok or type(tags) ~= 'table' then
+    error('damaged: its field tags is ' .. (f[4] or 'missing') .. ', no list', 0)
+  end
 end
 
 -- evict(jid, now): clears the way for a new job of that name

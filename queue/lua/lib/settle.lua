@@ -44,29 +44,24 @@ function settle_all(batch, list)
   end
   if #accepted == 0 then return reply end
 
-  for queue, jids in pairs(locks) do call_many('ZREM', 'ql:q:' .. queue .. '-locks', jids) end
-  call_many('ZREM', batch.holds, held)
+  let_go(batch, locks, held)
   batch.done = plain_entry(batch.now, 'done')
   batch.completed, batch.runs, batch.enters = {}, {}, {}
   for _, i in ipairs(accepted) do
     local s = list[i]
     local ok, state, remaining, crashes = pcall(conclude, batch, s)
     if not ok then
-      reply[i] = { 'refused', reason_of(state), 0, 0 }
-      s.puts = nil
+      reply[i] = settled_after_all(batch, s, state)
+      if reply[i][1] == 'refused' then s.puts = nil end
     elseif state == 'complete' and not s.puts then
       reply[i] = state
     else
       reply[i] = { state, '', remaining or 0, crashes or 0 }
     end
   end
-  for queue, entries in pairs(batch.enters) do call_many('ZADD', 'ql:q:' .. queue .. '-work', entries) end
+  for queue, entries in pairs(batch.enters) do put_in_line(batch, queue, entries) end
   for queue, durations in pairs(batch.runs) do tally('run', queue, batch.now, durations) end
-  if #batch.completed > 0 then
-    call_many('ZADD', 'ql:completed', batch.completed)
-    prune(batch.now, batch.keep_age, batch.keep_count)
-    unblock_all(batch, held)
-  end
+  if #batch.completed > 0 then end_completed(batch, held) end
   for _, i in ipairs(accepted) do
     if list[i].puts then
       local answers = {}
@@ -77,6 +72,70 @@ function settle_all(batch, list)
   return reply
 end
 
+-- let_go(batch, locks, held): the jobs of a list leave their locks and their worker's set
+-- It may raise as long as nothing was written. What is left of a lock, where the set
+-- of locks is no set, is nothing that could be in anybody's way.
+--   locks   per queue the jids of its jobs
+function let_go(batch, locks, held)
+  for queue, jids in pairs(locks) do
+    local ok, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-locks', jids)
+    if not ok then not_let_go(batch, queue, jids, raised) end
+    batch.wrote = batch.wrote or ok
+  end
+  local ok, raised = pcall(call_many, 'ZREM', batch.holds, held)
+  if not ok then not_let_go(batch, '', held, raised) end
+end
+
+-- not_let_go(batch, queue, jids, raised)
+-- Rare.
+function not_let_go(batch, queue, jids, raised)
+  if not (batch.wrote or is_wrong_type(raised)) then error(raised, 0) end
+  report(batch, queue, '', raised)
+  for _, jid in ipairs(jids) do
+    if queue ~= '' then redis.pcall('ZREM', 'ql:q:' .. queue .. '-locks', jid) end
+    redis.pcall('ZREM', batch.holds, jid)
+  end
+end
+
+-- settled_after_all(batch, s, raised) -> what to answer for a job amid whose settling a command
+-- failed: it is settled if its hash says so, else it is ours as before
+-- Rare.
+function settled_after_all(batch, s, raised)
+  local state, owner, remaining = reseat(batch, s.jid, s.queue, s.named.next, s.named.group or 'failed-retries-' .. s.queue)
+  if state == 'running' and owner == batch.worker then
+    if s.throttles then pcall(hold, s.jid, cjson.decode(s.throttles)) end
+    if s.depends then pcall(drop_dependencies, s.jid) end
+    return { 'refused', reason_of(raised), 0, 0 }
+  end
+  report(batch, s.queue, s.jid, raised)
+  return { state or 'complete', '', math.floor(tonumber(remaining) or 0), 0 }
+end
+
+-- put_in_line(batch, queue, entries): jobs whose state says already that they wait
+function put_in_line(batch, queue, entries)
+  local ok, raised = pcall(call_many, 'ZADD', 'ql:q:' .. queue .. '-work', entries)
+  if not ok then seat_each(batch, queue, entries, raised) end
+end
+
+-- seat_each(batch, queue, entries, raised): one by one, where all together failed
+--   entries   scores and jids
+-- Rare.
+function seat_each(batch, queue, entries, raised)
+  report(batch, queue, '', raised)
+  for i = 2, #entries, 2 do reseat(batch, entries[i], queue) end
+end
+
+-- end_completed(batch, held): lists the jobs that were completed, prunes, and frees those that
+-- waited for them
+function end_completed(batch, held)
+  local ok, raised = pcall(call_many, 'ZADD', 'ql:completed', batch.completed)
+  if not ok then seat_each(batch, '', batch.completed, raised) end
+  ok, raised = pcall(prune, batch.now, batch.keep_age, batch.keep_count)
+  if not ok then report(batch, '', '', raised) end
+  ok, raised = pcall(unblock_all, batch, held)
+  if not ok then report(batch, '', '', raised) end
+end
+
 -- unblock_all(batch, jids): frees the jobs that waited for those that completed
 function unblock_all(batch, jids)
   local keys = {}
@@ -84,7 +143,21 @@ function unblock_all(batch, jids)
   local any = 0
   for i = 1, #keys, 6000 do any = any + redis.call('EXISTS', unpack(keys, i, math.min(i + 5999, #keys))) end
   if any == 0 then return end
-  for i = 2, #batch.completed, 2 do unblock(batch.completed[i], batch.now) end
+  for i = 2, #batch.completed, 2 do
+    local stuck = unblock(batch.completed[i], batch.now)
+    if stuck then keep_waiting(batch, stuck) end
+  end
+end
+
+-- keep_waiting(batch, stuck): the jobs of a list could not be freed
+-- Rare.
+function keep_waiting(batch, stuck)
+  for _, jid in ipairs(stuck) do
+    local queue = redis.pcall('HGET', 'ql:j:' .. jid, 'queue')
+    if type(queue) ~= 'string' then queue = '' end
+    report(batch, queue, jid, 'it could not be freed, though what it waited for is complete')
+    reseat(batch, jid, queue)
+  end
 end
 
 -- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
@@ -99,31 +172,58 @@ function examine(batch, s)
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
   if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
   s.key, s.time, s.retries, s.throttles, s.of_queue = key, time, f[5] or '0', f[6], f[7]
-  if s.named ~= no_options or s.action ~= 'complete' then return examine_further(s) end
+  if s.named ~= no_options or s.action ~= 'complete' then return examine_further(batch, s) end
 end
 
--- examine_further(s) -> as examine, for what is no bare complete
+-- examine_further(batch, s) -> as examine, for what is no bare complete
 -- Rare.
-function examine_further(s)
+function examine_further(batch, s)
   local named, known = s.named, { complete = true, fail = true, retry = true, release = true }
   if not known[s.action] then return 'refused', 'unknown action ' .. s.action end
   if #(named.checkpoint or '') + #(named.record or '') > 65536 then
     return 'refused', 'checkpoint and record exceed 64 KiB'
   end
   if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+  check_place(batch, s)
   s.priority, s.remaining = unpack(redis.call('HMGET', s.key, 'priority', 'remaining'))
+end
+
+-- check_place(batch, s): raises if the job could not be put where it is to go
+-- Rare.
+function check_place(batch, s)
+  local named, queue = s.named, s.queue
+  local later = (tonumber(named.delay) or 0) > 0
+  if s.action == 'complete' then
+    if not named.next then return end
+    queue = named.next
+    if s.depends then usable(batch, 'ZCARD', 'ql:q:' .. queue .. '-depends') end
+  else
+    usable(batch, 'LLEN', 'ql:f:' .. (named.group or 'failed-retries-' .. queue))
+    if s.action == 'fail' then return end
+  end
+  usable(batch, 'ZCARD', 'ql:q:' .. queue .. (later and '-scheduled' or '-work'))
+end
+
+-- usable(batch, command, key): raises, once a batch, if the key is of another type than the
+-- command reads
+-- Rare.
+function usable(batch, command, key)
+  batch.checked = batch.checked or {}
+  if batch.checked[key] then return end
+  redis.call(command, key)
+  batch.checked[key] = true
 end
 
 -- conclude(batch, s) -> state; and unless the job is complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
-  if s.throttles then release_all(s.jid, s.queue, s.throttles, batch.now) end
+  if s.throttles then give_back(batch, s) end
   if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
   local jid, queue, key, named = s.jid, s.queue, s.key, s.named
   remember(jid, batch.done, batch.limit, false)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
-  if s.of_queue then redis.call('HDEL', key, 'oarlock-checkpoint', 'oarlock-record') end
+  if s.of_queue then redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record') end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
@@ -131,6 +231,13 @@ function conclude(batch, s)
   batch.completed[#batch.completed + 1] = batch.stored_now
   batch.completed[#batch.completed + 1] = jid
   return 'complete'
+end
+
+-- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict.
+-- Rare.
+function give_back(batch, s)
+  local trouble = release_all(s.jid, s.queue, s.throttles, batch.now)
+  if trouble then report(batch, s.queue, s.jid, trouble) end
 end
 
 function end_run(batch, key, queue, state, retries)
@@ -150,19 +257,20 @@ function conclude_advance(batch, s)
   know(batch, next)
   local prefix = 'ql:q:' .. next
   if depend(jid, depends) > 0 then
-    end_run(batch, key, next, 'depends', s.retries)
-    redis.call('ZADD', prefix .. '-depends', batch.stored_now, jid)
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
+    redis.call('ZADD', prefix .. '-depends', batch.stored_now, jid)
+    end_run(batch, key, next, 'depends', s.retries)
     return 'depends'
   end
   -- As the protocol has it: the state of a job scheduled here says waiting, and a delay
   -- is forgotten if dependencies were given, all satisfied.
-  end_run(batch, key, next, 'waiting', s.retries)
   if delay > 0 and #depends == 0 then
     redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
+    end_run(batch, key, next, 'waiting', s.retries)
     wake(next)
     return 'scheduled'
   end
+  end_run(batch, key, next, 'waiting', s.retries)
   make_ready(batch, next, jid, score_text(batch, s.priority))
   return 'waiting'
 end
@@ -189,7 +297,7 @@ end
 function seconds_of(batch, time)
   local known = batch.times[time]
   if not known then
-    known = tonumber(time) or batch.now
+    known = numeric(time, batch.now)
     batch.times[time] = known
   end
   return known
@@ -230,8 +338,8 @@ function conclude_retry(batch, s)
   if left >= 0 then
     if group then redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), batch.worker)) end
     if delay > 0 then
-      redis.call('HSET', key, 'remaining', stored, 'state', 'scheduled')
       redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', now + delay, jid)
+      redis.call('HSET', key, 'remaining', stored, 'state', 'scheduled')
       return 'scheduled', left
     end
     redis.call('HSET', key, 'remaining', stored, 'state', 'waiting')
@@ -288,8 +396,8 @@ function conclude_release(batch, s, crashes)
   remember(jid, plain_entry(batch.now, 'timed-out'), batch.limit, false)
   local delay = tonumber(named.delay) or 0
   if delay > 0 then
-    redis.call('HSET', s.key, 'state', 'scheduled', 'expires', '0')
     redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', batch.now + delay, jid)
+    redis.call('HSET', s.key, 'state', 'scheduled', 'expires', '0')
     return 'scheduled', remaining, crashes
   elseif named.front then
     redis.call('HSET', s.key, 'state', 'stalled', 'expires', '0')

@@ -1,5 +1,5 @@
 -- Running statistics: per day and queue, mean and spread by Welford's method,
--- and a histogram.
+-- and a histogram. No job waits for a statistic that cannot be kept.
 
 -- tally_one(kind, queue, now, value): counts a duration in seconds
 --   kind   'wait' or 'run'
@@ -30,7 +30,8 @@ function tally(kind, queue, now, values)
     end
     slots[k] = place[second]
   end
-  local stored = redis.call('HMGET', key, unpack(fields))
+  local stored = redis.pcall('HMGET', key, unpack(fields))
+  if stored.err then return end
   for i = 1, #fields do stored[i] = tonumber(stored[i]) or 0 end
   local total, mean, vk = stored[1], stored[2], stored[3]
   for k, value in ipairs(values) do
@@ -45,7 +46,7 @@ function tally(kind, queue, now, values)
   for i, field in ipairs(fields) do
     words[2 * i - 1], words[2 * i] = field, text17(stored[i])
   end
-  redis.call('HSET', key, unpack(words))
+  redis.pcall('HSET', key, unpack(words))
 end
 
 -- bucket(seconds) -> field of the histogram
@@ -60,8 +61,8 @@ end
 -- count_failure(queue, now): one more failure, and one more job that is failed
 function count_failure(queue, now)
   local key = 'ql:s:stats:' .. day(now) .. ':' .. queue
-  redis.call('HINCRBY', key, 'failures', '1')
-  redis.call('HINCRBY', key, 'failed', '1')
+  redis.pcall('HINCRBY', key, 'failures', '1')
+  redis.pcall('HINCRBY', key, 'failed', '1')
 end
 
 -- view_stats(queue, midnight) -> JSON

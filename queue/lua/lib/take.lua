@@ -6,11 +6,11 @@
 --   count    how many at most; 0 takes nothing and looks at nothing
 --   max_job  jobs with more bytes of data are handed out without it; 0 means no limit
 --   jobs     flat list, as write_job leaves them
---   broken   flat list of queue, jid, reason: entries removed because no job was behind them
+--   broken   flat list of queue, jid, reason: what had to be left out; see report
 --   due      when the next delayed or recurring job of the queues is due, as text; '0'
 --            if there is none
 function take_all(batch, queues, order, cursor, count, max_job)
-  batch.jobs, batch.broken, batch.max_job, batch.due = {}, {}, max_job, nil
+  batch.jobs, batch.max_job, batch.due = {}, max_job, nil
   if count > 0 and #queues > 0 then
     batch.any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
     batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
@@ -29,7 +29,7 @@ end
 function take_ordered(batch, queues, count)
   for _, queue in ipairs(queues) do
     if count <= 0 then return end
-    count = count - pop_some(batch, queue, count)
+    count = count - (try(batch, queue, pop_some, count) or 0)
   end
 end
 
@@ -46,7 +46,7 @@ function take_in_turn(batch, queues, cursor, count)
     for _, queue in ipairs(busy) do
       local want = math.min(share, count)
       if want > 0 then
-        local got = pop_some(batch, queue, want)
+        local got = try(batch, queue, pop_some, want) or 0
         count = count - got
         if got > 0 then cursor = place[queue] % #queues end
         if got == want then still[#still + 1] = queue end
@@ -62,11 +62,9 @@ end
 function take_oldest(batch, queues, count)
   local heads, wanted = {}, {}
   for _, queue in ipairs(queues) do
-    local room = prepare(batch, queue, count - #batch.jobs / job_width)
-    if room > 0 then
-      local head = { queue = queue, list = head_of(queue, room), next = 0 }
-      if next_head(head) then heads[#heads + 1] = head end
-    end
+    local list = try(batch, queue, oldest_of, count)
+    local head = { queue = queue, list = list or {}, next = 0 }
+    if next_head(head) then heads[#heads + 1] = head end
   end
   for _ = 1, count - #batch.jobs / job_width do
     local best
@@ -78,7 +76,14 @@ function take_oldest(batch, queues, count)
     add(wanted, head.queue, head.list[head.next])
     if not next_head(head) then table.remove(heads, best) end
   end
-  for queue, jids in pairs(wanted) do hand_out(batch, queue, jids, false) end
+  for queue, jids in pairs(wanted) do try(batch, queue, hand_out, jids, false) end
+end
+
+-- oldest_of(batch, queue, count) -> the jids to be popped next
+-- Rare.
+function oldest_of(batch, queue, count)
+  local room = prepare(batch, queue, count - #batch.jobs / job_width)
+  return room > 0 and head_of(queue, room) or {}
 end
 
 -- next_head(head) -> whether the queue has one more
@@ -87,7 +92,8 @@ function next_head(head)
   local jid = head.list[head.next]
   if not jid then return false end
   -- One that is broken goes first, to be found out.
-  head.time = tonumber(redis.call('HGET', 'ql:j:' .. jid, 'time')) or 0
+  local time = redis.pcall('HGET', 'ql:j:' .. jid, 'time')
+  head.time = numeric(type(time) == 'string' and time, 0)
   return true
 end
 
@@ -109,18 +115,15 @@ end
 -- Hands out jobs whose lock another worker lost, unless these are spared, and brings in what is due.
 function prepare(batch, queue, count)
   if count <= 0 then return 0 end
-  if batch.any_paused and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return 0 end
-  if not batch.registered then
-    redis.call('ZADD', 'ql:workers', batch.stored_now, batch.worker)
-    batch.registered = true
-  end
+  if batch.any_paused and is_paused(batch, queue) then return 0 end
+  if not batch.registered then be_seen(batch) end
   local most = batch.most[queue]
   if most > 0 then
     local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf')
     count = math.min(math.max(0, most - running), count)
     if count == 0 then return 0 end
   end
-  local expired = not batch.spare and try(batch, queue, reap, queue, batch.now, count, batch.grace, batch.limit)
+  local expired = not batch.spare and reap_each(batch, queue, count)
   if expired and #expired > 0 then
     count = count - hand_out(batch, queue, expired, true)
     if count <= 0 then return 0 end
@@ -131,34 +134,105 @@ function prepare(batch, queue, count)
   return count
 end
 
--- spawn_due(batch, queue, recurring, count)
+-- is_paused(batch, queue): where that cannot be read, no queue is
+-- Rare.
+function is_paused(batch, queue)
+  local paused = redis.pcall('SISMEMBER', 'ql:paused_queues', queue)
+  if type(paused) == 'number' then return paused == 1 end
+  report(batch, '', '', paused)
+  batch.any_paused = false
+  return false
+end
+
+-- be_seen(batch): the worker is one of those known. This is the first write of a take: what
+-- keeps Redis from writing at all ends the call here.
+function be_seen(batch)
+  local seen = redis.pcall('ZADD', 'ql:workers', batch.stored_now, batch.worker)
+  if type(seen) == 'table' then
+    if not (batch.wrote or is_wrong_type(seen)) then
+      batch.fatal = seen
+      error(seen, 0)
+    end
+    report(batch, '', '', seen)
+  end
+  batch.registered, batch.wrote = true, true
+end
+
+-- reap_each(batch, queue, limit) -> list of jids, list of their jobs
+-- As reap; one that cannot be looked after is left out.
+function reap_each(batch, queue, limit)
+  local locks = 'ql:q:' .. queue .. '-locks'
+  local expired = redis.call('ZRANGEBYSCORE', locks, '-inf', ARGV[1], 'LIMIT', '0', text17(limit))
+  if #expired == 0 then return expired, expired end
+  return reap_some(batch, queue, expired)
+end
+
+-- reap_some(batch, queue, expired) -> list of jids, list of their jobs
+-- Rare.
+function reap_some(batch, queue, expired)
+  local jids, jobs = {}, {}
+  for _, jid in ipairs(expired) do
+    local ok, job = pcall(look_after, jid, queue, batch.now, batch.grace, batch.limit)
+    if not ok then
+      report(batch, queue, jid, job)
+      reseat(batch, jid, queue)
+    elseif job then
+      jids[#jids + 1], jobs[#jobs + 1] = jid, job
+    end
+  end
+  return jids, jobs
+end
+
+-- spawn_due(batch, queue, recurring, count): as spawn. A recurring job that cannot be read is
+-- set aside: it is never due, until somebody makes it anew.
 -- Rare.
 function spawn_due(batch, queue, recurring, count)
-  try(batch, queue, spawn, queue, batch.now, count, batch.limit)
+  local due = redis.call('ZRANGEBYSCORE', recurring, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(count))
+  for i = 1, #due, 2 do
+    local ok, spawned = pcall(spawn_children, queue, due[i], tonumber(due[i + 1]), batch.now, count, batch.limit)
+    if ok then
+      count = count - spawned
+    else
+      report(batch, queue, due[i], spawned)
+      local reason = reason_of(spawned)
+      if string.find(reason, '^damaged: ') or is_wrong_type(spawned) then redis.pcall('ZADD', recurring, '+inf', due[i]) end
+    end
+  end
   is_due(batch, recurring)
 end
 
 -- promote_due(batch, queue, scheduled, count)
 -- Rare.
 function promote_due(batch, queue, scheduled, count)
-  try(batch, queue, promote, queue, batch.now, count)
+  local due = redis.call('ZRANGEBYSCORE', scheduled, '0', ARGV[1], 'LIMIT', '0', text17(count))
+  local ok, dropped = pcall(promote_each, queue, batch.now, due)
+  if ok then
+    for _, jid in ipairs(dropped) do report(batch, queue, jid, no_job) end
+  else
+    report(batch, queue, '', dropped)
+    for _, jid in ipairs(due) do reseat(batch, jid, queue) end
+  end
   is_due(batch, scheduled)
 end
 
 -- try(batch, queue, action, ...) -> what action returns, nil if it fails
--- One job that is not as it should be must not keep the others from being taken.
+-- A queue whose keys are not as they should be must not keep us from the others.
 function try(batch, queue, action, ...)
-  local ok, result = pcall(action, ...)
+  local ok, result = pcall(action, batch, queue, ...)
   if ok then return result end
+  if batch.fatal then error(batch.fatal, 0) end
   report(batch, queue, '', result)
 end
 
--- report(batch, queue, jid, raised): an entry that had to be left out
+-- report(batch, queue, jid, raised): what had to be left out
+--   jid   '' if it is about the whole queue; queue '' if it is about all
 -- Rare.
 function report(batch, queue, jid, raised)
   local broken = batch.broken
   broken[#broken + 1], broken[#broken + 2], broken[#broken + 3] = queue, jid, reason_of(raised)
 end
+
+no_job = 'there is no job behind it'
 
 -- is_due(batch, key) -> whether the set's first entry is due; one that is not is noted
 function is_due(batch, key)
@@ -172,64 +246,125 @@ end
 
 -- hand_out(batch, queue, jids, admitted) -> how many
 -- Makes jobs run under our locks and writes them to batch.jobs. All jids leave the work set.
+-- The places are changed before any job's hash is, and where that fails all are put back.
 --   admitted   whether they hold their throttles already
 function hand_out(batch, queue, jids, admitted)
   local expires = text17(batch.now + batch.lock[queue])
-  local locks, waits = {}, {}
+  local found, fit = {}, {}
   for _, jid in ipairs(jids) do
-    local ok, f = pcall(start, batch, queue, jid, expires, admitted)
-    if not ok then
-      report(batch, queue, jid, f)
-    elseif f then
-      waits[#waits + 1] = batch.now - seconds_of(batch, f[9])
-      locks[#locks + 1], locks[#locks + 2] = expires, jid
-      write_job(batch, jid, queue, f, expires)
+    local ok, job = pcall(look_at, jid, queue)
+    if ok then found[#found + 1] = job else report(batch, queue, jid, job) end
+  end
+  local left, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-work', jids)
+  if not left then return not_handed_out(batch, queue, found, raised) end
+  for _, job in ipairs(found) do
+    if admitted or not job.throttles or may_run(batch, queue, job) then fit[#fit + 1] = job end
+  end
+  if #fit == 0 then return 0 end
+  local locks = {}
+  for i, job in ipairs(fit) do locks[2 * i - 1], locks[2 * i] = expires, job.jid end
+  local locked, why = pcall(lock_all, batch, queue, locks)
+  if not locked then return not_handed_out(batch, queue, fit, why) end
+
+  local waits = {}
+  for _, job in ipairs(fit) do
+    local ok, wrong = pcall(start, batch, queue, job, expires)
+    if ok then
+      waits[#waits + 1] = batch.now - seconds_of(batch, job.fields[9] or '')
+      write_job(batch, queue, job, expires)
+    else
+      not_handed_out(batch, queue, { job }, wrong)
     end
   end
-  call_many('ZREM', 'ql:q:' .. queue .. '-work', jids)
-  if #waits == 0 then return 0 end
-  tally('wait', queue, batch.now, waits)
-  call_many('ZADD', batch.holds, locks)
-  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  if #waits > 0 then tally('wait', queue, batch.now, waits) end
   return #waits
 end
 
--- start(batch, queue, jid, expires, admitted) -> the fields of a job that runs now, in the order
--- of job_fields; nil if it must wait for a throttle
--- Raises if there is no job.
-function start(batch, queue, jid, expires, admitted)
-  local key = 'ql:j:' .. jid
-  local f = redis.call('HMGET', key, unpack(job_fields))
-  if not (f[1] and f[3]) then error('there is no job behind it', 0) end
-  local history = f[10]
-  if f[11] and not admitted then
-    local job = { throttles = f[11], state = redis.call('HGET', key, 'state'), history = history }
-    if not admit(jid, job, queue, batch.now, batch.limit) then return nil end
-    history = job.history
+-- lock_all(batch, queue, locks): into the worker's set, and into the queue's set of locks
+--   locks   scores and jids
+function lock_all(batch, queue, locks)
+  local held = redis.pcall('ZCARD', batch.holds)
+  -- The name is ours alone, and so is what stands under it.
+  if type(held) == 'table' and is_wrong_type(held) then redis.call('DEL', batch.holds) end
+  call_many('ZADD', batch.holds, locks)
+  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+end
+
+-- not_handed_out(batch, queue, jobs, raised) -> 0
+-- Rare.
+function not_handed_out(batch, queue, jobs, raised)
+  report(batch, queue, #jobs == 1 and jobs[1].jid or '', raised)
+  for _, job in ipairs(jobs) do
+    if reseat(batch, job.jid, queue) ~= 'running' and job.throttles then pcall(let_go_of, job) end
   end
-  remember(jid, batch.entry, batch.limit, history)
-  redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+  return 0
+end
+
+-- let_go_of(job): its throttles are as if it had not asked for them
+-- Rare.
+function let_go_of(job)
+  for _, tid in ipairs(cjson.decode(job.throttles)) do redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', job.jid) end
+end
+
+-- look_at(jid, queue) -> a job that is to run: its fields in the order of job_fields,
+-- throttles, and ours, the list of what we keep with it
+-- Raises if there is no job.
+function look_at(jid, queue)
+  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
+  if not (f[1] or f[3]) then error(no_job, 0) end
+  local job = { jid = jid, fields = f, throttles = f[11] }
+  if not (f[1] and f[3]) then job.damage = 'its field ' .. (f[1] and 'data' or 'jid') .. ' is missing' end
+  if f[8] then job.ours = write_ours(jid, queue, f[8]) end
+  return job
+end
+
+-- may_run(batch, queue, job) -> whether it holds all its throttles; otherwise it waits for one
+-- A job whose throttles cannot be read can wait for none of them.
+-- Rare.
+function may_run(batch, queue, job)
+  local f, jid = job.fields, job.jid
+  local seen = { throttles = job.throttles, state = redis.call('HGET', 'ql:j:' .. jid, 'state'), history = f[10] }
+  local ok, admitted = pcall(admit, jid, seen, queue, batch.now, batch.limit)
+  f[10] = seen.history
+  if ok then return admitted end
+  pcall(let_go_of, job)
+  redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
+  job.damage = 'its throttles ' .. job.throttles .. ': ' .. reason_of(admitted)
+  return true
+end
+
+-- start(batch, queue, job, expires): makes it run
+function start(batch, queue, job, expires)
+  local jid, f = job.jid, job.fields
+  local key = 'ql:j:' .. jid
+  if job.damage or f[12] ~= queue then
+    redis.call('HSET', key, 'jid', jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+  else
+    redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+  end
+  local unkept = remember(jid, batch.entry, batch.limit, f[10])
+  if unkept then job.damage = job.damage or 'its history: ' .. unkept end
   tell(batch, 'ql:popped', jid)
-  return f
 end
 
 job_fields = {
-  'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles',
+  'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles', 'queue',
 }
 
--- write_job(batch, jid, queue, f, expires): appends job_width values to batch.jobs
---   f   the fields of the job, in the order of job_fields, as they were
-function write_job(batch, jid, queue, f, expires)
-  local jobs, data = batch.jobs, f[3]
-  local n, size = #jobs, #data
+-- write_job(batch, queue, job, expires): appends job_width values to batch.jobs
+--   job   as look_at returned it
+function write_job(batch, queue, job, expires)
+  local jobs, f = batch.jobs, job.fields
+  local data = f[3]
+  local n, size = #jobs, data and #data or 0
   if batch.max_job > 0 and size > batch.max_job then data = false end
-  jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = jid, queue, f[2], data, size
+  jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = job.jid, queue, f[2], data, size
   jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
   jobs[n + 10], jobs[n + 11] = expires, f[9]
-  jobs[n + 12] = f[8] and write_ours(jid, queue, f[8])
+  jobs[n + 12], jobs[n + 13] = job.ours or false, job.damage or false
 end
 
-job_width = 12
+job_width = 13
 
 -- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, releases,
 -- checkpoint and timeout

@@ -68,28 +68,46 @@ function release(tid, jid, now)
   if maximum ~= 0 then room = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
   if room < 1 then return end
   for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', room - 1)) do
-    redis.call('ZREM', key .. '-pending', next)
-    local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. next, 'queue', 'priority', 'state'))
-    if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', next) end
-    -- A job that is gone, or runs or waits elsewhere after another command, wants
-    -- none; one that was put again and is ready only gets a new place.
-    if state == 'throttled' then
-      redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), next)
-      wake(queue)
-    elseif state == 'waiting' then
-      redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), next)
+    -- One that cannot be let go, because its queue is broken, must not hold up the others.
+    if pcall(let_try, next, now) then
+      redis.call('ZREM', key .. '-pending', next)
+    else
+      redis.pcall('ZADD', key .. '-pending', now, next)
     end
   end
 end
 
--- release_all(jid, queue, throttles, now): everything the job holds or waits for
+-- let_try(jid, now): a job that waited for a throttle is ready to be popped again
+-- A job that is gone, or runs or waits elsewhere after another command, wants none; one
+-- that was put again and is ready only gets a new place.
+-- Rare.
+function let_try(jid, now)
+  local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'queue', 'priority', 'state'))
+  if state == 'throttled' then
+    redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+    wake(queue)
+  elseif state == 'waiting' then
+    redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), jid)
+  end
+  if queue then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
+end
+
+-- release_all(jid, queue, throttles, now) -> nil, or why one of them could not be released
+-- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
 function release_all(jid, queue, throttles, now)
   if not reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
-  for _, tid in ipairs(cjson.decode(throttles)) do release(tid, jid, now) end
+  local ok, list = pcall(cjson.decode, throttles)
+  if not ok or type(list) ~= 'table' then return 'throttles is ' .. throttles .. ', no list' end
+  local trouble
+  for _, tid in ipairs(list) do
+    local released, raised = pcall(release, tid, jid, now)
+    if not released then trouble = reason_of(raised) end
+  end
+  return trouble
 end
 
 -- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all

@@ -6,7 +6,7 @@ function wake(queue)
   woken = woken or {}
   if woken[queue] then return end
   woken[queue] = true
-  redis.call('PUBLISH', 'ql:oarlock:wake', queue)
+  redis.pcall('PUBLISH', 'ql:oarlock:wake', queue)
 end
 
 woken = false
