@@ -23,7 +23,8 @@ func doctorCommand() *cli.Command {
 	command := verb{
 		name: "doctor", usage: "look for what could lose jobs or hold them up: in Redis, in its keys, on this host",
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "fix", Usage: "repair jobs that are not where they say they are"},
+			&cli.BoolFlag{Name: "fix", Usage: "repair jobs that are not where they say they are, and say so of each"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "with --fix: only say what it would repair, and how; it does so without --fix, too"},
 			&cli.StringFlag{Name: "unit", Value: installedUnit, Usage: "the unit `FILE` to compare with the configuration"},
 			jsonFlag(),
 		},
@@ -35,7 +36,7 @@ func doctorCommand() *cli.Command {
 
 func examine(c *cli.Context, q *queue.Client) error {
 	var findings []doctor.Finding
-	d := &doctor.Doctor{Client: q, Fix: c.Bool("fix"), Report: func(f doctor.Finding) {
+	d := &doctor.Doctor{Client: q, Fix: c.Bool("fix") && !c.Bool("dry-run"), Report: func(f doctor.Finding) {
 		findings = append(findings, f)
 		if !c.Bool("json") {
 			printDiagnosis(c.App.Writer, f)

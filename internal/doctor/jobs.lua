@@ -1,76 +1,101 @@
--- jobs(ns, now, fix, jid, ...) -> jid, reason, ...
--- Which jobs are not where their state says. With fix "1" they are put there, so
--- that they run, at once if they are to run at all; what is no whole job is deleted.
-local ns, now, fix = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+-- jobs(ns, now, fix, count, queue, ..., jid, ...) -> jid, reason, remedy, ...
+-- Which jobs are not where their state says. With fix "1" they are put there, so that they
+-- run, at once if nothing tells when; what is no whole job is deleted.
+--   count, queue   all other queues that a job may be in, for it may have been retried into
+--                  one that its hash does not name; without them nothing is repaired
+-- Two more answers are no findings but questions: 'failed' and a group, if the job should be in
+-- the list of that; 'depends', if somebody is to look at what it waits for.
+local now, fix, count = tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 
-local function has(key, jid) return redis.call('ZSCORE', key, jid) end
-
--- to_work: makes a job wait for a worker, behind the others of its priority
-local function to_work(jid, queue)
-  local priority = tonumber(redis.call('HGET', ns .. 'j:' .. jid, 'priority')) or 0
-  redis.call('HSET', ns .. 'j:' .. jid, 'state', 'waiting', 'worker', '', 'expires', '0')
-  redis.call('ZADD', ns .. 'q:' .. queue .. '-work', string.format('%.17g', priority - now / 10000000000), jid)
-end
-
--- lost_dependencies(jid, fix): those that are complete or not there, which will never free it
-local function lost_dependencies(jid)
-  local lost = {}
-  for _, other in ipairs(redis.call('SMEMBERS', ns .. 'j:' .. jid .. '-dependencies')) do
-    local state = redis.call('HGET', ns .. 'j:' .. other, 'state')
-    if not state or state == 'complete' then lost[#lost + 1] = other end
-  end
-  return lost
-end
-
-local function examine(jid)
-  local job = redis.call('HMGET', ns .. 'j:' .. jid, 'state', 'queue', 'expires', 'jid')
-  local state, queue = job[1], job[2]
-  if not state or not job[4] then
-    if fix then redis.call('DEL', ns .. 'j:' .. jid) end
-    return 'is no whole job'
-  end
-  if state == 'complete' then
-    if has(ns .. 'completed', jid) then return end
-    if fix then redis.call('ZADD', ns .. 'completed', now, jid) end
-    return 'is complete and not listed as such'
-  elseif state == 'failed' or not queue or queue == '' then
-    return
-  end
-  local prefix = ns .. 'q:' .. queue
-  if state == 'running' then
-    if has(prefix .. '-locks', jid) then return end
-    if fix then redis.call('ZADD', prefix .. '-locks', tonumber(job[3]) or now, jid) end
-    return 'is running without a lock in ' .. queue
-  elseif state == 'scheduled' then
-    if has(prefix .. '-scheduled', jid) then return end
-    if fix then redis.call('ZADD', prefix .. '-scheduled', now, jid) end
-    return 'is scheduled, but not in the schedule of ' .. queue
-  elseif state == 'depends' then
-    local lost = lost_dependencies(jid)
-    local listed = has(prefix .. '-depends', jid)
-    if #lost == 0 and listed then return end
-    if fix then
-      if #lost > 0 then redis.call('SREM', ns .. 'j:' .. jid .. '-dependencies', unpack(lost)) end
-      if redis.call('SCARD', ns .. 'j:' .. jid .. '-dependencies') == 0 then
-        redis.call('ZREM', prefix .. '-depends', jid)
-        to_work(jid, queue)
-      elseif not listed then
-        redis.call('ZADD', prefix .. '-depends', now, jid)
-      end
+-- anywhere(jid, queue, ...) -> whether it is in one of these parts of its queue, or of others
+local function anywhere(jid, queue, ...)
+  for _, part in ipairs({ ... }) do
+    if has(ns .. 'q:' .. queue .. '-' .. part, jid) then return true end
+    for i = 5, 4 + count do
+      if has(ns .. 'q:' .. ARGV[i] .. '-' .. part, jid) then return true end
     end
-    return #lost > 0 and 'waits for ever for ' .. table.concat(lost, ' ') or 'is not among those that wait in ' .. queue
-  elseif state == 'throttled' then
-    if has(prefix .. '-throttled', jid) or has(prefix .. '-work', jid) then return end
-  elseif has(prefix .. '-work', jid) or state == 'stalled' and has(prefix .. '-locks', jid) then
-    return
   end
-  if fix then to_work(jid, queue) end
-  return 'is ' .. state .. ', but nowhere in ' .. queue
 end
 
-local found = {}
-for i = 4, #ARGV do
-  local reason = examine(ARGV[i])
-  if reason then found[#found + 1], found[#found + 2] = ARGV[i], reason end
+-- pending(jid, throttles) -> whether it stands in the line of one of them
+local function pending(jid, throttles)
+  local ok, list = pcall(cjson.decode, throttles or '[]')
+  for _, tid in ipairs(ok and type(list) == 'table' and list or {}) do
+    if has(ns .. 'th:' .. tid .. '-pending', jid) then return true end
+  end
 end
-return found
+
+-- husk(jid, key) -> reason, remedy of a hash that is no job for those who read it
+local function husk(jid, key)
+  local klass, data, state = unpack(redis.call('HMGET', key, 'klass', 'data', 'state'))
+  if redis.call('EXISTS', key) == 0 then return end -- it went since it was listed
+  if klass and data and state then
+    if fix then redis.call('HSET', key, 'jid', jid) end
+    return 'does not say its own jid', 'it says it again'
+  end
+  if fix then redis.call('DEL', key, key .. '-history') end
+  return 'is no whole job', 'what is left of it is deleted'
+end
+
+local function unlisted_complete(jid, time)
+  if has(ns .. 'completed', jid) then return end
+  if fix then redis.call('ZADD', ns .. 'completed', tonumber(time) or now, jid) end
+  return 'is complete and not listed as such', 'listed'
+end
+
+local function group_of(failure)
+  local ok, was = pcall(cjson.decode, failure or '')
+  return ok and type(was) == 'table' and type(was.group) == 'string' and was.group or nil
+end
+
+local function unlocked(jid, queue, expires)
+  if anywhere(jid, queue, 'locks') then return end
+  if fix then redis.call('ZADD', ns .. 'q:' .. queue .. '-locks', tonumber(expires) or now, jid) end
+  return 'is running without a lock in ' .. queue, 'locked again until its lock ends'
+end
+
+local function unscheduled(jid, queue, due)
+  if anywhere(jid, queue, 'scheduled') then return end
+  if tonumber(due) then
+    if fix then to_schedule(jid, queue, due) end
+    return 'is scheduled, but not in the schedule of ' .. queue, 'scheduled for the time that it says'
+  end
+  if fix then to_work(jid, queue, now) end
+  return 'is scheduled, but not in the schedule of ' .. queue, 'waits for a worker now, because nothing tells its time'
+end
+
+local function unthrottled(jid, queue, throttles)
+  if anywhere(jid, queue, 'work') then return end
+  local listed = anywhere(jid, queue, 'throttled')
+  if listed and pending(jid, throttles) then return end
+  if fix then
+    redis.call('ZREM', ns .. 'q:' .. queue .. '-throttled', jid)
+    to_work(jid, queue, now)
+  end
+  return listed and 'is throttled, but in the line of no throttle' or 'is throttled, but nowhere in ' .. queue, 'waits for a worker'
+end
+
+return each(5 + count, function(jid)
+  local key = ns .. 'j:' .. jid
+  local whole, state, queue, expires, time, due, throttles, failure =
+    unpack(redis.call('HMGET', key, 'jid', 'state', 'queue', 'expires', 'time', 'scheduled', 'throttles', 'failure'))
+  if not whole or not state then return husk(jid, key) end
+  if state == 'complete' then return unlisted_complete(jid, time) end
+  if state == 'failed' then
+    local group = group_of(failure)
+    if group then return 'failed', group end
+    return
+  end
+  if not queue or queue == '' then return end
+  if state == 'running' then return unlocked(jid, queue, expires) end
+  if state == 'scheduled' then return unscheduled(jid, queue, due) end
+  if state == 'throttled' then return unthrottled(jid, queue, throttles) end
+  if state == 'depends' then
+    if has(ns .. 'q:' .. queue .. '-depends', jid) then return 'depends', '' end
+    if fix then redis.call('ZADD', ns .. 'q:' .. queue .. '-depends', now, jid) end
+    return 'is not among those that wait for others in ' .. queue, 'listed there'
+  end
+  if anywhere(jid, queue, 'work', 'scheduled', 'locks') then return end
+  if fix then to_work(jid, queue, now) end
+  return 'is ' .. state .. ', but nowhere in ' .. queue, 'waits for a worker'
+end)

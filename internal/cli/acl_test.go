@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// withoutRedis are the commands that ask nothing of Redis, or of one of their own; `run` works
+// in the tests of the queue and of the whole as that user.
+var withoutRedis = strings.Fields("demo run dev try torture check init unit version completion status top quiet resume drain " +
+	"stop reload recycle scale bench say")
+
+// TestEveryCommandAsTheLeastUser runs each command that speaks to Redis as the user of
+// queue/ACL.md. A command that is new has to be named here.
+func TestEveryCommandAsTheLeastUser(t *testing.T) {
+	server := redistest.Start(t)
+	page, err := os.ReadFile("../../queue/ACL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []any
+	for word := range strings.FieldsSeq(string(regexp.MustCompile("(?s)```acl\n(.*?)```").FindSubmatch(page)[1])) {
+		words = append(words, word)
+	}
+	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := "unix://oarlock:PASSWORD@" + server.Addr
+	client, err := queue.Open(t.Context(), queue.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	work := func() { // two jobs fail, one is throttled, one runs
+		t.Helper()
+		reply, err := client.Session("w").Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 9})
+		if err != nil || len(reply.Jobs) < 2 {
+			t.Fatalf("took %+v: %v", reply.Jobs, err)
+		}
+		var failed []queue.Settlement
+		for _, job := range reply.Jobs[:len(reply.Jobs)-1] {
+			failed = append(failed, queue.Settlement{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Fail, Group: "g", Message: "m"})
+		}
+		if _, err := client.Session("w").Exchange(t.Context(), failed, queue.Take{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
+	s.env["REDIS_URL"] = url
+
+	tried := map[string]bool{}
+	run := func(path, args string) {
+		t.Helper()
+		tried[path] = true
+		err := s.oarlock(0, s.words(path+" "+args))
+		all := s.said["stdout"] + s.said["stderr"]
+		denied := strings.Contains(strings.ReplaceAll(all, "Redis does not let us see this: ", ""), "NOPERM") && path != "doctor"
+		if err != nil || denied {
+			t.Errorf("oarlock %s %s: %v\n%s", path, args, err, all)
+		}
+	}
+	run("throttle set", "t 1")
+	for _, put := range []string{"a --priority 9 --tag x", "b --priority 8 --tag x", "c --throttle t --priority 7", "d --throttle t", "e --delay 1h", "f --depends e"} {
+		run("put", "q {} --jid "+put)
+	}
+	work()
+	for _, jid := range strings.Fields("a b c d e f") {
+		run("job why", jid)
+	}
+	for _, line := range [][2]string{
+		{"queue ls", ""}, {"queue show", "q"}, {"queue peek", "q"}, {"queue pause", "q"}, {"queue resume", "q"}, {"queue limit", "q 5"}, {"queue limit", "q"},
+		{"job show", "a"}, {"job log", "a looked"}, {"job log", "a"}, {"job tag", "a y"}, {"job track", "a"}, {"job depend", "f d"},
+		{"job priority", "e 3"}, {"job move", "e other"}, {"job timeout", "c"}, {"job cancel", "e f"},
+		{"failed ls", ""}, {"failed ls", "g"}, {"replay", "a -- cat"}, {"job retry", "a"}, {"failed retry", "--all"}, {"failed drop", "--all"},
+		{"recur add", "q {} --every 1h --jid r"}, {"recur ls", ""}, {"recur show", "r"}, {"recur update", "r --every 2h"}, {"recur rm", "r"},
+		{"worker ls", ""}, {"worker show", "w"}, {"worker forget", "w"},
+		{"throttle ls", ""}, {"throttle show", "t"}, {"throttle release", "t d"}, {"throttle rm", "t"},
+		{"tag ls", ""}, {"tag show", "x"}, {"stats", "q"}, {"config set", "heartbeat 70"}, {"config get", ""}, {"config unset", "heartbeat"},
+		{"lua", "--install"}, {"doctor", ""}, {"queue forget", "q"},
+	} {
+		run(line[0], line[1])
+		if line[0] == "doctor" && !strings.Contains(s.said["stdout"], "jobs are where they say they are") {
+			t.Errorf("doctor did not look at the keys:\n%s", s.said["stdout"])
+		}
+	}
+	followEvents(t, s, client)
+	tried["events"] = true
+
+	var missing []string
+	for _, path := range leaves(testProgram(nil, nil, nil).app().Commands, "") {
+		top, _, _ := strings.Cut(path, " ")
+		if !tried[path] && !slices.Contains(withoutRedis, top) {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("commands that are not tried: %s", strings.Join(missing, ", "))
+	}
+}
+
+// leaves are the paths of all commands that have none below them.
+func leaves(commands []*cli.Command, prefix string) (paths []string) {
+	for _, command := range commands {
+		switch {
+		case command.Hidden:
+		case len(command.Subcommands) > 0:
+			paths = append(paths, leaves(command.Subcommands, prefix+command.Name+" ")...)
+		default:
+			paths = append(paths, prefix+command.Name)
+		}
+	}
+	return paths
+}
+
+// followEvents runs `oarlock events` until it has seen one.
+func followEvents(t *testing.T, s *script, client *queue.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	done := make(chan int, 1)
+	t.Setenv("EXAMPLE", filepath.Join(s.env["EXAMPLE"]))
+	go func() { done <- testProgram(nil, &out, &out).Main(ctx, []string{"oarlock", "events", "--count", "1"}) }()
+	for {
+		if _, err := client.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case code := <-done:
+			if code != 0 {
+				t.Errorf("events: exit code %d\n%s", code, out.String())
+			}
+			return
+		case <-time.After(10 * time.Millisecond): // it may not listen yet
+		}
+	}
+}

@@ -1,0 +1,47 @@
+-- What the scripts share, before the text of each: ns is the namespace.
+local ns = ARGV[1]
+
+local function has(key, jid) return redis.call('ZSCORE', key, jid) end
+
+-- in_list(key, jid) -> whether a list has it
+local function in_list(key, jid)
+  for from = 0, redis.call('LLEN', key) - 1, 1000 do
+    for _, other in ipairs(redis.call('LRANGE', key, from, from + 999)) do
+      if other == jid then return true end
+    end
+  end
+end
+
+-- to_work(jid, queue, now): makes a job wait for a worker, behind the others of its priority
+local function to_work(jid, queue, now)
+  local priority = tonumber(redis.call('HGET', ns .. 'j:' .. jid, 'priority')) or 0
+  redis.call('HSET', ns .. 'j:' .. jid, 'state', 'waiting', 'worker', '', 'expires', '0')
+  redis.call('ZADD', ns .. 'q:' .. queue .. '-work', string.format('%.17g', priority - now / 10000000000), jid)
+  redis.call('PUBLISH', ns .. 'oarlock:wake', queue)
+end
+
+-- to_schedule(jid, queue, due): makes a job wait for its time
+local function to_schedule(jid, queue, due)
+  redis.call('HSET', ns .. 'j:' .. jid, 'state', 'scheduled')
+  redis.call('HDEL', ns .. 'j:' .. jid, 'scheduled')
+  redis.call('ZADD', ns .. 'q:' .. queue .. '-scheduled', due, jid)
+end
+
+-- each(first, look) -> what look(jid) finds of the jids from ARGV[first] on, after each
+-- jid: as many values as look returns, the first of them nil if there is nothing. What raises
+-- concerns its job alone.
+local function each(first, look)
+  local found = {}
+  for i = first, #ARGV do
+    local said = { pcall(look, ARGV[i]) }
+    if not said[1] then
+      local raised = said[2]
+      said = { true, 'cannot be read: ' .. (type(raised) == 'table' and raised.err or tostring(raised)), '' }
+    end
+    if said[2] then
+      found[#found + 1] = ARGV[i]
+      for n = 2, #said do found[#found + 1] = said[n] end
+    end
+  end
+  return found
+end

@@ -1,0 +1,125 @@
+package queue_test
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/doctor"
+	"oarlock/queue"
+)
+
+// diagnose lets a doctor look at all keys. Locks that ran out are no damage.
+func diagnose(t *testing.T, c *queue.Client, fix bool) (found []string) {
+	t.Helper()
+	d := &doctor.Doctor{Client: c, Fix: fix, Report: func(f doctor.Finding) {
+		if f.Level != doctor.OK && f.Subject != "locks" {
+			found = append(found, f.Text)
+		}
+	}}
+	ok(t, d.Keys(t.Context()))
+	return found
+}
+
+// isSound tells the calls that leave sound keys from those whose damage PROTOCOL.md names: a
+// retry into another queue (quirk 6), a put by reqless of a job that holds throttles, one who is
+// taken out of the line for a throttle and put nowhere, a throttle that nobody may hold (7.6).
+func isSound(call []string, field func(jid, name string) string) bool {
+	name, args := call[0], call[1:]
+	switch {
+	case (name == "retry" || name == "job.retry") && len(args) > 1:
+		return args[1] == field(args[0], "queue")
+	case (name == "queue.put" || name == "job.requeue") && len(args) > 2:
+		return field(args[2], "state") != "running"
+	case name == "throttle.set" && len(args) > 1, name == "queue.throttle.set" && len(args) > 1:
+		return !strings.HasPrefix(args[1], "-")
+	}
+	return name != "throttle.release"
+}
+
+// TestDoctorLeavesSoundKeysAlone plays random histories of the original's semantics; the doctor
+// must find nothing then, and change nothing. OARLOCK_FAULTS=all plays many more.
+func TestDoctorLeavesSoundKeysAlone(t *testing.T) {
+	l := queue.NewRandomLab(t)
+	c := l.Open(t)
+	seeds, fresh := uint64(15), uint64(0)
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		seeds, fresh = 500, uint64(time.Now().UnixNano())
+		t.Logf("the seeds begin at %d", fresh)
+	}
+	for _, dialect := range l.Dialects() {
+		t.Run(string(dialect), func(t *testing.T) {
+			for seed := range seeds {
+				calls := l.Play(t, dialect, fresh+seed, 150, isSound)
+				before := l.Keys(t)
+				if found := diagnose(t, c, false); len(found) > 0 {
+					t.Fatalf("seed %d: %q after%s", fresh+seed, found, calls)
+				}
+				diagnose(t, c, true)
+				if after := l.Keys(t); !reflect.DeepEqual(before, after) {
+					t.Fatalf("seed %d: a repair of sound keys changed %v after%s", fresh+seed, difference(before, after), calls)
+				}
+			}
+		})
+	}
+}
+
+// TestDoctorMendsWhatTheOriginalLeaves plays histories with the defects of the originals, which
+// leave locks of finished jobs, jobs in two places and throttles held for ever. What the
+// doctor says it would do is what it does; then nothing is left to say, no job is lost, and no job
+// that it did not name is another or due at another time.
+func TestDoctorMendsWhatTheOriginalLeaves(t *testing.T) {
+	l := queue.NewRandomLab(t)
+	c := l.Open(t)
+	mended := 0
+	for _, dialect := range l.Dialects() {
+		for seed := range uint64(25) {
+			calls := l.Play(t, dialect, seed, 150, func([]string, func(string, string) string) bool { return true })
+			before := l.Keys(t)
+			would := diagnose(t, c, false)
+			if after := l.Keys(t); !reflect.DeepEqual(before, after) {
+				t.Fatalf("%s %d: looking changed %v", dialect, seed, difference(before, after))
+			}
+			said := diagnose(t, c, true)
+			if len(said) != len(would) {
+				t.Fatalf("%s %d: would %q, did %q", dialect, seed, would, said)
+			}
+			for i := range said {
+				if !strings.HasPrefix(said[i], would[i]+": ") {
+					t.Errorf("%s %d: would %q, did %q", dialect, seed, would[i], said[i])
+				}
+			}
+			after := l.Keys(t)
+			mended += len(said)
+			if left := diagnose(t, c, false); len(left) > 0 {
+				t.Fatalf("%s %d: mended %q, left %q after%s", dialect, seed, said, left, calls)
+			}
+			all := strings.Join(said, "\n")
+			for _, line := range difference(before, after) {
+				key, _, _ := strings.Cut(line, ": ")
+				jid, isJob := strings.CutPrefix(key, "ql:j:")
+				jid = strings.TrimSuffix(strings.TrimSuffix(jid, "-dependencies"), "-dependents")
+				if isJob && !strings.Contains(all, jid) || strings.HasSuffix(key, "-scheduled") && !strings.Contains(all, key) {
+					t.Fatalf("%s %d: said %q, but changed %s", dialect, seed, said, line)
+				}
+			}
+		}
+	}
+	if mended < 50 {
+		t.Errorf("only %d defects in all histories", mended)
+	}
+}
+
+// difference lists the keys that are not the same.
+func difference(a, b map[string]string) (names []string) {
+	for name := range keysOf(a, b) {
+		if a[name] != b[name] {
+			names = append(names, name+": "+a[name]+" → "+b[name])
+		}
+	}
+	slices.Sort(names)
+	return names
+}
