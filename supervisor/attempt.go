@@ -55,6 +55,7 @@ type attempt struct {
 	early  bool          // a child left before it could begin with it
 
 	ending     *runner.Ending // how it ended; nil before
+	endedAt    time.Duration  // when
 	settlement queue.Settlement
 	refused    int           // how many settlements of it were refused
 	objection  string        // why the first was

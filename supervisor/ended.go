@@ -13,11 +13,25 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	if a.stage == running && e.Kind == runner.LockLost { // we stood still, or we would have asked for it
 		p.log.Warn("lease ended: the child was killed by its guard", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", "ended")
 	}
-	a.ending = e
-	o := p.conclude(a, e)
+	if p.now < p.life.together && unspoken(e) {
+		e = interrupted(e)
+	}
+	a.ending, a.endedAt = e, p.now
 	a.member.finished(a, worked(e.Kind))
 	if p.roll != nil && a.member.gen == p.roll.to && worked(e.Kind) {
 		p.roll.proven = true
+	}
+	if !p.withhold(a, e) {
+		p.finish(a, e)
+	}
+}
+
+// finish makes of an attempt what its ending means.
+func (p *pool) finish(a *attempt, e *runner.Ending) {
+	a.ending = e
+	o := Outcome{Drop: true} // the job has come back, and this attempt means nothing to it
+	if !a.again {
+		o = p.conclude(a, e)
 	}
 	p.event(Event{Kind: AttemptEnded, Job: a.wire, Ending: e, Action: o.Settlement.Action, Slot: a.member.slot.n, PID: a.member.pid()})
 	if !o.Redo {

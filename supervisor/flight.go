@@ -142,6 +142,7 @@ func (p *pool) remove(a *attempt) {
 		p.waiting = without(p.waiting, a)
 	case ended:
 		p.endings, p.refused = without(p.endings, a), without(p.refused, a)
+		p.withheld = without(p.withheld, a)
 	}
 	a.stage = over
 }

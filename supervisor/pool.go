@@ -53,11 +53,12 @@ type pool struct {
 	now    time.Duration // on the clock, when this turn began
 	alarm  time.Duration // when the next turn is due even if nothing happens
 
-	flight  map[string]*attempt // all attempts that are not over, by jid
-	waiting []*attempt          // those without a child, by their turns
-	turns   int64               // given out so far
-	endings []*attempt          // those to be settled, oldest first
-	refused []*attempt          // those whose settlement was refused for good, as far as we know
+	flight   map[string]*attempt // all attempts that are not over, by jid
+	waiting  []*attempt          // those without a child, by their turns
+	turns    int64               // given out so far
+	endings  []*attempt          // those to be settled, oldest first
+	withheld []*attempt          // those whose ending is judged a little later, oldest first
+	refused  []*attempt          // those whose settlement was refused for good, as far as we know
 
 	slots    []*slot
 	leavers  map[*member]struct{} // members that gave up their slot and are not gone yet
@@ -85,6 +86,7 @@ type lifetime struct {
 	drainBy  time.Duration // when jobs still at work are interrupted; never without a limit
 	stopped  bool          // they were
 	killed   bool          // everything was killed
+	together time.Duration // children that end by themselves before were sent the signal that ends us
 	endBy    time.Duration // when to leave whatever Redis has not been told
 	over     bool
 	owing    bool // it left jobs about which Redis was told nothing
@@ -169,6 +171,7 @@ func (p *pool) turn() {
 	p.alarm = never
 	p.inbox.work()
 	p.watchLeases()
+	p.settleWithheld()
 	p.tendSlots()
 	if len(p.waiting) > 0 {
 		p.converse() // Redis can settle while we hand out
@@ -176,6 +179,7 @@ func (p *pool) turn() {
 	p.handOut()
 	p.renew()
 	p.converse()
+	p.renew() // what has just been found to be needed first
 	p.leave()
 	p.inbox.await(p.patience())
 }

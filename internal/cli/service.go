@@ -160,6 +160,7 @@ func (s *service) obey(ctx context.Context) error {
 		}
 		switch got {
 		case syscall.SIGTERM, syscall.SIGINT:
+			s.sup.Signaled()
 			if stopping {
 				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
 				s.sup.StopNow()
