@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"crypto/rand"
+	"time"
+)
 
 // Job is what a child is told of one attempt.
 type Job struct {
@@ -20,6 +23,10 @@ type Job struct {
 	Checkpoint []byte        // JSON kept by an earlier attempt; nil: none
 	Response   []byte        // JSON a parked job waited for; nil: none
 }
+
+// NewRun draws the id of an attempt: 80 bits of chance, for it is also the secret by
+// which a child proves that a line is its own word. Safe for concurrent use.
+func NewRun() string { return rand.Text()[:16] }
 
 // AppendJob appends the line that hands j to a child, line feed included, and
 // returns the extended buffer.

@@ -48,6 +48,25 @@ func ParseStatus(line []byte) (Status, bool) {
 	return f.status(), true
 }
 
+// beginningOf returns the verb and the run of a status line of which only the beginning
+// is there; both are empty where they do not stand in it.
+func beginningOf(text []byte) Status {
+	var s Status
+	if len(text) == 0 || text[0] != '{' {
+		return s
+	}
+	members(text, func(name, value []byte) {
+		switch {
+		case value[0] != '"':
+		case string(name) == "@":
+			s.Verb = verbName(value)
+		case string(name) == "run":
+			s.Run = string(unquote(value))
+		}
+	})
+	return s
+}
+
 // fields are the raw values of a status line: those that most lines have, and,
 // by going over the line once more, the rarer ones.
 type fields struct {

@@ -43,6 +43,24 @@ const (
 	VerbBye        = "bye"
 )
 
+// Known tells whether verb is one that a status line may have.
+func Known(verb string) bool {
+	switch verb {
+	case VerbHello, VerbProgress, VerbHeartbeat, VerbCheckpoint, VerbLog, VerbPut, VerbPong, VerbBye:
+		return true
+	}
+	return IsVerdict(verb)
+}
+
+// IsVerdict tells whether verb ends a run.
+func IsVerdict(verb string) bool {
+	switch verb {
+	case VerbAck, VerbRetry, VerbFail, VerbRelease, VerbUnknown:
+		return true
+	}
+	return false
+}
+
 // Capabilities that a child may name in its hello.
 const (
 	CapCancel   = "cancel"   // reads cancel lines while it works

@@ -21,7 +21,7 @@ type Line struct {
 	// Text is the line without its end; of an oversized one the first KiB. It is
 	// valid until the next call of Next.
 	Text    []byte
-	Status  Status // of a StatusLine; shares no memory with Text
+	Status  Status // of a StatusLine; of an Oversized one, Verb and Run if they can be read at its beginning. Shares no memory with Text
 	Dropped int64  // of an Oversized line: bytes dropped behind Text
 }
 
@@ -115,7 +115,11 @@ func (r *Reader) line(text []byte) Line {
 	if r.skipping || len(text) > r.maxLine+1 || len(text) == r.maxLine+1 && text[r.maxLine] != '\r' {
 		dropped := r.dropped + int64(len(text)-keptOfLong)
 		r.skipping, r.dropped = false, 0
-		return Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped}
+		line := Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped}
+		if !r.logOnly {
+			line.Status = beginningOf(line.Text)
+		}
+		return line
 	}
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]

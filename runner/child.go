@@ -33,7 +33,6 @@ type Child struct {
 	in       *stdin
 	out, err *stream
 	st       *stream // status lines; nil where the child has no descriptor for them
-	quiet    bool    // some came by it, so that stdout is log only; of the goroutine that listens to st
 
 	ready   chan struct{} // closed when it can take a job
 	claimed chan struct{} // closed when somebody wants to hear of it; see listen

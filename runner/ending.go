@@ -23,9 +23,10 @@ const (
 	CouldNotStart                       // the command cannot be run; the job was not begun
 	LeftEarly                           // the child was about to leave when the job came
 	Innocent                            // the child ended before it came to this job
+	TooLong                             // its verdict, or a job it put, was longer than a line may be
 )
 
-var endingNames = [...]string{"none", "said", "exited", "timed-out", "died", "canceled", "lock-lost", "interrupted", "broke-protocol", "could-not-start", "left-early", "innocent"}
+var endingNames = [...]string{"none", "said", "exited", "timed-out", "died", "canceled", "lock-lost", "interrupted", "broke-protocol", "could-not-start", "left-early", "innocent", "too-long"}
 
 // String returns the kind as it stands in logs, metrics and records.
 func (k EndingKind) String() string {

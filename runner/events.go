@@ -30,6 +30,7 @@ type LogLine struct {
 	Record  *protocol.LogRecord // of a log status; nil for plain lines
 	Cut     int64               // bytes of the line that were too many and are gone
 	Dropped int                 // lines dropped before this one, for there were too many a second
+	Refused string              // of a status line that does not count: why; empty for all others
 }
 
 // Events is told what happens to the children it was given to Start for.
@@ -45,6 +46,9 @@ type Events interface {
 	// to be, for reason. It takes no further job.
 	Bye(c *Child, reason string)
 	Log(c *Child, r *Run, line LogLine)
+	// Refused: a status line of the verb verdict does not count, for the reason why; each
+	// one, also where the log drops lines. The run is the one at work, nil if there is none.
+	Refused(c *Child, r *Run, verdict, why string)
 	// Progress and Checkpoint come at most once a second and run, with the latest.
 	Progress(c *Child, r *Run, p protocol.Progress)
 	Checkpoint(c *Child, r *Run, data []byte)

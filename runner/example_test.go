@@ -18,6 +18,7 @@ func (report) Bye(c *runner.Child, reason string)                             {}
 func (report) Progress(c *runner.Child, r *runner.Run, p protocol.Progress)   {}
 func (report) Checkpoint(c *runner.Child, r *runner.Run, data []byte)         {}
 func (report) RunStopping(c *runner.Child, r *runner.Run, cause runner.Cause) {}
+func (report) Refused(c *runner.Child, r *runner.Run, verdict, why string)    {}
 func (report) Log(c *runner.Child, r *runner.Run, line runner.LogLine) {
 	fmt.Printf("%v: %s\n", line.Stream, line.Text)
 }

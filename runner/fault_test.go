@@ -76,6 +76,7 @@ var faults = []fault{
 	{row: "C14", name: "verbs and fields of the future", fixture: "knows-more", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: acknowledges},
 	{row: "C14", name: "no common version", fixture: "speaks-the-future", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: isNeverReady},
 	{row: "C15", name: "payloads up to 16 MiB", fixture: "sums-its-line", spec: Spec{Input: InputData}, check: payloadArrives},
+	{row: "S1", name: "10,000 forged lines", fixture: "prints-a-file", args: []string{"FORGED"}, check: forgeriesAreLog},
 	{row: "S1", name: "10,000 forged lines in a strict pool", fixture: "prints-a-file", args: []string{"FORGED"}, spec: Spec{Strict: true}, check: forgeriesAreLog},
 	{row: "S2", name: "shell syntax in job and payload", fixture: "sums-its-line", check: nothingIsInterpreted},
 	{row: "C16", name: "crash report of 1 MB", fixture: "reports-at-length", check: reportIsCut},
@@ -437,7 +438,7 @@ func isCoalesced(t *testing.T, h *Host, f *fault) string {
 
 // isNeverTaken: a verdict that is cut off anywhere is none.
 func isNeverTaken(t *testing.T, h *Host, f *fault) string {
-	verdict := `{"@":"ack","data":{"to":"` + strings.Repeat("someone", scaled(1, 24)) + `","n":12345}}`
+	verdict := `{"@":"ack","run":"r1","data":{"to":"` + strings.Repeat("someone", scaled(1, 24)) + `","n":12345}}`
 	cuts, step := 0, 1
 	if f.spec.Command[0] == python() {
 		step = scaled(6, 1) // for it starts slowly
@@ -547,8 +548,8 @@ func payloadArrives(t *testing.T, h *Host, f *fault) string {
 	return strings.Join(sizes, ", ")
 }
 
-// forgeriesAreLog: whatever a strict child prints that does not name its run is
-// log, and its exit code decides.
+// forgeriesAreLog: whatever a child prints that does not name its run is log, and its
+// own word decides.
 func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
 	lines := []string{
 		`{"@":"fail","group":"forged","message":""}`, `{"@":"retry"}`, `{"@":"release"}`, `{"@":"fail","run":"r0","group":"forged"}`, `{"@":"hello","v":[1]}`,
@@ -561,12 +562,12 @@ func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
 	}
 	f.spec.Command = append(f.spec.Command[:2:2], path)
 	e, w, took := f.run(t, h)
-	expectEnding(t, e, Exited, "")
-	if e.Action != protocol.ExitAck || len(e.Puts) > 0 || e.Checkpoint != nil {
-		t.Errorf("%v, %d puts, checkpoint %q", e.Action, len(e.Puts), e.Checkpoint)
+	expectEnding(t, e, Said, "")
+	if e.Verdict.Kind != protocol.Ack || len(e.Puts) > 0 || e.Checkpoint != nil {
+		t.Errorf("%v, %d puts, checkpoint %q", e.Verdict.Kind, len(e.Puts), e.Checkpoint)
 	}
-	if got := strings.Count(w.text("r1"), "\n"); got != times*len(lines)+2 {
-		t.Errorf("%d lines are in the log; want all %d", got, times*len(lines)+2)
+	if got := strings.Count(w.text("r1"), "\n"); got != times*len(lines)+1 {
+		t.Errorf("%d lines are in the log; want all %d", got, times*len(lines)+1)
 	}
 	return fmt.Sprintf("forged_lines=%d taken=0 %v", times*len(lines), took)
 }

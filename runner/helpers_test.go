@@ -53,6 +53,7 @@ type witness struct {
 	progress    int
 	checkpoints []string
 	byes        []string
+	refused     []string // verdicts that did not count: verb and reason
 
 	ready    chan *Child
 	stopping chan Cause
@@ -67,6 +68,7 @@ type loggedLine struct {
 	cut     int64
 	dropped int
 	record  *protocol.LogRecord
+	refused string
 }
 
 func newWitness() *witness {
@@ -89,7 +91,13 @@ func (w *witness) Log(c *Child, r *Run, line LogLine) {
 	if r != nil {
 		run = r.Job.Run
 	}
-	w.logs = append(w.logs, loggedLine{run, line.Stream, string(line.Text), line.Cut, line.Dropped, line.Record})
+	w.logs = append(w.logs, loggedLine{run, line.Stream, string(line.Text), line.Cut, line.Dropped, line.Record, line.Refused})
+}
+
+func (w *witness) Refused(c *Child, r *Run, verdict, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, verdict+": "+why)
 }
 
 func (w *witness) Progress(*Child, *Run, protocol.Progress) {

@@ -35,9 +35,6 @@ func (h *held[T]) passed(now time.Time) { h.due, h.next = time.Time{}, now.Add(i
 
 // progress keeps how far r is.
 func (c *Child) progress(r *Run, st *protocol.Status, now time.Time) {
-	if st.Err != nil {
-		return
-	}
 	c.mu.Lock()
 	passOn := r.progress.set(*st.Progress, now)
 	due := r.progress.due
@@ -49,12 +46,8 @@ func (c *Child) progress(r *Run, st *protocol.Status, now time.Time) {
 	}
 }
 
-// checkpoint keeps what the next attempt of r's job is to get. It refuses what is
-// too large or cannot be understood.
-func (c *Child) checkpoint(r *Run, st *protocol.Status, now time.Time) bool {
-	if st.Err != nil || len(st.Data) > protocol.MaxCheckpoint {
-		return false
-	}
+// checkpoint keeps what the next attempt of r's job is to get.
+func (c *Child) checkpoint(r *Run, st *protocol.Status, now time.Time) {
 	c.mu.Lock()
 	passOn := r.checkpoint.set(st.Data, now)
 	due := r.checkpoint.due
@@ -64,7 +57,6 @@ func (c *Child) checkpoint(r *Run, st *protocol.Status, now time.Time) bool {
 	} else {
 		c.host.clock.arm(due)
 	}
-	return true
 }
 
 // put keeps a job that r wants to be put. One that cannot be kept breaks the
@@ -84,11 +76,7 @@ func (c *Child) put(s *stream, r *Run, st *protocol.Status, now time.Time) {
 		r.puts = append(r.puts, *st.Put)
 	}
 	c.mu.Unlock()
-	if why == "" || !c.settle(r) {
-		return
+	if why != "" {
+		c.breach(s, r, BrokeProtocol, "protocol", why, now)
 	}
-	e := &r.ending
-	e.Kind, e.ExitCode, e.Began, e.Group, e.Message = BrokeProtocol, -1, true, "protocol", why
-	c.finish(s, r, now)
-	c.end(CauseProtocol, why)
 }

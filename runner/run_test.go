@@ -83,7 +83,7 @@ func TestReusedChildLeaves(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
-	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`
+	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`
 		while read -r job; do
 			case $job in
 			*r1*) echo '{"@":"ack"}';;
@@ -139,7 +139,7 @@ func TestVerdicts(t *testing.T) {
 func TestPrefetchedJobsAreInnocent(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
-	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)}, w)
+	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)}, w)
 	for _, run := range []string{"r1", "r2", "r3", "r4"} {
 		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestStartErrors(t *testing.T) {
 func TestOnceChildThatIsFaster(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
-	c := start(t, h, &Spec{Command: shell(`echo early; echo '{"@":"ack"}'`)}, w)
+	c := start(t, h, &Spec{Command: shell(`echo early; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"`)}, w)
 	for {
 		if s, ok := readStat(c.PID()); !ok || s.State == 'Z' {
 			break

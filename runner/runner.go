@@ -54,9 +54,29 @@ type StatusFrom uint8
 
 // Sources of verdicts.
 const (
-	StatusAuto StatusFrom = iota // status lines where there are some, else the exit code
-	StatusExit                   // the exit code alone; every line is log
+	// StatusAuto: status lines where there are some, else the exit code. On stdout they
+	// count if they name their run; of a child without hello, those on its descriptor may
+	// leave it out.
+	StatusAuto  StatusFrom = iota
+	StatusFD               // status lines on the descriptor only, else the exit code
+	StatusLines            // as StatusAuto, and a child without hello need not name the run on stdout either: what it prints of others' texts is believed
+	StatusExit             // the exit code alone; every line is log
 )
+
+// String returns the word for s as children read it in OARLOCK_STATUS.
+func (s StatusFrom) String() string {
+	switch s {
+	case StatusAuto:
+		return "auto"
+	case StatusFD:
+		return "fd"
+	case StatusLines:
+		return "lines"
+	case StatusExit:
+		return "exit"
+	}
+	return "unknown"
+}
 
 // HelloPolicy is what makes a child that takes more than one job ready.
 type HelloPolicy uint8
@@ -85,7 +105,7 @@ type Spec struct {
 	PTY    bool // stdout is a raw pseudo-terminal
 	Input  Input
 	Status StatusFrom
-	Strict bool // a status line must name its run, even if the child said no hello
+	Strict bool // a status line must name its run, whatever channel it comes on
 	Hello  HelloPolicy
 
 	MaxLine int // longest line read, in bytes; 0: protocol.DefaultMaxLine

@@ -139,8 +139,10 @@ func (c *Child) environment() []string {
 		"OARLOCK_MODE":     s.Mode.String(),
 		"OARLOCK_POOL":     s.Pool,
 		"OARLOCK_SLOT":     strconv.Itoa(c.slot),
+		"OARLOCK_STATUS":   s.Status.String(),
+		"OARLOCK_MAX_LINE": strconv.Itoa(s.MaxLine),
 	}
-	if s.Status == StatusAuto {
+	if s.Status != StatusExit {
 		ours["OARLOCK_STATUS_FD"] = strconv.Itoa(statusFD)
 	}
 	if c.dir != "" {
@@ -217,7 +219,7 @@ func openChannels(spec *Spec) (ours, theirs channels, err error) {
 	if ours.err, theirs.err, err = pipe(true); err != nil {
 		return ours, theirs, err
 	}
-	if spec.Status == StatusAuto {
+	if spec.Status != StatusExit {
 		ours.status, theirs.status, err = pipe(true)
 	}
 	return ours, theirs, err

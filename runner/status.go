@@ -11,76 +11,50 @@ import (
 func (c *Child) status(s *stream, line *protocol.Line) {
 	now := time.Now()
 	c.sign(now)
-	if s.kind == StatusStream && !c.quiet {
-		// From now on, nothing the program prints can be taken for a status.
-		c.quiet = true
-		c.out.mu.Lock()
-		c.out.lines.LogOnly()
-		c.out.mu.Unlock()
-	}
 	st := &line.Status
-	switch st.Verb {
-	case protocol.VerbHello, protocol.VerbBye:
-		switch {
-		case c.mayBeForged(s):
-			s.print(line)
-		case st.Verb == protocol.VerbHello:
-			c.greet(st)
-		default:
-			c.leave(st.Reason)
-		}
+	if !protocol.Known(st.Verb) {
+		s.print(line) // of a later version, or not meant for us at all
 		return
-	case protocol.VerbHeartbeat, protocol.VerbPong:
-		return
-	case protocol.VerbLog:
-		r := c.find(st.Run)
+	}
+	r, why := c.about(s, st)
+	if why == "" {
+		why = unusable(st)
+	}
+	switch {
+	case why != "":
+		c.refuse(s, line, why, now)
+	case st.Verdict != nil:
+		c.verdict(s, r, st, now)
+	case st.Verb == protocol.VerbHello:
+		c.greet(st)
+	case st.Verb == protocol.VerbBye:
+		c.leave(st.Reason)
+	case st.Verb == protocol.VerbProgress:
+		c.progress(r, st, now)
+	case st.Verb == protocol.VerbCheckpoint:
+		c.checkpoint(r, st, now)
+	case st.Verb == protocol.VerbLog:
 		if r == nil {
 			r = c.front() // what a record says settles nothing
 		}
 		s.record(r, LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
-		return
-	case protocol.VerbAck, protocol.VerbRetry, protocol.VerbFail, protocol.VerbRelease, protocol.VerbUnknown,
-		protocol.VerbProgress, protocol.VerbCheckpoint, protocol.VerbPut:
-	default:
-		s.print(line) // of a later version, or not meant for us at all
-		return
-	}
-	r := c.find(st.Run)
-	switch {
-	case r == nil:
-		s.print(line)
-		c.strayed()
-	case st.Verdict != nil:
-		c.verdict(s, r, st, now)
-	case st.Verb == protocol.VerbProgress:
-		c.progress(r, st, now)
-	case st.Verb == protocol.VerbCheckpoint:
-		if !c.checkpoint(r, st, now) {
-			s.print(line)
-		}
 	case st.Verb == protocol.VerbPut:
 		c.put(s, r, st, now)
 	}
 }
 
-// find returns the run that a status line with that run id is about, nil if the
-// child has no such run. Only a plain child may leave the id out.
-func (c *Child) find(id string) *Run {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	anonymous := id == "" && c.hello == nil && !c.spec.Strict
-	for _, r := range c.runs {
-		if !r.said && (anonymous || id != "" && id == r.Job.Run) {
-			return r
+// unusable tells why a line that may be dropped cannot be used; empty if it can.
+func unusable(st *protocol.Status) string {
+	switch st.Verb {
+	case protocol.VerbProgress, protocol.VerbCheckpoint:
+		switch {
+		case st.Err != nil:
+			return st.Err.Error()
+		case len(st.Data) > protocol.MaxCheckpoint:
+			return fmt.Sprintf("it has %d bytes of data, and %d are kept", len(st.Data), protocol.MaxCheckpoint)
 		}
 	}
-	return nil
-}
-
-// mayBeForged tells whether a line of s that names no run may be the data of a job
-// that a strict child printed: its stdout is believed only while it has none.
-func (c *Child) mayBeForged(s *stream) bool {
-	return c.spec.Strict && s == c.out && c.front() != nil
+	return ""
 }
 
 // strayed counts a status line about a run that the child does not have: a second

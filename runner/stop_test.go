@@ -267,7 +267,7 @@ func TestKilledBecauseOfMemory(t *testing.T) {
 func TestLingering(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
-	c := start(t, h, &Spec{Command: shell(`trap '' TERM; echo '{"@":"ack"}'; while :; do sleep 1; done`), ExitTimeout: 200 * time.Millisecond}, w)
+	c := start(t, h, &Spec{Command: shell(`trap '' TERM; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"; while :; do sleep 1; done`), ExitTimeout: 200 * time.Millisecond}, w)
 	mustRun(t, c, newJob("r1"), RunLimits{})
 	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
 		t.Errorf("%v; want an ack", e.Kind)
@@ -439,8 +439,8 @@ func TestEnvironment(t *testing.T) {
 	await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
 	want := strings.Join([]string{
-		"A=b", "OARLOCK_ATTEMPT=1", "OARLOCK_DIR=" + c.Dir(), `OARLOCK_JID=../\n` + strings.Repeat("x", envLimit-4), "OARLOCK_KLASS=K", "OARLOCK_MODE=once",
-		"OARLOCK_POOL=mail", "OARLOCK_PROTOCOL=1", "OARLOCK_QUEUE=q", "OARLOCK_RUN=r1", "OARLOCK_SLOT=3", "OARLOCK_STATUS_FD=3", "OARLOCK_TIMEOUT=90",
+		"A=b", "OARLOCK_ATTEMPT=1", "OARLOCK_DIR=" + c.Dir(), `OARLOCK_JID=../\n` + strings.Repeat("x", envLimit-4), "OARLOCK_KLASS=K",
+		"OARLOCK_MAX_LINE=1048576", "OARLOCK_MODE=once", "OARLOCK_POOL=mail", "OARLOCK_PROTOCOL=1", "OARLOCK_QUEUE=q", "OARLOCK_RUN=r1", "OARLOCK_SLOT=3", "OARLOCK_STATUS=auto", "OARLOCK_STATUS_FD=3", "OARLOCK_TIMEOUT=90",
 		"PATH=/usr/bin:/bin", "PWD=" + c.Dir(), "PYTHONUNBUFFERED=1", "TMPDIR=" + c.Dir(), c.Dir(),
 	}, "\n") + "\n"
 	if got := w.text("r1"); got != want {

@@ -123,6 +123,8 @@ func (s *stream) take(budget int64) (ended, more bool) {
 			s.ended = true
 		case line.Kind == protocol.StatusLine:
 			s.child.status(s, &line)
+		case line.Kind == protocol.Oversized:
+			s.child.overlong(s, &line)
 		default:
 			s.print(&line)
 		}

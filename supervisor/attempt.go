@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"time"
 
 	"oarlock/protocol"
@@ -89,7 +87,7 @@ func (a *attempt) hold(l lease) {
 func (a *attempt) prepare(limit time.Duration) {
 	t := &a.job
 	a.wire = &protocol.Job{
-		Run:        newRun(),
+		Run:        protocol.NewRun(),
 		JID:        t.JID,
 		Klass:      t.Klass,
 		Queue:      t.Queue,
@@ -102,13 +100,6 @@ func (a *attempt) prepare(limit time.Duration) {
 		Timeout:    shorter(limit, t.Timeout),
 		Checkpoint: t.Checkpoint,
 	}
-}
-
-// newRun draws the id of a run: 64 bits that no job's data can guess.
-func newRun() string {
-	var id [8]byte
-	rand.Read(id[:]) // never fails, by its documentation
-	return hex.EncodeToString(id[:])
 }
 
 // shorter returns the shorter of two limits of which 0 means none.

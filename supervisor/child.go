@@ -37,6 +37,7 @@ type sink interface {
 	ready()
 	bye(reason string)
 	log(job *protocol.Job, line runner.LogLine)
+	refused(job *protocol.Job, verdict, why string)
 	progress(job *protocol.Job, p protocol.Progress)
 	checkpoint(job *protocol.Job, data []byte)
 	ended(job *protocol.Job, e *runner.Ending)
@@ -74,11 +75,19 @@ func (e hostEvents) RunEnded(_ *runner.Child, r *runner.Run, n *runner.Ending) {
 func (e hostEvents) ChildExited(_ *runner.Child, exit runner.Exit)             { e.to.exited(exit) }
 
 func (e hostEvents) Log(_ *runner.Child, r *runner.Run, line runner.LogLine) {
-	var job *protocol.Job
-	if r != nil {
-		job = r.Job
+	e.to.log(jobOf(r), line)
+}
+
+func (e hostEvents) Refused(_ *runner.Child, r *runner.Run, verdict, why string) {
+	e.to.refused(jobOf(r), verdict, why)
+}
+
+// jobOf returns the job of r, nil if there is no run.
+func jobOf(r *runner.Run) *protocol.Job {
+	if r == nil {
+		return nil
 	}
-	e.to.log(job, line)
+	return r.Job
 }
 
 func (e hostEvents) Progress(_ *runner.Child, r *runner.Run, p protocol.Progress) {

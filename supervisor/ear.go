@@ -64,6 +64,22 @@ func (e ear) log(job *protocol.Job, line runner.LogLine) {
 	e.m.pool.childLog(l)
 }
 
+// refused counts a verdict that does not count, and warns: the job may end as if nothing
+// had been said. Like log it does not take the way through the loop.
+func (e ear) refused(job *protocol.Job, verdict, why string) {
+	p := e.m.pool
+	n, warn := p.unheard.add(p.clock())
+	if !warn {
+		return
+	}
+	jid := ""
+	if job != nil {
+		jid = job.JID
+	}
+	p.log.Warn("a line that looks like a verdict was refused", "verdict", verdict, "jid", jid, "why", why, "refused_so_far", n,
+		"advice", "if it is the program's own word, let it name its run ($OARLOCK_RUN) or say it by `oarlock say`")
+}
+
 // attempt finds the attempt that a job was made for.
 func (e ear) attempt(job *protocol.Job) *attempt {
 	for _, a := range e.m.runs {

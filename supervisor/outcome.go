@@ -81,6 +81,8 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	case runner.CouldNotStart:
 		release(s, queue.CountRelease, releaseDelay)
 		o.Bearing = Broken
+	case runner.TooLong: // as it will be the next time
+		s.Action = queue.Fail
 	default: // BrokeProtocol
 		release(s, queue.CountRelease, releaseDelay)
 	}
@@ -157,16 +159,17 @@ func (p *Policy) exited(o *Outcome, job *queue.Taken, e *runner.Ending) {
 	}
 }
 
-// acked completes the job, and puts what the child wants put.
+// acked completes the job, and puts what the child wants put. A job that may not be put
+// fails the one that wants it: acknowledged, it would never be put.
 func (p *Policy) acked(o *Outcome, job *queue.Taken, e *runner.Ending) {
-	o.Settlement.Action, o.Bearing = queue.Complete, Good
 	for _, wanted := range e.Puts {
 		if !allowed(p.NextQueues, wanted.Queue) {
-			o.Refused = append(o.Refused, fmt.Sprintf("put into queue %q, which is not in next_queues", wanted.Queue))
-			continue
+			o.refuse("next-queue", fmt.Sprintf("the child put a job into queue %q, which is not in next_queues", wanted.Queue))
+			return
 		}
 		o.Settlement.Puts = append(o.Settlement.Puts, putOf(wanted, job.Klass))
 	}
+	o.Settlement.Action, o.Bearing = queue.Complete, Good
 }
 
 // onError settles a failure about which the child said nothing itself.
@@ -205,6 +208,7 @@ func release(s *queue.Settlement, counter queue.Counter, delay time.Duration) {
 func (o *Outcome) refuse(group, message string) {
 	s := &o.Settlement
 	s.Action, s.Group, s.Message = queue.Fail, group, message
+	s.Data, s.Next, s.Depends, s.Delay, s.Puts = nil, "", nil, 0, nil
 	o.Refused = append(o.Refused, message)
 }
 
@@ -231,10 +235,7 @@ func putOf(w protocol.Put, klass string) queue.Put {
 }
 
 // allowed reports whether a child may send jobs to queue, by the names and globs of
-// its pool; nil allows all, and "" is no queue.
+// its pool; "" is no queue.
 func allowed(patterns []string, queue string) bool {
-	if patterns == nil || queue == "" {
-		return true
-	}
-	return matches(patterns, queue)
+	return queue == "" || matches(patterns, queue)
 }

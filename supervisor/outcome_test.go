@@ -48,8 +48,13 @@ func TestWhatEndingsMean(t *testing.T) {
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
 			want: queue.Settlement{Action: queue.Complete}, bearing: Good},
-		{name: "ack and go on", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
+		{name: "ack and go on", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"n"} }, ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
 			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: Good},
+		{name: "ack and go on where nothing is named", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n", Data: []byte("1"), Delay: &second, Depends: []string{"d"}}),
+			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
+				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Bad},
+		{name: "a verdict that is too long", ending: &runner.Ending{Kind: runner.TooLong, Group: "verdict-too-long", Message: "its ack is too long"},
+			want: queue.Settlement{Action: queue.Fail, Group: "verdict-too-long", Message: "its ack is too long"}, bearing: Bad},
 		{name: "ack and go where it may not", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"other-*"} },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
@@ -149,12 +154,20 @@ func TestPutsOfChildren(t *testing.T) {
 		Verdict: &protocol.Verdict{Kind: protocol.Ack},
 		Puts: []protocol.Put{
 			{Queue: "mail-out", Data: []byte("[]"), Delay: time.Second},
-			{Queue: "bank", Data: []byte("{}")},
 		},
 	})
 	puts := o.Settlement.Puts
 	if len(puts) != 1 || puts[0].Queue != "mail-out" || puts[0].Klass != "K" || string(puts[0].Data) != "[]" || !puts[0].OnlyNew {
 		t.Errorf("puts are %+v", puts)
+	}
+	// A job that may not be put fails the one that wants it, rather than being lost.
+	o = p.conclude(a, &runner.Ending{
+		Kind:   runner.Exited,
+		Action: protocol.ExitAck,
+		Puts:   []protocol.Put{{Queue: "mail-out"}, {Queue: "bank", Data: []byte("{}")}},
+	})
+	if s := o.Settlement; s.Action != queue.Fail || s.Group != "next-queue" || s.Puts != nil || !strings.Contains(s.Message, `"bank"`) {
+		t.Errorf("a put into a foreign queue settles as %+v", s)
 	}
 	if len(o.Refused) != 1 {
 		t.Errorf("refused is %q, want one sentence", o.Refused)

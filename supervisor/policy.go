@@ -2,7 +2,7 @@ package supervisor
 
 // Policy is what a pool makes of endings about which its children do not decide alone.
 type Policy struct {
-	NextQueues []string // names or globs: where a child may advance and put jobs; nil allows all
+	NextQueues []string // names or globs: where a child may advance and put jobs; none: nowhere
 
 	OnError    Remedy // after an error that is no verdict; "" means RetryJob
 	OnCrash    Remedy // after a crash; "" means RetryJob

@@ -92,6 +92,7 @@ type Counters struct {
 	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
 	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
 	Refused     int `json:"refused"`   // wishes of children that were not granted
+	Unheard     int `json:"unheard"`   // lines of children that look like verdicts and did not count
 	Started     int `json:"started"`   // children
 	Exchanges   int `json:"exchanges"` // settle-and-take calls
 	Renewals    int `json:"renewals"`  // renew calls
@@ -145,6 +146,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Counters:   p.count,
 		InDoubt:    p.line.doubt != nil,
 	}
+	s.Counters.Unheard = p.unheard.count()
 	for _, a := range p.flight {
 		if a.stage == settling {
 			s.Unsettled++

@@ -392,7 +392,13 @@ func (s *Supervisor) logLine(l Line) {
 	if !s.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "child", slog.String("line", string(protocol.Visible(nil, l.Text))),
+	attrs := []slog.Attr{
+		slog.String("line", string(protocol.Visible(nil, l.Text))),
 		slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.Int("slot", l.Slot),
-		slog.String("jid", l.JID))
+		slog.String("jid", l.JID),
+	}
+	if l.Refused != "" {
+		attrs = append(attrs, slog.String("refused", l.Refused))
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "child", attrs...)
 }

@@ -23,6 +23,7 @@ const (
 	exitOK       = 0
 	exitFailed   = 1
 	exitUsage    = 64
+	exitData     = 65
 	exitBug      = 70
 	exitTempFail = 75 // Redis is away
 	exitConfig   = 78
@@ -151,7 +152,10 @@ func exitCode(err error) int {
 	var quiet silent
 	var wrong usage
 	var problems config.Problems
+	var unsaid toSay
 	switch {
+	case errors.As(err, &unsaid):
+		return exitData
 	case errors.As(err, &quiet):
 		return quiet.code
 	case errors.As(err, &wrong):

@@ -16,6 +16,7 @@ func (p Program) commands() []*cli.Command {
 			tryCommand(),
 			tortureCommand(),
 			replayCommand(),
+			sayCommand(),
 			checkCommand(),
 			p.initCommand(),
 			unitCommand(),

@@ -51,7 +51,7 @@ func howEnded(e *runner.Ending) string {
 		return "the child died"
 	case runner.CouldNotStart:
 		return "the command cannot be run"
-	case runner.BrokeProtocol:
+	case runner.BrokeProtocol, runner.TooLong:
 		return "the child broke the protocol"
 	}
 	return "stopped"

@@ -102,7 +102,7 @@ func worksQueue(queues []string, name string) bool {
 // wireJob is what a child would be told of job; fresh leaves out its checkpoint.
 func wireJob(job queue.Job, pool config.Pool, fresh bool) *protocol.Job {
 	wire := &protocol.Job{
-		Run:       queue.NewJID()[16:],
+		Run:       protocol.NewRun(),
 		JID:       job.JID,
 		Klass:     job.Klass,
 		Queue:     lastQueue(job),

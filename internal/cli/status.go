@@ -65,6 +65,9 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		for _, damage := range pool.Damaged {
 			fmt.Fprintln(w, paint(w, red, "  leaves out queue "+damage))
 		}
+		if n.Unheard > 0 {
+			fmt.Fprintln(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
+		}
 		var rows [][]string
 		for _, slot := range pool.Slots {
 			rows = append(rows, slotRow(slot))

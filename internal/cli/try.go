@@ -28,7 +28,7 @@ func tryCommand() *cli.Command {
 		ArgsUsage: "COMMAND [ARGUMENT…]",
 		Description: "Lines with > go to the program, lines with < come from it. Options of the program\n" +
 			"that have the name of one here go behind --: oarlock try --job '{}' -- program --pool x\n" +
-			"Exits 0 if the job would be complete.",
+			"Exits 0 if the job would be complete and no verdict was refused.",
 		Flags: append(programFlags(),
 			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
 			&cli.IntFlag{Name: "attempt", Value: 1, Usage: "the number of the attempt"},
@@ -48,7 +48,7 @@ func programFlags() []cli.Flag {
 		&cli.StringFlag{Name: "queue", Usage: "the queue it comes from"},
 		&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
 		&cli.StringFlag{Name: "input", Usage: "job, data or none"},
-		&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+		&cli.StringFlag{Name: "status", Usage: "auto, fd, lines or exit"},
 		&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
 	}
 }
@@ -72,7 +72,7 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	if err != nil {
 		return err
 	}
-	ending, err := converse(c.Context, c.App.Writer, &spec, job)
+	ending, refused, err := converse(c.Context, c.App.Writer, &spec, job)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,10 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 		colour = red
 	}
 	fmt.Fprintln(c.App.Writer, paint(c.App.Writer, colour, "= "+text)+paint(c.App.Writer, dim, fmt.Sprintf("  (%s, %s of processor time)", span(ending.Wall), span(ending.CPU))))
-	if !good {
+	for _, verdict := range refused {
+		fmt.Fprintln(c.App.Writer, paint(c.App.Writer, red, "! a verdict was refused and counts for nothing: "+verdict))
+	}
+	if !good || len(refused) > 0 {
 		return silent{exitFailed}
 	}
 	return nil
@@ -155,7 +158,7 @@ func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
 		from = pool.Queues[0]
 	}
 	job := &protocol.Job{
-		Run:       queue.NewJID()[24:],
+		Run:       protocol.NewRun(),
 		JID:       queue.NewJID(),
 		Klass:     c.String("klass"),
 		Queue:     from,
@@ -175,11 +178,12 @@ func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
 	return job, nil
 }
 
-// converse starts a child, has it work the job, and shows what is said on w.
-func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol.Job) (*runner.Ending, error) {
+// converse starts a child, has it work the job, and shows what is said on w. refused are
+// the verdicts among it that did not count, with the reasons.
+func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol.Job) (ending *runner.Ending, refused []string, err error) {
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer host.Close()
 	talk := &conversation{w: w, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
@@ -189,15 +193,15 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol
 	}
 	child, err := host.Start(ctx, spec, 0, first, talk)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
+		return nil, nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
 	}
 	if spec.Mode != runner.Once {
 		select {
 		case <-child.Ready():
 		case exit := <-talk.gone:
-			return nil, fmt.Errorf("the child left before it was ready for a job: %s", exitText(exit))
+			return nil, nil, fmt.Errorf("the child left before it was ready for a job: %s", exitText(exit))
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 		if hello := child.Hello(); hello != nil {
 			talk.say(green, "<", fmt.Sprintf(`{"@":"hello","lib":%q,"caps":%s}`, hello.Lib, compact(hello.Caps)))
@@ -212,9 +216,8 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol
 	}
 	run, err := child.Run(job, runner.RunLimits{Timeout: job.Timeout})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var ending *runner.Ending
 	select {
 	case ending = <-talk.ended:
 	case <-ctx.Done():
@@ -223,7 +226,7 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol
 	}
 	child.Shutdown(spec.KillGrace)
 	<-child.Exited()
-	return ending, nil
+	return ending, talk.refused, nil
 }
 
 // exitText says how a child left.
@@ -243,8 +246,9 @@ type conversation struct {
 	ended chan *runner.Ending
 	gone  chan runner.Exit
 
-	mu sync.Mutex
-	w  io.Writer
+	mu      sync.Mutex
+	w       io.Writer
+	refused []string // verdicts that did not count, with the reasons
 }
 
 // say shows a line; mark tells who said it.
@@ -268,9 +272,18 @@ func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) 
 		text = line.Record.Level + ": " + line.Record.Message
 	}
 	fmt.Fprintf(t.w, "< %s%s\n", text, paint(t.w, dim, "  "+line.Stream.String()))
+	if line.Refused != "" {
+		fmt.Fprintln(t.w, paint(t.w, red, "  refused: "+line.Refused))
+	}
 	if line.Cut > 0 {
 		fmt.Fprintln(t.w, paint(t.w, yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
 	}
+}
+
+func (t *conversation) Refused(_ *runner.Child, _ *runner.Run, verdict, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused = append(t.refused, verdict+": "+why)
 }
 
 func (t *conversation) Progress(_ *runner.Child, _ *runner.Run, p protocol.Progress) {

@@ -52,14 +52,14 @@ type Pool struct {
 	MinChildren int      `toml:"min_children"` // with max_children: the number follows the work
 	MaxChildren int      `toml:"max_children"` // 0 means children, always
 	Input       string   `toml:"input"`        // job, data or none
-	Status      string   `toml:"status"`       // auto or exit
+	Status      string   `toml:"status"`       // auto, fd, lines or exit
 	Strict      bool     `toml:"strict"`       // every status line must name its run
 	PTY         bool     `toml:"pty"`          // stdout is a terminal
 	Prefetch    int      `toml:"prefetch"`     // lines written ahead to a reused child
 	MaxLine     Size     `toml:"max_line"`
 	MaxJob      Size     `toml:"max_job"`
 	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all
-	NextQueues  []string `toml:"next_queues"` // names or globs a child may advance or put jobs to
+	NextQueues  []string `toml:"next_queues"` // names or globs a child may advance or put jobs to; none: nowhere
 
 	Timeout      Duration `toml:"timeout"`
 	KillGrace    Duration `toml:"kill_grace"`    // from SIGTERM to SIGKILL
@@ -137,7 +137,7 @@ func DefaultPool() Pool {
 		MaxLine:      1 << 20,
 		MaxJob:       16 << 20,
 		LogRate:      1000,
-		NextQueues:   []string{"*"},
+		NextQueues:   []string{},
 		Timeout:      24 * hour,
 		KillGrace:    10 * second,
 		StartTimeout: 30 * second,

@@ -23,7 +23,7 @@ var (
 	Orders   = []string{"ordered", "round-robin", "oldest"}
 	Modes    = []string{"once", "reuse", "preload"}
 	Inputs   = []string{"job", "data", "none"}
-	Statuses = []string{"auto", "exit"}
+	Statuses = []string{"auto", "fd", "lines", "exit"}
 	Policies = []string{"retry", "fail"}
 	Exits    = []string{"ack", "retry", "fail", "release"}
 	Kills    = []string{"auto", "cgroup", "guard", "group"}
@@ -204,8 +204,11 @@ func (d *decoder) conversation(at string, p Pool) {
 			d.bad(at+".input", `"none" needs mode = "once": a child that lives on learns of a job from its line`)
 		}
 	}
-	if p.Strict && p.Status == "exit" {
-		d.bad(at+".strict", `has no meaning with status = "exit"`)
+	if p.Mode == "reuse" && p.Input == "data" && p.Status == "auto" {
+		d.bad(at+".input", `"data" with mode = "reuse" tells a child no run that its verdicts could name: let it write them to the descriptor OARLOCK_STATUS_FD and say status = "fd"; or, if it prints nothing that others wrote, status = "lines"`)
+	}
+	if p.Strict && (p.Status == "exit" || p.Status == "lines") {
+		d.bad(at+".strict", `has no meaning with status = %q`, p.Status)
 	}
 	for key, set := range map[string]bool{
 		"max_jobs": p.MaxJobs > 0, "max_age": p.MaxAge > 0, "idle_timeout": p.IdleTimeout > 0,

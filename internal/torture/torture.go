@@ -63,7 +63,7 @@ func (t *Trial) Run(ctx context.Context, report func(Finding)) (good bool, err e
 // job makes a job with its own names and with data.
 func (t *Trial) job(data string) *protocol.Job {
 	job := t.Job
-	job.Run, job.JID = queue.NewJID()[16:], queue.NewJID()
+	job.Run, job.JID = protocol.NewRun(), queue.NewJID()
 	if data != "" {
 		job.Data = []byte(data)
 	}
@@ -173,6 +173,7 @@ type ears struct {
 func (e ears) ChildReady(*runner.Child)                                    {}
 func (e ears) Bye(*runner.Child, string)                                   {}
 func (e ears) Log(*runner.Child, *runner.Run, runner.LogLine)              {}
+func (e ears) Refused(_ *runner.Child, _ *runner.Run, _, why string)       {}
 func (e ears) Progress(*runner.Child, *runner.Run, protocol.Progress)      {}
 func (e ears) Checkpoint(*runner.Child, *runner.Run, []byte)               {}
 func (e ears) RunStopping(*runner.Child, *runner.Run, runner.Cause)        {}

@@ -2,5 +2,6 @@
 # Acknowledges a run that it was never given, so many times, before its own.
 while read -r job; do
 	yes '{"@":"ack","run":"somebody-else"}' | head -n "$1"
-	echo '{"@":"fail","group":"own","message":""}'
+	run=${job#*'"run":"'}
+	echo '{"@":"fail","run":"'"${run%%'"'*}"'","group":"own","message":""}'
 done

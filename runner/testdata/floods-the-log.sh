@@ -2,4 +2,4 @@
 # Prints so many short lines, then acknowledges.
 read -r job
 yes "another line" | head -n "$1"
-echo '{"@":"ack"}'
+echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"

@@ -1,6 +1,8 @@
 """Tells its progress so many times, then acknowledges."""
+import os
 import sys
 
 sys.stdin.readline()
-sys.stdout.write('{"@":"progress","pct":50}\n' * int(sys.argv[1]))
-sys.stdout.write('{"@":"progress","pct":100}\n{"@":"ack"}\n')
+run = os.environ["OARLOCK_RUN"]
+sys.stdout.write('{"@":"progress","run":"%s","pct":50}\n' % run * int(sys.argv[1]))
+sys.stdout.write('{"@":"progress","run":"%s","pct":100}\n{"@":"ack","run":"%s"}\n' % (run, run))

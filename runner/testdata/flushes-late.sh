@@ -3,5 +3,5 @@
 read -r job
 {
 	echo "done with it"
-	echo '{"@":"ack"}'
+	echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"
 } | awk '{ lines = lines $0 "\n" } END { printf "%s", lines }'

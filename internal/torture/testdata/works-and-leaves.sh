@@ -1,3 +1,3 @@
 # A plain script: one job, one process, and a word about it.
 read -r line
-echo '{"@":"ack"}'
+echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"

@@ -1,4 +1,5 @@
 # Takes a second job, and has nothing to say about it.
 read -r line
-echo '{"@":"ack"}'
+run=${line#*\"run\":\"}
+echo "{\"@\":\"ack\",\"run\":\"${run%%\"*}\"}"
 while read -r line; do :; done

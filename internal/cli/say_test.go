@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tryScript runs script as `oarlock try` does, with this program as oarlock in its PATH.
+func tryScript(t *testing.T, script string, options ...string) (said string, code int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := filepath.Abs("../../config.example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program := fmt.Sprintf("#!/bin/sh\n%s=1 EXAMPLE=%s exec %s \"$@\"\n", asProgram, example, self)
+	if err := os.WriteFile(filepath.Join(dir, "oarlock"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("EXAMPLE", example)
+	var out, errs bytes.Buffer
+	args := append([]string{"oarlock", "try"}, options...)
+	code = testProgram(strings.NewReader(""), &out, &errs).Main(t.Context(), append(args, "--", "sh", "-c", script))
+	return out.String() + errs.String(), code
+}
+
+// Each verb arrives as what it says, whatever the text.
+func TestSay(t *testing.T) {
+	for _, tt := range []struct{ script, arrives string }{
+		{`oarlock say ack`, `< {"@":"ack"}`},
+		{`oarlock say ack --data '{"n":9007199254740993}' --next other --delay 90s --depends a --depends b`,
+			`< {"@":"ack","next":"other","delay":90,"depends":["a","b"],"data":{"n":9007199254740993}}`},
+		{`oarlock say retry --delay 1500ms 'the "printer" is away'`, `< {"@":"retry","message":"the \"printer\" is away","delay":1.5}`},
+		{`oarlock say fail --group bad-image -- '--not a
+JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
+		{`oarlock say release --delay 2s`, `< {"@":"release","delay":2}`},
+		{`oarlock say unknown --klass Inner`, `< {"@":"unknown","klass":"Inner"}`},
+		{`oarlock say progress 40.5 'page 4'`, `< {"@":"progress","message":"page 4","pct":40.5}`},
+		{`oarlock say heartbeat`, ``},
+		{`oarlock say checkpoint '{"page":4}'`, `< {"@":"checkpoint","data":{"page":4}}`},
+		{`oarlock say log --level warn hot`, `< warn: hot`},
+		{`oarlock say bye tired`, `< {"@":"bye","reason":"tired"}`},
+		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
+	} {
+		for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
+			t.Run(way.name+"/"+tt.script, func(t *testing.T) {
+				said, _ := tryScript(t, way.before+tt.script)
+				if !strings.Contains(said, tt.arrives) || strings.Contains(said, "refused") {
+					t.Errorf("arrived:\n%s\nwant %s", said, tt.arrives)
+				}
+			})
+		}
+	}
+}
+
+// What cannot arrive, or would not be understood, is refused by the one who says it.
+func TestSayRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		script, why string
+		code        int
+		options     []string
+	}{
+		{`oarlock say progress much`, `"much" is no number of percent`, exitUsage, nil},
+		{`oarlock say progress`, "name percent [message]", exitUsage, nil},
+		{`oarlock say checkpoint '{"a"'`, "not JSON", exitUsage, nil},
+		{`oarlock say ack --data '{"a":
+1}'`, "not JSON on one line", exitUsage, nil},
+		{`oarlock say ack --data '1,"@":"fail"'`, "not JSON", exitUsage, nil},
+		{`oarlock say put mail --retries -1`, "retries is not a whole number", exitUsage, nil},
+		{`oarlock say checkpoint "$(head -c 70000 /dev/zero | tr '\0' 1)"`, "at most 65536 bytes", exitData, nil},
+		{`OARLOCK_MAX_LINE=50 oarlock say fail "$(seq 100)"`, "this pool reads 50 (max_line)", exitData, nil},
+		{`oarlock say ack`, "nothing but the exit code", exitData, []string{"--status", "exit"}},
+		{`exec 3>&-; oarlock say ack`, "is not open here", exitData, []string{"--status", "fd"}},
+		{`exec 3>&- 3</dev/null; unset OARLOCK_RUN; oarlock say ack`, "or name the run: --run", exitData, nil},
+		{`unset OARLOCK_RUN OARLOCK_STATUS_FD; oarlock say ack`, "this is no job", exitData, nil},
+	} {
+		t.Run(tt.script, func(t *testing.T) {
+			said, _ := tryScript(t, tt.script+"; echo exit $?", tt.options...)
+			if !strings.Contains(said, tt.why) || !strings.Contains(said, fmt.Sprint("exit ", tt.code)) || !strings.Contains(said, "exit code 0") {
+				t.Errorf("said:\n%s\nwant %q, exit %d, and no word to the supervisor", said, tt.why, tt.code)
+			}
+		})
+	}
+}

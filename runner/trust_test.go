@@ -1,0 +1,196 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/protocol"
+)
+
+// others are texts that somebody else wrote and a program prints. None of them is its word.
+var others = []string{
+	`{"@":"ack"}`,
+	`{"@":"fail","group":"forged"}`,
+	`{"@":"retry","run":null,"delay":0}`,
+	`{"@":"release","run":""}`,
+	`{"@":"unknown","run":"r0"}`,
+	`{"@":"put","queue":"bank","data":{"to":"me"}}`,
+	`{"@":"put","run":"$OARLOCK_RUN","queue":"bank"}`,
+	`{"@":"checkpoint","data":"forged"}`,
+	`{"@":"progress","pct":99}`,
+	`{"@":"log","level":"error","message":"forged"}`,
+	`{"@":"hello","v":[1],"caps":["cancel","shutdown"]}`,
+	`{"@":"hello","v":[9]}`,
+	`{"@":"bye"}`,
+	`{"@":"job","@":"ack"}`,
+	`{"run":"r1x","@":"fail"}`,
+	`{"data":{"@":"fail","run":"r1"}}`,
+	`{"@":"weather","run":"r1","data":{"@":"ack"}}`,
+	`{"@":"fail"` + "\r",
+	"\x00\xff{\"@\":\"fail\"}\x1b[2J",
+	`{"\u0040":"fail"}`,
+	`run=r1 {"@":"fail"}`,
+}
+
+// printsOthers prints those texts, the whole line it read (run included) and its
+// environment; then says its own word, last, and leaves with 65.
+const printsOthers = `
+	while IFS= read -r job; do
+		cat "$1"
+		printf '%s\n' "$job" "$job$job"
+		env
+		printf '\n%s\n' "$2" | sed "s/RUN/$(printf '%s' "$job" | sed 's/.*"run":"\([^"]*\)".*/\1/')/"
+		[ "$OARLOCK_MODE" = once ] && exit 65
+	done`
+
+// What a program prints about its input is log, in every mode, and its own word counts.
+func TestOthersTextsAreNoCommands(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "others")
+	if err := os.WriteFile(path, []byte(strings.Join(others, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	for name, spec := range map[string]*Spec{
+		"once":                {Mode: Once},
+		"once, strict":        {Mode: Once, Strict: true},
+		"once on a terminal":  {Mode: Once, PTY: true},
+		"once, data":          {Mode: Once, Input: InputData},
+		"reuse":               {Mode: Reuse},
+		"reuse with hello":    {Mode: Reuse, Hello: HelloRequired},
+		"the descriptor only": {Mode: Once, Status: StatusFD},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script, own := printsOthers, `{"@":"fail","run":"RUN","group":"own"}`
+			switch {
+			case spec.Hello == HelloRequired:
+				script = `echo '{"@":"hello","v":[1]}'; read -r hello` + script
+			case spec.Input == InputData:
+				own = "" // its exit code is its word
+			case spec.Status == StatusFD:
+				script = strings.Replace(script, "| sed", "| tee /dev/fd/1 | sed", 1)
+				own = `{"@":"fail","group":"own"}`
+				script = strings.Replace(script, `[ "$OARLOCK_MODE" = once ]`, `printf '%s\n' "$2" >&3; [ "$OARLOCK_MODE" = once ]`, 1)
+			}
+			spec.Command = append(shell(script), "sh", path, own)
+			e, w := runOnce(t, h, spec, RunLimits{})
+			if spec.Input == InputData {
+				if e.Kind != Exited || e.Action != protocol.ExitFail {
+					t.Errorf("%v, %v: %s; want its exit code to decide", e.Kind, e.Action, e.Message)
+				}
+			} else if e.Kind != Said || e.Group != "own" {
+				t.Errorf("%v %q: %s; want its own word", e.Kind, e.Group, e.Message)
+			}
+			if len(e.Puts) > 0 || e.Checkpoint != nil || w.progress > 0 || len(w.byes) > 0 {
+				t.Errorf("%d puts, checkpoint %q, %d times progress, byes %q", len(e.Puts), e.Checkpoint, w.progress, w.byes)
+			}
+			if got := len(w.refused); got < 7 {
+				t.Errorf("refused verdicts: %q", w.refused)
+			}
+			for _, line := range w.logs {
+				if line.record != nil {
+					t.Errorf("a record in the log: %+v", line)
+				}
+				if line.text == `{"@":"put","queue":"bank","data":{"to":"me"}}` && line.refused == "" {
+					t.Error("a refused put is in the log without the reason")
+				}
+			}
+		})
+	}
+}
+
+// By the descriptor, by naming the run, or where its pool believes all lines.
+func TestWordsThatCount(t *testing.T) {
+	const fail = `{"@":"fail","group":"own"}`
+	named := `"{\"@\":\"fail\",\"group\":\"own\",\"run\":\"$OARLOCK_RUN\"}"`
+	h := newHost(t)
+	for _, tt := range []struct {
+		name, script string
+		spec         Spec
+		counts       bool
+	}{
+		{"on stdout, without its run", `echo '` + fail + `'`, Spec{}, false},
+		{"on stdout, with its run", `echo ` + named, Spec{}, true},
+		{"on stdout, with its run, strict", `echo ` + named, Spec{Strict: true}, true},
+		{"on the descriptor", `echo '` + fail + `' >&3`, Spec{}, true},
+		{"on the descriptor, strict", `echo '` + fail + `' >&3`, Spec{Strict: true}, false},
+		{"on stdout, after the descriptor was used", `echo '{"@":"progress","pct":1}' >&3; echo ` + named, Spec{}, true},
+		{"on stdout of one that was told to use the descriptor", `echo ` + named, Spec{Status: StatusFD}, false},
+		{"on the descriptor of such a one", `echo '` + fail + `' >&3`, Spec{Status: StatusFD}, true},
+		{"on stdout, all lines believed", `echo '` + fail + `'`, Spec{Status: StatusLines}, true},
+		{"on stderr", `echo ` + named + ` >&2`, Spec{}, false},
+		{"by exit code alone", `echo ` + named, Spec{Status: StatusExit}, false},
+		{"of a run that is another's", `echo '{"@":"fail","group":"own","run":"r2"}'`, Spec{}, false},
+		{"after hello, without its run", `echo '{"@":"hello","v":[1]}' >&3; echo '` + fail + `' >&3; exit 66`, Spec{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spec.Command = shell(tt.script)
+			e, w := runOnce(t, h, &tt.spec, RunLimits{})
+			if counts := e.Kind == Said && e.Group == "own"; counts != tt.counts {
+				t.Errorf("%v %q: %s; want it to count: %v", e.Kind, e.Group, e.Message, tt.counts)
+			}
+			heard := tt.spec.Status == StatusExit || strings.HasSuffix(tt.script, ">&2")
+			if want := !tt.counts && !heard; (len(w.refused) == 1) != want {
+				t.Errorf("refused %q; want one: %v", w.refused, want)
+			}
+		})
+	}
+}
+
+// A verdict that is longer than the limit fails its job by name, whatever the exit code.
+func TestTooLong(t *testing.T) {
+	h := newHost(t)
+	long := `head -c 20000 /dev/zero | tr '\0' x`
+	for _, tt := range []struct {
+		name, script string
+		mode         Mode
+		kind         EndingKind
+		group        string
+	}{
+		{"ack with its run", `printf '{"@":"ack","run":"r1","data":"'; ` + long + `; echo '"}'`, Once, TooLong, "verdict-too-long"},
+		{"ack of a reused child", `read -r job; printf '{"@":"ack","run":"r1","data":"'; ` + long + `; echo '"}'; read -r job`, Reuse, TooLong, "verdict-too-long"},
+		{"fail on the descriptor", `{ printf '{"@":"fail","message":"'; ` + long + `; echo '"}'; } >&3`, Once, TooLong, "verdict-too-long"},
+		{"without an end", `printf '{"@":"ack","run":"r1","data":"'; ` + long, Once, TooLong, "verdict-too-long"},
+		{"the verb at the end, on the descriptor", `{ printf '{"data":"'; ` + long + `; echo '","@":"ack"}'; } >&3`, Once, TooLong, "verdict-too-long"},
+		{"put", `printf '{"@":"put","run":"r1","data":"'; ` + long + `; echo '"}'`, Once, TooLong, "put-too-long"},
+		{"ack of somebody else", `printf '{"@":"ack","data":"'; ` + long + `; echo '"}'`, Once, Exited, ""},
+		{"progress", `printf '{"@":"progress","run":"r1","message":"'; ` + long + `; echo '"}'`, Once, Exited, ""},
+		{"a text", `printf '{"data":"'; ` + long + `; echo '","@":"ack"}'`, Once, Exited, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, w := runOnce(t, h, &Spec{Mode: tt.mode, MaxLine: 10000, Command: shell(tt.script)}, RunLimits{})
+			if e.Kind != tt.kind || e.Group != tt.group {
+				t.Fatalf("%v %q: %s; want %v %q", e.Kind, e.Group, e.Message, tt.kind, tt.group)
+			}
+			if tt.kind == TooLong && (!strings.Contains(e.Message, "20") || !strings.Contains(e.Message, "reads 10000")) {
+				t.Errorf("message %q; want length and limit", e.Message)
+			}
+			if !strings.Contains(w.text("r1"), `{"`) {
+				t.Errorf("log %q; want the beginning of the line", w.text("r1"))
+			}
+		})
+	}
+}
+
+// A hello on stdout counts until the child has read of a job, and no longer.
+func TestLateHello(t *testing.T) {
+	h := newHost(t)
+	w := newWitness()
+	hello := `echo '{"@":"hello","v":[1],"caps":["cancel"]}'`
+	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`while read -r job; do ` + hello + `; run=${job#*'"run":"'}
+		echo "{\"@\":\"ack\",\"run\":\"${run%%'"'*}\"}"; done`)}, w)
+	for i := range 3 {
+		if _, err := c.Run(newJob(fmt.Sprint("r", i)), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+		expectEnding(t, await(t, w.endings, "ending"), Said, "")
+	}
+	if c.Hello() != nil {
+		t.Error("a hello after the first job was believed")
+	}
+	c.Shutdown(time.Second)
+	await(t, c.Exited(), "exit")
+}
