@@ -30,11 +30,6 @@ func consequence(e *runner.Ending, o *supervisor.Outcome, job *protocol.Job) (te
 	if s.Group != "" {
 		text += fmt.Sprintf(" (%s: %s)", s.Group, shorten(s.Message, 200))
 	}
-	for _, wish := range o.Refused {
-		if wish != s.Message {
-			text += "\n  refused: " + wish
-		}
-	}
 	return text, s.Action == queue.Complete
 }
 

@@ -38,7 +38,7 @@ func TestTryTellsWhatASupervisorWouldDo(t *testing.T) {
 			`failed for good (next-queue: the child asked for queue "bank", which is not in next_queues)`, false},
 		{"a put that is not granted", func(p *config.Pool, _ *protocol.Job) { p.NextQueues = []string{"mail"} },
 			runner.Ending{Kind: runner.Exited, Action: protocol.ExitAck, Puts: []protocol.Put{{Queue: "bank"}}},
-			"exit code 0: the job is complete\n  refused: put into queue \"bank\"", true},
+			`failed for good (next-queue: the child put a job into queue "bank", which is not in next_queues)`, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
