@@ -414,7 +414,7 @@ func (r *rig) checkLog(jobs []job, entries []entry) error {
 }
 
 var (
-	runInLog   = regexp.MustCompile(`"run":"([0-9a-f]+)"`)
+	runInLog   = regexp.MustCompile(`"run":"([^"]+)"`)
 	causeInLog = regexp.MustCompile(`"(?:kind|cause|err)":"`)
 )
 
