@@ -183,12 +183,32 @@ type poppedJob struct{ JID, Klass, Queue, Data string }
 
 func (m *twins) pop(queue, worker string, count int) (jobs []poppedJob) {
 	m.t.Helper()
-	if text := m.run(m.single, Qless, "pop", queue, worker, count).(string); text != "{}" {
+	if text := m.runInTurn("pop", queue, worker, count).(string); text != "{}" {
 		if err := json.Unmarshal([]byte(text), &jobs); err != nil {
 			m.t.Fatal(err)
 		}
 	}
 	return jobs
+}
+
+// runInTurn runs a single command that brings in what is due, all of it, and by when it was
+// due, as our takes do; for that alone its text is changed.
+func (m *twins) runInTurn(command string, args ...any) any {
+	m.t.Helper()
+	text, _ := Script(Qless, command, DefaultNamespace)
+	const call = "  if #due > 0 then promote_each(queue, now, due) end\n"
+	if strings.Count(text, call) != 1 {
+		m.t.Fatalf("%s does not promote as it did", command)
+	}
+	text = strings.Replace(text, call, `
+  due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-scheduled', '0', ARGV[1], 'WITHSCORES')
+  for i = 1, #due, 2 do promote_each(queue, tonumber(due[i + 1]), { due[i] }) end
+`, 1)
+	reply, err := m.single.redis.Eval(m.ctx, text, nil, append([]any{number(m.now)}, args...)...).Result()
+	if err != nil {
+		m.t.Fatalf("%s %v: %v", command, args, err)
+	}
+	return reply
 }
 
 func (m *twins) sameJobs(taken []Taken, popped []poppedJob) {
@@ -206,7 +226,7 @@ func (m *twins) exchange(worker string, settlements []Settlement, take Take) Rep
 	m.t.Helper()
 	sent, puts, results := checkSettlements(settlements)
 	raw := m.run(m.batch, Batch, "exchange", exchangeArgs(worker, sent, puts, take)...)
-	reply, err := readExchange(raw, m.now, results)
+	reply, err := readExchange(raw, m.now, results, take.Queues)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -51,8 +51,7 @@ func (m *twins) takeInTurn(t *rapid.T) {
 // time; the jobs of each queue are handed out together.
 //
 // A pop would also take away jobs whose lock ran out, those of the pops before if locks
-// last no time, and bring in more that are due; so it is compared only where there is
-// none of it.
+// last no time; so it is compared only where there is none of it.
 func (m *twins) takeOldest(t *rapid.T) {
 	m.t = t
 	worker := someWorker.Draw(t, "worker")
@@ -63,9 +62,8 @@ func (m *twins) takeOldest(t *rapid.T) {
 	for _, queue := range queues {
 		prefix := "ql:q:" + queue
 		expired := m.single.redis.ZCount(m.ctx, prefix+"-locks", "-inf", now).Val()
-		due := m.single.redis.ZCount(m.ctx, prefix+"-scheduled", "0", now).Val()
 		room[queue] = min(count, m.room(queue))
-		if expired > 0 || m.setting(queue+"-heartbeat", m.setting("heartbeat", 60)) <= 0 || int(due) > room[queue] || m.single.redis.ZCount(m.ctx, prefix+"-recur", "0", now).Val() > 0 {
+		if expired > 0 || m.setting(queue+"-heartbeat", m.setting("heartbeat", 60)) <= 0 || m.single.redis.ZCount(m.ctx, prefix+"-recur", "0", now).Val() > 0 {
 			return
 		}
 	}
@@ -73,7 +71,7 @@ func (m *twins) takeOldest(t *rapid.T) {
 
 	for _, queue := range queues {
 		if room[queue] > 0 {
-			m.run(m.single, Qless, "peek", queue, room[queue])
+			m.runInTurn("peek", queue, room[queue])
 		}
 	}
 	byQueue, popped := make(map[string][]poppedJob), 0

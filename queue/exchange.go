@@ -15,7 +15,17 @@ type Reply struct {
 	Broken  []Broken
 	NextDue float64 // when the next scheduled or recurring job of the queues is due; 0 if none is known
 	Cursor  int     // for the next Take
-	Now     float64 // the time that the call carried
+	// More says that the take had done enough for one call before it was done: 500 commands, 4 MiB
+	// of data. What is left is to be asked for at once.
+	More bool
+	Left []QueueLeft // what is known of the queues after the take
+	Now  float64     // the time that the call carried
+}
+
+// QueueLeft is what a take left of a queue.
+type QueueLeft struct {
+	Queue string
+	Head  float64 // when its next job was put, or last popped; 0 if none of it can be taken now
 }
 
 // Exchange settles what is finished and takes new jobs, in one call: first the
@@ -51,7 +61,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	if s.client.opts.WaitReplicas > 0 && len(settlements) > 0 {
 		s.awaitReplicas(ctx)
 	}
-	return readExchange(raw, now, results)
+	return readExchange(raw, now, results, take.Queues)
 }
 
 // replicaWait bounds the wait for replicas after a settlement.
@@ -69,7 +79,7 @@ func (s *Session) awaitReplicas(ctx context.Context) {
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
 // settlements, each with its puts, then the take.
 func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take Take) []any {
-	args := make([]any, 0, 9+6*len(settlements)+len(take.Queues))
+	args := make([]any, 0, 9+6*len(settlements)+2*len(take.Queues))
 	args = append(args, worker, len(settlements))
 	var popped float64 // of the settlement before: most of a call were taken together
 	var text any = mark(popped)
@@ -89,22 +99,26 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 		spare = 1
 	}
 	args = append(args, string(order), take.Cursor, take.Count, take.MaxJob, spare)
-	for _, q := range take.Queues {
-		args = append(args, q)
+	for i, q := range take.Queues {
+		head := ""
+		if i < len(take.Heads) && take.Heads[i] > 0 {
+			head = number(take.Heads[i])
+		}
+		args = append(args, q, head)
 	}
 	return args
 }
 
 // readExchange reads the reply: one list of results, one of jobs, one of broken
-// entries, when the next job is due, and the cursor. The results hold what is known of
-// them already.
-func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
+// entries, when the next job is due, the cursor, whether there is more, and what is left of
+// the queues. The results hold what is known of them already.
+func readExchange(raw any, now float64, known []SettleResult, queues []string) (Reply, error) {
 	in := replyReader{items: asList(raw)}
 	reply := Reply{Now: now, Results: known}
 	results := replyReader{items: in.list()}
-	jobs := in.list()
-	broken := in.list()
-	reply.NextDue, reply.Cursor = in.float(), in.int()
+	jobs, broken := in.list(), in.list()
+	reply.NextDue, reply.Cursor, reply.More = in.float(), in.int(), in.int() == 1
+	rest := replyReader{items: in.list()}
 	for i := range reply.Results {
 		if reply.Results[i].Err == nil {
 			readResult(&results, &reply.Results[i])
@@ -116,7 +130,12 @@ func readExchange(raw any, now float64, known []SettleResult) (Reply, error) {
 		reply.Jobs[i].Popped = now
 	}
 	reply.Broken, left = readBroken(broken)
-	if err := cmp.Or(in.err, results.err, taken, left); err != nil {
+	for len(rest.items) > 0 && rest.err == nil {
+		if i, head := rest.int(), rest.float(); i >= 1 && i <= len(queues) {
+			reply.Left = append(reply.Left, QueueLeft{queues[i-1], head})
+		}
+	}
+	if err := cmp.Or(in.err, results.err, taken, left, rest.err); err != nil {
 		return Reply{}, err
 	}
 	return reply, nil

@@ -139,7 +139,7 @@ func (m *mixture) batchExchange(worker string) {
 	take := Take{Queues: []string{"q1", "q2"}, Count: rapid.IntRange(0, 4).Draw(m.t, "count"),
 		Order: Order(m.pick("order", string(Ordered), string(RoundRobin), string(Oldest)))}
 	sent, puts, results := checkSettlements(settlements)
-	reply, err := readExchange(m.batch("exchange", exchangeArgs(worker, sent, puts, take)...), float64(m.now), results)
+	reply, err := readExchange(m.batch("exchange", exchangeArgs(worker, sent, puts, take)...), float64(m.now), results, take.Queues)
 	if err != nil {
 		m.t.Fatal(err)
 	}

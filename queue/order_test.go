@@ -83,7 +83,7 @@ func popData(t *testing.T, c *Client, popper string, now float64, count int) (da
 	if popper == "take" {
 		raw, err := c.run(t.Context(), c.redis, scriptName{Batch, "exchange"}, now, exchangeArgs("w", nil, nil, Take{Queues: []string{"q"}, Count: count})...)
 		must0(t, err)
-		reply, err := readExchange(raw, now, nil)
+		reply, err := readExchange(raw, now, nil, nil)
 		must0(t, err)
 		for _, job := range reply.Jobs {
 			data = append(data, string(job.Data))

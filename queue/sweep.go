@@ -44,6 +44,16 @@ type QueueOutlook struct {
 	Damage  string // which of its keys is not what it should be; "" if all are. All else is 0 then.
 }
 
+// Oldest is when the next job of the queue was put, for a Take of the Oldest, as far as the
+// outlook tells: 0 if it has jobs of which that is not known, such as those whose lock ran out.
+// now is the time of the outlook.
+func (q *QueueOutlook) Oldest(now float64) float64 {
+	if q.NextDue > 0 && q.NextDue <= now && (q.HeadPut == 0 || q.NextDue < q.HeadPut) {
+		return q.NextDue
+	}
+	return q.HeadPut
+}
+
 // Outlook tells what there is to do in each of the queues, in one call that changes nothing.
 // It also returns the server's time that it was asked with.
 func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueOutlook, now float64, err error) {

@@ -23,7 +23,11 @@ const (
 // Take asks for jobs.
 type Take struct {
 	Queues []string // each named once
-	Order  Order    // "" means Ordered
+	// Heads, if given, tells for each of the queues when its next job was put as far as the
+	// caller knows, by QueueOutlook or Reply.Left; 0 for one of which nothing is known. With
+	// Oldest a queue is looked at only when its turn comes by that.
+	Heads []float64
+	Order Order // "" means Ordered
 	// Cursor is Reply.Cursor of the last take, for RoundRobin: the index of the queue whose turn it is.
 	Cursor int
 	Count  int // how many at most; 0 takes none

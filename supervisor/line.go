@@ -28,14 +28,13 @@ type line struct {
 	spareUntil time.Duration               // others' locks that ran out are left alone before
 	holdAll    time.Duration               // no calls before
 	refusals   *backoff.ExponentialBackOff // the wait after Redis refused a whole call
-	cursor     int
-	gathering  bool          // the next call waits for more endings
-	since      time.Duration // when the oldest of the endings came
-	last       time.Duration // when the newest ending came
-	pace       time.Duration // how fast endings follow each other, as a moving average
-	roundTrip  time.Duration // of the last take
-	trippedAt  time.Duration // when
-	shut       bool          // Redis was away when we last looked
+	gathering  bool                        // the next call waits for more endings
+	since      time.Duration               // when the oldest of the endings came
+	last       time.Duration               // when the newest ending came
+	pace       time.Duration               // how fast endings follow each other, as a moving average
+	roundTrip  time.Duration               // of the last take
+	trippedAt  time.Duration               // when
+	shut       bool                        // Redis was away when we last looked
 }
 
 // exchange is one settle-and-take call.
@@ -105,7 +104,7 @@ func (p *pool) exchange() {
 	x := cmp.Or(l.spare, &exchange{})
 	l.spare = nil
 	x.sent = p.now
-	x.take = queue.Take{Queues: p.promising(), Order: p.cfg.Order, Cursor: l.cursor, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < l.spareUntil}
+	x.take = queue.Take{Order: p.cfg.Order, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < l.spareUntil}
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
@@ -121,6 +120,7 @@ func (p *pool) exchange() {
 		p.endings = left
 	}
 	if want > 0 {
+		x.take.Queues, x.take.Heads = p.menu.hand()
 		l.hungry = false
 		l.lookAt = never
 		if p.breaker.reason != "" {
@@ -137,22 +137,10 @@ func (p *pool) exchange() {
 	runtime.Gosched() // let it go out before anything else is done
 }
 
-// fewQueues is how many queues are all looked into by every take.
-const fewQueues = 32
-
-// promising lists the queues to take from. Where there are many, those are left out in
-// which the lookout saw nothing, so that a take costs what there is to take.
-func (p *pool) promising() []string {
-	if len(p.queues) <= fewQueues {
-		return p.queues
-	}
-	return p.view.queues
-}
-
 // appetite is how many jobs to take now.
 func (p *pool) appetite() int {
 	l := &p.line
-	if p.life.quiet || p.life.draining || len(p.promising()) == 0 {
+	if p.life.quiet || p.life.draining || p.menu.empty() {
 		return 0
 	}
 	want := p.room() - len(p.waiting)
@@ -212,18 +200,18 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	p.complaints.hear(p.name, reply.Broken)
 	if x.take.Count > 0 {
-		l.cursor = reply.Cursor
 		l.roundTrip, l.trippedAt = took, p.now
-		l.hungry = l.hungry || len(reply.Jobs) >= x.take.Count
+		again := p.menu.heard(x.take, &reply)
+		l.hungry = l.hungry || again
+		if !again {
+			p.scaling.short()
+		}
 		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
 			l.lookAt = min(l.lookAt, p.now+seconds(reply.NextDue-reply.Now))
 		}
 	}
 	if x.take.Count > 0 && len(reply.Jobs) == 0 {
 		p.breaker.unanswered()
-	}
-	if len(reply.Jobs) < x.take.Count {
-		p.scaling.short()
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
 	l.spare = x.emptied()
@@ -241,6 +229,7 @@ func (x *exchange) emptied() *exchange {
 func (p *pool) settled(a *attempt, r queue.SettleResult) {
 	switch {
 	case r.Err == nil:
+		p.menu.left(a.job.Queue)
 		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: r.State})
 		p.drop(a)
 	case errors.Is(r.Err, queue.ErrLockLost), errors.Is(r.Err, queue.ErrNoJob):

@@ -44,9 +44,10 @@ type lookout struct {
 // view is what a pool was last told of its queues.
 type view struct {
 	at      time.Duration // when that was asked
+	now     float64       // the same on Redis' clock
 	ready   int           // jobs that could be taken
 	oldest  time.Duration // how long the oldest of those next in turn has been waiting
-	queues  []string      // in which there are any
+	queues  []seenQueue   // in which there are any
 	damaged []string      // those that are left out, each with what is wrong with it
 }
 
@@ -158,7 +159,7 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 	}
 	o.name(outlook)
 	for _, p := range pools {
-		v, due := view{at: asked}, never
+		v, due := view{at: asked, now: now}, never
 		for _, name := range p.serving() {
 			q := byName[name]
 			if q != nil && q.Damage != "" {
@@ -169,7 +170,7 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 			}
 			if q.Ready > 0 {
 				v.ready += q.Ready
-				v.queues = append(v.queues, name)
+				v.queues = append(v.queues, seenQueue{name, q.Oldest(now)})
 			}
 			if q.HeadPut > 0 {
 				v.oldest = max(v.oldest, seconds(now-q.HeadPut))
@@ -268,6 +269,7 @@ func (p *pool) serve(queues []string) {
 		return
 	}
 	p.queues = queues // calls that are out keep the slice before
+	p.menu.serve(queues, p.cfg.Order)
 	p.line.hungry = true
 	p.named.Store(&queues)
 }
@@ -296,6 +298,7 @@ func (p *pool) tell(v view, due time.Duration) {
 	p.post(func() {
 		p.view = v
 		p.saw(v)
+		p.menu.see(v.queues, v.now)
 		p.line.hungry = p.line.hungry || v.ready > 0
 		p.line.lookAt = min(p.line.lookAt, due)
 	})
@@ -310,9 +313,7 @@ func (p *pool) woken(queue string) {
 		if !slices.Contains(p.queues, queue) { // new, and one of our globs
 			p.serve(append(slices.Clone(p.queues), queue))
 		}
-		if !slices.Contains(p.view.queues, queue) {
-			p.view.queues = append(slices.Clip(p.view.queues), queue)
-		}
+		p.menu.came(queue, p.redis.Now())
 		p.line.hungry, p.line.wokenAt = true, p.now
 	})
 }

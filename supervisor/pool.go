@@ -74,6 +74,7 @@ type pool struct {
 	view     view          // what there is to take, as last seen
 	breaker  breaker
 	scaling  scaling
+	menu     menu // what takes choose from
 	line     line // the calls to Redis that settle and take
 	renewals renewals
 	life     lifetime

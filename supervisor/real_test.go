@@ -108,6 +108,15 @@ func (w *world) put(n int, data string) {
 	}
 }
 
+// heard waits until the supervisor hears what is put.
+func (w *world) heard() {
+	w.t.Helper()
+	channel := w.client.WakeChannel()
+	for w.client.Redis().PubSubNumSub(w.t.Context(), channel).Val()[channel] == 0 {
+		time.Sleep(time.Millisecond) // Redis tells nobody who listens
+	}
+}
+
 // states counts the jobs j0 … by the state Redis has them in.
 func (w *world) states(n int) map[string]int {
 	w.t.Helper()
@@ -153,9 +162,7 @@ func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
 	odd.Name, odd.Queues = "odd", []string{"odd"}
 	even.Name, even.Queues = "even", []string{"even"}
 	w.run(Config{Pools: []Pool{odd, even}, PollInterval: time.Hour})
-	for w.client.Redis().PubSubNumSub(t.Context(), w.client.WakeChannel()).Val()[w.client.WakeChannel()] == 0 {
-		time.Sleep(time.Millisecond) // Redis tells nobody who listens
-	}
+	w.heard()
 	const links = 40
 	puts := make([]queue.Put, links)
 	for i := range puts {
@@ -170,6 +177,40 @@ func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
 	}
 	w.await(links, "complete")
 	t.Logf("%d links took %v", links, time.Since(began))
+}
+
+// TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn puts jobs that wait for one that runs long in
+// front of others, which are to be over before it is, though nobody polls.
+func TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn(t *testing.T) {
+	w := newWorld(t)
+	if err := w.client.SetThrottle(t.Context(), queue.Throttle{ID: "big", Maximum: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 3)}, PollInterval: time.Hour})
+	w.heard()
+	const others = 20
+	var puts []queue.Put
+	for i := range 400 {
+		jid := fmt.Sprintf("big%d", i)
+		puts = append(puts, queue.Put{Queue: "q", JID: jid, Klass: "K", Data: []byte(`{"sleep":3}`), Throttles: []string{"big"}, Priority: new(float64(1))})
+	}
+	for i := range others {
+		puts = append(puts, queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Klass: "K"})
+	}
+	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
+		t.Fatal(err)
+	}
+	w.await(others, "complete")
+	waiting, err := w.client.Queue(t.Context(), "q")
+	if err != nil || waiting.Running != 1 || waiting.Throttled != 399 {
+		t.Errorf("when the others were over, the queue was %+v, %v; want the first of 400 still running", waiting, err)
+	}
+	if err := w.client.DeleteThrottle(t.Context(), "big"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.Redis().Del(t.Context(), "ql:th:big-pending").Result(); err != nil { // the test need not work them
+		t.Fatal(err)
+	}
 }
 
 func TestFreshChildrenWorkAQueue(t *testing.T) {

@@ -81,5 +81,6 @@ func (p *pool) reconfigure(next Pool) {
 	if !reflect.DeepEqual(last.Child, next.Child) {
 		p.turnOver(next.Child)
 	}
+	p.menu.serve(p.queues, next.Order)
 	p.line.hungry = true
 }

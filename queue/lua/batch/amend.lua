@@ -20,7 +20,7 @@
 -- Reads    ql:j:<jid>; ql:config  max-job-history
 -- Writes   what the protocol's put, cancel, timeout and priority write; our fields of the job
 -- Sends    what they send, and the queue's name on ql:oarlock:wake
-local batch, list, words = open_batch(tonumber(ARGV[1]), '', {}), read_amendments(2), {}
+local batch, list, words = open_batch(tonumber(ARGV[1]), ''), read_amendments(2), {}
 local seen = {}
 for i, a in ipairs(list) do
   local ok, word, why = pcall(look_again, a)

@@ -1,6 +1,6 @@
 -- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
---          order, cursor, count, max_job, spare, [queue]...)
---   -> list of results, jobs, broken entries, due, cursor
+--          order, cursor, count, max_job, spare, [queue, head]...)
+--   -> list of results, jobs, broken entries, due, cursor, more, left
 -- Settles jobs that ended and takes new ones, in this order.
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
@@ -14,6 +14,8 @@
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
 --   spare     1 to leave locks alone that have run out; else they are looked after, as by pop
+--   head      when the next job of the queue was put, as far as the caller knows: oldest looks at
+--             a queue when its turn comes by that. Empty: not known, it is looked at first
 --   results   per settlement the word complete, or a list of the job's state (waiting,
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
 --             two; remaining; crashes; if it has puts, the list that put answers
@@ -22,6 +24,10 @@
 --             interruptions, releases, checkpoint, timeout
 --   broken    per entry queue, jid, reason
 --   due       when the next delayed or recurring job of the queues is due; 0 if none is known
+--   more      1 if the take ended because it had done enough for one call: the next is to come
+--             at once. Nothing is known then of queues that gave no job
+--   left      pairs of the index of a queue, from 1, and when its next job was put; 0 if nothing of
+--             it can be taken now. Of the other queues it is not known
 --
 -- A settlement that is refused changes no key. What it leaves otherwise is what the
 -- protocol's complete, fail, retry and pop leave, one after the other; release has no
@@ -29,15 +35,15 @@
 local now, worker = tonumber(ARGV[1]), ARGV[2]
 local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-local queues = {}
-for i = at + 5, #ARGV do queues[#queues + 1] = ARGV[i] end
-local batch = open_batch(now, worker, queues)
+local queues, heads = {}, {}
+for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
+local batch = open_batch(now, worker)
 batch.spare = ARGV[at + 4] == '1'
 local results = settle_all(batch, settlements)
-local ok, jobs, broken, due, next = pcall(take_all, batch, queues, order, cursor, count, max_job)
+local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then
   if not batch.wrote then error(jobs, 0) end
   report(batch, '', '', jobs)
-  jobs, broken, due, next = batch.jobs, batch.broken, '0', cursor
+  jobs, broken, due, next, more, left = batch.jobs, batch.broken, '0', cursor, 0, {}
 end
-return { results, jobs, broken, due, next }
+return { results, jobs, broken, due, next, more, left }

@@ -13,5 +13,5 @@
 -- Sends    what it sends, and the queue's name on ql:oarlock:wake, once
 local puts = read_puts(3)
 local reply = {}
-enter_all(open_batch(tonumber(ARGV[1]), ARGV[2], {}), puts, reply)
+enter_all(open_batch(tonumber(ARGV[1]), ARGV[2]), puts, reply)
 return reply

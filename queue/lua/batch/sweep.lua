@@ -12,34 +12,18 @@
 -- Writes   what pop writes for lost locks; ql:j:<jid>  state, worker, expires;
 --          ql:q:<queue>-locks|work
 -- Sends    what pop sends for lost locks; the queue's name on ql:oarlock:wake
-local batch = open_batch(tonumber(ARGV[1]), '', {})
+local batch = open_batch(tonumber(ARGV[1]), '')
 local limit, counts = tonumber(ARGV[2]), {}
-
-local function send_back(batch, queue, jid, job)
-  redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
-  if job.throttles then release_all(jid, queue, job.throttles, batch.now) end
-  redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
-  redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
-end
-
 for i = 3, #ARGV do
-  local queue = ARGV[i]
-  local back = 0
+  local queue, back = ARGV[i], 0
   local ok, jids, jobs = pcall(reap_each, batch, queue, limit)
   if not ok then
     report(batch, queue, '', jids)
     jids = {}
   end
   for k, jid in ipairs(jids) do
-    local seated, raised = pcall(send_back, batch, queue, jid, jobs[k])
-    if seated then
-      back = back + 1
-    else
-      report(batch, queue, jid, raised)
-      reseat(batch, jid, queue)
-    end
+    if put_in_front(batch, queue, jid, jobs[k]) then back = back + 1 end
   end
-  if back > 0 then wake(queue) end
   counts[#counts + 1] = back
 end
 return { counts, batch.broken }

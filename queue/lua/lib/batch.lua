@@ -2,24 +2,13 @@
 -- all is read once, entries of the same set are written in one call, and each job
 -- has a result of its own.
 
--- open_batch(now, worker, queues) -> what all jobs of the call share
---   queues   list of the queues whose lock lengths and limits are wanted
-function open_batch(now, worker, queues)
-  local fields = { 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count' }
-  for _, queue in ipairs(queues) do
-    fields[#fields + 1] = queue .. '-heartbeat'
-    fields[#fields + 1] = queue .. '-max-concurrency'
-  end
-  local ok, set = pcall(call_wide, 'HMGET', 'ql:config', fields)
+-- open_batch(now, worker) -> what all jobs of the call share
+function open_batch(now, worker)
+  local set = redis.pcall('HMGET', 'ql:config', 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count')
   local broken = {}
-  if not ok then -- the defaults, then
+  if set.err then -- the defaults, then
     if not is_wrong_type(set) then error(set, 0) end
     broken, set = { '', '', 'ql:config: ' .. reason_of(set) }, {}
-  end
-  local lock, most = {}, {}
-  for i, queue in ipairs(queues) do
-    lock[queue] = lock_length(set[4 + 2 * i], set[1])
-    most[queue] = numeric(set[5 + 2 * i], 0)
   end
   return {
     now = now,
@@ -31,8 +20,10 @@ function open_batch(now, worker, queues)
     limit = history_limit(set[3]),
     keep_age = numeric(set[4], 604800),
     keep_count = math.floor(numeric(set[5], 50000)),
-    lock = lock,
-    most = most,
+    heartbeat = set[1],
+    lock = {},
+    most = {},
+    commands = call_commands,
     tracked = redis.call('EXISTS', 'ql:tracked') == 1,
     broken = broken,
     shown = {},
@@ -50,15 +41,25 @@ function read_setting(name)
   return type(value) == 'string' and value
 end
 
--- call_wide(command, key, fields) -> list, for more fields than fit on Lua's stack
-function call_wide(command, key, fields)
-  if #fields <= 6000 then return redis.call(command, key, unpack(fields)) end
-  local all = {}
-  for i = 1, #fields, 6000 do
-    local slice = redis.call(command, key, unpack(fields, i, math.min(i + 5999, #fields)))
-    for k = 1, #slice do all[i + k - 1] = slice[k] end
-  end
-  return all
+-- What a call does at most with what it finds, for all others wait as long as it runs: so many
+-- commands, about; so many bytes of data handed out, but for a single job; and so many
+-- delayed jobs brought in.
+call_commands = 450
+call_bytes = 4194304
+call_promotions = 200
+
+-- spend(batch, commands) -> whether the call may do more
+function spend(batch, commands)
+  batch.commands = batch.commands - commands
+  return batch.commands > 0
+end
+
+-- learn(batch, queue): reads the settings of a queue, once per batch
+function learn(batch, queue)
+  if batch.lock[queue] then return end
+  local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
+  batch.lock[queue] = lock_length(set[1], batch.heartbeat)
+  batch.most[queue] = numeric(set[2], 0)
 end
 
 -- json_name(batch, name) -> JSON of a queue or worker, which recur within a batch

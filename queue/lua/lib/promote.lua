@@ -6,16 +6,17 @@ function promote(queue, now, limit)
   if #due > 0 then promote_each(queue, now, due) end
 end
 
--- promote_each(queue, now, due) -> those of a list of jids that have no job
+-- promote_each(queue, now, due, times) -> those of a list of jids that have no job
+--   times   when they came in, as far as that is not now; may be nil
 -- Rare.
-function promote_each(queue, now, due)
+function promote_each(queue, now, due, times)
   local scores, dropped = {}, {}
-  for _, jid in ipairs(due) do
+  for i, jid in ipairs(due) do
     local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'jid', 'priority')
     local exists, priority = f[1], f[2]
     -- A jid without a job, or with something else behind it, is only dropped.
     if exists then
-      scores[#scores + 1] = score(tonumber(priority) or 0, now)
+      scores[#scores + 1] = score(tonumber(priority) or 0, times and times[i] or now)
       scores[#scores + 1] = jid
       redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
     else

@@ -69,3 +69,23 @@ function take_away(jid, job, worker, queue, now, history)
   if job.throttles then release_all(jid, queue, job.throttles, now) end
   return false
 end
+
+-- put_in_front(batch, queue, jid, job) -> whether that went well
+-- A job that was taken away, and is not handed out at once, waits in front of its queue.
+--   job   what look_after returned
+-- Rare.
+function put_in_front(batch, queue, jid, job)
+  local ok, raised = pcall(function()
+    redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
+    if job.throttles then release_all(jid, queue, job.throttles, batch.now) end
+    redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
+    redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
+  end)
+  if ok then
+    wake(queue)
+  else
+    report(batch, queue, jid, raised)
+    reseat(batch, jid, queue)
+  end
+  return ok
+end

@@ -1,6 +1,7 @@
 -- Taking in batches: jobs from several queues under one policy.
 
--- take_all(batch, queues, order, cursor, count, max_job) -> jobs, broken, due, cursor
+-- take_all(batch, queues, heads, order, cursor, count, max_job) -> jobs, broken, due, cursor, more, left
+--   heads    for oldest, per queue when its head was put as far as the caller knows, or ''
 --   order    ordered, round-robin or oldest
 --   cursor   where round-robin goes on, from 0; likewise returned
 --   count    how many at most; 0 takes nothing and looks at nothing
@@ -9,28 +10,40 @@
 --   broken   flat list of queue, jid, reason: what had to be left out; see report
 --   due      when the next delayed or recurring job of the queues is due, as text; '0'
 --            if there is none
-function take_all(batch, queues, order, cursor, count, max_job)
-  batch.jobs, batch.max_job, batch.due = {}, max_job, nil
+--   more     1 if the call had done enough before it was done, so that the next is to come at once
+--   left     flat list of the index of a queue, from 1, and when its head was put; '0' if
+--            nothing of it is left to take. Of other queues this is not known
+function take_all(batch, queues, heads, order, cursor, count, max_job)
+  batch.jobs, batch.max_job, batch.due, batch.left = {}, max_job, nil, {}
+  batch.bytes, batch.promotable, batch.more = call_bytes, call_promotions, 0
   if count > 0 and #queues > 0 then
     batch.any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
     batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
     if order == 'round-robin' then
       cursor = take_in_turn(batch, queues, cursor, count)
     elseif order == 'oldest' then
-      take_oldest(batch, queues, count)
+      take_oldest(batch, queues, heads, count)
     else
       take_ordered(batch, queues, count)
     end
   end
-  return batch.jobs, batch.broken, batch.due and text17(batch.due) or '0', cursor
+  return batch.jobs, batch.broken, batch.due and text17(batch.due) or '0', cursor, batch.more, batch.left
 end
 
 -- take_ordered: the first queue as long as it has jobs, then the next
 function take_ordered(batch, queues, count)
-  for _, queue in ipairs(queues) do
+  for i, queue in ipairs(queues) do
     if count <= 0 then return end
-    count = count - (try(batch, queue, pop_some, count) or 0)
+    local got, drained = try(batch, queue, pop_some, count)
+    count = count - (got or 0)
+    if drained then leave_behind(batch, i, '0') end
   end
+end
+
+-- leave_behind(batch, index, when): when the next of a queue was put, '0' if there is none
+function leave_behind(batch, index, when)
+  local left = batch.left
+  left[#left + 1], left[#left + 2] = index, when
 end
 
 -- take_in_turn(...) -> cursor: all queues get the same share, and those that have
@@ -38,18 +51,18 @@ end
 -- Rare.
 function take_in_turn(batch, queues, cursor, count)
   local busy = {}
-  for i = 0, #queues - 1 do busy[#busy + 1] = queues[(cursor + i) % #queues + 1] end
-  local place = {}
-  for i, queue in ipairs(queues) do place[queue] = i end
-  while count > 0 and #busy > 0 do
+  for i = 0, #queues - 1 do busy[#busy + 1] = (cursor + i) % #queues + 1 end
+  while count > 0 and #busy > 0 and batch.more == 0 do
     local share, still = math.max(1, math.floor(count / #busy)), {}
-    for _, queue in ipairs(busy) do
+    for _, i in ipairs(busy) do
       local want = math.min(share, count)
-      if want > 0 then
-        local got = try(batch, queue, pop_some, want) or 0
+      if want > 0 and batch.more == 0 then
+        local got, drained = try(batch, queues[i], pop_some, want)
+        got = got or 0
         count = count - got
-        if got > 0 then cursor = place[queue] % #queues end
-        if got == want then still[#still + 1] = queue end
+        if got > 0 then cursor = i % #queues end
+        if drained then leave_behind(batch, i, '0') end
+        if got == want then still[#still + 1] = i end
       end
     end
     busy = still
@@ -58,80 +71,148 @@ function take_in_turn(batch, queues, cursor, count)
 end
 
 -- take_oldest: one by one from the queue whose head was put first
+-- A queue is opened when its turn comes by what the caller knows of it.
 -- Rare.
-function take_oldest(batch, queues, count)
-  local heads, wanted = {}, {}
-  for _, queue in ipairs(queues) do
-    local list = try(batch, queue, oldest_of, count)
-    local head = { queue = queue, list = list or {}, next = 0 }
-    if next_head(head) then heads[#heads + 1] = head end
-  end
-  for _ = 1, count - #batch.jobs / job_width do
-    local best
-    for i, head in ipairs(heads) do
-      if not best or head.time < heads[best].time then best = i end
+function take_oldest(batch, queues, heads, count)
+  local line = {}
+  for i, queue in ipairs(queues) do line[i] = { index = i, queue = queue, time = tonumber(heads[i]) or 0 } end
+  local wanted, chosen = count, nil
+  repeat
+    chosen = choose_oldest(batch, line, wanted)
+    for _, head in ipairs(chosen) do
+      local _, seen = try(batch, head.queue, hand_out, head.chosen, false, #head.chosen)
+      -- Where some were broken, or had to wait for a throttle, there may be others.
+      if seen == #head.chosen then head.again = true else head.time = nil end
+      head.chosen = nil
     end
-    if not best then break end
-    local head = heads[best]
-    add(wanted, head.queue, head.list[head.next])
-    if not next_head(head) then table.remove(heads, best) end
+    wanted = count - #batch.jobs / job_width
+  until wanted <= 0 or #chosen == 0 or batch.more == 1
+  if wanted > 0 and batch.short then batch.more = 1 end
+  for _, head in ipairs(line) do
+    if head.list and batch.more == 0 then leave_behind(batch, head.index, text17(head.time or 0)) end
   end
-  for queue, jids in pairs(wanted) do try(batch, queue, hand_out, jids, false) end
 end
 
--- oldest_of(batch, queue, count) -> the jids to be popped next
+-- choose_oldest(batch, line, count) -> those of line of which jobs were chosen, each with
+-- their list as chosen
 -- Rare.
-function oldest_of(batch, queue, count)
-  local room = prepare(batch, queue, count - #batch.jobs / job_width)
-  return room > 0 and head_of(queue, room) or {}
+function choose_oldest(batch, line, count)
+  for _, one in ipairs(line) do
+    if one.again then one.again, one.list, one.time = nil, nil, one.time or 0 end
+  end
+  local some = {}
+  while count > 0 and batch.more == 0 do
+    local head
+    for _, one in ipairs(line) do
+      if one.time and not (one.list and one.next > one.room) and not (head and head.time <= one.time) then head = one end
+    end
+    if not head then break end
+    if head.list then
+      if not head.chosen then some[#some + 1] = head end
+      add(head, 'chosen', head.list[head.next])
+      next_head(batch, head)
+      count = count - 1
+    else
+      local before = #batch.jobs
+      try(batch, head.queue, open_queue, head, count)
+      next_head(batch, head)
+      count = count - (#batch.jobs - before) / job_width
+    end
+  end
+  return some
 end
 
--- next_head(head) -> whether the queue has one more
-function next_head(head)
+-- open_queue(batch, queue, head, count): lists the jobs to be popped next, and one more
+-- Rare.
+function open_queue(batch, queue, head, count)
+  head.room, head.list, head.next = 0, {}, 0
+  head.room = math.min(prepare(batch, queue, count), 100)
+  if head.room > 0 then head.list = head_of(queue, head.room + 1) end
+  batch.short = batch.short or batch.still_due and #head.list < head.room
+end
+
+-- next_head(batch, head): head.time is nil if there is none
+-- Rare.
+function next_head(batch, head)
   head.next = head.next + 1
   local jid = head.list[head.next]
-  if not jid then return false end
+  head.time = nil
+  if not jid then return end
+  spend(batch, 1)
   -- One that is broken goes first, to be found out.
   local time = redis.pcall('HGET', 'ql:j:' .. jid, 'time')
   head.time = numeric(type(time) == 'string' and time, 0)
-  return true
 end
 
--- pop_some(batch, queue, count) -> how many were handed out, as the protocol's pop
+-- pop_some(batch, queue, count) -> how many were handed out, as the protocol's pop; and
+-- whether nothing is left
 function pop_some(batch, queue, count)
   local before = #batch.jobs
   local room = prepare(batch, queue, count)
-  -- Entries that are broken, or must wait for a throttle, leave room for others.
-  for _ = 1, 3 do
-    local heads = room > 0 and head_of(queue, room) or {}
-    local done = #heads > 0 and hand_out(batch, queue, heads, false) or 0
-    if done == #heads then break end
+  local want = room
+  while room > 0 and batch.more == 0 do
+    local heads = head_of(queue, want)
+    if #heads == 0 then break end
+    local done, seen = hand_out(batch, queue, heads, false, room)
     room = room - done
+    if #heads < want or seen == 0 then break end
+    -- Entries that are broken, or must wait for a throttle, leave room for others.
+    want = math.max(room, 50)
   end
-  return (#batch.jobs - before) / job_width
+  local got = (#batch.jobs - before) / job_width
+  if got < count and batch.still_due then batch.more = 1 end
+  return got, got < count and batch.more == 0
 end
 
 -- prepare(batch, queue, count) -> for how many jobs of the work set there is room
 -- Hands out jobs whose lock another worker lost, unless these are spared, and brings in what is due.
 function prepare(batch, queue, count)
+  batch.still_due = false
   if count <= 0 then return 0 end
+  if not spend(batch, 6) then
+    batch.more = 1
+    return 0
+  end
   if batch.any_paused and is_paused(batch, queue) then return 0 end
   if not batch.registered then be_seen(batch) end
+  learn(batch, queue)
   local most = batch.most[queue]
   if most > 0 then
     local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf')
     count = math.min(math.max(0, most - running), count)
     if count == 0 then return 0 end
   end
-  local expired = not batch.spare and reap_each(batch, queue, count)
-  if expired and #expired > 0 then
-    count = count - hand_out(batch, queue, expired, true)
+  if not batch.spare then
+    local limit = at_most(batch, count, 25)
+    local jids, jobs, seen = reap_each(batch, queue, limit)
+    if seen > 0 then count = count - take_lost(batch, queue, jids, jobs, seen) end
+    -- What was looked at is not found again, so this comes to an end.
+    if seen == limit and seen < count then batch.more = 1 end
     if count <= 0 then return 0 end
   end
   local recurring, scheduled = 'ql:q:' .. queue .. '-recur', 'ql:q:' .. queue .. '-scheduled'
   if is_due(batch, recurring) then spawn_due(batch, queue, recurring, count) end
-  if is_due(batch, scheduled) then promote_due(batch, queue, scheduled, count) end
+  if is_due(batch, scheduled) then promote_due(batch, queue, scheduled) end
   return count
+end
+
+-- take_lost(batch, queue, jids, jobs, seen) -> how many were handed out
+-- Hands out jobs that were taken from those who lost their locks.
+--   seen   how many locks were looked at
+-- Rare.
+function take_lost(batch, queue, jids, jobs, seen)
+  spend(batch, 15 * seen)
+  if #jids == 0 then return 0 end
+  local done, tried = hand_out(batch, queue, jids, true, #jids)
+  if batch.more == 1 then
+    for i = tried + 1, #jids do put_in_front(batch, queue, jids[i], jobs[i]) end
+  end
+  return done
+end
+
+-- at_most(batch, count, each) -> no more than count of what takes so many commands each
+function at_most(batch, count, each)
+  return math.min(count, math.max(1, math.floor(batch.commands / each)))
 end
 
 -- is_paused(batch, queue): where that cannot be read, no queue is
@@ -158,13 +239,14 @@ function be_seen(batch)
   batch.registered, batch.wrote = true, true
 end
 
--- reap_each(batch, queue, limit) -> list of jids, list of their jobs
+-- reap_each(batch, queue, limit) -> list of jids, list of their jobs, how many were looked at
 -- As reap; one that cannot be looked after is left out.
 function reap_each(batch, queue, limit)
   local locks = 'ql:q:' .. queue .. '-locks'
   local expired = redis.call('ZRANGEBYSCORE', locks, '-inf', ARGV[1], 'LIMIT', '0', text17(limit))
-  if #expired == 0 then return expired, expired end
-  return reap_some(batch, queue, expired)
+  if #expired == 0 then return expired, expired, 0 end
+  local jids, jobs = reap_some(batch, queue, expired)
+  return jids, jobs, #expired
 end
 
 -- reap_some(batch, queue, expired) -> list of jids, list of their jobs
@@ -187,6 +269,8 @@ end
 -- set aside: it is never due, until somebody makes it anew.
 -- Rare.
 function spawn_due(batch, queue, recurring, count)
+  local before = at_most(batch, count, 20)
+  count = before
   local due = redis.call('ZRANGEBYSCORE', recurring, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(count))
   for i = 1, #due, 2 do
     local ok, spawned = pcall(spawn_children, queue, due[i], tonumber(due[i + 1]), batch.now, count, batch.limit)
@@ -197,29 +281,38 @@ function spawn_due(batch, queue, recurring, count)
       local reason = reason_of(spawned)
       if string.find(reason, '^damaged: ') or is_wrong_type(spawned) then redis.pcall('ZADD', recurring, '+inf', due[i]) end
     end
+    if count <= 0 then break end
   end
-  is_due(batch, recurring)
+  spend(batch, 10 * (before - count))
+  batch.still_due = is_due(batch, recurring) and count < before
 end
 
--- promote_due(batch, queue, scheduled, count)
+-- promote_due(batch, queue, scheduled)
+-- More than are wanted, so that a high priority is not kept waiting by those that were due
+-- before; and each to the place where it would be if it had come in when it was due.
 -- Rare.
-function promote_due(batch, queue, scheduled, count)
-  local due = redis.call('ZRANGEBYSCORE', scheduled, '0', ARGV[1], 'LIMIT', '0', text17(count))
-  local ok, dropped = pcall(promote_each, queue, batch.now, due)
+function promote_due(batch, queue, scheduled)
+  local limit = at_most(batch, math.max(batch.promotable, 20), 2)
+  local due = redis.call('ZRANGEBYSCORE', scheduled, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
+  local jids, times = {}, {}
+  for i = 1, #due, 2 do jids[#jids + 1], times[#times + 1] = due[i], tonumber(due[i + 1]) end
+  spend(batch, 2 * #jids + 3)
+  batch.promotable = math.max(0, batch.promotable - #jids)
+  local ok, dropped = pcall(promote_each, queue, batch.now, jids, times)
   if ok then
     for _, jid in ipairs(dropped) do report(batch, queue, jid, no_job) end
   else
     report(batch, queue, '', dropped)
-    for _, jid in ipairs(due) do reseat(batch, jid, queue) end
+    for _, jid in ipairs(jids) do reseat(batch, jid, queue) end
   end
-  is_due(batch, scheduled)
+  batch.still_due = is_due(batch, scheduled) and ok or batch.still_due
 end
 
 -- try(batch, queue, action, ...) -> what action returns, nil if it fails
 -- A queue whose keys are not as they should be must not keep us from the others.
 function try(batch, queue, action, ...)
-  local ok, result = pcall(action, batch, queue, ...)
-  if ok then return result end
+  local ok, result, second = pcall(action, batch, queue, ...)
+  if ok then return result, second end
   if batch.fatal then error(batch.fatal, 0) end
   report(batch, queue, '', result)
 end
@@ -244,23 +337,18 @@ function is_due(batch, key)
   return false
 end
 
--- hand_out(batch, queue, jids, admitted) -> how many
--- Makes jobs run under our locks and writes them to batch.jobs. All jids leave the work set.
+-- hand_out(batch, queue, jids, admitted, room) -> how many, and how many of jids were looked at,
+-- 0 if that failed
+-- Makes jobs run under our locks, no more than room, and writes them to batch.jobs. All that
+-- were looked at leave the work set.
 -- The places are changed before any job's hash is, and where that fails all are put back.
 --   admitted   whether they hold their throttles already
-function hand_out(batch, queue, jids, admitted)
+function hand_out(batch, queue, jids, admitted, room)
+  local fit, gone = choose_fit(batch, queue, jids, admitted, room)
+  local left, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-work', gone)
+  if not left then return not_handed_out(batch, queue, fit, raised) end
+  if #fit == 0 then return 0, #gone end
   local expires = text17(batch.now + batch.lock[queue])
-  local found, fit = {}, {}
-  for _, jid in ipairs(jids) do
-    local ok, job = pcall(look_at, jid, queue)
-    if ok then found[#found + 1] = job else report(batch, queue, jid, job) end
-  end
-  local left, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-work', jids)
-  if not left then return not_handed_out(batch, queue, found, raised) end
-  for _, job in ipairs(found) do
-    if admitted or not job.throttles or may_run(batch, queue, job) then fit[#fit + 1] = job end
-  end
-  if #fit == 0 then return 0 end
   local locks = {}
   for i, job in ipairs(fit) do locks[2 * i - 1], locks[2 * i] = expires, job.jid end
   local locked, why = pcall(lock_all, batch, queue, locks)
@@ -277,7 +365,44 @@ function hand_out(batch, queue, jids, admitted)
     end
   end
   if #waits > 0 then tally('wait', queue, batch.now, waits) end
-  return #waits
+  return #waits, #waits == #fit and #gone or 0
+end
+
+-- choose_fit(batch, queue, jids, admitted, room) -> those that are to run, as look_at returned them,
+-- and the jids of those looked at
+function choose_fit(batch, queue, jids, admitted, room)
+  local fit, gone = {}, {}
+  spend(batch, 6)
+  for i, jid in ipairs(jids) do
+    if #fit == room then break end
+    if batch.commands <= 0 then batch.more = 1 end
+    if batch.more == 1 then break end
+    local ok, job = pcall(look_at, jid, queue)
+    spend(batch, batch.tracked and 6 or 4)
+    if ok then
+      local size = data_size(batch, job)
+      if size > batch.bytes and #batch.jobs + #fit > 0 then
+        batch.more = 1
+        break
+      end
+      if admitted or not job.throttles or may_run(batch, queue, job) then
+        fit[#fit + 1] = job
+        batch.bytes = batch.bytes - size
+        if batch.bytes <= 0 then batch.commands = 0 end
+      end
+    else
+      report(batch, queue, jid, job)
+    end
+    gone[i] = jid
+  end
+  return fit, gone
+end
+
+-- data_size(batch, job) -> bytes that are handed out with it
+function data_size(batch, job)
+  local size = #(job.fields[3] or '')
+  if batch.max_job > 0 and size > batch.max_job then return 0 end
+  return size
 end
 
 -- lock_all(batch, queue, locks): into the worker's set, and into the queue's set of locks
@@ -290,14 +415,14 @@ function lock_all(batch, queue, locks)
   call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
 end
 
--- not_handed_out(batch, queue, jobs, raised) -> 0
+-- not_handed_out(batch, queue, jobs, raised) -> 0, 0
 -- Rare.
 function not_handed_out(batch, queue, jobs, raised)
   report(batch, queue, #jobs == 1 and jobs[1].jid or '', raised)
   for _, job in ipairs(jobs) do
     if reseat(batch, job.jid, queue) ~= 'running' and job.throttles then pcall(let_go_of, job) end
   end
-  return 0
+  return 0, 0
 end
 
 -- let_go_of(job): its throttles are as if it had not asked for them
@@ -323,6 +448,7 @@ end
 -- Rare.
 function may_run(batch, queue, job)
   local f, jid = job.fields, job.jid
+  spend(batch, 5 + math.floor(#job.throttles / 4)) -- a throttle takes four bytes at least
   local seen = { throttles = job.throttles, state = redis.call('HGET', 'ql:j:' .. jid, 'state'), history = f[10] }
   local ok, admitted = pcall(admit, jid, seen, queue, batch.now, batch.limit)
   f[10] = seen.history
