@@ -2,6 +2,9 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -76,8 +79,11 @@ func (c *Client) ForgetQueues(ctx context.Context, queues ...string) error {
 type Stats struct {
 	Wait, Run Durations // from put (or the pop before) to pop; from pop to completion
 	Failures  int       // how often a job failed
-	Failed    int       // how many of those are still failed
-	Retries   int       // how often a lock ran out
+	// Failed is a counter: one more with each failure, one less when a job that failed on
+	// that day is put again or cancelled, charged to the queue that it goes to then; so it may be
+	// negative, and it is not the number of failed jobs.
+	Failed  int
+	Retries int // how often a lock ran out
 }
 
 // Durations is a distribution of times, in seconds.
@@ -86,6 +92,7 @@ type Durations struct {
 	Mean      float64
 	Std       float64 // standard deviation; 0 for fewer than two
 	Histogram []int   // see HistogramBucket
+	Negative  int     // below 0, by clocks that disagree: in none of the buckets
 }
 
 // HistogramBucket is the range of seconds [from, to) that Durations.Histogram[i] counts:
@@ -108,5 +115,21 @@ func HistogramBucket(i int) (from, to time.Duration) {
 // Stats reads the statistics of a queue for the day (of UTC) that a time is in.
 func (c *Client) Stats(ctx context.Context, queue string, day time.Time) (Stats, error) {
 	var stats Stats
-	return stats, c.decode(ctx, &stats, Qless, "stats", queue, day.Unix())
+	if err := c.decode(ctx, &stats, Qless, "stats", queue, day.Unix()); err != nil {
+		return stats, err
+	}
+	midnight := day.UTC().Truncate(24 * time.Hour).Unix()
+	for kind, into := range map[string]*Durations{"wait": &stats.Wait, "run": &stats.Run} {
+		fields, err := c.redis.HGetAll(ctx, fmt.Sprintf("%ss:%s:%d:%s", c.ns, kind, midnight, queue)).Result()
+		if err != nil {
+			return stats, classify("hgetall", err)
+		}
+		for name, value := range fields {
+			if strings.HasPrefix(name, "s-") {
+				n, _ := strconv.Atoi(value)
+				into.Negative += n
+			}
+		}
+	}
+	return stats, nil
 }

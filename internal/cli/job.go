@@ -68,9 +68,9 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	line("klass", job.Klass)
 	line("state", paint(w, colour, job.State))
 	line("queue", job.Queue)
-	line("worker", job.Worker)
-	if job.Expires > 0 {
-		line("lock", fmt.Sprintf("until %s, %s from now", moment(job.Expires), ago(now, job.Expires)))
+	if job.State == "running" {
+		line("worker", job.Worker)
+		line("lock", lockWords(now, job.Expires))
 	}
 	line("data", shorten(string(job.Data), 400))
 	line("priority", fmt.Sprint(job.Priority))
@@ -90,7 +90,7 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	}
 	printRecord(w, v.Record)
 	fmt.Fprintln(w)
-	printHistory(w, job.History)
+	printHistory(w, v.History)
 }
 
 func progressText(percent *float64, message string) string {
@@ -102,22 +102,6 @@ func progressText(percent *float64, message string) string {
 
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
-}
-
-// printHistory lists what happened to a job.
-func printHistory(w io.Writer, history []queue.Entry) {
-	for _, e := range history {
-		line := fmt.Sprintf("%s  %s", moment(e.When), e.What)
-		for _, fact := range []struct{ name, value string }{{"queue", e.Queue}, {"worker", e.Worker}, {"group", e.Group}} {
-			if fact.value != "" {
-				line += " " + paint(w, dim, fact.name+"=") + fact.value
-			}
-		}
-		if len(e.More) > 0 {
-			line += " " + compact(e.More)
-		}
-		fmt.Fprintln(w, line)
-	}
 }
 
 func jobLog(c *cli.Context, q *queue.Client) error {
@@ -132,7 +116,8 @@ func jobLog(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, list(viewJob(*job).History), func(w io.Writer) { printHistory(w, job.History) })
+	told := tellHistory(*job)
+	return show(c, told, func(w io.Writer) { printHistory(w, told) })
 }
 
 // jobMove puts a job into a queue, its own if that is "".

@@ -82,7 +82,8 @@ func ago(at, now float64) string {
 	if at == 0 {
 		return "-"
 	}
-	return span(time.Duration((now - at) * float64(time.Second)))
+	const most = 200 * 365 * 24 * 3600 // a duration holds no three centuries
+	return span(time.Duration(max(-most, min(now-at, most)) * float64(time.Second)))
 }
 
 // span is a duration with two units at most: "3d 4h", "12m 5s", "250ms".

@@ -38,6 +38,7 @@ type durationsView struct {
 	Mean      float64 `json:"mean"`
 	Std       float64 `json:"std"`
 	Histogram []int   `json:"histogram"`
+	Negative  int     `json:"negative"` // in none of the histogram's
 }
 
 func stats(c *cli.Context, q *queue.Client) error {
@@ -58,8 +59,10 @@ func stats(c *cli.Context, q *queue.Client) error {
 		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
 	}
 	return show(c, value, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s: %s (%s still failed), %s ran out\n",
-			name, day.Format(time.DateOnly), some(s.Failures, "failure"), count(s.Failed), some(s.Retries, "lock"))
+		fmt.Fprintf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), some(s.Failures, "failure"), some(s.Retries, "lock"))
+		if s.Failed != s.Failures {
+			fmt.Fprintf(w, "less those that were put again or canceled, in whichever queue: %s\n", count(s.Failed))
+		}
 		histogram(w, "waited", s.Wait)
 		histogram(w, "ran", s.Run)
 	})
@@ -73,7 +76,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 	}
 	fmt.Fprintf(w, "\n%s %s: %s on average, ± %s\n", some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
 	bars := make([]int, len(steps)+1)
-	rest := d.Count
+	rest := d.Count - d.Negative
 	for i, n := range d.Histogram {
 		from, _ := queue.HistogramBucket(i)
 		at := 0
@@ -84,6 +87,9 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 		rest -= n
 	}
 	bars[len(steps)] += max(rest, 0) // a week or longer is in no bucket
+	if d.Negative > 0 {
+		fmt.Fprintf(w, "%s below 0: clocks disagreed\n", count(d.Negative))
+	}
 	first, last, most := len(bars), 0, 0
 	for i, n := range bars {
 		if n > 0 {

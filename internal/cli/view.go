@@ -37,12 +37,15 @@ type jobView struct {
 
 // entryView is one line of a job's history.
 type entryView struct {
-	When   float64                    `json:"when"`
-	What   string                     `json:"what"`
-	Queue  string                     `json:"queue,omitempty"`
-	Worker string                     `json:"worker,omitempty"`
-	Group  string                     `json:"group,omitempty"`
-	More   map[string]json.RawMessage `json:"more,omitempty"`
+	When   float64 `json:"when"`
+	What   string  `json:"what"`
+	Queue  string  `json:"queue,omitempty"`
+	Worker string  `json:"worker,omitempty"`
+	Group  string  `json:"group,omitempty"`
+	Says   string  `json:"says"` // in words
+	// Inferred says that Redis has no such entry.
+	Inferred bool                       `json:"inferred,omitempty"`
+	More     map[string]json.RawMessage `json:"more,omitempty"`
 }
 
 func viewJob(job queue.Job) jobView {
@@ -55,9 +58,11 @@ func viewJob(job queue.Job) jobView {
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure
 	}
-	for _, e := range job.History {
-		v.History = append(v.History, entryView(e))
+	// Of a job that does not run they are what its last attempt left.
+	if job.State != "running" {
+		v.Worker, v.Expires = "", 0
 	}
+	v.History = tellHistory(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
 		v.Crashes, v.Interruptions, v.Releases = kept.Crashes, kept.Interruptions, kept.Releases

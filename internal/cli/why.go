@@ -25,7 +25,7 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	if err := w.find(); err != nil {
 		return err
 	}
-	value := map[string]any{"jid": jid, "state": job.State, "queue": job.Queue, "reasons": list(w.reasons)}
+	value := map[string]any{"jid": jid, "state": w.job.State, "queue": w.job.Queue, "reasons": list(w.reasons)}
 	return show(c, value, func(out io.Writer) {
 		for _, reason := range w.reasons {
 			fmt.Fprintln(out, reason)
@@ -45,48 +45,97 @@ func (w *why) because(format string, args ...any) {
 	w.reasons = append(w.reasons, fmt.Sprintf(format, args...))
 }
 
+// find looks for the reasons. A job that moves while it is being looked at is looked at again.
 func (w *why) find() error {
-	job, now := w.job, w.q.Now()
+	for try := 0; ; try++ {
+		w.reasons = nil
+		if err := w.look(); err != nil {
+			return err
+		}
+		now, err := w.q.Get(w.c.Context, w.job.JID)
+		if err != nil {
+			return err
+		}
+		if now.State == w.job.State && now.Mark == w.job.Mark && now.Queue == w.job.Queue || try == whyTries {
+			break
+		}
+		w.job = *now
+	}
+	if w.job.State == "complete" || w.job.State == "failed" {
+		return nil
+	}
+	if w.job.State != "running" {
+		w.before()
+	}
+	return w.listeners()
+}
+
+// whyTries is how often a job that moves is looked at again.
+const whyTries = 3
+
+// look says where the job is.
+func (w *why) look() error {
+	job := w.job
 	switch job.State {
 	case "complete":
 		w.because("It is complete; nothing holds it.")
-		return nil
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, shorten(job.Failure.Message, 300))
 		w.because("`oarlock job retry %s` puts it into %s again.", job.JID, job.Queue)
-		return nil
 	case "running":
-		w.because("It is running on %s; its lock holds for another %s.", job.Worker, ago(now, job.Expires))
-		return w.listeners()
-	case "stalled": // given back by a worker, or its lock ran out: the queue knows
-		err := w.waiting()
-		if errors.Is(err, redis.Nil) {
-			w.because("Its worker %s did not renew its lock, which ran out %s ago; the next sweep takes it back.", job.Worker, ago(job.Expires, now))
-			err = nil
-		}
-		if err != nil {
-			return err
-		}
-	case "scheduled":
-		due, err := w.q.Redis().ZScore(w.c.Context, w.key("scheduled"), job.JID).Result()
-		if err != nil {
-			return err
-		}
-		w.because("It is scheduled for %s, %s from now.", moment(due), ago(now, due))
+		return w.running()
 	case "depends":
-		if err := w.dependencies(); err != nil {
-			return err
-		}
-	case "throttled":
-		if err := w.throttles(); err != nil {
-			return err
-		}
-	case "waiting":
-		if err := w.waiting(); err != nil {
-			return err
-		}
+		return w.dependencies()
+	default:
+		return w.waits()
 	}
-	return w.listeners()
+	return nil
+}
+
+// running says who has the job. A lock that ran out holds until somebody sees that.
+func (w *why) running() error {
+	now := w.q.Now()
+	w.because("It is running on %s, whose lock %s.", w.job.Worker, lockWords(now, w.job.Expires))
+	if w.job.Expires <= now {
+		w.because("Unless %s renews it, the next sweep or pop takes the job back.", w.job.Worker)
+	}
+	return nil
+}
+
+// waits says in which of its places a job is that waits: its state alone does not tell.
+func (w *why) waits() error {
+	pipe := w.q.Redis().Pipeline()
+	ready := pipe.ZRevRank(w.c.Context, w.key("work"), w.job.JID)
+	due := pipe.ZScore(w.c.Context, w.key("scheduled"), w.job.JID)
+	throttled := pipe.ZScore(w.c.Context, w.key("throttled"), w.job.JID)
+	if _, err := pipe.Exec(w.c.Context); err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	switch {
+	case ready.Err() == nil:
+		return w.ready(int(ready.Val()))
+	case due.Err() == nil && due.Val() <= w.q.Now():
+		w.because("It was due %s ago, at %s, and the next take brings it in.", ago(due.Val(), w.q.Now()), moment(due.Val()))
+	case due.Err() == nil:
+		w.because("It is scheduled for %s, %s from now.", moment(due.Val()), ago(w.q.Now(), due.Val()))
+	case throttled.Err() == nil:
+		return w.throttles()
+	default:
+		w.because("It is %s, but in no place of %s from which it could be taken: unless it was retried into another queue, `oarlock doctor --fix` puts it back.", w.job.State, w.job.Queue)
+	}
+	return nil
+}
+
+// before says what became of the last attempt, if this is not the first.
+func (w *why) before() {
+	told := tellHistory(w.job)
+	for i := len(told) - 1; i >= 0 && told[i].What != "put"; i-- {
+		if what := told[i].What; what != "timed-out" && what != "retried" {
+			continue
+		}
+		w.because("Before that it was tried: %s, %s ago; %d of %d retries are left.", told[i].Says, ago(told[i].When, w.q.Now()), max(w.job.Remaining, 0), w.job.Retries)
+		return
+	}
 }
 
 // key is the key of the job's queue that ends in part.
@@ -97,11 +146,28 @@ func (w *why) dependencies() error {
 	if err != nil {
 		return err
 	}
+	there := make(map[string]bool)
 	for _, on := range jobs {
+		there[on.JID] = true
+		if on.State == "complete" {
+			w.because("It waits for %s (%s), which is complete and will not free it; `oarlock doctor --fix` does.", on.JID, on.Klass)
+			continue
+		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
+	}
+	for _, jid := range w.job.Dependencies {
+		if !there[jid] {
+			w.because("It waits for %s, which is gone and will not free it; `oarlock doctor --fix` does.", jid)
+		}
+	}
+	if len(w.job.Dependencies) == 0 {
+		w.because("It waits for other jobs, but there are none; `oarlock doctor --fix` frees it.")
 	}
 	return nil
 }
+
+// shownHolders is how many holders of a throttle are named.
+const shownHolders = 20
 
 func (w *why) throttles() error {
 	for _, id := range w.job.Throttles {
@@ -113,20 +179,35 @@ func (w *why) throttles() error {
 		if err != nil {
 			return err
 		}
-		if limit.Maximum > 0 && len(holders) >= limit.Maximum {
-			w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(holders, " "))
+		if limit.Maximum == 0 || len(holders) < limit.Maximum {
+			continue
 		}
+		shown := holders[:min(len(holders), shownHolders)]
+		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(shown, " "))
+		jobs, err := w.q.GetMany(w.c.Context, shown...)
+		if err != nil {
+			return err
+		}
+		running := make(map[string]bool)
+		for _, job := range jobs {
+			running[job.JID] = job.State == "running"
+		}
+		for _, jid := range shown {
+			if !running[jid] {
+				w.because("%s holds it, but does not run and will not give it back; `oarlock doctor --fix` takes it away.", jid)
+			}
+		}
+	}
+	if len(w.reasons) == 0 {
+		w.because("It is told to wait for a throttle, and none of its throttles (%s) is full; the next job that gives one back lets it on.", strings.Join(w.job.Throttles, " "))
 	}
 	return nil
 }
 
-// waiting looks for what keeps a job that waits for a worker from being handed out. The
-// error is redis.Nil if it does not wait.
-func (w *why) waiting() error {
-	before, err := w.q.Redis().ZRevRank(w.c.Context, w.key("work"), w.job.JID).Result()
-	if err != nil {
-		return err
-	}
+// ready looks for what keeps a job that waits for a worker from being handed out.
+//
+//	before   how many jobs of its queue come before it
+func (w *why) ready(before int) error {
 	counts, err := w.q.Queue(w.c.Context, w.job.Queue)
 	if err != nil {
 		return err
@@ -147,7 +228,7 @@ func (w *why) waiting() error {
 	case 1:
 		w.because("1 job of its queue comes before it.")
 	default:
-		w.because("%s jobs of its queue come before it.", count(int(before)))
+		w.because("%s jobs of its queue come before it.", count(before))
 	}
 	return nil
 }

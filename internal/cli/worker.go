@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -57,9 +56,9 @@ func workerShow(c *cli.Context, q *queue.Client) error {
 	return show(c, viewJobs(jobs), func(w io.Writer) {
 		var rows [][]string
 		for _, job := range jobs {
-			lock := fmt.Sprintf("%s more", ago(q.Now(), job.Expires))
-			if job.Expires < q.Now() {
-				lock = fmt.Sprintf("ran out %s ago", ago(job.Expires, q.Now()))
+			lock := "" // of a job that was taken back it shows what was
+			if job.State == "running" {
+				lock = lockWords(q.Now(), job.Expires)
 			}
 			rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
 		}

@@ -65,7 +65,7 @@ function amend(batch, a)
   if a.action == 'cancel' then
     cancel_job(jid, now)
   elseif a.action == 'timeout' then
-    take_back(jid, a, now)
+    take_back(jid, a, now, given_back(now, 'taken-back', nil, a.worker or ''))
     wake(a.queue)
   elseif a.action == 'priority' then
     set_priority(jid, a.queue, a.priority)

@@ -49,6 +49,15 @@ function plain_entry(now, what)
   return '[' .. text14(math.floor(now)) .. ',"' .. what .. '"]'
 end
 
+-- given_back(now, how, group, worker) -> the entry for a job that a verb of ours gave back.
+-- For others it is a timeout, as the single command leaves it; how it came about stands beside.
+--   group   why, or nil
+-- Rare.
+function given_back(now, how, group, worker)
+  return '[' .. text14(math.floor(now)) .. ',"timed-out",{"oarlock":' .. cjson.encode(how)
+    .. (group and ',"group":' .. cjson.encode(group) or '') .. ',"worker":' .. cjson.encode(worker) .. '}]'
+end
+
 -- convert_history(jid, legacy): moves the history out of the job's own hash
 -- Rare.
 function convert_history(jid, legacy)

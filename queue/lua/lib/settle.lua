@@ -393,7 +393,7 @@ function conclude_release(batch, s, crashes)
   if named.group then
     redis.call('HSET', s.key, 'failure', failure_json(named.group, named.message, math.floor(batch.now), batch.worker))
   end
-  remember(jid, plain_entry(batch.now, 'timed-out'), batch.limit, false)
+  remember(jid, given_back(batch.now, named.counter or 'release', named.group, batch.worker), batch.limit, false)
   local delay = tonumber(named.delay) or 0
   if delay > 0 then
     redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', batch.now + delay, jid)

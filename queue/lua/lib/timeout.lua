@@ -1,9 +1,10 @@
--- take_back(jid, job, now): a running job leaves its worker, who is told, and is the next
--- of its queue
---   job   queue, worker, history and throttles, as fields of the job
-function take_back(jid, job, now)
+-- take_back(jid, job, now, entry): a running job leaves its worker, who is told, and is the
+-- next of its queue
+--   job     queue, worker, history and throttles, as fields of the job
+--   entry   of its history
+function take_back(jid, job, now, entry)
   local prefix = 'ql:q:' .. job.queue
-  remember(jid, plain_entry(now, 'timed-out'), nil, job.history)
+  remember(jid, entry, nil, job.history)
   redis.call('ZREM', prefix .. '-locks', jid)
   if job.throttles then release_all(jid, job.queue, job.throttles, now) end
   redis.call('ZADD', prefix .. '-work', '+inf', jid)

@@ -17,5 +17,6 @@ for i = 2, #ARGV do
   elseif state ~= 'running' then
     refuse('Timeout', 'Job ' .. jid .. ' not running')
   end
-  take_back(jid, { queue = queue, worker = worker, history = history, throttles = throttles }, now)
+  take_back(jid, { queue = queue, worker = worker, history = history, throttles = throttles }, now,
+    plain_entry(now, 'timed-out'))
 end

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"oarlock/queue"
+)
+
+// tellHistory says in words what happened to a job. What the keys hold is for other clients to
+// read, too: there a crash is a timeout, and a retry leaves no entry at all; it is inferred
+// from a job that was taken twice, or waits though it was taken.
+func tellHistory(job queue.Job) []entryView {
+	told := []entryView{}
+	var taken *queue.Entry // the last entry, if it is that the job was taken
+	for i, e := range job.History {
+		says := entryWords(e)
+		switch {
+		case e.What == "popped" && taken != nil:
+			told = append(told, inferredRetry(e.When, *taken, "a retry was used"))
+			taken = &job.History[i]
+		case e.What == "popped":
+			taken = &job.History[i]
+		case e.What == "failed", e.What == "failed-retries", e.What == "done", e.What == "put", e.What == "timed-out":
+			taken = nil
+			// The job keeps the last failure only.
+			if f := job.Failure; e.Group != "" && f.Group == e.Group && f.When == e.When && f.Message != "" {
+				says += ": " + shorten(f.Message, 300)
+			}
+		}
+		told = append(told, entryView{When: e.When, What: e.What, Queue: e.Queue, Worker: e.Worker, Group: e.Group, More: e.More, Says: says})
+	}
+	if taken == nil || job.State == "running" || job.State == "complete" || job.State == "failed" {
+		return told
+	}
+	if f := job.Failure; f.Group != "" && f.When >= taken.When {
+		return append(told, inferredRetry(f.When, *taken, fmt.Sprintf("%s: %s; a retry was used", f.Group, shorten(f.Message, 300))))
+	}
+	return append(told, inferredRetry(taken.When, *taken, "a retry was used"))
+}
+
+// inferredRetry is the entry that a retry does not leave. It was at the moment when, or, if
+// nothing tells, before.
+func inferredRetry(when float64, taken queue.Entry, why string) entryView {
+	return entryView{When: when, What: "retried", Worker: taken.Worker, Inferred: true,
+		Says: fmt.Sprintf("had not ended well on %s: %s", taken.Worker, why)}
+}
+
+// entryWords says what an entry of a history means.
+func entryWords(e queue.Entry) string {
+	switch e.What {
+	case "put":
+		return "put into " + e.Queue
+	case "popped":
+		return "taken by " + e.Worker
+	case "done":
+		return "done"
+	case "throttled":
+		return "told to wait for a throttle"
+	case "failed", "failed-retries":
+		if e.Worker == "" {
+			return "failed, with no retry left: " + e.Group
+		}
+		return fmt.Sprintf("failed on %s: %s", e.Worker, e.Group)
+	case "timed-out":
+		return givenBackWords(e)
+	}
+	return "noted: " + e.What
+}
+
+// givenBackWords says how a job left its worker without an end.
+func givenBackWords(e queue.Entry) string {
+	var how string
+	if json.Unmarshal(e.More["oarlock"], &how) != nil {
+		return "its lock ran out, or it was taken from its worker"
+	}
+	group := ""
+	if e.Group != "" {
+		group = " (" + e.Group + ")"
+	}
+	switch queue.Counter(how) {
+	case queue.CountCrash:
+		return fmt.Sprintf("crashed on %s%s, which uses no retry", e.Worker, group)
+	case queue.CountInterruption:
+		return fmt.Sprintf("interrupted on %s%s and given back, which uses no retry", e.Worker, group)
+	case "taken-back":
+		return fmt.Sprintf("taken from %s by hand", e.Worker)
+	}
+	return fmt.Sprintf("given back by %s%s, which uses no retry", e.Worker, group)
+}
+
+// printHistory lists what happened to a job.
+func printHistory(w io.Writer, told []entryView) {
+	for _, e := range told {
+		more := make(map[string]json.RawMessage)
+		for name, value := range e.More {
+			if name != "oarlock" {
+				more[name] = value
+			}
+		}
+		line := fmt.Sprintf("%s  %s", moment(e.When), e.Says)
+		if len(more) > 0 {
+			line += " " + paint(w, dim, compact(more))
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// lockWords says how a lock stands that ends at a moment.
+func lockWords(now, expires float64) string {
+	switch {
+	case expires == 0:
+		return "has no end that Redis knows"
+	case expires <= now:
+		return fmt.Sprintf("ran out %s ago", ago(expires, now))
+	}
+	return fmt.Sprintf("holds for another %s", ago(now, expires))
+}

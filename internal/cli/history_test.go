@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// operator is a Redis with a client, a worker w and the command line.
+type operator struct {
+	*script
+	client  *queue.Client
+	session *queue.Session
+	server  *redistest.Server
+}
+
+func newOperator(t *testing.T) operator {
+	t.Helper()
+	server := redistest.Start(t)
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	s := newScript(t, "")
+	s.env["REDIS_URL"] = server.URL
+	return operator{s, client, client.Session("w"), server}
+}
+
+// settle takes the next job of q and ends it.
+func (o operator) settle(settlement queue.Settlement) {
+	o.t.Helper()
+	reply, err := o.session.Exchange(o.t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1})
+	if err != nil || len(reply.Jobs) != 1 {
+		o.t.Fatalf("took %+v: %v", reply.Jobs, err)
+	}
+	if settlement.Action == "" {
+		return // it runs on
+	}
+	job := reply.Jobs[0]
+	settlement.JID, settlement.Queue, settlement.Popped = job.JID, job.Queue, job.Popped
+	if reply, err = o.session.Exchange(o.t.Context(), []queue.Settlement{settlement}, queue.Take{}); err != nil || reply.Results[0].Err != nil {
+		o.t.Fatalf("%+v: %v", reply, err)
+	}
+}
+
+func (o operator) put(jid string, more ...string) {
+	o.run(append([]string{"put", "q", "--jid", jid}, more...)...)
+}
+
+// run runs a command and returns what it printed.
+func (o operator) run(args ...string) string {
+	o.t.Helper()
+	if err := o.oarlock(0, args); err != nil {
+		o.t.Fatalf("%v: %v\n%s", args, err, o.said["stderr"])
+	}
+	return o.said["stdout"]
+}
+
+// says fails unless each expression matches a line, in this order.
+func says(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	rest := text
+	for _, line := range lines {
+		at := regexp.MustCompile("(?m)" + line).FindStringIndex(rest)
+		if at == nil {
+			t.Fatalf("no line %q, in this order, in\n%s", line, text)
+		}
+		rest = rest[at[1]:]
+	}
+}
+
+// TestHistoryInWords lets a job go through all that can happen to it; each is told in words,
+// those that leave the same entries, or none.
+func TestHistoryInWords(t *testing.T) {
+	o := newOperator(t)
+	o.put("j", "--retries", "3")
+	o.settle(queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3, Group: "signal-SEGV", Message: "it died"})
+	o.settle(queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true})
+	o.settle(queue.Settlement{Action: queue.Release, Group: "busy", Message: "not yet"})
+	o.settle(queue.Settlement{Action: queue.Retry})
+	o.settle(queue.Settlement{})
+	o.run("job", "timeout", "j")
+	o.settle(queue.Settlement{Action: queue.Retry, Delay: time.Hour, Group: "exit-1", Message: "no route to the printer"})
+	told := o.run("job", "log", "j")
+	says(t, told, `  put into q$`,
+		`  taken by w$`, `  crashed on w \(signal-SEGV\), which uses no retry$`,
+		`  taken by w$`, `  interrupted on w and given back, which uses no retry$`,
+		`  taken by w$`, `  given back by w \(busy\), which uses no retry`,
+		`  taken by w$`, `  had not ended well on w: a retry was used$`,
+		`  taken by w$`, `  taken from w by hand$`,
+		`  taken by w$`, `  had not ended well on w: exit-1: no route to the printer; a retry was used$`)
+	if n := strings.Count(told, "\n"); n != 13 {
+		t.Errorf("%d lines, want 13:\n%s", n, told)
+	}
+
+	// It waits for its next attempt: nobody has it.
+	shown := o.run("job", "show", "j")
+	says(t, shown, `^state +scheduled$`, `no route to the printer; a retry was used$`)
+	if regexp.MustCompile(`(?m)^(worker|lock) `).MatchString(shown) {
+		t.Errorf("a job in backoff shows a worker or a lock:\n%s", shown)
+	}
+	var view jobView
+	if err := json.Unmarshal([]byte(o.run("job", "show", "j", "--json")), &view); err != nil {
+		t.Fatal(err)
+	}
+	if view.Worker != "" || view.Expires != 0 {
+		t.Errorf("a job in backoff has worker %q and a lock until %v", view.Worker, view.Expires)
+	}
+	last := view.History[len(view.History)-1]
+	if last.What != "retried" || !last.Inferred || last.When != view.Failure.When {
+		t.Errorf("the last entry is %+v", last)
+	}
+	says(t, o.run("job", "why", "j"), `^It is scheduled for .*, (59m|1h 0m)`,
+		`^Before that it was tried: had not ended well on w: exit-1: no route to the printer; a retry was used, .* ago; 1 of 3 retries are left\.$`)
+
+	// For other clients a job that was given back timed out, as ever.
+	var what []string
+	for _, entry := range o.server.Client(t).LRange(t.Context(), "ql:j:j-history", 0, -1).Val() {
+		var fields []any
+		if err := json.Unmarshal([]byte(entry), &fields); err != nil || len(fields) > 3 {
+			t.Fatalf("%s: %v", entry, err)
+		}
+		if len(fields) == 3 {
+			if _, ok := fields[2].(map[string]any); !ok {
+				t.Errorf("%s does not end in an object", entry)
+			}
+		}
+		what = append(what, fields[1].(string))
+	}
+	if want := strings.Fields("put popped timed-out popped timed-out popped timed-out popped popped timed-out popped"); !slices.Equal(what, want) {
+		t.Errorf("the keys say %v, want %v", what, want)
+	}
+}
+
+// An end that is told from the keys of other clients, who add nothing.
+func TestHistoryOfOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		job  queue.Job
+		want []string
+	}{
+		{"a lock that ran out", queue.Job{State: "running", History: []queue.Entry{{What: "put", Queue: "q"}, {What: "popped", Worker: "a"}, {What: "timed-out"}, {What: "popped", Worker: "b"}}},
+			[]string{"put into q", "taken by a", "its lock ran out, or it was taken from its worker", "taken by b"}},
+		{"no retry left", queue.Job{State: "failed", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "failed", Group: "failed-retries-q"}}},
+			[]string{"taken by a", "failed, with no retry left: failed-retries-q"}},
+		{"a failure", queue.Job{State: "failed", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "failed", Group: "g", Worker: "a"}}},
+			[]string{"taken by a", "failed on a: g"}},
+		{"on to the next queue", queue.Job{State: "waiting", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "done"}, {What: "put", Queue: "p"}}},
+			[]string{"taken by a", "done", "put into p"}},
+		{"a line in between", queue.Job{State: "waiting", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "a note"}}},
+			[]string{"taken by a", "noted: a note", "had not ended well on a: a retry was used"}},
+		{"nothing", queue.Job{State: "waiting"}, nil},
+	} {
+		var got []string
+		for _, e := range tellHistory(tt.job) {
+			got = append(got, e.Says)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestWhyTellsTheTruth asks why of jobs in every odd place.
+func TestWhyTellsTheTruth(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		job   string // what stands before it
+		spoil []any  // a command of Redis
+		want  []string
+		not   string
+	}{
+		{"moved on with a delay", "advance", nil, []string{`^It is scheduled for .*, (59m|1h 0m).* from now\.$`}, "redis: nil"},
+		{"a lock that ran out", "run", []any{"HSET", "ql:j:j", "expires", 1000}, []string{`^It is running on w, whose lock ran out .* ago\.$`, `^Unless w renews it, the next sweep or pop takes the job back\.$`}, "-"},
+		{"a lock that holds", "run", nil, []string{`^It is running on w, whose lock holds for another (59|1m)`}, "takes the job back"},
+		{"nowhere", "put", []any{"DEL", "ql:q:q-work"}, []string{`^It is waiting, but in no place of q .*doctor --fix`}, "redis: nil"},
+		{"scheduled nowhere", "delay", []any{"DEL", "ql:q:q-scheduled"}, []string{`^It is scheduled, but in no place of q`}, "redis: nil"},
+		{"due", "delay", []any{"ZADD", "ql:q:q-scheduled", 1000, "j"}, []string{`^It was due .* ago, at .*, and the next take brings it in\.$`}, "-"},
+		{"due in three centuries", "delay", []any{"ZADD", "ql:q:q-scheduled", 1e10, "j"}, []string{`^It is scheduled for 2286-.*, 7[0-9]{4}d`}, " -"},
+		{"for something that is gone", "depend", []any{"DEL", "ql:j:other"}, []string{`^It waits for other, which is gone and will not free it; .*doctor --fix`}, "redis: nil"},
+		{"for something that is complete", "depend", []any{"HSET", "ql:j:other", "state", "complete"}, []string{`^It waits for other \(job\), which is complete and will not free it`}, "is complete in"},
+		{"for nothing", "depend", []any{"DEL", "ql:j:j-dependencies"}, []string{`^It waits for other jobs, but there are none`}, "redis: nil"},
+		{"a throttle held by none", "throttle", []any{"ZADD", "ql:th:t-locks", 1, "ghost"}, []string{`^Throttle t is full: 1 of 1, held by ghost\.$`, `^ghost holds it, but does not run`}, "redis: nil"},
+		{"a throttle that has room", "throttle", nil, []string{`^It is told to wait for a throttle, and none of its throttles \(t ql:q:q\) is full`}, "redis: nil"},
+		{"taken back", "take back", nil, []string{`^It is the next of its queue\.$`, `^Before that it was tried: taken from w by hand, .* ago; 5 of 5 retries are left\.$`}, "did not renew"},
+		{"crashed", "crash", nil, []string{`^It is the next of its queue\.$`, `^Before that it was tried: crashed on w \(signal-SEGV\), which uses no retry: it died, .* ago; 5 of 5`}, "redis: nil"},
+		{"put again after it failed", "again", nil, []string{`^It is the next of its queue\.$`}, "Before that"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newOperator(t)
+			o.prepare(tt.job)
+			if tt.spoil != nil {
+				if err := o.server.Client(t).Do(t.Context(), tt.spoil...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told := o.run("job", "why", "j")
+			says(t, told, tt.want...)
+			reasons, _, _ := strings.Cut(told, "Whether anybody listens")
+			if strings.Contains(regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(strings.ReplaceAll(reasons, "--fix", ""), ""), tt.not) {
+				t.Errorf("it says %q:\n%s", tt.not, told)
+			}
+		})
+	}
+}
+
+// prepare makes a job j of one kind.
+func (o operator) prepare(kind string) {
+	o.t.Helper()
+	switch kind {
+	case "delay":
+		o.put("j", "--delay", "1h")
+	case "depend":
+		o.run("put", "other", "--jid", "other")
+		o.put("j", "--depends", "other")
+	case "throttle":
+		o.run("throttle", "set", "t", "1")
+		o.put("first", "--throttle", "t", "--priority", "5")
+		o.put("j", "--throttle", "t")
+		if _, err := o.session.Exchange(o.t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
+			o.t.Fatal(err)
+		}
+		o.server.Client(o.t).Del(o.t.Context(), "ql:th:t-locks")
+	case "again":
+		o.put("j")
+		o.settle(queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"})
+		o.run("job", "retry", "j")
+	default:
+		o.put("j")
+		switch kind {
+		case "advance":
+			o.settle(queue.Settlement{Action: queue.Complete, Next: "later", Delay: time.Hour})
+		case "run":
+			o.settle(queue.Settlement{})
+		case "take back":
+			o.settle(queue.Settlement{})
+			o.run("job", "timeout", "j")
+		case "crash":
+			o.settle(queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3, Group: "signal-SEGV", Message: "it died"})
+		}
+	}
+}
+
+// Waits below zero are no long ones, and a counter is called what it is.
+func TestStatsSayWhatTheyCount(t *testing.T) {
+	o := newOperator(t)
+	o.put("j")
+	o.settle(queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"})
+	day := time.Now().UTC().Truncate(24 * time.Hour).Unix()
+	o.run("failed", "retry", "g")
+	raw := o.server.Client(t)
+	raw.HSet(t.Context(), fmt.Sprintf("ql:s:wait:%d:q", day), "total", 4, "mean", 1, "vk", 0, "s-3", 2)
+	told := o.run("stats", "q")
+	says(t, told, `^q on .*: 1 failure, 0 locks ran out$`, `^less those that were put again or canceled, in whichever queue: 0$`,
+		`^4 jobs waited`, `^2 below 0: clocks disagreed$`, ` <1s .* 1$`)
+	if strings.Contains(told, "still failed") {
+		t.Errorf("it says what it cannot know:\n%s", told)
+	}
+	says(t, told, `longer .* 1$`)
+}
