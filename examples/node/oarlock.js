@@ -52,7 +52,7 @@ function fallbackJob(handler) {
 
 /** Asks to be replaced once the jobs at hand are done. */
 function bye(reason) {
-  worker?.send("bye", undefined, { reason });
+  worker?.send("bye", worker.job?.run, { reason });
 }
 
 /** A verdict that is thrown. */
@@ -96,6 +96,21 @@ class Unknown extends Verdict {
     super("unknown", message, { klass, message });
   }
 }
+
+/**
+ * A verdict, put or checkpoint has more bytes than the pool reads (its max_line).
+ * Nothing was sent. Leave what is large in a file or a store, and say where it is. A
+ * function that lets it pass has failed, in the group `verdict-too-long`.
+ */
+class TooLong extends RangeError {
+  constructor(verb, size, limit) {
+    super(`its ${verb} has ${size} bytes, and the pool reads ${limit} (max_line)`);
+    this.name = "TooLong";
+    this.group = ["put", "checkpoint"].includes(verb) ? `${verb}-too-long` : "verdict-too-long";
+  }
+}
+
+const WHOLE = new Set(["ack", "retry", "fail", "release", "unknown", "put", "checkpoint"]); // of no use if cut
 
 /** One attempt at one job. It is yours until your function is done. */
 class Job {
@@ -217,6 +232,7 @@ class Job {
 class Worker {
   constructor(status, lead, limit) {
     this.status = status;
+    this.max = Number(process.env.OARLOCK_MAX_LINE ?? 1 << 20); // bytes of a line, without its end
     this.lead = lead; // written before each line; a newline where others print too
     this.limit = limit; // how many jobs to run; 0: until the end of the input
     this.inbox = []; // jobs that wait; more than one with prefetch
@@ -229,7 +245,8 @@ class Worker {
   /** Reads until there is nothing more to do. */
   start(input) {
     this.input = input;
-    this.send("hello", undefined, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping"], slots: 1 });
+    // On stdout the hello of a process for one job counts if it names its run.
+    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping"], slots: 1 });
     input.on("data", (chunk) => this.read(chunk));
     input.on("end", () => {
       this.receive(this.rest.join("")); // a last line may do without its newline
@@ -265,6 +282,9 @@ class Worker {
     switch (message?.["@"]) {
       case "job":
         this.inbox.push(new Job(this, message, line));
+        break;
+      case "hello":
+        this.max = message.max_line ?? this.max;
         break;
       case "cancel":
         this.cancel(message.run, message.reason ?? "canceled");
@@ -310,9 +330,20 @@ class Worker {
       return;
     }
     try {
+      await this.call(handler, job);
+    } catch (error) {
+      if (!(error instanceof TooLong)) throw error;
+      if (job.settled) process.stderr.write(error.message + "\n");
+      job.settle("fail", { group: error.group, message: error.message, raised: true });
+    }
+  }
+
+  async call(handler, job) {
+    try {
       await handler(job);
       job.ack();
     } catch (error) {
+      if (error instanceof TooLong) throw error;
       if (error instanceof Verdict) {
         job.settle(error.verb, error.fields);
       } else if (job.cancelled && job.cancelled !== "timeout") {
@@ -353,6 +384,8 @@ class Worker {
       if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}`);
       return value;
     });
+    const size = Buffer.byteLength(text);
+    if (size > this.max && WHOLE.has(verb)) throw new TooLong(verb, size, this.max);
     write(this.status, Buffer.from(`${this.lead}${text}\n`));
   }
 }
@@ -429,4 +462,4 @@ function serve() {
   worker.start(process.stdin);
 }
 
-module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release, Unknown };
+module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release, Unknown, TooLong };

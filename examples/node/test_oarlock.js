@@ -237,6 +237,7 @@ const tests = {
   },
   async "a large payload"(talk) {
     const text = "x".repeat(8 << 20);
+    talk.send('{"@":"hello","v":1,"max_line":16777216}');
     talk.job("Echo", text);
     const [message] = await talk.expect({ "@": "ack" });
     assert(message.data === text);

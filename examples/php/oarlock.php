@@ -54,7 +54,7 @@ function fallback(callable $handler): void
 /** Asks to be replaced once the jobs at hand are done. */
 function bye(?string $reason = null): void
 {
-    Worker::$current?->send('bye', null, ['reason' => $reason]);
+    Worker::$current?->send('bye', Worker::$current->run(), ['reason' => $reason]);
 }
 
 /** Serves jobs until Oarlock has no more. */
@@ -127,6 +127,22 @@ final class Unknown extends Verdict
     public function __construct(string $message = '', ?string $klass = null)
     {
         parent::__construct('unknown', $message, ['klass' => $klass, 'message' => $message === '' ? null : $message]);
+    }
+}
+
+/**
+ * A verdict, put or checkpoint has more bytes than the pool reads (its max_line).
+ * Nothing was sent. Leave what is large in a file or a store, and say where it is. A
+ * function that lets it pass has failed, in the group `verdict-too-long`.
+ */
+final class TooLong extends \LengthException
+{
+    public string $group;
+
+    public function __construct(string $verb, int $size, int $limit)
+    {
+        parent::__construct("its $verb has $size bytes, and the pool reads $limit (max_line)");
+        $this->group = in_array($verb, ['put', 'checkpoint'], true) ? "$verb-too-long" : 'verdict-too-long';
     }
 }
 
@@ -295,10 +311,13 @@ final class Worker
     public static $fallback = null;
     public static ?Worker $current = null;
 
+    private const WHOLE = ['ack', 'retry', 'fail', 'release', 'unknown', 'put', 'checkpoint']; // of no use if cut
+
     /** @var list<Job> jobs that wait; more than one with prefetch */
     private array $inbox = [];
     private string $rest = ''; // a line that is not complete yet
     private ?Job $job = null; // the one whose handler runs
+    private int $limit; // of a line, without its end
     private bool $ended = false; // end of file was seen
     private bool $stopping = false; // a shutdown line was seen, or the end of the input
 
@@ -309,6 +328,7 @@ final class Worker
      */
     public function __construct(private $source, private $status, private string $lead)
     {
+        $this->limit = (int) (getenv('OARLOCK_MAX_LINE') ?: 1 << 20);
         stream_set_read_buffer($source, 0); // so that stream_select sees all there is
         stream_set_write_buffer($status, 0);
         stream_set_blocking($source, true);
@@ -318,7 +338,8 @@ final class Worker
     /** Runs jobs until the end of the input, or $limit jobs if that is not 0. */
     public function serve(int $limit): void
     {
-        $this->send('hello', null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping'], 'slots' => 1]);
+        // On stdout the hello of a process for one job counts if it names its run.
+        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping'], 'slots' => 1]);
         for ($done = 0; $limit === 0 || $done < $limit; $done++) {
             while ($this->inbox === [] && !$this->stopping) {
                 $this->read();
@@ -328,6 +349,12 @@ final class Worker
             }
             $this->attempt(array_shift($this->inbox));
         }
+    }
+
+    /** The run at work, or null. */
+    public function run(): ?string
+    {
+        return $this->job?->run;
     }
 
     /** Takes in what has arrived, without waiting. */
@@ -353,7 +380,11 @@ final class Worker
         $message = ['@' => $verb, 'run' => $run] + $fields;
         $message = array_filter($message, fn ($value) => $value !== null);
         $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_PRESERVE_ZERO_FRACTION;
-        $line = $this->lead . json_encode($message, $flags, MAX_DEPTH) . "\n";
+        $text = json_encode($message, $flags, MAX_DEPTH);
+        if (strlen($text) > $this->limit && in_array($verb, self::WHOLE, true)) {
+            throw new TooLong($verb, strlen($text), $this->limit);
+        }
+        $line = $this->lead . $text . "\n";
         for ($written = 0; $written < strlen($line); $written += $count) {
             $count = fwrite($this->status, $written === 0 ? $line : substr($line, $written));
             if ($count === false) {
@@ -373,8 +404,24 @@ final class Worker
         }
         $this->job = $job;
         try {
+            $this->call($handler, $job);
+        } catch (TooLong $error) { // the function's, or what it threw is
+            if ($job->settled) {
+                fwrite(STDERR, $error->getMessage() . "\n");
+            }
+            $job->settle('fail', ['group' => $error->group, 'message' => $error->getMessage(), 'raised' => true]);
+        } finally {
+            $this->job = null;
+        }
+    }
+
+    private function call(callable $handler, Job $job): void
+    {
+        try {
             $handler($job);
             $job->ack();
+        } catch (TooLong $error) {
+            throw $error;
         } catch (Verdict $verdict) {
             $job->settle($verdict->verb, $verdict->fields);
         } catch (\Throwable $error) {
@@ -389,8 +436,6 @@ final class Worker
                 $text = clean(substr($text, 0, MESSAGE_LIMIT));
                 $job->settle('retry', ['message' => $text, 'group' => $reason ?? get_class($error), 'raised' => true]);
             }
-        } finally {
-            $this->job = null;
         }
     }
 
@@ -430,6 +475,9 @@ final class Worker
         switch ($message->{'@'} ?? null) {
             case 'job':
                 $this->inbox[] = new Job($this, $message, $line);
+                break;
+            case 'hello':
+                $this->limit = $message->max_line ?? $this->limit;
                 break;
             case 'cancel':
                 $this->cancel($message->run ?? '', $message->reason ?? 'canceled');

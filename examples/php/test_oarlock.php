@@ -266,6 +266,7 @@ $own = [
     },
     'a large payload' => function (Conversation $talk) {
         $text = str_repeat('x', 4 << 20);
+        $talk->send('{"@":"hello","v":1,"max_line":16777216}');
         $talk->job('Echo', $text);
         check(json_decode($talk->expect(['@' => 'ack']))->data === $text, 'it changed');
         $talk->exit(0);

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Hook = Callable[[], Any]
 
 __all__ = [
-    "Cancelled", "Fail", "Job", "Release", "Retry", "Unknown",
+    "Cancelled", "Fail", "Job", "Release", "Retry", "TooLong", "Unknown",
     "after_fork", "before_fork", "bye", "default", "job", "serve",
 ]
 
@@ -113,7 +113,7 @@ def after_fork(hook: Hook) -> Hook:
 def bye(reason: Optional[str] = None) -> None:
     """Asks to be replaced once the jobs at hand are done."""
     if _worker is not None:
-        _worker.send("bye", None, reason=reason)
+        _worker.send("bye", _worker.job.run if _worker.job else None, reason=reason)
 
 
 class Retry(Exception):
@@ -151,6 +151,18 @@ class Unknown(Exception):
     def __init__(self, message: str = "", klass: Optional[str] = None) -> None:
         super().__init__(message or "unknown")
         self.fields = {"klass": klass, "message": message or None}
+
+
+class TooLong(ValueError):
+    """A verdict, put or checkpoint has more bytes than the pool reads (its max_line).
+
+    Nothing was sent. Leave what is large in a file or a store, and say where it is.
+    A function that lets it pass has failed, in the group `verdict-too-long`.
+    """
+
+    def __init__(self, verb: str, size: int, limit: int) -> None:
+        super().__init__("its %s has %d bytes, and the pool reads %d (max_line)" % (verb, size, limit))
+        self.group = ("%s-too-long" % verb) if verb in ("put", "checkpoint") else "verdict-too-long"
 
 
 class Cancelled(BaseException):
@@ -214,8 +226,8 @@ class Job:
 
     def checkpoint(self, data: Any) -> None:
         """Keeps data (64 KiB of JSON) for the next attempt, which finds it in job.saved."""
-        self._worker.send_raw(b'{"@":"checkpoint","run":%b,"data":%b}\n'
-                              % (_encode(self.run), _encode(data)))
+        self._worker.send_whole("checkpoint", b'{"@":"checkpoint","run":%b,"data":%b}\n'
+                                % (_encode(self.run), _encode(data)))
 
     def log(self, message: str, level: str = "info", **fields: Any) -> None:
         """Writes a structured line to the job's log."""
@@ -227,7 +239,7 @@ class Job:
         Options: jid, delay (seconds), priority, tags, retries, depends, timeout.
         """
         options.update(queue=queue, klass=klass, data={} if data is None else data)
-        self._worker.send("put", self.run, **options)
+        self._worker.send_whole("put", _status_line("put", self.run, options))
 
     def ack(self, data: Any = None, next: Optional[str] = None, delay: Optional[float] = None,
             depends: Optional[List[str]] = None) -> None:
@@ -262,6 +274,7 @@ class Job:
         sys.stdout.flush()
         sys.stderr.flush()
         line = _status_line(verb, self.run, fields)
+        self._worker.measure(verb, line)
         self.settled = True
         self._worker.send_raw(line)
 
@@ -278,6 +291,7 @@ class _Worker:
 
     def __init__(self, source: int, status: int, lead: bytes = b"") -> None:
         self.source, self.status = source, status
+        self.limit = int(os.environ.get("OARLOCK_MAX_LINE") or 1 << 20)  # of a line, without its end
         self.lead = lead  # written before each line; a newline where others print too
         self.ended = False  # end of file was seen
         self.stopping = False  # a shutdown line was seen, or the end of the input
@@ -305,7 +319,8 @@ class _Worker:
 
     def serve(self, limit: int) -> None:
         """Runs jobs until the end of the input, or limit jobs if that is not 0."""
-        self.send("hello", None, v=[1], lib=LIBRARY, caps=["cancel", "shutdown", "ping"], slots=1)
+        # On stdout the hello of a process for one job counts if it names its run.
+        self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY, caps=["cancel", "shutdown", "ping"], slots=1)
         done = 0
         while True:
             while not self.inbox and not self.stopping:
@@ -326,7 +341,14 @@ class _Worker:
             return
         if job.dir != self.dir and job.dir:
             self.move(job.dir)
-        handler, interrupt = known
+        try:
+            self.call(job, *known)
+        except TooLong as error:  # the function's, or what it raised is
+            if job.settled:
+                sys.stderr.write("%s\n" % error)
+            job._settle("fail", group=error.group, message=str(error), raised=True)
+
+    def call(self, job: Job, handler: Handler, interrupt: bool) -> None:
         try:
             try:
                 self.begin(job, interrupt)
@@ -350,6 +372,8 @@ class _Worker:
             job._settle("release", **verdict.fields)
         except Unknown as verdict:
             job._settle("unknown", **verdict.fields)
+        except TooLong:
+            raise
         except Exception as error:
             import traceback
             inner = error.__traceback__.tb_next if error.__traceback__ else None
@@ -430,6 +454,8 @@ class _Worker:
             return
         if verb == "job":
             self.inbox.append(Job(self, message, line))
+        elif verb == "hello":
+            self.limit = message.get("max_line") or self.limit
         elif verb == "cancel":
             self.cancel(message.get("run"), message.get("reason") or "canceled")
         elif verb == "ping":
@@ -461,6 +487,15 @@ class _Worker:
     def send(self, verb: str, run: Optional[str], **fields: Any) -> None:
         """Sends a status line; fields that are None are left out."""
         self.send_raw(_status_line(verb, run, fields))
+
+    def send_whole(self, verb: str, line: bytes) -> None:
+        """Sends a line that must arrive whole, or raises TooLong."""
+        self.measure(verb, line)
+        self.send_raw(line)
+
+    def measure(self, verb: str, line: bytes) -> None:
+        if len(line) - 1 > self.limit:
+            raise TooLong(verb, len(line) - 1, self.limit)
 
     def send_raw(self, line: bytes) -> None:
         # Appending to a deque is atomic, and whoever holds the turn writes what

@@ -397,6 +397,7 @@ def test_a_job_that_cannot_be_read_fails(talk):
 @talk_about
 def test_a_large_payload(talk):
     text = "x" * (8 << 20)
+    talk.send('{"@":"hello","v":1,"max_line":16777216}')
     talk.job("Echo", text)
     message, _ = talk.expect(verb="ack")
     assert message["data"] == text

@@ -80,6 +80,19 @@ module Oarlock
     end
   end
 
+  # A verdict, put or checkpoint has more bytes than the pool reads (its max_line).
+  #
+  # Nothing was sent. Leave what is large in a file or a store, and say where it is.
+  # A block that lets it pass has failed, in the group `verdict-too-long`.
+  class TooLong < ArgumentError
+    attr_reader :group
+
+    def initialize(verb, size, limit)
+      super("its #{verb} has #{size} bytes, and the pool reads #{limit} (max_line)")
+      @group = %w[put checkpoint].include?(verb) ? "#{verb}-too-long" : "verdict-too-long"
+    end
+  end
+
   # The attempt has to stop; its reason is one of those of Job#cancelled.
   #
   # Not a StandardError, so that a plain `rescue` lets it pass. Clean up, save a
@@ -129,7 +142,7 @@ module Oarlock
 
     # Asks to be replaced once the jobs at hand are done.
     def bye(reason = nil)
-      @worker&.send_status("bye", nil, reason: reason)
+      @worker&.send_status("bye", @worker.job&.run, reason: reason)
     end
 
     # Serves jobs until Oarlock has no more. Call it last, in the main thread.
@@ -246,7 +259,9 @@ module Oarlock
 
     # Keeps data (64 KiB of JSON) for the next attempt, which finds it in saved.
     def checkpoint(data)
-      @worker.send_line(JSON.generate({ "@" => "checkpoint", "run" => @run, "data" => data }) << "\n")
+      line = JSON.generate({ "@" => "checkpoint", "run" => @run, "data" => data }) << "\n"
+      @worker.measure("checkpoint", line)
+      @worker.send_line(line)
     end
 
     # Writes a structured line to the job's log.
@@ -257,7 +272,7 @@ module Oarlock
     # Puts a new job, if and when this one is acknowledged. Options: jid, delay
     # (seconds), priority, tags, retries, depends, timeout.
     def put(queue, klass, data = {}, **options)
-      @worker.send_status("put", @run, queue: queue, klass: klass, data: data, **options)
+      @worker.send_whole("put", @run, queue: queue, klass: klass, data: data, **options)
     end
 
     # Completes the job now; with next, moves it to that queue. data replaces the
@@ -296,6 +311,7 @@ module Oarlock
       $stdout.flush
       $stderr.flush
       line = Oarlock.status_line(verb, @run, fields)
+      @worker.measure(verb, line)
       @settled = true
       @worker.send_line(line)
     end
@@ -347,9 +363,12 @@ module Oarlock
     CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bcall'\z/.freeze
     HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping], slots: 1 }.freeze
 
+    attr_reader :job
+
     def initialize(source, status, lead)
       @source = source
       @status = status
+      @limit = (ENV["OARLOCK_MAX_LINE"] || 1 << 20).to_i # of a line, without its end
       @lead = lead # written before each line; a newline where others print too
       @ended = false # end of file was seen
       @stopping = false # a shutdown line was seen, or the end of the input
@@ -367,7 +386,8 @@ module Oarlock
 
     # Runs jobs until the end of the input, or limit jobs if that is not 0.
     def serve(limit)
-      send_status("hello", nil, HELLO)
+      # On stdout the hello of a process for one job counts if it names its run.
+      send_status("hello", ENV["OARLOCK_RUN"], HELLO)
       done = 0
       loop do
         read while @inbox.empty? && !@stopping
@@ -395,6 +415,18 @@ module Oarlock
     # Sends a status line; fields that are nil are left out.
     def send_status(verb, run, fields)
       send_line(Oarlock.status_line(verb, run, fields))
+    end
+
+    # Sends a status line that must arrive whole, or raises TooLong.
+    def send_whole(verb, run, fields)
+      line = Oarlock.status_line(verb, run, fields)
+      measure(verb, line)
+      send_line(line)
+    end
+
+    def measure(verb, line)
+      size = line.bytesize - 1
+      raise TooLong.new(verb, size, @limit) if size > @limit
     end
 
     # Sends a line. Whoever holds the turn writes what the others left: neither a
@@ -439,6 +471,13 @@ module Oarlock
                            klass: job.klass)
       end
       move(job.dir) if job.dir && job.dir != @dir && !job.dir.empty?
+      work(job, handler, interrupt)
+    rescue TooLong => e # the block's, or what it raised is
+      warn e.message if job.settled?
+      job.settle("fail", { group: e.group, message: e.message, raised: true })
+    end
+
+    def work(job, handler, interrupt)
       call(handler, job, interrupt)
       job.ack
     rescue Cancelled => stop
@@ -456,7 +495,7 @@ module Oarlock
       job.settle("release", verdict.fields)
     rescue Unknown => verdict
       job.settle("unknown", verdict.fields)
-    rescue SystemExit, SignalException
+    rescue SystemExit, SignalException, TooLong
       raise
     rescue Exception => error
       text = Oarlock.clean(describe(error))
@@ -520,6 +559,7 @@ module Oarlock
       message = JSON.parse(line.force_encoding(Encoding::UTF_8), max_nesting: MAX_NESTING)
       case message.is_a?(Hash) && message["@"]
       when "job" then @inbox << Job.new(self, message, line)
+      when "hello" then @limit = message["max_line"] || @limit
       when "cancel" then cancel(message["run"], message["reason"] || "canceled")
       when "ping" then send_status("pong", nil, n: message["n"])
       when "shutdown" then @stopping = true

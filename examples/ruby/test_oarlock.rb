@@ -313,6 +313,7 @@ end
 
 about "a large payload" do |talk|
   text = "x" * (8 << 20)
+  talk.send_line('{"@":"hello","v":1,"max_line":16777216}')
   talk.job("Echo", text)
   check talk.expect("ack")[0]["data"] == text, "it changed"
   talk.exit(0)
