@@ -15,10 +15,11 @@ const (
 	ExitRetry                           // counted, tried again after backoff
 	ExitFail                            // failed for good
 	ExitRelease                         // given back, uncounted
-	ExitMisconfigured                   // the command cannot be run: the pool's fault, not the job's
+	ExitMisconfigured                   // the command cannot be run: the pool's fault, or the job's
+	ExitUnknown                         // this program has nothing for jobs of this class; another may
 )
 
-var exitActionNames = [...]string{"on_error", "ack", "retry", "fail", "release", "misconfigured"}
+var exitActionNames = [...]string{"on_error", "ack", "retry", "fail", "release", "misconfigured", "unknown"}
 
 // String returns the name of a as it is written in a configuration.
 func (a ExitAction) String() string {
@@ -29,7 +30,7 @@ func (a ExitAction) String() string {
 }
 
 // ParseExitAction returns the action of that name, of those a configuration may
-// name: ack, retry, fail, release.
+// name: ack, retry, fail, release, unknown.
 func ParseExitAction(name string) (ExitAction, error) {
 	switch name {
 	case "ack":
@@ -40,8 +41,10 @@ func ParseExitAction(name string) (ExitAction, error) {
 		return ExitFail, nil
 	case "release":
 		return ExitRelease, nil
+	case "unknown":
+		return ExitUnknown, nil
 	}
-	return 0, fmt.Errorf("exit action %q: use ack, retry, fail or release", name)
+	return 0, fmt.Errorf("exit action %q: use ack, retry, fail, release or unknown", name)
 }
 
 // ExitTable holds a pool's own meanings of exit codes; those it does not name

@@ -220,7 +220,8 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		"oarlock-queue":   {"q", "other", "other", "other"},
 		"oarlock-timeout": {same, same, same, same},
 		"oarlock-crashes": {gone, gone, gone, gone}, "oarlock-interruptions": {gone, gone, gone, gone},
-		"oarlock-releases": {gone, gone, gone, gone}, "oarlock-failed": {gone, gone, gone, gone},
+		"oarlock-spared": {gone, gone, gone, gone}, "oarlock-unstarted": {gone, gone, gone, gone}, "oarlock-unknown": {gone, gone, gone, gone},
+		"oarlock-failed":     {gone, gone, gone, gone},
 		"oarlock-checkpoint": {same, gone, gone, gone},
 		"oarlock-record":     {same, same, gone, gone},
 	}

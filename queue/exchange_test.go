@@ -252,15 +252,25 @@ func TestCrashesEndAJob(t *testing.T) {
 		job = again()
 		equal(t, "counts of a job that was revived", fmt.Sprint(job.Crashes, job.Timeout), "0 1m0s")
 
-		release := queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, MaxCrashes: 2}
-		for i := range 2 {
-			equal(t, "released", settle(t, s, job, release).Crashes, 0)
+		release := queue.Settlement{Action: queue.Release, MaxCrashes: 0}
+		for range 20 {
+			equal(t, "released", settle(t, s, job, release), queue.SettleResult{State: "waiting", Remaining: 5})
 			job = again()
-			equal(t, "releases", job.Releases, i+1)
 		}
-		equal(t, "the third in a row", settle(t, s, job, release).Crashes, 1)
+		spared := queue.Settlement{Action: queue.Release, Counter: queue.CountSpared, MaxCrashes: 0,
+			Unstarted: queue.Standing{}.Met(7.25, ""), Unknown: queue.Standing{}.Met(8, "a 1")}
+		for i := range 3 {
+			equal(t, "spared", settle(t, s, job, spared).Crashes, 0)
+			job = again()
+			equal(t, "times", job.Spared, i+1)
+			equal(t, "how often its class was not known", job.Unknown.Count, i+1)
+			spared.Unknown = job.Unknown.Met(9, "b 2")
+		}
+		shown = must(c.Get(t.Context(), "j"))(t)
+		equal(t, "shown", fmt.Sprint(shown.Kept.Spared, shown.Kept.Unstarted, shown.Kept.Unknown), "3 {7.25 1 []} {8 3 [a 1 b 2]}")
+		settle(t, s, job, queue.Settlement{Action: queue.Release})
 		job = again()
-		equal(t, "after a crash", fmt.Sprint(job.Crashes, job.Releases), "1 0")
+		equal(t, "after another ending", fmt.Sprint(job.Unstarted, job.Unknown), "{7.25 1 []} {0 0 []}")
 
 		settle(t, s, job, queue.Settlement{Action: queue.Complete, Next: "elsewhere"})
 		reply, _ := take(t, s, queue.Take{Queues: []string{"elsewhere"}, Count: 1})

@@ -61,11 +61,13 @@ type Entry struct {
 // Kept is what Oarlock keeps with a job beside the protocol. All but the timeout counts only
 // while the job is in Queue.
 type Kept struct {
-	Queue                            string
-	Timeout                          time.Duration // of one attempt; 0 if none was set
-	Crashes, Interruptions, Releases int
-	Checkpoint                       []byte // nil if none
-	Record                           []byte // JSON about the last attempt that did not end well; nil if none
+	Queue                          string
+	Timeout                        time.Duration // of one attempt; 0 if none was set
+	Crashes, Interruptions, Spared int
+	Checkpoint                     []byte   // nil if none
+	Record                         []byte   // JSON about the last attempt that did not end well; nil if none
+	Unstarted                      Standing // that its command cannot be run
+	Unknown                        Standing // that no program knows its class
 }
 
 // Get reads one job. The error is ErrNoJob if there is none; a recurring job is not
@@ -95,7 +97,7 @@ func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
 
 // keptFields are the fields of Kept, in the order of readKept.
 var keptFields = []string{"oarlock-queue", "oarlock-timeout", "oarlock-crashes", "oarlock-interruptions",
-	"oarlock-releases", "oarlock-checkpoint", "oarlock-record"}
+	"oarlock-spared", "oarlock-checkpoint", "oarlock-record", "oarlock-unstarted", "oarlock-unknown"}
 
 // moved is the mark of a job that changed while it was being read: no job has it.
 const moved = "moved"
@@ -125,9 +127,11 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 			Timeout:       duration(in.number("oarlock-timeout")),
 			Crashes:       in.count("oarlock-crashes"),
 			Interruptions: in.count("oarlock-interruptions"),
-			Releases:      in.count("oarlock-releases"),
+			Spared:        in.count("oarlock-spared"),
 			Checkpoint:    in.bytes(),
 			Record:        in.bytes(),
+			Unstarted:     readStanding(in.bytes()),
+			Unknown:       readStanding(in.bytes()),
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ const (
 	CountNothing      Counter = ""
 	CountCrash        Counter = "crash"        // beyond MaxCrashes the job fails under Group
 	CountInterruption Counter = "interruption" // never ends a job
-	CountRelease      Counter = "release"      // the third in a row counts as a crash instead
+	CountSpared       Counter = "spared"       // never ends a job
 )
 
 // Settlement is what became of one taken job.
@@ -57,6 +57,10 @@ type Settlement struct {
 	// Checkpoint and Record are kept with the job if not nil: what a next attempt is
 	// to be told, and the black box of this one (JSON). 64 KiB in all; more is refused.
 	Checkpoint, Record []byte
+
+	// Unstarted and Unknown replace what is kept with the job of the same names if not nil.
+	// A settlement without Unknown forgets what was kept under it.
+	Unstarted, Unknown *Standing
 
 	// Puts are jobs to put if, and only if, the settlement is accepted.
 	Puts []Put
@@ -135,6 +139,12 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	}
 	if s.Record != nil {
 		option("record", s.Record)
+	}
+	if s.Unstarted != nil {
+		option("unstarted", s.Unstarted.text())
+	}
+	if s.Unknown != nil {
+		option("unknown", s.Unknown.text())
 	}
 	args[at] = (len(args) - at - 1) / 2
 	return args

@@ -53,9 +53,11 @@ type Taken struct {
 	Put               float64 // when it entered its queue by put, or was last popped before; 0 from Held
 
 	// Counts of ours, valid in this queue; see Counter.
-	Crashes, Interruptions, Releases int
-	Checkpoint                       []byte        // as the last attempt left it; nil if none
-	Timeout                          time.Duration // the job's own; 0 if none
+	Crashes, Interruptions, Spared int
+	Checkpoint                     []byte        // as the last attempt left it; nil if none
+	Timeout                        time.Duration // the job's own; 0 if none
+	Unstarted                      Standing      // that its command cannot be run
+	Unknown                        Standing      // that no program knows its class
 
 	// Damage says which of the job's fields or keys cannot be read; "" if all can. Such a job
 	// is ours like any other, to be failed: what could not be read is 0 or nil.
@@ -113,9 +115,10 @@ func readTaken(items []any) Taken {
 	}
 	if ours := in.list(); len(ours) > 0 {
 		of := &fieldReader{replyReader: replyReader{items: ours}}
-		t.Crashes, t.Interruptions, t.Releases = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-releases")
+		t.Crashes, t.Interruptions, t.Spared = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-spared")
 		t.Checkpoint = of.bytes()
 		t.Timeout = duration(max(0, of.number("oarlock-timeout")))
+		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
 		in.damage = append(in.damage, of.damage...)
 	}
 	if told := in.text(); told != "" {

@@ -211,7 +211,7 @@ func (c *Child) send(r *Run) {
 	if job.Dir == "" {
 		job.Dir = c.dir
 	}
-	r.line.Store(c.in.send(func(buf []byte) []byte {
+	from, end := c.in.send(func(buf []byte) []byte {
 		switch c.spec.Input {
 		case InputData:
 			return protocol.AppendData(buf, &job)
@@ -219,7 +219,9 @@ func (c *Child) send(r *Run) {
 			return buf
 		}
 		return protocol.AppendJob(buf, &job)
-	}))
+	})
+	r.from.Store(from)
+	r.line.Store(end)
 	if c.spec.Mode == Once {
 		c.in.finish()
 	}

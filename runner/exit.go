@@ -16,10 +16,6 @@ import (
 // that escaped may hold them open for ever.
 const lastWords = 250 * time.Millisecond
 
-// innocence is how soon after it was given a job, and has read it, a reused child may
-// leave without a word for it to be believed that it was leaving anyway.
-const innocence = 50 * time.Millisecond
-
 // reap waits for the end of the child and tells of it. It is the only one that does.
 func (c *Child) reap() {
 	exit := c.proc.wait()
@@ -56,7 +52,7 @@ func (c *Child) reap() {
 	failed := false
 	for i, r := range runs {
 		if c.settle(r) {
-			began := i == 0 && (c.oneJob() || consumed >= r.line.Load())
+			began := i == 0 && (c.oneJob() || r.readBy(consumed))
 			c.classify(r, &exit, i == 0, began, now)
 		}
 		failed = failed || c.keepsDir(&r.ending)
@@ -145,11 +141,11 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	switch {
 	case exit.Lost:
 		e.Kind, e.Group, e.Message = Died, "unknown", "its end was not seen"
-	case !exit.Started, exit.Signal == 0 && action == protocol.ExitMisconfigured && c.silent():
+	case !exit.Started:
 		e.Kind, e.Began = CouldNotStart, false
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
-	case c.spec.Mode == Reuse && !c.spokeSince(r) && (!began || now.Sub(r.since) <= innocence):
-		e.Kind, e.Message = LeftEarly, "the child left as the job came: "+describe(exit)
+	case !began:
+		e.Kind, e.Message = LeftEarly, "the child left before it read the job: "+describe(exit)
 	case exit.OOM != "":
 		e.Kind, e.Group, e.Message = Died, "oom", joinLines(exit.OOM, said)
 	case exit.Signal != 0:
@@ -159,9 +155,6 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case exit.Code == 0:
 		e.Kind, e.Group, e.Message = Died, protocol.ExitGroup(0), "left without a verdict"
 	default:
-		if action == protocol.ExitMisconfigured {
-			action = protocol.ExitOnError
-		}
 		e.Kind, e.Action = Exited, action
 		e.Group, e.Message = protocol.ExitGroup(exit.Code), said
 		if said == "" {
@@ -171,16 +164,6 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	if e.Kind == Exited && e.Action == protocol.ExitAck {
 		e.Group, e.Message = "", ""
 	}
-}
-
-// silent tells whether the child never wrote anything on stdout or as a status.
-func (c *Child) silent() bool {
-	return c.out.in.total == 0 && (c.st == nil || c.st.in.total == 0)
-}
-
-// spokeSince tells whether the child gave a sign of life after it was given r.
-func (c *Child) spokeSince(r *Run) bool {
-	return c.started.Add(time.Duration(c.lastOut.Load())).After(r.since)
 }
 
 // keepsDir tells whether the private directory is to be kept because of e.

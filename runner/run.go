@@ -15,6 +15,7 @@ type Run struct {
 	child  *Child
 	limits RunLimits
 	line   atomic.Int64 // where its line ends in what the child is to read; 0: not sent yet
+	from   atomic.Int64 // where it begins
 	ending Ending
 
 	// The rest is guarded by child.mu.
@@ -58,6 +59,10 @@ func (c *Child) relet() {
 	}
 	c.proc.lease().set(until)
 }
+
+// readBy tells whether a child that has read so far has begun with the line of r. Who
+// has read a part may have died of it.
+func (r *Run) readBy(consumed int64) bool { return r.line.Load() > 0 && consumed > r.from.Load() }
 
 // Stopping returns why the run was asked to stop, CauseNone if it was not.
 func (r *Run) Stopping() Cause {

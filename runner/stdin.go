@@ -28,6 +28,7 @@ type stdin struct {
 	closed  bool  //
 	taken   int64 // bytes ever accepted
 	written int64 // bytes that are in the pipe or beyond
+	left    int64 // of those, bytes that nobody will read, for the other end is closed
 }
 
 // newStdin takes over file, the non-blocking end of a pipe; nil for a child that
@@ -44,15 +45,16 @@ func newStdin(file *os.File) (*stdin, error) {
 }
 
 // send writes the line that build appends to an empty buffer behind all earlier
-// ones, and returns the position of its end, for reached. It never waits. What is
-// sent to an end that was closed is gone.
-func (w *stdin) send(build func(buf []byte) []byte) (end int64) {
+// ones, and returns between which positions it stands, for consumed and reached. It
+// never waits. What is sent to an end that was closed is gone.
+func (w *stdin) send(build func(buf []byte) []byte) (from, end int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line = build(w.line[:0])
+	from = w.taken
 	w.taken += int64(len(w.line))
 	if w.closed || w.last {
-		return w.taken
+		return from, w.taken
 	}
 	w.room = 0
 	if !w.writing {
@@ -69,7 +71,7 @@ func (w *stdin) send(build func(buf []byte) []byte) (end int64) {
 	if cap(w.line) > keptLine {
 		w.line = nil
 	}
-	return w.taken
+	return from, w.taken
 }
 
 // keptLine is the most memory that is kept for the next line.
@@ -99,6 +101,7 @@ func (w *stdin) writePending() {
 		if err != nil {
 			// The child has closed its end, or is gone. That is no error of ours: it may
 			// well work without its input, and its exit has its own handling.
+			w.left = w.unread()
 			w.shut()
 		} else {
 			w.pending = w.pending[n:]
@@ -142,11 +145,17 @@ func (w *stdin) shut() {
 func (w *stdin) consumed() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	unread := 0
-	if !w.closed {
-		w.raw.Control(func(fd uintptr) { unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	if w.closed {
+		return w.written - w.left
 	}
-	return w.written - int64(unread)
+	return w.written - w.unread()
+}
+
+// unread is how much there is in the pipe. The caller holds mu, and the pipe is open.
+func (w *stdin) unread() int64 {
+	n := 0
+	w.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return int64(n)
 }
 
 // reached tells whether everything up to position end has been written.

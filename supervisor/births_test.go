@@ -42,15 +42,15 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 	}
 }
 
-// On a machine where dying takes long, a child may be given a job before. It is not
-// started on and on because of that.
-func TestAChildThatExitsAtItsFirstJobDiedAtBoot(t *testing.T) {
+// On a machine where dying takes long, a child may be given a job before. If it did not
+// read it, it is not started on and on because of that.
+func TestAChildThatDoesNotReadItsFirstJobDiedAtBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Children = 4
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(100 * time.Millisecond)
-			return &runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}
+			return &runner.Ending{Kind: runner.LeftEarly, ExitCode: 1}
 		}
 		w.redis.put(100)
 		w.run()

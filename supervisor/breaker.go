@@ -1,93 +1,162 @@
 package supervisor
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
-// A pool whose jobs all fail is broken more likely than its jobs are. This many
-// endings in a row that are no ack, over at least so many different jobs, open
-// its breaker.
+// A pool of which no job ends well is broken more likely than its jobs are. So many
+// endings in a row, over at least breakerJobs different jobs, open its breaker:
+// breakerFresh where nothing has ended well yet, else breakerWindow, or breakerRounds
+// for each child if that is more.
 const (
-	breakerEndings = 20
-	breakerJobs    = 5
+	breakerFresh  = 20
+	breakerWindow = 100
+	breakerRounds = 4
+	breakerJobs   = 5
 )
 
-// The wait before a probe grows from breakerFirst to breakerLimit.
+// A pool whose breaker is open begins no more than a job in breakerPause, and none while
+// another is younger than breakerHold.
 const (
-	breakerFirst = time.Second
-	breakerLimit = 30 * time.Second
+	breakerPause = 100 * time.Millisecond
+	breakerHold  = 10 * time.Second
 )
 
-// breaker keeps a pool from burning its queue: while it is open the pool takes
-// nothing, except a single job now and then as a probe, and the first ack closes
-// it again. The zero value is not usable; newBreaker makes one. It belongs to
-// its pool's loop.
+// breaker slows a pool down of which nothing ends well, so that it does not burn its
+// queue; it never stops it, for the jobs may be to blame after all. Good endings close
+// it, and so do those that say nothing against the pool; these it does not count
+// otherwise. The zero value is not usable; newBreaker makes one. It belongs to its
+// pool's loop.
 type breaker struct {
-	row    int                 // endings without an ack since the last one
+	open   bool
+	proven bool                // something ended well since the pool's code was last changed
+	row    int                 // bad endings since the last good one
 	jobs   map[string]struct{} // the jobs they were about, up to breakerJobs
-	reason string              // why it is open; "" when closed
-	until  time.Duration       // on the pool's clock: when the next probe may go
-	probe  bool                // a probe is out
-	waits  *backoff.ExponentialBackOff
+	causes map[string]*cause   // what they were, up to breakerCauses
+	next   time.Duration       // on the pool's clock: when the next job may begin, while it is open
 }
+
+// cause is one way to end badly.
+type cause struct {
+	count   int
+	message string // of the last
+}
+
+// breakerCauses bounds the causes that are told apart.
+const breakerCauses = 32
 
 func newBreaker() breaker {
-	return breaker{jobs: map[string]struct{}{}, waits: growing(breakerFirst, breakerLimit)}
+	return breaker{jobs: map[string]struct{}{}, causes: map[string]*cause{}}
 }
 
-// acked records that a job was acknowledged. It reports whether that closed an
-// open breaker.
-func (b *breaker) acked() (closed bool) {
-	closed = b.reason != ""
-	b.row, b.reason, b.probe = 0, "", false
-	clear(b.jobs)
-	b.waits.Reset()
+// changed records that the pool's code is another from now on.
+func (b *breaker) changed() {
+	b.proven = false
+	b.forget()
+}
+
+// good records an ending that went well. It reports whether that closed the breaker.
+func (b *breaker) good() (closed bool) {
+	b.proven = true
+	b.forget()
+	return b.close()
+}
+
+// neutral records an ending that says nothing against the pool. It reports whether that
+// closed the breaker.
+func (b *breaker) neutral() (closed bool) {
+	if b.open {
+		b.forget()
+	}
+	return b.close()
+}
+
+func (b *breaker) close() (closed bool) {
+	closed, b.open = b.open, false
 	return closed
 }
 
-// failed records an ending that is no ack, of the job jid, at the time now; why
-// is a few words on it. It reports whether that opened a closed breaker.
-func (b *breaker) failed(jid, why string, now time.Duration) (opened bool) {
+func (b *breaker) forget() {
+	b.row = 0
+	clear(b.jobs)
+	clear(b.causes)
+}
+
+// bad records an ending of the job jid that went badly, in a pool of so many children:
+// how is a few words for all like it, message what was said of this one. It reports
+// whether that opened the breaker.
+func (b *breaker) bad(jid, how, message string, children int) (opened bool) {
 	b.row++
 	if len(b.jobs) < breakerJobs {
 		b.jobs[jid] = struct{}{}
 	}
-	if b.reason == "" && (b.row < breakerEndings || len(b.jobs) < breakerJobs) {
-		return false
+	if c := b.causes[how]; c != nil {
+		c.count++
+		c.message = message
+	} else if len(b.causes) < breakerCauses {
+		b.causes[how] = &cause{1, message}
 	}
-	return b.open(why, now)
-}
-
-// open stops the pool's takes until a wait from now, whatever was counted. It
-// reports whether the breaker was closed before.
-func (b *breaker) open(why string, now time.Duration) (opened bool) {
-	opened = b.reason == ""
-	if opened || b.probe {
-		b.until = now + b.waits.NextBackOff()
+	limit := breakerFresh
+	if b.proven {
+		limit = max(breakerWindow, breakerRounds*children)
 	}
-	b.reason, b.probe = why, false
+	opened = !b.open && b.row >= limit && len(b.jobs) >= breakerJobs
+	b.open = b.open || opened
 	return opened
 }
 
-// allows returns how many of want jobs may be taken now: all when the breaker is
-// closed, one when a probe is due, else none.
-func (b *breaker) allows(want int, now time.Duration) int {
-	switch {
-	case b.reason == "" || want == 0:
-		return want
-	case b.probe || now < b.until:
-		return 0
+// begun records that a job begins.
+func (b *breaker) begun(now time.Duration) { b.next = now + breakerPause }
+
+// why says why the breaker is open, "" if it is not.
+func (b *breaker) why() string {
+	if !b.open {
+		return ""
 	}
-	return 1
+	how := slices.MaxFunc(slices.Sorted(maps.Keys(b.causes)), func(x, y string) int {
+		return cmp.Compare(b.causes[x].count, b.causes[y].count)
+	})
+	most := "most by"
+	if 2*b.causes[how].count <= b.row {
+		most = "most often by"
+	}
+	text := fmt.Sprintf("the last %d jobs ended badly, %s %s", b.row, most, how)
+	if message := lastLine(b.causes[how].message); message != "" {
+		text += ": " + message
+	}
+	return text
 }
 
-// probing records that a job is out while the breaker is open.
-func (b *breaker) probing() {
-	b.probe = b.reason != ""
+// lastLine is the last line of a message that says something, cut to what fits on one.
+func lastLine(message string) string {
+	message = strings.TrimSpace(message)
+	return fit(strings.TrimSpace(message[strings.LastIndexByte(message, '\n')+1:]), 200)
 }
 
-// unanswered records that the probe ended without a word on the pool, as when
-// its job was canceled; the next may go at once.
-func (b *breaker) unanswered() { b.probe = false }
+// mayBegin reports whether the pool may begin another job now: always, unless its
+// breaker is open. If it may not, there is a turn when it may.
+func (p *pool) mayBegin() bool {
+	b := &p.breaker
+	if !b.open {
+		return true
+	}
+	if p.now < b.next {
+		p.alert(b.next)
+		return false
+	}
+	for _, a := range p.flight {
+		if old := a.began + breakerHold; a.atWork() && p.now < old {
+			p.alert(old)
+			return false
+		}
+	}
+	return true
+}
+
+// atWork reports whether a child has the attempt.
+func (a *attempt) atWork() bool { return a.stage == running || a.stage == stopping }

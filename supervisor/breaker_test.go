@@ -2,107 +2,329 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
-func TestBreakerOpensAfterManyFailuresOfSeveralJobs(t *testing.T) {
+func TestBreakerOpensAfterManyBadEndingsOfSeveralJobs(t *testing.T) {
 	tests := []struct {
 		name     string
+		proven   bool
+		children int
 		endings  int
 		jobs     int
 		wantOpen bool
 	}{
-		{"too few endings", breakerEndings - 1, breakerJobs, false},
-		{"too few jobs", 10 * breakerEndings, breakerJobs - 1, false},
-		{"enough of both", breakerEndings, breakerJobs, true},
+		{"fresh, too few endings", false, 1000, breakerFresh - 1, breakerJobs, false},
+		{"fresh, too few jobs", false, 2, 10 * breakerWindow, breakerJobs - 1, false},
+		{"fresh, enough of both", false, 1000, breakerFresh, breakerJobs, true},
+		{"proven, too few endings", true, 2, breakerWindow - 1, breakerJobs, false},
+		{"proven, enough", true, 25, breakerWindow, breakerJobs, true},
+		{"proven and large, too few", true, 100, 399, breakerJobs, false},
+		{"proven and large, enough", true, 100, 400, breakerJobs, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBreaker()
-			for i := range tt.endings {
-				b.failed(fmt.Sprint(i%tt.jobs), "died", 0)
+			if tt.proven {
+				b.good()
 			}
-			if open := b.reason != ""; open != tt.wantOpen {
-				t.Errorf("open = %v, want %v", open, tt.wantOpen)
+			for i := range tt.endings {
+				b.neutral() // is not in the window
+				b.bad(fmt.Sprint(i%tt.jobs), "exit 1", "", tt.children)
+			}
+			if b.open != tt.wantOpen {
+				t.Errorf("open = %v, want %v", b.open, tt.wantOpen)
 			}
 		})
 	}
 }
 
-func TestAnAckBetweenFailuresKeepsTheBreakerClosed(t *testing.T) {
+func TestAGoodEndingBetweenBadOnesKeepsTheBreakerClosed(t *testing.T) {
 	b := newBreaker()
-	for i := range 10 * breakerEndings {
-		if i%(breakerEndings-1) == 0 {
-			b.acked()
+	for i := range 10 * breakerWindow {
+		if i%(breakerFresh-1) == 0 {
+			b.good()
 		}
-		if b.failed(fmt.Sprint(i), "died", 0) {
+		if b.bad(fmt.Sprint(i), "exit 1", "", 1) {
 			t.Fatalf("open after ending %d", i)
 		}
 	}
 }
 
-func TestAnOpenBreakerProbesWithSingleJobs(t *testing.T) {
-	b := newBreaker()
-	b.open("died", 0)
-	if n := b.allows(10, 0); n != 0 {
-		t.Errorf("%d jobs allowed at once", n)
-	}
-	now := b.until
-	if n := b.allows(10, now); n != 1 {
-		t.Errorf("%d jobs allowed when a probe is due, want 1", n)
-	}
-	b.probing()
-	if n := b.allows(10, now); n != 0 {
-		t.Errorf("%d jobs allowed while a probe is out", n)
-	}
-	b.failed("j", "died", now)
-	if b.until <= now {
-		t.Error("no wait after a probe that failed")
-	}
-	now = b.until
-	b.probing()
-	if !b.acked() {
-		t.Error("an ack did not close it")
-	}
-	if n := b.allows(10, now); n != 10 {
-		t.Errorf("%d jobs allowed when closed, want 10", n)
+func TestAnyEndingThatIsNotBadClosesTheBreaker(t *testing.T) {
+	for name, end := range map[string]func(*breaker) bool{"good": (*breaker).good, "neutral": (*breaker).neutral} {
+		b := newBreaker()
+		for i := range breakerFresh {
+			b.bad(fmt.Sprint(i), "exit 1", "", 1)
+		}
+		if !b.open || !end(&b) || b.open || b.why() != "" {
+			t.Errorf("%s: open %v: %s", name, b.open, b.why())
+		}
 	}
 }
 
-func TestABrokenPoolBurnsNoQueue(t *testing.T) {
+func TestNewCodeIsOnTrialAgain(t *testing.T) {
+	b := newBreaker()
+	b.good()
+	b.changed()
+	for i := range breakerFresh {
+		b.bad(fmt.Sprint(i), "exit 1", "", 1)
+	}
+	if !b.open {
+		t.Error("the breaker is closed after a window of bad endings of new code")
+	}
+}
+
+func TestTheBreakerNamesWhatHappened(t *testing.T) {
+	b := newBreaker()
+	for i := range breakerFresh {
+		if i%3 == 0 {
+			b.bad(fmt.Sprint(i), "signal SEGV", "killed by SIGSEGV", 1)
+			continue
+		}
+		b.bad(fmt.Sprint(i), "exit 127", "first line\nsh: convert-nosuch: not found\n", 1)
+	}
+	if got, want := b.why(), "the last 20 jobs ended badly, most by exit 127: sh: convert-nosuch: not found"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// slowness tells by how much k bad jobs may delay those behind them: the promise of the
+// breaker, and a second for everything else.
+func slowness(k int, each time.Duration) time.Duration {
+	return time.Duration(k)*max(breakerPause, min(each, breakerHold)) + time.Second
+}
+
+// endings makes fake children end jobs as how says by the number of the job; a nil ending
+// is an ack.
+func endings(took time.Duration, how func(n int, job *protocol.Job) *runner.Ending) func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+	return func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+		var n int
+		fmt.Sscanf(job.JID, "j%d", &n)
+		time.Sleep(took)
+		e := how(n, job)
+		if e != nil && e.Kind == runner.TimedOut {
+			select {
+			case <-stop:
+			case <-time.After(time.Minute):
+			}
+		}
+		if e == nil {
+			e = said(protocol.Ack)
+		}
+		e.Began = true
+		return e
+	}
+}
+
+func raised() *runner.Ending {
+	return &runner.Ending{Kind: runner.Said, Group: "ValueError", Message: "Traceback\nValueError: no",
+		Verdict: &protocol.Verdict{Kind: protocol.Retry, Group: "ValueError", Message: "Traceback\nValueError: no", Raised: true}}
+}
+
+func exited(code int, action protocol.ExitAction) *runner.Ending {
+	return &runner.Ending{Kind: runner.Exited, ExitCode: code, Action: action, Group: protocol.ExitGroup(code), Message: "sh: nosuch: not found"}
+}
+
+// Each of these once stood for minutes.
+func TestBadJobsDelayGoodOnesByNoMoreThanIsPromised(t *testing.T) {
+	delay := 10 * time.Second
+	tests := []struct {
+		name     string
+		mode     runner.Mode
+		jobs     int
+		bad      func(n int) bool
+		how      func(job *protocol.Job) *runner.Ending
+		each     time.Duration // how long a job runs
+		children int           // 0: four
+		unslowed bool          // the bad ones are none that slow down
+	}{
+		{name: "a program that is missing for some", mode: runner.Once, jobs: 26, bad: func(n int) bool { return n < 6 },
+			how: func(*protocol.Job) *runner.Ending { return exited(127, protocol.ExitMisconfigured) }, each: 5 * time.Millisecond},
+		{name: "not yet, they say", jobs: 1800, bad: func(n int) bool { return n%2 == 0 }, unslowed: true,
+			how: func(*protocol.Job) *runner.Ending {
+				e := said(protocol.Retry)
+				e.Verdict.Delay = &delay
+				return e
+			}, each: 5 * time.Millisecond},
+		{name: "nine of ten raise", jobs: 950, bad: func(n int) bool { return n%10 != 9 },
+			how: func(*protocol.Job) *runner.Ending { return raised() }, each: 5 * time.Millisecond},
+		{name: "one customer is broken", jobs: 60, bad: func(n int) bool { return n < 30 },
+			how: func(*protocol.Job) *runner.Ending { return raised() }, each: 20 * time.Millisecond},
+		{name: "a hundred fail in a row", jobs: 400, bad: func(n int) bool { return n < 100 }, unslowed: true,
+			how: func(*protocol.Job) *runner.Ending { return said(protocol.Fail) }, each: 5 * time.Millisecond},
+		{name: "two hundred crash in a row", jobs: 300, bad: func(n int) bool { return n < 200 },
+			how: func(*protocol.Job) *runner.Ending { return &runner.Ending{Kind: runner.Died, Group: "signal-SEGV"} }, each: 5 * time.Millisecond},
+		{name: "a hundred and fifty hang until their timeout", children: 30, jobs: 170, bad: func(n int) bool { return n < 150 },
+			how: func(*protocol.Job) *runner.Ending { return &runner.Ending{Kind: runner.TimedOut, Group: "timeout"} }, each: 5 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				pool := &w.cfg.Pools[0]
+				pool.Children, pool.Child.Mode = max(tt.children, 4), tt.mode
+				if tt.mode != runner.Once {
+					pool.Child.Mode = runner.Reuse
+				}
+				pool.Retry = Retry{Delay: time.Hour}
+				w.host.work = endings(tt.each, func(n int, job *protocol.Job) *runner.Ending {
+					if tt.bad(n) {
+						return tt.how(job)
+					}
+					return nil
+				})
+				bad := 0
+				for n := range tt.jobs {
+					if tt.bad(n) {
+						bad++
+					}
+				}
+				w.redis.put(tt.jobs)
+				w.run()
+				ideal := time.Duration(tt.jobs) * tt.each / 2 // with half of the children
+				limit := slowness(bad, tt.each) + ideal
+				switch {
+				case tt.unslowed:
+					limit = ideal + time.Second
+				case strings.Contains(tt.name, "hang"):
+					limit = slowness(bad, time.Minute) + 2*time.Minute
+				}
+				time.Sleep(limit)
+				if done := w.redis.states()["complete"]; done != tt.jobs-bad {
+					t.Errorf("%d of %d good jobs are done after %v", done, tt.jobs-bad, limit)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// A quiet pool with some jobs that raise and a good one now and then: how long these wait.
+func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
-		var sick atomic.Bool
-		sick.Store(true)
-		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-			time.Sleep(10 * time.Millisecond)
-			if sick.Load() {
-				return said(protocol.Fail)
+		w.cfg.Pools[0].Children = 4
+		w.cfg.Pools[0].Retry = Retry{Backoff: Exponential, Delay: time.Second}
+		var mu sync.Mutex
+		put, worst := map[string]time.Time{}, time.Duration(0)
+		w.host.work = endings(10*time.Millisecond, func(n int, job *protocol.Job) *runner.Ending {
+			mu.Lock()
+			defer mu.Unlock()
+			if at, good := put[job.JID]; good {
+				worst = max(worst, time.Since(at))
+				return nil
 			}
-			return said(protocol.Ack)
-		}
-		w.redis.put(1000)
+			return raised()
+		})
+		w.redis.put(30)
 		w.run()
-		time.Sleep(10 * time.Minute)
-		if n := w.redis.states()["failed"]; n < breakerEndings || n > 60 {
-			t.Errorf("%d jobs failed in 10 minutes, want %d and some probes", n, breakerEndings)
+		time.Sleep(100 * time.Millisecond)
+		for n := range 40 {
+			mu.Lock()
+			put[fmt.Sprintf("j%d", 30+n)] = time.Now()
+			mu.Unlock()
+			w.redis.put(1)
+			time.Sleep(3 * time.Second)
 		}
-		if s := w.s.Snapshot().Pools[0]; s.Breaker == "" {
-			t.Error("the snapshot does not say that the breaker is open")
-		}
-		sick.Store(false)
-		time.Sleep(2 * time.Minute)
-		if n := w.redis.states()["waiting"]; n != 0 {
-			t.Errorf("%d jobs still wait after the pool is well again", n)
+		w.want("complete", 40)
+		if limit := slowness(30, 10*time.Millisecond); worst > limit {
+			t.Errorf("a good job waited %v, at most %v are promised", worst, limit)
 		}
 		w.end()
 	})
+}
+
+func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 8
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		var sick atomic.Bool
+		sick.Store(true)
+		var most, now atomic.Int32
+		w.host.work = endings(0, func(int, *protocol.Job) *runner.Ending {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(30 * time.Millisecond)
+			if sick.Load() {
+				return exited(1, protocol.ExitOnError)
+			}
+			return nil
+		})
+		w.redis.put(500)
+		w.run()
+		time.Sleep(5 * time.Second)
+		paid := 0
+		for n := range 500 {
+			j := w.redis.job(fmt.Sprintf("j%d", n))
+			paid += j.Retries - j.Remaining
+		}
+		if paid < breakerFresh || paid > breakerFresh+8 {
+			t.Errorf("%d retries were paid, want those of the first %d endings and of what was at work", paid, breakerFresh)
+		}
+		before := w.host.starts()
+		most.Store(0)
+		time.Sleep(10 * time.Second)
+		if n := w.host.starts() - before; n < 90 || n > 101 {
+			t.Errorf("%d jobs were begun in 10 s, want ten a second", n)
+		}
+		if most.Load() != 1 {
+			t.Errorf("%d at a time, want 1", most.Load())
+		}
+		shot := w.s.Snapshot().Pools[0]
+		if !strings.Contains(shot.Breaker, "exit 1: sh: nosuch: not found") || shot.Counters.Spared == 0 {
+			t.Errorf("the snapshot says %q, %d spared", shot.Breaker, shot.Counters.Spared)
+		}
+		sick.Store(false)
+		time.Sleep(6 * time.Minute)
+		w.want("complete", 500)
+		w.end()
+	})
+}
+
+func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
+	taken := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
+	p := Policy{MaxCrashes: 3, Retry: Retry{Delay: time.Hour}}
+	failure := exited(1, protocol.ExitOnError)
+	var waits []time.Duration
+	for range 10 {
+		o := Decide(p, Attempt{Job: taken, Slowed: true}, failure)
+		if o.Settlement.Action != queue.Release || o.Settlement.Counter != queue.CountSpared {
+			break
+		}
+		waits = append(waits, o.Settlement.Delay)
+		taken.Spared++
+	}
+	if got, want := fmt.Sprint(waits), "[1s 4s 16s 1m4s 4m16s]"; got != want {
+		t.Errorf("it waited %s, want %s", got, want)
+	}
+	counts := func(name string, p Policy, a Attempt, e *runner.Ending) {
+		a.Slowed = true
+		if o := Decide(p, a, e); o.Settlement.Counter == queue.CountSpared {
+			t.Errorf("%s: the job was spared", name)
+		}
+	}
+	fresh := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
+	counts("five times before", p, Attempt{Job: taken}, failure)
+	counts("no retries", p, Attempt{Job: queue.Taken{}}, failure)
+	counts("on_error", Policy{OnError: FailJob}, Attempt{Job: fresh}, failure)
+	counts("on_crash", Policy{OnCrash: FailJob}, Attempt{Job: fresh}, failure)
+	counts("a crash", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.Died})
+	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol})
+	counts("said on purpose", p, Attempt{Job: fresh}, said(protocol.Retry))
+	if o := Decide(p, Attempt{Job: fresh, Slowed: true}, raised()); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
+		t.Errorf("an exception costs %+v", o.Settlement)
+	}
 }
 
 func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
@@ -120,8 +342,8 @@ func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
 			t.Errorf("%d starts in a minute", n)
 		}
 		w.want("waiting", 3)
-		if s := w.s.Snapshot().Pools[0]; s.Breaker == "" {
-			t.Error("the breaker is closed")
+		if s := w.s.Snapshot().Pools[0]; !strings.Contains(s.Barren, errBoot.Error()) || s.Breaker != "" {
+			t.Errorf("the snapshot says %q, and of the breaker %q", s.Barren, s.Breaker)
 		}
 		w.host.boots(nil)
 		time.Sleep(100 * time.Second) // the longest wait of a start and of a probe

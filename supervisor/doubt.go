@@ -59,9 +59,6 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 	}
 	p.putBack(again)
 	recovered := p.hold(held, sent, now)
-	if x.take.Count > 0 && recovered == 0 {
-		p.breaker.unanswered()
-	}
 	p.log.Info("doubt resolved", "settled", len(x.attempts)-len(again), "unsettled", len(again), "recovered", recovered)
 }
 

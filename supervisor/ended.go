@@ -1,6 +1,10 @@
 package supervisor
 
 import (
+	"fmt"
+	"strings"
+
+	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
 )
@@ -17,9 +21,13 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		e = interrupted(e)
 	}
 	a.ending, a.endedAt = e, p.now
-	a.member.finished(a, worked(e.Kind))
-	if p.roll != nil && a.member.gen == p.roll.to && worked(e.Kind) {
-		p.roll.proven = true
+	a.member.finished(a, e)
+	if p.roll != nil && a.member.gen == p.roll.to {
+		if worked(e) {
+			p.roll.proven = true
+		} else if Unstarted(e) {
+			p.rollFailed(a.member, e.Message)
+		}
 	}
 	if !p.withhold(a, e) {
 		p.finish(a, e)
@@ -53,14 +61,21 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 // conclude decides what an ending means for its job, and adds the record of one that
 // did not go well.
 func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
-	o := Decide(p.cfg.Policy, Attempt{
+	facts := Attempt{
 		Job:        a.job,
 		Checkpoint: a.checkpoint,
 		Lost:       a.lost,
 		Warned:     a.warned,
 		Early:      a.early,
-	}, e)
-	if s := &o.Settlement; o.Bearing != Neutral && s.Action != queue.Complete && s.Action != "" {
+		Slowed:     p.breaker.open,
+	}
+	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
+		facts.Now = p.redis.Now()
+		facts.OthersWell = p.wellSince(a.job.Unstarted.First, facts.Now)
+		facts.Where = fmt.Sprintf("%s generation %d", p.host, a.member.gen.n)
+	}
+	o := Decide(p.cfg.Policy, facts, e)
+	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != "" {
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
 	for _, wish := range o.Refused {
@@ -80,23 +95,43 @@ func (p *pool) redo(a *attempt, e *runner.Ending) {
 	p.await(a)
 }
 
+// wellSince reports whether a job of the pool ended well after a moment; it and now are on
+// Redis' clock.
+func (p *pool) wellSince(moment, now float64) bool {
+	return p.wellAt > 0 && (p.now-p.wellAt).Seconds() < now-moment
+}
+
 // judge lets the breaker learn from an ending.
 func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
+	closed := false
 	switch b {
 	case Good:
-		if p.breaker.acked() {
-			p.log.Info("breaker closed: a job was acknowledged", "jid", a.job.JID)
-			p.line.hungry = true
-		}
-	case Bad:
-		if p.breaker.failed(a.job.JID, e.Kind.String(), p.now) {
-			p.log.Error("breaker open: no job was acknowledged for long; taking single jobs as probes", "last", e.Kind.String(), "group", e.Group, "message", e.Message)
-		}
-	case Broken:
-		if p.breaker.open(e.Message, p.now) {
-			p.log.Error("breaker open: the command cannot be run; taking single jobs as probes", "command", p.cfg.Child.Command, "message", e.Message)
-		}
+		p.wellAt = max(p.now, 1)
+		closed = p.breaker.good()
 	case Neutral:
-		p.breaker.unanswered()
+		closed = p.breaker.neutral()
+	case Bad:
+		if p.breaker.bad(a.job.JID, manner(e), e.Message, p.target) {
+			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.why())
+		}
 	}
+	if closed {
+		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", manner(e))
+		p.line.hungry = true
+	}
+}
+
+// manner is how an attempt ended, in a few words for all that ended alike.
+func manner(e *runner.Ending) string {
+	switch {
+	case e.Kind == runner.Said && !e.Verdict.Raised:
+		return e.Verdict.Kind.String()
+	case e.Kind == runner.Exited:
+		return fmt.Sprintf("exit %d", e.ExitCode)
+	case e.Kind == runner.CouldNotStart:
+		return "a start that failed"
+	case e.Group != "":
+		return strings.Replace(e.Group, "signal-", "signal ", 1)
+	}
+	return e.Kind.String()
 }

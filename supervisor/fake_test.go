@@ -144,7 +144,8 @@ func (f *fakeRedis) again(jid, queueName, data string) {
 	defer f.mu.Unlock()
 	j := f.jobs[jid]
 	j.Queue, j.Data, j.Size, j.Remaining = queueName, []byte(data), int64(len(data)), j.Retries
-	j.Crashes, j.Interruptions, j.Releases, j.Checkpoint = 0, 0, 0, nil
+	j.Crashes, j.Interruptions, j.Spared, j.Checkpoint = 0, 0, 0, nil
+	j.Unstarted, j.Unknown = queue.Standing{}, queue.Standing{}
 	j.state, j.time = "waiting", f.Now()
 	f.order = append(without(f.order, jid), jid)
 	f.leaves(j)
@@ -350,6 +351,12 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	}
 	s.note("%s %s", x.Action, x.JID)
 	j.worker, j.settlement = "", x
+	if j.Unknown = (queue.Standing{}); x.Unknown != nil {
+		j.Unknown = *x.Unknown
+	}
+	if x.Unstarted != nil {
+		j.Unstarted = *x.Unstarted
+	}
 	back := func(front bool) {
 		switch {
 		case x.Delay > 0:
@@ -377,8 +384,8 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 			j.Crashes++
 		case queue.CountInterruption:
 			j.Interruptions++
-		case queue.CountRelease:
-			j.Releases++
+		case queue.CountSpared:
+			j.Spared++
 		}
 		if x.Counter == queue.CountCrash && j.Crashes > x.MaxCrashes {
 			j.state = "failed"
@@ -672,7 +679,8 @@ func (c *fakeChild) work(r *fakeRun) bool {
 		e = &runner.Ending{Kind: kind, SentByUs: r.cause, Verdict: e.Verdict, ExitCode: -1}
 	}
 	r.mu.Unlock()
-	if e.Kind == runner.Died || e.Kind == runner.Exited || e.Kind == runner.CouldNotStart {
+	switch e.Kind {
+	case runner.Died, runner.Exited, runner.CouldNotStart, runner.LeftEarly, runner.BrokeProtocol:
 		lives = false
 	}
 	h.mu.Lock()

@@ -130,9 +130,6 @@ func (p *pool) restart(a *attempt) {
 func (p *pool) drop(a *attempt) {
 	p.remove(a)
 	delete(p.flight, a.job.JID)
-	if a.ending == nil { // no word on the pool, should it have been a probe
-		p.breaker.unanswered()
-	}
 }
 
 // remove takes an attempt out of whatever list it is in.
@@ -173,6 +170,10 @@ func (p *pool) handOut() {
 	}
 	left := p.waiting[:0]
 	for i, a := range p.waiting {
+		if !p.mayBegin() {
+			left = append(left, p.waiting[i:]...)
+			break
+		}
 		if a.lease.warning(p.cfg.Child.KillGrace) <= p.now {
 			p.renewals.now() // it came with a lock that has almost ended
 			left = append(left, a)

@@ -123,9 +123,6 @@ func (p *pool) exchange() {
 		x.take.Queues, x.take.Heads = p.menu.hand()
 		l.hungry = false
 		l.lookAt = never
-		if p.breaker.reason != "" {
-			p.breaker.probing()
-		}
 	}
 	l.out = true
 	p.count.Exchanges++
@@ -151,11 +148,11 @@ func (p *pool) appetite() int {
 		p.alert(l.holdTakes)
 		return 0
 	}
-	if want = p.breaker.allows(want, p.now); want == 0 {
-		if !p.breaker.probe {
-			p.alert(p.breaker.until)
+	if p.breaker.open {
+		if len(p.waiting) > 0 || !p.mayBegin() {
+			return 0
 		}
-		return 0
+		want = 1
 	}
 	if p.now >= l.lookAt {
 		l.hungry = true
@@ -210,9 +207,6 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 			l.lookAt = min(l.lookAt, p.now+seconds(reply.NextDue-reply.Now))
 		}
 	}
-	if x.take.Count > 0 && len(reply.Jobs) == 0 {
-		p.breaker.unanswered()
-	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
 	l.spare = x.emptied()
 }
@@ -258,9 +252,6 @@ func (p *pool) exchangeFailed(x *exchange, err error) {
 	}
 	l.hungry = l.hungry || x.take.Count > 0
 	p.putBack(x.attempts)
-	if x.take.Count > 0 {
-		p.breaker.unanswered()
-	}
 	switch class {
 	case queue.Memory:
 		// What frees memory still works, so what ends is settled; nothing is taken.

@@ -25,7 +25,7 @@ type member struct {
 	runs   []*attempt // given and not ended, in the order they were written
 
 	jobs      int  // runs that it worked, well or badly
-	answered  bool // one of them, rather than to exit
+	answered  bool // it came to work: it has read a job
 	born      time.Duration
 	fitSince  time.Duration // when it was ready, or, in mode once, when its process ran
 	idle      time.Duration // since when it has had no run
@@ -102,6 +102,7 @@ func (m *member) started(c child, err error) {
 // takes this one.
 func (m *member) take(a *attempt) error {
 	a.stage, a.member, a.began = running, m, m.pool.now
+	m.pool.breaker.begun(m.pool.now)
 	m.pool.watch(a.lease) // it may have been renewed while it waited
 	m.runs = append(m.runs, a)
 	if m.child == nil { // mode once: its process comes with the job
@@ -168,25 +169,25 @@ func (m *member) leave() {
 	m.child.Shutdown(m.gen.spec.KillGrace)
 }
 
-// finished notes that a run of the member ended, and whether the child worked it.
-func (m *member) finished(a *attempt, worked bool) {
+// finished notes that a run of the member ended.
+func (m *member) finished(a *attempt, e *runner.Ending) {
 	p := m.pool
 	m.runs = without(m.runs, a)
-	if worked {
+	if worked(e) {
 		m.jobs++
 		length := p.now - max(a.began, m.endedAt)
 		m.busy += length
 		p.scaling.lasted(length)
 		m.endedAt = p.now
-		if a.ending.Kind != runner.Exited || m.gen.spec.Mode != runner.Reuse {
-			if !m.answered {
-				p.spawns.earned()
-			}
-			m.answered = true
-			p.misborn = 0
-			p.births.worked(m)
-		}
 		p.weighAfterJob(m)
+	}
+	if worked(e) || e.Began { // a child that has read its job has started, whatever it made of it
+		if !m.answered {
+			p.spawns.earned()
+		}
+		m.answered = true
+		p.misborn = 0
+		p.births.worked(m)
 	}
 	if len(m.runs) == 0 {
 		m.idle = p.now
@@ -212,16 +213,14 @@ func (m *member) exit(exit runner.Exit) {
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
-	if m.answered || m.asked && !m.tired || m.jobs > 0 && p.now-m.born >= proofOfLife {
+	if m.answered || m.asked && !m.tired || m.first != nil { // what was started for a job has ended it
 		p.births.ended(m)
 		return
 	}
 	if p.births.failed(m, p.now) {
 		p.misborn++
 	}
-	if m.jobs == 0 {
-		p.misbirth(m, exit)
-	} // else it exited at its first job, before or because of which nobody can tell
+	p.misbirth(m, exit)
 }
 
 // pid is the process id, 0 if it never started.

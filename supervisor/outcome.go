@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"oarlock/protocol"
@@ -21,6 +23,11 @@ type Attempt struct {
 	Lost       bool // the lock is gone: the job is not ours
 	Warned     bool // it was asked to stop because its lease ran out
 	Early      bool // a child left before it could begin with it
+
+	Now        float64 // on Redis' clock
+	Where      string  // host and generation of the child
+	Slowed     bool    // the breaker of its pool is open
+	OthersWell bool    // other jobs of the pool ended well since Job.Unstarted.First
 }
 
 // Outcome is what becomes of an attempt: it is given to another child at once, or
@@ -37,10 +44,10 @@ type Outcome struct {
 type Bearing uint8
 
 const (
-	Neutral Bearing = iota // nothing: we ended it ourselves
-	Good                   // a job was acknowledged
-	Bad                    // a job was not
-	Broken                 // the pool cannot run its command at all
+	NoBearing Bearing = iota // nothing: we ended it ourselves
+	Good                     // a job was acknowledged
+	Neutral                  // the child decided otherwise, on purpose: it works
+	Bad                      // nobody decided that it should end so
 )
 
 // Decide says what an ending means for its job. It is the table of what an ending
@@ -71,25 +78,29 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	o.Bearing = Bad
 	switch e.Kind {
 	case runner.Said:
-		p.said(&o, &a.Job, e)
+		p.said(&o, &a, e)
 	case runner.Exited:
-		p.exited(&o, &a.Job, e)
+		p.exited(&o, &a, e)
 	case runner.TimedOut:
-		p.onError(s, &a.Job)
-	case runner.Died, runner.LeftEarly:
-		p.onCrash(s, &a.Job)
+		p.onError(s, &a)
+	case runner.LeftEarly: // nobody has read the job
+		release(s, queue.CountNothing, releaseDelay)
 	case runner.CouldNotStart:
-		release(s, queue.CountRelease, releaseDelay)
-		o.Bearing = Broken
+		p.unstarted(s, &a)
 	case runner.TooLong: // as it will be the next time
 		s.Action = queue.Fail
-	default: // BrokeProtocol
-		release(s, queue.CountRelease, releaseDelay)
+	default: // Died, BrokeProtocol
+		p.onCrash(s, &a.Job)
 	}
 	if s.Action != queue.Complete { // an ack clears what is kept
 		s.Checkpoint = a.latest(e)
 	}
 	return o
+}
+
+// Unstarted reports whether an ending says that the command cannot be run.
+func Unstarted(e *runner.Ending) bool {
+	return e.Kind == runner.CouldNotStart || e.Kind == runner.Exited && e.Action == protocol.ExitMisconfigured
 }
 
 // gaveUp reports whether a child gave its job back because we told it to leave. That
@@ -107,10 +118,13 @@ func (a *Attempt) latest(e *runner.Ending) []byte {
 	return a.Checkpoint
 }
 
-// said settles as the child asked for.
-func (p *Policy) said(o *Outcome, job *queue.Taken, e *runner.Ending) {
+// said settles as the child asked for, unless it did not: an exception is no decision.
+func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 	v, s := e.Verdict, &o.Settlement
 	s.Group, s.Message = v.Group, v.Message
+	if !v.Raised {
+		o.Bearing = Neutral
+	}
 	switch v.Kind {
 	case protocol.Ack:
 		if !allowed(p.NextQueues, v.Next) {
@@ -121,41 +135,53 @@ func (p *Policy) said(o *Outcome, job *queue.Taken, e *runner.Ending) {
 		if v.Delay != nil && v.Next != "" {
 			s.Delay = *v.Delay
 		}
-		p.acked(o, job, e)
+		p.acked(o, &a.Job, e)
 	case protocol.Retry:
-		p.retry(s, job)
+		if v.Raised && p.spared(s, a) {
+			return
+		}
+		p.retry(s, &a.Job)
 		s.Data = v.Data
 		if v.Delay != nil {
 			s.Delay = *v.Delay
 		}
 	case protocol.Fail:
+		if v.Raised && p.spared(s, a) {
+			return
+		}
 		s.Action, s.Data = queue.Fail, v.Data
-	case protocol.Release, protocol.Unknown:
-		release(s, queue.CountRelease, releaseDelay)
+	case protocol.Release:
+		release(s, queue.CountNothing, releaseDelay)
 		if v.Delay != nil {
 			s.Delay = *v.Delay
 		}
+	case protocol.Unknown:
+		p.unknown(s, a, cmp.Or(v.Klass, a.Job.Klass))
 	}
 }
 
 // exited settles by what the exit code means.
-func (p *Policy) exited(o *Outcome, job *queue.Taken, e *runner.Ending) {
+func (p *Policy) exited(o *Outcome, a *Attempt, e *runner.Ending) {
 	s := &o.Settlement
+	o.Bearing = Neutral
 	switch e.Action {
 	case protocol.ExitAck:
 		s.Group, s.Message = "", ""
-		p.acked(o, job, e)
+		p.acked(o, &a.Job, e)
 	case protocol.ExitRetry:
-		p.retry(s, job)
+		p.retry(s, &a.Job)
 	case protocol.ExitFail:
 		s.Action = queue.Fail
 	case protocol.ExitRelease:
-		release(s, queue.CountRelease, releaseDelay)
+		release(s, queue.CountNothing, releaseDelay)
+	case protocol.ExitUnknown:
+		p.unknown(s, a, a.Job.Klass)
 	case protocol.ExitMisconfigured:
-		release(s, queue.CountRelease, releaseDelay)
-		o.Bearing = Broken
+		o.Bearing = Bad
+		p.unstarted(s, a)
 	default:
-		p.onError(s, job)
+		o.Bearing = Bad
+		p.onError(s, a)
 	}
 }
 
@@ -173,13 +199,62 @@ func (p *Policy) acked(o *Outcome, job *queue.Taken, e *runner.Ending) {
 }
 
 // onError settles a failure about which the child said nothing itself.
-func (p *Policy) onError(s *queue.Settlement, job *queue.Taken) {
-	if p.OnError == FailJob {
+func (p *Policy) onError(s *queue.Settlement, a *Attempt) {
+	switch {
+	case p.OnError == FailJob:
 		s.Action = queue.Fail
+	case !p.spared(s, a):
+		p.retry(s, &a.Job)
+	}
+}
+
+// unstarted settles an attempt whose command could not be run. The job is not to blame
+// as long as nothing else of the pool ends well either.
+func (p *Policy) unstarted(s *queue.Settlement, a *Attempt) {
+	stands := &a.Job.Unstarted
+	if stands.Count > 0 && a.OthersWell {
+		p.onError(s, a)
 		return
 	}
-	p.retry(s, job)
+	release(s, queue.CountNothing, ownDelay(stands.Count))
+	s.Unstarted = stands.Met(a.Now, "")
 }
+
+// sparings is how often a job is spared the cost of a bad ending in its life.
+const sparings = 5
+
+// spared gives a job back whose pool is likely to be to blame for its ending, at the cost
+// of nothing but a delay. It reports whether it did.
+func (p *Policy) spared(s *queue.Settlement, a *Attempt) bool {
+	if !a.Slowed || a.Job.Spared >= sparings || a.Job.Retries <= 0 || p.OnError == FailJob || p.OnCrash == FailJob {
+		return false
+	}
+	release(s, queue.CountSpared, ownDelay(a.Job.Spared))
+	return true
+}
+
+// ownDelay is how long a job waits that was not to blame for how it ended, and not for the
+// n times before: from a second to five minutes.
+func ownDelay(n int) time.Duration {
+	return min(time.Second<<(2*min(max(n, 0), 5)), 5*time.Minute)
+}
+
+// unknown gives a job back whose class the child does not know, for another to find, or
+// fails it when that has taken too long.
+func (p *Policy) unknown(s *queue.Settlement, a *Attempt, klass string) {
+	stands := a.Job.Unknown.Met(a.Now, a.Where)
+	if waited := a.Now - stands.First; waited >= p.UnknownFor.Seconds() {
+		s.Action, s.Group = queue.Fail, "unknown-klass"
+		s.Message = fmt.Sprintf("no program knew %s for %v, asked %d times, last of %s", klass,
+			time.Duration(waited*float64(time.Second)).Round(time.Second), stands.Count, strings.Join(stands.Names, ", "))
+		return
+	}
+	release(s, queue.CountNothing, min(time.Second<<min(stands.Count-1, 10), unknownLimit))
+	s.Unknown = stands
+}
+
+// unknownLimit is the longest wait until a job that was not known is offered again.
+const unknownLimit = 30 * time.Second
 
 // onCrash settles an attempt whose process died under it. The first crash of a job
 // may be bad luck, so it goes back at once; later ones wait as failures do.

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"log/slog"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,12 +16,13 @@ import (
 
 // theorist is a pool that concludes and does nothing else.
 func theorist(cfg Pool) *pool {
-	return &pool{shared: &shared{}, cfg: cfg, worker: "w", log: slog.New(slog.DiscardHandler), flight: map[string]*attempt{}}
+	return &pool{shared: &shared{redis: newFakeRedis(nil, 0), host: "h"}, cfg: cfg, worker: "w", log: slog.New(slog.DiscardHandler), flight: map[string]*attempt{}}
 }
 
 // failedTwice is an attempt of a job that has failed twice and crashed once.
 func failedTwice(p *pool) *attempt {
 	a := newAttempt(queue.Taken{JID: "j", Klass: "K", Queue: "q", Retries: 5, Remaining: 3, Crashes: 1, Popped: 7}, lease{}, 0)
+	a.member = &member{gen: &generation{n: 2}}
 	p.flight["j"] = a
 	return a
 }
@@ -34,7 +36,10 @@ func TestWhatEndingsMean(t *testing.T) {
 	}
 	retry := queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "exit-1", Message: "oops"}
 	fail := queue.Settlement{Action: queue.Fail, Group: "exit-1", Message: "oops"}
-	later := queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay}
+	later := queue.Settlement{Action: queue.Release, Delay: releaseDelay}
+	stands := func(count int) queue.Standing {
+		return queue.Standing{First: 1, Count: count, Names: []string{"other"}}
+	}
 	crash := queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, Delay: minute}
 	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true}
 	tests := []struct {
@@ -45,6 +50,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		bearing Bearing
 		redo    bool
 		drop    bool
+		well    bool // another job of the pool has just ended well
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
 			want: queue.Settlement{Action: queue.Complete}, bearing: Good},
@@ -52,28 +58,53 @@ func TestWhatEndingsMean(t *testing.T) {
 			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: Good},
 		{name: "ack and go on where nothing is named", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n", Data: []byte("1"), Delay: &second, Depends: []string{"d"}}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
-				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Bad},
+				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Neutral},
 		{name: "a verdict that is too long", ending: &runner.Ending{Kind: runner.TooLong, Group: "verdict-too-long", Message: "its ack is too long"},
 			want: queue.Settlement{Action: queue.Fail, Group: "verdict-too-long", Message: "its ack is too long"}, bearing: Bad},
 		{name: "ack and go where it may not", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"other-*"} },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
-				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Bad},
+				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Neutral},
 		{name: "retry", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Group: "g", Message: "m", Data: []byte("[]")}),
-			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "g", Message: "m", Data: []byte("[]")}, bearing: Bad},
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "g", Message: "m", Data: []byte("[]")}, bearing: Neutral},
 		{name: "retry when it says", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Delay: &second}),
-			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: Bad},
+			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: Neutral},
 		{name: "fail", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Group: "g", Message: "m", Data: []byte("{}")}),
-			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: Bad},
-		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: Bad},
-		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), want: later, bearing: Bad},
+			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: Neutral},
+		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: Neutral},
+		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), bearing: Neutral,
+			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unknown: &queue.Standing{First: -1, Count: 1, Names: []string{"h generation 2"}}}},
+		{name: "not known for the fourth time", change: func(_ *Pool, a *attempt) { a.job.Unknown = stands(3) }, bearing: Neutral,
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
+			want:   queue.Settlement{Action: queue.Release, Delay: 8 * time.Second, Unknown: &queue.Standing{First: 1, Count: 4, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known for the hundredth time", change: func(_ *Pool, a *attempt) { a.job.Unknown = stands(99) }, bearing: Neutral,
+			ending: exit(protocol.ExitUnknown),
+			want: queue.Settlement{Action: queue.Release, Delay: unknownLimit, Group: "exit-1", Message: "oops",
+				Unknown: &queue.Standing{First: 1, Count: 100, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known for too long", change: func(p *Pool, a *attempt) { p.UnknownFor, a.job.Unknown = minute, stands(9) }, bearing: Neutral,
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown, Klass: "Sub"}),
+			want: queue.Settlement{Action: queue.Fail, Group: "unknown-klass",
+				Message: "no program knew Sub for TIME, asked 10 times, last of other, h generation 2"}},
+		{name: "an exception made a retry", ending: verdict(protocol.Verdict{Kind: protocol.Retry, Raised: true}),
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: Bad},
+		{name: "an exception made a failure", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Raised: true}),
+			want: queue.Settlement{Action: queue.Fail}, bearing: Bad},
 		{name: "exit for ack", ending: exit(protocol.ExitAck), want: queue.Settlement{Action: queue.Complete}, bearing: Good},
-		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: Bad},
-		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: Bad},
+		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: Neutral},
+		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: Neutral},
 		{name: "exit for release", ending: exit(protocol.ExitRelease),
-			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Bad},
-		{name: "exit of a command that cannot be", ending: exit(protocol.ExitMisconfigured),
-			want: queue.Settlement{Action: queue.Release, Counter: queue.CountRelease, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Broken},
+			want: queue.Settlement{Action: queue.Release, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Neutral},
+		{name: "exit of a command that cannot be", ending: exit(protocol.ExitMisconfigured), bearing: Bad,
+			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Group: "exit-1", Message: "oops", Unstarted: &queue.Standing{First: -1, Count: 1}}},
+		{name: "and again, while nothing ends well", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 3} },
+			ending: exit(protocol.ExitMisconfigured), bearing: Bad,
+			want: queue.Settlement{Action: queue.Release, Delay: 64 * time.Second, Group: "exit-1", Message: "oops", Unstarted: &queue.Standing{First: 1, Count: 4}}},
+		{name: "and again, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
+			ending: exit(protocol.ExitMisconfigured), want: retry, bearing: Bad},
+		{name: "could not start, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
+			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: Bad},
+		{name: "could not start for the first time, while others do", well: true, bearing: Bad, ending: &runner.Ending{Kind: runner.CouldNotStart},
+			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: Bad},
 		{name: "exit with an error, and on_error fails", change: func(p *Pool, _ *attempt) { p.OnError = FailJob },
 			ending: exit(protocol.ExitOnError), want: fail, bearing: Bad},
@@ -87,10 +118,11 @@ func TestWhatEndingsMean(t *testing.T) {
 			want:   queue.Settlement{Action: queue.Fail, Group: "signal-SEGV"}, bearing: Bad},
 		{name: "left early", ending: &runner.Ending{Kind: runner.LeftEarly}, redo: true},
 		{name: "left early again", change: func(_ *Pool, a *attempt) { a.early = true }, ending: &runner.Ending{Kind: runner.LeftEarly},
-			want: crash, bearing: Bad},
+			want: later, bearing: Bad},
 		{name: "innocent", ending: &runner.Ending{Kind: runner.Innocent}, redo: true},
-		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol}, want: later, bearing: Bad},
-		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, want: later, bearing: Broken},
+		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol}, want: crash, bearing: Bad},
+		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, bearing: Bad,
+			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "canceled", ending: &runner.Ending{Kind: runner.Canceled}, drop: true},
 		{name: "lock lost", change: func(_ *Pool, a *attempt) { a.lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
 		{name: "a verdict without a lock", change: func(_ *Pool, a *attempt) { a.lost = true },
@@ -110,7 +142,10 @@ func TestWhatEndingsMean(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := theorist(Pool{Policy: Policy{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3}})
+			p := theorist(Pool{Policy: Policy{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3, UnknownFor: 200 * 365 * 24 * time.Hour}})
+			if tt.well {
+				p.now, p.wellAt = time.Hour, time.Hour
+			}
 			a := failedTwice(p)
 			if tt.change != nil {
 				tt.change(&p.cfg, a)
@@ -126,10 +161,16 @@ func TestWhatEndingsMean(t *testing.T) {
 			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
 				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
 			}
-			if told := s.Record != nil; told != (tt.bearing == Bad || tt.bearing == Broken) {
+			if told := s.Record != nil; told != (tt.bearing != NoBearing && tt.want.Action != queue.Complete) {
 				t.Errorf("record is %q", s.Record)
 			}
 			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil
+			for _, stands := range []*queue.Standing{s.Unstarted, s.Unknown} {
+				if stands != nil && stands.First != 1 {
+					stands.First = -1 // now
+				}
+			}
+			s.Message = regexp.MustCompile(`for [0-9]+h.*s, asked`).ReplaceAllString(s.Message, "for TIME, asked")
 			if got, want := text(t, s), text(t, tt.want); got != want {
 				t.Errorf("settlement is\n %s, want\n %s", got, want)
 			}

@@ -1,5 +1,7 @@
 package supervisor
 
+import "time"
+
 // Policy is what a pool makes of endings about which its children do not decide alone.
 type Policy struct {
 	NextQueues []string // names or globs: where a child may advance and put jobs; none: nowhere
@@ -8,6 +10,10 @@ type Policy struct {
 	OnCrash    Remedy // after a crash; "" means RetryJob
 	MaxCrashes int    // a job that crashed more often fails; 0 means at the first
 	Retry      Retry  // the wait before the next attempt
+
+	// UnknownFor is how long a job waits for somebody who knows its class, from the first
+	// child on that said it did not. Then it fails; 0 means at once.
+	UnknownFor time.Duration
 }
 
 // Remedy is what becomes of a job that ended badly without saying so.

@@ -141,12 +141,12 @@ func (p *pool) weigh(m *member) {
 
 // worked reports whether a child that ended a run so is fit for others: the job, not
 // the child, was at fault if anything.
-func worked(kind runner.EndingKind) bool {
-	switch kind {
+func worked(e *runner.Ending) bool {
+	switch e.Kind {
 	case runner.CouldNotStart, runner.BrokeProtocol, runner.LeftEarly, runner.Innocent:
 		return false
 	}
-	return true
+	return !Unstarted(e)
 }
 
 // manned reports whether a child is there that can work, even if others do not start.
@@ -154,18 +154,21 @@ func (p *pool) manned() bool {
 	return slices.ContainsFunc(p.slots, func(s *slot) bool { return s.member != nil && s.member.ready })
 }
 
-// misbirths is after how many starts in a row whose children died before they worked a
-// single job a pool counts as broken.
+// misbirths is after how many starts in a row whose children died before they read a
+// job a pool counts as barren.
 const misbirths = 5
 
-// misbirth hears of a child that ended before it worked a job.
+// barren reports whether the pool has no child that could take a job, because they do
+// not start.
+func (p *pool) barren() bool { return p.misborn >= misbirths && !p.manned() }
+
+// misbirth hears of a child that ended before it read a job.
 func (p *pool) misbirth(m *member, exit runner.Exit) {
-	p.log.Warn("child ended before it worked a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
+	p.stillborn = exit.Message
+	p.log.Warn("child ended before it read a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
 		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
-	if exit.Cause == runner.CauseProtocol || p.misborn >= misbirths && !p.manned() {
-		if p.breaker.open("children do not start: "+exit.Message, p.now) {
-			p.log.Error("breaker open: children do not start", "command", m.gen.spec.Command, "message", exit.Message)
-		}
+	if p.misborn == misbirths && p.barren() {
+		p.log.Error("children do not start: the pool takes nothing until one does", "command", m.gen.spec.Command, "message", exit.Message)
 	}
 	p.rollFailed(m, exit.Message)
 }

@@ -33,7 +33,7 @@ func (p *pool) settleOtherwise(a *attempt, err error) {
 		p.settle(a, refusal(a))
 	case 2:
 		s := queue.Settlement{MaxCrashes: p.cfg.MaxCrashes}
-		release(&s, queue.CountRelease, releaseDelay)
+		release(&s, queue.CountCrash, releaseDelay) // or it would go round for ever
 		p.settle(a, s)
 	default:
 		a.stage = ended

@@ -22,6 +22,7 @@ func (p *pool) turnOver(spec runner.Spec) {
 		from, to.n = p.roll.from, p.roll.to.n+1
 	}
 	p.roll = &roll{from: from, to: to}
+	p.breaker.changed()
 	p.log.Info("rolling in a new generation", "generation", to.n)
 }
 

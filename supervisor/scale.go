@@ -84,7 +84,7 @@ func (p *pool) lookSoon() {
 // is gone are not wanted, and those that are starting count.
 func (p *pool) wanted() int {
 	s := &p.scaling
-	if p.life.quiet || p.breaker.reason != "" || !s.crowded || p.view.ready == 0 {
+	if p.life.quiet || p.breaker.open || p.barren() || !s.crowded || p.view.ready == 0 {
 		return 0
 	}
 	busy, hands := 0, 0

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"time"
 
+	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
 )
@@ -33,7 +34,8 @@ type PoolSnapshot struct {
 	Rolling    bool           `json:"rolling"`
 	Quiet      bool           `json:"quiet"`
 	Draining   bool           `json:"draining"`
-	Breaker    string         `json:"breaker,omitempty"` // why it is open
+	Breaker    string         `json:"breaker,omitempty"` // why it is open: the pool goes slowly
+	Barren     string         `json:"barren,omitempty"`  // why no child starts: the pool takes nothing
 	Damaged    []string       `json:"damaged,omitempty"` // queues that are left out, each with the key that is not what it should be
 	Ready      int            `json:"ready"`             // jobs that could be taken, as last seen
 	Oldest     float64        `json:"oldest"`            // seconds that the next of them has been waiting
@@ -85,6 +87,9 @@ type Counters struct {
 	Crashed     int `json:"crashed"`     // attempts whose child died
 	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
 	TimedOut    int `json:"timed_out"`
+	Unstarted   int `json:"unstarted"` // attempts that ended because the command cannot be run
+	Unknown     int `json:"unknown"`   // attempts of jobs whose class the child does not know
+	Spared      int `json:"spared"`    // bad endings that cost their job nothing but a delay
 	Lost        int `json:"lost"`      // locks lost or canceled while we had the job
 	Late        int `json:"late"`      // verdicts dropped because the lock was gone
 	Adopted     int `json:"adopted"`   // verdicts that were settled under a later lock
@@ -102,12 +107,26 @@ type Counters struct {
 func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
 	c.Refused += len(o.Refused)
 	switch e.Kind {
-	case runner.Died, runner.LeftEarly:
+	case runner.Died, runner.BrokeProtocol:
 		c.Crashed++
 	case runner.Interrupted, runner.LockLost:
 		c.Interrupted++
 	case runner.TimedOut:
 		c.TimedOut++
+	case runner.Said:
+		if e.Verdict.Kind == protocol.Unknown {
+			c.Unknown++
+		}
+	case runner.Exited:
+		if e.Action == protocol.ExitUnknown {
+			c.Unknown++
+		}
+	}
+	if Unstarted(e) {
+		c.Unstarted++
+	}
+	if o.Settlement.Counter == queue.CountSpared {
+		c.Spared++
 	}
 	switch o.Settlement.Action {
 	case queue.Complete:
@@ -137,7 +156,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Rolling:    p.roll != nil,
 		Quiet:      p.life.quiet,
 		Draining:   p.life.draining,
-		Breaker:    p.breaker.reason,
+		Breaker:    p.breaker.why(),
 		Damaged:    p.view.damaged,
 		Ready:      p.view.ready,
 		Oldest:     p.view.oldest.Seconds(),
@@ -147,6 +166,12 @@ func (p *pool) snapshot() PoolSnapshot {
 		InDoubt:    p.line.doubt != nil,
 	}
 	s.Counters.Unheard = p.unheard.count()
+	if p.barren() {
+		s.Barren = "children do not start"
+		if message := lastLine(p.stillborn); message != "" {
+			s.Barren += ": " + message
+		}
+	}
 	for _, a := range p.flight {
 		if a.stage == settling {
 			s.Unsettled++

@@ -77,6 +77,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 			gate:       newGate(r.Ping, cfg.Logger),
 			complaints: newComplaints(cfg.Logger, cfg.Clock),
 			base:       cfg.Logger,
+			host:       cfg.Name,
 			onEvent:    cfg.OnEvent,
 			childLog:   cfg.ChildLog,
 			poll:       cfg.PollInterval,

@@ -76,5 +76,8 @@ func fate(s *queue.Settlement, job *protocol.Job, redo bool) string {
 	case s.Counter == queue.CountCrash:
 		return fmt.Sprintf("is run again %s: a crash costs no retry, but after more than %d of them it fails", wait, s.MaxCrashes)
 	}
+	if s.Counter == queue.CountInterruption {
+		return "goes back to the front of its queue, uncounted"
+	}
 	return "is given back, uncounted, and is due again " + wait
 }

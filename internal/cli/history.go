@@ -84,6 +84,8 @@ func givenBackWords(e queue.Entry) string {
 		return fmt.Sprintf("crashed on %s%s, which uses no retry", e.Worker, group)
 	case queue.CountInterruption:
 		return fmt.Sprintf("interrupted on %s%s and given back, which uses no retry", e.Worker, group)
+	case queue.CountSpared:
+		return fmt.Sprintf("ended badly on %s%s, as all else in its pool, which uses no retry", e.Worker, group)
 	case "taken-back":
 		return fmt.Sprintf("taken from %s by hand", e.Worker)
 	}

@@ -81,8 +81,8 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	line("waited for by", strings.Join(job.Dependents, " "))
 	line("made by", job.SpawnedFrom)
 	v := viewJob(job)
-	if v.Crashes+v.Interruptions+v.Releases > 0 {
-		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d releases", v.Crashes, v.Interruptions, v.Releases))
+	if v.Crashes+v.Interruptions+v.Spared > 0 {
+		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", v.Crashes, v.Interruptions, v.Spared))
 	}
 	line("checkpoint", shorten(string(v.Checkpoint), 400))
 	if job.Failure.Group != "" {

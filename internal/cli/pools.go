@@ -61,6 +61,7 @@ func policyOf(p config.Pool) supervisor.Policy {
 		OnError:    supervisor.Remedy(p.OnError),
 		OnCrash:    supervisor.Remedy(p.OnCrash),
 		MaxCrashes: p.MaxCrashes,
+		UnknownFor: time.Duration(p.UnknownFor),
 		Retry:      retryOf(p.Retry),
 	}
 }

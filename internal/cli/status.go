@@ -59,8 +59,15 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		fmt.Fprintf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
 			paint(w, bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
 			count(n.Acked), count(n.Retried), count(n.Failed), count(n.Crashed), count(n.Interrupted))
+		if n.Unstarted+n.Unknown+n.Spared > 0 {
+			fmt.Fprintf(w, "  of them uncounted or not to blame: command could not be run %s, class not known %s, spared while the pool was slow %s\n",
+				count(n.Unstarted), count(n.Unknown), count(n.Spared))
+		}
 		if pool.Breaker != "" {
-			fmt.Fprintln(w, paint(w, red, "  takes nothing: "+pool.Breaker))
+			fmt.Fprintln(w, paint(w, red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
+		}
+		if pool.Barren != "" {
+			fmt.Fprintln(w, paint(w, red, "  takes nothing: "+pool.Barren))
 		}
 		for _, damage := range pool.Damaged {
 			fmt.Fprintln(w, paint(w, red, "  leaves out queue "+damage))

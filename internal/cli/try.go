@@ -76,7 +76,7 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	if err != nil {
 		return err
 	}
-	outcome := supervisor.Decide(policyOf(pool), supervisor.Attempt{Job: takenOf(job)}, ending)
+	outcome := supervisor.Decide(policyOf(pool), supervisor.Attempt{Job: takenOf(job), Now: float64(time.Now().Unix()), Where: "here"}, ending)
 	text, good := consequence(ending, &outcome, job)
 	colour := green
 	if !good {

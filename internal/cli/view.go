@@ -30,7 +30,7 @@ type jobView struct {
 	Timeout       float64         `json:"timeout,omitempty"`
 	Crashes       int             `json:"crashes"`
 	Interruptions int             `json:"interruptions"`
-	Releases      int             `json:"releases"`
+	Spared        int             `json:"spared"`
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
 }
@@ -65,7 +65,7 @@ func viewJob(job queue.Job) jobView {
 	v.History = tellHistory(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
-		v.Crashes, v.Interruptions, v.Releases = kept.Crashes, kept.Interruptions, kept.Releases
+		v.Crashes, v.Interruptions, v.Spared = kept.Crashes, kept.Interruptions, kept.Spared
 		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
 	}
 	return v

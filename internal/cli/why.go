@@ -66,6 +66,7 @@ func (w *why) find() error {
 	}
 	if w.job.State != "running" {
 		w.before()
+		w.unknown()
 	}
 	return w.listeners()
 }
@@ -135,6 +136,22 @@ func (w *why) before() {
 		}
 		w.because("Before that it was tried: %s, %s ago; %d of %d retries are left.", told[i].Says, ago(told[i].When, w.q.Now()), max(w.job.Remaining, 0), w.job.Retries)
 		return
+	}
+}
+
+// unknown says that programs which took the job did not know its class, and that the
+// command of one could not be run.
+func (w *why) unknown() {
+	kept, now := w.job.Kept, w.q.Now()
+	if kept.Queue != w.job.Queue {
+		return
+	}
+	if u := kept.Unknown; u.Count > 0 {
+		w.because("No program that was asked knows its class %s: %s times since %s (%s ago), last of %s. It is offered again until the unknown_for of its pool is over, and fails then.",
+			w.job.Klass, count(u.Count), moment(u.First), ago(u.First, now), strings.Join(u.Names, ", "))
+	}
+	if u := kept.Unstarted; u.Count > 0 {
+		w.because("The command that works it could not be run %s times since %s (%s ago): %s", count(u.Count), moment(u.First), ago(u.First, now), shorten(w.job.Failure.Message, 200))
 	}
 }
 
@@ -276,8 +293,10 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	}
 	switch {
 	case w.job.State == "running":
+	case pool.Barren != "":
+		w.because("Pool %s takes nothing: %s.", pool.Name, pool.Barren)
 	case pool.Breaker != "":
-		w.because("Pool %s takes nothing: %s.", pool.Name, pool.Breaker)
+		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s.", pool.Name, pool.Breaker)
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:

@@ -69,7 +69,8 @@ type Pool struct {
 	OnError    string            `toml:"on_error"` // retry or fail
 	OnCrash    string            `toml:"on_crash"` // retry or fail
 	MaxCrashes int               `toml:"max_crashes"`
-	ExitCodes  map[string]string `toml:"exit_codes"` // code → ack, retry, fail or release
+	ExitCodes  map[string]string `toml:"exit_codes"` // code → ack, retry, fail, release or unknown
+	UnknownFor Duration          `toml:"unknown_for"`
 
 	MaxJobs     int      `toml:"max_jobs"` // of these, zero means: no reason to replace a child
 	MaxAge      Duration `toml:"max_age"`
@@ -145,6 +146,7 @@ func DefaultPool() Pool {
 		OnCrash:      "retry",
 		MaxCrashes:   3,
 		ExitCodes:    map[string]string{},
+		UnknownFor:   15 * 60 * second,
 		Jitter:       0.1,
 		Retry: Retry{
 			Backoff:  Backoff{Curve: "exponential"},

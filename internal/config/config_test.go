@@ -129,7 +129,7 @@ func TestProblems(t *testing.T) {
 		{"no input in reuse", pool + "mode = 'reuse'\ninput = 'none'", `c.toml:5: pools.mail.input: "none" needs mode = "once"`},
 		{"max_jobs in once", pool + "max_jobs = 10", `c.toml:4: pools.mail.max_jobs: has no meaning with mode = "once"`},
 		{"exit code", pool + `exit_codes = { 300 = "fail" }`, `c.toml:4: pools.mail.exit_codes.300: an exit code is a number from 0 to 255`},
-		{"what an exit code means", pool + `exit_codes = { 3 = "fial" }`, `c.toml:4: pools.mail.exit_codes.3: "fial" is none of ack, retry, fail, release; did you mean "fail"?`},
+		{"what an exit code means", pool + `exit_codes = { 3 = "fial" }`, `c.toml:4: pools.mail.exit_codes.3: "fial" is none of ack, retry, fail, release, unknown; did you mean "fail"?`},
 		{"backoff", pool + "[pools.mail.retry]\nbackoff = 'lineer'", `did you mean "linear"?`},
 		{"backoff list", pool + "[pools.mail.retry]\nbackoff = [1, -5]", `c.toml:5: pools.mail.retry.backoff: a wait in the list is negative`},
 		{"delays", pool + "[pools.mail.retry]\nmax_delay = '1s'", `c.toml:5: pools.mail.retry.max_delay: is less than delay (15s)`},

@@ -25,7 +25,7 @@ var (
 	Inputs   = []string{"job", "data", "none"}
 	Statuses = []string{"auto", "fd", "lines", "exit"}
 	Policies = []string{"retry", "fail"}
-	Exits    = []string{"ack", "retry", "fail", "release"}
+	Exits    = []string{"ack", "retry", "fail", "release", "unknown"}
 	Kills    = []string{"auto", "cgroup", "guard", "group"}
 	Levels   = []string{"debug", "info", "warn", "error"}
 	Formats  = []string{"auto", "text", "json"}

@@ -223,7 +223,9 @@ function conclude(batch, s)
   remember(jid, batch.done, batch.limit, false)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
-  if s.of_queue then redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record') end
+  if s.of_queue then
+    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown')
+  end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
@@ -286,7 +288,7 @@ function conclude_unfinished(batch, s)
     conclude_fail(batch, s, s.named.group or '', s.named.message or '')
     return 'failed', math.floor(tonumber(s.remaining) or 0), crashes
   elseif s.action == 'retry' then
-    keep_ours(s, s.ours.releases and { releases = '0' } or {})
+    keep_ours(s, {})
     local state, remaining = conclude_retry(batch, s)
     return state, remaining, crashes
   end
@@ -322,7 +324,8 @@ end
 function set_failed(batch, s, group, failure)
   count_failure(s.queue, batch.now)
   redis.call('HSET', s.key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
-  if s.ours.crashes or s.ours.interruptions or s.ours.releases or s.counted then
+  local ours = s.ours
+  if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or s.counted then
     redis.call('HSET', s.key, 'oarlock-failed', '1')
   end
   list_failed(s.jid, group)
@@ -367,20 +370,13 @@ end
 function conclude_release(batch, s, crashes)
   local jid, queue, named = s.jid, s.queue, s.named
   local counts, counter = {}, named.counter
-  if counter == 'release' then
-    local releases = (tonumber(s.ours.releases) or 0) + 1
-    if releases >= 3 then
-      counter = 'crash'
-    else
-      counts.releases = text14(releases)
-    end
-  elseif counter == 'interruption' then
+  if counter == 'interruption' then
     counts.interruptions = text14((tonumber(s.ours.interruptions) or 0) + 1)
-  end
-  if counter == 'crash' then
+  elseif counter == 'spared' then
+    counts.spared = text14((tonumber(s.ours.spared) or 0) + 1)
+  elseif counter == 'crash' then
     crashes = crashes + 1
     counts.crashes = text14(crashes)
-    counts.releases = s.ours.releases and '0' or nil
   end
   local remaining = math.floor(tonumber(s.remaining) or 0)
   keep_ours(s, counts)
@@ -409,8 +405,9 @@ function conclude_release(batch, s, crashes)
   return 'waiting', remaining, crashes
 end
 
--- keep_ours(s, counts): writes the counts that changed, checkpoint and record
---   counts   may have crashes, interruptions, releases, as text
+-- keep_ours(s, counts): writes the counts that changed, checkpoint, record and what stands
+-- in the job's way; what says that nobody knows its class ends with any other ending
+--   counts   may have crashes, interruptions, spared, as text
 function keep_ours(s, counts)
   local named, words = s.named, {}
   for name, value in pairs(counts) do
@@ -418,16 +415,17 @@ function keep_ours(s, counts)
     words[#words + 1] = value
     s.counted = true
   end
-  if named.checkpoint then
-    words[#words + 1] = 'oarlock-checkpoint'
-    words[#words + 1] = named.checkpoint
+  for _, name in ipairs(kept_as_given) do
+    if named[name] then
+      words[#words + 1] = 'oarlock-' .. name
+      words[#words + 1] = named[name]
+    end
   end
-  if named.record then
-    words[#words + 1] = 'oarlock-record'
-    words[#words + 1] = named.record
-  end
+  if s.ours.unknown and not named.unknown then redis.call('HDEL', s.key, 'oarlock-unknown') end
   if #words == 0 then return end
   -- What was kept for another queue must not come to count in this one.
   if s.of_queue and s.of_queue ~= s.queue then carry_over(s.jid, 'anew', s.queue) end
   redis.call('HSET', s.key, 'oarlock-queue', s.queue, unpack(words))
 end
+
+kept_as_given = { 'checkpoint', 'record', 'unstarted', 'unknown' }
