@@ -1,0 +1,176 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// A deploy host by host: jobs of a new class, and an old worker that is as quick to take them.
+func TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, new := newFakeWorld(t), newFakeWorld(t)
+		new.redis = old.redis
+		old.cfg.Name, new.cfg.Name = "old", "new"
+		for _, w := range []*fakeWorld{old, new} {
+			w.cfg.Pools[0].UnknownFor = 15 * time.Minute
+		}
+		old.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(time.Millisecond)
+			return said(protocol.Unknown)
+		}
+		new.host.work = lasting(5 * time.Millisecond)
+		old.redis.put(1000)
+		old.run()
+		new.run()
+		time.Sleep(10 * time.Minute)
+		old.want("complete", 1000)
+		for n := range 1000 {
+			if j := old.redis.job(fmt.Sprintf("j%d", n)); j.Remaining != j.Retries || j.Unknown.Count != 0 {
+				t.Fatalf("%s has %d of %d retries, and %+v", j.JID, j.Remaining, j.Retries, j.Unknown)
+			}
+		}
+		shot := old.s.Snapshot().Pools[0]
+		if shot.Counters.Unknown == 0 || shot.Counters.Failed+shot.Counters.Retried > 0 || shot.Breaker != "" {
+			t.Errorf("the old one counts %+v, breaker %q", shot.Counters, shot.Breaker)
+		}
+		old.stop()
+		new.stop()
+		old.wait()
+		new.wait()
+	})
+}
+
+func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].UnknownFor = 15 * time.Minute
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending { return said(protocol.Unknown) }
+		w.redis.put(3)
+		w.run()
+		time.Sleep(14 * time.Minute)
+		w.want("failed", 0)
+		if j := w.redis.job("j0"); j.Unknown.Count < 30 || strings.Join(j.Unknown.Names, ",") != "host generation 1" {
+			t.Errorf("what is kept is %+v", j.Unknown)
+		}
+		time.Sleep(2 * time.Minute)
+		w.want("failed", 3)
+		if s := w.redis.job("j0").settlement; s.Group != "unknown-klass" || !strings.Contains(s.Message, "K for 15m") || !strings.Contains(s.Message, "host generation 1") {
+			t.Errorf("it failed as %s: %s", s.Group, s.Message)
+		}
+		w.end()
+	})
+}
+
+// A child that releases its job until something is ready, however often, has not crashed.
+func TestReleasesNeverEndAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		delay := 300 * time.Millisecond
+		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			if job.Attempt != 1 {
+				t.Errorf("it is attempt %d", job.Attempt)
+			}
+			if w.host.begun(job.JID) > 100 {
+				return said(protocol.Ack)
+			}
+			e := said(protocol.Release)
+			e.Verdict.Delay = &delay
+			return e
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(5 * time.Minute)
+		w.want("complete", 1)
+		if j := w.redis.job("j0"); j.Crashes != 0 || j.Remaining != 5 {
+			t.Errorf("it has %d crashes and %d remaining", j.Crashes, j.Remaining)
+		}
+		w.end()
+	})
+}
+
+// A program that is missing after a deploy, and the one job of a quiet queue.
+func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		var missing atomic.Bool
+		missing.Store(true)
+		w.host.work = endings(time.Millisecond, func(int, *protocol.Job) *runner.Ending {
+			if missing.Load() {
+				return exited(127, protocol.ExitMisconfigured)
+			}
+			return nil
+		})
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Hour)
+		if j := w.redis.job("j0"); j.state == "failed" || j.Remaining != 5 || j.Crashes != 0 {
+			t.Errorf("it is %s, %d remaining, %d crashes", j.state, j.Remaining, j.Crashes)
+		}
+		if n := w.s.Snapshot().Pools[0].Counters.Unstarted; n < 12 || n > 25 {
+			t.Errorf("status counts %d attempts, want one in five minutes", n)
+		}
+		missing.Store(false)
+		time.Sleep(6 * time.Minute)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+// A job whose own script calls what is not there pays for it, for others end well.
+func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.cfg.Pools[0].Retry = Retry{Delay: time.Second}
+		w.host.work = endings(time.Millisecond, func(n int, _ *protocol.Job) *runner.Ending {
+			if n == 0 {
+				return exited(127, protocol.ExitMisconfigured)
+			}
+			return nil
+		})
+		w.redis.put(1)
+		w.run()
+		for range 30 {
+			w.redis.put(1)
+			time.Sleep(time.Second)
+		}
+		w.want("failed", 1)
+		if n := w.host.begun("j0"); n != 7 {
+			t.Errorf("it ran %d times, want one that was not counted and six that were", n)
+		}
+		w.end()
+	})
+}
+
+// Jobs that kill their child at once are counted from the first time on, and keep no other waiting.
+func TestAJobThatKillsItsChildAtOnceIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.work = endings(0, func(n int, _ *protocol.Job) *runner.Ending {
+			if n == 0 {
+				return &runner.Ending{Kind: runner.Died, Group: "signal-SEGV", ExitCode: -1}
+			}
+			return nil
+		})
+		w.redis.put(50)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.want("failed", 1)
+		w.want("complete", 49)
+		if n := w.host.begun("j0"); n != 4 {
+			t.Errorf("it ran %d times, want 4", n)
+		}
+		if n := w.s.Snapshot().Pools[0].Counters.Crashed; n != 4 {
+			t.Errorf("%d crashes are counted, want 4", n)
+		}
+		w.end()
+	})
+}
