@@ -27,7 +27,8 @@ function look_after(jid, queue, now, grace, history)
     return nil
   end
   local worker = job.worker or ''
-  redis.pcall('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+  local left = redis.pcall('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
+  if type(left) == 'table' and not is_wrong_type(left) then error(left, 0) end
   local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
   if not warned or grace <= 0 then
     warn(jid, job, worker, queue, now, history)

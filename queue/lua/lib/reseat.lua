@@ -22,7 +22,9 @@ function reseat(batch, jid, queue, elsewhere, group)
   if group then redis.pcall('LREM', 'ql:f:' .. group, '0', jid) end
   if state == 'failed' then
     local ok, failure = pcall(cjson.decode, f[8] or '')
-    pcall(list_failed, jid, ok and type(failure) == 'table' and failure.group or 'damaged')
+    local listed = ok and type(failure) == 'table' and failure.group or 'damaged'
+    redis.pcall('LREM', 'ql:f:' .. listed, '0', jid)
+    pcall(list_failed, jid, listed)
   elseif state == 'running' then
     redis.pcall('ZADD', key, text17(place), jid)
     -- One whose lock ran out has left its worker's set.

@@ -132,8 +132,7 @@ function end_completed(batch, held)
   if not ok then seat_each(batch, '', batch.completed, raised) end
   ok, raised = pcall(prune, batch.now, batch.keep_age, batch.keep_count)
   if not ok then report(batch, '', '', raised) end
-  ok, raised = pcall(unblock_all, batch, held)
-  if not ok then report(batch, '', '', raised) end
+  unblock_all(batch, held)
 end
 
 -- unblock_all(batch, jids): frees the jobs that waited for those that completed
@@ -141,11 +140,19 @@ function unblock_all(batch, jids)
   local keys = {}
   for i, jid in ipairs(jids) do keys[i] = 'ql:j:' .. jid .. '-dependents' end
   local any = 0
-  for i = 1, #keys, 6000 do any = any + redis.call('EXISTS', unpack(keys, i, math.min(i + 5999, #keys))) end
+  for i = 1, #keys, 6000 do
+    local some = redis.pcall('EXISTS', unpack(keys, i, math.min(i + 5999, #keys)))
+    any = any + (type(some) == 'number' and some or 1)
+  end
   if any == 0 then return end
   for i = 2, #batch.completed, 2 do
-    local stuck = unblock(batch.completed[i], batch.now)
-    if stuck then keep_waiting(batch, stuck) end
+    local jid = batch.completed[i]
+    local ok, stuck = pcall(unblock, jid, batch.now)
+    if not ok then
+      report(batch, '', jid, stuck)
+    elseif stuck then
+      keep_waiting(batch, stuck)
+    end
   end
 end
 

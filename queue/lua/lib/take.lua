@@ -344,10 +344,13 @@ end
 -- The places are changed before any job's hash is, and where that fails all are put back.
 --   admitted   whether they hold their throttles already
 function hand_out(batch, queue, jids, admitted, room)
-  local fit, gone = choose_fit(batch, queue, jids, admitted, room)
+  local fit, gone, seen = choose_fit(batch, queue, jids, admitted, room)
   local left, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-work', gone)
-  if not left then return not_handed_out(batch, queue, fit, raised) end
-  if #fit == 0 then return 0, #gone end
+  if not left then
+    for _, jid in ipairs(gone) do reseat(batch, jid, queue) end
+    return not_handed_out(batch, queue, fit, raised)
+  end
+  if #fit == 0 then return 0, seen end
   local expires = text17(batch.now + batch.lock[queue])
   local locks = {}
   for i, job in ipairs(fit) do locks[2 * i - 1], locks[2 * i] = expires, job.jid end
@@ -365,13 +368,13 @@ function hand_out(batch, queue, jids, admitted, room)
     end
   end
   if #waits > 0 then tally('wait', queue, batch.now, waits) end
-  return #waits, #waits == #fit and #gone or 0
+  return #waits, #waits == #fit and seen or 0
 end
 
 -- choose_fit(batch, queue, jids, admitted, room) -> those that are to run, as look_at returned them,
--- and the jids of those looked at
+-- the jids of those that leave the work set, and how many were looked at
 function choose_fit(batch, queue, jids, admitted, room)
-  local fit, gone = {}, {}
+  local fit, gone, seen = {}, {}, 0
   spend(batch, 6)
   for i, jid in ipairs(jids) do
     if #fit == room then break end
@@ -393,9 +396,10 @@ function choose_fit(batch, queue, jids, admitted, room)
     else
       report(batch, queue, jid, job)
     end
-    gone[i] = jid
+    if ok or job == no_job or is_wrong_type(job) then gone[#gone + 1] = jid end
+    seen = i
   end
-  return fit, gone
+  return fit, gone, seen
 end
 
 -- data_size(batch, job) -> bytes that are handed out with it
@@ -449,13 +453,20 @@ end
 function may_run(batch, queue, job)
   local f, jid = job.fields, job.jid
   spend(batch, 5 + math.floor(#job.throttles / 4)) -- a throttle takes four bytes at least
-  local seen = { throttles = job.throttles, state = redis.call('HGET', 'ql:j:' .. jid, 'state'), history = f[10] }
-  local ok, admitted = pcall(admit, jid, seen, queue, batch.now, batch.limit)
-  f[10] = seen.history
-  if ok then return admitted end
-  pcall(let_go_of, job)
-  redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
-  job.damage = 'its throttles ' .. job.throttles .. ': ' .. reason_of(admitted)
+  local ok, raised = pcall(given_throttles, job.throttles, 'Take')
+  if ok then
+    local seen = { throttles = job.throttles, history = f[10] }
+    ok, raised = pcall(function()
+      seen.state = redis.call('HGET', 'ql:j:' .. jid, 'state')
+      return admit(jid, seen, queue, batch.now, batch.limit)
+    end)
+    f[10] = seen.history
+    if ok then return raised end
+    pcall(let_go_of, job)
+    redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
+    if not is_wrong_type(raised) then return not_handed_out(batch, queue, { job }, raised) > 0 end
+  end
+  job.damage = 'its throttles ' .. job.throttles .. ': ' .. reason_of(raised)
   return true
 end
 

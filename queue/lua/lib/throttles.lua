@@ -83,13 +83,17 @@ end
 -- Rare.
 function let_try(jid, now)
   local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'queue', 'priority', 'state'))
+  if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   if state == 'throttled' then
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+    local entered = redis.pcall('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+    if type(entered) == 'table' then
+      redis.pcall('ZADD', 'ql:q:' .. queue .. '-throttled', now, jid)
+      error(entered, 0)
+    end
     wake(queue)
   elseif state == 'waiting' then
     redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), jid)
   end
-  if queue then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
 end
 
 -- release_all(jid, queue, throttles, now) -> nil, or why one of them could not be released
@@ -99,7 +103,7 @@ end
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
 function release_all(jid, queue, throttles, now)
-  if not reqless then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
+  if not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. throttles .. ', no list' end
   local trouble

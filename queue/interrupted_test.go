@@ -1,0 +1,500 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests of this page raise an error at every command of every batch script, one after
+// the other, and look at what is left: as nothing is undone, each script has to see to it
+// that no job is lost, doubled, or held up by what concerns another.
+
+// failingHead goes in front of a script. It makes the command raise whose number is KEYS[1],
+// and notes which that was.
+const failingHead = `
+local real, nth, count = redis, tonumber(KEYS[1]), 0
+local redis = {}
+local function fails(command, key)
+  count = count + 1
+  if count == nth then real.call('SET', 'fault', command .. ' ' .. tostring(key)) end
+  return count == nth and { err = 'ERR injected at ' .. command .. ' ' .. tostring(key) }
+end
+function redis.call(...)
+  local fault = fails(...)
+  if fault then error(fault, 0) end
+  return real.call(...)
+end
+function redis.pcall(...)
+  return fails(...) or real.pcall(...)
+end
+`
+
+// interrupted is a Redis in which scripts break.
+type interrupted struct {
+	t     *testing.T
+	ctx   context.Context
+	c     *Client
+	now   float64
+	saved []any             // the scene, as keys and values
+	shas  map[string]string // of the scripts that break
+}
+
+func newInterrupted(t *testing.T) *interrupted {
+	return &interrupted{t: t, ctx: t.Context(), c: labClient(t, newLab(t, "redis", DefaultNamespace)), now: 1700000000, shas: map[string]string{}}
+}
+
+// do runs a whole command at a time.
+func (in *interrupted) do(dialect Dialect, command string, args ...any) any {
+	in.t.Helper()
+	reply, err := in.c.run(in.ctx, in.c.redis, scriptName{dialect, command}, in.now, args...)
+	if err != nil {
+		in.t.Fatalf("%s %v: %v", command, args, err)
+	}
+	return reply
+}
+
+// cut runs a batch command whose nth Redis command raises, and returns that; "" if
+// it has fewer.
+func (in *interrupted) cut(nth int, command string, args []any) (reply any, hit string, err error) {
+	in.t.Helper()
+	if in.shas[command] == "" {
+		text, _ := Script(Batch, command, DefaultNamespace)
+		in.shas[command] = in.c.redis.ScriptLoad(in.ctx, failingHead+text).Val()
+	}
+	words := append([]any{"evalsha", in.shas[command], 1, nth, number(in.now)}, args...)
+	reply, err = in.c.redis.Do(in.ctx, words...).Result()
+	hit, _ = in.c.redis.Get(in.ctx, "fault").Result()
+	in.c.redis.Del(in.ctx, "fault")
+	return reply, hit, err
+}
+
+// put puts a job with these options.
+func (in *interrupted) put(queue, jid string, options ...any) {
+	in.t.Helper()
+	in.do(Qless, "put", append([]any{"", queue, jid, "K", "{}", 0}, options...)...)
+}
+
+// scene is what every case begins with: jobs a to m of worker w, other jobs in all
+// states, and others' locks that ran out.
+func (in *interrupted) scene() {
+	in.t.Helper()
+	if in.saved == nil {
+		in.make()
+		in.saved = in.c.redis.Eval(in.ctx, saveScript, nil).Val().([]any)
+	}
+	if err := in.c.redis.Eval(in.ctx, loadScript, nil, in.saved...).Err(); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+const (
+	saveScript = `
+local all = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  all[#all + 1], all[#all + 2] = key, redis.call('DUMP', key)
+end
+return all`
+	loadScript = `
+redis.call('FLUSHDB')
+for i = 1, #ARGV, 2 do redis.call('RESTORE', ARGV[i], 0, ARGV[i + 1]) end
+return 1`
+)
+
+func (in *interrupted) make() {
+	in.t.Helper()
+	in.now = 1700000000
+	for name, value := range map[string]string{"grace-period": "0", "jobs-history-count": "2", "max-job-history": "3"} {
+		in.do(Qless, "config.set", name, value)
+	}
+	in.do(Reqless, "throttle.set", "t", 1)
+	for _, old := range []string{"old1", "old2"} { // completed, to be pruned
+		in.put("q9", old, "tags", `["x"]`)
+		in.do(Qless, "pop", "q9", "x", 1)
+		in.do(Qless, "complete", old, "x", "q9", "{}")
+	}
+	for _, jid := range []string{"dead1", "dead2"} { // whose worker is gone
+		retries := map[string]int{"dead1": 3, "dead2": 0}[jid]
+		in.put("q1", jid, "retries", retries)
+		in.do(Qless, "pop", "q1", "gone", 1)
+	}
+	in.now += 100
+	running := strings.Fields("a b c d e f g h i j k l m")
+	for i, jid := range running {
+		queue := "q" + strconv.Itoa(1+i%3)
+		if jid == "l" {
+			in.do(Reqless, "queue.put", "", "q4", jid, "K", "{}", 0, "throttles", `["t"]`)
+			queue = "q4"
+		} else {
+			in.put(queue, jid, "retries", map[bool]int{true: 0, false: 5}[jid == "h"], "priority", 1)
+		}
+		in.take("w", queue)
+	}
+	in.do(Qless, "track", "track", "a")
+	in.do(Reqless, "queue.put", "", "q4", "l.waits", "K", "{}", 0, "throttles", `["t"]`)
+	in.do(Qless, "pop", "q4", "x", 1)
+	in.put("q5", "f.waits", "depends", `["f"]`)
+	in.do(Qless, "put", "", "q5", "f.later", "K", "{}", 50, "depends", `["f"]`)
+	in.put("q5", "open")
+	for _, queue := range []string{"q1", "q2", "q3"} {
+		in.put(queue, queue+"-ready1")
+		in.put(queue, queue+"-ready2")
+		in.do(Qless, "put", "", queue, queue+"-due", "K", "{}", 5)
+	}
+	in.do(Reqless, "queue.put", "", "q6", "throttled1", "K", "{}", 0, "throttles", `["u"]`)
+	in.do(Reqless, "queue.put", "", "q6", "throttled2", "K", "{}", 0, "throttles", `["u"]`)
+	in.do(Reqless, "throttle.set", "u", 1)
+	in.do(Qless, "recur", "q2", "recurring", "K", "{}", "interval", 7, 0, "tags", `["y"]`)
+	in.put("q7", "failed")
+	in.do(Qless, "pop", "q7", "x", 1)
+	in.do(Qless, "fail", "failed", "x", "group", "message")
+	in.put("q7", "foreign")
+	in.do(Qless, "pop", "q7", "x", 1)
+	in.put("q8", "movable")
+	in.now += 10
+}
+
+// take takes one job of a queue for a worker.
+func (in *interrupted) take(worker, queue string) {
+	in.t.Helper()
+	args := exchangeArgs(worker, nil, nil, Take{Queues: []string{queue}, Count: 1, Spare: true})
+	reply, err := readExchange(in.do(Batch, "exchange", args...), in.now, nil)
+	if err != nil || len(reply.Jobs) != 1 {
+		in.t.Fatalf("took %+v of %s: %v", reply, queue, err)
+	}
+}
+
+// popped is the mark of a running job.
+func (in *interrupted) popped(jid string) float64 {
+	f, _ := strconv.ParseFloat(in.c.redis.HGet(in.ctx, "ql:j:"+jid, "time").Val(), 64)
+	return f
+}
+
+// endings settles the jobs of w in every way there is.
+func (in *interrupted) endings() []Settlement {
+	list := []Settlement{
+		{JID: "a", Action: Complete},
+		{JID: "b", Action: Complete, Data: []byte(`{"b":1}`), Record: []byte(`{}`)},
+		{JID: "c", Action: Complete, Next: "q5"},
+		{JID: "d", Action: Complete, Next: "q5", Delay: time.Minute},
+		{JID: "e", Action: Complete, Next: "q5", Depends: []string{"open"}},
+		{JID: "f", Action: Complete},
+		{JID: "g", Action: Retry, Delay: time.Minute, Group: "g", Message: "m"},
+		{JID: "h", Action: Retry},
+		{JID: "i", Action: Fail, Group: "group", Message: "m", Checkpoint: []byte("{}")},
+		{JID: "j", Action: Release, Counter: CountInterruption, Front: true},
+		{JID: "k", Action: Release, Counter: CountCrash, MaxCrashes: 0, Group: "crashed"},
+		{JID: "l", Action: Complete, Puts: []Put{
+			{Queue: "q5", JID: "new", Klass: "K", Timeout: time.Minute},
+			{Queue: "q5", JID: "new-tagged", Klass: "K", Tags: []string{"z"}, Delay: time.Minute},
+			{Queue: "q5", JID: "movable", Klass: "K"},
+		}},
+		{JID: "m", Action: Retry},
+	}
+	for i := range list {
+		s := &list[i]
+		s.Queue = in.c.redis.HGet(in.ctx, "ql:j:"+s.JID, "queue").Val()
+		s.Popped = in.popped(s.JID)
+	}
+	return list
+}
+
+// everything is a call that does all that batch commands do to queues.
+func (in *interrupted) exchange(order Order, settle bool) (args []any, read func(any) (Reply, error)) {
+	var sent []*Settlement
+	var puts [][]Put
+	var results []SettleResult
+	if settle {
+		sent, puts, results = checkSettlements(in.endings())
+	}
+	take := Take{Queues: []string{"q1", "q2", "q3", "q6"}, Order: order, Count: 50}
+	return exchangeArgs("w", sent, puts, take), func(raw any) (Reply, error) { return readExchange(raw, in.now, results) }
+}
+
+// seats are the places in which each job is; jobs are their hashes.
+func (in *interrupted) seats() (seats map[string][]string, jobs map[string]map[string]string) {
+	in.t.Helper()
+	text, err := in.c.redis.Eval(in.ctx, seatsScript, nil).Text()
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	var found struct {
+		Seats map[string][]string
+		Jobs  map[string]map[string]string
+	}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		in.t.Fatalf("%v in %s", err, text)
+	}
+	return found.Seats, found.Jobs
+}
+
+const seatsScript = `
+local seats, jobs = {}, {}
+for _, key in ipairs(redis.call('KEYS', 'ql:*')) do
+  local kind, jid, jids = redis.call('TYPE', key).ok, string.match(key, '^ql:j:(.*)$'), {}
+  if kind == 'hash' and jid then
+    local flat, job = redis.call('HGETALL', key), {}
+    for i = 1, #flat, 2 do job[flat[i]] = flat[i + 1] end
+    jobs[jid] = job
+  elseif string.find(key, '^ql:q:') and not string.find(key, '%-recur$') or string.find(key, '^ql:w:')
+    or key == 'ql:completed' or string.find(key, '^ql:th:.*%-pending$') then
+    jids = redis.call('ZRANGE', key, 0, -1)
+  elseif string.find(key, '^ql:f:') then
+    jids = redis.call('LRANGE', key, 0, -1)
+  end
+  for _, name in ipairs(jids) do
+    seats[name] = seats[name] or {}
+    table.insert(seats[name], key)
+  end
+end
+return cjson.encode({ Seats = seats, Jobs = jobs })`
+
+// contradictions are the jobs that are not where their state says, and nowhere else.
+func (in *interrupted) contradictions(hit string) (wrong []string) {
+	in.t.Helper()
+	seats, jobs := in.seats()
+	for jid := range seats {
+		if jobs[jid] == nil && hit != "ZREM ql:completed" { // pruned; the next call goes on with it
+			wrong = append(wrong, fmt.Sprintf("%s is in %v and is no job", jid, seats[jid]))
+		}
+	}
+	for jid, job := range jobs {
+		prefix := "ql:q:" + job["queue"]
+		var failure Failure
+		json.Unmarshal([]byte(job["failure"]), &failure)
+		allowed := map[string][]string{
+			"waiting": {prefix + "-work", prefix + "-scheduled"}, "stalled": {prefix + "-work"}, "running": {prefix + "-locks"},
+			"scheduled": {prefix + "-scheduled"}, "depends": {prefix + "-depends"}, "throttled": {prefix + "-throttled", prefix + "-work"},
+			"complete": {"ql:completed"}, "failed": {"ql:f:" + failure.Group},
+		}[job["state"]]
+		var places, held, pending []string
+		for _, key := range seats[jid] {
+			switch {
+			case strings.HasPrefix(key, "ql:w:"):
+				held = append(held, key)
+			case strings.HasPrefix(key, "ql:th:"):
+				pending = append(pending, key)
+			default:
+				places = append(places, key)
+			}
+		}
+		if len(places) != 1 || !slices.Contains(allowed, places[0]) {
+			wrong = append(wrong, fmt.Sprintf("%s is %s in %s and stands in %v", jid, job["state"], job["queue"], places))
+		}
+		if len(places) == 1 && strings.HasSuffix(places[0], "-throttled") && len(pending) == 0 {
+			wrong = append(wrong, jid+" is throttled and waits for nothing")
+		}
+		expires, _ := strconv.ParseFloat(job["expires"], 64)
+		switch {
+		case job["state"] != "running" && job["state"] != "stalled" && len(held) > 0: // timeout leaves a job in the set
+			wrong = append(wrong, fmt.Sprintf("%s is %s and held in %v", jid, job["state"], held))
+		case job["state"] == "running" && expires > in.now && !slices.Equal(held, []string{"ql:w:" + job["worker"] + ":jobs"}):
+			wrong = append(wrong, fmt.Sprintf("%s runs on %s and is held in %v", jid, job["worker"], held))
+		}
+	}
+	return wrong
+}
+
+// concerns tells whether a job could be hit by a fault at a command of this key: its own, that
+// of its queue, or one that all have in common.
+func concerns(hit, jid string, queues ...string) bool {
+	_, key, _ := strings.Cut(hit, " ")
+	if rest, ok := strings.CutPrefix(key, "ql:j:"); ok {
+		rest = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(rest, "-history"), "-dependencies"), "-dependents")
+		return family(rest) == family(jid)
+	}
+	if rest, ok := strings.CutPrefix(key, "ql:q:"); ok {
+		queue, _, _ := strings.Cut(rest, "-")
+		return slices.Contains(queues, queue)
+	}
+	return true
+}
+
+// family is the name that jobs have in common of which one may be held up by what happens
+// to another: it is put by it, waits for it, or for the same throttle.
+func family(jid string) string {
+	jid, _, _ = strings.Cut(jid, ".")
+	for _, related := range []string{"recurring", "throttled"} {
+		if strings.HasPrefix(jid, related) {
+			return related
+		}
+	}
+	switch jid {
+	case "new", "new-tagged", "movable":
+		return "l"
+	case "e", "new3":
+		return "open"
+	}
+	return jid
+}
+
+// compare reports jobs that a fault changed and that it does not concern.
+func (in *interrupted) compare(hit string, before, whole map[string]map[string]string) {
+	in.t.Helper()
+	_, after := in.seats()
+	for jid, want := range whole {
+		got := after[jid]
+		if !concerns(hit, jid, before[jid]["queue"], want["queue"], got["queue"]) &&
+			(got["state"] != want["state"] || got["queue"] != want["queue"]) {
+			in.t.Errorf("fault at %s: %s is %s in %s, would be %s in %s", hit, jid, got["state"], got["queue"], want["state"], want["queue"])
+		}
+	}
+	for jid := range before {
+		if after[jid] == nil && whole[jid] != nil {
+			in.t.Errorf("fault at %s: %s is gone", hit, jid)
+		}
+	}
+}
+
+// eachFault runs a command with a fault at its first command, at its second and so on, each
+// time upon the scene. check looks at a reply.
+func (in *interrupted) eachFault(command string, args func() []any, check func(hit string, reply any)) {
+	in.t.Helper()
+	in.scene()
+	_, before := in.seats()
+	in.do(Batch, command, args()...)
+	if wrong := in.contradictions(""); len(wrong) > 0 {
+		in.t.Fatalf("without a fault: %q", wrong)
+	}
+	_, whole := in.seats()
+	for nth := 1; ; nth++ {
+		in.scene()
+		untouched, words := dump(in.ctx, in.c.redis), args()
+		reply, hit, err := in.cut(nth, command, words)
+		if hit == "" {
+			in.t.Logf("%s: %d commands", command, nth-1)
+			return
+		}
+		if err != nil {
+			if now := dump(in.ctx, in.c.redis); !maps.Equal(untouched, now) {
+				in.t.Errorf("%d, fault at %s: the call is an error, and has changed something: %v", nth, hit, err)
+			}
+			continue
+		}
+		if wrong := in.contradictions(hit); len(wrong) > 0 {
+			in.t.Errorf("%d, fault at %s: %q", nth, hit, wrong)
+		}
+		in.compare(hit, before, whole)
+		if check != nil {
+			check(fmt.Sprintf("%d, fault at %s", nth, hit), reply)
+		}
+	}
+}
+
+func TestExchangeBreaksAtAnyCommand(t *testing.T) {
+	in := newInterrupted(t)
+	for _, tt := range []struct {
+		name   string
+		order  Order
+		settle bool
+	}{{"all at once", Ordered, true}, {"ordered", Ordered, false}, {"round-robin", RoundRobin, false}, {"oldest", Oldest, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			in.t, in.ctx = t, t.Context()
+			var read func(any) (Reply, error)
+			args := func() (args []any) {
+				args, read = in.exchange(tt.order, tt.settle)
+				return args
+			}
+			in.eachFault("exchange", args, func(hit string, raw any) {
+				reply, err := read(raw)
+				if err != nil {
+					t.Fatalf("%s: %v", hit, err)
+				}
+				in.truthful(hit, reply, tt.settle)
+			})
+		})
+	}
+}
+
+// truthful compares what a reply says with what Redis has.
+func (in *interrupted) truthful(hit string, reply Reply, settled bool) {
+	in.t.Helper()
+	_, jobs := in.seats()
+	told := map[string]bool{}
+	for _, job := range reply.Jobs {
+		told[job.JID] = true
+		if jobs[job.JID]["state"] != "running" || jobs[job.JID]["worker"] != "w" {
+			in.t.Errorf("%s: %s was handed out and is %s", hit, job.JID, jobs[job.JID]["state"])
+		}
+	}
+	if settled {
+		for i, s := range in.endings() {
+			r := reply.Results[i]
+			told[s.JID] = told[s.JID] || r.Err != nil
+			state := jobs[s.JID]["state"]
+			switch {
+			case r.Err != nil && (state != "running" || jobs[s.JID]["worker"] != "w"):
+				in.t.Errorf("%s: %s was refused (%v) and is %s", hit, s.JID, r.Err, state)
+			case r.Err == nil && !told[s.JID] && state == "running":
+				in.t.Errorf("%s: %s is settled as %s and runs", hit, s.JID, r.State)
+			}
+		}
+	} else {
+		for _, jid := range strings.Fields("a b c d e f g h i j k l m") {
+			told[jid] = true
+		}
+	}
+	for jid, job := range jobs {
+		if job["state"] == "running" && job["worker"] == "w" && !told[jid] {
+			in.t.Errorf("%s: %s runs, and nobody was told", hit, jid)
+		}
+	}
+}
+
+func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
+	in := newInterrupted(t)
+	puts := []Put{
+		{Queue: "q5", JID: "new1", Klass: "K", Timeout: time.Minute},
+		{Queue: "q5", JID: "new2", Klass: "K", Tags: []string{"z"}, Delay: time.Minute},
+		{Queue: "q5", JID: "new3", Klass: "K", Depends: []string{"open"}, Throttles: []string{"t"}},
+		{Queue: "q5", JID: "movable", Klass: "K"}, {Queue: "q5", JID: "failed", Klass: "K"},
+		{Queue: "q5", JID: "foreign", Klass: "K"}, {Queue: "q5", JID: "old1", Klass: "K"},
+		{Queue: "q5", JID: "f.waits", Klass: "K", Delay: time.Minute},
+	}
+	tests := map[string]func() []any{
+		"put": func() []any { return appendPuts([]any{""}, puts) },
+		"renew": func() []any {
+			var items []RenewItem
+			for _, s := range in.endings() {
+				items = append(items, RenewItem{JID: s.JID, Queue: s.Queue, Popped: s.Popped, Checkpoint: s.Checkpoint})
+			}
+			return renewArgs("w", items)
+		},
+		"sweep":   func() []any { return []any{50, "q1", "q2", "q7"} },
+		"held":    func() []any { return []any{"w", "q1", "q2", "q3"} },
+		"outlook": func() []any { return []any{"q1", "q2", "q3"} },
+		"resolve": func() []any { return []any{"w", "a", "", "b", ""} },
+		"amend": func() []any {
+			var args []any
+			amend := func(jid, action string, options ...any) {
+				f := in.c.redis.HMGet(in.ctx, "ql:j:"+jid, "state", "time").Val()
+				args = append(append(args, jid, f[0], f[1], action, len(options)/2), options...)
+			}
+			amend("failed", "retry")
+			amend("movable", "move", "queue", "q5")
+			amend("foreign", "timeout")
+			amend("open", "priority", "priority", 3)
+			amend("q1-ready1", "cancel")
+			return args
+		},
+	}
+	for _, command := range Commands(Batch) {
+		if command == "exchange" {
+			continue
+		}
+		t.Run(command, func(t *testing.T) {
+			in.t, in.ctx = t, t.Context()
+			args := tests[command]
+			if args == nil {
+				t.Fatal("a command without a case")
+			}
+			in.eachFault(command, args, nil)
+		})
+	}
+}
