@@ -116,7 +116,7 @@ func readTaken(items []any) Taken {
 	if ours := in.list(); len(ours) > 0 {
 		of := &fieldReader{replyReader: replyReader{items: ours}}
 		t.Crashes, t.Interruptions, t.Spared = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-spared")
-		t.Checkpoint = of.bytes()
+		t.Checkpoint = of.json("oarlock-checkpoint")
 		t.Timeout = duration(max(0, of.number("oarlock-timeout")))
 		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
 		in.damage = append(in.damage, of.damage...)
@@ -146,6 +146,19 @@ func (r *fieldReader) number(field string) float64 {
 		return 0
 	}
 	return f
+}
+
+// json reads a JSON text; one that is missing or empty is nil.
+func (r *fieldReader) json(field string) []byte {
+	text := r.bytes()
+	if len(text) == 0 {
+		return nil
+	}
+	if err := checkJSON(text); err != nil {
+		r.damage = append(r.damage, fmt.Sprintf("its field %s: %v", field, err))
+		return nil
+	}
+	return text
 }
 
 // count is number for whole numbers. What exceeds an int is as good as the largest.
