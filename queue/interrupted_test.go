@@ -164,7 +164,7 @@ func (in *interrupted) make() {
 func (in *interrupted) take(worker, queue string) {
 	in.t.Helper()
 	args := exchangeArgs(worker, nil, nil, Take{Queues: []string{queue}, Count: 1, Spare: true})
-	reply, err := readExchange(in.do(Batch, "exchange", args...), in.now, nil)
+	reply, err := readExchange(in.do(Batch, "exchange", args...), in.now, nil, []string{queue})
 	if err != nil || len(reply.Jobs) != 1 {
 		in.t.Fatalf("took %+v of %s: %v", reply, queue, err)
 	}
@@ -214,7 +214,7 @@ func (in *interrupted) exchange(order Order, settle bool) (args []any, read func
 		sent, puts, results = checkSettlements(in.endings())
 	}
 	take := Take{Queues: []string{"q1", "q2", "q3", "q6"}, Order: order, Count: 50}
-	return exchangeArgs("w", sent, puts, take), func(raw any) (Reply, error) { return readExchange(raw, in.now, results) }
+	return exchangeArgs("w", sent, puts, take), func(raw any) (Reply, error) { return readExchange(raw, in.now, results, take.Queues) }
 }
 
 // seats are the places in which each job is; jobs are their hashes.

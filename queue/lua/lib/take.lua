@@ -396,7 +396,7 @@ function choose_fit(batch, queue, jids, admitted, room)
     else
       report(batch, queue, jid, job)
     end
-    if ok or job == no_job or is_wrong_type(job) then gone[#gone + 1] = jid end
+    if ok and not job.stays or not ok and (job == no_job or is_wrong_type(job)) then gone[#gone + 1] = jid end
     seen = i
   end
   return fit, gone, seen
@@ -447,7 +447,8 @@ function look_at(jid, queue)
   return job
 end
 
--- may_run(batch, queue, job) -> whether it holds all its throttles; otherwise it waits for one
+-- may_run(batch, queue, job) -> whether it holds all its throttles; otherwise it waits for one,
+-- or, where a command failed, stays where it is
 -- A job whose throttles cannot be read can wait for none of them.
 -- Rare.
 function may_run(batch, queue, job)
@@ -464,7 +465,11 @@ function may_run(batch, queue, job)
     if ok then return raised end
     pcall(let_go_of, job)
     redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
-    if not is_wrong_type(raised) then return not_handed_out(batch, queue, { job }, raised) > 0 end
+    if not is_wrong_type(raised) then
+      not_handed_out(batch, queue, { job }, raised)
+      job.stays = true
+      return false
+    end
   end
   job.damage = 'its throttles ' .. job.throttles .. ': ' .. reason_of(raised)
   return true
