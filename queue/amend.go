@@ -11,6 +11,9 @@ import (
 // ErrChanged says that a job is no longer as it was seen, so that nothing was done to it.
 var ErrChanged = errors.New("changed since it was looked at")
 
+// errNeeded marks the refusal to cancel a job that another waits for. It adds no word.
+var errNeeded = errors.New("")
+
 // Change is what an Amendment does to a job.
 type Change string
 
@@ -54,13 +57,38 @@ type AmendResult struct {
 const amendChunk = 200
 
 // Amend changes jobs, each only if it is still in the state that it was seen in and was not
-// popped, put or completed since; and answers for each. Jobs that wait for each other
-// are cancelled together if they stand next to each other, at most 200.
+// popped, put or completed since; and answers for each. A job that others wait for is
+// cancelled only if all of these are named, too.
 //
 // On an error the results tell how far it came: of the jobs beyond them one chunk may
 // have been changed if the error is ErrDoubt. To repeat the call is harmless: what was
 // changed is no longer as it was seen.
 func (c *Client) Amend(ctx context.Context, amendments []Amendment) ([]AmendResult, error) {
+	results, err := c.amendAll(ctx, amendments)
+	// Who waits for a job may have been cancelled in a later call than the one that kept it.
+	for before := len(amendments); err == nil && len(amendments) > amendChunk; {
+		var again []Amendment
+		var at []int
+		for i, r := range results {
+			if errors.Is(r.Err, errNeeded) {
+				again, at = append(again, amendments[i]), append(at, i)
+			}
+		}
+		if len(again) == 0 || len(again) == before {
+			break
+		}
+		before = len(again)
+		var more []AmendResult
+		more, err = c.amendAll(ctx, again)
+		for i, r := range more {
+			results[at[i]] = r
+		}
+	}
+	return results, err
+}
+
+// amendAll is Amend, each job once.
+func (c *Client) amendAll(ctx context.Context, amendments []Amendment) ([]AmendResult, error) {
 	results := make([]AmendResult, 0, len(amendments))
 	for len(amendments) > 0 {
 		some := amendments[:min(len(amendments), amendChunk)]
@@ -119,8 +147,12 @@ func readAmended(in *replyReader, jid string) error {
 		return fmt.Errorf("%w: %s", ErrNoJob, jid)
 	}
 	err := refusal("amend", text)
-	if Class(err) == Refused {
-		return &ScriptError{Command: "amend", Message: jid + ": " + text}
+	if Class(err) != Refused {
+		return err
+	}
+	err = &ScriptError{Command: "amend", Message: jid + ": " + text}
+	if word == "needed" {
+		return fmt.Errorf("%w%w", err, errNeeded)
 	}
 	return err
 }

@@ -172,6 +172,35 @@ func TestCancelOfDependentJobs(t *testing.T) {
 	})
 }
 
+// So do more of them than go in one call, in whichever order.
+func TestCancelOfManyDependentJobs(t *testing.T) {
+	c, ctx := open(t, redistest.Start(t)), t.Context()
+	puts := make([]queue.Put, 700)
+	jids := make([]string, len(puts))
+	for i := range puts {
+		jids[i] = fmt.Sprint("j", i)
+		puts[i] = queue.Put{Queue: "q", JID: jids[i], Klass: "K"}
+		if i > 0 {
+			puts[i].Depends = []string{"j0", jids[i-1]}
+		}
+	}
+	putAll(t, c, puts...)
+	var changes []queue.Amendment
+	for _, job := range must(c.GetMany(ctx, jids...))(t) {
+		changes = append(changes, job.Amend(queue.AmendCancel))
+	}
+	kept := must(c.Amend(ctx, changes[:600]))(t) // the last 100 of the chain are not named
+	for _, r := range kept {
+		if r.Err == nil {
+			t.Fatalf("%s was cancelled, and others wait for it", r.JID)
+		}
+	}
+	for _, r := range must(c.Amend(ctx, changes))(t) {
+		ok(t, r.Err)
+	}
+	equal(t, "left", len(must(c.GetMany(ctx, jids...))(t)), 0)
+}
+
 // Much data goes in more than one call, and many jobs do.
 func TestAmendIsSliced(t *testing.T) {
 	server := redistest.Start(t)

@@ -22,8 +22,10 @@ func (l RandomLab) Open(t *testing.T) *Client { return labClient(t, l.lab) }
 func (l RandomLab) Dialects() []Dialect { return []Dialect{Qless, Reqless, both} }
 
 // Play empties the database and plays random calls from a seed, but for those that sound
-// refuses, which sees the call and any field of a job. It returns the calls, as text.
-func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int, sound func(call []string, field func(jid, name string) string) bool) string {
+// refuses, which sees the call and any field of a job. After each it calls then with all calls
+// so far, as text.
+func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int,
+	sound func(call []string, field func(jid, name string) string) bool, then func(calls fmt.Stringer)) {
 	t.Helper()
 	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -43,8 +45,8 @@ func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int, 
 		m.call(s)
 		_, _ = callUnified(t.Context(), l.lab, shared, s) // a refusal is a legal answer
 		l.heard(t)
+		then(&calls)
 	}
-	return calls.String()
 }
 
 // Keys is what is stored, each key as text.

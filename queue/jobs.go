@@ -21,14 +21,20 @@ func (c *Client) Requeue(ctx context.Context, p Put) error {
 	return err
 }
 
-// Move puts a job that exists into another queue, or into its own again, with everything
-// else as it is; ErrNoJob if there is none.
+// Move puts a job that exists, and does not run, into another queue, or into its own again,
+// with everything else as it is; ErrNoJob if there is none. See Amend.
 func (c *Client) Move(ctx context.Context, jid, queue string, delay time.Duration) error {
 	job, err := c.Get(ctx, jid)
 	if err != nil {
 		return err
 	}
-	return c.Requeue(ctx, Put{Queue: queue, JID: jid, Klass: job.Klass, Data: job.Data, Delay: delay})
+	change := job.Amend(AmendMove)
+	change.Queue, change.Delay = queue, delay
+	results, err := c.Amend(ctx, []Amendment{change})
+	if err != nil {
+		return err
+	}
+	return results[0].Err
 }
 
 // Pop hands out at most count jobs of a queue to a worker.

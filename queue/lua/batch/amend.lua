@@ -5,13 +5,14 @@
 --   state, time   the job's fields as they were seen, byte for byte
 --   action        retry     puts it into its own queue again, with all its retries
 --                 move      puts it into another queue, likewise
---                 cancel    removes it for good; jobs that wait for each other in one call
+--                 cancel    removes it for good, but for one that another waits for
+--                           which is not cancelled in the same call
 --                 timeout   takes it from its worker and puts it in front of its queue
 --                 priority  changes its priority
 --   options       how many, then so many names and values: delay (seconds; retry, move),
 --                 queue (move), priority
 --   list          per job done, or a list of a word and a text: changed and the state it is
---                 in now, gone, refused and why. Shorter than what was asked if there was too
+--                 in now, gone, needed and by whom, refused and why. Shorter than what was asked if there was too
 --                 much data to be moved in one call: the others were not looked at.
 --
 -- A job that is put again keeps its data, priority, tags, retries, throttles and

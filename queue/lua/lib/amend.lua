@@ -37,25 +37,34 @@ function look_again(a)
   end
 end
 
--- keep_needed(list, words): refuses to cancel what a job waits for that is not cancelled
--- with it, and then what that one waits for
---   words   per amendment nil, or what became of it; those refused here are added
+-- keep_needed(list, words): does not cancel what a job waits for that is not cancelled
+-- with it, and then not what that one waits for
+--   words   per amendment nil, or what became of it; those that are kept here are added
 function keep_needed(list, words)
-  local going = {}
+  local going, waiting = {}, {}
   for i, a in ipairs(list) do
-    if a.action == 'cancel' and not words[i] then going[a.jid] = i end
+    if a.action == 'cancel' and not words[i] then
+      going[a.jid], waiting[a.jid] = i, redis.call('SMEMBERS', 'ql:j:' .. a.jid .. '-dependents')
+    end
   end
   local again = next(going)
   while again do
     again = false
     for jid, i in pairs(going) do
-      for _, other in ipairs(redis.call('SMEMBERS', 'ql:j:' .. jid .. '-dependents')) do
-        if going[jid] and not going[other] then
-          words[i] = { 'refused', other .. ' waits for it; cancel both at once' }
-          going[jid], again = nil, true
-        end
+      local other = left_waiting(waiting[jid], going)
+      if other then
+        words[i] = { 'needed', other .. ' waits for it; cancel both at once' }
+        going[jid], again = nil, true
       end
     end
+  end
+end
+
+-- left_waiting(waiting, going) -> one that waits and does not go, or nil
+-- Rare.
+function left_waiting(waiting, going)
+  for _, other in ipairs(waiting) do
+    if not going[other] then return other end
   end
 end
 
