@@ -32,6 +32,19 @@ func AppendCancel(dst []byte, run, reason string, grace time.Duration) []byte {
 	return append(dst, '}', '\n')
 }
 
+// AppendDraining appends the line that asks a child to come to an end with a run
+// where it can go on later, because it will be interrupted when left is over; 0 or
+// less: it will not, but it keeps a replacement waiting.
+func AppendDraining(dst []byte, run string, left time.Duration) []byte {
+	dst = append(dst, `{"@":"draining","run":`...)
+	dst = appendString(dst, run)
+	if left > 0 {
+		dst = append(dst, `,"left":`...)
+		dst = appendSeconds(dst, left)
+	}
+	return append(dst, '}', '\n')
+}
+
 // AppendShutdown appends the line that asks a child to finish what it has and to
 // leave within grace.
 func AppendShutdown(dst []byte, grace time.Duration) []byte {

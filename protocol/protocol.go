@@ -66,6 +66,7 @@ const (
 	CapCancel   = "cancel"   // reads cancel lines while it works
 	CapShutdown = "shutdown" // reads shutdown lines
 	CapPing     = "ping"     // answers ping with pong
+	CapDraining = "draining" // reads draining lines while it works
 )
 
 // Reasons of a cancel line.

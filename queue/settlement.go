@@ -51,6 +51,9 @@ type Settlement struct {
 	// once it has crashed more than MaxCrashes times.
 	Counter    Counter
 	MaxCrashes int
+	// Standstill is kept with a job that is released with CountInterruption: how many of its
+	// interruptions, this one included, brought no new checkpoint since the last that did.
+	Standstill int
 	// Front puts a released job ahead of all others of its queue.
 	Front bool
 
@@ -130,6 +133,9 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	if s.Counter != CountNothing {
 		option("counter", string(s.Counter))
 		option("max-crashes", s.MaxCrashes)
+		if s.Counter == CountInterruption {
+			option("standstill", s.Standstill)
+		}
 	}
 	if s.Front {
 		option("front", "1")

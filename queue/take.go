@@ -54,6 +54,7 @@ type Taken struct {
 
 	// Counts of ours, valid in this queue; see Counter.
 	Crashes, Interruptions, Spared int
+	Standstill                     int           // interruptions since the last that brought a new checkpoint
 	Checkpoint                     []byte        // as the last attempt left it; nil if none
 	Timeout                        time.Duration // the job's own; 0 if none
 	Unstarted                      Standing      // that its command cannot be run
@@ -119,6 +120,7 @@ func readTaken(items []any) Taken {
 		t.Checkpoint = of.json("oarlock-checkpoint")
 		t.Timeout = duration(max(0, of.number("oarlock-timeout")))
 		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
+		t.Standstill = of.count("oarlock-standstill")
 		in.damage = append(in.damage, of.damage...)
 	}
 	if told := in.text(); told != "" {

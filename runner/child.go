@@ -57,6 +57,7 @@ type Child struct {
 	termAt    time.Time
 	trialEnds time.Time // when to see whether a child without hello is ready
 	killAt    time.Time
+	told      bool // Spec.DrainSignal was sent
 	termed    bool // SIGTERM was sent
 	killed    bool // SIGKILL was sent
 }

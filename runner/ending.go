@@ -46,6 +46,7 @@ type Ending struct {
 	Signal   syscall.Signal // that ended the process; 0 otherwise
 	SentByUs Cause          // why we stopped it; CauseNone if we did not
 	Began    bool           // the child may have begun with the job
+	Drained  bool           // it had been told by Run.Drain to come to an end
 
 	Group   string // kind of failure: exit-1, signal-SEGV, timeout, oom, …; empty if it went well
 	Message string // one or a few lines of visible text

@@ -38,6 +38,8 @@ func (c *Child) reap() {
 		if c.cause == CauseNone {
 			exit.Cause = c.stopped
 		}
+	case c.told && exit.Signal == c.spec.DrainSignal:
+		exit.Cause = CauseShutdown
 	case c.cause == CauseShutdown && exit.Code == 0 && !c.oneJob():
 		// It read the end of its input and left. A child that works a single job
 		// would have left anyway.

@@ -22,12 +22,16 @@ import (
 // Guard and supervisor share a socket of packets. Its end is the guard's sign that the supervisor has
 // died, whichever way.
 //
-//	to the guard     one byte: a signal for the child's process group; killTree: end everything
+//	to the guard     one byte: a signal for the child's process group, or with tellChild for the child
+//	                 alone; killTree: end everything
 //	from the guard   guardReport in JSON: one without a pid when the child is about to be started, one
 //	                 with the child's, then one per ended process
 //
-// killTree is no signal's number.
-const killTree = 0
+// Neither is part of a signal's number.
+const (
+	killTree  = 0
+	tellChild = 128
+)
 
 // guardOrder is what a guard is told by its environment.
 type guardOrder struct {
@@ -220,9 +224,12 @@ func (g *guard) run(signals <-chan os.Signal) int {
 				g.signal(sig.(syscall.Signal))
 			}
 		case order := <-orders:
-			if order == killTree {
+			switch {
+			case order == killTree:
 				g.killing = true
-			} else {
+			case order&tellChild != 0:
+				g.tell(syscall.Signal(order &^ tellChild))
+			default:
 				g.signal(syscall.Signal(order))
 			}
 		case fork := <-g.lapsed:
@@ -279,6 +286,13 @@ func (g *guard) listen(orders chan<- byte) {
 func (g *guard) signal(sig syscall.Signal) {
 	if g.end == nil {
 		syscall.Kill(-g.child, sig)
+	}
+}
+
+// tell signals the child alone.
+func (g *guard) tell(sig syscall.Signal) {
+	if g.end == nil {
+		syscall.Kill(g.child, sig)
 	}
 }
 

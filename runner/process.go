@@ -10,6 +10,8 @@ type process interface {
 	pid() int
 	// signal sends sig to the process group of the child.
 	signal(sig syscall.Signal) error
+	// tell sends sig to the child alone.
+	tell(sig syscall.Signal) error
 	// kill ends everything: the child and what it started. It may be repeated,
 	// also when all is over.
 	kill()

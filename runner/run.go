@@ -24,6 +24,7 @@ type Run struct {
 	since      time.Time     // when it came to the front: the child may be at work on it
 	cpu        time.Duration // of the child by then
 	stopping   Cause
+	drained    bool // the child was told that the run is to come to an end
 	said       bool // its ending is decided
 	progress   held[protocol.Progress]
 	checkpoint held[[]byte]

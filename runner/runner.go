@@ -11,6 +11,7 @@
 package runner
 
 import (
+	"syscall"
 	"time"
 
 	"oarlock/protocol"
@@ -111,7 +112,10 @@ type Spec struct {
 	MaxLine int // longest line read, in bytes; 0: protocol.DefaultMaxLine
 	LogRate int // log lines kept a second, per child; 0: all
 
-	KillGrace    time.Duration // from the first request to stop to SIGKILL
+	KillGrace time.Duration // from the first request to stop to SIGKILL
+	// DrainSignal tells a child without the capability draining what Run.Drain says; 0: nothing does. A child that
+	// dies of it was interrupted.
+	DrainSignal  syscall.Signal
 	StartTimeout time.Duration // from start to hello; 0: 30 s
 	StallTimeout time.Duration // longest silence of a child at work; 0: any
 	WriteTimeout time.Duration // longest time a reused child may take to read a line; 0: 10 s

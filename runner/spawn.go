@@ -145,6 +145,9 @@ func (c *Child) environment() []string {
 	if s.Status != StatusExit {
 		ours["OARLOCK_STATUS_FD"] = strconv.Itoa(statusFD)
 	}
+	if s.DrainSignal != 0 {
+		ours["OARLOCK_DRAIN_SIGNAL"] = strings.TrimPrefix(unix.SignalName(s.DrainSignal), "SIG")
+	}
 	if c.dir != "" {
 		ours["OARLOCK_DIR"], ours["TMPDIR"] = c.dir, c.dir
 	}

@@ -24,6 +24,27 @@ func (r *Run) Cancel(cause Cause, grace time.Duration) {
 	}
 }
 
+// Drain tells the child that the run will be interrupted when left is over, or, if that is 0, that a replacement
+// waits for its end: it may end where the next attempt can go on, and give the job back. A child that reads such
+// lines hears of it by one, any other by Spec.DrainSignal, once. Nothing is enforced.
+func (r *Run) Drain(left time.Duration) {
+	c := r.child
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.holds(r) || r.said:
+	case c.can(protocol.CapDraining):
+		r.drained = true
+		c.in.send(func(buf []byte) []byte { return protocol.AppendDraining(buf, r.Job.Run, left) })
+	case c.spec.DrainSignal != 0:
+		r.drained = true
+		if !c.told {
+			c.told = true
+			c.proc.tell(c.spec.DrainSignal)
+		}
+	}
+}
+
 // Shutdown asks the child to finish what it has and to leave, and kills it after
 // grace; runs that it did not finish are interrupted. It takes no further job.
 // Called again it can only shorten the time left.

@@ -49,6 +49,15 @@ func (p *leader) signal(sig syscall.Signal) error {
 	return syscall.Kill(-p.pid(), sig)
 }
 
+func (p *leader) tell(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(p.pid(), sig)
+}
+
 func (p *leader) kill() { p.signal(syscall.SIGKILL) }
 
 func (p *leader) wait() Exit {

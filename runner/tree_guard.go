@@ -117,6 +117,8 @@ func (p *guarded) order(packet byte) error {
 
 func (p *guarded) signal(sig syscall.Signal) error { return p.order(byte(sig)) }
 
+func (p *guarded) tell(sig syscall.Signal) error { return p.order(byte(sig) | tellChild) }
+
 // guardDeadline is how long a guard that was told to kill may take before it is killed itself. It is
 // its own patience and then some.
 const guardDeadline = guardPatience + 2*time.Second

@@ -72,7 +72,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	if !r.since.IsZero() {
 		e.Wall = now.Sub(r.since)
 	}
-	e.PeakMemory = r.peak
+	e.PeakMemory, e.Drained = r.peak, r.drained
 	if c.oneJob() && e.Kind == Said && e.Verdict.Kind != protocol.Ack {
 		e.PeakMemory = max(r.peak, peakMemory(c.pid)) // it is still there to be asked
 	}

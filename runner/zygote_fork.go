@@ -144,6 +144,13 @@ func (p *fork) alive() bool {
 	return alive
 }
 
+func (p *fork) tell(sig syscall.Signal) error {
+	if !p.alive() {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(p.number, sig)
+}
+
 func (p *fork) signal(sig syscall.Signal) error {
 	if !p.alive() {
 		return os.ErrProcessDone

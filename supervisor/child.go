@@ -29,6 +29,7 @@ type child interface {
 type run interface {
 	Cancel(cause runner.Cause, grace time.Duration)
 	Renew(lease time.Duration)
+	Drain(left time.Duration)
 }
 
 // sink hears what happens to one child, from goroutines of its own; see

@@ -58,6 +58,10 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 	}
 }
 
+// Standstill is after how many interruptions without a new checkpoint a job is said to
+// come to no end.
+const Standstill = 5
+
 // conclude decides what an ending means for its job, and adds the record of one that
 // did not go well.
 func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
@@ -77,6 +81,10 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 	o := Decide(p.cfg.Policy, facts, e)
 	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != "" {
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
+	}
+	if s := &o.Settlement; s.Standstill >= Standstill {
+		p.log.Warn("a job is interrupted again and again where it was: it needs a longer drain_timeout, or to keep checkpoints",
+			"jid", a.job.JID, "klass", a.job.Klass, "queue", a.job.Queue, "interruptions", s.Standstill)
 	}
 	for _, wish := range o.Refused {
 		p.log.Warn("wish of a child refused", "jid", a.job.JID, "queue", a.job.Queue, "why", wish)

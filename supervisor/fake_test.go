@@ -384,6 +384,7 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 			j.Crashes++
 		case queue.CountInterruption:
 			j.Interruptions++
+			j.Standstill = x.Standstill
 		case queue.CountSpared:
 			j.Spared++
 		}
@@ -469,6 +470,7 @@ type fakeHost struct {
 	alive    map[*fakeChild]struct{}
 	working  map[string]bool
 	attempts map[string]int
+	drained  []string // jids whose children were told that they drain, with the time left
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
@@ -565,6 +567,12 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 }
 
 func (r *fakeRun) Renew(lease time.Duration) {}
+
+func (r *fakeRun) Drain(left time.Duration) {
+	r.child.host.mu.Lock()
+	defer r.child.host.mu.Unlock()
+	r.child.host.drained = append(r.child.host.drained, fmt.Sprintf("%s %v", r.job.JID, left))
+}
 
 func (r *fakeRun) Cancel(cause runner.Cause, grace time.Duration) {
 	r.mu.Lock()

@@ -26,6 +26,11 @@ func (p *pool) drain(timeout time.Duration) {
 	if timeout > 0 {
 		p.life.drainBy = min(p.life.drainBy, p.now+timeout)
 	}
+	for _, a := range p.flight {
+		if a.stage == running && a.run != nil && !p.life.killed {
+			a.run.Drain(p.left())
+		}
+	}
 	if p.roll != nil {
 		p.log.Info("roll given up: the pool drains")
 		p.roll = nil
@@ -34,10 +39,18 @@ func (p *pool) drain(timeout time.Duration) {
 
 // kill ends everything at once. The jobs go back uncounted if Redis answers soon.
 func (p *pool) kill() {
+	p.life.killed = true
 	p.drain(0)
 	p.life.drainBy = p.now
-	p.life.killed = true
 	p.life.endBy = min(p.life.endBy, p.now+lastGasp)
+}
+
+// left is how long jobs still at work have before they are interrupted; 0 if they are not.
+func (p *pool) left() time.Duration {
+	if p.life.drainBy == never {
+		return 0
+	}
+	return max(p.life.drainBy-p.now, time.Millisecond)
 }
 
 // leave brings a draining pool to its end.

@@ -21,6 +21,7 @@ type member struct {
 	ahead  bool       // was started before the member whose heir it is was due
 	closed bool       // takes no further job
 	asked  bool       // was asked to leave
+	told   bool       // was told that its replacement waits
 	tired  bool       // said that it wants to leave
 	runs   []*attempt // given and not ended, in the order they were written
 
@@ -122,6 +123,8 @@ func (m *member) hand(a *attempt) error {
 		a.run = r
 		if a.stage == stopping { // decided while the child was being started
 			r.Cancel(a.cause, a.grace)
+		} else if p.life.draining {
+			r.Drain(p.left())
 		}
 		p.event(Event{Kind: AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID()})
 		return nil
@@ -157,6 +160,19 @@ func (p *pool) retire(m *member, why string) {
 	p.log.Debug("child leaves", "slot", m.slot.n, "pid", m.pid(), "jobs", m.jobs, "why", why)
 	if len(m.runs) == 0 {
 		m.leave()
+	}
+}
+
+// drain tells the member, once, that a replacement waits for it to end what it has.
+func (m *member) drain() {
+	if m.told {
+		return
+	}
+	m.told = true
+	for _, a := range m.runs {
+		if a.stage == running && a.run != nil {
+			a.run.Drain(0)
+		}
 	}
 }
 

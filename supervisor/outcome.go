@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
@@ -71,6 +72,9 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		// what the child may have said meanwhile came too late.
 		release(s, queue.CountInterruption, 0)
 		s.Checkpoint = a.latest(e)
+		if s.Checkpoint == nil || bytes.Equal(s.Checkpoint, a.Job.Checkpoint) {
+			s.Standstill = a.Job.Standstill + 1
+		}
 		return o
 	case e.Kind == runner.Innocent, e.Kind == runner.LeftEarly && !a.Early:
 		return Outcome{Redo: true}
@@ -103,11 +107,19 @@ func Unstarted(e *runner.Ending) bool {
 	return e.Kind == runner.CouldNotStart || e.Kind == runner.Exited && e.Action == protocol.ExitMisconfigured
 }
 
-// gaveUp reports whether a child gave its job back because we told it to leave. That
-// it says so politely must not cost the job more than if it had to be killed.
+// gaveUp reports whether a child gave its job back because we told it to leave, or to
+// come to an end. That it does so politely must not cost the job more, or longer, than if
+// it had to be killed.
 func gaveUp(e *runner.Ending) bool {
-	return e.Kind == runner.Said && e.SentByUs == runner.CauseShutdown &&
-		(e.Verdict.Kind == protocol.Release || e.Verdict.Kind == protocol.Retry)
+	switch {
+	case e.Kind == runner.Exited:
+		return e.Drained && e.Action == protocol.ExitRelease
+	case e.Kind != runner.Said:
+		return false
+	case e.SentByUs == runner.CauseShutdown:
+		return e.Verdict.Kind == protocol.Release || e.Verdict.Kind == protocol.Retry
+	}
+	return e.Drained && e.Verdict.Kind == protocol.Release && e.Verdict.Delay == nil
 }
 
 // latest is the newest checkpoint of the attempt that Redis may not have; nil if none.

@@ -41,7 +41,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		return queue.Standing{First: 1, Count: count, Names: []string{"other"}}
 	}
 	crash := queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, Delay: minute}
-	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true}
+	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Standstill: 1}
 	tests := []struct {
 		name    string
 		change  func(*Pool, *attempt) // nil: none
@@ -133,6 +133,19 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "interrupted with a checkpoint", change: func(_ *Pool, a *attempt) { a.checkpoint = []byte("1") },
 			ending: &runner.Ending{Kind: runner.Interrupted, Checkpoint: []byte("2")},
 			want:   queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Checkpoint: []byte("2")}},
+		{name: "interrupted again where it was before", change: func(_ *Pool, a *attempt) { a.job.Checkpoint, a.job.Standstill = []byte("1"), 3 },
+			ending: &runner.Ending{Kind: runner.Interrupted, Checkpoint: []byte("1")},
+			want:   queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Standstill: 4, Front: true, Checkpoint: []byte("1")}},
+		{name: "given back when told that we drain", want: front,
+			ending: &runner.Ending{Kind: runner.Said, Drained: true, Verdict: &protocol.Verdict{Kind: protocol.Release}}},
+		{name: "left to be given back when told that we drain",
+			ending: &runner.Ending{Kind: runner.Exited, Drained: true, Action: protocol.ExitRelease}, want: front},
+		{name: "retried when told that we drain", bearing: Neutral,
+			ending: &runner.Ending{Kind: runner.Said, Drained: true, Verdict: &protocol.Verdict{Kind: protocol.Retry}},
+			want:   queue.Settlement{Action: queue.Retry, Delay: 3 * minute}},
+		{name: "given back for a while when told that we drain", bearing: Neutral,
+			ending: &runner.Ending{Kind: runner.Said, Drained: true, Verdict: &protocol.Verdict{Kind: protocol.Release, Delay: &second}},
+			want:   queue.Settlement{Action: queue.Release, Delay: second}},
 		{name: "given back when told to leave", want: front,
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Release}}},
 		{name: "retried when told to leave", want: front,

@@ -141,6 +141,9 @@ func (p *pool) handOver(s *slot) {
 	// It takes no further job, and goes when it has finished what it has: the heir
 	// must not make the slot work two jobs at once.
 	m.closed = true
+	if m.gen != s.gen {
+		m.drain()
+	}
 	if len(m.runs) == 0 {
 		p.retire(m, cmp.Or(m.due(p), "its replacement is ready"))
 		s.member, s.heir = s.heir, nil

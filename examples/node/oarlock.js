@@ -118,6 +118,8 @@ class Job {
   #line;
   #abort = null; // made when somebody asks for the signal
 
+  #draining = false;
+
   constructor(worker, message, line) {
     this.#worker = worker;
     this.#line = line;
@@ -140,6 +142,11 @@ class Job {
     this.cancelled = null;
   }
 
+  /** Whether to come to an end soon, where the next attempt can go on. See step. */
+  get stopping() {
+    return this.cancelled !== null || this.#draining || this.#worker.draining;
+  }
+
   /** Aborted when the attempt has to stop; its reason is that of `cancelled`. */
   get signal() {
     if (!this.#abort) {
@@ -155,6 +162,19 @@ class Job {
    */
   get raw() {
     return member(this.#line, "data");
+  }
+
+  /**
+   * Says that everything up to cursor is done. It is kept as the checkpoint, and if the
+   * job is stopping (Oarlock leaves or changes its code, or the attempt has to stop), it
+   * is given back here, by throwing Release: the next attempt finds cursor in `saved`.
+   * Between two steps that never wait, await this one: only then is `stopping` heard of.
+   */
+  async step(cursor) {
+    this.checkpoint(cursor);
+    await new Promise(setImmediate);
+    if (this.cancelled === "timeout") throw new Retry(`stopped after its timeout of ${this.timeout} s`, { group: "timeout" });
+    if (this.stopping) throw new Release();
   }
 
   /** Shows how far the job is, in percent; also a sign of life. */
@@ -220,6 +240,11 @@ class Job {
     this.settled = true;
   }
 
+  /** Notes that the job is to come to an end. */
+  drain() {
+    this.#draining = true;
+  }
+
   /** Notes that the attempt has to stop, and why. */
   cancel(reason) {
     if (this.cancelled) return;
@@ -240,13 +265,14 @@ class Worker {
     this.job = null; // the one whose handler runs
     this.done = 0;
     this.stopping = false; // a shutdown line was seen, or the end of the input
+    this.draining = false; // the pool's drain_signal came
   }
 
   /** Reads until there is nothing more to do. */
   start(input) {
     this.input = input;
     // On stdout the hello of a process for one job counts if it names its run.
-    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping"], slots: 1 });
+    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping", "draining"], slots: 1 });
     input.on("data", (chunk) => this.read(chunk));
     input.on("end", () => {
       this.receive(this.rest.join("")); // a last line may do without its newline
@@ -288,6 +314,11 @@ class Worker {
         break;
       case "cancel":
         this.cancel(message.run, message.reason ?? "canceled");
+        break;
+      case "draining":
+        for (const job of [this.job, ...this.inbox]) {
+          if (job?.run === message.run) job.drain();
+        }
         break;
       case "ping":
         this.send("pong", undefined, { n: message.n });
@@ -458,6 +489,10 @@ function serve() {
   const limit = process.env.OARLOCK_MODE === "once" ? 1 : 0;
   // On stdout somebody's unfinished line may stand in front of ours.
   worker = fd ? new Worker(ownDescriptor(Number(fd)), "", limit) : new Worker(1, "\n", limit);
+  const told = process.env.OARLOCK_DRAIN_SIGNAL;
+  if (told && limit !== 0) {
+    process.on(`SIG${told}`, () => (worker.draining = true)); // a process for one job is sent no lines
+  }
   process.stdin.setEncoding("utf8");
   worker.start(process.stdin);
 }

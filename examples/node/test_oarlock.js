@@ -48,6 +48,13 @@ function worker() {
     job.progress(0);
     await sleep(60_000, null, { signal: job.signal }).catch(() => job.retry("cancelled", { delay: 0 }));
   });
+  oarlock.job("Steps", async (job) => {
+    if (job.saved !== undefined) return job.ack({ data: job.saved });
+    await job.step(1);
+    job.progress(0);
+    while (!job.stopping) await sleep(10);
+    await job.step(2);
+  });
 
   // Beyond the shared cases.
   oarlock.job("Sleep", async (job) => {

@@ -75,7 +75,15 @@ function serve(): void
     $status = fopen('php://fd/' . ($fd === false ? 1 : (int) $fd), 'wb');
     // On stdout somebody's unfinished line may stand in front of ours.
     Worker::$current = new Worker($source, $status, $fd === false ? "\n" : '');
-    Worker::$current->serve(getenv('OARLOCK_MODE') === 'once' ? 1 : 0);
+    $limit = getenv('OARLOCK_MODE') === 'once' ? 1 : 0;
+    $told = getenv('OARLOCK_DRAIN_SIGNAL');
+    if ($told !== false && $limit !== 0 && function_exists('pcntl_signal')) { // a process for one job is sent no lines
+        pcntl_async_signals(true);
+        pcntl_signal(constant('SIG' . $told), function () {
+            Worker::$current->draining = true;
+        });
+    }
+    Worker::$current->serve($limit);
     fclose($null);
 }
 
@@ -166,6 +174,7 @@ final class Job
     public mixed $response;
     public bool $settled = false; // whether a verdict was sent; later ones are not
     private ?string $reason = null;
+    private bool $draining = false;
 
     public function __construct(private Worker $worker, object $message, private string $line)
     {
@@ -199,6 +208,31 @@ final class Job
     {
         $this->worker->look();
         return $this->reason;
+    }
+
+    /**
+     * Whether to come to an end soon, where the next attempt can go on: Oarlock leaves
+     * or changes its code, or the attempt has to stop. See step.
+     */
+    public function stopping(): bool
+    {
+        return $this->cancelled() !== null || $this->draining || $this->worker->draining;
+    }
+
+    /**
+     * Says that everything up to $cursor is done. It is kept as the checkpoint, and if
+     * the job is stopping, it is given back here (by throwing Release): the next attempt
+     * finds $cursor in $saved.
+     */
+    public function step(mixed $cursor): void
+    {
+        $this->checkpoint($cursor);
+        if ($this->cancelled() === 'timeout') {
+            throw new Retry("stopped after its timeout of {$this->timeout} s", group: 'timeout');
+        }
+        if ($this->stopping()) {
+            throw new Release();
+        }
     }
 
     /** Shows how far the job is, in percent; also a sign of life. */
@@ -295,6 +329,12 @@ final class Job
         $this->settled = true;
     }
 
+    /** Notes that the job is to come to an end. */
+    public function drain(): void
+    {
+        $this->draining = true;
+    }
+
     /** Notes why the attempt has to stop. */
     public function cancel(string $reason): void
     {
@@ -319,6 +359,7 @@ final class Worker
     private ?Job $job = null; // the one whose handler runs
     private int $limit; // of a line, without its end
     private bool $ended = false; // end of file was seen
+    public bool $draining = false; // the pool's drain_signal came
     private bool $stopping = false; // a shutdown line was seen, or the end of the input
 
     /**
@@ -339,7 +380,7 @@ final class Worker
     public function serve(int $limit): void
     {
         // On stdout the hello of a process for one job counts if it names its run.
-        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping'], 'slots' => 1]);
+        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping', 'draining'], 'slots' => 1]);
         for ($done = 0; $limit === 0 || $done < $limit; $done++) {
             while ($this->inbox === [] && !$this->stopping) {
                 $this->read();
@@ -481,6 +522,13 @@ final class Worker
                 break;
             case 'cancel':
                 $this->cancel($message->run ?? '', $message->reason ?? 'canceled');
+                break;
+            case 'draining':
+                foreach ([$this->job, ...$this->inbox] as $job) {
+                    if ($job !== null && $job->run === ($message->run ?? '')) {
+                        $job->drain();
+                    }
+                }
                 break;
             case 'ping':
                 $this->send('pong', null, ['n' => $message->n ?? null]);

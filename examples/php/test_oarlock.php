@@ -39,6 +39,18 @@ function worker(): void
         }
         $job->retry(delay: 0);
     });
+    Oarlock\job('Steps', function ($job) {
+        if ($job->saved !== null) {
+            $job->ack(data: $job->saved);
+            return;
+        }
+        $job->step(1);
+        $job->progress(0);
+        while (!$job->stopping()) {
+            usleep(5000);
+        }
+        $job->step(2);
+    });
 
     // Beyond the shared cases.
     Oarlock\job('GiveUp', function ($job) {

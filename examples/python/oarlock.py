@@ -198,6 +198,7 @@ class Job:
         self.response: Any = get("response")
         self.settled = False  # whether a verdict was sent; later ones are not
         self._reason: Optional[str] = None
+        self._draining = False
         self._worker = worker
         self._line = line
 
@@ -215,6 +216,22 @@ class Job:
         if get_ident() == self._worker.main:
             self._worker.look()
         return self._reason
+
+    @property
+    def stopping(self) -> bool:
+        """Whether to come to an end soon, where the next attempt can go on: Oarlock
+        leaves or changes its code, or the attempt has to stop. See step."""
+        return self.cancelled is not None or self._draining or self._worker.draining
+
+    def step(self, cursor: Any) -> None:
+        """Says that everything up to cursor is done. It is kept as the checkpoint, and
+        if the job is stopping, it is given back here (by raising Release): the next
+        attempt finds cursor in job.saved."""
+        self.checkpoint(cursor)
+        if self.cancelled == "timeout":
+            raise Retry("stopped after its timeout of %g s" % self.timeout, group="timeout")
+        if self.stopping:
+            raise Release()
 
     def progress(self, pct: Optional[float] = None, message: Optional[str] = None) -> None:
         """Shows how far the job is, in percent; also a sign of life."""
@@ -295,6 +312,7 @@ class _Worker:
         self.lead = lead  # written before each line; a newline where others print too
         self.ended = False  # end of file was seen
         self.stopping = False  # a shutdown line was seen, or the end of the input
+        self.draining = False  # the pool's drain_signal came
         self.inbox: Deque[Job] = deque()  # jobs that wait; more than one with prefetch
         self.rest: List[bytes] = []  # the pieces of a line that is not complete yet
         self.job: Optional[Job] = None  # the one whose handler runs
@@ -320,7 +338,8 @@ class _Worker:
     def serve(self, limit: int) -> None:
         """Runs jobs until the end of the input, or limit jobs if that is not 0."""
         # On stdout the hello of a process for one job counts if it names its run.
-        self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY, caps=["cancel", "shutdown", "ping"], slots=1)
+        self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY,
+                  caps=["cancel", "shutdown", "ping", "draining"], slots=1)
         done = 0
         while True:
             while not self.inbox and not self.stopping:
@@ -437,6 +456,9 @@ class _Worker:
         if self.job is not None:
             self.look()
 
+    def on_drain(self, signum: int, frame: object) -> None:
+        self.draining = True
+
     def stop_if_cancelled(self) -> None:
         """Raises Cancelled in a handler that is to be interrupted, once."""
         job = self.job
@@ -458,6 +480,8 @@ class _Worker:
             self.limit = message.get("max_line") or self.limit
         elif verb == "cancel":
             self.cancel(message.get("run"), message.get("reason") or "canceled")
+        elif verb == "draining":
+            self.drain(message.get("run"))
         elif verb == "ping":
             self.send("pong", None, n=message.get("n"))
         elif verb == "shutdown":
@@ -471,6 +495,11 @@ class _Worker:
                 self.inbox.remove(waiting)
                 waiting.release()
                 return
+
+    def drain(self, run: str) -> None:
+        for job in [self.job, *self.inbox]:
+            if job is not None and job.run == run:
+                job._draining = True
 
     def refuse(self, line: bytes, error: Exception) -> None:
         """Fails a job whose line this Python cannot read (nested too deep, say),
@@ -782,4 +811,7 @@ def serve() -> None:
 def _serve(source: int, status: int, lead: bytes, limit: int) -> None:
     global _worker
     _worker = _Worker(source, status, lead)
+    told = os.environ.get("OARLOCK_DRAIN_SIGNAL")
+    if told and limit:  # a process for one job is sent no lines
+        set_signal(getattr(signal, "SIG" + told), _worker.on_drain)
     _worker.serve(limit)

@@ -93,6 +93,16 @@ def worker():
         except oarlock.Cancelled:
             job.retry(delay=0)
 
+    @oarlock.job("Steps")
+    def steps(job):
+        if job.saved is not None:
+            return job.ack(data=job.saved)
+        job.step(1)
+        job.progress(0)
+        while not job.stopping:
+            time.sleep(0.01)
+        job.step(2)
+
     # Beyond the shared cases.
 
     @oarlock.job("Sleep")

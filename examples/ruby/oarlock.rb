@@ -167,6 +167,8 @@ module Oarlock
     # Serves jobs over these descriptors, limit of them if that is not 0.
     def work(source, status, lead, limit)
       @worker = Worker.new(source, status, lead)
+      told = ENV["OARLOCK_DRAIN_SIGNAL"]
+      Signal.trap(told) { @worker.drain_all } if told && limit != 0 # a process for one job is sent no lines
       @worker.serve(limit)
     end
 
@@ -226,6 +228,7 @@ module Oarlock
       @response = message["response"]
       @settled = false
       @reason = nil
+      @draining = false
     end
 
     # The payload as the JSON text that is stored, not a byte changed: for
@@ -246,6 +249,21 @@ module Oarlock
       @reason
     end
     alias cancelled? cancelled
+
+    # Whether to come to an end soon, where the next attempt can go on: Oarlock
+    # leaves or changes its code, or the attempt has to stop. See step.
+    def stopping?
+      !cancelled.nil? || @draining || @worker.draining
+    end
+
+    # Says that everything up to cursor is done. It is kept as the checkpoint, and if
+    # the job is stopping, it is given back here (by raising Release): the next
+    # attempt finds cursor in saved.
+    def step(cursor)
+      checkpoint(cursor)
+      raise Retry.new("stopped after its timeout of #{timeout} s", group: "timeout") if cancelled == "timeout"
+      raise Release if stopping?
+    end
 
     # Shows how far the job is, in percent; also a sign of life.
     def progress(pct = nil, message = nil)
@@ -316,6 +334,11 @@ module Oarlock
       @worker.send_line(line)
     end
 
+    # Notes that the job is to come to an end.
+    def drain
+      @draining = true
+    end
+
     # Notes why the attempt has to stop.
     def cancel(reason)
       @reason = reason
@@ -361,7 +384,7 @@ module Oarlock
     # Values of the kernel that Ruby has no names for.
     F_GETFL, F_SETFL, F_SETOWN, O_ASYNC = LINUX ? [3, 4, 8, 0o20000] : [3, 4, 6, 0x40]
     CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bcall'\z/.freeze
-    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping], slots: 1 }.freeze
+    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping draining], slots: 1 }.freeze
 
     attr_reader :job
 
@@ -372,6 +395,7 @@ module Oarlock
       @lead = lead # written before each line; a newline where others print too
       @ended = false # end of file was seen
       @stopping = false # a shutdown line was seen, or the end of the input
+      @draining = false
       @inbox = [] # jobs that wait; more than one with prefetch
       @rest = +"" # a line that is not complete yet
       @job = nil # the one whose handler runs
@@ -382,6 +406,14 @@ module Oarlock
       @writing = false
       @sending = 0 # how deep the main thread is in send_line
       watch if source.stat.pipe? || source.stat.socket?
+    end
+
+    # Whether the pool's drain_signal came.
+    attr_reader :draining
+
+    # Notes that it came.
+    def drain_all
+      @draining = true
     end
 
     # Runs jobs until the end of the input, or limit jobs if that is not 0.
@@ -561,6 +593,7 @@ module Oarlock
       when "job" then @inbox << Job.new(self, message, line)
       when "hello" then @limit = message["max_line"] || @limit
       when "cancel" then cancel(message["run"], message["reason"] || "canceled")
+      when "draining" then drain(message["run"])
       when "ping" then send_status("pong", nil, n: message["n"])
       when "shutdown" then @stopping = true
       end
@@ -572,6 +605,10 @@ module Oarlock
       @job.cancel(reason) if @job&.run == run
       waiting = @inbox.find { |job| job.run == run }
       @inbox.delete(waiting)&.release
+    end
+
+    def drain(run)
+      [@job, *@inbox].each { |job| job.drain if job&.run == run }
     end
 
     # Fails a job whose line Ruby cannot read (nested too deep, say), rather than

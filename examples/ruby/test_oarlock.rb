@@ -39,6 +39,14 @@ def worker
   rescue Oarlock::Cancelled
     job.retry(delay: 0)
   end
+  Oarlock.job("Steps") do |job|
+    next job.ack(data: job.saved) if job.saved
+
+    job.step(1)
+    job.progress(0)
+    sleep 0.01 until job.stopping?
+    job.step(2)
+  end
 
   # Beyond the shared cases.
   Oarlock.job("Sleep") do |job|

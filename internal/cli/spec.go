@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"oarlock/internal/config"
 	"oarlock/protocol"
@@ -32,6 +35,7 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		MaxLine:      int(p.MaxLine),
 		LogRate:      p.LogRate,
 		KillGrace:    time.Duration(p.KillGrace),
+		DrainSignal:  drainSignal(p.DrainSignal),
 		StartTimeout: time.Duration(p.StartTimeout),
 		StallTimeout: time.Duration(p.StallTimeout),
 		ExitCodes:    exitTable(p.ExitCodes),
@@ -39,6 +43,14 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Sandbox:      sandboxOf(p.Sandbox),
 	}
 	return spec, nil
+}
+
+// drainSignal is the signal of that name, one of config.Signals; 0 for none.
+func drainSignal(name string) syscall.Signal {
+	if name == "" {
+		return 0
+	}
+	return unix.SignalNum("SIG" + name)
 }
 
 func sandboxOf(s config.Sandbox) runner.Sandbox {

@@ -68,7 +68,15 @@ func (w *why) find() error {
 		w.before()
 		w.unknown()
 	}
+	w.standstill()
 	return w.listeners()
+}
+
+// standstill says of a job that is interrupted again and again that it comes to no end.
+func (w *why) standstill() {
+	if n := w.job.Kept.Standstill; n >= supervisor.Standstill && w.job.Kept.Queue == w.job.Queue {
+		w.because("It was interrupted %d times without a new checkpoint, to begin each time where it was: it needs a longer drain_timeout, or to keep checkpoints (job.step of the helpers).", n)
+	}
 }
 
 // whyTries is how often a job that moves is looked at again.

@@ -63,6 +63,7 @@ type Pool struct {
 
 	Timeout      Duration `toml:"timeout"`
 	KillGrace    Duration `toml:"kill_grace"`    // from SIGTERM to SIGKILL
+	DrainSignal  string   `toml:"drain_signal"`  // what tells a child at work that we drain; "" tells it nothing
 	StartTimeout Duration `toml:"start_timeout"` // until a child that says hello has done so
 	StallTimeout Duration `toml:"stall_timeout"` // without a sign of life; 0s means never
 

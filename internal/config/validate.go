@@ -27,6 +27,7 @@ var (
 	Policies = []string{"retry", "fail"}
 	Exits    = []string{"ack", "retry", "fail", "release", "unknown"}
 	Kills    = []string{"auto", "cgroup", "guard", "group"}
+	Signals  = []string{"USR1", "USR2", "HUP", "INT", "TERM", "WINCH"} // of drain_signal
 	Levels   = []string{"debug", "info", "warn", "error"}
 	Formats  = []string{"auto", "text", "json"}
 	Schemes  = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
@@ -119,6 +120,9 @@ func (d *decoder) pool(at, name string, p Pool) {
 	d.choice(at+".mode", p.Mode, Modes)
 	d.choice(at+".input", p.Input, Inputs)
 	d.choice(at+".status", p.Status, Statuses)
+	if p.DrainSignal != "" {
+		d.choice(at+".drain_signal", p.DrainSignal, Signals)
+	}
 	d.choice(at+".on_error", p.OnError, Policies)
 	d.choice(at+".on_crash", p.OnCrash, Policies)
 	d.children(at, p)

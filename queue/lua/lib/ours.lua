@@ -4,6 +4,7 @@
 --   oarlock-timeout     seconds an attempt may take, in whichever queue
 --   oarlock-crashes, oarlock-interruptions, oarlock-spared   counts
 --   oarlock-unstarted, oarlock-unknown   what stands in its way, JSON; see Standing in Go
+--   oarlock-standstill  interruptions since the last that came with a new checkpoint
 --   oarlock-checkpoint  what the next attempt is told
 --   oarlock-record      how the last attempt that did not end well ended, JSON
 --   oarlock-failed      1: the job failed; when it runs again the counts begin anew
@@ -14,11 +15,13 @@
 function load_ours(jid, queue, of_queue)
   if not of_queue then return {} end
   local f = redis.call('HMGET', 'ql:j:' .. jid, 'oarlock-timeout', 'oarlock-crashes', 'oarlock-interruptions',
-    'oarlock-spared', 'oarlock-checkpoint', 'oarlock-record', 'oarlock-failed', 'oarlock-unstarted', 'oarlock-unknown')
+    'oarlock-spared', 'oarlock-checkpoint', 'oarlock-record', 'oarlock-failed', 'oarlock-unstarted', 'oarlock-unknown',
+    'oarlock-standstill')
   if of_queue ~= queue then return { timeout = f[1] } end
   local ours = { timeout = f[1], checkpoint = f[5], record = f[6], failed = f[7] }
   if not ours.failed then
     ours.crashes, ours.interruptions, ours.spared, ours.unstarted, ours.unknown = f[2], f[3], f[4], f[8], f[9]
+    ours.standstill = f[10]
   end
   return ours
 end
@@ -52,5 +55,5 @@ end
 -- Rare.
 function drop_counts(jid)
   redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-crashes', 'oarlock-interruptions', 'oarlock-spared', 'oarlock-failed',
-    'oarlock-unstarted', 'oarlock-unknown')
+    'oarlock-unstarted', 'oarlock-unknown', 'oarlock-standstill')
 end

@@ -379,6 +379,7 @@ function conclude_release(batch, s, crashes)
   local counts, counter = {}, named.counter
   if counter == 'interruption' then
     counts.interruptions = text14((tonumber(s.ours.interruptions) or 0) + 1)
+    counts.standstill = named.standstill
   elseif counter == 'spared' then
     counts.spared = text14((tonumber(s.ours.spared) or 0) + 1)
   elseif counter == 'crash' then
@@ -414,7 +415,7 @@ end
 
 -- keep_ours(s, counts): writes the counts that changed, checkpoint, record and what stands
 -- in the job's way; what says that nobody knows its class ends with any other ending
---   counts   may have crashes, interruptions, spared, as text
+--   counts   may have crashes, interruptions, standstill, spared, as text
 function keep_ours(s, counts)
   local named, words = s.named, {}
   for name, value in pairs(counts) do

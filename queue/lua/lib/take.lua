@@ -509,13 +509,13 @@ end
 job_width = 13
 
 -- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, spared,
--- checkpoint, timeout, unstarted and unknown
+-- checkpoint, timeout, unstarted, unknown and standstill
 -- Rare.
 function write_ours(jid, queue, of_queue)
   local ours = load_ours(jid, queue, of_queue)
   if ours.failed then drop_counts(jid) end
   return {
     ours.crashes or '0', ours.interruptions or '0', ours.spared or '0', ours.checkpoint or false, ours.timeout or '0',
-    ours.unstarted or false, ours.unknown or false,
+    ours.unstarted or false, ours.unknown or false, ours.standstill or '0',
   }
 end

@@ -1,0 +1,124 @@
+package supervisor
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// told is what children have been told of draining, sorted.
+func (h *fakeHost) told() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Sorted(slices.Values(h.drained))
+}
+
+func untilStopped(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+	<-stop
+	return nil
+}
+
+func TestADrainIsToldAtOnce(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(s *Supervisor)
+		want []string
+	}{
+		{"with a limit", (*Supervisor).Stop, []string{"j0 10s", "j1 10s"}},
+		{"without one", (*Supervisor).Drain, []string{"j0 0s", "j1 0s"}},
+		{"shortened", func(s *Supervisor) { s.Drain(); s.Stop() }, []string{"j0 0s", "j0 10s", "j1 0s", "j1 10s"}},
+		{"now", (*Supervisor).StopNow, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.host.work = untilStopped
+				w.redis.put(2)
+				w.run()
+				time.Sleep(time.Second)
+				tt.end(w.s)
+				synctest.Wait()
+				if got := w.host.told(); !slices.Equal(got, tt.want) {
+					t.Errorf("children were told %q, want %q", got, tt.want)
+				}
+				w.s.StopNow()
+				w.wait()
+			})
+		})
+	}
+}
+
+// TestADrainIsToldToAChildThatIsBeingStarted as soon as it has its job.
+func TestADrainIsToldToAChildThatIsBeingStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.host.slow = 3 * time.Second
+		w.host.work = untilStopped
+		w.redis.put(1)
+		w.run()
+		time.Sleep(2 * time.Second)
+		w.s.Stop()
+		time.Sleep(2 * time.Second)
+		if got := w.host.told(); len(got) != 1 || !strings.HasPrefix(got[0], "j0 9") && !strings.HasPrefix(got[0], "j0 8") {
+			t.Errorf("the child was told %q, want what is left of 10 s", got)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// TestARollIsToldWhenTheReplacementWaits, once to each child, and not when a child is replaced for another reason.
+func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 2
+		w.cfg.Pools[0].MaxAge = 5 * time.Second
+		w.host.work = untilStopped
+		w.redis.put(2)
+		w.run()
+		time.Sleep(10 * time.Second)
+		if got := w.host.told(); got != nil {
+			t.Errorf("for their age children were told %q", got)
+		}
+		if err := w.s.Recycle("p"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if got := w.host.told(); !slices.Equal(got, []string{"j0 0s"}) && !slices.Equal(got, []string{"j1 0s"}) {
+			t.Errorf("while the first slot turns over children were told %q, want one of them, once", got)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// TestAStandstillIsSaid: five deploys that bring a job no further.
+func TestAStandstillIsSaid(t *testing.T) {
+	const words = "interrupted again and again"
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		var log strings.Builder
+		w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.host.work = untilStopped
+		w.redis.put(1)
+		for i := range 6 {
+			w.run()
+			time.Sleep(2 * time.Second)
+			w.end()
+			if said, want := strings.Count(log.String(), words), max(i-3, 0); said != want {
+				t.Errorf("after interruption %d it was said %d times, want %d", i+1, said, want)
+			}
+		}
+		if j := w.redis.job("j0"); j.Standstill != 6 || j.Interruptions != 6 || j.Remaining != 5 {
+			t.Errorf("standstill %d, interruptions %d, remaining %d", j.Standstill, j.Interruptions, j.Remaining)
+		}
+	})
+}
