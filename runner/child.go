@@ -41,13 +41,12 @@ type Child struct {
 	listening sync.WaitGroup // a goroutine for each stream
 	exit      Exit           // read only after exited is closed
 
-	handing sync.Mutex   // held from taking a run on to sending its line: both in one order
 	lastOut atomic.Int64 // when the child last gave a sign of life, as time since started
 
 	mu        sync.Mutex
 	state     State
 	hello     *protocol.Hello
-	runs      []*Run        // handed over and not ended, in order
+	runs      []*Run        // handed over and not ended, in order; only the first is known to the child
 	jobs      int           // runs ended
 	used      time.Duration // processor time by the end of its last run; 0: it had none
 	stray     int           // status lines about runs it does not have
@@ -131,7 +130,7 @@ func (c *Child) oneJob() bool { return c.spec.Mode != Reuse }
 func (c *Child) front() *Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.runs) == 0 {
+	if len(c.runs) == 0 || c.runs[0].since.IsZero() {
 		return nil
 	}
 	return c.runs[0]
@@ -149,8 +148,10 @@ func (c *Child) holds(r *Run) bool {
 
 // Run hands job to the child. It does not wait: where the pipe has room the line
 // is written at once, else behind the scenes. Several runs may be outstanding in
-// mode Reuse; the child works them in order. job must not be changed until the
-// run has ended; its Dir is filled in for the child where it is empty.
+// mode Reuse; the child works them in order. The line of each is kept back until the
+// one before it has ended, for a child may read on as far as it finds something, and what
+// it has read cannot be given to another any more: see Run.Withdraw. job must not be
+// changed until the run has ended; its Dir is filled in for the child where it is empty.
 //
 // A child of mode Once is given the job it was started for, once, also when it
 // has ended meanwhile: the ending follows.
@@ -163,14 +164,12 @@ func (c *Child) Run(job *protocol.Job, limits RunLimits) (*Run, error) {
 		return nil, ErrPayload
 	}
 	r := &Run{Job: job, child: c, limits: limits, lease: limits.Lease}
-	c.handing.Lock()
-	err := c.accept(r)
-	if err == nil {
-		c.send(r)
-	}
-	c.handing.Unlock()
+	first, err := c.accept(r)
 	if err != nil {
 		return nil, err
+	}
+	if first {
+		c.send(r)
 	}
 	if c.spec.Mode == Once {
 		c.claim()
@@ -179,13 +178,13 @@ func (c *Child) Run(job *protocol.Job, limits RunLimits) (*Run, error) {
 	return r, nil
 }
 
-// accept takes r on as the last of the runs.
-func (c *Child) accept(r *Run) error {
+// accept takes r on as the last of the runs, and tells whether it is the first as well.
+func (c *Child) accept(r *Run) (first bool, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Ready && (c.state != Busy || c.oneJob()) {
-		return ErrLeaving
+		return false, ErrLeaving
 	}
 	c.move(Busy)
 	c.runs = append(c.runs, r)
@@ -193,7 +192,7 @@ func (c *Child) accept(r *Run) error {
 	if len(c.runs) == 1 {
 		c.toFront(r, now)
 	}
-	return nil
+	return len(c.runs) == 1, nil
 }
 
 // toFront notes that the child can be at work on r from now on. The caller holds mu.
@@ -206,7 +205,8 @@ func (c *Child) toFront(r *Run, now time.Time) {
 	}
 }
 
-// send writes the line of r.
+// send writes the line of r, which has come to the front. Only who brought it there
+// does, and no other run can come there before this one has ended.
 func (c *Child) send(r *Run) {
 	job := *r.Job
 	if job.Dir == "" {

@@ -52,10 +52,11 @@ func (c *Child) reap() {
 	c.mu.Unlock()
 
 	failed := false
-	for i, r := range runs {
+	for _, r := range runs {
 		if c.settle(r) {
-			began := i == 0 && (c.oneJob() || r.readBy(consumed))
-			c.classify(r, &exit, i == 0, began, now)
+			first := !r.since.IsZero()
+			began := first && (c.oneJob() || r.readBy(consumed))
+			c.classify(r, &exit, first, began, now)
 		}
 		failed = failed || c.keepsDir(&r.ending)
 	}

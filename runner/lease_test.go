@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -96,17 +97,17 @@ func TestLeaseOfAChildThatIsBorn(t *testing.T) {
 }
 
 // TestLeaseLetsLive: what was renewed, what has ended, and who has no job lives on past the time that the
-// guard was told before. Runs that wait for their turn on the same child count too.
+// guard was told before. A run that waits for its turn counts when it has come to it.
 func TestLeaseLetsLive(t *testing.T) {
 	for _, strength := range strengths(t, testTrees(t)) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, w := newHost(t), newWitness()
-			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; esac; echo '{"@":"ack"}'; done`
+			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; *sleep*) sleep 60;; esac; echo '{"@":"ack"}'; done`
 			fifo := filepath.Join(t.TempDir(), "fifo")
 			if err := unix.Mkfifo(fifo, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c := start(t, h, &Spec{Mode: Reuse, Command: shell(script), Kill: strength, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}, w)
+			c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(script), Kill: strength, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}, w)
 			give := func(run, data string, lease time.Duration) *Run {
 				r, err := c.Run(dataJob(run, data), RunLimits{Lease: lease})
 				if err != nil {
@@ -132,13 +133,17 @@ func TestLeaseLetsLive(t *testing.T) {
 			r.Renew(later)
 			looked(later)
 
-			give("r3", `{}`, sinceBoot()+100*time.Millisecond)
-			until(t, "end of the child", func() bool { return ended(c.PID()) })
-			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+			soon := sinceBoot() + 100*time.Millisecond
+			give("r3", `"sleep"`, soon)
+			until(t, "end of the lease of the run that waits", func() bool { return sinceBoot() > soon })
+			looked(later)
+			must(t, os.WriteFile(fifo, []byte("go\n"), 0)) // as soon as the child reads it
+			if e := await(t, w.endings, "ending"); e.Kind != Said {
 				t.Errorf("the run at work ends as %v", e.Kind)
 			}
-			if e := await(t, w.endings, "ending"); e.Kind != Innocent {
-				t.Errorf("the run that waited ends as %v", e.Kind)
+			until(t, "end of the child", func() bool { return ended(c.PID()) })
+			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+				t.Errorf("the run whose lease had ended ends as %v", e.Kind)
 			}
 		})
 	}

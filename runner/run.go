@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,14 +50,11 @@ func (r *Run) Renew(lease time.Duration) {
 	}
 }
 
-// relet lets the child live until the first lease of its runs ends. It may be at work on any of them, for it
-// goes on to the next by itself. The caller holds mu.
+// relet lets the child live until the lease of the run that it has ends. The caller holds mu.
 func (c *Child) relet() {
 	var until time.Duration
-	for _, r := range c.runs {
-		if r.lease != 0 && (until == 0 || r.lease < until) {
-			until = r.lease
-		}
+	if len(c.runs) > 0 {
+		until = c.runs[0].lease
 	}
 	c.proc.lease().set(until)
 }
@@ -70,4 +68,19 @@ func (r *Run) Stopping() Cause {
 	r.child.mu.Lock()
 	defer r.child.mu.Unlock()
 	return r.stopping
+}
+
+// Withdraw takes the run back from its child if the child was told nothing of it, because
+// it has another before it. Then the run is over and no ending follows: its job may be
+// given to another child. Otherwise nothing changes.
+func (r *Run) Withdraw() bool {
+	c := r.child
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.said || !r.since.IsZero() || !c.holds(r) {
+		return false
+	}
+	r.said = true
+	c.runs = slices.DeleteFunc(c.runs, func(have *Run) bool { return have == r })
+	return true
 }

@@ -2,9 +2,13 @@ package runner
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
 )
@@ -136,7 +140,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// With lines written ahead, only the first job can have been at work.
+// Of several jobs, only the first can have been at work.
 func TestPrefetchedJobsAreInnocent(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
@@ -257,6 +261,63 @@ func TestChildAtWorkIsNotReady(t *testing.T) {
 			}
 			c.Kill(CauseShutdown)
 			await(t, c.Exited(), "exit")
+		})
+	}
+}
+
+// What waits behind another run is unknown to the child, however it reads, and can be taken back until it has
+// come to the front.
+func TestWithdraw(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	must(t, unix.Mkfifo(fifo, 0o600))
+	buffered := `import sys
+for line in sys.stdin:
+    if '"wait"' in line: open(sys.argv[1]).read()
+    print('{"@":"ack"}', flush=True)
+`
+	for name, command := range map[string][]string{
+		"line by line":        shell(`while read -r job; do case $job in *'"wait"'*) read -r go <` + fifo + `;; esac; echo '{"@":"ack"}'; done`),
+		"as much as there is": {python(), "-c", buffered, fifo},
+		"a single line":       shell(`read -r job; read -r go <` + fifo + `; echo '{"@":"ack"}'; exec sleep 60`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, w := newHost(t), newWitness()
+			c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: command}, w)
+			give := func(run, data string) *Run {
+				r, err := c.Run(dataJob(run, data), RunLimits{})
+				must(t, err)
+				return r
+			}
+			first := give("r1", `"wait"`)
+			behind := []*Run{give("r2", `1`), give("r3", `2`), give("r4", `3`)}
+			if first.Withdraw() {
+				t.Error("the run at work was taken back")
+			}
+			if !behind[0].Withdraw() || !behind[2].Withdraw() {
+				t.Error("a run that waits was not taken back")
+			}
+			if behind[0].Withdraw() {
+				t.Error("a run was taken back twice")
+			}
+			must(t, os.WriteFile(fifo, []byte("go\n"), 0)) // as soon as the child reads it
+			if e := await(t, w.endings, "ending"); e.Kind != Said || !e.Began {
+				t.Errorf("the first: %v %s", e.Kind, e.Message)
+			}
+			if behind[1].Withdraw() {
+				t.Error("a run at the front was taken back")
+			}
+			if name == "a single line" {
+				c.Kill(CauseShutdown)
+			}
+			e := await(t, w.endings, "ending")
+			if want := map[bool]EndingKind{true: Interrupted, false: Said}[name == "a single line"]; e.Kind != want {
+				t.Errorf("the third: %v %s, want %v", e.Kind, e.Message, want)
+			}
+			c.Shutdown(5 * time.Second)
+			await(t, w.exits, "exit")
+			if first.Withdraw() || behind[1].Withdraw() {
+				t.Error("a run that has ended was taken back")
+			}
 		})
 	}
 }

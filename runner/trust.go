@@ -55,15 +55,18 @@ func (c *Child) about(s *stream, st *protocol.Status) (r *Run, why string) {
 	return r, ""
 }
 
-// unanswered returns the first run without a verdict, the one of that id if it is not
-// empty; nil if the child has none. The caller holds mu.
+// unanswered returns the run that the child has, if there is no verdict on it and it is of
+// that id, should it not be empty; else nil. Of runs that wait behind it the child knows
+// nothing. The caller holds mu.
 func (c *Child) unanswered(id string) *Run {
-	for _, r := range c.runs {
-		if !r.said && (id == "" || id == r.Job.Run) {
-			return r
-		}
+	if len(c.runs) == 0 {
+		return nil
 	}
-	return nil
+	r := c.runs[0]
+	if r.said || r.since.IsZero() || id != "" && id != r.Job.Run {
+		return nil
+	}
+	return r
 }
 
 // unread tells whether the child has not read a byte of any job yet, so that what it

@@ -59,7 +59,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 
 	c.mu.Lock()
 	c.used = r.cpu + e.CPU
-	c.remove(r, now)
+	next := c.remove(r, now)
 	if e.Kind == Said {
 		e.SentByUs = r.stopping
 		switch r.stopping {
@@ -85,6 +85,10 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	e.Puts = r.puts
 	c.mu.Unlock()
 
+	if next != nil {
+		c.send(next)
+		c.host.clock.arm(c.firstLook(next))
+	}
 	if c.spec.Mode == Preload {
 		c.in.finish() // the fork has done what it was made for
 	}
@@ -99,9 +103,10 @@ func (c *Child) endRecord(s, held *stream, r *Run, wanted bool) []byte {
 	return s.endRun(r, wanted)
 }
 
-// remove takes r off the runs, and off the agenda what was there because of it.
-// The caller holds mu.
-func (c *Child) remove(r *Run, now time.Time) {
+// remove takes r off the runs, and off the agenda what was there because of it. It
+// returns the run that has come to the front, if there is one, for the caller to
+// send. The caller holds mu.
+func (c *Child) remove(r *Run, now time.Time) (next *Run) {
 	for i, have := range c.runs {
 		if have == r {
 			c.runs = append(c.runs[:i], c.runs[i+1:]...)
@@ -110,9 +115,11 @@ func (c *Child) remove(r *Run, now time.Time) {
 	}
 	c.relet()
 	c.jobs++
+	leaving := c.killed || c.termed || c.cause != CauseNone
 	if len(c.runs) > 0 {
-		if c.runs[0].since.IsZero() {
-			c.toFront(c.runs[0], now)
+		if c.runs[0].since.IsZero() && !leaving {
+			next = c.runs[0]
+			c.toFront(next, now)
 		}
 	} else if c.state == Busy {
 		c.move(Ready)
@@ -122,13 +129,14 @@ func (c *Child) remove(r *Run, now time.Time) {
 	case c.oneJob():
 		c.linger(now)
 	case c.cause != CauseNone:
-		if len(c.runs) == 0 { // told to leave, and free to do so
+		if len(c.runs) == 0 || c.runs[0].since.IsZero() { // told to leave, and free to do so
 			c.hasten(now.Add(min(idleGrace, time.Until(c.killAt)/2)), c.killAt)
 		}
 	case !c.stopsAny():
 		c.termAt, c.killAt = time.Time{}, time.Time{}
 	}
 	c.host.clock.arm(c.termAt)
+	return next
 }
 
 func (c *Child) stopsAny() bool {

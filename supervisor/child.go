@@ -27,6 +27,7 @@ type child interface {
 
 // run is what a pool needs of a runner.Run.
 type run interface {
+	Withdraw() bool
 	Cancel(cause runner.Cause, grace time.Duration)
 	Renew(lease time.Duration)
 	Drain(left time.Duration)

@@ -23,17 +23,17 @@ func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 					return nil
 				}
 				w.host.work = lasting(length)
-				given := map[int]int{}          // by pid
+				worked := map[int]int{}         // by pid
 				ended := map[int]time.Time{}    // by slot
 				longest := time.Duration(0)     // that a slot had nothing to do
 				w.cfg.OnEvent = func(e Event) { // from the only pool's loop
 					switch e.Kind {
 					case AttemptStarted:
-						given[e.PID]++
 						if at, ok := ended[e.Slot]; ok && prefetch == 0 {
 							longest = max(longest, time.Since(at))
 						}
 					case AttemptEnded:
+						worked[e.PID]++
 						ended[e.Slot] = time.Now()
 					}
 				}
@@ -42,12 +42,12 @@ func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 				time.Sleep(time.Minute)
 				w.want("complete", 1000)
 				w.end()
-				for pid, n := range given {
+				for pid, n := range worked {
 					if n > each {
-						t.Errorf("child %d was given %d jobs, want %d at most", pid, n, each)
+						t.Errorf("child %d worked %d jobs, want %d at most", pid, n, each)
 					}
 				}
-				if n := len(given); n < 20 || n > 25 {
+				if n := len(worked); n < 20 || n > 25 {
 					t.Errorf("%d children worked 1000 jobs, up to %d each", n, each)
 				}
 				if longest > length {

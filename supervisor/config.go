@@ -49,7 +49,8 @@ type Pool struct {
 	// grows from MinChildren to MaxChildren as long as jobs have to wait, and shrinks
 	// again when children have been idle for IdleTimeout.
 	Children, MinChildren, MaxChildren int
-	// Prefetch is how many jobs are written ahead to a child of mode reuse.
+	// Prefetch is how many jobs are kept ready for a child of mode reuse that has one. It
+	// is told of one at a time, and others have what waits when they have nothing to do.
 	Prefetch int
 
 	MaxJob  int64         // size of data in bytes above which a job fails unseen; 0 means no limit

@@ -98,9 +98,14 @@ func (p *pool) redo(a *attempt, e *runner.Ending) {
 	if e.Checkpoint != nil {
 		a.job.Checkpoint = e.Checkpoint
 	}
+	p.undo(a)
+	p.await(a)
+}
+
+// undo lets an attempt that no child has begun be given to any.
+func (p *pool) undo(a *attempt) {
 	a.prepare(p.cfg.Timeout)
 	a.stage, a.member, a.run, a.ending, a.gap = waiting, nil, nil, nil, 0
-	p.await(a)
 }
 
 // wellSince reports whether a job of the pool ended well after a moment; it and now are on

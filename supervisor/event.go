@@ -14,7 +14,7 @@ type EventKind string
 const (
 	ChildStarted   EventKind = "child-started"   // Slot, PID
 	ChildExited    EventKind = "child-exited"    // Slot, PID, Exit
-	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID
+	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID; once more if another child was given it instead
 	Progressed     EventKind = "progress"        // Job, Slot, PID, Progress
 	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent

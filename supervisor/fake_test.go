@@ -526,6 +526,7 @@ type fakeChild struct {
 
 	mu     sync.Mutex
 	closed bool
+	runs   []*fakeRun // given and not ended or withdrawn
 }
 
 type fakeRun struct {
@@ -536,6 +537,36 @@ type fakeRun struct {
 
 	mu    sync.Mutex
 	cause runner.Cause
+}
+
+// Withdraw is runner.Run.Withdraw.
+func (r *fakeRun) Withdraw() bool {
+	c := r.child
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.runs, r)
+	if i > 0 {
+		c.runs = slices.Delete(c.runs, i, i+1)
+	}
+	return i > 0
+}
+
+// over takes a run off the child, and reports whether it had it.
+func (c *fakeChild) over(r *fakeRun) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.runs, r)
+	if i >= 0 {
+		c.runs = slices.Delete(c.runs, i, i+1)
+	}
+	return i >= 0
+}
+
+// has reports whether the child has a run that was not withdrawn.
+func (c *fakeChild) has(r *fakeRun) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.runs, r)
 }
 
 func (c *fakeChild) PID() int                 { return c.pid }
@@ -563,6 +594,7 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 	}
 	r := &fakeRun{child: c, job: job, stop: make(chan runner.Cause, 1)}
 	c.jobs <- r
+	c.runs = append(c.runs, r)
 	return r, nil
 }
 
@@ -623,6 +655,9 @@ func (c *fakeChild) live() {
 			c.die(exit, nil)
 			return
 		case r := <-c.jobs:
+			if !c.has(r) {
+				continue
+			}
 			if !c.work(r) {
 				exit.Code = -1
 				c.die(exit, r)
@@ -694,6 +729,7 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	h.mu.Lock()
 	delete(h.working, r.job.JID)
 	h.mu.Unlock()
+	c.over(r)
 	c.to.ended(r.job, e)
 	return lives
 }
@@ -720,6 +756,9 @@ func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
 				kind = runner.CouldNotStart
 			}
 			at = r
+			if !c.over(r) {
+				continue
+			}
 			c.to.ended(r.job, &runner.Ending{Kind: kind, ExitCode: exit.Code, Message: exit.Message})
 			continue
 		default:

@@ -210,8 +210,20 @@ func (p *pool) give(a *attempt) bool {
 	}
 }
 
-// stop asks the child of a running attempt to stop it, and kills it after grace.
+// stop asks the child of a running attempt to stop it, and kills it after grace. One that
+// waits behind another at its child needs no child to be stopped.
 func (p *pool) stop(a *attempt, cause runner.Cause, grace time.Duration) {
+	if p.withdraw(a) {
+		switch {
+		case a.again:
+			p.restart(a)
+		case a.lost:
+			p.drop(a)
+		default:
+			p.await(a)
+		}
+		return
+	}
 	a.stage = stopping
 	a.cause, a.grace = cause, grace
 	if a.run != nil { // else as soon as it is known

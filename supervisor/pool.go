@@ -178,6 +178,7 @@ func (p *pool) turn() {
 	p.watchLeases()
 	p.settleWithheld()
 	p.tendSlots()
+	p.share()
 	if len(p.waiting) > 0 {
 		p.converse() // Redis can settle while we hand out
 	}

@@ -39,7 +39,7 @@ func (p Program) benchCommands() []*cli.Command {
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
 				&cli.IntFlag{Name: "children", Usage: "processes at work at the same time"},
-				&cli.IntFlag{Name: "prefetch", Usage: "jobs written ahead to a reused child"},
+				&cli.IntFlag{Name: "prefetch", Usage: "jobs kept ready for a reused child at work"},
 				&cli.IntFlag{Name: "jobs", Usage: "how many `JOBS` each series works (default: a few seconds' worth)"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
 				&cli.StringFlag{Name: "command", Usage: "the `COMMAND` to run, split at blanks (default: one that does nothing)"},

@@ -55,7 +55,7 @@ type Pool struct {
 	Status      string   `toml:"status"`       // auto, fd, lines or exit
 	Strict      bool     `toml:"strict"`       // every status line must name its run
 	PTY         bool     `toml:"pty"`          // stdout is a terminal
-	Prefetch    int      `toml:"prefetch"`     // lines written ahead to a reused child
+	Prefetch    int      `toml:"prefetch"`     // jobs kept ready for a reused child
 	MaxLine     Size     `toml:"max_line"`
 	MaxJob      Size     `toml:"max_job"`
 	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all

@@ -1,0 +1,136 @@
+package supervisor
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// Jobs that were taken ahead do not wait behind a long one while other children have
+// nothing to do, and none is begun twice.
+func TestWhatWaitsBehindALongJobGoesToIdleChildren(t *testing.T) {
+	for _, prefetch := range []int{1, 4, 16} {
+		t.Run(fmt.Sprint(prefetch), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 3, prefetch
+				w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+					if job.JID == "j0" || job.JID == "j7" {
+						time.Sleep(6 * time.Second)
+					} else {
+						time.Sleep(10 * time.Millisecond)
+					}
+					return said(protocol.Ack)
+				}
+				w.run()
+				time.Sleep(time.Second)
+				w.redis.put(40)
+				time.Sleep(time.Second)
+				w.want("complete", 38)
+				time.Sleep(6 * time.Second)
+				w.want("complete", 40)
+				for i := range 40 {
+					if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
+						t.Errorf("j%d was begun %d times", i, n)
+					}
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// What was taken ahead is given back untouched as soon as the pool drains, and at
+// most what is at work is finished.
+func TestADrainGivesBackWhatWaitsBehindAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Prefetch = 4
+		w.host.work = lasting(3 * time.Second)
+		w.redis.put(10)
+		w.run()
+		time.Sleep(time.Second)
+		w.s.Drain()
+		began := time.Now()
+		w.wait()
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the drain took %v, with jobs of 3s", took)
+		}
+		w.want("complete", 2)
+		w.want("waiting", 8)
+		for i := range 10 {
+			if j := w.redis.job(fmt.Sprintf("j%d", i)); j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
+				t.Errorf("j%d paid for the drain: %+v", i, j)
+			}
+		}
+	})
+}
+
+// A job that was cancelled while it waited behind another costs that one nothing.
+func TestCancelledBehindAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
+		w.host.work = lasting(50 * time.Second)
+		w.redis.put(3)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.steal("j1", "somebody else")
+		time.Sleep(55 * time.Second) // the other one's lock holds for longer
+		for jid, want := range map[string]int{"j0": 1, "j1": 0, "j2": 1} {
+			if n := w.host.begun(jid); n != want {
+				t.Errorf("%s was begun %d times, want %d", jid, n, want)
+			}
+		}
+		if n := w.host.starts(); n != 1 {
+			t.Errorf("%d children were started", n)
+		}
+		time.Sleep(2 * time.Minute)
+		w.want("complete", 3)
+		w.end()
+	})
+}
+
+// Children that die, jobs that are cancelled, drains: whatever happens to children that
+// have jobs waiting behind others, each job is completed, and never by two at once.
+func TestSharingLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 4, 8
+		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].MaxCrashes = 20, 100
+		n := 0
+		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			w.host.mu.Lock()
+			n++
+			i := n
+			w.host.mu.Unlock()
+			time.Sleep(time.Duration(i%7*i%11+1) * 3 * time.Millisecond)
+			if i%17 == 0 {
+				time.Sleep(time.Second)
+				return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-KILL"}
+			}
+			return said(protocol.Ack)
+		}
+		w.run()
+		for range 20 {
+			w.redis.put(50)
+			time.Sleep(200 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Minute)
+		w.want("complete", 1000)
+		paid := 0
+		for i := range 1000 {
+			if w.redis.job(fmt.Sprintf("j%d", i)).Remaining != 5 {
+				paid++
+			}
+		}
+		if paid > 0 {
+			t.Errorf("%d jobs paid with a retry", paid)
+		}
+		w.end()
+	})
+}
