@@ -109,6 +109,14 @@ func printHistory(w io.Writer, told []entryView) {
 	}
 }
 
+// dueWords says how far a due time is away, or how long ago it was.
+func dueWords(now, due float64) string {
+	if due <= now {
+		return fmt.Sprintf("which was %s ago: it comes with the next take", ago(due, now))
+	}
+	return ago(now, due) + " from now"
+}
+
 // lockWords says how a lock stands that ends at a moment.
 func lockWords(now, expires float64) string {
 	switch {

@@ -183,7 +183,7 @@ func TestWhyTellsTheTruth(t *testing.T) {
 		{"a lock that holds", "run", nil, []string{`^It is running on w, whose lock holds for another (59|1m)`}, "takes the job back"},
 		{"nowhere", "put", []any{"DEL", "ql:q:q-work"}, []string{`^It is waiting, but in no place of q .*doctor --fix`}, "redis: nil"},
 		{"scheduled nowhere", "delay", []any{"DEL", "ql:q:q-scheduled"}, []string{`^It is scheduled, but in no place of q`}, "redis: nil"},
-		{"due", "delay", []any{"ZADD", "ql:q:q-scheduled", 1000, "j"}, []string{`^It was due .* ago, at .*, and the next take brings it in\.$`}, "-"},
+		{"due", "delay", []any{"ZADD", "ql:q:q-scheduled", 1000, "j"}, []string{`^It is scheduled for 1970-.*, which was .* ago: it comes with the next take\.$`}, "-"},
 		{"due in three centuries", "delay", []any{"ZADD", "ql:q:q-scheduled", 1e10, "j"}, []string{`^It is scheduled for 2286-.*, 7[0-9]{4}d`}, " -"},
 		{"for something that is gone", "depend", []any{"DEL", "ql:j:other"}, []string{`^It waits for other, which is gone and will not free it; .*doctor --fix`}, "redis: nil"},
 		{"for something that is complete", "depend", []any{"HSET", "ql:j:other", "state", "complete"}, []string{`^It waits for other \(job\), which is complete and will not free it`}, "is complete in"},

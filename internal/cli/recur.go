@@ -106,7 +106,7 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 	return show(c, viewRecur(r), func(w io.Writer) {
 		for _, line := range [][2]string{
 			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", span(r.Interval)},
-			{"next", fmt.Sprintf("%s, %s from now", moment(r.Next), ago(q.Now(), r.Next))},
+			{"next", fmt.Sprintf("%s, %s", moment(r.Next), dueWords(q.Now(), r.Next))},
 			{"copies", count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
 			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
 		} {

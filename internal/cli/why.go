@@ -123,10 +123,8 @@ func (w *why) waits() error {
 	switch {
 	case ready.Err() == nil:
 		return w.ready(int(ready.Val()))
-	case due.Err() == nil && due.Val() <= w.q.Now():
-		w.because("It was due %s ago, at %s, and the next take brings it in.", ago(due.Val(), w.q.Now()), moment(due.Val()))
 	case due.Err() == nil:
-		w.because("It is scheduled for %s, %s from now.", moment(due.Val()), ago(w.q.Now(), due.Val()))
+		w.because("It is scheduled for %s, %s.", moment(due.Val()), dueWords(w.q.Now(), due.Val()))
 	case throttled.Err() == nil:
 		return w.throttles()
 	default:
