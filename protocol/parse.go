@@ -334,6 +334,7 @@ func (f *fields) put() *Put {
 		Klass:     f.string("klass"),
 		Data:      f.raw(f.data),
 		JID:       f.text(f.jid),
+		IfExists:  f.ifExists(),
 		Priority:  f.number("priority", 0),
 		Tags:      f.strings("tags"),
 		Depends:   f.strings("depends"),
@@ -354,6 +355,16 @@ func (f *fields) put() *Put {
 		p.Retries = &retries
 	}
 	return p
+}
+
+func (f *fields) ifExists() string {
+	word := f.string("if_exists")
+	switch word {
+	case "", "replace", "final", "never":
+	default:
+		f.bad("if_exists", "is not one of replace, final, never")
+	}
+	return word
 }
 
 // elements calls visit for each element of the array that text is. It returns

@@ -26,6 +26,10 @@ const (
 	MaxPutBytes = 1 << 20
 )
 
+// DefaultIfExists is what a put means that does not say if_exists: a job that has the jid
+// is put again if it is complete or failed, and left alone while it lives.
+const DefaultIfExists = "final"
+
 // Verbs of status lines, from a child.
 const (
 	VerbHello      = "hello"

@@ -110,6 +110,7 @@ type Put struct {
 	Klass     string // empty: the class of the job that puts it
 	Data      []byte // JSON; null if not named
 	JID       string // empty: a random one
+	IfExists  string // what becomes of a job that has the JID: replace, final or never; empty: DefaultIfExists
 	Delay     time.Duration
 	Priority  float64
 	Retries   *int // nil: the default

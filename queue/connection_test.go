@@ -117,8 +117,8 @@ func TestPutWithoutAnAnswer(t *testing.T) {
 		t.Errorf("a put without an answer: %v", err)
 	}
 	proxy.Drop(0, "", 0)
-	results := must(c.PutAll(ctx, []queue.Put{{Queue: "q", JID: "j", Klass: "K", OnlyNew: true}}))(t)
-	equal(t, "once more", results, []queue.PutResult{{JID: "j", Existed: true}})
+	results := must(c.PutAll(ctx, []queue.Put{{Queue: "q", JID: "j", Klass: "K", IfExists: queue.Never}}))(t)
+	equal(t, "once more", results, []queue.PutResult{{JID: "j", Existed: true, State: "waiting"}})
 
 	// Named by us: it is put once, and the caller learns nothing of the trouble.
 	proxy.Drop(0.5, "evalsha", 3)

@@ -364,10 +364,10 @@ func TestPutsOfASettlement(t *testing.T) {
 
 func TestOnlyNewPutsOnce(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
-		p := queue.Put{Queue: "q", JID: "j", Klass: "K", OnlyNew: true}
+		p := queue.Put{Queue: "q", JID: "j", Klass: "K", IfExists: queue.Never}
 		putAll(t, c, p)
 		results := must(c.PutAll(t.Context(), []queue.Put{p, {Queue: "q", JID: "k", Klass: "K"}}))(t)
-		equal(t, "results", results, []queue.PutResult{{JID: "j", Existed: true}, {JID: "k"}})
+		equal(t, "results", results, []queue.PutResult{{JID: "j", Existed: true, State: "waiting"}, {JID: "k"}})
 		if _, err := c.Put(t.Context(), p); queue.Class(err) != queue.Refused {
 			t.Errorf("a second put: %v", err)
 		}

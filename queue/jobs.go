@@ -11,12 +11,12 @@ import (
 // a Session does the same for many jobs at once and survives lost replies.
 
 // Requeue is Put for a job that exists; otherwise the error is ErrNoJob. Throttles,
-// Timeout and OnlyNew are not used.
+// Timeout and IfExists are not used.
 func (c *Client) Requeue(ctx context.Context, p Put) error {
 	if err := p.check(); err != nil {
 		return &ScriptError{Command: "requeue", Message: err.Error()}
 	}
-	p.Throttles, p.Timeout, p.OnlyNew = nil, 0, false
+	p.Throttles, p.Timeout, p.IfExists = nil, 0, ""
 	_, err := c.call(ctx, Qless, "requeue", append([]any{""}, append(p.words(), p.options()...)...)...)
 	return err
 }

@@ -86,7 +86,7 @@ func (m *mixture) somePuts() []Put {
 		m.puts++
 		puts[i] = Put{Queue: m.pick("queue", "q1", "q2"), JID: "j" + strconv.Itoa(m.puts), Klass: "K"}
 		if rapid.Bool().Draw(m.t, "again") {
-			puts[i].JID, puts[i].OnlyNew = m.jid(), rapid.Bool().Draw(m.t, "only new")
+			puts[i].JID, puts[i].IfExists = m.jid(), IfExists(m.pick("if exists", "", "final", "never"))
 		}
 		switch m.pick("kind", "plain", "plain", "delayed", "throttled", "dependent", "tagged") {
 		case "delayed":

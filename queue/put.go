@@ -27,15 +27,26 @@ type Put struct {
 	// the old job's. It belongs to the job, in whichever queue.
 	Timeout time.Duration
 
-	// OnlyNew refuses the put when the jid exists, so that it may be repeated.
-	OnlyNew bool
+	// IfExists says what becomes of a job that has the jid already; "" means Replace.
+	IfExists IfExists
 }
+
+// IfExists says what a put does where the jid exists.
+type IfExists string
+
+const (
+	Replace IfExists = "replace" // the job there is put again, whatever its state: the latest wins
+	Final   IfExists = "final"   // it is if it is complete or failed; one that is alive is left alone
+	Never   IfExists = "never"   // it is left alone, so that the put may be repeated
+)
 
 // PutResult answers one Put of PutAll.
 type PutResult struct {
 	JID string
-	// Existed says that OnlyNew found the jid taken; nothing was changed.
+	// Existed says that IfExists left the job alone that has the jid; nothing was changed.
 	Existed bool
+	// State is that of the job that was left alone, "" if none was.
+	State string
 	// Err says that this job was not put: a *ScriptError, or ErrAway if Redis is out of
 	// memory. The others are put all the same.
 	Err error
@@ -49,7 +60,7 @@ const PutChunk = 500
 //
 // With JID "" the call may be repeated by itself after an outcome in doubt, for it
 // cannot put the job twice. With a JID of the caller's it returns ErrDoubt, and the
-// caller may repeat it with OnlyNew.
+// caller may repeat it with Never.
 func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 	results, err := c.PutAll(ctx, []Put{p})
 	if err != nil {
@@ -57,7 +68,7 @@ func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 	}
 	r := results[0]
 	if r.Existed {
-		return r.JID, &ScriptError{Command: "put", Message: fmt.Sprintf("Put(): Job %s exists", r.JID)}
+		return r.JID, &ScriptError{Command: "put", Message: fmt.Sprintf("Put(): Job %s exists and is %s", r.JID, r.State)}
 	}
 	return r.JID, r.Err
 }
@@ -86,7 +97,7 @@ func (c *Client) putChunk(ctx context.Context, puts []Put) ([]PutResult, error) 
 	named, results := nameAndCheck(puts)
 	safe := true // a repeat puts nothing twice
 	for _, p := range named {
-		safe = safe && p.OnlyNew
+		safe = safe && p.IfExists == Never
 	}
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
@@ -104,7 +115,9 @@ func (c *Client) putChunk(ctx context.Context, puts []Put) ([]PutResult, error) 
 	if repeated {
 		for i := range results {
 			// Only we make up jids, so one that exists after a repeat was put by the first try.
-			results[i].Existed = results[i].Existed && puts[i].JID != ""
+			if puts[i].JID == "" {
+				results[i].Existed, results[i].State = false, ""
+			}
 		}
 	}
 	return results, in.err
@@ -116,7 +129,7 @@ func nameAndCheck(puts []Put) (named []Put, results []PutResult) {
 	named, results = make([]Put, 0, len(puts)), make([]PutResult, len(puts))
 	for i, p := range puts {
 		if p.JID == "" {
-			p.JID, p.OnlyNew = NewJID(), true
+			p.JID, p.IfExists = NewJID(), Never
 		}
 		results[i].JID = p.JID
 		if err := p.check(); err != nil {
@@ -130,6 +143,11 @@ func nameAndCheck(puts []Put) (named []Put, results []PutResult) {
 
 // check finds what the scripts would refuse, or not look at.
 func (p *Put) check() error {
+	switch p.IfExists {
+	case "", Replace, Final, Never:
+	default:
+		return fmt.Errorf("if_exists is %q: use replace, final or never", p.IfExists)
+	}
 	if p.Data == nil {
 		return nil
 	}
@@ -166,8 +184,8 @@ func (p *Put) options() []any {
 	if p.Timeout > 0 {
 		options = append(options, "timeout", number(p.Timeout.Seconds()))
 	}
-	if p.OnlyNew {
-		options = append(options, "only-new", "1")
+	if p.IfExists == Final || p.IfExists == Never {
+		options = append(options, "if-exists", string(p.IfExists))
 	}
 	return options
 }
@@ -196,6 +214,8 @@ func readPuts(in *replyReader, results []PutResult) {
 			r.Err = refusal("put", no.text())
 			continue
 		}
-		r.Existed = in.text() == "exists"
+		if word := in.text(); word != "put" {
+			r.Existed, r.State = true, word
+		}
 	}
 }

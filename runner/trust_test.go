@@ -194,3 +194,18 @@ func TestLateHello(t *testing.T) {
 	c.Shutdown(time.Second)
 	await(t, c.Exited(), "exit")
 }
+
+// A job cannot be put again under its own jid and move on to another queue as well.
+func TestPutsItselfAndMovesOn(t *testing.T) {
+	h := newHost(t)
+	put := `echo '{"@":"put","queue":"q","jid":"j-r1"}' >&3; `
+	for script, kind := range map[string]EndingKind{
+		put + `echo '{"@":"ack"}' >&3`:                                             Said,
+		put + `echo '{"@":"ack","next":"other"}' >&3`:                              BrokeProtocol,
+		strings.Replace(put, "j-r1", "x", 1) + `echo '{"@":"ack","next":"o"}' >&3`: Said,
+	} {
+		if e, _ := runOnce(t, h, &Spec{Command: shell(script)}, RunLimits{}); e.Kind != kind {
+			t.Errorf("%s: %v %s; want %v", script, e.Kind, e.Message, kind)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"time"
 
 	"oarlock/protocol"
@@ -21,9 +22,15 @@ func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	if st.Verdict.Kind != protocol.Ack {
 		e.Group, e.Message = st.Verdict.Group, st.Verdict.Message
 	}
-	if st.Err != nil {
-		e.Kind, e.Verdict = BrokeProtocol, nil
-		e.Group, e.Message = "protocol", "its "+st.Verb+" cannot be understood: "+st.Err.Error()
+	why := ""
+	switch {
+	case st.Err != nil:
+		why = "its " + st.Verb + " cannot be understood: " + st.Err.Error()
+	case st.Verdict.Next != "" && c.putsItself(r):
+		why = "it puts its own job again and moves it on to " + st.Verdict.Next + " as well"
+	}
+	if why != "" {
+		e.Kind, e.Verdict, e.Group, e.Message = BrokeProtocol, nil, "protocol", why
 	}
 	if c.keepsDir(e) {
 		// Where its directory goes is known when the child has left it.
@@ -38,6 +45,13 @@ func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	if e.Kind == BrokeProtocol {
 		c.end(CauseProtocol, e.Message)
 	}
+}
+
+// putsItself tells whether r wants its own job to be put.
+func (c *Child) putsItself(r *Run) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(r.puts, func(p protocol.Put) bool { return p.JID == r.Job.JID })
 }
 
 // settle makes the caller the one that ends r; false: somebody else was first.

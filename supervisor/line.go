@@ -224,6 +224,7 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 	switch {
 	case r.Err == nil:
 		p.menu.left(a.job.Queue)
+		p.answered(a, r.Puts)
 		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: r.State})
 		p.drop(a)
 	case errors.Is(r.Err, queue.ErrLockLost), errors.Is(r.Err, queue.ErrNoJob):
@@ -236,6 +237,23 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 		p.line.holdAll = p.now + refusalLimit
 	default:
 		p.settleOtherwise(a, r.Err)
+	}
+}
+
+// answered reads what became of the jobs that a settled one wanted put.
+func (p *pool) answered(a *attempt, puts []queue.PutResult) {
+	for i, r := range puts {
+		switch {
+		case r.Err != nil:
+			p.count.NotPut++
+			p.log.Warn("a job that a child put was refused", "jid", a.job.JID, "put", r.JID, "queue", a.settlement.Puts[i].Queue, "err", r.Err)
+		case r.Existed:
+			p.count.NotPut++
+			p.log.Warn("a job that a child put was left out: one of that jid exists", "jid", a.job.JID, "put", r.JID,
+				"queue", a.settlement.Puts[i].Queue, "state", r.State, "if_exists", string(a.settlement.Puts[i].IfExists))
+		default:
+			p.count.Put++
+		}
 	}
 }
 

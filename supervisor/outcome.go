@@ -317,7 +317,7 @@ func putOf(w protocol.Put, klass string) queue.Put {
 		Depends:   w.Depends,
 		Throttles: w.Throttles,
 		Timeout:   w.Timeout,
-		OnlyNew:   true,
+		IfExists:  queue.IfExists(cmp.Or(w.IfExists, protocol.DefaultIfExists)),
 	}
 }
 

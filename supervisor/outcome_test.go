@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -211,7 +212,7 @@ func TestPutsOfChildren(t *testing.T) {
 		},
 	})
 	puts := o.Settlement.Puts
-	if len(puts) != 1 || puts[0].Queue != "mail-out" || puts[0].Klass != "K" || string(puts[0].Data) != "[]" || !puts[0].OnlyNew {
+	if len(puts) != 1 || puts[0].Queue != "mail-out" || puts[0].Klass != "K" || string(puts[0].Data) != "[]" || puts[0].IfExists != queue.Final {
 		t.Errorf("puts are %+v", puts)
 	}
 	// A job that may not be put fails the one that wants it, rather than being lost.
@@ -228,6 +229,24 @@ func TestPutsOfChildren(t *testing.T) {
 	}
 	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.Settlement.Puts != nil {
 		t.Errorf("a retry puts %+v", o.Settlement.Puts)
+	}
+}
+
+// What became of the jobs that a child put is counted and said.
+func TestAnswersToPutsAreRead(t *testing.T) {
+	var said strings.Builder
+	p := theorist(Pool{})
+	p.log = slog.New(slog.NewTextHandler(&said, nil))
+	a := failedTwice(p)
+	a.settlement.Puts = []queue.Put{{Queue: "q", JID: "a"}, {Queue: "q", JID: "b", IfExists: queue.Final}, {Queue: "q", JID: "c"}}
+	p.answered(a, []queue.PutResult{{JID: "a"}, {JID: "b", Existed: true, State: "running"}, {JID: "c", Err: errors.New("no memory")}})
+	if p.count.Put != 1 || p.count.NotPut != 2 {
+		t.Errorf("%d put, %d not; want 1 and 2", p.count.Put, p.count.NotPut)
+	}
+	for _, want := range []string{"put=b queue=q state=running if_exists=final", `put=c queue=q err="no memory"`} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("nothing says %q:\n%s", want, said.String())
+		}
 	}
 }
 

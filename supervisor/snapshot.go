@@ -97,6 +97,8 @@ type Counters struct {
 	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
 	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
 	Refused     int `json:"refused"`   // wishes of children that were not granted
+	Put         int `json:"put"`       // jobs that children put
+	NotPut      int `json:"not_put"`   // jobs that they wanted put, and that were refused or existed
 	Unheard     int `json:"unheard"`   // lines of children that look like verdicts and did not count
 	Started     int `json:"started"`   // children
 	Exchanges   int `json:"exchanges"` // settle-and-take calls

@@ -199,7 +199,8 @@ class Job {
 
   /**
    * Puts a new job, if and when this one is acknowledged. Options: jid, delay
-   * (seconds), priority, tags, retries, depends, timeout.
+   * (seconds), priority, tags, retries, depends, timeout,
+   * if_exists (replace, final, never).
    */
   put(queue, klass, data = {}, options = {}) {
     this.#worker.send("put", this.run, { ...options, queue, klass, data });

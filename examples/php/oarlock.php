@@ -265,7 +265,8 @@ final class Job
 
     /**
      * Puts a new job, if and when this one is acknowledged. Options: jid, delay
-     * (seconds), priority, tags, retries, depends, timeout.
+     * (seconds), priority, tags, retries, depends, timeout,
+     * if_exists (replace, final, never).
      *
      * @param array<string, mixed> $options
      */

@@ -253,7 +253,8 @@ class Job:
     def put(self, queue: str, klass: str, data: Any, **options: Any) -> None:
         """Puts a new job, if and when this one is acknowledged.
 
-        Options: jid, delay (seconds), priority, tags, retries, depends, timeout.
+        Options: jid, delay (seconds), priority, tags, retries, depends, timeout,
+        if_exists (replace, final, never).
         """
         options.update(queue=queue, klass=klass, data={} if data is None else data)
         self._worker.send_whole("put", _status_line("put", self.run, options))

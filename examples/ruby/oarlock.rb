@@ -288,7 +288,8 @@ module Oarlock
     end
 
     # Puts a new job, if and when this one is acknowledged. Options: jid, delay
-    # (seconds), priority, tags, retries, depends, timeout.
+    # (seconds), priority, tags, retries, depends, timeout,
+    # if_exists (replace, final, never).
     def put(queue, klass, data = {}, **options)
       @worker.send_whole("put", @run, queue: queue, klass: klass, data: data, **options)
     end

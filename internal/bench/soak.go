@@ -183,7 +183,7 @@ func (s *soak) feed(ctx context.Context) error {
 	puts := make([]queue.Put, soakAhead/2)
 	for i := range puts {
 		// With names of our own, an outcome in doubt is settled by putting once more.
-		puts[i] = queue.Put{Queue: queueName, JID: queue.NewJID(), Klass: "Noop", OnlyNew: true}
+		puts[i] = queue.Put{Queue: queueName, JID: queue.NewJID(), Klass: "Noop", IfExists: queue.Never}
 		s.jids = append(s.jids, puts[i].JID)
 	}
 	s.result.Jobs += len(puts)

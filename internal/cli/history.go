@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // tellHistory says in words what happened to a job. What the keys hold is for other clients to
@@ -65,8 +66,19 @@ func entryWords(e queue.Entry) string {
 		return fmt.Sprintf("failed on %s: %s", e.Worker, e.Group)
 	case "timed-out":
 		return givenBackWords(e)
+	case "replaced":
+		return replacedWords(e)
 	}
 	return "noted: " + e.What
+}
+
+// replacedWords says how a job had failed before it was put again.
+func replacedWords(e queue.Entry) string {
+	var r supervisor.Record
+	if json.Unmarshal(e.More["record"], &r) != nil {
+		return "noted: replaced"
+	}
+	return fmt.Sprintf("it had failed before (attempt %d on %s, %s: %s)", r.Attempt, r.Worker, r.Group, shorten(r.Message, 300))
 }
 
 // givenBackWords says how a job left its worker without an end.
@@ -97,7 +109,7 @@ func printHistory(w io.Writer, told []entryView) {
 	for _, e := range told {
 		more := make(map[string]json.RawMessage)
 		for name, value := range e.More {
-			if name != "oarlock" {
+			if name != "oarlock" && (name != "record" || e.What != "replaced") {
 				more[name] = value
 			}
 		}

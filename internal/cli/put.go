@@ -14,6 +14,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/config"
 	"oarlock/queue"
 )
 
@@ -25,7 +26,7 @@ func putCommand() *cli.Command {
 		ArgsUsage: "QUEUE [DATA]",
 		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
 			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
-			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout.",
+			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout, if_exists.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
@@ -36,6 +37,8 @@ func putCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
 			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+			&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` replace (the default), final or never"},
+			&cli.BoolFlag{Name: "if-absent", Usage: "the same as --if-exists never: leave a job of that jid alone"},
 			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "take jobs from the lines of `FILE`; - is stdin"},
 			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
 			jsonFlag(),
@@ -56,6 +59,7 @@ type putLine struct {
 	Timeout  float64         `json:"timeout"` // seconds
 	Tags     []string        `json:"tags"`
 	Depends  []string        `json:"depends"`
+	IfExists queue.IfExists  `json:"if_exists"` // replace, final, never
 }
 
 func put(c *cli.Context) error {
@@ -80,6 +84,16 @@ func put(c *cli.Context) error {
 		Tags:      c.StringSlice("tag"),
 		Depends:   c.StringSlice("depends"),
 		Throttles: c.StringSlice("throttle"),
+		IfExists:  queue.IfExists(c.String("if-exists")),
+	}
+	if err := config.OneOf(c.String("if-exists"), ifExistsWords); err != nil && c.IsSet("if-exists") {
+		return misused("--if-exists: %v", err)
+	}
+	if c.Bool("if-absent") {
+		if c.IsSet("if-exists") {
+			return misused("give --if-absent or --if-exists, not both")
+		}
+		like.IfExists = queue.Never
 	}
 	if c.IsSet("priority") {
 		priority := c.Float64("priority")
@@ -107,11 +121,35 @@ func put(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	jid, err := client.Put(c.Context, like)
+	results, err := client.PutAll(c.Context, []queue.Put{like})
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]string{"jid": jid, "queue": like.Queue}, func(w io.Writer) { fmt.Fprintln(w, jid) })
+	return putOne(c, like, results[0])
+}
+
+// ifExistsWords are what a put may say of a job that has its jid.
+var ifExistsWords = []string{string(queue.Replace), string(queue.Final), string(queue.Never)}
+
+// putOne says what became of one job. That one of its jid is there is what --if-absent
+// asks for, and an error for who wanted it replaced.
+func putOne(c *cli.Context, job queue.Put, r queue.PutResult) error {
+	switch {
+	case r.Err != nil:
+		return r.Err
+	case r.Existed && job.IfExists != queue.Never:
+		return fmt.Errorf("job %s exists and is %s: it was left alone", r.JID, r.State)
+	}
+	answer := map[string]any{"jid": r.JID, "queue": job.Queue}
+	if r.Existed {
+		answer["existed"], answer["state"] = true, r.State
+	}
+	return show(c, answer, func(w io.Writer) {
+		fmt.Fprintln(w, r.JID)
+		if r.Existed {
+			fmt.Fprintf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
+		}
+	})
 }
 
 // putFile puts a job for each line of the file name, - being stdin, in batches. A line
@@ -136,7 +174,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	defer client.Close()
 
 	bar := putProgress(c.App.ErrWriter, size)
-	done, refused, number := 0, 0, 0
+	done, existed, refused, number := 0, 0, 0, 0
 	var batch []queue.Put
 	var held int // bytes of data in batch
 	send := func() error {
@@ -145,6 +183,8 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 			if result.Err != nil {
 				refused++
 				fmt.Fprintf(c.App.ErrWriter, "job %d: %v\n", number-len(batch)+i+1, result.Err)
+			} else if result.Existed {
+				existed++
 			} else if result.JID != "" {
 				done++
 			}
@@ -179,8 +219,13 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		}
 	}
 	bar.Finish()
-	result := map[string]any{"queue": like.Queue, "put": done, "refused": refused}
-	if err := show(c, result, func(w io.Writer) { fmt.Fprintf(w, "%s jobs put into %s\n", count(done), like.Queue) }); err != nil {
+	result := map[string]any{"queue": like.Queue, "put": done, "existed": existed, "refused": refused}
+	if err := show(c, result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s jobs put into %s\n", count(done), like.Queue)
+		if existed > 0 {
+			fmt.Fprintf(w, "%s exist and were left alone\n", count(existed))
+		}
+	}); err != nil {
 		return err
 	}
 	if refused > 0 {
@@ -229,6 +274,9 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	}
 	if line.Depends != nil {
 		job.Depends = line.Depends
+	}
+	if line.IfExists != "" {
+		job.IfExists = line.IfExists
 	}
 	return job, nil
 }

@@ -84,6 +84,7 @@ func putOptions() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "klass", Usage: "what `KIND` of work it is; else that of this job"},
 		&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
+		&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` final (the default), replace or never"},
 		delayOption("how long it waits before it may run"),
 		&cli.Float64Flag{Name: "priority", Usage: "higher comes first"},
 		&cli.IntFlag{Name: "retries", Usage: "how often it may be tried again"},
@@ -137,7 +138,7 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 			if name == "data" {
 				add(name, c.String(name))
 			} else {
-				add(name, compact(c.String(name)))
+				add(strings.ReplaceAll(name, "-", "_"), compact(c.String(name)))
 			}
 		}
 	}

@@ -49,7 +49,7 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say checkpoint '{"page":4}'`, `< {"@":"checkpoint","data":{"page":4}}`},
 		{`oarlock say log --level warn hot`, `< warn: hot`},
 		{`oarlock say bye tired`, `< {"@":"bye","reason":"tired"}`},
-		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
+		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
 	} {
 		for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
 			t.Run(way.name+"/"+tt.script, func(t *testing.T) {
@@ -75,6 +75,7 @@ func TestSayRefuses(t *testing.T) {
 		{`oarlock say ack --data '{"a":
 1}'`, "not JSON on one line", exitUsage, nil},
 		{`oarlock say ack --data '1,"@":"fail"'`, "not JSON", exitUsage, nil},
+		{`oarlock say put mail --if-exists always`, "if_exists is not one of replace, final, never", exitUsage, nil},
 		{`oarlock say put mail --retries -1`, "retries is not a whole number", exitUsage, nil},
 		{`oarlock say checkpoint "$(head -c 70000 /dev/zero | tr '\0' 1)"`, "at most 65536 bytes", exitData, nil},
 		{`OARLOCK_MAX_LINE=50 oarlock say fail "$(seq 100)"`, "this pool reads 50 (max_line)", exitData, nil},

@@ -72,6 +72,9 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		for _, damage := range pool.Damaged {
 			fmt.Fprintln(w, paint(w, red, "  leaves out queue "+damage))
 		}
+		if n.NotPut > 0 {
+			fmt.Fprintln(w, paint(w, yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", count(n.NotPut))))
+		}
 		if n.Unheard > 0 {
 			fmt.Fprintln(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
 		}

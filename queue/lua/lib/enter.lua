@@ -15,8 +15,8 @@ function read_puts(at)
   return puts, at
 end
 
--- enter_all(batch, puts, reply): puts each job and appends for it the word put or
--- exists, or, if it was refused, a list of the reason
+-- enter_all(batch, puts, reply): puts each job and appends for it the word put, or the
+-- state of the job that is in its way, or, if it was refused, a list of the reason
 -- Rare.
 function enter_all(batch, puts, reply)
   local ready = {}
@@ -40,7 +40,7 @@ function entered_after_all(batch, put, raised)
   return 'put'
 end
 
--- enter(batch, put, ready) -> put or exists
+-- enter(batch, put, ready) -> put, or the state of the job that is in its way
 -- The data was seen to be JSON by the caller, who need not decode it for that.
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
@@ -48,7 +48,10 @@ function enter(batch, put, ready)
   put.old_queue = nil -- until something is written: the queue it was in, or false
   local special = redis.call('EXISTS', key, key .. '-dependencies') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
-  if exists and named['only-new'] then return 'exists' end
+  if exists and named['if-exists'] then
+    local state = in_the_way(key, named['if-exists'])
+    if state then return state end
+  end
   if special or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
     enter_with_care(batch, put, key, exists, ready)
   else
@@ -60,6 +63,13 @@ function enter(batch, put, ready)
   return 'put'
 end
 
+-- in_the_way(key, if_exists) -> the state of the job that is there, if it may not be replaced
+-- Rare.
+function in_the_way(key, if_exists)
+  local state = redis.call('HGET', key, 'state') or 'unknown'
+  if if_exists ~= 'final' or state ~= 'complete' and state ~= 'failed' then return state end
+end
+
 -- enter_with_care(batch, put, key, exists, ready): for a job that exists, or has what few have
 -- Rare.
 function enter_with_care(batch, put, key, exists, ready)
@@ -67,13 +77,28 @@ function enter_with_care(batch, put, key, exists, ready)
   local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
   -- A job of this batch may be put again by it, and must be where it belongs by then.
   flush_ready(batch, ready)
-  local of_queue, old_queue = nil, false
-  if exists then of_queue, old_queue = unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue')) end
+  local of_queue, old_queue, state, record = nil, false, nil, nil
+  if exists then
+    of_queue, old_queue, state, record = unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue', 'state', 'oarlock-record'))
+  end
   put.old_queue = old_queue
   put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put.delay), named, batch.limit)
   if of_queue then carry_over(jid, 'anew', queue) end
+  if state == 'failed' and record then keep_record(batch, jid, record) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
+end
+
+-- keep_record(batch, jid, record): how a failed job ended goes into its history before the
+-- job is forgotten for a new one; without its last words, where they are long
+-- Rare.
+function keep_record(batch, jid, record)
+  local ok, text = pcall(function()
+    local read = cjson.decode(record)
+    if #record > 4096 then read.stdout, read.stderr = nil, nil end
+    return cjson.encode({ record = read })
+  end)
+  if ok then remember(jid, '[' .. text14(math.floor(batch.now)) .. ',"replaced",' .. text .. ']', batch.limit, false) end
 end
 
 -- in_turn(batch, delay) -> the delay, a microsecond longer for each put of the batch before
