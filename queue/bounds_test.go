@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,9 +38,9 @@ func (l *boundsLab) put(puts ...Put) {
 }
 
 // fill runs a script that makes many of something; ARGV[1] is the time.
-func (l *boundsLab) fill(script string) {
+func (l *boundsLab) fill(script string, args ...any) {
 	l.t.Helper()
-	if err := l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, number(l.client.Now())).Err(); err != nil {
+	if err := l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, append([]any{number(l.client.Now())}, args...)...).Err(); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -232,3 +233,175 @@ func TestATakeTellsWhatIsLeft(t *testing.T) {
 		t.Errorf("took %+v, and left in turn: %v", reply.Jobs, reply.Left)
 	}
 }
+
+// TestCallsAreBoundedByWhatTheyDo has ten thousand of everything that a call may find, or with
+// OARLOCK_FAULTS=all a hundred thousand, and counts the commands that each call runs. Nothing is
+// left undone for that.
+func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
+	const most = 500
+	size := int64(10_000)
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		size = 100_000
+	}
+	l := newBoundsLab(t)
+	ctx := t.Context()
+	many := func(name string) int64 {
+		n, err := l.lab.redis.ZCard(ctx, name).Result()
+		must0(t, err)
+		return n
+	}
+	const job = `
+	local function make(jid, state, queue, ...)
+		redis.call('HSET', 'ql:j:' .. jid, 'jid', jid, 'klass', 'K', 'data', '{}', 'priority', '0', 'tags', '{}', 'state', state,
+			'worker', '', 'expires', '0', 'queue', queue, 'retries', '5', 'remaining', '5', 'time', '1', ...)
+	end
+	local now, zadd = tonumber(ARGV[1]), function(key, score, jid) redis.call('ZADD', 'ql:q:q-' .. key, score, jid) end
+	for i = 1, tonumber(ARGV[2]) do
+	`
+	tests := []struct {
+		name string
+		fill string        // what there is so much of
+		jobs int           // how many a take of 8 gets, or it says that there is more
+		left func() string // what else is to be so
+		want string
+	}{
+		{"waiting", `make('j' .. i, 'waiting', 'q') zadd('work', -i, 'j' .. i)`, 8, nil, ""},
+		{"delayed jobs that are due", `make('j' .. i, 'scheduled', 'q') zadd('scheduled', i / 1e5, 'j' .. i)`, 8, func() string {
+			return fmt.Sprint(many("ql:q:q-scheduled"))
+		}, fmt.Sprint(size - 200)},
+		{"jobs that must wait for a throttle", `make('j' .. i, 'waiting', 'q', 'throttles', '["t"]') zadd('work', -i, 'j' .. i)
+			if i == 1 then redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', '1') redis.call('ZADD', 'ql:th:t-locks', '1', 'x') end`, 8, nil, ""},
+		{"entries without a job", `zadd('work', -i, 'j' .. i)`, 8, nil, ""},
+		{"locks that ran out", `make('j' .. i, 'running', 'q', 'worker', 'other', 'grace', '1') zadd('locks', i / 1e5, 'j' .. i)`, 8, nil, ""},
+		{"locks that have just run out", `make('j' .. i, 'running', 'q', 'worker', 'other') zadd('locks', i / 1e5, 'j' .. i)`, 0, nil, ""},
+		{"recurring jobs that are due", `redis.call('HSET', 'ql:r:r' .. i, 'jid', 'r' .. i, 'klass', 'K', 'data', '{}', 'priority', '0', 'tags', '{}',
+			'state', 'recur', 'queue', 'q', 'type', 'interval', 'count', '0', 'interval', '60', 'retries', '5', 'backlog', '1') zadd('recur', now - 1, 'r' .. i)`, 8, nil, ""},
+	}
+	take := Take{Queues: []string{"q"}, Count: 8}
+	for _, tt := range tests {
+		t.Run("a take of "+tt.name, func(t *testing.T) {
+			l.lab.redis.FlushAll(ctx)
+			l.fill(job+tt.fill+" end", size)
+			for _, order := range []Order{Ordered, RoundRobin, Oldest} {
+				take.Order = order
+				reply, commands := l.take(take)
+				if commands > most {
+					t.Errorf("%s: a take of %d runs %d commands", order, len(reply.Jobs), commands)
+				}
+				if len(reply.Jobs) < tt.jobs && !reply.More {
+					t.Errorf("%s: took %d jobs, more: %v", order, len(reply.Jobs), reply.More)
+				}
+				if order == Ordered && tt.left != nil && tt.left() != tt.want {
+					t.Errorf("%s are left, want %s", tt.left(), tt.want)
+				}
+			}
+			l.lab.redis.ConfigResetStat(ctx)
+			if _, _, err := l.client.Outlook(ctx, []string{"q"}); err != nil {
+				t.Fatal(err)
+			}
+			if n := commandsRun(t, l.lab); n > most {
+				t.Errorf("the outlook runs %d commands", n)
+			}
+		})
+	}
+
+	t.Run("a completion", func(t *testing.T) {
+		l.lab.redis.FlushAll(ctx)
+		l.put(Put{Queue: "q", JID: "first", Klass: "K"}, Put{Queue: "q", JID: "second", Klass: "K"}, Put{Queue: "q", JID: "third", Klass: "K"})
+		l.fill(job+`
+			make('c' .. i, 'complete', '') redis.call('ZADD', 'ql:completed', now - i / 1e3, 'c' .. i)
+			make('d' .. i, 'depends', 'r') redis.call('ZADD', 'ql:q:r-depends', i, 'd' .. i)
+			redis.call('SADD', 'ql:j:first-dependents', 'd' .. i) redis.call('SADD', 'ql:j:d' .. i .. '-dependencies', 'first')
+			make('p' .. i, 'throttled', 's', 'throttles', '["t"]') redis.call('ZADD', 'ql:q:s-throttled', i, 'p' .. i)
+			redis.call('ZADD', 'ql:th:t-pending', i, 'p' .. i)
+			if i == 1 then
+				redis.call('HSET', 'ql:j:third', 'throttles', '["t"]') redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', ARGV[2])
+			end
+		end
+		redis.call('HSET', 'ql:config', 'jobs-history-count', ARGV[2] / 2)`, size)
+		reply, _ := l.take(Take{Queues: []string{"q"}, Count: 3})
+		settle := func(jid string) Settlement {
+			i := slices.IndexFunc(reply.Jobs, func(job Taken) bool { return job.JID == jid })
+			return Settlement{JID: jid, Queue: "q", Popped: reply.Jobs[i].Popped, Action: Complete}
+		}
+		end, commands := l.take(Take{}, settle("first"))
+		if commands > most || !end.Rest {
+			t.Errorf("to complete what all wait for runs %d commands, and leaves some: %v", commands, end.Rest)
+		}
+		_, commands = l.take(Take{}, settle("third"))
+		if commands > most {
+			t.Errorf("to complete what holds a throttle runs %d commands", commands)
+		}
+		if n := many("ql:q:s-work"); n == 0 {
+			t.Error("no job that waited for the throttle was let go")
+		}
+		// A put over the job that they waited for finishes that first.
+		before := many("ql:q:r-depends")
+		if before == 0 || before == size {
+			t.Errorf("%d jobs wait for one that is complete", before)
+		}
+		calls := 0
+		for ; end.Rest && calls < 5; calls++ {
+			if end, commands = l.take(Take{}); commands > most {
+				t.Errorf("to go on runs %d commands", commands)
+			}
+		}
+		if after := many("ql:q:r-depends"); after >= before {
+			t.Errorf("%d jobs wait, %d before", after, before)
+		}
+		swept, err := l.client.Sweep(ctx, []string{"q", "r"}, 50)
+		must0(t, err)
+		if len(swept.Broken) > 0 || many("ql:q:r-depends") != 0 || many("ql:q:r-work") != size || many("ql:completed") != size/2 {
+			t.Errorf("when all is done %d jobs wait for one that is complete, %d are ready, %d complete are kept; broken: %v",
+				many("ql:q:r-depends"), many("ql:q:r-work"), many("ql:completed"), swept.Broken)
+		}
+		if n := l.lab.redis.Exists(ctx, "ql:oarlock:unblock", "ql:j:first-dependents").Val(); n != 0 {
+			t.Error("something is left of what was to be done")
+		}
+	})
+}
+
+// TestAPutWaitsForThoseWhoWaitForTheJobBefore puts over a job that is complete while not all who
+// waited for it are free, by each way in which a name is taken again.
+func TestAPutWaitsForThoseWhoWaitForTheJobBefore(t *testing.T) {
+	l := newBoundsLab(t)
+	ctx := t.Context()
+	for name, again := range map[string]func() error{
+		"put":         func() error { return second(l.client.Put(ctx, Put{Queue: "q", JID: "a", Klass: "K"})) },
+		"single put":  func() error { return second(l.client.call(ctx, Qless, "put", "", "q", "a", "K", "{}", 0)) },
+		"reqless put": func() error { return second(l.client.call(ctx, Reqless, "queue.put", "", "q", "a", "K", "{}", 0)) },
+		"pruned, put": func() error {
+			l.lab.redis.Del(ctx, "ql:j:a", "ql:completed")
+			return second(l.client.Put(ctx, Put{Queue: "q", JID: "a", Klass: "K"}))
+		},
+		"cancel, none": func() error { return second(l.client.call(ctx, Qless, "cancel", "a")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.lab.redis.FlushAll(ctx)
+			l.put(Put{Queue: "q", JID: "a", Klass: "K"})
+			puts := make([]Put, 200)
+			for i := range puts {
+				puts[i] = Put{Queue: "r", JID: fmt.Sprintf("d%d", i), Klass: "K", Depends: []string{"a"}}
+			}
+			l.put(puts...)
+			reply, _ := l.take(Take{Queues: []string{"q"}, Count: 1})
+			end, _ := l.take(Take{}, Settlement{JID: "a", Queue: "q", Popped: reply.Jobs[0].Popped, Action: Complete})
+			if !end.Rest {
+				t.Fatal("all were freed at once")
+			}
+			must0(t, again())
+			for name != "cancel, none" && end.Rest { // the rest of pruning
+				if end, _ = l.take(Take{}); end.Rest {
+					t.Fatal("some still wait")
+				}
+			}
+			counts, err := l.client.Queue(ctx, "r")
+			must0(t, err)
+			if name != "cancel, none" && (counts.Depends != 0 || counts.Waiting != 200) {
+				t.Errorf("of those who waited: %+v", counts)
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

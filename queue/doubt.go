@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 )
 
@@ -24,20 +25,37 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 	if err := s.Fence(ctx); err != nil {
 		return nil, err
 	}
-	args := make([]any, 0, 1+len(queues))
-	args = append(args, s.worker)
-	for _, q := range queues {
-		args = append(args, q)
+	var held []Taken
+	var known []string
+	for first := true; first || len(queues) > 0; first = false {
+		some := queues[:min(len(queues), sliceOfQueues)]
+		queues = queues[len(some):]
+		for more := true; more; {
+			args := anys(known, s.worker, len(known))
+			raw, err := s.client.call(ctx, Batch, "held", append(args, anys(some)...)...)
+			if err != nil {
+				return nil, harmless(err)
+			}
+			in := replyReader{items: asList(raw)}
+			jobs, err := readAllTaken(in.list())
+			more = in.int() == 1
+			others := replyReader{items: in.list()}
+			for range others.items {
+				known = append(known, others.text())
+			}
+			if err := cmp.Or(err, in.err, others.err); err != nil {
+				return held, err
+			}
+			held = append(held, jobs...)
+			for i := range jobs {
+				known = append(known, jobs[i].JID)
+			}
+		}
 	}
-	raw, err := s.client.call(ctx, Batch, "held", args...)
-	if err != nil {
-		return nil, harmless(err)
-	}
-	held, err := readAllTaken(asList(raw))
 	for i := range held {
 		held[i].Popped, held[i].Put = held[i].Put, 0 // a running job's time is when it was popped
 	}
-	return held, err
+	return held, nil
 }
 
 // Resolve reads what became of settlements in doubt. Those that did not run may be sent

@@ -19,7 +19,11 @@ type Reply struct {
 	// of data. What is left is to be asked for at once.
 	More bool
 	Left []QueueLeft // what is known of the queues after the take
-	Now  float64     // the time that the call carried
+	// Rest says that there are jobs that are to be freed, because what they waited for is
+	// complete, or pruned: more than one call does. Each Exchange goes on with that; one without
+	// settlements and Take does nothing else.
+	Rest bool
+	Now  float64 // the time that the call carried
 }
 
 // QueueLeft is what a take left of a queue.
@@ -118,7 +122,8 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 	results := replyReader{items: in.list()}
 	jobs, broken := in.list(), in.list()
 	reply.NextDue, reply.Cursor, reply.More = in.float(), in.int(), in.int() == 1
-	rest := replyReader{items: in.list()}
+	queuesLeft := replyReader{items: in.list()}
+	reply.Rest = in.int() == 1
 	for i := range reply.Results {
 		if reply.Results[i].Err == nil {
 			readResult(&results, &reply.Results[i])
@@ -130,12 +135,12 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 		reply.Jobs[i].Popped = now
 	}
 	reply.Broken, left = readBroken(broken)
-	for len(rest.items) > 0 && rest.err == nil {
-		if i, head := rest.int(), rest.float(); i >= 1 && i <= len(queues) {
+	for len(queuesLeft.items) > 0 && queuesLeft.err == nil {
+		if i, head := queuesLeft.int(), queuesLeft.float(); i >= 1 && i <= len(queues) {
 			reply.Left = append(reply.Left, QueueLeft{queues[i-1], head})
 		}
 	}
-	if err := cmp.Or(in.err, results.err, taken, left, rest.err); err != nil {
+	if err := cmp.Or(in.err, results.err, taken, left, queuesLeft.err); err != nil {
 		return Reply{}, err
 	}
 	return reply, nil

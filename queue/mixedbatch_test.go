@@ -104,7 +104,7 @@ func (m *mixture) somePuts() []Put {
 
 // held are the jobs that Redis says a worker holds.
 func (m *mixture) held(worker string) []Taken {
-	jobs, err := readAllTaken(asList(m.batch("held", worker, "q1", "q2")))
+	jobs, err := readAllTaken(asList(asList(m.batch("held", worker, 0, "q1", "q2"))[0]))
 	if err != nil {
 		m.t.Fatal(err)
 	}

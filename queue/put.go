@@ -55,6 +55,9 @@ type PutResult struct {
 // PutChunk is how many jobs PutAll sends in one call.
 const PutChunk = 500
 
+// putBytes is how much data they may have together, unless it is one job.
+const putBytes = 4 << 20
+
 // Put puts one job and returns its jid. It publishes a wake-up, so that an idle
 // supervisor takes the job at once.
 //
@@ -82,7 +85,11 @@ func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 	results := make([]PutResult, 0, len(puts))
 	for len(puts) > 0 {
-		n := min(PutChunk, len(puts))
+		n, bytes := 0, 0
+		for n < min(PutChunk, len(puts)) && (n == 0 || bytes+len(puts[n].Data) <= putBytes) {
+			bytes += len(puts[n].Data)
+			n++
+		}
 		chunk, err := c.putChunk(ctx, puts[:n])
 		if err != nil {
 			return results, err

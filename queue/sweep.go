@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"slices"
 )
 
 // Swept is what a Sweep did.
@@ -15,24 +16,39 @@ type Swept struct {
 // the worker is warned first; when its grace period is over, the job goes back in front of
 // its queue at the cost of one retry, or fails if none is left.
 //
+// It goes on with what calls of Exchange left to be done, see Reply.Rest, until that is done.
+// No call of it does more than about 500 commands.
+//
 // Any number of supervisors may sweep the same queues, and a sweep may be repeated.
 func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (Swept, error) {
-	if len(queues) == 0 {
-		return Swept{}, nil
-	}
-	raw, err := c.call(ctx, Batch, "sweep", anys(queues, limit)...)
-	if err != nil {
-		return Swept{}, harmless(err)
-	}
-	in := replyReader{items: asList(raw)}
-	counts := replyReader{items: in.list()}
 	var swept Swept
-	swept.Broken, err = readBroken(in.list())
-	for range queues {
-		swept.Back += counts.int()
+	for rest := len(queues) > 0; rest || len(queues) > 0; {
+		some := queues[:min(len(queues), sliceOfQueues)]
+		raw, err := c.call(ctx, Batch, "sweep", anys(some, limit)...)
+		if err != nil {
+			return swept, harmless(err)
+		}
+		in := replyReader{items: asList(raw)}
+		counts := replyReader{items: in.list()}
+		broken, err := readBroken(in.list())
+		done, more := in.int(), in.int() == 1
+		swept.Broken = append(swept.Broken, broken...)
+		for range counts.items {
+			swept.Back += counts.int()
+		}
+		if err := cmp.Or(err, in.err, counts.err); err != nil {
+			return swept, err
+		}
+		if done == 0 && len(broken) > 0 && len(some) > 0 {
+			done = 1 // what is wrong with it is said, and may be so the next time
+		}
+		queues, rest = queues[done:], more
 	}
-	return swept, cmp.Or(err, in.err, counts.err)
+	return swept, nil
 }
+
+// sliceOfQueues is how many queues are looked at in one call, during which all others wait.
+const sliceOfQueues = 80
 
 // QueueOutlook is what one queue has to offer.
 type QueueOutlook struct {
@@ -54,24 +70,26 @@ func (q *QueueOutlook) Oldest(now float64) float64 {
 	return q.HeadPut
 }
 
-// Outlook tells what there is to do in each of the queues, in one call that changes nothing.
-// It also returns the server's time that it was asked with.
+// Outlook tells what there is to do in each of the queues, and changes nothing. It also returns
+// the server's time that it was first asked with.
 func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueOutlook, now float64, err error) {
 	if err := c.clock.Fresh(ctx); err != nil {
 		return nil, 0, err
 	}
 	now = c.clock.Now()
-	if len(queues) == 0 {
-		return nil, now, nil
+	outlook = make([]QueueOutlook, 0, len(queues))
+	for some := range slices.Chunk(queues, sliceOfQueues) {
+		raw, err := c.run(ctx, c.redis, scriptName{Batch, "outlook"}, c.clock.Now(), anys(some)...)
+		if err != nil {
+			return nil, 0, harmless(err)
+		}
+		in := replyReader{items: asList(raw)}
+		for _, name := range some {
+			outlook = append(outlook, QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1, Damage: in.text()})
+		}
+		if in.err != nil {
+			return nil, 0, in.err
+		}
 	}
-	raw, err := c.run(ctx, c.redis, scriptName{Batch, "outlook"}, now, anys(queues)...)
-	if err != nil {
-		return nil, 0, harmless(err)
-	}
-	in := replyReader{items: asList(raw)}
-	outlook = make([]QueueOutlook, len(queues))
-	for i, name := range queues {
-		outlook[i] = QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1, Damage: in.text()}
-	}
-	return outlook, now, in.err
+	return outlook, now, nil
 }

@@ -21,6 +21,7 @@ type line struct {
 	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts     int                         // calls in a row that ended so
 	hungry     bool                        // there may be jobs to take
+	rest       bool                        // the last call left something to be done that is nobody's in particular
 	wokenAt    time.Duration               // when somebody last said that there are
 	lookAt     time.Duration               // when the next job is known to be due
 	auditAt    time.Duration               // when to compare what Redis holds in our name with what we have
@@ -95,8 +96,14 @@ func (p *pool) exchange() {
 	l.gathering = false
 	want := p.appetite()
 	settleable := p.settleable()
-	if p.renewals.awaited || settleable == 0 && !(want > 0 && l.hungry) {
+	if p.renewals.awaited {
 		return
+	}
+	if settleable == 0 && !(want > 0 && l.hungry) {
+		if !l.rest {
+			return
+		}
+		want = 0 // a call with nothing of ours does that alone
 	}
 	if l.gathering = p.moreToCome(); l.gathering {
 		return
@@ -124,7 +131,7 @@ func (p *pool) exchange() {
 		l.hungry = false
 		l.lookAt = never
 	}
-	l.out = true
+	l.out, l.rest = true, false
 	p.count.Exchanges++
 	p.event(Event{Kind: Settling, Settles: len(x.attempts), Takes: want})
 	p.calls <- func() {
@@ -187,7 +194,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	p.gate.worked()
 	l.refusals.Reset()
-	l.doubts = 0
+	l.doubts, l.rest = 0, reply.Rest
 	took := p.clock() - x.sent
 	for i, a := range x.attempts {
 		p.settled(a, reply.Results[i])

@@ -213,6 +213,36 @@ func TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn(t *testing.T) {
 	}
 }
 
+// TestManyDependentsAreFreedWithoutAPoll completes a job for which more wait than one call frees.
+func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
+	w := newWorld(t)
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 1)}, PollInterval: time.Hour})
+	w.heard()
+	puts := []queue.Put{{Queue: "later", JID: "j0", Klass: "K"}}
+	for range 2000 {
+		puts = append(puts, queue.Put{Queue: "r", Klass: "K", Depends: []string{"j0"}})
+	}
+	puts = append(puts, queue.Put{Queue: "q", JID: "j0", Klass: "K"}) // now all wait for it
+	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
+		t.Fatal(err)
+	}
+	w.await(1, "complete")
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		counts, err := w.client.Queue(t.Context(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts.Depends == 0 && counts.Waiting == 2000 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of those who waited for a job that is complete: %+v", counts)
+		}
+		time.Sleep(10 * time.Millisecond) // Redis tells nobody who waits for what
+	}
+}
+
 func TestFreshChildrenWorkAQueue(t *testing.T) {
 	w := newWorld(t)
 	w.put(20, `{"n":%d}`)

@@ -12,6 +12,8 @@ local found = each(5, function(jid)
   if redis.call('SISMEMBER', key .. '-dependencies', jid) == 0 then return end
   local there = redis.call('HGET', ns .. 'j:' .. jid, 'state')
   if not there or there == 'complete' then
+    -- Where many waited for it they are freed in slices.
+    if has(ns .. 'oarlock:unblock', jid) and redis.call('SISMEMBER', ns .. 'j:' .. jid .. '-dependents', job) == 1 then return end
     if fix then redis.call('SREM', key .. '-dependencies', jid) end
     return 'waits for ever for ' .. jid .. ', which is ' .. (there or 'gone'), 'it waits for that no longer'
   end

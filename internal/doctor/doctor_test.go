@@ -84,6 +84,13 @@ func (p patient) examine(t *testing.T, fix bool, look func(*Doctor) error) (find
 const moveOn = `redis.call('ZREM', 'ql:q:q-locks', 'running') redis.call('HSET', 'ql:j:running', 'state', 'waiting', 'queue', 'later')
 redis.call('ZADD', 'ql:q:later-scheduled', 9000000000, 'running')`
 
+// freeing makes the job depends wait for a complete one, of which is noted that those who wait for it
+// are being freed, among them a job.
+func freeing(jid string) string {
+	return "redis.call('SADD', 'ql:j:depends-dependencies', 'complete') redis.call('SADD', 'ql:j:complete-dependents', '" + jid + "') " +
+		"redis.call('ZADD', 'ql:oarlock:unblock', 1, 'complete')"
+}
+
 // holdIn lets a jid hold the throttle t of one, and the job waiting stand in line for it.
 func holdIn(jid string) string {
 	return `redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', 1) redis.call('ZADD', 'ql:th:t-locks', 1, '` + jid + `')
@@ -113,6 +120,8 @@ func TestKeys(t *testing.T) {
 		{"a dependency that is gone", []any{"SADD", "ql:j:depends-dependencies", "ghost"}, "depends waits for ever for ghost, which is gone", []any{"SCARD", "ql:j:depends-dependencies"}, "1"},
 		{"only dependencies that are gone", []any{"EVAL", "redis.call('DEL', 'ql:j:depends-dependencies') redis.call('SADD', 'ql:j:depends-dependencies', 'ghost')", 0},
 			"depends waits for ever for ghost, which is gone", []any{"HGET", "ql:j:depends", "state"}, "waiting"},
+		{"a dependency whose dependents are being freed", []any{"EVAL", freeing("depends"), 0}, "", nil, ""},
+		{"one that does not know of the job", []any{"EVAL", freeing("other"), 0}, "depends waits for ever for complete, which is complete", []any{"SCARD", "ql:j:depends-dependencies"}, "1"},
 		{"a completed job that is not listed", []any{"ZREM", "ql:completed", "complete"}, "complete is complete and not listed as such", []any{"ZCARD", "ql:completed"}, "1"},
 		{"a job that was moved on with a delay", []any{"EVAL", moveOn, 0}, "", nil, ""},
 		{"a job that was retried into another queue", []any{"EVAL", "redis.call('ZREM', 'ql:q:q-work', 'waiting') redis.call('ZADD', 'ql:q:new-work', 1, 'waiting')", 0}, "", nil, ""},

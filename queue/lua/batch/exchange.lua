@@ -1,6 +1,6 @@
 -- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
 --          order, cursor, count, max_job, spare, [queue, head]...)
---   -> list of results, jobs, broken entries, due, cursor, more, left
+--   -> list of results, jobs, broken entries, due, cursor, more, left, rest
 -- Settles jobs that ended and takes new ones, in this order.
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
@@ -28,6 +28,8 @@
 --             at once. Nothing is known then of queues that gave no job
 --   left      pairs of the index of a queue, from 1, and when its next job was put; 0 if nothing of
 --             it can be taken now. Of the other queues it is not known
+--   rest      1 if jobs are left that are to be freed or pruned: whoever has nothing else to do goes on
+--             with that by a call without settlements and takes
 --
 -- A settlement that is refused changes no key. What it leaves otherwise is what the
 -- protocol's complete, fail, retry and pop leave, one after the other; release has no
@@ -40,10 +42,11 @@ for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], AR
 local batch = open_batch(now, worker)
 batch.spare = ARGV[at + 4] == '1'
 local results = settle_all(batch, settlements)
+go_on(batch, #settlements == 0 and count == 0)
 local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then
   if not batch.wrote then error(jobs, 0) end
   report(batch, '', '', jobs)
   jobs, broken, due, next, more, left = batch.jobs, batch.broken, '0', cursor, 0, {}
 end
-return { results, jobs, broken, due, next, more, left }
+return { results, jobs, broken, due, next, more, left, batch.rest }

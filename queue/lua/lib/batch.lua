@@ -10,6 +10,8 @@ function open_batch(now, worker)
     if not is_wrong_type(set) then error(set, 0) end
     broken, set = { '', '', 'ql:config: ' .. reason_of(set) }, {}
   end
+  -- There is seldom one of these, and one question tells.
+  local special = redis.call('EXISTS', 'ql:tracked', 'ql:oarlock:unblock') > 0
   return {
     now = now,
     stored_now = text17(now),
@@ -24,7 +26,9 @@ function open_batch(now, worker)
     lock = {},
     most = {},
     commands = call_commands,
-    tracked = redis.call('EXISTS', 'ql:tracked') == 1,
+    tracked = special and redis.call('EXISTS', 'ql:tracked') == 1,
+    unblocking = special and redis.call('EXISTS', 'ql:oarlock:unblock') == 1,
+    rest = 0,
     broken = broken,
     shown = {},
     known = {},
@@ -52,6 +56,21 @@ call_promotions = 200
 function spend(batch, commands)
   batch.commands = batch.commands - commands
   return batch.commands > 0
+end
+
+-- at_most(batch, count, each) -> no more than count of what takes so many commands each
+function at_most(batch, count, each)
+  return math.min(count, math.max(1, math.floor(batch.commands / each)))
+end
+
+-- go_on(batch, prunes): with what calls before this one left to be done
+--   prunes   whether completed jobs are to be pruned too, where none was just completed
+function go_on(batch, prunes)
+  if prunes then prune_some(batch, 0) end
+  if not batch.unblocking then return end
+  local ok, left = pcall(unblock_on, batch)
+  if not ok then report(batch, '', '', left) end
+  if ok and left then batch.rest = 1 end
 end
 
 -- learn(batch, queue): reads the settings of a queue, once per batch

@@ -46,7 +46,7 @@ end
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
   put.old_queue = nil -- until something is written: the queue it was in, or false
-  local special = redis.call('EXISTS', key, key .. '-dependencies') > 0 -- see put_job
+  local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if exists and named['if-exists'] then
     local state = in_the_way(key, named['if-exists'])

@@ -1,12 +1,34 @@
 -- prune(now, age, count): drops completed jobs that are too old or too many
 --   age    seconds, setting jobs-history
 --   count  setting jobs-history-count; a negative one drops that many of the oldest
--- Only what goes is read.
+-- Only what goes is read. A batch drops what it may in one call; what is left it finds again.
 function prune(now, age, count)
   local old = redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(now - age))
   if #old > 0 then drop_completed(old) end
   local surplus = redis.call('ZRANGE', 'ql:completed', '0', text17(-1 - count))
   if #surplus > 0 then drop_completed(surplus) end
+end
+
+-- prune_some(batch, least): prune, but no more than a call may drop
+--   least   how many it is to drop at least, so that there are not more and more of them
+-- Rare.
+function prune_some(batch, least)
+  local ok, raised = pcall(function()
+    local limit = math.max(150, least)
+    local old = redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(batch.now - batch.keep_age), 'LIMIT', '0', text17(limit))
+    if #old > 0 then drop_completed(old) end
+    local surplus = -batch.keep_count -- if that is negative, it is what each completion drops
+    if batch.keep_count >= 0 then
+      surplus = redis.call('ZCARD', 'ql:completed') - batch.keep_count
+    elseif least == 0 then
+      surplus = 0
+    end
+    local room = math.min(surplus, limit - #old)
+    if room > 0 then drop_completed(redis.call('ZRANGE', 'ql:completed', '0', text17(room - 1))) end
+    spend(batch, #old + math.max(0, room) + 2)
+    if #old == limit or surplus > room and room >= 0 and batch.keep_count >= 0 then batch.rest = 1 end
+  end)
+  if not ok then report(batch, '', '', raised) end
 end
 
 -- drop_completed(jids)

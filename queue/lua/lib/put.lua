@@ -20,8 +20,9 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
   if next(named) then tags, priority, retries, depends, throttles = check_options(named) end
   -- Most jobs are new and none is tracked, and to learn that is cheaper than to read
   -- nine fields and to ask again below. Dependencies may be left of an earlier job of
-  -- that name, which was pruned.
-  local special = redis.call('EXISTS', key, 'ql:tracked', key .. '-dependencies') > 0
+  -- that name, which was pruned; and dependents, of one that is complete.
+  local special = redis.call('EXISTS', key, 'ql:tracked', key .. '-dependencies', key .. '-dependents') > 0
+  if special then finish_unblocking(jid, now) end
   if special and redis.call('EXISTS', key) == 1 then
     old = load_old(key)
     tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries

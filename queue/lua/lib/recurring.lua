@@ -95,6 +95,7 @@ end
 function evict(jid, now)
   local state, queue, worker, failure, tags, throttles = unpack(
     redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'failure', 'tags', 'throttles'))
+  finish_unblocking(jid, now)
   if not state then return end
   leave(jid, state, queue, worker, failure, queue)
   if throttles then release_all(jid, queue, throttles, now) end

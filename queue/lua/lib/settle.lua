@@ -130,41 +130,8 @@ end
 function end_completed(batch, held)
   local ok, raised = pcall(call_many, 'ZADD', 'ql:completed', batch.completed)
   if not ok then seat_each(batch, '', batch.completed, raised) end
-  ok, raised = pcall(prune, batch.now, batch.keep_age, batch.keep_count)
-  if not ok then report(batch, '', '', raised) end
+  prune_some(batch, #batch.completed)
   unblock_all(batch, held)
-end
-
--- unblock_all(batch, jids): frees the jobs that waited for those that completed
-function unblock_all(batch, jids)
-  local keys = {}
-  for i, jid in ipairs(jids) do keys[i] = 'ql:j:' .. jid .. '-dependents' end
-  local any = 0
-  for i = 1, #keys, 6000 do
-    local some = redis.pcall('EXISTS', unpack(keys, i, math.min(i + 5999, #keys)))
-    any = any + (type(some) == 'number' and some or 1)
-  end
-  if any == 0 then return end
-  for i = 2, #batch.completed, 2 do
-    local jid = batch.completed[i]
-    local ok, stuck = pcall(unblock, jid, batch.now)
-    if not ok then
-      report(batch, '', jid, stuck)
-    elseif stuck then
-      keep_waiting(batch, stuck)
-    end
-  end
-end
-
--- keep_waiting(batch, stuck): the jobs of a list could not be freed
--- Rare.
-function keep_waiting(batch, stuck)
-  for _, jid in ipairs(stuck) do
-    local queue = redis.pcall('HGET', 'ql:j:' .. jid, 'queue')
-    if type(queue) ~= 'string' then queue = '' end
-    report(batch, queue, jid, 'it could not be freed, though what it waited for is complete')
-    reseat(batch, jid, queue)
-  end
 end
 
 -- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
@@ -245,7 +212,7 @@ end
 -- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict.
 -- Rare.
 function give_back(batch, s)
-  local trouble = release_all(s.jid, s.queue, s.throttles, batch.now)
+  local trouble = release_all(s.jid, s.queue, s.throttles, batch.now, 25)
   if trouble then report(batch, s.queue, s.jid, trouble) end
 end
 

@@ -210,11 +210,6 @@ function take_lost(batch, queue, jids, jobs, seen)
   return done
 end
 
--- at_most(batch, count, each) -> no more than count of what takes so many commands each
-function at_most(batch, count, each)
-  return math.min(count, math.max(1, math.floor(batch.commands / each)))
-end
-
 -- is_paused(batch, queue): where that cannot be read, no queue is
 -- Rare.
 function is_paused(batch, queue)

@@ -58,15 +58,17 @@ function throttle(jid, job, queue, tid, now, limit)
   remember(jid, entry, limit, job.history)
 end
 
--- release(tid, jid, now): gives one throttle back, or leaves the line for it, and
+-- release(tid, jid, now, most): gives one throttle back, or leaves the line for it, and
 -- lets those in front of the line try again
-function release(tid, jid, now)
+--   most   of them; nil means as many as there is room for. Whoever runs of them lets others try
+function release(tid, jid, now, most)
   local key = 'ql:th:' .. tid
   if redis.call('ZREM', key .. '-locks', jid) == 0 then redis.call('ZREM', key .. '-pending', jid) end
   local maximum = numeric(redis.call('HGET', key, 'maximum'), 0)
   local room = 10
   if maximum ~= 0 then room = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
   if room < 1 then return end
+  if most then room = math.min(room, most) end
   for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', room - 1)) do
     -- One that cannot be let go, because its queue is broken, must not hold up the others.
     if pcall(let_try, next, now) then
@@ -96,19 +98,19 @@ function let_try(jid, now)
   end
 end
 
--- release_all(jid, queue, throttles, now) -> nil, or why one of them could not be released
+-- release_all(jid, queue, throttles, now, most) -> nil, or why one of them could not be released
 -- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
-function release_all(jid, queue, throttles, now)
+function release_all(jid, queue, throttles, now, most)
   if not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. throttles .. ', no list' end
   local trouble
   for _, tid in ipairs(list) do
-    local released, raised = pcall(release, tid, jid, now)
+    local released, raised = pcall(release, tid, jid, now, most)
     if not released then trouble = reason_of(raised) end
   end
   return trouble

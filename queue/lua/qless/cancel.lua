@@ -13,6 +13,7 @@ for i = 2, #ARGV do
 end
 for _, jid in ipairs(jids) do
   for _, dependent in ipairs(redis.call('SMEMBERS', 'ql:j:' .. jid .. '-dependents')) do
+    if is_unblocking(jid) then break end
     if not mentioned[dependent] then
       refuse('Cancel', jid .. ' is a dependency of ' .. dependent .. ' but is not mentioned to be canceled')
     end
