@@ -173,6 +173,11 @@ func (w *why) dependencies() error {
 	for _, on := range jobs {
 		there[on.JID] = true
 		if on.State == "complete" {
+			// Where very many waited for it they are freed in slices.
+			if w.q.Redis().ZScore(w.c.Context, w.q.Namespace()+"oarlock:unblock", on.JID).Err() == nil {
+				w.because("It waited for %s (%s), which is complete; those that did are being freed.", on.JID, on.Klass)
+				continue
+			}
 			w.because("It waits for %s (%s), which is complete and will not free it; `oarlock doctor --fix` does.", on.JID, on.Klass)
 			continue
 		}

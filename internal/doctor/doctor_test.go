@@ -189,6 +189,55 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A key of a wrong type is named, and all else is looked at.
+func TestKeysOfWrongTypes(t *testing.T) {
+	for key, says := range map[string]string{
+		"ql:q:q-work": "the queue q cannot be worked", "ql:q:a-b-scheduled": "the queue a-b cannot be worked", "ql:q:q-locks": "the queue q cannot",
+		"ql:q:q-depends": "the queue q", "ql:q:q-throttled": "the queue q", "ql:q:q-recur": "the queue q",
+		"ql:j:waiting": "its job cannot be worked", "ql:j:waiting-history": "its job", "ql:j:depends-dependencies": "its job", "ql:j:waiting-dependents": "its job",
+		"ql:r:recur": "this recurring job puts nothing", "ql:th:t": "jobs that need this throttle", "ql:th:t-locks": "jobs that need", "ql:th:t-pending": "jobs that need",
+		"ql:t:x": "commands that need it fail", "ql:f:g": "commands", "ql:w:w:jobs": "commands", "ql:s:wait:0:q": "commands", "ql:queues": "commands",
+		"ql:paused_queues": "commands", "ql:workers": "commands", "ql:completed": "commands", "ql:tracked": "commands", "ql:tags": "commands",
+		"ql:failures": "commands", "ql:config": "commands",
+	} {
+		want := expectedType(strings.TrimPrefix(key, "ql:"))
+		other := "list"
+		if want == other {
+			other = "zset"
+		}
+		for _, kind := range []string{"string", other} {
+			t.Run(key+" "+kind, func(t *testing.T) { newPatient(t).wrongType(t, key, kind, want, says) })
+		}
+	}
+}
+
+// wrongType puts something else in the place of a key, and looks.
+func (p patient) wrongType(t *testing.T, key, kind, want, says string) {
+	redis := p.server.Client(t)
+	redis.Del(t.Context(), key)
+	words := map[string][]any{
+		"string": {"SET", key, "z"}, "list": {"RPUSH", key, "z"}, "zset": {"ZADD", key, 1, "z"},
+	}
+	if err := redis.Do(t.Context(), words[kind]...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	redis.HSet(t.Context(), "ql:j:husk", "oarlock-crashes", 1) // the last thing that is looked at
+	for _, fix := range []bool{false, true} {
+		found := p.examine(t, fix, func(d *Doctor) error { return d.Keys(t.Context()) })
+		named, went := false, false
+		for _, f := range found {
+			named = named || f.Level == Bad && strings.HasPrefix(f.Text, key+" is a "+kind+", not a "+want+": ") && strings.Contains(f.Text, says)
+			went = went || strings.HasPrefix(f.Text, "husk is no whole job")
+		}
+		if !named || !went {
+			t.Errorf("fix %v: named %v, went on %v: %+v", fix, named, went, found)
+		}
+	}
+	if now := redis.Type(t.Context(), key).Val(); now != kind {
+		t.Errorf("it is a %s now", now)
+	}
+}
+
 // A doctor that mends all the time, beside workers, finds nothing: what moves is no damage.
 func TestNothingThatMovesIsDamage(t *testing.T) {
 	server := redistest.Start(t)

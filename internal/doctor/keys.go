@@ -81,6 +81,9 @@ func (d *Doctor) Keys(ctx context.Context) error {
 // look looks at the places first, so that a job which is only in a wrong one is found
 // missing then.
 func (k *keys) look() error {
+	if err := k.types(); err != nil {
+		return err
+	}
 	if err := k.places(); err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (k *keys) places() error {
 func (k *keys) failed() error {
 	groups, err := k.Client.FailedGroups(k.ctx)
 	if err != nil {
-		return err
+		return readable(err)
 	}
 	for group := range groups {
 		key := k.ns + "f:" + group
@@ -191,7 +194,7 @@ func (k *keys) throttles() error {
 			return err
 		}
 		if k.Fix && k.wrong > before {
-			if err := k.letOn(tid); err != nil {
+			if err := readable(k.letOn(tid)); err != nil {
 				return err
 			}
 		}
@@ -247,7 +250,7 @@ func (k *keys) dependencies(jid string) error {
 	for cursor := uint64(0); ; {
 		on, next, err := k.node.SScan(k.ctx, k.ns+"j:"+jid+"-dependencies", cursor, "", batch).Result()
 		if err != nil {
-			return err
+			return readable(err)
 		}
 		for some := range slices.Chunk(on, batch) {
 			none = false
@@ -269,7 +272,7 @@ func (k *keys) dependencies(jid string) error {
 func (k *keys) expired() error {
 	for _, name := range k.queues {
 		n, err := k.node.ZCount(k.ctx, k.ns+"q:"+name+"-locks", "-inf", k.now).Result()
-		if err != nil {
+		if readable(err) != nil {
 			return err
 		}
 		if n > 0 {

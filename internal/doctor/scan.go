@@ -32,7 +32,7 @@ func (k *keys) members(key string, use func([]string) error) error {
 	for cursor := uint64(0); ; {
 		pairs, next, err := k.node.ZScan(k.ctx, key, cursor, "", batch).Result()
 		if err != nil {
-			return err
+			return readable(err)
 		}
 		var jids []string
 		for pair := range slices.Chunk(pairs, 2) {

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// kinds are the types that a key can have.
+var kinds = []string{"string", "list", "set", "zset", "hash", "stream"}
+
+// keyType says of which type a key is whose name begins and ends so, the namespace left
+// out. The first that fits counts; a jid may end like a key, so a hash is legal there, too.
+type keyType struct{ prefix, suffix, kind string }
+
+var keyTypes = []keyType{
+	{"q:", "-work", "zset"}, {"q:", "-locks", "zset"}, {"q:", "-scheduled", "zset"}, {"q:", "-depends", "zset"},
+	{"q:", "-throttled", "zset"}, {"q:", "-recur", "zset"},
+	{"j:", "-history", "list"}, {"j:", "-dependencies", "set"}, {"j:", "-dependents", "set"}, {"j:", "", "hash"},
+	{"r:", "", "hash"}, {"th:", "-locks", "zset"}, {"th:", "-pending", "zset"}, {"th:", "", "hash"},
+	{"t:", "", "zset"}, {"f:", "", "list"}, {"w:", ":jobs", "zset"}, {"s:", "", "hash"},
+	{"queues", "", "zset"}, {"paused_queues", "", "set"}, {"workers", "", "zset"}, {"completed", "", "zset"},
+	{"tracked", "", "zset"}, {"tags", "", "zset"}, {"failures", "", "set"}, {"config", "", "hash"},
+}
+
+// expectedType is of which type a key of the protocol is; "" if it is none of the protocol's.
+func expectedType(name string) string {
+	for _, k := range keyTypes {
+		whole := !strings.HasSuffix(k.prefix, ":")
+		if name == k.prefix && whole || !whole && strings.HasPrefix(name, k.prefix) && strings.HasSuffix(name, k.suffix) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
+// types looks for keys whose type is not what every program takes it for. Nobody can tell what
+// they were meant to be, so they are left to a person.
+func (k *keys) types() error {
+	for _, kind := range kinds {
+		err := k.each("*", kind, func(names []string) error {
+			for _, name := range names {
+				want := expectedType(name)
+				if want == "" || want == kind || kind == "hash" && strings.HasPrefix(name, "j:") {
+					continue
+				}
+				k.wrong++
+				k.found(Bad, "keys", "Rename or delete it; --fix does not.", "%s%s is a %s, not a %s: %s", k.ns, name, kind, want, suffers(name))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suffers says what does not work with a key of a wrong type.
+func suffers(name string) string {
+	of, rest, _ := strings.Cut(name, ":")
+	switch of {
+	case "q":
+		return "the queue " + rest[:strings.LastIndexByte(rest, '-')] + " cannot be worked"
+	case "j":
+		return "its job cannot be worked"
+	case "th":
+		return "jobs that need this throttle cannot be worked"
+	case "r":
+		return "this recurring job puts nothing"
+	}
+	return "commands that need it fail"
+}
+
+// isWrongType tells whether a command met a key of another type, which types has told of.
+func isWrongType(err error) bool {
+	return err != nil && (redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"))
+}
+
+// readable makes nothing of an error that only says so.
+func readable(err error) error {
+	if isWrongType(err) {
+		return nil
+	}
+	return err
+}
