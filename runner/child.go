@@ -222,7 +222,16 @@ func (c *Child) send(r *Run) {
 		return protocol.AppendJob(buf, &job)
 	})
 	r.from.Store(from)
+	c.mu.Lock()
 	r.line.Store(end)
+	if r.drained && c.can(protocol.CapDraining) {
+		var left time.Duration
+		if !r.drainBy.IsZero() {
+			left = max(time.Until(r.drainBy), time.Millisecond)
+		}
+		c.tellDraining(r, left)
+	}
+	c.mu.Unlock()
 	if c.spec.Mode == Once {
 		c.in.finish()
 	}

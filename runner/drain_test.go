@@ -31,6 +31,23 @@ func TestDrainByLine(t *testing.T) {
 	}
 }
 
+// TestDrainOfARunThatWaits: the child hears of it when it has heard of the run.
+func TestDrainOfARunThatWaits(t *testing.T) {
+	h := newHost(t)
+	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapDraining)
+	mustRun(t, c, steps{{"print", "at work"}, {"sleep", 0.1}, say("ack")}.job("r1"), RunLimits{})
+	r := mustRun(t, c, steps{{"listen"}, say("release")}.job("r2"), RunLimits{})
+	w.awaitLine(t, "at work")
+	r.Drain(0)
+	if e := await(t, w.endings, "ending"); e.Drained {
+		t.Error("the run at work is said to have been told")
+	}
+	if e := await(t, w.endings, "ending"); !e.Drained || e.Verdict.Kind != protocol.Release {
+		t.Errorf("the run that waited: drained %v, verdict %+v", e.Drained, e.Verdict)
+	}
+	w.awaitLine(t, `{"@":"draining","run":"r2"}`)
+}
+
 // TestDrainWithoutAWord: a child that has not the capability, in a pool without a signal, hears nothing.
 func TestDrainWithoutAWord(t *testing.T) {
 	h := newHost(t)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -117,50 +118,106 @@ func killRow(row *leaseRow) {
 	}
 }
 
-// warden is a guard that serves all children which have none of their own.
+// warden is a guard that serves all children which have none of their own. Should somebody kill it, the
+// kernel for want of memory say, another takes its place.
 type warden struct {
-	leases *leaseGuard // nil where there are none
+	trees  *trees
+	order  guardOrder
+	home   string        // the control group that it lives in; empty: ours
+	leases *leaseGuard   // nil where there are none
+	let    chan struct{} // closed when it may go
+	gone   chan struct{} // closed when it has
+
+	mu     sync.Mutex // guards what changes with each guard
 	leader *leader
 	hold   *os.File // its end tells the guard that we are gone
 }
 
-// startWarden starts a guard with that order, whose leases are filled in, and attributes.
-func startWarden(t *trees, order guardOrder, attributes *syscall.SysProcAttr) (w *warden, err error) {
-	w = &warden{}
+// wardenPause is how long after its guard was killed a warden has the next one.
+const wardenPause = 50 * time.Millisecond
+
+// startWarden starts a guard with that order, whose leases are filled in.
+func startWarden(t *trees, order guardOrder, home string) (w *warden, err error) {
+	w = &warden{trees: t, order: order, home: home, let: make(chan struct{}), gone: make(chan struct{})}
 	if w.leases, err = t.leases.guard(); err != nil {
 		return nil, err
 	}
-	end, hold, err := os.Pipe()
-	if err != nil {
+	if err := w.start(); err != nil {
 		w.leases.close()
 		return nil, err
 	}
+	go w.tend() // close waits for it
+	return w, nil
+}
+
+// start starts a guard.
+func (w *warden) start() error {
+	end, hold, err := os.Pipe()
+	if err != nil {
+		return err
+	}
 	defer end.Close()
-	attributes.Setsid = true // it outlives what is meant for our process group
-	cmd := &exec.Cmd{Stdin: end, Env: []string{}, SysProcAttr: attributes}
+	// It outlives what is meant for our process group.
+	cmd := &exec.Cmd{Stdin: end, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if w.home != "" {
+		var dir *os.File
+		if dir, err = os.OpenFile(w.home, unix.O_DIRECTORY, 0); err == nil {
+			defer dir.Close()
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+		}
+	}
 	var files []*os.File
-	order.Leases, files, err = w.leases.join(cmd)
+	if err == nil {
+		w.order.Leases, files, err = w.leases.join(cmd)
+	}
 	defer closeAll(files)
 	if err == nil {
-		err = becomeSelf(cmd, guardCommand, guardEnv, order)
+		err = becomeSelf(cmd, guardCommand, guardEnv, w.order)
 	}
 	if err == nil {
-		w.leader = &leader{cmd: cmd, trees: t, born: time.Now()}
-		err = t.reaper.start(cmd)
+		err = w.trees.reaper.start(cmd)
 	}
 	if err != nil {
 		hold.Close()
-		w.leases.close()
-		return nil, err
+		return err
 	}
-	w.hold = hold
-	return w, nil
+	w.mu.Lock()
+	w.leader, w.hold = &leader{cmd: cmd, trees: w.trees, born: time.Now()}, hold
+	w.mu.Unlock()
+	return nil
+}
+
+// tend waits for the guard, and starts another one until it may go.
+func (w *warden) tend() {
+	defer close(w.gone)
+	for started := true; ; {
+		if started {
+			w.leader.wait()
+			w.hold.Close()
+		}
+		select {
+		case <-w.let:
+			return
+		case <-time.After(wardenPause):
+		}
+		started = w.start() == nil
+	}
 }
 
 // close lets the guard go, after it has done its last duty.
 func (w *warden) close() {
-	w.hold.Close()
-	w.leader.wait()
+	close(w.let)
+	for held := true; held; {
+		w.mu.Lock()
+		w.hold.Close() // it may be another's by now
+		w.leader.signal(syscall.SIGCONT)
+		w.mu.Unlock()
+		select {
+		case <-w.gone:
+			held = false
+		case <-time.After(wardenPause):
+		}
+	}
 	w.leases.close()
 }
 

@@ -96,13 +96,13 @@ func TestLeaseOfAChildThatIsBorn(t *testing.T) {
 	}
 }
 
-// TestLeaseLetsLive: what was renewed, what has ended, and who has no job lives on past the time that the
-// guard was told before. A run that waits for its turn counts when it has come to it.
+// TestLeaseLetsLive: what was renewed, what has ended, and who has no job lives on when the guard looks at
+// the time that it was told before. A run that waits for its turn counts when it has come to it.
 func TestLeaseLetsLive(t *testing.T) {
 	for _, strength := range strengths(t, testTrees(t)) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, w := newHost(t), newWitness()
-			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; *sleep*) sleep 60;; esac; echo '{"@":"ack"}'; done`
+			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; *sleep*) sleep 60;; esac; run=${job#*'"run":"'}; echo '{"@":"ack","run":"'${run%%'"'*}'"}'; done`
 			fifo := filepath.Join(t.TempDir(), "fifo")
 			if err := unix.Mkfifo(fifo, 0o600); err != nil {
 				t.Fatal(err)
@@ -115,28 +115,29 @@ func TestLeaseLetsLive(t *testing.T) {
 				}
 				return r
 			}
-			// looked waits until the guard has found that nothing ends before at.
-			looked := func(at time.Duration) {
+			// looks has the guard look, and waits until it has found that nothing ends before at.
+			looks := func(at time.Duration) {
 				held := c.proc.lease()
+				held.guard.rouse(int64(sinceBoot()))
 				alarm := &held.guard.leases.page.rows[held.guard.number].alarm
 				until(t, "look of the guard", func() bool { return alarm.Load() >= int64(at) })
 				if ended(c.PID()) {
 					t.Fatal("the child is dead")
 				}
 			}
-			give("r1", `{}`, sinceBoot()+100*time.Millisecond)
+			give("r1", `{}`, sinceBoot()+time.Hour)
 			await(t, w.endings, "first ending")
-			looked(noAlarm)
+			looks(noAlarm)
 
-			r := give("r2", `"wait"`, sinceBoot()+100*time.Millisecond)
-			later := sinceBoot() + time.Hour
+			r := give("r2", `"wait"`, sinceBoot()+time.Hour)
+			later := sinceBoot() + 2*time.Hour
 			r.Renew(later)
-			looked(later)
+			looks(later)
 
 			soon := sinceBoot() + 100*time.Millisecond
 			give("r3", `"sleep"`, soon)
 			until(t, "end of the lease of the run that waits", func() bool { return sinceBoot() > soon })
-			looked(later)
+			looks(later)
 			must(t, os.WriteFile(fifo, []byte("go\n"), 0)) // as soon as the child reads it
 			if e := await(t, w.endings, "ending"); e.Kind != Said {
 				t.Errorf("the run at work ends as %v", e.Kind)
@@ -217,5 +218,49 @@ func TestLeasesAreWatched(t *testing.T) {
 		if dead != (end != 0) || at < end {
 			t.Errorf("lease %d ends at %v; killed: %v at %v", i, end, dead, at)
 		}
+	}
+}
+
+// TestLeaseOutlivesItsGuard: who kills a guard that serves many children does not free them.
+func TestLeaseOutlivesItsGuard(t *testing.T) {
+	for _, strength := range strengths(t, testTrees(t)) {
+		if strength == KillGuard {
+			continue // the child dies with its guard
+		}
+		t.Run(strength.String(), func(t *testing.T) {
+			h, w := newHost(t), newWitness()
+			c := start(t, h, &Spec{Mode: Reuse, Command: shell("read -r job; exec sleep 600"), Kill: strength}, w)
+			r := mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour})
+			guards := h.trees.groups
+			if strength == KillCgroup {
+				guards = h.trees.cgroups.guard
+			}
+			guards.mu.Lock()
+			first := guards.leader
+			guards.mu.Unlock()
+			first.kill()
+			r.Renew(sinceBoot() + 10*time.Millisecond)
+			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+				t.Errorf("the run ends as %v", e.Kind)
+			}
+		})
+	}
+}
+
+// TestLeasesAreGivenBack: children that come and go leave nothing on the page.
+func TestLeasesAreGivenBack(t *testing.T) {
+	h := newHost(t)
+	const times = 5
+	for _, strength := range strengths(t, testTrees(t)) {
+		for range times {
+			e, _ := runOnce(t, h, &Spec{Command: shell("exit 0"), Kill: strength}, RunLimits{Lease: sinceBoot() + time.Hour})
+			if e.Kind != Exited {
+				t.Fatalf("the run ends as %v", e.Kind)
+			}
+		}
+	}
+	// Number 0, two wardens, and what one child needs below a guard.
+	if used := h.trees.leases.page.used.Load(); used > 5 {
+		t.Errorf("%d rows were used for one child at a time", used)
 	}
 }

@@ -25,8 +25,9 @@ type Run struct {
 	since      time.Time     // when it came to the front: the child may be at work on it
 	cpu        time.Duration // of the child by then
 	stopping   Cause
-	drained    bool // the child was told that the run is to come to an end
-	said       bool // its ending is decided
+	drained    bool      // the child was told that the run is to come to an end
+	drainBy    time.Time // and when it will be interrupted; zero: it will not
+	said       bool      // its ending is decided
 	progress   held[protocol.Progress]
 	checkpoint held[[]byte]
 	puts       []protocol.Put

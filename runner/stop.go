@@ -34,8 +34,13 @@ func (r *Run) Drain(left time.Duration) {
 	switch {
 	case !c.holds(r) || r.said:
 	case c.can(protocol.CapDraining):
-		r.drained = true
-		c.in.send(func(buf []byte) []byte { return protocol.AppendDraining(buf, r.Job.Run, left) })
+		r.drained, r.drainBy = true, time.Time{}
+		if left > 0 {
+			r.drainBy = time.Now().Add(left)
+		}
+		if r.line.Load() > 0 { // else send does it: the child does not know the run yet
+			c.tellDraining(r, left)
+		}
 	case c.spec.DrainSignal != 0:
 		r.drained = true
 		if !c.told {
@@ -43,6 +48,11 @@ func (r *Run) Drain(left time.Duration) {
 			c.proc.tell(c.spec.DrainSignal)
 		}
 	}
+}
+
+// tellDraining writes the line of Drain. The caller holds mu.
+func (c *Child) tellDraining(r *Run, left time.Duration) {
+	c.in.send(func(buf []byte) []byte { return protocol.AppendDraining(buf, r.Job.Run, left) })
 }
 
 // Shutdown asks the child to finish what it has and to leave, and kills it after

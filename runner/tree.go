@@ -78,7 +78,7 @@ func (t *trees) groupLease(leader int, start uint64) (*lease, error) {
 	defer t.mu.Unlock()
 	if t.groups == nil && t.leases != nil {
 		var err error
-		if t.groups, err = startWarden(t, guardOrder{Groups: true}, &syscall.SysProcAttr{}); err != nil {
+		if t.groups, err = startWarden(t, guardOrder{Groups: true}, ""); err != nil {
 			return nil, fmt.Errorf("start the guard of process groups: %w", err)
 		}
 	}

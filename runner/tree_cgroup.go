@@ -187,12 +187,8 @@ func awaitEmpty(path string, patience time.Duration) bool {
 
 // startGuard starts the guard, in a group of its own, which proves that we can start processes so.
 func (c *cgroups) startGuard(t *trees) error {
-	dir, err := os.OpenFile(filepath.Join(c.path, "guard"), unix.O_DIRECTORY, 0)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	c.guard, err = startWarden(t, guardOrder{Cgroup: c.jobs()}, &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())})
+	var err error
+	c.guard, err = startWarden(t, guardOrder{Cgroup: c.jobs()}, filepath.Join(c.path, "guard"))
 	if err != nil {
 		return fmt.Errorf("a process cannot be started in a control group: %w", err)
 	}
