@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -72,6 +73,31 @@ func (c *Child) unanswered(id string) *Run {
 // unread tells whether the child has not read a byte of any job yet, so that what it
 // prints can be none of theirs.
 func (c *Child) unread() bool { return c.spec.Mode != Once && c.in.consumed() == 0 }
+
+// glued handles a line of stdout in which other text stands in front of a status line that
+// names its run: that of a program that had printed something without a line feed. The
+// secret tells where the one ends and the other begins. False: the line is no such.
+func (c *Child) glued(s *stream, line *protocol.Line) bool {
+	if s != c.out || c.spec.Status == StatusFD || c.spec.Status == StatusExit {
+		return false
+	}
+	at := bytes.LastIndex(line.Text, []byte(`{"@":`))
+	if at <= 0 {
+		return false
+	}
+	st, ok := protocol.ParseStatus(line.Text[at:])
+	if !ok || st.Run == "" || !protocol.Known(st.Verb) {
+		return false
+	}
+	c.mu.Lock()
+	own := c.unanswered(st.Run) != nil
+	c.mu.Unlock()
+	if own {
+		s.print(&protocol.Line{Text: line.Text[:at]})
+		c.status(s, &protocol.Line{Kind: protocol.StatusLine, Text: line.Text[at:], Status: st})
+	}
+	return own
+}
 
 // refuse keeps a status line that does not count in the log, with the reason. That of a
 // verdict is told apart, for without one the exit code decides, and 0 is an ack.

@@ -121,6 +121,8 @@ func TestWordsThatCount(t *testing.T) {
 		{"on stdout of one that was told to use the descriptor", `echo ` + named, Spec{Status: StatusFD}, false},
 		{"on the descriptor of such a one", `echo '` + fail + `' >&3`, Spec{Status: StatusFD}, true},
 		{"on stdout, all lines believed", `echo '` + fail + `'`, Spec{Status: StatusLines}, true},
+		{"on stdout, behind text without an end", `printf '%s' '{"@":"ack","message":"of a user'; echo ` + named, Spec{}, true},
+		{"on stdout, behind text, of another's run", `printf x; echo '{"@":"fail","group":"own","run":"r2"}'`, Spec{}, false},
 		{"on stderr", `echo ` + named + ` >&2`, Spec{}, false},
 		{"by exit code alone", `echo ` + named, Spec{Status: StatusExit}, false},
 		{"of a run that is another's", `echo '{"@":"fail","group":"own","run":"r2"}'`, Spec{}, false},
@@ -132,7 +134,7 @@ func TestWordsThatCount(t *testing.T) {
 			if counts := e.Kind == Said && e.Group == "own"; counts != tt.counts {
 				t.Errorf("%v %q: %s; want it to count: %v", e.Kind, e.Group, e.Message, tt.counts)
 			}
-			heard := tt.spec.Status == StatusExit || strings.HasSuffix(tt.script, ">&2")
+			heard := tt.spec.Status == StatusExit || strings.HasPrefix(tt.script, "printf x") || strings.HasSuffix(tt.script, ">&2")
 			if want := !tt.counts && !heard; (len(w.refused) == 1) != want {
 				t.Errorf("refused %q; want one: %v", w.refused, want)
 			}

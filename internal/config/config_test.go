@@ -127,6 +127,8 @@ func TestProblems(t *testing.T) {
 		{"prefetch in once", pool + "prefetch = 4", `c.toml:4: pools.mail.prefetch: needs mode = "reuse"`},
 		{"exit in reuse", pool + "mode = 'reuse'\nstatus = 'exit'", `c.toml:5: pools.mail.status: "exit" needs mode = "once"`},
 		{"no input in reuse", pool + "mode = 'reuse'\ninput = 'none'", `c.toml:5: pools.mail.input: "none" needs mode = "once"`},
+		{"data in reuse", pool + "mode = 'reuse'\ninput = 'data'", `c.toml:5: pools.mail.input: "data" with mode = "reuse" tells a child no run`},
+		{"strict and lines", pool + "strict = true\nstatus = 'lines'", `c.toml:4: pools.mail.strict: has no meaning with status = "lines"`},
 		{"max_jobs in once", pool + "max_jobs = 10", `c.toml:4: pools.mail.max_jobs: has no meaning with mode = "once"`},
 		{"exit code", pool + `exit_codes = { 300 = "fail" }`, `c.toml:4: pools.mail.exit_codes.300: an exit code is a number from 0 to 255`},
 		{"what an exit code means", pool + `exit_codes = { 3 = "fial" }`, `c.toml:4: pools.mail.exit_codes.3: "fial" is none of ack, retry, fail, release, unknown; did you mean "fail"?`},
@@ -387,4 +389,22 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The keys that say whose word a line is.
+func TestStatusOfReusedChildrenWithData(t *testing.T) {
+	for status, want := range map[string]bool{"auto": false, "fd": true, "lines": true} {
+		file := filepath.Join(t.TempDir(), "c.toml")
+		text := fmt.Sprintf("[pools.mail]\nqueues = ['q']\ncommand = ['sh']\nmode = 'reuse'\ninput = 'data'\nstatus = %q\n", status)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := Load(Options{Path: file})
+		if (err == nil) != want {
+			t.Errorf("status %s: %v; want it to be accepted: %v", status, err, want)
+		}
+		if err == nil && len(cfg.Pools["mail"].NextQueues) > 0 {
+			t.Errorf("next_queues is %q where nothing names any", cfg.Pools["mail"].NextQueues)
+		}
+	}
 }
