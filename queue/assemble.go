@@ -279,6 +279,7 @@ var sources = sync.OnceValue(func() *luaSources {
 	for name, text := range luaDir("lib") {
 		lua.addLibrary(name, text)
 	}
+	lua.addLibrary("bounds", luaBounds())
 	for name, d := range lua.library {
 		d.uses = lua.uses(d.text)
 		lua.library[name] = d

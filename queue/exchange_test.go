@@ -162,20 +162,26 @@ func TestTooLargeJobComesWithoutItsData(t *testing.T) {
 func TestTakeSparesLocksThatRanOut(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		putAll(t, c, queue.Put{Queue: "q", JID: "held", Klass: "K"})
-		for name, value := range map[string]string{"heartbeat": "-10", "grace-period": "0"} {
-			if err := c.Set(t.Context(), name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
+		ok(t, c.Set(t.Context(), "grace-period", "0"))
 		holder, other := session(t, c, "holder"), session(t, c, "other")
 		reply, _ := take(t, holder, queue.Take{Queues: []string{"q"}, Count: 1})
+		runOut(t, c, "held")
 		_, jids := take(t, other, queue.Take{Queues: []string{"q"}, Count: 1, Spare: true})
 		equal(t, "taken while locks are spared", len(jids), 0)
 		renewed := must(holder.Renew(t.Context(), []queue.RenewItem{{JID: "held", Queue: "q", Popped: reply.Jobs[0].Popped}}))(t)
 		equal(t, "renewed", renewed[0].Err, nil)
+		runOut(t, c, "held")
 		_, jids = take(t, other, queue.Take{Queues: []string{"q"}, Count: 1})
 		equal(t, "taken after that", jids, []string{"held"})
 	})
+}
+
+// runOut lets locks of the queue q end.
+func runOut(t *testing.T, c *queue.Client, jids ...string) {
+	t.Helper()
+	for _, jid := range jids {
+		ok(t, c.Redis().ZAdd(t.Context(), "ql:q:q-locks", redis.Z{Score: 1, Member: jid}).Err())
+	}
 }
 
 func TestBrokenEntriesDoNotBlockTheQueue(t *testing.T) {
@@ -379,10 +385,10 @@ func TestSweepGivesExpiredJobsBack(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
 		ok(t, c.Set(ctx, "grace-period", "0"))
-		ok(t, c.Set(ctx, "heartbeat", "-1")) // every lock has ended when it begins
 		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K", Retries: ptr(1)}, queue.Put{Queue: "q", JID: "last", Klass: "K", Retries: ptr(0)})
 		_, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2})
 		equal(t, "taken", len(jids), 2)
+		runOut(t, c, jids...)
 		equal(t, "swept", must(c.Sweep(ctx, []string{"empty", "q"}, 10))(t).Back, 1)
 		job := must(c.Get(ctx, "j"))(t)
 		equal(t, "given back", fmt.Sprint(job.State, job.Worker, job.Remaining, job.Expires), "stalled0 0")

@@ -126,7 +126,7 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 		}
 		jobs[i].Kept = Kept{
 			Queue:         in.text(),
-			Timeout:       duration(in.number("oarlock-timeout")),
+			Timeout:       Duration(in.number("oarlock-timeout")),
 			Crashes:       in.count("oarlock-crashes"),
 			Interruptions: in.count("oarlock-interruptions"),
 			Spared:        in.count("oarlock-spared"),

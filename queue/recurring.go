@@ -69,7 +69,7 @@ func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) 
 	}
 	return &Recurring{
 		Queue: view.Queue, JID: view.JID, Klass: view.Klass, Data: []byte(view.Data),
-		Interval: time.Duration(view.Interval * float64(time.Second)), Priority: view.Priority,
+		Interval: Duration(view.Interval), Priority: view.Priority,
 		Retries: int(view.Retries), Tags: labels(view.Tags), Backlog: int(view.Backlog),
 		Throttles: view.Throttles, Count: int(view.Count), Next: next,
 	}, nil

@@ -118,7 +118,7 @@ func readTaken(items []any) Taken {
 		of := &fieldReader{replyReader: replyReader{items: ours}}
 		t.Crashes, t.Interruptions, t.Spared = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-spared")
 		t.Checkpoint = of.json("oarlock-checkpoint")
-		t.Timeout = duration(max(0, of.number("oarlock-timeout")))
+		t.Timeout = Duration(max(0, of.number("oarlock-timeout")))
 		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
 		t.Standstill = of.count("oarlock-standstill")
 		in.damage = append(in.damage, of.damage...)

@@ -3,7 +3,6 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 )
@@ -11,14 +10,19 @@ import (
 // number writes a float so that Lua reads the same double.
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// duration is an amount of seconds that somebody stored. One that no timer could count, or
-// that is no number, is a century.
-func duration(seconds float64) time.Duration {
-	const century = 100 * 365 * 24 * time.Hour
-	if !(math.Abs(seconds) < century.Seconds()) {
-		return century
+// century is longer than anybody waits, and short enough that two of them can be added.
+const century = 100 * 365 * 24 * time.Hour
+
+// Duration is an amount of seconds as Redis keeps them, for a timer of ours: one that none could
+// count is a century, and so is what is no number.
+func Duration(seconds float64) time.Duration {
+	switch {
+	case seconds <= -century.Seconds():
+		return -century
+	case seconds < century.Seconds():
+		return time.Duration(seconds * float64(time.Second))
 	}
-	return time.Duration(seconds * float64(time.Second))
+	return century
 }
 
 // mark writes the time a job was popped as the job's hash keeps it, for the scripts to

@@ -8,53 +8,62 @@ import (
 	"oarlock/queue"
 )
 
-// complaints tells what calls had to leave out, because a key of Redis is not what it
-// should be: each thing once, and again only after a pause in which nobody met it. Safe
-// for concurrent use.
+// complaints tells what is not as it should be in Redis, where one job, queue or setting must
+// not keep us from the others: each thing once, and again only after a pause in which nobody
+// met it. Safe for concurrent use.
 type complaints struct {
 	log   *slog.Logger
 	clock func() time.Duration
 
 	mu   sync.Mutex
-	said map[queue.Broken]time.Duration // when it was last met
+	said map[any]time.Duration // when it was last met
 }
 
 // complaintPause is for how long something must not have been met to be told again.
 const complaintPause = time.Minute
 
 func newComplaints(log *slog.Logger, clock func() time.Duration) *complaints {
-	return &complaints{log: log, clock: clock, said: map[queue.Broken]time.Duration{}}
+	return &complaints{log: log, clock: clock, said: map[any]time.Duration{}}
 }
 
-// hear tells what is new among what a call of a pool left out; pool is "" for calls
-// that are made for all.
-func (c *complaints) hear(pool string, broken []queue.Broken) {
-	if len(broken) == 0 {
-		return
+// leftOut tells what a call of a pool had to leave out; pool is "" for calls that are
+// made for all.
+func (c *complaints) leftOut(pool string, broken []queue.Broken) {
+	for _, b := range broken {
+		if !c.isNew(b) {
+			continue
+		}
+		what := "a key that all queues share cannot be used; oarlock doctor names it"
+		switch {
+		case b.JID != "":
+			what = "an entry of a queue cannot be worked"
+		case b.Queue != "":
+			what = "a queue has a key of the wrong type; oarlock doctor names it"
+		}
+		c.log.Error("left out: "+what, "pool", pool, "queue", b.Queue, "jid", b.JID, "reason", b.Reason)
 	}
+}
+
+// odd tells which settings cannot be used as they are.
+func (c *complaints) odd(settings []error) {
+	for _, err := range settings {
+		if c.isNew(err.Error()) {
+			c.log.Warn("setting out of bounds; see oarlock config set", "setting", err.Error())
+		}
+	}
+}
+
+// isNew notes that something was met, and reports whether it is to be told.
+func (c *complaints) isNew(what any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock()
-	for b, met := range c.said {
+	for old, met := range c.said {
 		if now-met > complaintPause {
-			delete(c.said, b)
+			delete(c.said, old)
 		}
 	}
-	for _, b := range broken {
-		if _, known := c.said[b]; !known {
-			c.log.Error("left out: "+leftOut(b), "pool", pool, "queue", b.Queue, "jid", b.JID, "reason", b.Reason)
-		}
-		c.said[b] = now
-	}
-}
-
-// leftOut says what it is that was left out.
-func leftOut(b queue.Broken) string {
-	switch {
-	case b.JID != "":
-		return "an entry of a queue cannot be worked"
-	case b.Queue != "":
-		return "a queue has a key of the wrong type; oarlock doctor names it"
-	}
-	return "a key that all queues share cannot be used; oarlock doctor names it"
+	_, known := c.said[what]
+	c.said[what] = now
+	return !known
 }

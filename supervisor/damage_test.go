@@ -3,11 +3,14 @@ package supervisor
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	driver "github.com/redis/go-redis/v9"
 
 	"oarlock/queue"
 	"oarlock/runner"
@@ -263,4 +266,58 @@ func TestDamageWhileAJobRuns(t *testing.T) {
 		t.Errorf("%d runs of 8 jobs", n)
 	}
 	calm(t, log)
+}
+
+// TestAnAbsurdDueTimeCostsNothing has a job due in three hundred years, and one even later: a
+// pool without anything to do asks for nothing.
+func TestAnAbsurdDueTimeCostsNothing(t *testing.T) {
+	w := newWorld(t)
+	ctx, raw := t.Context(), w.client.Redis()
+	for name, due := range map[string]float64{"q": w.client.Now() + 1e10, "far": 1e300, "never": math.Inf(1)} {
+		w.putOne(queue.Put{Queue: name, JID: "late-" + name, Delay: time.Hour})
+		raw.ZAdd(ctx, "ql:q:"+name+"-scheduled", driver.Z{Score: due, Member: "late-" + name})
+	}
+	s := w.run(Config{Pools: []Pool{w.acking("p", "q", "far", "never")}, PollInterval: 10 * time.Millisecond})
+	until(t, "a look", func() bool { return s.look.trip.Load() > 0 })
+	asked := func() int { return int(s.Snapshot().Pools[0].Counters.Exchanges) }
+	before, looks := asked(), s.look.trip.Load()
+	until(t, "more looks", func() bool { return s.look.trip.Load() > looks+int64(500*time.Millisecond) })
+	if n := asked() - before; n > 20 {
+		t.Errorf("%d takes while nothing was due", n)
+	}
+}
+
+// TestOddSettingsAreSaid sets heartbeat to what stops other clients: jobs are worked, and the
+// log says what is used.
+func TestOddSettingsAreSaid(t *testing.T) {
+	w := newWorld(t)
+	if err := w.client.Set(t.Context(), "heartbeat", "-5"); err != nil {
+		t.Fatal(err)
+	}
+	w.put(20, "{}")
+	log := new(lockedBuffer)
+	w.run(Config{Pools: []Pool{w.acking("p", "q")}, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	w.await(20, "complete")
+	const said = "heartbeat is -5, and must be from 1 to 2592000; 1 is used"
+	until(t, "the setting is named", func() bool { return strings.Contains(log.String(), said) })
+	calm(t, log)
+}
+
+func TestComplaintsAreMadeOnce(t *testing.T) {
+	log, now := new(lockedBuffer), time.Duration(0)
+	c := newComplaints(slog.New(slog.NewTextHandler(log, nil)), func() time.Duration { return now })
+	broken := []queue.Broken{{Queue: "q", JID: "j", Reason: "no job"}}
+	said := func() int { return strings.Count(log.String(), "jid=j") }
+	for range 100 {
+		c.leftOut("p", broken)
+		now += time.Second
+	}
+	if n := said(); n != 1 {
+		t.Errorf("met a hundred times, said %d times", n)
+	}
+	now += 2 * complaintPause
+	c.leftOut("p", broken)
+	if n := said(); n != 2 {
+		t.Errorf("met again after a pause, said %d times", n)
+	}
 }

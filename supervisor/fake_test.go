@@ -273,6 +273,8 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 	return out, now, err
 }
 
+func (f *fakeRedis) OddSettings(context.Context) ([]error, error) { return nil, nil }
+
 func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {
 	return queue.Swept{}, nil
 }

@@ -1,6 +1,10 @@
 package supervisor
 
-import "time"
+import (
+	"time"
+
+	"oarlock/queue"
+)
 
 // lease is until when we may act on a lock, on our own clock.
 type lease struct {
@@ -27,4 +31,4 @@ func (l lease) warning(grace time.Duration) time.Duration {
 }
 
 // seconds turns an amount of seconds on Redis' clock into a duration.
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) time.Duration { return queue.Duration(s) }

@@ -202,7 +202,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	for _, t := range reply.Jobs {
 		p.taken(t, lease{granted: x.sent, lock: seconds(t.Expires - reply.Now)})
 	}
-	p.complaints.hear(p.name, reply.Broken)
+	p.complaints.leftOut(p.name, reply.Broken)
 	if x.take.Count > 0 {
 		l.roundTrip, l.trippedAt = took, p.now
 		again := p.menu.heard(x.take, &reply)

@@ -87,9 +87,7 @@ func (o *lookout) run(ctx context.Context) {
 		queues := served(pools)
 		if err == nil && now >= sweepAt {
 			sweepAt = now + jittered(sweepPause)
-			var swept queue.Swept
-			swept, err = o.redis.Sweep(ctx, queues, sweepLimit)
-			o.complaints.hear("", swept.Broken)
+			err = o.sweep(ctx, queues)
 		}
 		if err == nil {
 			err = o.look(ctx, pools, queues)
@@ -101,6 +99,24 @@ func (o *lookout) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// sweep looks after what may have gone wrong in the queues, and at the settings.
+func (o *lookout) sweep(ctx context.Context, queues []string) error {
+	swept, err := o.redis.Sweep(ctx, queues, sweepLimit)
+	if err != nil {
+		return err
+	}
+	o.complaints.leftOut("", swept.Broken)
+	odd, err := o.redis.OddSettings(ctx)
+	if errors.Is(err, queue.ErrAway) {
+		return err
+	}
+	if err != nil {
+		odd = []error{err} // they are no hash
+	}
+	o.complaints.odd(odd)
+	return nil
 }
 
 // soonPause is how long the lookout waits when it is asked to look soon: more may be

@@ -22,6 +22,7 @@ type redis interface {
 	Now() float64 // seconds on the server's clock
 	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
+	OddSettings(context.Context) ([]error, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	session(worker string) store

@@ -48,7 +48,7 @@ end
 
 each('ZRANGE', 'ql:w:' .. worker .. ':jobs', 0, -1)
 -- After the courtesy notice a lock is listed with the end of the grace period.
-local horizon = text17(now + math.max(0, numeric(read_setting('grace-period'), 10)))
+local horizon = text17(now + bounded('grace-period', read_setting('grace-period')))
 for i = first, #ARGV do
   each('ZRANGEBYSCORE', 'ql:q:' .. ARGV[i] .. '-locks', '-inf', horizon)
 end

@@ -18,7 +18,7 @@ local expiries = {}
 for i = 5, 2 + 3 * count, 3 do
   local queue = ARGV[i]
   if not expiries[queue] then
-    expiries[queue] = text17(now + lock_length(read_setting(queue .. '-heartbeat'), of_all))
+    expiries[queue] = text17(now + lease_length(read_setting(queue .. '-heartbeat'), of_all))
   end
 end
 

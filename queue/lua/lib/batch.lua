@@ -18,10 +18,10 @@ function open_batch(now, worker)
     time = string.format('%.20f', now),
     worker = worker,
     holds = 'ql:w:' .. worker .. ':jobs',
-    grace = numeric(set[2], 10),
-    limit = history_limit(set[3]),
-    keep_age = numeric(set[4], 604800),
-    keep_count = math.floor(numeric(set[5], 50000)),
+    grace = bounded('grace-period', set[2]),
+    limit = math.floor(bounded('max-job-history', set[3])),
+    keep_age = bounded('jobs-history', set[4]),
+    keep_count = math.floor(bounded('jobs-history-count', set[5])),
     heartbeat = set[1],
     lock = {},
     most = {},
@@ -77,8 +77,8 @@ end
 function learn(batch, queue)
   if batch.lock[queue] then return end
   local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
-  batch.lock[queue] = lock_length(set[1], batch.heartbeat)
-  batch.most[queue] = numeric(set[2], 0)
+  batch.lock[queue] = lease_length(set[1], batch.heartbeat)
+  batch.most[queue] = bounded('max-concurrency', set[2])
 end
 
 -- json_name(batch, name) -> JSON of a queue or worker, which recur within a batch

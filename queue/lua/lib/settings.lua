@@ -19,6 +19,17 @@ function lock_length(of_queue, of_all)
   return numeric(of_queue, numeric(of_all, 60))
 end
 
+-- bounded(name, value) -> number: a setting as our own commands use it, see bounds.go
+function bounded(name, value)
+  local of = bounds[name]
+  return math.min(math.max(numeric(value, of[3]), of[1]), of[2])
+end
+
+-- lease_length(of_queue, of_all) -> seconds, as lock_length, for our own commands
+function lease_length(of_queue, of_all)
+  return bounded('heartbeat', numeric(of_queue, of_all))
+end
+
 -- The settings that qless lists without being asked for them.
 qless_defaults = {
   ['application'] = 'qless', ['heartbeat'] = 60, ['grace-period'] = 10, ['stats-history'] = 30,
