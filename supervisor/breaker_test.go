@@ -320,7 +320,7 @@ func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
 	counts("on_error", Policy{OnError: FailJob}, Attempt{Job: fresh}, failure)
 	counts("on_crash", Policy{OnCrash: FailJob}, Attempt{Job: fresh}, failure)
 	counts("a crash", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.Died})
-	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol})
+	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol, Began: true})
 	counts("said on purpose", p, Attempt{Job: fresh}, said(protocol.Retry))
 	if o := Decide(p, Attempt{Job: fresh, Slowed: true}, raised()); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
 		t.Errorf("an exception costs %+v", o.Settlement)

@@ -94,7 +94,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 
 // redo gives an attempt that was not begun to another child, in its turn.
 func (p *pool) redo(a *attempt, e *runner.Ending) {
-	a.early = a.early || e.Kind == runner.LeftEarly
+	a.early = a.early || unread(e)
 	if e.Checkpoint != nil {
 		a.job.Checkpoint = e.Checkpoint
 	}

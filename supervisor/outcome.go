@@ -76,8 +76,12 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 			s.Standstill = a.Job.Standstill + 1
 		}
 		return o
-	case e.Kind == runner.Innocent, e.Kind == runner.LeftEarly && !a.Early:
+	case e.Kind == runner.Innocent, unread(e) && !a.Early:
 		return Outcome{Redo: true}
+	case unread(e):
+		release(s, queue.CountNothing, releaseDelay)
+		o.Bearing = Bad
+		return o
 	}
 	o.Bearing = Bad
 	switch e.Kind {
@@ -87,8 +91,6 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		p.exited(&o, &a, e)
 	case runner.TimedOut:
 		p.onError(s, &a)
-	case runner.LeftEarly: // nobody has read the job
-		release(s, queue.CountNothing, releaseDelay)
 	case runner.CouldNotStart:
 		p.unstarted(s, &a)
 	case runner.TooLong: // as it will be the next time
@@ -100,6 +102,11 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		s.Checkpoint = a.latest(e)
 	}
 	return o
+}
+
+// unread reports whether a child is gone, or was ended, before it had read any of the job.
+func unread(e *runner.Ending) bool {
+	return e.Kind == runner.LeftEarly || e.Kind == runner.BrokeProtocol && !e.Began
 }
 
 // Unstarted reports whether an ending says that the command cannot be run.

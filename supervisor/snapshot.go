@@ -109,8 +109,12 @@ type Counters struct {
 func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
 	c.Refused += len(o.Refused)
 	switch e.Kind {
-	case runner.Died, runner.BrokeProtocol:
+	case runner.Died:
 		c.Crashed++
+	case runner.BrokeProtocol:
+		if !unread(e) {
+			c.Crashed++
+		}
 	case runner.Interrupted, runner.LockLost:
 		c.Interrupted++
 	case runner.TimedOut:

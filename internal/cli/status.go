@@ -59,9 +59,8 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		fmt.Fprintf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
 			paint(w, bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
 			count(n.Acked), count(n.Retried), count(n.Failed), count(n.Crashed), count(n.Interrupted))
-		if n.Unstarted+n.Unknown+n.Spared > 0 {
-			fmt.Fprintf(w, "  of them uncounted or not to blame: command could not be run %s, class not known %s, spared while the pool was slow %s\n",
-				count(n.Unstarted), count(n.Unknown), count(n.Spared))
+		if told := uncounted(n); told != "" {
+			fmt.Fprintln(w, "  "+told)
 		}
 		if pool.Breaker != "" {
 			fmt.Fprintln(w, paint(w, red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
@@ -84,6 +83,25 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		}
 		table(w, "  no children", []string{"  SLOT", "STATE", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
 	}
+}
+
+// uncounted says which attempts cost their jobs nothing, though nothing came of them; "" if
+// there were none.
+func uncounted(n supervisor.Counters) string {
+	var told []string
+	for _, of := range []struct {
+		n    int
+		what string
+	}{
+		{n.Unstarted, "command could not be run"},
+		{n.Unknown, "class not known"},
+		{n.Spared, "ended badly, as all else, and was spared"},
+	} {
+		if of.n > 0 {
+			told = append(told, of.what+" "+count(of.n))
+		}
+	}
+	return strings.Join(told, ", ")
 }
 
 func slotRow(slot supervisor.SlotSnapshot) []string {
