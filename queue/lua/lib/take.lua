@@ -183,11 +183,12 @@ function prepare(batch, queue, count)
     if count == 0 then return 0 end
   end
   if not batch.spare then
-    local limit = at_most(batch, count, 25)
+    local limit, before = at_most(batch, count, 25), #batch.broken
     local jids, jobs, seen = reap_each(batch, queue, limit)
+    local failed = (#batch.broken - before) / 3
     if seen > 0 then count = count - take_lost(batch, queue, jids, jobs, seen) end
-    -- What was looked at is not found again, so this comes to an end.
-    if seen == limit and seen < count then batch.more = 1 end
+    -- What was looked after is not found again, so this comes to an end.
+    if seen == limit and failed < seen and seen < count then batch.more = 1 end
     if count <= 0 then return 0 end
   end
   local recurring, scheduled = 'ql:q:' .. queue .. '-recur', 'ql:q:' .. queue .. '-scheduled'
