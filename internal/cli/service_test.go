@@ -172,12 +172,12 @@ func TestRunFromStartToEnd(t *testing.T) {
 	if text := p.ask("failed", "retry", "exit-65", "--klass", "other"); text != "0 jobs retried\n" {
 		t.Errorf("failed retry with a filter says %s", text)
 	}
-	if text := p.ask("failed", "retry", "--all", "--dry-run"); !strings.Contains(text, "1 jobs would be retried") {
+	if text := p.ask("failed", "retry", "--all", "--dry-run"); !strings.Contains(text, "1 job would be retried") {
 		t.Errorf("failed retry --dry-run says %s", text)
 	}
 	p.ask("quiet")
 	p.await(`quiet: no more jobs`)
-	if text := p.ask("failed", "retry", "exit-65"); text != "1 jobs retried\n" {
+	if text := p.ask("failed", "retry", "exit-65"); text != "1 job retried\n" {
 		t.Errorf("failed retry says %s", text)
 	}
 	if text := p.ask("job", "why", "bad"); !strings.Contains(text, "Pool work is quiet or draining") {
@@ -186,7 +186,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.ask("resume")
 	p.await(`child line="working on \\"bad\\""`)
 	p.until("exit-65", "failed", "ls")
-	if text := p.ask("failed", "drop", "--all"); text != "1 jobs dropped\n" {
+	if text := p.ask("failed", "drop", "--all"); text != "1 job dropped\n" {
 		t.Errorf("failed drop says %s", text)
 	}
 	if text := p.ask("status"); !strings.Contains(text, "done 1, retried 0, failed 2") {
@@ -492,7 +492,7 @@ func TestRedisGoesAwayInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.await(`redis is back`)
-	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "popped") != 1 {
+	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "taken by") != 1 {
 		t.Errorf("the job ran more than once: %s", text)
 	}
 	p.signal(syscall.SIGTERM)
