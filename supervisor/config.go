@@ -31,7 +31,8 @@ type Config struct {
 	// it happened in. It must not block.
 	OnEvent func(Event)
 	// Clock returns the time since some fixed moment and runs on while the machine
-	// sleeps; nil means CLOCK_BOOTTIME. Tests bring their own.
+	// sleeps; nil means CLOCK_BOOTTIME, by which the guards of real children end leases.
+	// Tests with children of their own bring their own.
 	Clock func() time.Duration
 }
 
