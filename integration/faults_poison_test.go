@@ -25,40 +25,73 @@ func TestJ1KillsItsChild(t *testing.T) {
 	})
 }
 
+// deathsAndCrashes is how often a job that kills its supervisors runs with max_crashes = 3: until
+// it is a suspect, and then for each crash.
+const deathsAndCrashes = queue.SuspectDeaths + 4
+
 func TestJ2KillsItsSupervisor(t *testing.T) {
 	row(t, "J2", rigOptions{}, func(t *testing.T, r *rig) {
 		r.put(t, 1, work{End: "supervisor"})
-		starts := 0
-		for starts < 10 {
-			starts++
-			a := r.start(t, "a", pool{more: "max_crashes = 3"})
-			begins := count(r.ledger.all(t), "begin")
-			await(t, 10*time.Second, func() error {
-				select {
-				case <-a.gone:
-					r.killed[a.pid()] = now()
-					return nil
-				default:
-				}
-				if readJobs(t, r.db, r.jids)[0].state == "failed" {
-					return nil
-				}
-				return errors.New("the supervisor lives, and the job has not failed")
-			})
-			if readJobs(t, r.db, r.jids)[0].state == "failed" {
-				break
-			}
-			if n := count(r.ledger.all(t), "begin"); n != begins+1 {
-				t.Fatalf("the job began %d times in one life of the supervisor", n-begins)
-			}
+		r.restartUntilSettled(t, pool{more: "max_crashes = 3"})
+		if n := count(r.ledger.all(t), "begin"); n != deathsAndCrashes {
+			t.Errorf("it began %d times, want %d", n, deathsAndCrashes)
 		}
-		if n := count(r.ledger.all(t), "begin"); n != 4 {
-			t.Errorf("it began %d times, want 4", n)
-		}
-		r.note("starts", starts)
 		jobs := r.check(t, allowed{twice: 1})
 		r.uncounted(t, jobs)
 	})
+}
+
+func TestJ5KillsItsSupervisorBesideOthers(t *testing.T) {
+	row(t, "J5", rigOptions{}, func(t *testing.T, r *rig) {
+		const neighbours = 7
+		killer := r.put(t, 1, work{MS: 100, End: "supervisor"})[0]
+		r.put(t, neighbours, work{MS: 400})
+		a := r.restartUntilSettled(t, pool{children: 1 + neighbours, more: "max_crashes = 3"})
+		jobs := r.settled(t, 20*time.Second)
+		a.stop(t)
+		for _, j := range jobs {
+			switch {
+			case j.jid != killer && (j.state != "complete" || j.crashes != 0):
+				t.Errorf("a neighbour is %s in group %q after %d crashes, want it complete after none", j.state, j.group, j.crashes)
+			case j.jid == killer && (j.state != "failed" || j.group != "supervisor-died" || j.crashes != 4):
+				t.Errorf("the killer is %s in group %q after %d crashes, want it failed as supervisor-died after 4", j.state, j.group, j.crashes)
+			}
+		}
+		if n := len(runs(r.ledger.all(t))[killer]); n != deathsAndCrashes {
+			t.Errorf("the killer began %d times, want %d", n, deathsAndCrashes)
+		}
+		r.check(t, allowed{twice: 1 + neighbours})
+		r.uncounted(t, jobs)
+	})
+}
+
+// restartUntilSettled starts the supervisor again whenever it was killed, until the rig's first
+// job is settled, and returns its last life.
+func (r *rig) restartUntilSettled(t *testing.T, p pool) *supervisor {
+	t.Helper()
+	for starts := 1; starts <= 10; starts++ {
+		a := r.start(t, "a", p)
+		settled := false
+		await(t, 20*time.Second, func() error {
+			select {
+			case <-a.gone:
+				r.killed[a.pid()] = now()
+				return nil
+			default:
+			}
+			state := readJobs(t, r.db, r.jids[:1])[0].state
+			if settled = state == "failed" || state == "complete"; settled {
+				return nil
+			}
+			return errors.New("the supervisor lives, and the job is " + state)
+		})
+		if settled {
+			r.note("starts", starts)
+			return a
+		}
+	}
+	t.Fatal("ten supervisors died, and the job has not failed")
+	return nil
 }
 
 func TestJ3OneBadClass(t *testing.T) {

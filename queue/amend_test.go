@@ -249,6 +249,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		"oarlock-queue":   {"q", "other", "other", "other"},
 		"oarlock-timeout": {same, same, same, same},
 		"oarlock-crashes": {gone, gone, gone, gone}, "oarlock-interruptions": {gone, gone, gone, gone},
+		"oarlock-deaths":     {gone, gone, gone, gone},
 		"oarlock-standstill": {gone, gone, gone, gone},
 		"oarlock-spared":     {gone, gone, gone, gone}, "oarlock-unstarted": {gone, gone, gone, gone}, "oarlock-unknown": {gone, gone, gone, gone},
 		"oarlock-failed":     {gone, gone, gone, gone},

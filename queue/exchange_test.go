@@ -234,6 +234,48 @@ func inf() float64 { return 1 / zero }
 
 var zero float64
 
+func TestDeathsOfSupervisorsAreKept(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+		again := func() queue.Taken {
+			t.Helper()
+			reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+			return reply.Jobs[0]
+		}
+		death := queue.Settlement{Action: queue.Release, Counter: queue.CountDeath, Front: true}
+		for n := range 4 { // it never ends a job, and costs it nothing
+			job := again()
+			equal(t, "deaths", job.Deaths, n)
+			equal(t, "suspect", job.Suspect(), n >= queue.SuspectDeaths)
+			equal(t, "result", settle(t, s, job, death), queue.SettleResult{State: "stalled", Remaining: 5})
+		}
+		equal(t, "shown", must(c.Get(t.Context(), "j"))(t).Kept.Deaths, 4)
+
+		// What says nothing of deaths keeps them.
+		settle(t, s, again(), queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true})
+		job := again()
+		equal(t, "deaths after an interruption", job.Deaths, 4)
+		settle(t, s, job, queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3})
+		job = again()
+		equal(t, "deaths after a crash", fmt.Sprint(job.Deaths, job.Crashes), "4 1")
+
+		for _, action := range []queue.Action{queue.Retry, queue.Release, queue.Fail} {
+			settle(t, s, job, queue.Settlement{Action: action, Group: "g", Cleared: true})
+			if action == queue.Fail {
+				must(c.Unfail(t.Context(), "q", "g", 1))(t)
+			}
+			job = again()
+			equal(t, "deaths after "+string(action), job.Deaths, 0)
+			settle(t, s, job, death)
+			job = again()
+			equal(t, "deaths again", job.Deaths, 1)
+		}
+		settle(t, s, job, queue.Settlement{Action: queue.Complete})
+		equal(t, "kept of a complete job", must(c.Get(t.Context(), "j"))(t).Kept.Deaths, 0)
+	})
+}
+
 func TestCrashesEndAJob(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")

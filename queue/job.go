@@ -65,6 +65,7 @@ type Kept struct {
 	Timeout                        time.Duration // of one attempt; 0 if none was set
 	Crashes, Interruptions, Spared int
 	Standstill                     int      // interruptions since the last that brought a new checkpoint
+	Deaths                         int      // of supervisors that had the job, since it last ended otherwise; see SuspectDeaths
 	Checkpoint                     []byte   // nil if none
 	Record                         []byte   // JSON about the last attempt that did not end well; nil if none
 	Unstarted                      Standing // that its command cannot be run
@@ -99,7 +100,7 @@ func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
 // keptFields are the fields of Kept, in the order of readKept.
 var keptFields = []string{"oarlock-queue", "oarlock-timeout", "oarlock-crashes", "oarlock-interruptions",
 	"oarlock-spared", "oarlock-checkpoint", "oarlock-record", "oarlock-unstarted", "oarlock-unknown",
-	"oarlock-standstill"}
+	"oarlock-standstill", "oarlock-deaths"}
 
 // moved is the mark of a job that changed while it was being read: no job has it.
 const moved = "moved"
@@ -135,6 +136,7 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 			Unstarted:     readStanding(in.bytes()),
 			Unknown:       readStanding(in.bytes()),
 			Standstill:    in.count("oarlock-standstill"),
+			Deaths:        in.count("oarlock-deaths"),
 		}
 	}
 	return nil

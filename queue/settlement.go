@@ -24,6 +24,7 @@ const (
 	CountCrash        Counter = "crash"        // beyond MaxCrashes the job fails under Group
 	CountInterruption Counter = "interruption" // never ends a job
 	CountSpared       Counter = "spared"       // never ends a job
+	CountDeath        Counter = "death"        // of the supervisor that had the job; never ends a job
 )
 
 // Settlement is what became of one taken job.
@@ -54,6 +55,8 @@ type Settlement struct {
 	// Standstill is kept with a job that is released with CountInterruption: how many of its
 	// interruptions, this one included, brought no new checkpoint since the last that did.
 	Standstill int
+	// Cleared forgets the deaths that were counted: the attempt has ended otherwise.
+	Cleared bool
 	// Front puts a released job ahead of all others of its queue.
 	Front bool
 
@@ -139,6 +142,9 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	}
 	if s.Front {
 		option("front", "1")
+	}
+	if s.Cleared {
+		option("cleared", "1")
 	}
 	if s.Checkpoint != nil {
 		option("checkpoint", s.Checkpoint)

@@ -55,6 +55,7 @@ type Taken struct {
 	// Counts of ours, valid in this queue; see Counter.
 	Crashes, Interruptions, Spared int
 	Standstill                     int           // interruptions since the last that brought a new checkpoint
+	Deaths                         int           // of supervisors that had the job; see Suspect
 	Checkpoint                     []byte        // as the last attempt left it; nil if none
 	Timeout                        time.Duration // the job's own; 0 if none
 	Unstarted                      Standing      // that its command cannot be run
@@ -121,6 +122,7 @@ func readTaken(items []any) Taken {
 		t.Timeout = Duration(max(0, of.number("oarlock-timeout")))
 		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
 		t.Standstill = of.count("oarlock-standstill")
+		t.Deaths = of.count("oarlock-deaths")
 		in.damage = append(in.damage, of.damage...)
 	}
 	if told := in.text(); told != "" {
@@ -129,6 +131,13 @@ func readTaken(items []any) Taken {
 	t.Damage = strings.Join(in.damage, "; ")
 	return t
 }
+
+// SuspectDeaths is after how many deaths of supervisors that had it a job is suspected of
+// having caused them.
+const SuspectDeaths = 2
+
+// Suspect reports whether the job may be one that kills its supervisor.
+func (t *Taken) Suspect() bool { return t.Deaths >= SuspectDeaths }
 
 // fieldReader reads what a job's hash holds, which any client may have written.
 type fieldReader struct {

@@ -42,15 +42,17 @@ type attempt struct {
 	stage stage
 	turn  int64 // its place among all that the pool took, in the order of the queue
 
-	member *member       // the child that has it; nil before
-	run    run           // nil until the child was given it
-	began  time.Duration // when the child was chosen
-	cause  runner.Cause  // why it was asked to stop
-	grace  time.Duration // and how much time it was given for that
-	warned bool          // it was asked to stop because its lease runs out
-	gap    time.Duration // when to kill it unless a renewal is granted first; 0: no gap
-	hint   bool          // a notice said that it was canceled
-	early  bool          // a child left before it could begin with it
+	member    *member       // the child that has it; nil before
+	run       run           // nil until the child was given it
+	began     time.Duration // when the child was chosen
+	cause     runner.Cause  // why it was asked to stop
+	grace     time.Duration // and how much time it was given for that
+	warned    bool          // it was asked to stop because its lease runs out
+	gap       time.Duration // when to kill it unless a renewal is granted first; 0: no gap
+	hint      bool          // a notice said that it was canceled
+	accused   bool          // it is a suspect, and no other may run
+	heldUntil time.Duration // when to give it back if no turn of a suspect's has come
+	early     bool          // a child left before it could begin with it
 
 	ending     *runner.Ending // how it ended; nil before
 	endedAt    time.Duration  // when

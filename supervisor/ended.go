@@ -86,6 +86,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 		p.log.Warn("a job is interrupted again and again where it was: it needs a longer drain_timeout, or to keep checkpoints",
 			"jid", a.job.JID, "klass", a.job.Klass, "queue", a.job.Queue, "interruptions", s.Standstill)
 	}
+	o.Settlement.Cleared = a.job.Deaths > 0 && o.Settlement.Counter != queue.CountInterruption
 	for _, wish := range o.Refused {
 		p.log.Warn("wish of a child refused", "jid", a.job.JID, "queue", a.job.Queue, "why", wish)
 	}

@@ -144,7 +144,7 @@ func (f *fakeRedis) again(jid, queueName, data string) {
 	defer f.mu.Unlock()
 	j := f.jobs[jid]
 	j.Queue, j.Data, j.Size, j.Remaining = queueName, []byte(data), int64(len(data)), j.Retries
-	j.Crashes, j.Interruptions, j.Spared, j.Checkpoint = 0, 0, 0, nil
+	j.Crashes, j.Interruptions, j.Spared, j.Deaths, j.Checkpoint = 0, 0, 0, 0, nil
 	j.Unstarted, j.Unknown = queue.Standing{}, queue.Standing{}
 	j.state, j.time = "waiting", f.Now()
 	f.order = append(without(f.order, jid), jid)
@@ -356,6 +356,9 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	if j.Unknown = (queue.Standing{}); x.Unknown != nil {
 		j.Unknown = *x.Unknown
 	}
+	if x.Cleared {
+		j.Deaths = 0
+	}
 	if x.Unstarted != nil {
 		j.Unstarted = *x.Unstarted
 	}
@@ -389,6 +392,8 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 			j.Standstill = x.Standstill
 		case queue.CountSpared:
 			j.Spared++
+		case queue.CountDeath:
+			j.Deaths++
 		}
 		if x.Counter == queue.CountCrash && j.Crashes > x.MaxCrashes {
 			j.state = "failed"

@@ -89,8 +89,14 @@ func (p *pool) admit(a *attempt) {
 	p.await(a)
 }
 
-// await puts an attempt among those that wait for a child, where its turn is.
+// await puts an attempt among those that wait for a child, where its turn is; a suspect
+// whose turn it is not is held until then.
 func (p *pool) await(a *attempt) {
+	if a.job.Suspect() && !a.accused {
+		a.heldUntil = p.now + suspectPatience
+		p.held = append(p.held, a)
+		return
+	}
 	at := len(p.waiting)
 	for at > 0 && p.waiting[at-1].turn > a.turn {
 		at--
@@ -113,6 +119,7 @@ func (p *pool) settle(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
 	p.line.paced(p.now, len(p.endings) == 0)
 	a.stage, a.settlement = ended, s
+	p.acquit(a)
 	p.endings = append(p.endings, a)
 }
 
@@ -136,12 +143,20 @@ func (p *pool) drop(a *attempt) {
 func (p *pool) remove(a *attempt) {
 	switch a.stage {
 	case waiting:
-		p.waiting = without(p.waiting, a)
+		p.waiting, p.held = without(p.waiting, a), without(p.held, a)
 	case ended:
 		p.endings, p.refused = without(p.endings, a), without(p.refused, a)
 		p.withheld = without(p.withheld, a)
 	}
 	a.stage = over
+	p.acquit(a)
+}
+
+// acquit ends the turn of an attempt that is at work no more, if it was a suspect's.
+func (p *pool) acquit(a *attempt) {
+	if a.accused {
+		p.suspects.leave(p, a)
+	}
 }
 
 // without returns list without its element a.

@@ -39,8 +39,9 @@ func (s *Supervisor) bequeath() {
 
 // inherit deals with what dead supervisors left in the state directory: their
 // surviving children are ended, and then their jobs go back at once instead of
-// waiting until their locks run out. It counts as a crash of the job, so that a job
-// which kills its supervisor cannot do so for ever.
+// waiting until their locks run out. That counts as a crash of the suspect that was at work,
+// so that a job which kills its supervisors cannot do so for ever; of the others it is only
+// noted, which makes suspects of them in the end.
 func (s *Supervisor) inherit(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -96,7 +97,7 @@ func (s *Supervisor) takeOver(ctx context.Context, h *heritage) error {
 func (s *Supervisor) giveAllBack(ctx context.Context, h *heritage) (int, error) {
 	back := 0
 	for _, w := range h.Workers {
-		n, err := s.giveBack(ctx, w)
+		n, err := s.giveBack(ctx, h, w)
 		if err != nil {
 			return back, err
 		}
@@ -107,7 +108,7 @@ func (s *Supervisor) giveAllBack(ctx context.Context, h *heritage) (int, error) 
 
 // giveBack releases what a dead worker holds and returns how many jobs that were. It
 // waits for Redis, and repeats what may be repeated.
-func (s *Supervisor) giveBack(ctx context.Context, w workers) (int, error) {
+func (s *Supervisor) giveBack(ctx context.Context, h *heritage, w workers) (int, error) {
 	session := s.shared.redis.session(w.Name)
 	defer session.Close()
 	for {
@@ -116,7 +117,7 @@ func (s *Supervisor) giveBack(ctx context.Context, w workers) (int, error) {
 			return 0, ctx.Err()
 		case <-s.shared.gate.open():
 		}
-		n, err := s.releaseHeld(ctx, session, w)
+		n, err := s.releaseHeld(ctx, session, h, w)
 		switch {
 		case err == nil:
 			return n, nil
@@ -132,7 +133,7 @@ func (s *Supervisor) giveBack(ctx context.Context, w workers) (int, error) {
 	}
 }
 
-func (s *Supervisor) releaseHeld(ctx context.Context, session store, w workers) (int, error) {
+func (s *Supervisor) releaseHeld(ctx context.Context, session store, h *heritage, w workers) (int, error) {
 	known, err := s.shared.redis.QueueNames(ctx)
 	if err != nil {
 		return 0, err
@@ -146,15 +147,7 @@ func (s *Supervisor) releaseHeld(ctx context.Context, session store, w workers) 
 	}
 	settlements := make([]queue.Settlement, len(held))
 	for i, t := range held {
-		settlements[i] = queue.Settlement{
-			JID:        t.JID,
-			Queue:      t.Queue,
-			Popped:     t.Popped,
-			Group:      "supervisor-died",
-			Message:    "the supervisor " + w.Name + " ended while it had the job",
-			MaxCrashes: w.MaxCrashes,
-		}
-		release(&settlements[i], queue.CountCrash, 0)
+		settlements[i] = h.verdict(w, t)
 	}
 	reply, err := session.Exchange(ctx, settlements, queue.Take{})
 	if err != nil {
@@ -167,8 +160,28 @@ func (s *Supervisor) releaseHeld(ctx context.Context, session store, w workers) 
 			continue
 		}
 		back++
+		if r.State == "failed" {
+			s.log.Error("job failed: it was at work each time supervisors died", "jid", settlements[i].JID,
+				"queue", settlements[i].Queue, "group", settlements[i].Group, "crashes", r.Crashes)
+		}
 	}
 	return back, nil
+}
+
+// verdict is what becomes of a job that a worker of the dead supervisor had.
+func (h *heritage) verdict(w workers, t queue.Taken) queue.Settlement {
+	s := queue.Settlement{JID: t.JID, Queue: t.Queue, Popped: t.Popped}
+	switch {
+	case h.Left:
+		release(&s, queue.CountInterruption, 0)
+	case h.Suspect != nil && *h.Suspect == accused{Worker: w.Name, JID: t.JID}:
+		s.Group, s.MaxCrashes = "supervisor-died", w.MaxCrashes
+		s.Message = "the supervisor " + w.Name + " died while it had the job, as others did before"
+		release(&s, queue.CountCrash, 0)
+	default:
+		release(&s, queue.CountDeath, 0)
+	}
+	return s
 }
 
 // sleep waits for d, or returns why ctx ended.

@@ -20,6 +20,7 @@ type shared struct {
 	gate       *gate
 	complaints *complaints
 	legacy     *life
+	suspects   *suspects
 	base       *slog.Logger
 	host       string // the supervisor's name
 	onEvent    func(Event)
@@ -57,6 +58,7 @@ type pool struct {
 
 	flight   map[string]*attempt // all attempts that are not over, by jid
 	waiting  []*attempt          // those without a child, by their turns
+	held     []*attempt          // suspects that wait for their turn, oldest first
 	turns    int64               // given out so far
 	endings  []*attempt          // those to be settled, oldest first
 	withheld []*attempt          // those whose ending is judged a little later, oldest first
@@ -177,6 +179,7 @@ func (p *pool) turn() {
 	p.inbox.work()
 	p.watchLeases()
 	p.settleWithheld()
+	p.tendSuspects()
 	p.tendSlots()
 	p.share()
 	if len(p.waiting) > 0 {

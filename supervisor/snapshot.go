@@ -166,7 +166,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Damaged:    p.view.damaged,
 		Ready:      p.view.ready,
 		Oldest:     p.view.oldest.Seconds(),
-		Waiting:    len(p.waiting),
+		Waiting:    len(p.waiting) + len(p.held),
 		Unsettled:  len(p.endings),
 		Counters:   p.count,
 		InDoubt:    p.line.doubt != nil,

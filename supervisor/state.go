@@ -34,9 +34,10 @@ type life struct {
 	lock     *os.File
 	children *os.File
 
-	mu    sync.Mutex
-	lines int   // of the table
-	free  []int // those of them whose child is gone
+	mu        sync.Mutex
+	testament testament
+	lines     int   // of the table
+	free      []int // those of them whose child is gone
 }
 
 // noLine stands for the line of a child that is not in the table.
@@ -48,6 +49,14 @@ type testament struct {
 	Start   uint64    `json:"start"` // of the process, in clock ticks since boot
 	Boot    string    `json:"boot"`  // boot id: process ids mean nothing after a reboot
 	Workers []workers `json:"workers"`
+	Suspect *accused  `json:"suspect,omitempty"` // who is at work; nil if nobody
+	Left    bool      `json:"left,omitempty"`    // it ended by itself, and could not tell Redis
+}
+
+// accused names the suspect that a supervisor runs.
+type accused struct {
+	Worker string `json:"worker"`
+	JID    string `json:"jid"`
 }
 
 // workers is what a testament says of a pool.
@@ -71,7 +80,9 @@ func beginLife(dir string) (*life, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	l := &life{path: path, lock: lock}
+	pid := os.Getpid()
+	p, _ := readProcess(pid) // without it nobody of ours is mistaken for it either
+	l := &life{path: path, lock: lock, testament: testament{PID: pid, Start: p.start, Boot: bootID()}}
 	// Locked first and named after, it is never seen without its lock.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -92,17 +103,26 @@ func beginLife(dir string) (*life, error) {
 
 // write replaces what the life file says of the workers.
 func (l *life) write(all []workers) error {
+	return l.change(func(t *testament) { t.Workers = all })
+}
+
+// accuse replaces what the life file says of the suspect that is at work; nil is nobody.
+func (l *life) accuse(who *accused) error {
+	return l.change(func(t *testament) { t.Suspect = who })
+}
+
+// change changes what the life file says.
+func (l *life) change(how func(*testament)) error {
 	if l == nil {
 		return nil
 	}
-	pid := os.Getpid()
-	p, _ := readProcess(pid) // without it nobody of ours is mistaken for it either
-	text, err := json.Marshal(testament{PID: pid, Start: p.start, Boot: bootID(), Workers: all})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	how(&l.testament)
+	text, err := json.Marshal(&l.testament)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	// One write of a longer text than before is whole for any reader that locks it,
 	// since a reader can lock it only when we are gone; the padding hides what a
 	// shorter text leaves of the longer one before it.
@@ -165,10 +185,12 @@ func (l *life) end() {
 
 // abandon leaves the life files to a successor: jobs were left behind.
 func (l *life) abandon() {
-	if l != nil {
-		l.children.Close()
-		l.lock.Close() // drops the lock
+	if l == nil {
+		return
 	}
+	_ = l.change(func(t *testament) { t.Left = true }) // else it counts as a death
+	l.children.Close()
+	l.lock.Close() // drops the lock
 }
 
 // heritage is what a dead supervisor left, held under its life file's lock until

@@ -71,6 +71,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		cfg:   cfg,
 		pools: map[string]*pool{},
 		shared: shared{
+			suspects:   &suspects{},
 			clock:      cfg.Clock,
 			redis:      r,
 			starter:    start,

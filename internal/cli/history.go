@@ -98,6 +98,8 @@ func givenBackWords(e queue.Entry) string {
 		return fmt.Sprintf("interrupted on %s%s and given back, which uses no retry", e.Worker, group)
 	case queue.CountSpared:
 		return fmt.Sprintf("ended badly on %s%s, as all else in its pool, which uses no retry", e.Worker, group)
+	case queue.CountDeath:
+		return fmt.Sprintf("given back, because its supervisor died with %s, which uses no retry", e.Worker)
 	case "taken-back":
 		return fmt.Sprintf("taken from %s by hand", e.Worker)
 	}

@@ -84,6 +84,9 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	if v.Crashes+v.Interruptions+v.Spared > 0 {
 		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", v.Crashes, v.Interruptions, v.Spared))
 	}
+	if v.Deaths > 0 {
+		line("deaths", fmt.Sprintf("%d of supervisors that had it, since it last ended otherwise", v.Deaths))
+	}
 	line("checkpoint", shorten(string(v.Checkpoint), 400))
 	if job.Failure.Group != "" {
 		fmt.Fprintf(w, "\n%s %s, %s\n  %s\n", paint(w, red, "failure"), job.Failure.Group, moment(job.Failure.When), strings.ReplaceAll(job.Failure.Message, "\n", "\n  "))

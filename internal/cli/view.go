@@ -31,6 +31,7 @@ type jobView struct {
 	Crashes       int             `json:"crashes"`
 	Interruptions int             `json:"interruptions"`
 	Spared        int             `json:"spared"`
+	Deaths        int             `json:"deaths"`
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
 }
@@ -65,7 +66,7 @@ func viewJob(job queue.Job) jobView {
 	v.History = tellHistory(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
-		v.Crashes, v.Interruptions, v.Spared = kept.Crashes, kept.Interruptions, kept.Spared
+		v.Crashes, v.Interruptions, v.Spared, v.Deaths = kept.Crashes, kept.Interruptions, kept.Spared, kept.Deaths
 		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
 	}
 	return v

@@ -69,6 +69,7 @@ func (w *why) find() error {
 		w.unknown()
 	}
 	w.standstill()
+	w.suspicion()
 	return w.listeners()
 }
 
@@ -158,6 +159,13 @@ func (w *why) unknown() {
 	}
 	if u := kept.Unstarted; u.Count > 0 {
 		w.because("The command that works it could not be run %s times since %s (%s ago): %s", count(u.Count), moment(u.First), ago(u.First, now), shorten(w.job.Failure.Message, 200))
+	}
+}
+
+// suspicion says what it means that supervisors died while they had the job.
+func (w *why) suspicion() {
+	if kept := w.job.Kept; kept.Queue == w.job.Queue && kept.Deaths >= queue.SuspectDeaths {
+		w.because("Supervisors died %d times while they had it. So each runs at most one such job at a time, and this one may have to wait for its turn.", kept.Deaths)
 	}
 }
 

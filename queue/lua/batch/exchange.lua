@@ -7,8 +7,8 @@
 --             Empty: not asked
 --   action    complete, fail, retry, or release (given back uncounted)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
---             message; counter (crash, interruption, spared), max-crashes, front;
---             checkpoint, record, unstarted, unknown
+--             message; counter (crash, interruption, spared, death), max-crashes, front;
+--             checkpoint, record, unstarted, unknown, cleared
 --   puts      how many, then so many jobs as the batch command put reads them; put only if the
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
@@ -21,7 +21,8 @@
 --             two; remaining; crashes; if it has puts, the list that put answers
 --   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
 --             retries, remaining, expires, time, and null or a list of ours: crashes,
---             interruptions, spared, checkpoint, timeout, unstarted, unknown, standstill
+--             interruptions, spared, checkpoint, timeout, unstarted, unknown, standstill,
+--             deaths
 --   broken    per entry queue, jid, reason
 --   due       when the next delayed or recurring job of the queues is due; 0 if none is known
 --   more      1 if the take ended because it had done enough for one call: the next is to come

@@ -3,6 +3,7 @@
 --   oarlock-queue       the queue in which all the others but the timeout count; elsewhere they are void
 --   oarlock-timeout     seconds an attempt may take, in whichever queue
 --   oarlock-crashes, oarlock-interruptions, oarlock-spared   counts
+--   oarlock-deaths      deaths of supervisors that had the job, since it last ended otherwise
 --   oarlock-unstarted, oarlock-unknown   what stands in its way, JSON; see Standing in Go
 --   oarlock-standstill  interruptions since the last that came with a new checkpoint
 --   oarlock-checkpoint  what the next attempt is told
@@ -16,12 +17,12 @@ function load_ours(jid, queue, of_queue)
   if not of_queue then return {} end
   local f = redis.call('HMGET', 'ql:j:' .. jid, 'oarlock-timeout', 'oarlock-crashes', 'oarlock-interruptions',
     'oarlock-spared', 'oarlock-checkpoint', 'oarlock-record', 'oarlock-failed', 'oarlock-unstarted', 'oarlock-unknown',
-    'oarlock-standstill')
+    'oarlock-standstill', 'oarlock-deaths')
   if of_queue ~= queue then return { timeout = f[1] } end
   local ours = { timeout = f[1], checkpoint = f[5], record = f[6], failed = f[7] }
   if not ours.failed then
     ours.crashes, ours.interruptions, ours.spared, ours.unstarted, ours.unknown = f[2], f[3], f[4], f[8], f[9]
-    ours.standstill = f[10]
+    ours.standstill, ours.deaths = f[10], f[11]
   end
   return ours
 end
@@ -55,5 +56,5 @@ end
 -- Rare.
 function drop_counts(jid)
   redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-crashes', 'oarlock-interruptions', 'oarlock-spared', 'oarlock-failed',
-    'oarlock-unstarted', 'oarlock-unknown', 'oarlock-standstill')
+    'oarlock-unstarted', 'oarlock-unknown', 'oarlock-standstill', 'oarlock-deaths')
 end

@@ -198,7 +198,7 @@ function conclude(batch, s)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
   if s.of_queue then
-    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown')
+    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths')
   end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
@@ -299,7 +299,7 @@ function set_failed(batch, s, group, failure)
   count_failure(s.queue, batch.now)
   redis.call('HSET', s.key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
   local ours = s.ours
-  if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or s.counted then
+  if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or ours.deaths or s.counted then
     redis.call('HSET', s.key, 'oarlock-failed', '1')
   end
   list_failed(s.jid, group)
@@ -349,6 +349,8 @@ function conclude_release(batch, s, crashes)
     counts.standstill = named.standstill
   elseif counter == 'spared' then
     counts.spared = text14((tonumber(s.ours.spared) or 0) + 1)
+  elseif counter == 'death' then
+    counts.deaths = text14((tonumber(s.ours.deaths) or 0) + 1)
   elseif counter == 'crash' then
     crashes = crashes + 1
     counts.crashes = text14(crashes)
@@ -382,7 +384,7 @@ end
 
 -- keep_ours(s, counts): writes the counts that changed, checkpoint, record and what stands
 -- in the job's way; what says that nobody knows its class ends with any other ending
---   counts   may have crashes, interruptions, standstill, spared, as text
+--   counts   may have crashes, interruptions, standstill, spared, deaths, as text
 function keep_ours(s, counts)
   local named, words = s.named, {}
   for name, value in pairs(counts) do
@@ -397,6 +399,7 @@ function keep_ours(s, counts)
     end
   end
   if s.ours.unknown and not named.unknown then redis.call('HDEL', s.key, 'oarlock-unknown') end
+  if named.cleared then redis.call('HDEL', s.key, 'oarlock-deaths') end
   if #words == 0 then return end
   -- What was kept for another queue must not come to count in this one.
   if s.of_queue and s.of_queue ~= s.queue then carry_over(s.jid, 'anew', s.queue) end

@@ -505,13 +505,13 @@ end
 job_width = 13
 
 -- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, spared,
--- checkpoint, timeout, unstarted, unknown and standstill
+-- checkpoint, timeout, unstarted, unknown, standstill and deaths
 -- Rare.
 function write_ours(jid, queue, of_queue)
   local ours = load_ours(jid, queue, of_queue)
   if ours.failed then drop_counts(jid) end
   return {
     ours.crashes or '0', ours.interruptions or '0', ours.spared or '0', ours.checkpoint or false, ours.timeout or '0',
-    ours.unstarted or false, ours.unknown or false, ours.standstill or '0',
+    ours.unstarted or false, ours.unknown or false, ours.standstill or '0', ours.deaths or '0',
   }
 end
