@@ -34,6 +34,7 @@ func TestA20ToldToEndTogether(t *testing.T) {
 				below := descendants(a.pid())
 				if tt.ahead == 0 {
 					a.signal(t, syscall.SIGTERM)
+					a.said(t, 5*time.Second, "drain") // or exit code 0 may be faster
 				}
 				for _, p := range below {
 					syscall.Kill(p.pid, syscall.SIGTERM)

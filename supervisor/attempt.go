@@ -59,7 +59,7 @@ type attempt struct {
 	settlement queue.Settlement
 	refused    int           // how many settlements of it were refused
 	objection  string        // why the first was
-	settleAt   time.Duration // when to send the next, if it waits among the pool's refused
+	settleAt   time.Duration // when to send the next, or the first, if it waits among the pool's refused or withheld
 	lost       bool          // the lock is gone: nothing is to be settled
 	again      bool          // job and lease are those of a later take, to run when this one was stopped
 

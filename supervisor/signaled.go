@@ -4,12 +4,17 @@ import (
 	"syscall"
 	"time"
 
+	"oarlock/protocol"
 	"oarlock/runner"
 )
 
 // together is how far apart the signals may arrive that somebody sends to a supervisor and
 // to its children at once, as a service manager does to a whole control group.
 const together = time.Second
+
+// moment is how much later than a child's end we may hear of our own signal that was sent at
+// the same time.
+const moment = 100 * time.Millisecond
 
 // Signaled tells that this process was just sent a signal that ends it; Stop or StopNow
 // follow. Whoever sent it may have sent it to the children too, so a child that ends without
@@ -30,6 +35,7 @@ func (s *Supervisor) Signaled() {
 // signaled judges what ended just before anew, as far as Redis was not told of it.
 func (p *pool) signaled() {
 	p.life.together = p.now + together
+	p.life.quiet = true // the drain follows in a moment, and what goes back now is for others
 	withheld := p.withheld
 	p.withheld = nil
 	for _, a := range withheld {
@@ -76,9 +82,17 @@ func bySignal(e *runner.Ending) bool {
 }
 
 // withhold keeps an ending back for as long as the signal that caused it may still arrive
-// here, and reports whether it does.
+// here, and reports whether it does. What went well waits for nothing.
 func (p *pool) withhold(a *attempt, e *runner.Ending) bool {
-	if !unspoken(e) || !bySignal(e) || a.lost || a.again {
+	failed := e.Kind == runner.Died || e.Kind == runner.Exited && e.Action != protocol.ExitAck
+	switch {
+	case !unspoken(e) || a.lost || a.again:
+		return false
+	case bySignal(e):
+		a.settleAt = a.endedAt + together
+	case failed:
+		a.settleAt = a.endedAt + moment
+	default:
 		return false
 	}
 	a.stage = ended
@@ -91,8 +105,8 @@ func (p *pool) settleWithheld() {
 	withheld := p.withheld
 	p.withheld = nil
 	for _, a := range withheld {
-		if until := a.endedAt + together; p.now < until && !p.life.killed {
-			p.alert(until)
+		if p.now < a.settleAt && !p.life.killed {
+			p.alert(a.settleAt)
 			p.withheld = append(p.withheld, a)
 			continue
 		}

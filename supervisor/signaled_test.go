@@ -99,29 +99,54 @@ func TestAStopWithoutASignalInterruptsNobody(t *testing.T) {
 
 // An ending that Redis has not been told of is judged anew, whatever it was.
 func TestASignalInterruptsWhatIsNotSettledYet(t *testing.T) {
-	for _, early := range []bool{true, false} {
+	for _, told := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFakeWorld(t)
 			w.endsAt(time.Second, byItself(0, protocol.ExitAck))
 			w.redis.put(1)
 			w.run()
 			time.Sleep(500 * time.Millisecond)
-			w.redis.faults(func(string) fault { return fault{away: errAway} })
-			w.s.Resume() // a take finds it away
-			want := "waiting"
-			time.Sleep(time.Second)
-			if early {
-				want = "complete"
-				time.Sleep(time.Second)
-			}
+			slow := 3 * time.Second
+			w.redis.faults(func(call string) fault {
+				if call != "exchange" {
+					return fault{}
+				}
+				f := fault{delay: slow}
+				slow = 0
+				return f
+			})
+			w.s.Resume() // asks for more, and nothing is settled until it has the answer
+			time.Sleep(500*time.Millisecond + told)
 			w.s.Signaled()
-			w.stop()
-			time.Sleep(time.Second)
-			w.redis.faults(nil)
-			w.wait()
-			w.want(want, 1)
+			w.end()
+			if told < together {
+				w.want("waiting", 1)
+			} else {
+				w.want("complete", 1)
+			}
 		})
 	}
+}
+
+// A pool that drains while Redis is away settles as soon as it is back.
+func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.DrainTimeout = time.Minute
+		w.host.work = lasting(2 * time.Second)
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		w.s.Resume() // a take finds it away
+		time.Sleep(2 * time.Second)
+		w.s.Stop()
+		time.Sleep(2 * time.Second)
+		w.redis.faults(nil)
+		time.Sleep(gateLimit + time.Second)
+		w.want("complete", 1)
+		w.end()
+	})
 }
 
 // What looks as if it had been told to end is settled a second later as what it is, and
