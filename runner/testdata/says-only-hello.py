@@ -3,7 +3,7 @@ import os
 import sys
 import time
 
-print('{"@":"hello","v":[1],"lib":"fixture"}', flush=True)
+print('{"@":"hello","run":"%s","v":[1],"lib":"fixture"}' % os.environ.get("OARLOCK_RUN", ""), flush=True)
 if os.environ["OARLOCK_MODE"] != "once":
     sys.stdin.readline()  # the answer
 sys.stdin.readline()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says hello, begins with its job, and leaves without a verdict.
-echo '{"@":"hello","v":[1],"lib":"fixture"}'
+echo "{\"@\":\"hello\",\"run\":\"$OARLOCK_RUN\",\"v\":[1],\"lib\":\"fixture\"}"
 [ "$OARLOCK_MODE" = once ] || read -r answer
 read -r job
 sleep 0.1
