@@ -52,8 +52,9 @@ type Options struct {
 	// Dialer replaces the network, as tests in virtual time need it; nil means net.Dialer.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// WaitReplicas, if positive, makes every Exchange that settled something wait until so
-	// many replicas have it, for at most a second. Fewer are logged, not an error.
+	// WaitReplicas, if positive, makes every Exchange that settled something, and every put,
+	// wait until so many replicas have it, for at most a second. Fewer are logged after an
+	// Exchange, and a *ReplicaError after a put: what was written stays written.
 	WaitReplicas int
 }
 

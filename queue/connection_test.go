@@ -141,11 +141,12 @@ func TestPutWithoutAnAnswer(t *testing.T) {
 
 func TestMissingReplicasAreLogged(t *testing.T) {
 	var log bytes.Buffer
-	c := must(queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL, WaitReplicas: 1,
+	server := redistest.Start(t)
+	c := must(queue.Open(t.Context(), queue.Options{URL: server.URL, WaitReplicas: 1,
 		Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	defer c.Close()
 	s := session(t, c, "w")
-	putAll(t, c, queue.Put{Queue: "q", Klass: "K"})
+	putAll(t, open(t, server), queue.Put{Queue: "q", Klass: "K"})
 	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
 	ok(t, settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete}).Err)
 	if !strings.Contains(log.String(), "replicas") {

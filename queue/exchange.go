@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Reply answers an Exchange.
@@ -63,21 +62,9 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 		return Reply{}, err
 	}
 	if s.client.opts.WaitReplicas > 0 && len(settlements) > 0 {
-		s.awaitReplicas(ctx)
+		s.settledOnReplicas(ctx)
 	}
 	return readExchange(raw, now, results, take.Queues)
-}
-
-// replicaWait bounds the wait for replicas after a settlement.
-const replicaWait = time.Second
-
-// awaitReplicas waits until enough replicas have what this connection wrote.
-func (s *Session) awaitReplicas(ctx context.Context) {
-	want := s.client.opts.WaitReplicas
-	got, err := s.connection().Do(ctx, "WAIT", want, replicaWait.Milliseconds()).Int()
-	if err != nil || got < want {
-		s.client.log.Warn("settlement has not reached all replicas", "worker", s.worker, "want", want, "got", got, "err", err)
-	}
 }
 
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many

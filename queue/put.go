@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,10 @@ type Put struct {
 	// Timeout limits each attempt, where it is shorter than the pool's own; 0 means none, or
 	// the old job's. It belongs to the job, in whichever queue.
 	Timeout time.Duration
+
+	// WaitReplicas makes the call wait, for a second at most, until so many replicas have the
+	// job, where that is more than Options.WaitReplicas; see ReplicaError.
+	WaitReplicas int
 
 	// IfExists says what becomes of a job that has the jid already; "" means Replace.
 	IfExists IfExists
@@ -63,17 +68,20 @@ const putBytes = 4 << 20
 //
 // With JID "" the call may be repeated by itself after an outcome in doubt, for it
 // cannot put the job twice. With a JID of the caller's it returns ErrDoubt, and the
-// caller may repeat it with Never.
+// caller may repeat it with Never. With a *ReplicaError the job was put.
 func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 	results, err := c.PutAll(ctx, []Put{p})
-	if err != nil {
+	if len(results) == 0 {
 		return "", err
 	}
 	r := results[0]
-	if r.Existed {
+	switch {
+	case r.Existed:
 		return r.JID, &ScriptError{Command: "put", Message: fmt.Sprintf("Put(): Job %s exists and is %s", r.JID, r.State)}
+	case r.Err != nil:
+		return r.JID, r.Err
 	}
-	return r.JID, r.Err
+	return r.JID, err
 }
 
 // PutAll puts many jobs, PutChunk of them in one round trip, and answers for each.
@@ -81,37 +89,57 @@ func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 //
 // On an error, the results tell how far it came: of the jobs beyond them, one chunk
 // is in the state that the error says (ErrAway: not put; ErrDoubt: unknown), and the
-// others were not put.
+// others were not put. A *ReplicaError comes with all results.
 func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 	results := make([]PutResult, 0, len(puts))
+	want := c.replicasOf(puts)
+	conn, s := evaler(c.redis), (*Session)(nil)
+	if want > 0 && len(puts) > 0 {
+		s = c.Session("") // for a connection of its own: replicas are waited for by connection
+		defer s.Close()
+		conn = s.connection()
+	}
+	connections := 0 // when the first chunk was written
 	for len(puts) > 0 {
 		n, bytes := 0, 0
 		for n < min(PutChunk, len(puts)) && (n == 0 || bytes+len(puts[n].Data) <= putBytes) {
 			bytes += len(puts[n].Data)
 			n++
 		}
-		chunk, err := c.putChunk(ctx, puts[:n])
+		chunk, err := c.putChunk(ctx, conn, puts[:n])
 		if err != nil {
 			return results, err
 		}
 		results = append(results, chunk...)
+		if s != nil && connections == 0 {
+			connections = s.connections()
+		}
 		puts = puts[n:]
+	}
+	if s != nil && slices.ContainsFunc(results, func(r PutResult) bool { return r.Err == nil }) {
+		if got, err := s.awaitReplicas(ctx, want, connections); err != nil || got < want {
+			return results, &ReplicaError{Want: want, Got: got, Err: err}
+		}
 	}
 	return results, nil
 }
 
-func (c *Client) putChunk(ctx context.Context, puts []Put) ([]PutResult, error) {
+func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutResult, error) {
 	named, results := nameAndCheck(puts)
 	safe := true // a repeat puts nothing twice
 	for _, p := range named {
 		safe = safe && p.IfExists == Never
 	}
+	if err := c.clock.Fresh(ctx); err != nil {
+		return nil, err
+	}
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
-	reply, err := c.call(ctx, Batch, "put", args...)
+	put := func() (any, error) { return c.run(ctx, conn, scriptName{Batch, "put"}, c.clock.Now(), args...) }
+	reply, err := put()
 	repeated := false
 	if safe && errors.Is(err, ErrDoubt) && ctx.Err() == nil {
-		reply, err = c.call(ctx, Batch, "put", args...)
+		reply, err = put()
 		repeated = true
 	}
 	if err != nil {

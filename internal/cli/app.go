@@ -153,6 +153,7 @@ func exitCode(err error) int {
 	var wrong usage
 	var problems config.Problems
 	var unsaid toSay
+	var few *queue.ReplicaError
 	switch {
 	case errors.As(err, &unsaid):
 		return exitData
@@ -162,7 +163,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &problems):
 		return exitConfig
-	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt):
+	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few):
 		return exitTempFail
 	}
 	return exitFailed

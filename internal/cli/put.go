@@ -26,7 +26,8 @@ func putCommand() *cli.Command {
 		ArgsUsage: "QUEUE [DATA]",
 		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
 			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
-			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout, if_exists.",
+			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout, throttles,\n" +
+			"if_exists, wait_replicas.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
@@ -39,6 +40,7 @@ func putCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
 			&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` replace (the default), final or never"},
 			&cli.BoolFlag{Name: "if-absent", Usage: "the same as --if-exists never: leave a job of that jid alone"},
+			&cli.IntFlag{Name: "wait-replicas", Usage: "wait until `N` replicas have it, for a second at most (exit code 75: put, but fewer have it)"},
 			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "take jobs from the lines of `FILE`; - is stdin"},
 			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
 			jsonFlag(),
@@ -60,6 +62,9 @@ type putLine struct {
 	Tags     []string        `json:"tags"`
 	Depends  []string        `json:"depends"`
 	IfExists queue.IfExists  `json:"if_exists"` // replace, final, never
+
+	Throttles    []string `json:"throttles"`
+	WaitReplicas int      `json:"wait_replicas"`
 }
 
 func put(c *cli.Context) error {
@@ -85,6 +90,8 @@ func put(c *cli.Context) error {
 		Depends:   c.StringSlice("depends"),
 		Throttles: c.StringSlice("throttle"),
 		IfExists:  queue.IfExists(c.String("if-exists")),
+
+		WaitReplicas: c.Int("wait-replicas"),
 	}
 	if err := config.OneOf(c.String("if-exists"), ifExistsWords); err != nil && c.IsSet("if-exists") {
 		return misused("--if-exists: %v", err)
@@ -122,10 +129,11 @@ func put(c *cli.Context) error {
 	}
 	defer client.Close()
 	results, err := client.PutAll(c.Context, []queue.Put{like})
-	if err != nil {
+	var few *queue.ReplicaError
+	if err != nil && !errors.As(err, &few) {
 		return err
 	}
-	return putOne(c, like, results[0])
+	return errors.Join(putOne(c, like, results[0]), err)
 }
 
 // ifExistsWords are what a put may say of a job that has its jid.
@@ -175,6 +183,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 
 	bar := putProgress(c.App.ErrWriter, size)
 	done, existed, refused, number := 0, 0, 0, 0
+	var few *queue.ReplicaError // of the last batch that has one
 	var batch []queue.Put
 	var held int // bytes of data in batch
 	send := func() error {
@@ -190,6 +199,9 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 			}
 		}
 		batch, held = batch[:0], 0
+		if errors.As(err, &few) {
+			return nil // they were put
+		}
 		return err
 	}
 	lines := bufio.NewReaderSize(in, 1<<16)
@@ -228,8 +240,11 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	}); err != nil {
 		return err
 	}
-	if refused > 0 {
+	switch {
+	case refused > 0:
 		return fmt.Errorf("%s jobs were refused", count(refused))
+	case few != nil:
+		return few
 	}
 	return nil
 }
@@ -278,6 +293,10 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	if line.IfExists != "" {
 		job.IfExists = line.IfExists
 	}
+	if line.Throttles != nil {
+		job.Throttles = line.Throttles
+	}
+	job.WaitReplicas = max(job.WaitReplicas, line.WaitReplicas)
 	return job, nil
 }
 

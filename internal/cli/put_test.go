@@ -81,3 +81,33 @@ func TestPutKeepsOrder(t *testing.T) {
 		})
 	}
 }
+
+// A put that too few replicas have is made, says so, and is told apart by its exit code.
+func TestPutTellsOfMissingReplicas(t *testing.T) {
+	server := redistest.Start(t)
+	s := newScript(t, "")
+	s.env["REDIS_URL"] = server.URL
+	for _, tt := range []struct {
+		stdin string
+		args  []string
+		out   string
+	}{
+		{"", []string{"put", "--wait-replicas", "1", "--jid", "j1", "q", "1"}, "j1\n"},
+		{"1\n2\n", []string{"put", "--wait-replicas", "1", "q", "-"}, "2 jobs put into q\n"},
+		{`{"jid":"j2","wait_replicas":1,"throttles":["slow"]}`, []string{"put", "--jobs", "--file", "-", "q"}, "1 jobs put into q\n"},
+	} {
+		s.stdin = tt.stdin
+		if err := s.oarlock(exitTempFail, tt.args); err != nil {
+			t.Errorf("%v: %v", tt.args, err)
+		}
+		if said := s.said["stderr"]; s.said["stdout"] != tt.out || !strings.Contains(said, "put, but only 0 of 1 replicas had it within 1s") {
+			t.Errorf("%v said %q and %q", tt.args, s.said["stdout"], said)
+		}
+	}
+	if n := server.Client(t).ZCard(t.Context(), "ql:q:q-work").Val(); n != 4 {
+		t.Errorf("%d jobs are there, want 4", n)
+	}
+	if throttles := server.Client(t).HGet(t.Context(), "ql:j:j2", "throttles").Val(); !strings.Contains(throttles, "slow") {
+		t.Errorf("the throttles of a line are %q", throttles)
+	}
+}

@@ -25,7 +25,7 @@ type Redis struct {
 	TLSCA        string `toml:"tls_ca"`        // file of certificates that may sign the server's
 	TLSCert      string `toml:"tls_cert"`      // client certificate and key, both or none
 	TLSKey       string `toml:"tls_key"`
-	WaitReplicas int    `toml:"wait_replicas"` // replicas a settlement waits for, for a second at most; 0 for none
+	WaitReplicas int    `toml:"wait_replicas"` // replicas a settlement or a put waits for, for a second at most; 0 for none
 }
 
 // Supervisor is the table [supervisor].

@@ -208,6 +208,9 @@ func (d *decoder) conversation(at string, p Pool) {
 			d.bad(at+".input", `"none" needs mode = "once": a child that lives on learns of a job from its line`)
 		}
 	}
+	if p.Mode == "reuse" && p.Sandbox.Limits.CPU > 0 {
+		d.bad(at+".sandbox.limits", `cpu is counted over the life of a process: with mode = "reuse" it would end whatever job comes last; use timeout, or max_jobs and max_age, or another mode`)
+	}
 	if p.Mode == "reuse" && p.Input == "data" && p.Status == "auto" {
 		d.bad(at+".input", `"data" with mode = "reuse" tells a child no run that its verdicts could name: let it write them to the descriptor OARLOCK_STATUS_FD and say status = "fd"; or, if it prints nothing that others wrote, status = "lines"`)
 	}
