@@ -50,13 +50,12 @@ func TestB3LeavesWithoutAVerdict(t *testing.T) {
 	})
 	t.Run("reuse", func(t *testing.T) {
 		row(t, "B3", rigOptions{}, func(t *testing.T, r *rig) {
-			// A child that is gone within 50 ms of its job's line may have been about to
-			// leave, and the job gets a second chance; these take longer.
-			// Others among them keep the breaker closed.
+			// Some are gone at once, some after a while: both have read their job. Others among
+			// them keep the breaker closed.
 			n := scaled(10, 100)
 			var puts []queue.Put
 			for range n {
-				puts = append(puts, r.describe(t, work{MS: 80, End: 0}), r.describe(t, work{MS: 5}))
+				puts = append(puts, r.describe(t, work{MS: 80 * (len(puts) / 2 % 2), End: 0}), r.describe(t, work{MS: 5}))
 			}
 			r.putAll(t, puts)
 			r.start(t, "a", pool{more: "max_crashes = 0"})
