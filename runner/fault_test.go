@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,20 +240,27 @@ func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 		return took
 	}
 	group := within(t, 500*time.Millisecond, "settled", settle)
-	killAll(livingChildren()) // what left the process group was inherited by us
+	killAll(livingChildren(h)) // what left the process group was inherited by us
 	f.spec.Kill = KillGuard
 	guard := settle()
-	if left := livingChildren(); len(left) > 0 {
+	if left := livingChildren(h); len(left) > 0 {
 		t.Errorf("below a guard, %v are left", left)
 	}
 	return fmt.Sprintf("settled after %v, below a guard after %v", group, guard)
 }
 
 // livingChildren returns the processes that are ours, started or inherited, and
-// have not ended.
-func livingChildren() (living []int) {
+// have not ended; but for the guards that serve all children of h.
+func livingChildren(h *Host) (living []int) {
+	guards := []*warden{h.trees.groups}
+	if h.trees.cgroups != nil {
+		guards = append(guards, h.trees.cgroups.guard)
+	}
+	isGuard := func(pid int) bool {
+		return slices.ContainsFunc(guards, func(w *warden) bool { return w != nil && w.leader.pid() == pid })
+	}
 	for _, pid := range children(nil, os.Getpid()) {
-		if s, ok := readStat(pid); ok && s.State != 'Z' {
+		if s, ok := readStat(pid); ok && s.State != 'Z' && !isGuard(pid) {
 			living = append(living, pid)
 		}
 	}
@@ -619,7 +627,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 	spec := Spec{Command: shell("echo hello"), PTY: true, Sandbox: Sandbox{PrivateDir: true}}
 	runOnce(t, h, &spec, RunLimits{})
-	files, processes := open(), len(livingChildren()) // the host may have some of its own
+	files, processes := open(), len(livingChildren(h))
 	for range 20 {
 		runOnce(t, h, &spec, RunLimits{})
 	}
@@ -629,7 +637,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 			t.Fatalf("%d descriptors are open; before, %d", open(), files)
 		}
 	}
-	if now := livingChildren(); len(now) > processes {
+	if now := livingChildren(h); len(now) > processes {
 		t.Errorf("processes %v are left; before, there were %d", now, processes)
 	}
 	if dirs, _ := filepath.Glob(filepath.Join(h.dirs.life, "d-*")); len(dirs) > 0 {
