@@ -19,6 +19,8 @@ func TestA20ToldToEndTogether(t *testing.T) {
 	}{
 		{"reused, we first", pool{}, hang, 0},
 		{"reused, children first", pool{}, hang, 300 * time.Millisecond},
+		{"preloaded, we first", pool{mode: "preload", worker: "first-never-ends.py"}, hang, 0},
+		{"preloaded, children first", pool{mode: "preload", worker: "first-never-ends.py"}, hang, 300 * time.Millisecond},
 		{"once, we first", pool{mode: "once", worker: "leaves-on-term.sh"}, []any{0, 0, 1, 65, 75, 99, 130, 143}, 0},
 		{"once, children first", pool{mode: "once", worker: "leaves-on-term.sh"}, []any{129, 129, 129, 130, 130, 143, 143, 143}, 300 * time.Millisecond},
 	}
