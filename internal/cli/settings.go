@@ -15,13 +15,8 @@ func settingsCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
 	return group("config", "settings of the protocol, shared by all who use this Redis",
 		verb{name: "get", usage: "show one setting, or all", words: "[NAME]", most: 1, flags: onlyJSON, do: settingsGet},
-		verb{name: "set", usage: "change a setting, such as heartbeat or QUEUE-max-concurrency", words: "NAME VALUE", least: 2, most: 2, flags: onlyJSON,
-			do: func(c *cli.Context, q *queue.Client) error {
-				if err := q.Set(c.Context, c.Args().First(), c.Args().Get(1)); err != nil {
-					return err
-				}
-				return said(c, "%s is %s", c.Args().First(), c.Args().Get(1))
-			}},
+		verb{name: "set", usage: "change a setting, such as heartbeat or QUEUE-max-concurrency", words: "NAME VALUE", least: 2, most: 2,
+			flags: []cli.Flag{jsonFlag(), &cli.BoolFlag{Name: "force", Usage: "set it even if it is out of its bounds"}}, do: settingsSet},
 		verb{name: "unset", usage: "return a setting to its default", words: "NAME", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				if err := q.Unset(c.Context, c.Args().First()); err != nil {
@@ -30,6 +25,19 @@ func settingsCommand() *cli.Command {
 				return said(c, "%s is as by default", c.Args().First())
 			}},
 	)
+}
+
+// settingsSet changes a setting. A value that cannot be used as it is breaks other clients,
+// which check nothing, so that it takes --force.
+func settingsSet(c *cli.Context, q *queue.Client) error {
+	name, value := c.Args().First(), c.Args().Get(1)
+	if err := queue.CheckSetting(name, value); err != nil && !c.Bool("force") {
+		return misused("%v by our supervisors; other clients use the value as it is. Nothing was changed; --force sets it all the same.", err)
+	}
+	if err := q.Set(c.Context, name, value); err != nil {
+		return err
+	}
+	return said(c, "%s is %s", name, value)
 }
 
 func settingsGet(c *cli.Context, q *queue.Client) error {
