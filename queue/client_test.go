@@ -354,3 +354,17 @@ func TestPutWaitsForWhatAPrunedJobLeft(t *testing.T) {
 	_, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 9})
 	equal(t, "taken then", jids, []string{"second"})
 }
+
+// TestQueuesWithADamagedOne breaks a key of a queue: the others are counted.
+func TestQueuesWithADamagedOne(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		putAll(t, c, queue.Put{Queue: "good", JID: "a", Klass: "K"}, queue.Put{Queue: "bad", JID: "b", Klass: "K"})
+		ok(t, c.Redis().Del(t.Context(), "ql:q:bad-work").Err())
+		ok(t, c.Redis().Set(t.Context(), "ql:q:bad-work", "z", 0).Err())
+		for _, q := range must(c.Queues(t.Context()))(t) {
+			if q.Name == "good" && (q.Waiting != 1 || q.Damage != "") || q.Name == "bad" && q.Damage == "" {
+				t.Errorf("counted %+v", q)
+			}
+		}
+	})
+}

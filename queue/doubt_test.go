@@ -1,9 +1,11 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,5 +168,39 @@ func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 				t.Fatal(reply, err)
 			}
 		}
+	}
+}
+
+// TestDoubtWithoutClientKill works behind a server that knows CLIENT INFO and no CLIENT KILL, as
+// services do that are like Redis: what was in doubt is resolved all the same.
+func TestDoubtWithoutClientKill(t *testing.T) {
+	const jobs = 200
+	server := redistest.Start(t)
+	proxy := faultproxy.Start(t, "unix", server.Addr)
+	refused := new(atomic.Int64)
+	proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+		if d == faultproxy.Requests && bytes.Contains(data, []byte("client\r\n$4\r\nkill")) {
+			refused.Add(1)
+			return bytes.ReplaceAll(data, []byte("client\r\n$4\r\nkill"), []byte("client\r\n$4\r\nkeel"))
+		}
+		return data
+	})
+	c, ctx := openURL(t, proxy.URL), t.Context()
+	puts := make([]queue.Put, jobs)
+	for i := range puts {
+		puts[i] = queue.Put{Queue: "q", JID: fmt.Sprintf("job-%d", i), Klass: "K"}
+	}
+	if _, err := c.PutAll(ctx, puts); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Drop(0.1, "evalsha", 7)
+	w := &careful{t: t, ctx: ctx, session: session(t, c, "w1"), runs: make(map[string]int), batch: 5}
+	w.work()
+	proxy.Drop(0, "", 0)
+	if refused.Load() == 0 || w.adopted == 0 {
+		t.Errorf("%d times refused, %d adopted: nothing was tested", refused.Load(), w.adopted)
+	}
+	if n := server.Client(t).ZCard(ctx, "ql:completed").Val(); n != jobs {
+		t.Errorf("%d jobs are complete, want %d", n, jobs)
 	}
 }

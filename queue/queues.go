@@ -19,12 +19,32 @@ type QueueCounts struct {
 	Recurring int
 	Throttled int
 	Paused    bool
+	Damage    string // why its jobs cannot be counted; "" if they can
 }
 
-// Queues counts the jobs of every known queue, the queue known longest first.
+// Queues counts the jobs of every known queue, the queue known longest first. Where a key of
+// one is of another type, that queue says so in Damage.
 func (c *Client) Queues(ctx context.Context) ([]QueueCounts, error) {
 	var all list[QueueCounts]
-	return all, c.decode(ctx, &all, Reqless, "queues.counts")
+	err := c.decode(ctx, &all, Reqless, "queues.counts")
+	if Class(err) != Refused {
+		return all, err
+	}
+	names, err := c.QueueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		counts, err := c.Queue(ctx, name)
+		if Class(err) == Refused {
+			counts, err = QueueCounts{Name: name, Damage: err.Error()}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, counts)
+	}
+	return all, nil
 }
 
 // Queue counts the jobs of one queue, which need not be known.

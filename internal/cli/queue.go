@@ -66,6 +66,9 @@ func queueList(c *cli.Context, q *queue.Client) error {
 		if n.Paused {
 			rows[i][8] = paint(c.App.Writer, yellow, "paused")
 		}
+		if n.Damage != "" {
+			rows[i][8] = paint(c.App.Writer, red, "cannot be read; see oarlock doctor: "+n.Damage)
+		}
 	}
 	return show(c, views, func(w io.Writer) {
 		table(w, "There are no queues yet; a put makes one.",

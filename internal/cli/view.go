@@ -111,6 +111,7 @@ type queueView struct {
 	Recurring int    `json:"recurring"`
 	Throttled int    `json:"throttled"`
 	Paused    bool   `json:"paused"`
+	Damage    string `json:"damage,omitempty"`
 }
 
 // recurView is a recurring job as --json prints it.
