@@ -26,7 +26,7 @@ func (d *Doctor) Server(ctx context.Context) error {
 	d.persistence(facts)
 	d.memory(facts)
 	d.clients(facts)
-	for _, look := range []func(context.Context, server) error{d.clock, d.scripts, d.notifications, d.permissions} {
+	for _, look := range []func(context.Context, server) error{d.completed, d.clock, d.scripts, d.notifications, d.permissions} {
 		if err := look(ctx, node); err != nil {
 			return err
 		}
