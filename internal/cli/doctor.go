@@ -45,6 +45,9 @@ func examine(c *cli.Context, q *queue.Client) error {
 	if err := d.Server(c.Context); err != nil {
 		return err
 	}
+	if err := d.Settings(c.Context); err != nil {
+		return err
+	}
 	if err := d.Keys(c.Context); err != nil {
 		return err
 	}

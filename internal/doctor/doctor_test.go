@@ -489,7 +489,7 @@ func TestHost(t *testing.T) {
 func TestOddSettings(t *testing.T) {
 	p := newPatient(t)
 	p.server.Client(t).HSet(t.Context(), "ql:config", "heartbeat", "1e300", "grace-period", "0")
-	found := p.examine(t, false, func(d *Doctor) error { return d.Keys(t.Context()) })
+	found := p.examine(t, false, func(d *Doctor) error { return d.Settings(t.Context()) })
 	if len(found) != 1 || found[0].Level != Warning || !strings.Contains(found[0].Text, "heartbeat is 1e300") {
 		t.Errorf("found %+v", found)
 	}

@@ -84,9 +84,6 @@ func (k *keys) look() error {
 	if err := k.types(); err != nil {
 		return err
 	}
-	if err := k.settings(); err != nil {
-		return err
-	}
 	if err := k.places(); err != nil {
 		return err
 	}
@@ -108,15 +105,6 @@ func (k *keys) look() error {
 		k.found(OK, "keys", "", "All of %d jobs are where they say they are.", seen)
 	}
 	return k.expired()
-}
-
-// settings looks for those that cannot be used as they are.
-func (k *keys) settings() error {
-	odd, err := k.Client.OddSettings(k.ctx)
-	for _, wrong := range odd {
-		k.found(Warning, "settings", "oarlock config set, or unset, for what is meant.", "%v by us. Other programs may stop or lock for nonsense.", wrong)
-	}
-	return readable(err)
 }
 
 // places looks at the sets of all queues and of the completed jobs.
