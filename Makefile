@@ -10,10 +10,13 @@ test: ## install what the tests need, then format, vet, staticcheck and all test
 faults: ## the whole fault matrix; takes long
 	go run ./internal/check -faults ./runner ./integration/...
 
+soak: ## ordinary work, faults and both at once, for long; OARLOCK_SEED=7 or 1-20 names the seeds
+	go run ./internal/check -faults -run '^Test(DayOf|Soak|J4)' ./integration
+
 bench: ## what this machine does
 	go run . bench
 
 help:
 	@grep -E '^[a-z]+: ##' Makefile | sed 's/: ## /\t/'
 
-.PHONY: build test faults bench help
+.PHONY: build test faults soak bench help

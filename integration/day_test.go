@@ -484,8 +484,8 @@ func TestDayOfLargePayloads(t *testing.T) {
 		if err := r.db.ConfigSet(t.Context(), "slowlog-log-slower-than", "1000").Err(); err != nil {
 			t.Fatal(err)
 		}
-		single := r.takeHeld(t, "work", payloads(1))
-		together := r.takeHeld(t, "work", payloads(children))
+		single := r.takeHeld(t, "work", payloads(1, "work"))
+		together := r.takeHeld(t, "work", payloads(children, "work"))
 		r.note("slowest_of_one_ms", 1000*single)
 		r.note("slowest_of_all_ms", 1000*together)
 		if together > 2*single {
@@ -501,11 +501,11 @@ func TestDayOfLargePayloads(t *testing.T) {
 }
 
 // payloads are n tasks of 16 MB, and two of 1 MB for each.
-func payloads(n int) (tasks []task) {
+func payloads(n int, queue string) (tasks []task) {
 	const megabyte = 1_000_000
 	for range n {
 		for _, size := range []int{16 * megabyte, megabyte, megabyte} {
-			tasks = append(tasks, task{queue: "work", data: map[string]any{"ms": 50, "text": strings.Repeat("x", size)}})
+			tasks = append(tasks, task{queue: queue, data: map[string]any{"ms": 50, "text": strings.Repeat("x", size)}})
 		}
 	}
 	return tasks
@@ -565,7 +565,9 @@ func (s *supervisor) peak(t testing.TB) int64 {
 func TestDayOfRecycling(t *testing.T) {
 	row(t, "day of recycling", rigOptions{}, func(t *testing.T, r *rig) {
 		n := scaled(100, 1000)
-		r.day(t, shift{name: "once", mode: "once"}, shift{name: "recycled", more: "max_jobs = 1"})
+		r.day(t,
+			shift{name: "once", worker: "uses-the-helper.py", mode: "once"},
+			shift{name: "recycled", worker: "uses-the-helper.py", more: "max_jobs = 1"})
 		jids, from := r.order(t, many(n, "once", 1))
 		ideal := fairly(from, r.lastOf(t, time.Minute, jids, 1))
 		jids, from = r.order(t, many(n, "recycled", 1))

@@ -2,7 +2,7 @@
 // format, vet, staticcheck and all tests with the race detector, and ends with
 // a count. `make test` and `.ci/run` call it and nothing else.
 //
-//	go run ./internal/check [-faults] [-no-install] [packages]
+//	go run ./internal/check [-faults] [-run REGEXP] [-no-install] [packages]
 //
 // With REQUIRE_ALL=1 a skipped test is a failure; without it skips are counted
 // loudly. The exit code is 0 only if everything passed.
@@ -22,6 +22,7 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
 func main() {
 	faults := flag.Bool("faults", false, "run the whole fault matrix, not only its fast part")
+	only := flag.String("run", "", "run only the tests whose names match this `regexp`")
 	noInstall := flag.Bool("no-install", false, "install nothing, only say what is missing")
 	flag.Parse()
 	packages := flag.Args()
@@ -56,7 +57,7 @@ func main() {
 		timeout = "3h"
 	}
 	started := time.Now()
-	sum, err := test(append([]string{"-race", "-timeout", timeout}, packages...))
+	sum, err := test(append([]string{"-race", "-timeout", timeout, "-run", *only}, packages...))
 	for _, skip := range sum.skips {
 		fmt.Printf("SKIPPED %s\n", skip)
 	}
