@@ -367,9 +367,9 @@ func TestDayOfRaising(t *testing.T) {
 			fine = append(fine, jids[i])
 		}
 		r.expect(t, "good_jobs", fairly(from, r.lastOf(t, time.Minute, fine, 1)), ideal, 0.5)
-		jobs := r.settled(t, 30*time.Second)
-		if by := inState(jobs); by["failed"] != n-len(good) {
-			t.Errorf("the jobs ended as %v, want %d failed", by, n-len(good))
+		// The others end one after the other, slower and slower where nothing else is left.
+		if by := inState(readJobs(t, r.db, jids)); by["complete"] > len(good) {
+			t.Errorf("the jobs are %v, want no more than %d complete", by, len(good))
 		}
 	})
 }
