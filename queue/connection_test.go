@@ -15,10 +15,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oarlock/internal/faultproxy"
 	"oarlock/internal/redistest"
@@ -81,6 +84,26 @@ func TestSubscriptionsComeBack(t *testing.T) {
 	awaitSubscribers(t, c, c.WakeChannel())
 	must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}))(t)
 	equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
+}
+
+// A reader that is behind is told so, behind all that it has still to read.
+func TestASlowReaderIsToldThatItMissedSome(t *testing.T) {
+	c, ctx := open(t, redistest.Start(t)), t.Context()
+	notices := c.Notices(ctx, "w")
+	awaitSubscribers(t, c, c.WakeChannel())
+	must(c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+		for range 2 * cap(notices) {
+			p.Publish(ctx, c.WakeChannel(), "q")
+		}
+		return nil
+	}))(t)
+	for len(notices) < cap(notices) {
+		runtime.Gosched() // the test's own time limit is the bound
+	}
+	for range cap(notices) - 1 {
+		equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
+	}
+	equal(t, "last notice", <-notices, queue.Notice{Kind: queue.NoticeMissed})
 }
 
 // TestOutageIsNotDialedInto sees that only calls dial: the driver by itself would, after a few

@@ -16,6 +16,7 @@ const (
 	NoticeLockLost NoticeKind = "lock_lost" // the job's lock expired, or it was given away
 	NoticeCanceled NoticeKind = "canceled"  // the job was cancelled
 	NoticeWake     NoticeKind = "wake"      // something became ready in Queue
+	NoticeMissed   NoticeKind = "missed"    // others followed faster than they were read, and are lost
 )
 
 // Notice is a hint from Redis; it may be late, doubled, or never come.
@@ -25,8 +26,9 @@ type Notice struct {
 	Queue       string // for NoticeWake
 }
 
-// noticeBuffer is how many notices wait for a slow reader before more are dropped.
-const noticeBuffer = 256
+// noticeBuffer is how many notices wait for a slow reader. The last place is for the news
+// that more were dropped, which is read after all that came before it.
+const noticeBuffer = 4096
 
 // WakeChannel is where a queue's name is published when a job of it became ready: by puts
 // of ours, and by all commands that make jobs ready elsewhere.
@@ -39,7 +41,7 @@ func (c *Client) WakeChannel() string { return c.ns + "oarlock:wake" }
 // notifications on for sorted sets (notify-keyspace-events with K and z).
 //
 // It connects, and after a break reconnects, by itself. A notice is a hint only: while
-// nobody listens they are lost, and a slow reader loses some.
+// nobody listens they are lost, and a slow reader loses some, of which NoticeMissed tells.
 func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 	channels := []string{c.WakeChannel()}
 	for _, w := range workers {
@@ -54,9 +56,12 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 		defer close(notices)
 		c.listen(ctx, channels, patterns, func(m *redis.Message) bool {
 			if notice, ok := c.notice(m.Channel, m.Payload); ok {
-				select {
-				case notices <- notice:
-				default: // the reader is behind; what is queued will make it look
+				switch cap(notices) - len(notices) { // nobody else writes, so there is no less room
+				case 0: // the news of what is missed is still to be read
+				case 1:
+					notices <- Notice{Kind: NoticeMissed}
+				default:
+					notices <- notice
 				}
 			}
 			return true

@@ -31,6 +31,7 @@ type lookout struct {
 	poll       time.Duration
 	log        *slog.Logger
 	asked      chan struct{} // of size 1: somebody wants to see soon
+	missed     atomic.Bool   // puts, so there may be queues that nobody knows of
 	complaints *complaints
 
 	damaged map[string]string // by queue: what is wrong with it, as last said; of the goroutine of run
@@ -80,7 +81,7 @@ func (o *lookout) run(ctx context.Context) {
 			sweepAt = now + sweepPause
 		}
 		err := error(nil)
-		if now >= queuesAt {
+		if o.missed.Swap(false) || now >= queuesAt {
 			queuesAt = now + jittered(queuesPause)
 			err = o.resolveGlobs(ctx, pools)
 		}
@@ -147,6 +148,12 @@ func (o *lookout) soon() {
 	case o.asked <- struct{}{}:
 	default: // somebody has asked
 	}
+}
+
+// missedPuts hears that puts were not heard of, into queues unknown. Safe for concurrent use.
+func (o *lookout) missedPuts() {
+	o.missed.Store(true)
+	o.soon()
 }
 
 // failed sorts the errors of looking, which may all be repeated.
@@ -317,19 +324,5 @@ func (p *pool) tell(v view, due time.Duration) {
 		p.menu.see(v.queues, v.now)
 		p.line.hungry = p.line.hungry || v.ready > 0
 		p.line.lookAt = min(p.line.lookAt, due)
-	})
-}
-
-// woken hears that something was put into a queue. Safe for concurrent use.
-func (p *pool) woken(queue string) {
-	if !slices.Contains(p.serving(), queue) && !(p.globs() && matches(p.patterns(), queue)) {
-		return
-	}
-	p.post(func() {
-		if !slices.Contains(p.queues, queue) { // new, and one of our globs
-			p.serve(append(slices.Clone(p.queues), queue))
-		}
-		p.menu.came(queue, p.redis.Now())
-		p.line.hungry, p.line.wokenAt = true, p.now
 	})
 }

@@ -47,7 +47,9 @@ func (m *menu) serve(queues []string, order queue.Order) {
 	}
 	m.clear()
 	for _, o := range old {
-		m.add(o.name, o.head)
+		if m.add(o.name, o.head); m.byName[o.name] != nil {
+			m.byName[o.name].none = o.none
+		}
 	}
 	m.fillUp(0)
 	m.sort()
@@ -63,14 +65,20 @@ func (m *menu) see(seen []seenQueue, at float64) {
 	m.sort()
 }
 
-// came hears that something came into a queue, at a time on Redis' clock.
-func (m *menu) came(name string, now float64) {
-	if o := m.byName[name]; o == nil {
-		m.add(name, now)
-	} else if o.none {
-		o.none, o.head = false, now
-	} else {
-		return
+// serves reports whether a queue is one of the pool's.
+func (m *menu) serves(name string) bool {
+	_, ours := m.places[name]
+	return ours
+}
+
+// came hears that something came into queues, at a time on Redis' clock.
+func (m *menu) came(queues map[string]struct{}, now float64) {
+	for name := range queues {
+		if o := m.byName[name]; o == nil {
+			m.add(name, now)
+		} else if o.none {
+			o.none, o.head = false, now
+		}
 	}
 	m.sort()
 }

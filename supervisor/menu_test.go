@@ -163,9 +163,9 @@ func TestMenuHearsOfWhatComesAndLeaves(t *testing.T) {
 	}{
 		{"the look", func() {}, "q07 q05[30 50]"},
 		{"q07 has nothing left", func() { m.leave("q07", 0, 101) }, "q05[50]"},
-		{"something comes into it", func() { m.came("q07", 110) }, "q05 q07[50 110]"},
-		{"and into one not seen", func() { m.came("q39", 120) }, "q05 q07 q39[50 110 120]"},
-		{"and into one not ours", func() { m.came("x", 120) }, "q05 q07 q39[50 110 120]"},
+		{"something comes into it", func() { m.came(map[string]struct{}{"q07": {}}, 110) }, "q05 q07[50 110]"},
+		{"and into one not seen", func() { m.came(map[string]struct{}{"q39": {}}, 120) }, "q05 q07 q39[50 110 120]"},
+		{"and into one not ours", func() { m.came(map[string]struct{}{"x": {}}, 120) }, "q05 q07 q39[50 110 120]"},
 		{"q05 may run no more", func() { m.leave("q05", 0, 121) }, "q07 q39[110 120]"},
 		{"a job of it ends", func() { m.left("q05") }, "q05 q07 q39[50 110 120]"},
 		{"fewer queues", func() { m.serve(names[:8], queue.Oldest) }, "q00 q01 q02 q03 q04 q06 q05 q07[0 0 0 0 0 0 50 110]"},

@@ -41,6 +41,11 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 				for _, p := range pools {
 					p.woken(n.Queue)
 				}
+			case n.Kind == queue.NoticeMissed:
+				s.look.missedPuts()
+				for _, p := range pools {
+					p.post(p.renewals.now) // any of its jobs may be meant
+				}
 			case p != nil:
 				p.post(func() { p.warn(n) })
 			}

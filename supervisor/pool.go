@@ -48,7 +48,8 @@ type pool struct {
 	asked      atomic.Pointer[[]string] // cfg.Queues
 	named      atomic.Pointer[[]string] // queues
 	told       atomic.Pointer[view]     // the last view posted
-	unheard    unheard                  // verdicts of its children that were refused
+	wakes      wakes
+	unheard    unheard // verdicts of its children that were refused
 
 	// All below belongs to the loop.
 	cfg    Pool

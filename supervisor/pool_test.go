@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
@@ -46,6 +47,28 @@ func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
 		w.redis.mu.Unlock()
 		w.redis.put(1)
 		time.Sleep(1200 * time.Millisecond)
+		w.want("complete", 1)
+		w.end()
+	})
+}
+
+// Where puts are told faster than anybody listens, the queues they went to are looked for.
+func TestPutsThatNobodyHeardOfAreLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.PollInterval, w.cfg.Pools[0].Queues = time.Hour, []string{"*"}
+		w.run()
+		time.Sleep(time.Minute)
+		w.redis.mu.Lock()
+		listener := w.redis.listener
+		w.redis.listener = nil // nobody is woken
+		w.redis.mu.Unlock()
+		w.redis.put(1)
+		w.redis.mu.Lock()
+		w.redis.listener = listener
+		w.redis.tell(queue.Notice{Kind: queue.NoticeMissed})
+		w.redis.mu.Unlock()
+		time.Sleep(time.Second)
 		w.want("complete", 1)
 		w.end()
 	})
