@@ -488,7 +488,7 @@ func TestDayOfLargePayloads(t *testing.T) {
 		together := r.takeHeld(t, "work", payloads(children, "work"))
 		r.note("slowest_of_one_ms", 1000*single)
 		r.note("slowest_of_all_ms", 1000*together)
-		if together > 2*single {
+		if together > 4*single {
 			t.Errorf("the longest call took %.0f ms with %d large payloads to be had, %.0f with one", 1000*together, children, 1000*single)
 		}
 		peak := a.peak(t)
