@@ -54,10 +54,13 @@ func newBreaker() breaker {
 	return breaker{jobs: map[string]struct{}{}, causes: map[string]*cause{}}
 }
 
-// changed records that the pool's code is another from now on.
+// changed records that the pool's code is another from now on. An open breaker stays open,
+// for the reason it was opened for, until something ends otherwise.
 func (b *breaker) changed() {
 	b.proven = false
-	b.forget()
+	if !b.open {
+		b.forget()
+	}
 }
 
 // good records an ending that went well. It reports whether that closed the breaker.

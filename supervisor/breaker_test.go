@@ -98,6 +98,37 @@ func TestTheBreakerNamesWhatHappened(t *testing.T) {
 	}
 }
 
+// Whoever repairs a broken pool changes its code while the breaker is open, and looks at it.
+func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		var sick atomic.Bool
+		sick.Store(true)
+		w.host.work = endings(time.Millisecond, func(int, *protocol.Job) *runner.Ending {
+			if sick.Load() {
+				return exited(1, protocol.ExitOnError)
+			}
+			return nil
+		})
+		w.redis.put(breakerFresh)
+		w.run()
+		time.Sleep(5 * time.Second)
+		if err := w.s.Recycle(""); err != nil {
+			t.Fatal(err)
+		}
+		if why := w.s.Snapshot().Pools[0].Breaker; !strings.Contains(why, "exit 1: sh: nosuch: not found") {
+			t.Errorf("the snapshot says %q", why)
+		}
+		sick.Store(false)
+		time.Sleep(10 * time.Minute)
+		w.want("complete", breakerFresh)
+		if why := w.s.Snapshot().Pools[0].Breaker; why != "" {
+			t.Errorf("the snapshot says %q after all ended well", why)
+		}
+		w.end()
+	})
+}
+
 // slowness tells by how much k bad jobs may delay those behind them: the promise of the
 // breaker, and a second for everything else.
 func slowness(k int, each time.Duration) time.Duration {
@@ -288,6 +319,29 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 		sick.Store(false)
 		time.Sleep(6 * time.Minute)
 		w.want("complete", 500)
+		w.end()
+	})
+}
+
+// Jobs that wait beside a child, to be begun without the pool, are slowed down as well.
+func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		pool := &w.cfg.Pools[0]
+		pool.Children, pool.Child.Mode, pool.Prefetch = 4, runner.Reuse, 50
+		pool.Retry = Retry{Delay: time.Hour}
+		var begun atomic.Int32
+		w.host.work = endings(0, func(int, *protocol.Job) *runner.Ending {
+			begun.Add(1)
+			time.Sleep(10 * time.Millisecond)
+			return raised()
+		})
+		w.redis.put(300)
+		w.run()
+		time.Sleep(10 * time.Second)
+		if n := begun.Load(); n > breakerFresh+2*4+100 {
+			t.Errorf("%d jobs were begun in 10 s, want ten a second after the first %d", n, breakerFresh)
+		}
 		w.end()
 	})
 }

@@ -19,9 +19,9 @@ func (p *pool) share() {
 	for _, s := range p.slots {
 		switch m := s.member; {
 		case m == nil:
-		case m.closed, p.life.draining:
+		case m.closed, p.life.draining, p.breaker.open:
 			p.recall(m)
-		case len(m.runs) == 0 && m.room(p.cfg.Prefetch) > 0:
+		case len(m.runs) == 0 && m.room(p.prefetch()) > 0:
 			idle++
 		}
 	}
@@ -44,6 +44,15 @@ func (p *pool) share() {
 			idle--
 		}
 	}
+}
+
+// prefetch is how many attempts may wait behind another at a child: none while the breaker
+// is open, for the child would begin them without asking.
+func (p *pool) prefetch() int {
+	if p.breaker.open {
+		return 0
+	}
+	return p.cfg.Prefetch
 }
 
 // recall takes all attempts back that wait behind another at a child.

@@ -163,7 +163,7 @@ func (p *pool) room() int {
 				room++
 			}
 		} else if s.member != nil {
-			room += s.member.room(p.cfg.Prefetch)
+			room += s.member.room(p.prefetch())
 		}
 	}
 	return room
@@ -187,7 +187,7 @@ func (p *pool) vacancy() *member {
 			continue
 		}
 		m := s.member
-		if m == nil || m.room(p.cfg.Prefetch) == 0 {
+		if m == nil || m.room(p.prefetch()) == 0 {
 			continue
 		}
 		if best == nil || len(m.runs) < len(best.runs) {
