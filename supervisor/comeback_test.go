@@ -251,6 +251,30 @@ func outlives(t *testing.T, lost, changed bool) {
 	w.end()
 }
 
+// How far an attempt came is nothing that the next of a job is to be told which was put again
+// meanwhile.
+func TestACheckpointIsOfWhatWasPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := comeback{stage: running, free: true}
+		w := begin(t, c)
+		w.reach(c)
+		var a *attempt
+		w.loop(func(p *pool) { a = p.flight["j0"] })
+		w.redis.faults(nil)
+		ear := ear{a.member}
+		ear.checkpoint(a.wire, []byte(`{"at":"version 1"}`))
+		w.act("put") // the child takes three seconds to stop
+		time.Sleep(time.Second)
+		ear.checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
+		time.Sleep(90 * time.Second) // and locks are renewed
+		w.want("complete", 1)
+		if got := w.redis.job("j0").Checkpoint; got != nil {
+			t.Errorf("version 2 is kept with the checkpoint %s", got)
+		}
+		w.end()
+	})
+}
+
 // What was put again while its old attempt was being stopped may be somebody else's before
 // that attempt has ended.
 func TestAJobThatCameBackAndWentAgainIsNotBegun(t *testing.T) {

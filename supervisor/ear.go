@@ -37,7 +37,7 @@ func (e ear) exited(exit runner.Exit) {
 func (e ear) checkpoint(job *protocol.Job, data []byte) {
 	p := e.m.pool
 	p.post(func() {
-		if a := e.attempt(job); a != nil {
+		if a := e.attempt(job); a != nil && !a.again {
 			a.checkpoint = data
 			p.renewals.hasten(a.checkpointed + checkpointPause)
 		}

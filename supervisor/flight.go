@@ -47,7 +47,7 @@ func (p *pool) cameBack(a *attempt, t queue.Taken, l lease) {
 	case adopted:
 		a.settlement.Popped = t.Popped
 	case a.stage == running, a.stage == stopping:
-		a.again = true
+		a.again, a.checkpoint = true, nil // how far it came says nothing about what is put now
 		if a.stage == running {
 			p.stop(a, runner.CauseLockLost, p.cfg.Child.KillGrace)
 		}
