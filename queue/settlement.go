@@ -65,7 +65,7 @@ type Settlement struct {
 	Checkpoint, Record []byte
 
 	// Unstarted and Unknown replace what is kept with the job of the same names if not nil.
-	// A settlement without Unknown forgets what was kept under it.
+	// A settlement without one of them forgets what was kept under it.
 	Unstarted, Unknown *Standing
 
 	// Puts are jobs to put if, and only if, the settlement is accepted.

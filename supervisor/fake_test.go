@@ -359,7 +359,7 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	if x.Cleared {
 		j.Deaths = 0
 	}
-	if x.Unstarted != nil {
+	if j.Unstarted = (queue.Standing{}); x.Unstarted != nil {
 		j.Unstarted = *x.Unstarted
 	}
 	back := func(front bool) {

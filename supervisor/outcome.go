@@ -232,6 +232,7 @@ func (p *Policy) onError(s *queue.Settlement, a *Attempt) {
 func (p *Policy) unstarted(s *queue.Settlement, a *Attempt) {
 	stands := &a.Job.Unstarted
 	if stands.Count > 0 && a.OthersWell {
+		s.Unstarted = stands // and is so the next time, too
 		p.onError(s, a)
 		return
 	}

@@ -28,6 +28,12 @@ func failedTwice(p *pool) *attempt {
 	return a
 }
 
+// stillUnstarted is a settlement that keeps what stands in the way of the job.
+func stillUnstarted(s queue.Settlement) queue.Settlement {
+	s.Unstarted = &queue.Standing{First: 1, Count: 1}
+	return s
+}
+
 func TestWhatEndingsMean(t *testing.T) {
 	const minute = time.Minute
 	second := time.Second
@@ -101,9 +107,9 @@ func TestWhatEndingsMean(t *testing.T) {
 			ending: exit(protocol.ExitMisconfigured), bearing: Bad,
 			want: queue.Settlement{Action: queue.Release, Delay: 64 * time.Second, Group: "exit-1", Message: "oops", Unstarted: &queue.Standing{First: 1, Count: 4}}},
 		{name: "and again, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
-			ending: exit(protocol.ExitMisconfigured), want: retry, bearing: Bad},
+			ending: exit(protocol.ExitMisconfigured), want: stillUnstarted(retry), bearing: Bad},
 		{name: "could not start, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
-			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: Bad},
+			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: stillUnstarted(queue.Settlement{Action: queue.Retry, Delay: 3 * minute}), bearing: Bad},
 		{name: "could not start for the first time, while others do", well: true, bearing: Bad, ending: &runner.Ending{Kind: runner.CouldNotStart},
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: Bad},

@@ -124,6 +124,40 @@ func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
 	})
 }
 
+// A job that asks for patience all day long lives through several deploys that leave its program
+// missing for a while, though others end well in between.
+func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.cfg.Pools[0].Retry = Retry{Delay: time.Second}
+		var missing atomic.Bool
+		w.host.work = endings(time.Millisecond, func(n int, _ *protocol.Job) *runner.Ending {
+			switch {
+			case missing.Load():
+				return exited(127, protocol.ExitMisconfigured)
+			case n == 0:
+				return said(protocol.Release)
+			}
+			return nil
+		})
+		w.redis.put(1)
+		w.run()
+		for range 8 {
+			missing.Store(true)
+			time.Sleep(10 * time.Second)
+			missing.Store(false)
+			w.redis.put(1)
+			time.Sleep(10 * time.Minute)
+		}
+		if j := w.redis.job("j0"); j.Remaining != 5 || j.state == "failed" {
+			t.Errorf("it is %s and has %d retries left, want all 5", j.state, j.Remaining)
+		}
+		w.want("complete", 8)
+		w.end()
+	})
+}
+
 // A job whose own script calls what is not there pays for it, for others end well.
 func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -383,7 +383,7 @@ function conclude_release(batch, s, crashes)
 end
 
 -- keep_ours(s, counts): writes the counts that changed, checkpoint, record and what stands
--- in the job's way; what says that nobody knows its class ends with any other ending
+-- in the job's way; what stood there before does so no more when the job ended otherwise
 --   counts   may have crashes, interruptions, standstill, spared, deaths, as text
 function keep_ours(s, counts)
   local named, words = s.named, {}
@@ -398,7 +398,9 @@ function keep_ours(s, counts)
       words[#words + 1] = named[name]
     end
   end
-  if s.ours.unknown and not named.unknown then redis.call('HDEL', s.key, 'oarlock-unknown') end
+  for _, name in ipairs(standings) do
+    if s.ours[name] and not named[name] then redis.call('HDEL', s.key, 'oarlock-' .. name) end
+  end
   if named.cleared then redis.call('HDEL', s.key, 'oarlock-deaths') end
   if #words == 0 then return end
   -- What was kept for another queue must not come to count in this one.
@@ -407,3 +409,4 @@ function keep_ours(s, counts)
 end
 
 kept_as_given = { 'checkpoint', 'record', 'unstarted', 'unknown' }
+standings = { 'unstarted', 'unknown' }
