@@ -147,6 +147,7 @@ func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
 			missing.Store(true)
 			time.Sleep(10 * time.Second)
 			missing.Store(false)
+			time.Sleep(30 * time.Second) // by when it has run
 			w.redis.put(1)
 			time.Sleep(10 * time.Minute)
 		}
