@@ -368,3 +368,32 @@ func TestQueuesWithADamagedOne(t *testing.T) {
 		}
 	})
 }
+
+// TestADamagedJobIsShown writes junk into the fields of a job: it is shown with what can be read of
+// it, and those beside it as ever.
+func TestADamagedJobIsShown(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		for _, field := range []string{"klass", "state", "queue", "priority", "retries", "remaining", "expires", "data", "tags", "failure", "history", "throttles"} {
+			for _, value := range []string{"gone", "", "high", "-5", "inf", "nan", "{}", `{"a"`} {
+				putAll(t, c, queue.Put{Queue: "q", JID: "bad", Klass: "K"}, queue.Put{Queue: "q", JID: "good", Klass: "K"})
+				if value == "gone" {
+					ok(t, c.Redis().HDel(ctx, "ql:j:bad", field).Err())
+				} else {
+					ok(t, c.Redis().HSet(ctx, "ql:j:bad", field, value).Err())
+				}
+				for how, jobs := range map[string][]queue.Job{"get": must(c.GetMany(ctx, "bad", "good"))(t), "peek": must(c.Peek(ctx, "q", 0, 9))(t)} {
+					if len(jobs) != 2 {
+						t.Fatalf("%s %q: %s shows %d jobs", field, value, how, len(jobs))
+					}
+					for _, job := range jobs {
+						if job.JID == "good" && (job.Klass != "K" || job.Damage != "") || job.JID == "bad" && field != "data" && string(job.Data) != "{}" {
+							t.Errorf("%s %q: %s shows %+v", field, value, how, job)
+						}
+					}
+				}
+				ok(t, c.Redis().FlushDB(ctx).Err())
+			}
+		}
+	})
+}

@@ -27,6 +27,10 @@ type Job struct {
 	Dependents   []string // jids that wait for it
 	SpawnedFrom  string   // jid of the recurring job that made it; "" for others
 
+	// Damage says why the job cannot be read as a whole, because somebody wrote something else into
+	// its keys than they hold; "" for nearly all. What cannot be read is zero then.
+	Damage string
+
 	Failure Failure // the last one; zero if there was none
 	History []Entry // oldest first
 
@@ -91,7 +95,11 @@ func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
 		return nil, nil
 	}
 	var jobs list[Job]
-	if err := c.decode(ctx, &jobs, Reqless, "job.getMulti", anys(jids)...); err != nil {
+	err := c.decode(ctx, &jobs, Reqless, "job.getMulti", anys(jids)...)
+	if unreadable(err) {
+		jobs, err = c.readEach(ctx, jids)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return jobs, c.readKept(ctx, jobs)
@@ -112,13 +120,17 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 		pipe.HMGet(ctx, c.ns+"j:"+job.JID, append([]string{"state", "time"}, keptFields...)...)
 	}
 	replies, err := pipe.Exec(ctx)
-	if err != nil {
-		return classify("hmget", err)
+	if err = classify("hmget", err); err != nil && Class(err) != Refused {
+		return err
 	}
 	for i, reply := range replies {
 		values, err := reply.(interface{ Result() ([]any, error) }).Result()
+		if err = classify("hmget", err); Class(err) == Refused {
+			jobs[i].Damage = err.Error()
+			continue
+		}
 		if err != nil {
-			return classify("hmget", err)
+			return err
 		}
 		in := fieldReader{replyReader: replyReader{items: values}}
 		state := in.text()

@@ -46,7 +46,15 @@ func (c *Client) Pop(ctx context.Context, queue, worker string, count int) ([]Jo
 // Peek shows the jobs that a pop would hand out next, at most count of them.
 func (c *Client) Peek(ctx context.Context, queue string, offset, count int) ([]Job, error) {
 	var jobs list[Job]
-	if err := c.decode(ctx, &jobs, Reqless, "queue.peek", queue, offset, count); err != nil {
+	err := c.decode(ctx, &jobs, Reqless, "queue.peek", queue, offset, count)
+	if unreadable(err) {
+		jids, err := c.redis.ZRevRange(ctx, c.ns+"q:"+queue+"-work", int64(offset), int64(offset+count-1)).Result()
+		if err != nil {
+			return nil, classify("zrevrange", err)
+		}
+		return c.GetMany(ctx, jids...)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return jobs, c.readKept(ctx, jobs)

@@ -174,8 +174,11 @@ func (r *fieldReader) json(field string) []byte {
 
 // count is number for whole numbers. What exceeds an int is as good as the largest.
 func (r *fieldReader) count(field string) int {
-	return int(max(-math.MaxInt32, min(r.number(field), math.MaxInt32)))
+	return clampInt(r.number(field))
 }
+
+// clampInt is f as an int; what exceeds one is as good as the largest.
+func clampInt(f float64) int { return int(max(-math.MaxInt32, min(f, math.MaxInt32))) }
 
 // parseTags reads a job's tags: {} is how the scripts write none, and a number is kept
 // as a number. What cannot be read is none.

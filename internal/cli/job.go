@@ -68,6 +68,9 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	line("klass", job.Klass)
 	line("state", paint(w, colour, job.State))
 	line("queue", job.Queue)
+	if job.Damage != "" {
+		line("damage", paint(w, red, job.Damage))
+	}
 	if job.State == "running" {
 		line("worker", job.Worker)
 		line("lock", lockWords(now, job.Expires))

@@ -11,6 +11,7 @@ type jobView struct {
 	JID          string          `json:"jid"`
 	Klass        string          `json:"klass"`
 	State        string          `json:"state"`
+	Damage       string          `json:"damage,omitempty"`
 	Queue        string          `json:"queue"`
 	Worker       string          `json:"worker,omitempty"`
 	Data         json.RawMessage `json:"data"`
@@ -54,7 +55,7 @@ func viewJob(job queue.Job) jobView {
 		JID: job.JID, Klass: job.Klass, State: job.State, Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
 		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
 		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
-		SpawnedFrom: job.SpawnedFrom,
+		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage,
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure

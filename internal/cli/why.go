@@ -86,6 +86,9 @@ const whyTries = 3
 // look says where the job is.
 func (w *why) look() error {
 	job := w.job
+	if job.Damage != "" {
+		w.because("Its keys hold what cannot be read: %s. Mend them or put the job again.", job.Damage)
+	}
 	switch job.State {
 	case "complete":
 		w.because("It is complete; nothing holds it.")
