@@ -47,6 +47,7 @@ type Ending struct {
 	SentByUs Cause          // why we stopped it; CauseNone if we did not
 	Began    bool           // the child may have begun with the job
 	Drained  bool           // it had been told by Run.Drain to come to an end
+	Short    bool           // of CouldNotStart: the host had not what a start takes; see Short
 
 	Group   string // kind of failure: exit-1, signal-SEGV, timeout, oom, …; empty if it went well
 	Message string // one or a few lines of visible text

@@ -145,7 +145,7 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case exit.Lost:
 		e.Kind, e.Group, e.Message = Died, "unknown", "its end was not seen"
 	case !exit.Started:
-		e.Kind, e.Began = CouldNotStart, false
+		e.Kind, e.Began, e.Short = CouldNotStart, false, exit.Code == exitShort
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
 	case !began:
 		e.Kind, e.Message = LeftEarly, "the child left before it read the job: "+describe(exit)

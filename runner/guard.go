@@ -92,7 +92,7 @@ func guardChild(argv []string) int {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGCHLD, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
 	if err := g.prepare(); err != nil {
-		return complain(exitCannotRun, "guard: %v", err)
+		return complain(startCode(err), "guard: %v", err)
 	}
 	if err := g.start(argv); err != nil {
 		return complain(startCode(err), "%v", err)
@@ -148,7 +148,7 @@ func (g *guard) start(argv []string) error {
 	g.report(guardReport{})
 	err := cmd.Start()
 	if err != nil {
-		return fmt.Errorf("cannot run %s: %s", cmd.Path, execTrouble(cmd.Path, err))
+		return startError{fmt.Sprintf("cannot run %s: %s", cmd.Path, execTrouble(cmd.Path, err)), err}
 	}
 	g.child = cmd.Process.Pid
 	cmd.Process.Release() // we wait for every child alike

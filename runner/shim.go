@@ -32,6 +32,7 @@ const (
 // Exit codes of a start that failed, as every shell uses them.
 const (
 	exitCannotRun = 126 // the program is there, but we could not become it
+	exitShort     = 71  // the host had not what that takes; EX_OSERR of sysexits.h
 	exitNotFound  = 127
 )
 
@@ -130,7 +131,7 @@ func execChild(argv []string) int {
 		}
 	}
 	if err != nil {
-		return complain(exitCannotRun, "%v", err)
+		return complain(startCode(err), "%v", err)
 	}
 	path, err := findProgram(argv[0])
 	if err != nil {
@@ -143,7 +144,7 @@ func execChild(argv []string) int {
 	execPoint(order.Proof)
 	err = syscall.Exec(path, argv, os.Environ())
 	execPoint(order.Proof)
-	return complain(exitCannotRun, "cannot run %s: %s", path, execTrouble(path, err))
+	return complain(startCode(err), "cannot run %s: %s", path, execTrouble(path, err))
 }
 
 // complain writes why a child could not be started, as one line.

@@ -72,6 +72,9 @@ func startCode(err error) int {
 	if _, missing := errors.AsType[noProgram](err); missing {
 		return exitNotFound
 	}
+	if Short(err) {
+		return exitShort
+	}
 	return exitCannotRun
 }
 

@@ -69,7 +69,7 @@ func (m *member) started(c child, err error) {
 	p := m.pool
 	if err != nil {
 		if a := m.first; a != nil {
-			p.ended(a, &runner.Ending{Kind: runner.CouldNotStart, ExitCode: -1, Group: "could-not-start", Message: err.Error()})
+			p.ended(a, &runner.Ending{Kind: runner.CouldNotStart, Short: runner.Short(err), ExitCode: -1, Group: "could-not-start", Message: err.Error()})
 			m.runs = nil
 		}
 		m.exit(runner.Exit{Code: -1, Message: err.Error()})

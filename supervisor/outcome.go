@@ -92,7 +92,7 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	case runner.TimedOut:
 		p.onError(s, &a)
 	case runner.CouldNotStart:
-		p.unstarted(s, &a)
+		p.unstarted(s, &a, e.Short)
 	case runner.TooLong: // as it will be the next time
 		s.Action = queue.Fail
 	default: // Died, BrokeProtocol
@@ -197,7 +197,7 @@ func (p *Policy) exited(o *Outcome, a *Attempt, e *runner.Ending) {
 		p.unknown(s, a, a.Job.Klass)
 	case protocol.ExitMisconfigured:
 		o.Bearing = Bad
-		p.unstarted(s, a)
+		p.unstarted(s, a, false)
 	default:
 		o.Bearing = Bad
 		p.onError(s, a)
@@ -228,17 +228,25 @@ func (p *Policy) onError(s *queue.Settlement, a *Attempt) {
 }
 
 // unstarted settles an attempt whose command could not be run. The job is not to blame
-// as long as nothing else of the pool ends well either.
-func (p *Policy) unstarted(s *queue.Settlement, a *Attempt) {
+// as long as nothing else of the pool ends well either, and never where the host was short
+// of what a start takes.
+func (p *Policy) unstarted(s *queue.Settlement, a *Attempt, short bool) {
 	stands := &a.Job.Unstarted
-	if stands.Count > 0 && a.OthersWell {
+	if stands.Count > 0 && a.OthersWell && !short {
 		s.Unstarted = stands // and is so the next time, too
 		p.onError(s, a)
 		return
 	}
-	release(s, queue.CountNothing, ownDelay(stands.Count))
+	delay := ownDelay(stands.Count)
+	if short {
+		delay = min(delay, shortageDelay) // others give back what there is too little of
+	}
+	release(s, queue.CountNothing, delay)
 	s.Unstarted = stands.Met(a.Now, "")
 }
+
+// shortageDelay is how long a job waits at most for which the host had not what its start takes.
+const shortageDelay = 4 * time.Second
 
 // sparings is how often a job is spared the cost of a bad ending in its life.
 const sparings = 5

@@ -1,0 +1,29 @@
+package runner
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+)
+
+// shortages are the errors by which the kernel says that the host has run out of something.
+var shortages = []error{
+	syscall.EAGAIN, syscall.ENOMEM, // processes, threads, memory
+	syscall.EMFILE, syscall.ENFILE, // descriptors
+	syscall.ENOSPC, syscall.EDQUOT, // room on a disk
+}
+
+// Short reports whether err says that the host, or a limit set for us on it, has run out of
+// processes, memory, descriptors or room. Neither a job nor its command is to blame for that.
+func Short(err error) bool {
+	return slices.ContainsFunc(shortages, func(shortage error) bool { return errors.Is(err, shortage) })
+}
+
+// startError is why a program could not be started, in words for its user.
+type startError struct {
+	words string
+	cause error
+}
+
+func (e startError) Error() string { return e.words }
+func (e startError) Unwrap() error { return e.cause }
