@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -127,4 +130,85 @@ func TestDrainReloadRestartUnderLoad(t *testing.T) {
 		r.note("restarts", changed)
 		r.check(t, allowed{})
 	})
+}
+
+// Programs that stand in the place of one that works: each is written over it.
+var brokenPrograms = map[string]string{
+	"hangs at its start":         "import time\ntime.sleep(600)\n",
+	"exits soon after its start": "import sys, time\nprint('{\"@\":\"hello\",\"v\":[1]}', flush=True)\ntime.sleep(0.5)\nsys.exit(1)\n",
+	"is not Python":              "def work(:\n",
+	"raises at each job": `import json, sys
+print('{"@":"hello","v":[1]}', flush=True)
+for line in sys.stdin:
+    job = json.loads(line)
+    if job.get("@") == "job":
+        print(json.dumps({"@": "fail", "run": job["run"], "raised": True, "group": "Error"}), flush=True)
+`,
+}
+
+// TestBadNewCode recycles a pool at work to programs that hang, leave, do not start or
+// raise at each job: the old children go on, no slot is lost, and no job pays for it. The
+// next good program is at work at once.
+func TestBadNewCode(t *testing.T) {
+	row(t, "badcode", rigOptions{}, func(t *testing.T, r *rig) {
+		program := filepath.Join(r.dir, "program.py")
+		write := func(text string) {
+			t.Helper()
+			if err := os.WriteFile(program, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		good := fmt.Sprintf("import runpy\nprint('{\"@\":\"hello\",\"v\":[1]}', flush=True)\nrunpy.run_path(%q)\n", fixture(t, "worker.py"))
+		write(good)
+		python := command(t, "worker.py")
+		a := r.start(t, "a", pool{command: append(python[:len(python)-1], program), more: "start_timeout = \"2s\""})
+		r.put(t, 100, work{MS: 10})
+		jobs := 100
+		r.ledger.await(t, 30*time.Second, "all jobs of the good program ended", ended(jobs))
+		generation := 1
+		for _, name := range []string{"hangs at its start", "exits soon after its start", "is not Python", "raises at each job"} {
+			write(brokenPrograms[name])
+			a.control(t, "recycle")
+			generation++
+			r.put(t, 100, work{MS: 10})
+			jobs += 100
+			r.ledger.await(t, 30*time.Second, name+": the old children worked all jobs", ended(jobs))
+			a.said(t, 30*time.Second, "new generation given up", fmt.Sprintf(`"generation":%d`, generation))
+			a.manned(t, name, 1)
+		}
+		write(good)
+		a.control(t, "recycle")
+		r.put(t, 100, work{MS: 10})
+		a.said(t, 30*time.Second, "new generation at work", fmt.Sprintf(`"generation":%d`, generation+1))
+		a.manned(t, "good again", generation+1)
+		all := r.settled(t, time.Minute)
+		allDone(t, all)
+		r.uncounted(t, all)
+		r.check(t, allowed{})
+		a.stop(t)
+	})
+}
+
+// manned fails the test unless the pool has four children that work, of that generation.
+func (s *supervisor) manned(t testing.TB, when string, generation int) {
+	t.Helper()
+	var shot struct {
+		Pools []struct {
+			Generation int
+			Slots      []struct{ State string }
+		}
+	}
+	text := s.control(t, "status", "--json")
+	if err := json.Unmarshal([]byte(text), &shot); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, slot := range shot.Pools[0].Slots {
+		if slot.State == "ready" || slot.State == "busy" {
+			n++
+		}
+	}
+	if n != 4 || shot.Pools[0].Generation != generation {
+		t.Errorf("%s: %d of 4 slots have a child that works, generation %d, want %d", when, n, shot.Pools[0].Generation, generation)
+	}
 }

@@ -76,7 +76,7 @@ func (c *Child) look(now time.Time) (next time.Time) {
 
 // lookAtStart looks at a child that is not ready. The caller holds mu.
 func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
-	if c.spec.Hello == HelloAuto && c.spec.Mode == Reuse {
+	if c.spec.Hello != HelloRequired && c.spec.Mode == Reuse {
 		if c.trialEnds.IsZero() {
 			c.trialEnds = c.started.Add(probation)
 		}
@@ -119,7 +119,7 @@ func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
 			do = append(do, func() { c.events.RunStopping(c, r, cause) })
 		}
 	}
-	if c.spec.Mode == Reuse && !c.killed && !c.in.reached(r.line.Load()) && a.due(r.since.Add(c.spec.WriteTimeout)) {
+	if c.spec.Mode != Once && !r.read && !c.killed && a.due(r.since.Add(c.spec.WriteTimeout)) && !c.hasRead(r) {
 		c.cause, c.why = CauseProtocol, "it did not read its job within "+c.spec.WriteTimeout.String()
 		c.hasten(a.now, a.now)
 	}

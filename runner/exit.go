@@ -55,7 +55,7 @@ func (c *Child) reap() {
 	for _, r := range runs {
 		if c.settle(r) {
 			first := !r.since.IsZero()
-			began := first && (c.oneJob() || r.readBy(consumed))
+			began := first && (c.spec.Mode == Once || c.spec.Input == InputNone || r.readBy(consumed))
 			c.classify(r, &exit, first, began, now)
 		}
 		failed = failed || c.keepsDir(&r.ending)

@@ -369,8 +369,17 @@ func ownCPU(t *testing.T) time.Duration {
 }
 
 func isKilledForNotReading(t *testing.T, h *Host, f *fault) string {
-	job := newJob("r1")
+	return isKilledWith(t, h, f, newJob("r1")) + "; " + isKilledWith(t, h, f, largeJob("r2"))
+}
+
+// largeJob is one for which a pipe has no room.
+func largeJob(run string) *protocol.Job {
+	job := newJob(run)
 	job.Data = []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
+	return job
+}
+
+func isKilledWith(t *testing.T, h *Host, f *fault, job *protocol.Job) string {
 	var took time.Duration
 	handed := within(t, 100*time.Millisecond, "handed over", func() time.Duration {
 		w := newWitness()

@@ -28,6 +28,7 @@ type Run struct {
 	drained    bool      // the child was told that the run is to come to an end
 	drainBy    time.Time // and when it will be interrupted; zero: it will not
 	said       bool      // its ending is decided
+	read       bool      // the child was seen to have read of its line
 	progress   held[protocol.Progress]
 	checkpoint held[[]byte]
 	puts       []protocol.Put
@@ -63,6 +64,19 @@ func (c *Child) relet() {
 // readBy tells whether a child that has read so far has begun with the line of r. Who
 // has read a part may have died of it.
 func (r *Run) readBy(consumed int64) bool { return r.line.Load() > 0 && consumed > r.from.Load() }
+
+// Begun tells whether the child has begun to read the run's line.
+func (r *Run) Begun() bool {
+	c := r.child
+	return c.spec.Mode == Once || c.spec.Input == InputNone || r.readBy(c.in.consumed())
+}
+
+// hasRead tells whether the line of r was written, and the child has begun to read it. The
+// caller holds mu.
+func (c *Child) hasRead(r *Run) bool {
+	r.read = c.in.reached(r.line.Load()) && r.Begun()
+	return r.read
+}
 
 // Stopping returns why the run was asked to stop, CauseNone if it was not.
 func (r *Run) Stopping() Cause {

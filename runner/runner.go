@@ -91,6 +91,8 @@ const (
 	// HelloRequired: only with its hello, within Spec.StartTimeout. For pools whose
 	// children are known to say it. Children of mode Preload are always treated so.
 	HelloRequired
+	// HelloNone: as HelloAuto, and the program is known to be one that says none.
+	HelloNone
 )
 
 // Spec says how the children of a pool are started and treated. It must not

@@ -98,6 +98,21 @@ func (b *births) forget(s *slot) {
 	}
 }
 
+// anew forgets how long to wait: the next trial may begin at once, whatever became of those
+// before.
+func (b *births) anew(now time.Duration) {
+	b.after, b.trial = now, nil
+	b.waits.Reset()
+}
+
+// prefer makes s the first of those that stand in line, if it does.
+func (b *births) prefer(s *slot) {
+	if b.barred(s) {
+		b.line = append([]*slot{s}, without(b.line, s)...)
+		b.trial = nil
+	}
+}
+
 // tendBirths frees the slots in line when the child on trial has lived for long enough,
 // and sees to it that there is a turn when the next may be started.
 func (p *pool) tendBirths() {

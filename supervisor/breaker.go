@@ -39,6 +39,7 @@ type breaker struct {
 	jobs   map[string]struct{} // the jobs they were about, up to breakerJobs
 	causes map[string]*cause   // what they were, up to breakerCauses
 	next   time.Duration       // on the pool's clock: when the next job may begin, while it is open
+	anew   time.Duration       // jobs that began before hold up no other
 }
 
 // cause is one way to end badly.
@@ -62,6 +63,9 @@ func (b *breaker) changed() {
 		b.forget()
 	}
 }
+
+// probe lets the next job begin at once: something was mended.
+func (b *breaker) probe(now time.Duration) { b.next, b.anew = now, now }
 
 // good records an ending that went well. It reports whether that closed the breaker.
 func (b *breaker) good() (closed bool) {
@@ -153,7 +157,7 @@ func (p *pool) mayBegin() bool {
 		return false
 	}
 	for _, a := range p.flight {
-		if old := a.began + breakerHold; a.atWork() && p.now < old {
+		if old := a.began + breakerHold; a.atWork() && p.now < old && a.began >= b.anew {
 			p.alert(old)
 			return false
 		}

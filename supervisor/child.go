@@ -20,6 +20,7 @@ type child interface {
 	PGID() int
 	Memory() int64
 	Silence() time.Duration
+	Greeted() bool // it has said hello
 	Shutdown(grace time.Duration)
 	Kill(cause runner.Cause)
 	give(job *protocol.Job, limits runner.RunLimits) (run, error)
@@ -31,6 +32,7 @@ type run interface {
 	Cancel(cause runner.Cause, grace time.Duration)
 	Renew(lease time.Duration)
 	Drain(left time.Duration)
+	Begun() bool // the child has read of it
 }
 
 // sink hears what happens to one child, from goroutines of its own; see
@@ -58,6 +60,8 @@ func (s hostStarter) start(ctx context.Context, spec *runner.Spec, slot int, fir
 }
 
 type hostChild struct{ *runner.Child }
+
+func (c hostChild) Greeted() bool { return c.Hello() != nil }
 
 func (c hostChild) give(job *protocol.Job, limits runner.RunLimits) (run, error) {
 	r, err := c.Run(job, limits)

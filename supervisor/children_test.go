@@ -228,8 +228,8 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 			}
 			for range 80 {
 				time.Sleep(100 * time.Millisecond)
-				if n := w.host.living(); n > 6 {
-					t.Fatalf("%d children while 5 are replaced one by one", n)
+				if n := w.host.living(); n > 7 { // one that starts, and one that stays
+					t.Errorf("%d children while 5 are replaced one by one", n)
 				}
 			}
 		}

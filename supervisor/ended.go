@@ -22,12 +22,8 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	}
 	a.ending, a.endedAt = e, p.now
 	a.member.finished(a, e)
-	if p.roll != nil && a.member.gen == p.roll.to {
-		if worked(e) {
-			p.roll.proven = true
-		} else if Unstarted(e) {
-			p.rollFailed(a.member, e.Message)
-		}
+	if Unstarted(e) || unread(e) && !a.member.answered {
+		p.rollFailed(a.member, e.Message)
 	}
 	if !p.withhold(a, e) {
 		p.finish(a, e)
@@ -79,6 +75,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 		facts.Where = fmt.Sprintf("%s generation %d", p.host, a.member.gen.n)
 	}
 	o := Decide(p.cfg.Policy, facts, e)
+	forgive(a, &o)
 	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != "" {
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
@@ -118,6 +115,16 @@ func (p *pool) wellSince(moment, now float64) bool {
 // judge lets the breaker learn from an ending.
 func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
 	closed := false
+	switch {
+	case b == NoBearing:
+	case a.member.gen.onTrial():
+		p.tried(a, b)
+		if b == Bad {
+			return // the pool is not to blame for it
+		}
+	default:
+		p.past.note(b == Bad)
+	}
 	switch b {
 	case Good:
 		p.wellAt = max(p.now, 1)

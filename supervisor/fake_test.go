@@ -471,6 +471,8 @@ type fakeHost struct {
 	boot func(spec *runner.Spec) error
 	// slow is how long it takes until a process runs.
 	slow time.Duration
+	// program is what the command of a child is when it starts; nil is the zero program.
+	program func(spec *runner.Spec) program
 
 	mu       sync.Mutex
 	started  int
@@ -478,6 +480,14 @@ type fakeHost struct {
 	working  map[string]bool
 	attempts map[string]int
 	drained  []string // jids whose children were told that they drain, with the time left
+}
+
+// program is what a child runs. The zero value says no hello and does what its host says.
+type program struct {
+	greets bool          // it says hello
+	hangs  bool          // it neither says hello nor reads a job
+	lives  time.Duration // it exits after so long, without having read a job; 0: it does not
+	work   func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
@@ -517,6 +527,9 @@ func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first
 	defer h.mu.Unlock()
 	h.started++
 	c := &fakeChild{host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
+	if h.program != nil {
+		c.program = h.program(spec)
+	}
 	h.alive[c] = struct{}{}
 	go c.live()
 	return c, nil
@@ -528,6 +541,7 @@ type fakeChild struct {
 	spec *runner.Spec
 	pid  int
 	to   sink
+	program
 	jobs chan *fakeRun
 	gone chan runner.Cause // of size 1: somebody ends it
 
@@ -605,6 +619,13 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 	return r, nil
 }
 
+func (r *fakeRun) Begun() bool { return !r.child.idles() }
+
+// idles reports whether the child reads no job at all.
+func (c *fakeChild) idles() bool { return c.hangs || c.lives > 0 }
+
+func (c *fakeChild) Greeted() bool { return c.greets }
+
 func (r *fakeRun) Renew(lease time.Duration) {}
 
 func (r *fakeRun) Drain(left time.Duration) {
@@ -650,6 +671,10 @@ func (c *fakeChild) live() {
 			return
 		}
 	}
+	if c.spec.Mode != runner.Once && c.idles() {
+		c.idle(&exit)
+		return
+	}
 	if c.spec.Mode != runner.Once {
 		c.to.ready()
 		if c.host.tired {
@@ -678,6 +703,56 @@ func (c *fakeChild) live() {
 	}
 }
 
+// idle is the life of a child that reads no job.
+func (c *fakeChild) idle(exit *runner.Exit) {
+	ends := never
+	if c.lives > 0 {
+		ends = c.lives
+	}
+	end := time.After(ends)
+	if c.spec.Hello == runner.HelloRequired && !c.greets {
+		select {
+		case exit.Cause = <-c.gone:
+		case <-end:
+			exit.Code = 1
+		case <-time.After(30 * time.Second):
+			exit.Code, exit.Cause, exit.Message = -1, runner.CauseStart, "it did not say hello within 30s"
+		}
+		c.die(*exit, nil)
+		return
+	}
+	time.Sleep(200 * time.Millisecond)
+	c.to.ready()
+	var given *fakeRun
+	var unread <-chan time.Time
+	select {
+	case exit.Cause = <-c.gone:
+		c.die(*exit, nil)
+		return
+	case <-end:
+		exit.Code = 1
+		c.die(*exit, nil)
+		return
+	case given = <-c.jobs:
+		unread = time.After(10 * time.Second)
+	}
+	e := &runner.Ending{Kind: runner.LeftEarly, ExitCode: 1}
+	select {
+	case cause := <-given.stop:
+		e = &runner.Ending{Kind: stoppedKinds[cause], SentByUs: cause, ExitCode: -1}
+	case exit.Cause = <-c.gone:
+		e = &runner.Ending{Kind: runner.BrokeProtocol, SentByUs: exit.Cause, ExitCode: -1}
+	case <-end:
+		exit.Code = 1
+	case <-unread:
+		exit.Cause = runner.CauseProtocol
+		e = &runner.Ending{Kind: runner.BrokeProtocol, SentByUs: exit.Cause, ExitCode: -1, Message: "it did not read its job within 10s"}
+	}
+	c.over(given)
+	c.to.ended(given.job, e)
+	c.die(*exit, given)
+}
+
 // work works one run and reports whether the child lives on.
 func (c *fakeChild) work(r *fakeRun) bool {
 	h := c.host
@@ -697,6 +772,10 @@ func (c *fakeChild) work(r *fakeRun) bool {
 		}
 	}
 	go func() { // a killed child does not wait for it, but it is told
+		if c.program.work != nil {
+			done <- c.program.work(r.job, stop)
+			return
+		}
 		if h.work == nil {
 			time.Sleep(time.Millisecond)
 			done <- said(protocol.Ack)

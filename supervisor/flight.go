@@ -195,7 +195,11 @@ func (p *pool) handOut() {
 			continue
 		}
 		if !p.give(a) {
-			left = append(left, p.waiting[i:]...)
+			left = append(left, a)
+			if p.wary(a) {
+				continue // others need not wait for old code
+			}
+			left = append(left, p.waiting[i+1:]...)
 			break
 		}
 	}
@@ -207,13 +211,16 @@ func (p *pool) handOut() {
 // another. Without a child it stays where it is.
 func (p *pool) give(a *attempt) bool {
 	for {
-		m := p.vacancy()
+		m := p.vacancy(a)
 		if m == nil {
 			return false
 		}
 		a.wire.Lease = a.lease.end() - p.now
 		err := m.take(a)
 		if err == nil {
+			if p.roll != nil && m.gen != p.roll.to {
+				p.roll.to.oldNext = false
+			}
 			return true
 		}
 		if errors.Is(err, runner.ErrPayload) {

@@ -33,6 +33,7 @@ func (p *pool) drain(timeout time.Duration) {
 	}
 	if p.roll != nil {
 		p.log.Info("roll given up: the pool drains")
+		p.dismissStaying(0)
 		p.roll = nil
 	}
 }
@@ -134,6 +135,11 @@ func (p *pool) eachMember(f func(*member)) {
 	}
 	for m := range p.leavers {
 		f(m)
+	}
+	if p.roll != nil {
+		for _, m := range p.roll.staying {
+			f(m)
+		}
 	}
 }
 

@@ -141,10 +141,36 @@ func (m *member) room(prefetch int) int {
 	if !m.ready || m.closed || m.child == nil {
 		return 0
 	}
+	if m.rests() {
+		return 0
+	}
+	if m.gen.onTrial() {
+		prefetch = 0
+	}
 	if m.gen.spec.Mode != runner.Reuse {
 		return max(1-len(m.runs)-m.jobs, 0)
 	}
 	return max(min(1+prefetch, m.left())-len(m.runs), 0)
+}
+
+// rests reports whether the member has to leave its slot's work to another: to the old
+// member that stays and has a job, or, of old code that is about to be replaced, to an
+// heir that will be ready sooner than a job would end.
+func (m *member) rests() bool {
+	p := m.pool
+	r := p.roll
+	if r == nil {
+		return false
+	}
+	if m.slot.member != m { // it stays
+		return false
+	}
+	if m.gen == r.to {
+		old := p.stayer(m.slot)
+		return old != nil && len(old.runs) > 0
+	}
+	batches := time.Duration(len(p.slots)/p.spare() + 1)
+	return r.to.standing == proven && !r.over && len(m.runs) == 0 && batches*p.boot < p.scaling.length
 }
 
 // retire takes a member out of its slot. It finishes what it has, and leaves.
@@ -154,6 +180,9 @@ func (p *pool) retire(m *member, why string) {
 	}
 	if m.slot.heir == m {
 		m.slot.heir = nil
+	}
+	if p.roll != nil {
+		p.roll.staying = without(p.roll.staying, m)
 	}
 	p.leavers[m] = struct{}{}
 	m.closed = true
@@ -218,18 +247,23 @@ func (m *member) exit(exit runner.Exit) {
 	p, s := m.pool, m.slot
 	p.legacy.bury(m.line)
 	p.event(Event{Kind: ChildExited, Slot: s.n, PID: m.pid(), Exit: &exit})
-	heir := s.heir == m
+	m.greeted()
 	if s.member == m {
 		s.member = nil
 	}
-	if heir {
+	if s.heir == m {
 		s.heir = nil
+	}
+	stayed := p.stayer(s) == m
+	if stayed {
+		p.roll.staying = without(p.roll.staying, m)
+		p.stayOn(m)
 	}
 	delete(p.leavers, m)
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
-	if m.answered || m.asked && !m.tired || m.first != nil { // what was started for a job has ended it
+	if stayed || m.answered || m.asked && !m.tired || m.first != nil { // what was started for a job has ended it
 		p.births.ended(m)
 		return
 	}

@@ -79,7 +79,7 @@ func (p *pool) reconfigure(next Pool) {
 	}
 	p.eachMember(func(m *member) { m.limit(&p.cfg) })
 	if !reflect.DeepEqual(last.Child, next.Child) {
-		p.turnOver(next.Child)
+		p.turnOver(next.Child, false)
 	}
 	p.menu.serve(p.queues, next.Order)
 	p.line.hungry = true

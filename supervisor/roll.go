@@ -1,32 +1,84 @@
 package supervisor
 
 import (
+	"reflect"
+	"slices"
+	"time"
+
 	"oarlock/runner"
 )
 
-// roll is a change of generation under way. The first child of the new generation
-// proves that it starts and says hello before it takes over a slot; then the slots
-// change one by one, each as soon as its new child is ready. The first bad sign ends
-// it, and the old generation takes back what it had given away.
+// roll is a change of generation under way. One slot changes first, on trial, until the
+// new generation has proven itself; see trial. Then the others follow, a quarter of them
+// at a time, each as soon as its new child is ready. Old members stay for a while after
+// their slot has changed, idle, so that going back needs no start. The first bad sign ends
+// the roll, and the old generation takes back what it had given away.
 type roll struct {
 	from, to *generation
-	proven   bool // a child of the new generation has worked a job
+	back     bool               // from was given up, and to is what it was to replace
+	staying  []*member          // old members whose slots have changed, oldest first
+	changed  map[*slot]struct{} // slots that had a ready member of the new generation
+	passed   map[*slot]struct{} // slots that others overtook, because their job did not end
+	over     bool               // all slots have changed, and only the trial goes on
 }
 
-// turnOver begins to replace all children by those of a new generation. A roll that
-// is still under way is overtaken.
-func (p *pool) turnOver(spec runner.Spec) {
-	to := newGeneration(p.gen.n+1, spec, p.worker)
-	from := p.gen
-	if p.roll != nil {
-		from, to.n = p.roll.from, p.roll.to.n+1
+func newRoll(from, to *generation) *roll {
+	return &roll{from: from, to: to, changed: map[*slot]struct{}{}, passed: map[*slot]struct{}{}}
+}
+
+// turnOver begins to replace all children by those of a new generation, which is trusted
+// or has to prove itself. A roll that is still under way is overtaken.
+func (p *pool) turnOver(spec runner.Spec, trusted bool) {
+	from, staying := p.gen, []*member(nil)
+	if last := p.roll; last != nil {
+		if last.to.standing == proven {
+			from, staying = last.to, last.staying
+		} else {
+			from = last.from
+			p.restore(last)
+		}
 	}
-	p.roll = &roll{from: from, to: to}
+	p.generations++
+	to := newGeneration(p.generations, spec, p.worker)
+	to.trial = newTrial()
+	if spec.Hello == runner.HelloAuto && p.greets(from) {
+		to.spec.Hello = runner.HelloRequired
+	}
+	p.gen, p.roll = from, newRoll(from, to)
+	p.roll.staying = staying
 	p.breaker.changed()
+	p.beginAnew()
 	p.log.Info("rolling in a new generation", "generation", to.n)
+	if trusted {
+		p.proved("it is trusted")
+	}
 }
 
-// tendRoll lets the next slot change when the one before has done so.
+// beginAnew forgets the waits that failures have caused: what was mended is probed at once.
+func (p *pool) beginAnew() {
+	p.births.anew(p.now)
+	p.breaker.probe(p.now)
+	p.line.hungry = true
+}
+
+// greets reports whether children of a generation say hello.
+func (p *pool) greets(g *generation) bool {
+	p.eachMember(func(m *member) { m.greeted() })
+	return g.greets || g.spec.Hello == runner.HelloRequired
+}
+
+// greeted notes in its generation if the member has said hello.
+func (m *member) greeted() {
+	if m.child != nil && !m.gen.greets {
+		m.gen.greets = m.child.Greeted()
+	}
+}
+
+// spare is how many children more than its slots the pool may have in the middle of a
+// roll, twice: so many are starting, and so many old ones stay.
+func (p *pool) spare() int { return max(1, len(p.slots)/4) }
+
+// tendRoll lets the next slots change.
 func (p *pool) tendRoll() {
 	r := p.roll
 	if r == nil || p.life.draining {
@@ -36,56 +88,288 @@ func (p *pool) tendRoll() {
 		p.tendFreshRoll()
 		return
 	}
-	if len(p.leavers) > 0 {
-		return // the last one replaced is not gone yet
+	p.awaitProof()
+	if r.over {
+		return
 	}
-	p.gen = r.to // of children that are missing anyhow
+	changing := 0
 	for _, s := range p.slots {
-		if s.gen != r.to {
-			s.gen = r.to // its member is due now
-			p.alert(p.now)
-			return
+		if m := s.member; s.gen == r.to && m != nil && m.gen == r.to && m.ready {
+			r.changed[s] = struct{}{}
 		}
-		if s.member == nil || s.member.gen != r.to || !s.member.ready {
-			return // it has not changed yet
+		if _, done := r.changed[s]; s.gen == r.to && (!done || r.to.standing == untried) {
+			changing++
 		}
 	}
-	p.rolled()
-}
-
-// tendFreshRoll is tendRoll for children that live for one job: one slot starts them
-// from the new generation until one of them has worked its job.
-func (p *pool) tendFreshRoll() {
-	if len(p.slots) > 0 {
-		p.slots[0].gen = p.roll.to
+	limit := p.spare()
+	if r.to.standing == untried {
+		limit = 1
 	}
-	if p.roll.proven || len(p.slots) == 0 {
-		for _, s := range p.slots {
-			s.gen = p.roll.to
+	for s, rank := p.nextToChange(); s != nil; s, rank = p.nextToChange() {
+		lost := rank == missing && r.to.standing != untried // nothing to lose
+		if !lost && (changing >= limit || p.extra() >= 2*p.spare()) {
+			if rank == idling && changing >= limit {
+				p.overtake(s)
+			}
+			break
 		}
+		p.change(s)
+		changing++
+	}
+	if s, _ := p.nextToChange(); s == nil && changing == 0 {
 		p.rolled()
 	}
 }
 
-// rolled ends a roll that went well.
-func (p *pool) rolled() {
-	p.log.Info("new generation at work", "generation", p.roll.to.n)
-	p.gen, p.roll = p.roll.to, nil
+// extra is how many children there are beside the members of the slots, but for those
+// that still work.
+func (p *pool) extra() int {
+	n := len(p.roll.staying)
+	for _, s := range p.slots {
+		if s.heir != nil && s.heir.gen == p.roll.to {
+			n++
+		}
+	}
+	for m := range p.leavers {
+		if len(m.runs) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
-// rollFailed hears that a child died before it worked a job. During a roll that is
-// the bad sign.
+// Ranks of slots in the order in which they change: what they lose by it, and how long
+// that takes.
+const (
+	missing  = iota // its child is not there, or hangs before it has read its job
+	idling          // its child has no job
+	busy            // its child has one
+	overrun         // and others have changed meanwhile
+	waitless        // none is left
+)
+
+// nextToChange returns the slot that is to change next, and its rank; nil if none is left.
+func (p *pool) nextToChange() (next *slot, rank int) {
+	rank = waitless
+	var since time.Duration
+	for _, s := range p.slots {
+		if s.gen == p.roll.to {
+			continue
+		}
+		n, at := p.rank(s)
+		if next == nil || n < rank || n == rank && (s.gen.n < next.gen.n || s.gen == next.gen && at < since) {
+			next, rank, since = s, n, at
+		}
+	}
+	return next, rank
+}
+
+// rank is the rank of a slot that has not changed, and since when its member has its job.
+func (p *pool) rank(s *slot) (rank int, since time.Duration) {
+	m := s.member
+	switch {
+	case m == nil, !m.ready, m.hangs():
+		return missing, 0
+	case len(m.runs) == 0:
+		return idling, 0
+	}
+	since = m.runs[0].began
+	if _, passed := p.roll.passed[s]; passed {
+		return overrun, since
+	}
+	return busy, since
+}
+
+// unreadLimit is how old a job must be that its child has not read for the child to hang.
+const unreadLimit = time.Second
+
+// hangs reports whether the member has a job that it does not read.
+func (m *member) hangs() bool {
+	if len(m.runs) == 0 {
+		return false
+	}
+	a := m.runs[0]
+	return a.run != nil && m.pool.now-a.began >= unreadLimit && !a.run.Begun()
+}
+
+// change makes a slot one of the new generation. Its member is due now.
+func (p *pool) change(s *slot) {
+	m := s.member
+	s.gen = p.roll.to
+	p.births.prefer(s)
+	if s.heir != nil {
+		p.retire(s.heir, "a new generation takes over")
+	}
+	switch {
+	case m == nil:
+	case !m.ready:
+		p.retire(m, "a new generation takes over")
+	case m.hangs():
+		m.closed = true
+		m.child.Kill(runner.CauseProtocol) // its job goes back uncounted
+	}
+	p.alert(p.now)
+}
+
+// overtake lets a slot without a job change before one that has been waiting for the end
+// of its job: that may take for ever.
+func (p *pool) overtake(s *slot) {
+	r := p.roll
+	for _, w := range p.slots {
+		m, heir := w.member, w.heir
+		if w.gen != r.to || m == nil || m.gen == r.to || heir == nil || !heir.ready || len(m.runs) == 0 ||
+			p.now-heir.fitSince < max(p.boot, time.Second) {
+			continue
+		}
+		r.passed[w] = struct{}{}
+		p.retire(heir, "its slot is busy, and another is not")
+		w.gen, m.closed, m.told = m.gen, false, false
+		p.change(s)
+		return
+	}
+}
+
+// tendFreshRoll is tendRoll for children that live for one job: one slot starts them
+// from the new generation until that is proven.
+func (p *pool) tendFreshRoll() {
+	r := p.roll
+	if r.to.standing != untried || len(p.slots) == 0 {
+		for _, s := range p.slots {
+			s.gen = r.to
+		}
+		p.rolled()
+		return
+	}
+	p.slots[0].gen = r.to
+}
+
+// rolled ends a roll that went well. One that is not proven yet may still be taken back.
+func (p *pool) rolled() {
+	r := p.roll
+	text := "new generation at work"
+	if r.back {
+		text = "old generation at work again"
+	}
+	p.log.Info(text, "generation", r.to.n)
+	p.gen, r.over = r.to, true
+	p.dismissStaying(0)
+	if r.to.standing == proven {
+		p.roll = nil
+	}
+}
+
+// stay keeps a member whose slot has changed, idle; it reports whether it did.
+func (p *pool) stay(m *member) bool {
+	r := p.roll
+	if r == nil || r.back || m.gen == r.to || m.slot.gen != r.to || !m.ready || m.spent() || m.tired || m.gen.spec.Mode == runner.Preload && m.jobs > 0 {
+		return false
+	}
+	m.slot.member = nil
+	m.closed, m.told = false, false
+	r.staying = append(r.staying, m)
+	if r.to.standing != untried {
+		p.dismissStaying(p.spare())
+	}
+	return true
+}
+
+// stayOn makes another fork of old code stay where one has had its job, before the new code
+// is proven.
+func (p *pool) stayOn(last *member) {
+	r := p.roll
+	if last.gen.spec.Mode != runner.Preload || r.to.standing != untried || p.life.draining {
+		return
+	}
+	m := p.newMember(last.slot)
+	m.gen = last.gen
+	r.staying = append(r.staying, p.start(last.slot, m))
+}
+
+// dismissStaying lets old members go that stayed, the oldest first, until so many are left.
+func (p *pool) dismissStaying(left int) {
+	if p.roll == nil {
+		return
+	}
+	for len(p.roll.staying) > left {
+		p.retire(p.roll.staying[0], "its generation is over")
+	}
+}
+
+// stayer returns the old member of a slot that stays; nil if there is none.
+func (p *pool) stayer(s *slot) *member {
+	if p.roll == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(p.roll.staying, func(m *member) bool { return m.slot == s }); i >= 0 {
+		return p.roll.staying[i]
+	}
+	return nil
+}
+
+// rollFailed hears of a bad sign: a child that died before it worked a job, or the like.
+// During a roll to its generation, that ends it.
 func (p *pool) rollFailed(m *member, message string) {
 	r := p.roll
-	if r == nil || m.gen != r.to {
+	if r == nil || r.back || m.gen != r.to {
 		return
 	}
 	p.log.Error("new generation given up, the old one stays", "generation", r.to.n, "message", message)
-	p.gen, p.roll = r.from, nil
+	again := reflect.DeepEqual(r.from.source, r.to.source)
+	p.gen = r.from
+	p.restore(r)
+	p.dismissStaying(0)
+	p.roll = nil
+	left := 0
 	for _, s := range p.slots {
-		s.gen = r.from
+		if s.gen == r.to {
+			left++
+		}
+	}
+	switch {
+	case left == 0:
+	case again:
+		p.log.Warn("children of the new generation go on: the command would start the same again", "slots", left)
+	default:
+		if r.to.standing != proven { // it is worth nothing
+			p.eachMember(func(m *member) { m.closed = m.closed || m.gen == r.to })
+		}
+		p.roll = newRoll(r.to, r.from)
+		p.roll.back, p.roll.to.standing = true, proven
+	}
+}
+
+// restore gives slots that have changed back to the old generation: to the members that
+// stayed, and where there is no child at all, to new ones. Children of the new generation
+// that work without one behind them keep their slot.
+func (p *pool) restore(r *roll) {
+	for _, s := range p.slots {
+		if s.gen != r.to {
+			continue
+		}
+		p.births.forget(s)
 		if s.heir != nil && s.heir.gen == r.to {
 			p.retire(s.heir, "its generation was given up")
 		}
+		m, old := s.member, p.stayer(s)
+		switch {
+		case p.once(), m == nil && old == nil:
+		case m != nil && m.gen != r.to:
+			m.closed, m.told = false, false
+		case old == nil:
+			if m.ready {
+				continue
+			}
+			p.retire(m, "its generation was given up")
+		case m != nil && len(m.runs) > 0:
+			r.staying = without(r.staying, old)
+			s.heir = old // takes over when the job has ended
+		default:
+			r.staying = without(r.staying, old)
+			if m != nil {
+				p.retire(m, "its generation was given up")
+			}
+			s.member = old
+		}
+		s.gen = r.from
 	}
 }

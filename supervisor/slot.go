@@ -21,13 +21,17 @@ type slot struct {
 
 // generation is one version of what children are started from.
 type generation struct {
-	n    int
-	spec runner.Spec
+	n      int
+	source runner.Spec // as it was configured
+	spec   runner.Spec // what children are started from
+	greets bool        // one of them has said hello
+	trial              // how it proves itself
 }
 
 func newGeneration(n int, spec runner.Spec, worker string) *generation {
-	spec.Worker = worker
-	return &generation{n: n, spec: spec}
+	g := &generation{n: n, source: spec, spec: spec}
+	g.spec.Worker = worker
+	return g
 }
 
 // once reports whether each job gets a fresh child.
@@ -50,6 +54,9 @@ func (p *pool) resize() {
 		}
 		if s.member != nil {
 			p.retire(s.member, "the pool shrinks")
+		}
+		if old := p.stayer(s); old != nil {
+			p.retire(old, "the pool shrinks")
 		}
 		p.slots = append(p.slots[:i], p.slots[i+1:]...)
 		p.births.forget(s)
@@ -145,7 +152,9 @@ func (p *pool) handOver(s *slot) {
 		m.drain()
 	}
 	if len(m.runs) == 0 {
-		p.retire(m, cmp.Or(m.due(p), "its replacement is ready"))
+		if !p.stay(m) {
+			p.retire(m, cmp.Or(m.due(p), "its replacement is ready"))
+		}
 		s.member, s.heir = s.heir, nil
 	}
 }
@@ -174,21 +183,26 @@ func (p *pool) vacant(s *slot) bool {
 	return s.member == nil && p.births.next(s, p.now) <= p.now
 }
 
-// vacancy returns the member that should have the next job: the one with the fewest.
-// In mode once it is a new one that is to be started with the job. It is nil if there
-// is none.
-func (p *pool) vacancy() *member {
+// vacancy returns the member that should have an attempt: the one with the fewest; one of
+// code that is on trial first, or last if the attempt is wary of it. It is nil if there is
+// none.
+func (p *pool) vacancy(a *attempt) *member {
+	if p.once() {
+		return p.freshVacancy(a)
+	}
+	if p.wary(a) {
+		if old, any := p.oldVacancy(); any {
+			return old
+		}
+	}
 	var best *member
 	for _, s := range p.slots {
-		if p.once() {
-			if p.vacant(s) {
-				return p.newMember(s)
-			}
-			continue
-		}
 		m := s.member
 		if m == nil || m.room(p.prefetch()) == 0 {
 			continue
+		}
+		if m.gen.onTrial() {
+			return m
 		}
 		if best == nil || len(m.runs) < len(best.runs) {
 			best = m
@@ -198,6 +212,50 @@ func (p *pool) vacancy() *member {
 		}
 	}
 	return best
+}
+
+// freshVacancy is vacancy in mode once: a new member that is to be started with the job.
+func (p *pool) freshVacancy(a *attempt) *member {
+	var last *slot
+	wary := p.wary(a)
+	for _, s := range p.slots {
+		switch {
+		case !p.vacant(s):
+		case wary && s.gen == p.roll.to:
+			last = s
+		default:
+			return p.newMember(s)
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	m := p.newMember(last)
+	m.gen = p.roll.from
+	return m
+}
+
+// oldVacancy is vacancy among members that are not on trial; any reports whether there
+// are such, with room or without. One that stays may have a job while the member of its
+// slot has none.
+func (p *pool) oldVacancy() (old *member, any bool) {
+	for _, s := range p.slots {
+		m := s.member
+		if m != nil && m.ready && !m.gen.onTrial() {
+			any = true
+			if m.room(0) > 0 {
+				return m, true
+			}
+		}
+		if stays := p.stayer(s); stays != nil {
+			room := stays.room(0) > 0
+			any = any || room || len(stays.runs) > 0 || !stays.ready
+			if room && (m == nil || len(m.runs) == 0) {
+				old = stays
+			}
+		}
+	}
+	return old, any
 }
 
 // maxSpawns is how many resident children a pool starts in a second, besides those that

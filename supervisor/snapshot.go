@@ -53,7 +53,7 @@ type PoolSnapshot struct {
 // SlotSnapshot is the state of one place for a child.
 type SlotSnapshot struct {
 	Slot       int           `json:"slot"`
-	State      string        `json:"state"` // empty, backoff, starting, ready, busy, leaving
+	State      string        `json:"state"` // empty, backoff, starting, ready, busy, leaving; staying: idle, until a roll is over
 	PID        int           `json:"pid,omitempty"`
 	Generation int           `json:"generation"`
 	Age        float64       `json:"age,omitempty"`  // of the child, in seconds
@@ -159,7 +159,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Least:      least,
 		Most:       most,
 		Generation: p.gen.n,
-		Rolling:    p.roll != nil,
+		Rolling:    p.roll != nil && !p.roll.over,
 		Quiet:      p.life.quiet,
 		Draining:   p.life.draining,
 		Breaker:    p.breaker.why(),
@@ -196,6 +196,15 @@ func (p *pool) snapshot() PoolSnapshot {
 		s.Slots = append(s.Slots, p.slotSnapshot(sl, now))
 		if sl.heir != nil {
 			s.Slots = append(s.Slots, sl.heir.snapshot(now))
+		}
+	}
+	if p.roll != nil {
+		for _, m := range p.roll.staying {
+			shot := m.snapshot(now)
+			if shot.State == "ready" {
+				shot.State = "staying"
+			}
+			s.Slots = append(s.Slots, shot)
 		}
 	}
 	for m := range p.leavers {

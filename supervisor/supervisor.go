@@ -285,26 +285,36 @@ func (s *Supervisor) Scale(pool string, n int) error {
 		}
 		p.target = n
 		p.resize()
-		p.line.hungry = true
+		p.beginAnew()
 	})
 	return nil
 }
 
 // Recycle replaces the children of a pool, of all pools if it is "", one slot at a
 // time and each by one that is ready. The error says that there is no such pool.
-func (s *Supervisor) Recycle(pool string) error {
+//
+// A new generation of children has to prove itself in one slot first: by an acknowledged
+// job, or 20 endings no worse than those before, or, where no job comes, by being ready for
+// a minute. Until then the old one stays, and takes back its slot at the first bad sign.
+func (s *Supervisor) Recycle(pool string) error { return s.recycle(pool, false) }
+
+// Replace is Recycle without proof: the new children have all slots as soon as they are
+// ready, for somebody who is at work on the program and wants to see what it does now.
+func (s *Supervisor) Replace(pool string) error { return s.recycle(pool, true) }
+
+func (s *Supervisor) recycle(pool string, trusted bool) error {
 	if pool != "" {
 		p, err := s.pool(pool)
 		if err != nil {
 			return err
 		}
-		p.post(func() { p.turnOver(p.cfg.Child) })
+		p.post(func() { p.turnOver(p.cfg.Child, trusted) })
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.pools {
-		p.post(func() { p.turnOver(p.cfg.Child) })
+		p.post(func() { p.turnOver(p.cfg.Child, trusted) })
 	}
 	return nil
 }

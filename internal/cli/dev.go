@@ -112,7 +112,7 @@ func programWatches(s *service, cfg config.Config) []part {
 		parts = append(parts, s.optional("a program is not watched", func(ctx context.Context) error {
 			return config.Watch(ctx, files[0], files[1:], func() {
 				s.log.Info("a program has changed", "pool", name, "files", files)
-				if err := s.sup.Recycle(name); err != nil {
+				if err := s.sup.Replace(name); err != nil {
 					s.log.Warn("its children were not replaced", "pool", name, "err", err)
 				}
 			})

@@ -32,6 +32,7 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Input:        runner.Input(slices.Index(config.Inputs, p.Input)),
 		Status:       runner.StatusFrom(slices.Index(config.Statuses, p.Status)),
 		Strict:       p.Strict,
+		Hello:        helloOf(p.Hello),
 		MaxLine:      int(p.MaxLine),
 		LogRate:      p.LogRate,
 		KillGrace:    time.Duration(p.KillGrace),
@@ -43,6 +44,14 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Sandbox:      sandboxOf(p.Sandbox),
 	}
 	return spec, nil
+}
+
+// helloOf is what a pool may expect of its children: what they did before, or nothing.
+func helloOf(expected bool) runner.HelloPolicy {
+	if expected {
+		return runner.HelloAuto
+	}
+	return runner.HelloNone
 }
 
 // drainSignal is the signal of that name, one of config.Signals; 0 for none.

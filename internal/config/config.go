@@ -54,6 +54,7 @@ type Pool struct {
 	Input       string   `toml:"input"`        // job, data or none
 	Status      string   `toml:"status"`       // auto, fd, lines or exit
 	Strict      bool     `toml:"strict"`       // every status line must name its run
+	Hello       bool     `toml:"hello"`        // children that once said hello are to go on; false: the program says none
 	PTY         bool     `toml:"pty"`          // stdout is a terminal
 	Prefetch    int      `toml:"prefetch"`     // jobs kept ready for a reused child
 	MaxLine     Size     `toml:"max_line"`
@@ -136,6 +137,7 @@ func DefaultPool() Pool {
 		Children:     4,
 		Input:        "job",
 		Status:       "auto",
+		Hello:        true,
 		MaxLine:      1 << 20,
 		MaxJob:       16 << 20,
 		LogRate:      1000,

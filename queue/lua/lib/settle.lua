@@ -209,12 +209,11 @@ function conclude(batch, s)
   return 'complete'
 end
 
--- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
--- and where it is why the job fails, that is said already.
+-- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict.
 -- Rare.
 function give_back(batch, s)
   local trouble = release_all(s.jid, s.queue, s.throttles, batch.now, 25)
-  if trouble and s.named.group ~= 'damaged' then report(batch, s.queue, s.jid, trouble) end
+  if trouble then report(batch, s.queue, s.jid, trouble) end
 end
 
 function end_run(batch, key, queue, state, retries)

@@ -1,0 +1,337 @@
+package supervisor
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// rollWorld is a supervisor whose program changes on disk, or by a reload that names
+// another command.
+type rollWorld struct {
+	*fakeWorld
+	mu   sync.Mutex
+	disk string
+	has  map[string]program
+}
+
+// newRollWorld prepares a pool of so many children that run the good program: it says
+// hello and acknowledges each job after 50 ms.
+func newRollWorld(t *testing.T, mode runner.Mode, children int) *rollWorld {
+	w := &rollWorld{fakeWorld: newFakeWorld(t), disk: "good", has: map[string]program{
+		"good": {greets: true, work: lasting(50 * time.Millisecond)},
+	}}
+	w.cfg.Pools[0].Child.Mode = mode
+	w.cfg.Pools[0].Children = children
+	w.host.program = func(spec *runner.Spec) program {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p, named := w.has[spec.Command[0]]; named {
+			return p
+		}
+		return w.has[w.disk]
+	}
+	return w
+}
+
+// write puts another program where the command finds it.
+func (w *rollWorld) write(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.disk = name
+}
+
+func (w *rollWorld) recycle() {
+	w.t.Helper()
+	if err := w.s.Recycle("p"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reload names another command.
+func (w *rollWorld) reload(command string) {
+	w.t.Helper()
+	next := w.cfg
+	next.Pools = []Pool{w.cfg.Pools[0]}
+	next.Pools[0].Child.Command = []string{command}
+	if err := w.s.Reload(next); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// pool describes the only pool.
+func (w *rollWorld) pool() PoolSnapshot { return w.s.Snapshot().Pools[0] }
+
+// manned counts slots with a child that works or could.
+func (w *rollWorld) manned() int {
+	n := 0
+	for _, s := range w.pool().Slots {
+		if s.State == "ready" || s.State == "busy" {
+			n++
+		}
+	}
+	return n
+}
+
+// uncounted fails the test if any job was charged for anything.
+func (w *rollWorld) uncounted() {
+	w.t.Helper()
+	w.redis.mu.Lock()
+	defer w.redis.mu.Unlock()
+	for jid, j := range w.redis.jobs {
+		if j.Remaining != 5 || j.Crashes+j.Interruptions+j.Spared > 0 || j.state == "failed" {
+			w.t.Errorf("%s is %s, remaining %d, crashes %d: want nothing counted", jid, j.state, j.Remaining, j.Crashes)
+		}
+	}
+}
+
+// everySecond calls f after each of n seconds.
+func everySecond(n int, f func(i int)) {
+	for i := range n {
+		time.Sleep(time.Second)
+		f(i)
+	}
+}
+
+// New code that hangs at its start has one slot, and not for long: whether the old code
+// said hello or not, it stays at work, and loses no job.
+func TestARollToCodeThatHangs(t *testing.T) {
+	for _, greets := range []bool{true, false} {
+		t.Run(fmt.Sprintf("hello=%v", greets), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newRollWorld(t, runner.Reuse, 4)
+				w.has["good"] = program{greets: greets, work: lasting(50 * time.Millisecond)}
+				w.has["hanging"] = program{hangs: true}
+				w.run()
+				time.Sleep(time.Second)
+				w.write("hanging")
+				w.recycle()
+				everySecond(45, func(int) {
+					w.redis.put(40)
+					if n := w.manned(); n < 4 {
+						t.Errorf("%d of 4 slots are manned", n)
+					}
+				})
+				time.Sleep(10 * time.Second)
+				w.want("complete", 45*40)
+				w.uncounted()
+				if p := w.pool(); p.Generation != 1 || p.Rolling {
+					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+				}
+				w.write("good")
+				w.recycle()
+				w.redis.put(10)
+				time.Sleep(20 * time.Second)
+				if p := w.pool(); p.Generation != 3 || p.Rolling || w.manned() != 4 {
+					t.Errorf("after the repair: generation %d, rolling %v, %d slots manned", p.Generation, p.Rolling, w.manned())
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// While one roll hangs, the next overtakes it.
+func TestARollOvertakesOneThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["hanging"] = program{hangs: true}
+		w.run()
+		time.Sleep(time.Second)
+		w.write("hanging")
+		w.recycle()
+		time.Sleep(5 * time.Second)
+		w.write("good")
+		w.recycle()
+		w.redis.put(10)
+		time.Sleep(20 * time.Second)
+		if p := w.pool(); p.Generation != 3 || p.Rolling || w.manned() != 4 {
+			t.Errorf("generation %d, rolling %v, %d of 4 slots manned", p.Generation, p.Rolling, w.manned())
+		}
+		w.end()
+	})
+}
+
+// A pool whose children all hang is mended by the first roll to code that does not.
+func TestARollBeginsWithSlotsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["hanging"] = program{hangs: true}
+		w.write("hanging")
+		w.redis.put(4)
+		w.run()
+		time.Sleep(3 * time.Second)
+		w.write("good")
+		w.recycle()
+		time.Sleep(3 * time.Second)
+		w.want("complete", 4)
+		w.uncounted()
+		if p := w.pool(); p.Rolling || w.manned() != 4 {
+			t.Errorf("3 s later: rolling %v, %d of 4 slots manned", p.Rolling, w.manned())
+		}
+		w.end()
+	})
+}
+
+// A start that fails in the middle of a roll leaves every slot with a child.
+func TestARollWhoseThirdStartFails(t *testing.T) {
+	for _, how := range []string{"recycle", "reload"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newRollWorld(t, runner.Reuse, 4)
+				w.has["dying"] = program{lives: 50 * time.Millisecond}
+				w.has["good"] = program{greets: true, work: lasting(50 * time.Millisecond)}
+				w.run()
+				time.Sleep(time.Second)
+				started := 0
+				w.host.mu.Lock()
+				old := w.host.program
+				w.host.program = func(spec *runner.Spec) program {
+					if how == "reload" && spec.Command[0] != "new" {
+						return old(spec)
+					}
+					if started++; started >= 3 {
+						return w.has["dying"]
+					}
+					return old(spec)
+				}
+				w.host.mu.Unlock()
+				if how == "reload" {
+					w.reload("new")
+				} else {
+					w.recycle()
+				}
+				everySecond(60, func(i int) {
+					w.redis.put(20)
+					if n := w.manned(); n < 4 {
+						t.Errorf("second %d: %d of 4 slots are manned", i, n)
+					}
+				})
+				time.Sleep(5 * time.Second)
+				w.want("complete", 60*20)
+				w.uncounted()
+				if p := w.pool(); p.Generation != 1 || p.Rolling {
+					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// Children that exit soon after their start, and read no job, do no harm.
+func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["good"] = program{work: lasting(50 * time.Millisecond)}
+		w.has["leaving"] = program{lives: 500 * time.Millisecond}
+		w.run()
+		time.Sleep(time.Second)
+		w.write("leaving")
+		w.recycle()
+		everySecond(60, func(i int) {
+			w.redis.put(40)
+			if n := w.manned(); n < 4 {
+				t.Errorf("second %d: %d of 4 slots are manned", i, n)
+			}
+		})
+		time.Sleep(5 * time.Second)
+		w.want("complete", 60*40)
+		w.uncounted()
+		if n := w.host.starts(); n > 6 {
+			t.Errorf("%d starts for 4 children and one that failed", n)
+		}
+		w.end()
+	})
+}
+
+// Code that fails each job is given up after a few, which it costs nothing, in every mode.
+func TestARollToCodeThatFailsEachJob(t *testing.T) {
+	raises := func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+		time.Sleep(10 * time.Millisecond)
+		return &runner.Ending{Kind: runner.Said, Group: "Error", Message: "it raises",
+			Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true, Group: "Error"}}
+	}
+	syntax := func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+		return &runner.Ending{Kind: runner.Exited, Action: protocol.ExitOnError, ExitCode: 1, Group: "exit-1", Message: "SyntaxError"}
+	}
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
+		for _, children := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newRollWorld(t, mode, children)
+					w.has["bad"] = program{greets: true, work: raises}
+					if mode == runner.Once {
+						w.has["bad"] = program{work: syntax}
+					}
+					w.redis.put(50)
+					w.run()
+					time.Sleep(10 * time.Second)
+					w.reload("bad")
+					everySecond(120, func(int) { w.redis.put(2) })
+					time.Sleep(10 * time.Second)
+					w.want("complete", 50+240)
+					w.uncounted()
+					if p := w.pool(); p.Generation != 1 || p.Rolling || p.Breaker != "" {
+						t.Errorf("generation %d, rolling %v, breaker %q; want the first", p.Generation, p.Rolling, p.Breaker)
+					}
+					w.end()
+				})
+			})
+		}
+	}
+}
+
+// A job is forgiven once a roll; the second bad ending on the same code counts.
+func TestAJobIsForgivenOnce(t *testing.T) {
+	p := &pool{roll: newRoll(&generation{n: 1}, &generation{n: 2, trial: newTrial()})}
+	a := &attempt{member: &member{gen: p.roll.to}}
+	a.job.JID = "j"
+	for i, want := range []string{"release", "fail"} {
+		o := Outcome{Bearing: Bad}
+		o.Settlement.Action, o.Settlement.Group = "fail", "Error"
+		forgive(a, &o)
+		if s := o.Settlement; string(s.Action) != want || s.Group != "Error" || s.Front {
+			t.Errorf("ending %d: %+v, want %s", i, s, want)
+		}
+	}
+	if !p.wary(a) {
+		t.Error("its next attempt is not for old code")
+	}
+}
+
+// Where no job comes, a minute is proof enough to go on; the old code is kept in mind
+// until the new one has acknowledged a job.
+func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["hanging"] = program{greets: true, work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			return &runner.Ending{Kind: runner.Said, Group: "Error", Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true}}
+		}}
+		w.redis.put(20)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.reload("hanging")
+		time.Sleep(50 * time.Second)
+		if p := w.pool(); p.Generation != 1 || !p.Rolling {
+			t.Errorf("after 50 s without a job: generation %d, rolling %v", p.Generation, p.Rolling)
+		}
+		time.Sleep(30 * time.Second)
+		if p := w.pool(); p.Generation != 2 || p.Rolling || len(p.Slots) != 4 {
+			t.Errorf("after 80 s without a job: generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
+		}
+		w.redis.put(30)
+		time.Sleep(30 * time.Second)
+		w.want("complete", 50)
+		w.uncounted()
+		if p := w.pool(); p.Generation != 1 || p.Rolling || len(p.Slots) != 4 {
+			t.Errorf("after bad jobs: generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
+		}
+		w.end()
+	})
+}
