@@ -68,6 +68,14 @@ func (c *Child) look(now time.Time) (next time.Time) {
 		do = append(do, c.proc.kill)
 	}
 	c.mu.Unlock()
+	for _, s := range [...]*stream{c.st, c.out, c.err} {
+		if s == nil {
+			continue
+		}
+		if at := s.tellAt.Load(); at != 0 && a.due(time.Unix(0, at)) {
+			do = append(do, s.lateTell)
+		}
+	}
 	for _, f := range do {
 		f()
 	}

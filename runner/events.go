@@ -29,7 +29,7 @@ type LogLine struct {
 	Text    []byte              // as it was printed: protocol.Visible makes it fit to be shown. Valid during the call
 	Record  *protocol.LogRecord // of a log status; nil for plain lines
 	Cut     int64               // bytes of the line that were too many and are gone
-	Dropped int                 // lines dropped before this one, for there were too many a second
+	Dropped int                 // if not 0, no line at all: so many were dropped, for there were too many a second
 	Refused string              // of a status line that does not count: why; empty for all others
 }
 

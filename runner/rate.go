@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // rate lets so many lines a second pass, and counts the others.
 type rate struct {
@@ -31,4 +34,12 @@ func (r *rate) takeDropped() int {
 	n := r.dropped
 	r.dropped = 0
 	return n
+}
+
+// TooManyLines says in the log that so many lines were dropped.
+func TooManyLines(n int) string {
+	if n == 1 {
+		return "1 line dropped (log_rate)"
+	}
+	return strconv.Itoa(n) + " lines dropped (log_rate)"
 }

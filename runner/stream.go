@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,6 +34,9 @@ type stream struct {
 	tail  tail
 	log   rate
 	ended bool
+
+	droppedOf *Run         // whose lines log has dropped; nil: no run's
+	tellAt    atomic.Int64 // when the clock is to tell of them, in Unix nanoseconds; 0: there are none
 }
 
 // share is how many bytes are handled before others get a chance at the stream.
@@ -83,6 +87,9 @@ func (s *stream) listen() {
 	s.in.over = true
 	s.mu.Unlock()
 	s.take(share)
+	s.mu.Lock()
+	s.tellDropped()
+	s.mu.Unlock()
 	s.file.Close()
 }
 
@@ -146,25 +153,59 @@ func (s *stream) print(line *protocol.Line) {
 	s.record(s.child.front(), LogLine{Stream: s.kind, Text: line.Text, Cut: line.Dropped}, now)
 }
 
-// record passes a line on, if there were not too many this second.
+// record passes a line on, if there were not too many this second. Those that are dropped
+// are told: when the second is over, and of each run by itself.
 func (s *stream) record(r *Run, line LogLine, now time.Time) {
+	if s.log.dropped > 0 && s.droppedOf != r {
+		s.tellDropped()
+	}
 	if s.log.pass(now) {
-		line.Dropped = s.log.takeDropped()
+		s.tellDropped()
 		s.child.events.Log(s.child, r, line)
+		return
+	}
+	s.droppedOf = r
+	if s.tellAt.Load() == 0 {
+		at := now.Truncate(time.Second).Add(time.Second)
+		s.tellAt.Store(at.UnixNano())
+		s.child.host.clock.arm(at)
 	}
 }
 
-// endRun closes the record of r: the lines that were dropped are counted, and
-// the tail begins anew. It returns the old one if asked to.
-func (s *stream) endRun(r *Run, wanted bool) (tail []byte) {
+// tellDropped tells how many lines were dropped, if any were.
+func (s *stream) tellDropped() {
+	s.tellAt.Store(0)
 	if n := s.log.takeDropped(); n > 0 {
-		s.child.events.Log(s.child, r, LogLine{Stream: s.kind, Dropped: n})
+		s.child.events.Log(s.child, s.droppedOf, LogLine{Stream: s.kind, Dropped: n})
 	}
+	s.droppedOf = nil
+}
+
+// endRun closes the record of a run: the lines that were dropped are told, and the tail
+// begins anew. It returns the old one if asked to.
+func (s *stream) endRun(wanted bool) (tail []byte) {
+	s.tellDropped()
 	if wanted {
 		tail = s.tail.text()
 	}
 	s.tail.reset()
 	return tail
+}
+
+// tellAgain is when the clock comes back to a stream whose lines are just being handled.
+const tellAgain = 100 * time.Millisecond
+
+// lateTell tells what was dropped in the second that is over. It is for the clock, which
+// waits for nobody.
+func (s *stream) lateTell() {
+	if !s.mu.TryLock() {
+		at := time.Now().Add(tellAgain)
+		s.tellAt.Store(at.UnixNano())
+		s.child.host.clock.arm(at)
+		return
+	}
+	defer s.mu.Unlock()
+	s.tellDropped()
 }
 
 // descriptor reads without waiting.

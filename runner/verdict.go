@@ -68,8 +68,11 @@ func (c *Child) settle(r *Run) bool {
 func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	e := &r.ending
 	wanted := e.Kind != Said || e.Verdict.Kind != protocol.Ack
-	e.StdoutTail = c.endRecord(c.out, s, r, wanted)
-	e.StderrTail = c.endRecord(c.err, s, r, wanted)
+	if c.st != nil && (s == nil || s == c.st) { // else its clock tells what was dropped
+		c.endRecord(c.st, s, false)
+	}
+	e.StdoutTail = c.endRecord(c.out, s, wanted)
+	e.StderrTail = c.endRecord(c.err, s, wanted)
 
 	c.mu.Lock()
 	c.used = r.cpu + e.CPU
@@ -109,12 +112,12 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	c.events.RunEnded(c, r, e)
 }
 
-func (c *Child) endRecord(s, held *stream, r *Run, wanted bool) []byte {
+func (c *Child) endRecord(s, held *stream, wanted bool) []byte {
 	if s != held {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	return s.endRun(r, wanted)
+	return s.endRun(wanted)
 }
 
 // remove takes r off the runs, and off the agenda what was there because of it. It

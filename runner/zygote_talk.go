@@ -126,16 +126,23 @@ func (f *factory) hear() {
 	defer close(f.heard)
 	reader := bufio.NewReaderSize(f.output, 4<<10)
 	keep := rate{perSecond: f.spec.LogRate}
+	tell := func() {
+		if n := keep.takeDropped(); n > 0 {
+			f.host.log.Warn(TooManyLines(n), "pool", f.spec.Pool, "of", "the preloaded program")
+		}
+	}
 	for {
 		line, _, err := reader.ReadLine() // a long one comes in pieces
 		if err != nil {
+			tell()
 			return
 		}
 		f.mu.Lock()
 		f.said.line(line)
 		f.mu.Unlock()
 		if keep.pass(time.Now()) {
-			f.host.log.Info("preloaded program wrote", "pool", f.spec.Pool, "line", string(protocol.Visible(nil, line)), "dropped", keep.takeDropped())
+			tell()
+			f.host.log.Info("preloaded program wrote", "pool", f.spec.Pool, "line", string(protocol.Visible(nil, line)))
 		}
 	}
 }

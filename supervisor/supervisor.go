@@ -389,6 +389,10 @@ func (s *Supervisor) Snapshot() Snapshot {
 // logLine is the default of Config.ChildLog: the child's words, as such.
 func (s *Supervisor) logLine(l Line) {
 	ctx := context.Background()
+	if l.Dropped > 0 {
+		s.log.Warn(runner.TooManyLines(l.Dropped), "pool", l.Pool, "slot", l.Slot, "stream", l.Stream.String(), "jid", l.JID)
+		return
+	}
 	if l.Record != nil {
 		level := slog.LevelInfo
 		if level.UnmarshalText([]byte(l.Record.Level)) != nil || !s.log.Enabled(ctx, level) {

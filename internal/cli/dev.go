@@ -55,9 +55,9 @@ func dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log, level := newLogger(c.App.ErrWriter, cfg.Log)
-	s := service{log: log, level: level, logFile: findLogFile(), reread: reread, terminal: isTerminal(os.Stdin)}
-	s.watch = programWatches(&s, cfg)
+	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	s.terminal = isTerminal(os.Stdin)
+	s.watch = programWatches(s, cfg)
 	switch kind {
 	case "embedded":
 		return withEmbedded(c.Context, c.App.ErrWriter, c.String("listen"), func(ctx context.Context, server *embedded.Server) error {
@@ -69,7 +69,7 @@ func dev(c *cli.Context) error {
 				fmt.Fprintf(c.App.ErrWriter, "Kept in %s.\n", file)
 				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
 			}
-			return s.run(ctx, at(cfg, server))
+			return s.last(s.run(ctx, at(cfg, server)))
 		})
 	case "spawn":
 		server, err := embedded.Spawn(c.Context, filepath.Join(cfg.Supervisor.StatePath(), "redis"))
@@ -81,7 +81,7 @@ func dev(c *cli.Context) error {
 		cfg.Redis.URL = url
 		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
-	return s.run(c.Context, cfg)
+	return s.last(s.run(c.Context, cfg))
 }
 
 // keep writes a snapshot of the server every now and then, and when ctx ends.

@@ -9,18 +9,23 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
+	"time"
 
 	"oarlock/internal/config"
 )
 
 // newLogger makes what the configuration asks for: text for a person at a terminal, lines
 // with a priority for journald, JSON for everything else. The level can be changed later.
-func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar) {
+// What is logged goes through the queue, which the caller closes when all is said.
+func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar, *logQueue) {
 	level := new(slog.LevelVar)
 	setLevel(level, l.Level)
-	return slog.New(newHandler(w, l.Format, level)), level
+	straight := slog.New(newHandler(w, w, l.Format, level))
+	queue := newLogQueue(w, func(lines int, blocked time.Duration) {
+		straight.Warn(some(lines, "line")+" of the log dropped: nobody took them", "for", blocked.Round(time.Millisecond))
+	})
+	return slog.New(newHandler(queue, w, l.Format, level)), level, queue
 }
 
 func setLevel(level *slog.LevelVar, name string) {
@@ -29,15 +34,16 @@ func setLevel(level *slog.LevelVar, name string) {
 	level.Set(parsed)
 }
 
-func newHandler(w io.Writer, format string, level *slog.LevelVar) slog.Handler {
+// newHandler makes a handler that writes to out what is fit for w.
+func newHandler(out, w io.Writer, format string, level *slog.LevelVar) slog.Handler {
 	switch {
 	case format == "json":
 	case isJournal(w):
-		return &lineHandler{out: &lockedWriter{w: w}, level: level, journal: true}
+		return &lineHandler{out: out, level: level, journal: true}
 	case format == "text", isTerminal(w):
-		return &lineHandler{out: &lockedWriter{w: w}, level: level, colour: paint(w, dim, "") != ""}
+		return &lineHandler{out: out, level: level, colour: paint(w, dim, "") != ""}
 	}
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
+	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
 }
 
 // readable makes durations, signals and the like text; JSON would make them numbers.
@@ -68,22 +74,9 @@ func isJournal(w io.Writer) bool {
 	return ok && os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 }
 
-// lockedWriter makes each line one write.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) write(line []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.w.Write(line)
-	return err
-}
-
 // lineHandler writes a record as one line: time, level, message, then key=value.
 type lineHandler struct {
-	out     *lockedWriter
+	out     io.Writer // takes each line as one write; safe for concurrent use
 	level   slog.Leveler
 	journal bool // a priority in front, and no time: journald has its own
 	colour  bool
@@ -129,7 +122,8 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		return true
 	})
 	line.WriteByte('\n')
-	return h.out.write(line.Bytes())
+	_, err := h.out.Write(line.Bytes())
+	return err
 }
 
 // attr writes " key=value", quoting a value that would not be one word on one line.

@@ -37,7 +37,7 @@ func TestLinesOfTheLog(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			tt.handler.out, tt.handler.level = &lockedWriter{w: &out}, slog.LevelInfo
+			tt.handler.out, tt.handler.level = &out, slog.LevelInfo
 			tt.log(slog.New(&tt.handler))
 			got := out.String()
 			if !tt.handler.journal {
@@ -52,8 +52,11 @@ func TestLinesOfTheLog(t *testing.T) {
 
 func TestJSONLogIsReadable(t *testing.T) {
 	var out bytes.Buffer
-	log, level := newLogger(&out, config.Log{Level: "info", Format: "auto"})
+	log, level, queue := newLogger(&out, config.Log{Level: "info", Format: "auto"})
 	log.Info("x", "after", 928*time.Millisecond, "signal", syscall.SIGTERM, "drain", 30*config.Duration(time.Second))
+	flushed := make(chan struct{})
+	queue.do(func() { close(flushed) })
+	<-flushed
 	for _, want := range []string{`"after":"928ms"`, `"signal":"terminated"`, `"drain":"30s"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s lacks %s", out.String(), want)
@@ -61,7 +64,8 @@ func TestJSONLogIsReadable(t *testing.T) {
 	}
 	out.Reset()
 	setLevel(level, "error")
-	if log.Warn("x"); out.Len() > 0 {
+	log.Warn("x")
+	if !queue.close() || out.Len() > 0 {
 		t.Error("a changed level has no effect")
 	}
 }

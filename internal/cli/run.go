@@ -45,9 +45,8 @@ func runCommand() *cli.Command {
 
 // serve runs the service with the configuration cfg until it is told to leave.
 func serve(c *cli.Context, cfg config.Config, reread func() (config.Config, error)) error {
-	log, level := newLogger(c.App.ErrWriter, cfg.Log)
-	s := service{log: log, level: level, logFile: findLogFile(), reread: reread}
-	return s.run(c.Context, cfg)
+	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	return s.last(s.run(c.Context, cfg))
 }
 
 // at is cfg with the address of the embedded server for Redis.

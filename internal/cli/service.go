@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -30,6 +31,7 @@ import (
 type service struct {
 	log      *slog.Logger
 	level    *slog.LevelVar
+	queue    *logQueue // on which the log goes out
 	logFile  *logFile
 	reread   func() (config.Config, error) // the configuration as it is now
 	watch    []part                        // more that runs as long as the supervisor
@@ -43,6 +45,24 @@ type service struct {
 	quiet bool
 
 	owners []int // to whom the configuration belonged when we started
+}
+
+// newService makes a service that logs to w as l says. What the standard library logs goes
+// the same way, so that none of it can stand still before a log that nobody reads.
+func newService(w io.Writer, l config.Log, reread func() (config.Config, error)) *service {
+	s := &service{logFile: findLogFile(), reread: reread}
+	s.log, s.level, s.queue = newLogger(w, l)
+	slog.SetDefault(s.log)
+	return s
+}
+
+// last ends the log, and returns the error with which the program is to end: without its
+// words, where the log is blocked, for they would stand still like all others.
+func (s *service) last(err error) error {
+	if !s.queue.close() && err != nil {
+		return silent{exitCode(err)}
+	}
+	return err
 }
 
 // part is something that runs until its context ends.
@@ -162,16 +182,16 @@ func (s *service) obey(ctx context.Context) error {
 		case syscall.SIGTERM, syscall.SIGINT:
 			s.sup.Signaled()
 			if stopping {
-				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
 				s.sup.StopNow()
+				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
 				continue
 			}
 			stopping = true
-			s.log.Info("draining: leaving when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
 			s.Stop()
+			s.log.Info("draining: leaving when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
 		case syscall.SIGQUIT:
-			s.log.Info("draining without a limit: leaving when what runs has finished", "signal", got)
 			s.Drain()
+			s.log.Info("draining without a limit: leaving when what runs has finished", "signal", got)
 		case syscall.SIGTSTP, syscall.SIGUSR2:
 			s.Quiet()
 		case syscall.SIGCONT:
@@ -179,9 +199,11 @@ func (s *service) obey(ctx context.Context) error {
 		case syscall.SIGHUP:
 			_ = s.Reload() // it has logged what is wrong
 		case syscall.SIGUSR1:
-			if err := s.logFile.reopen(); err != nil {
-				s.log.Error("the log could not be opened again", "err", err)
-			}
+			s.queue.do(func() { // where it is written: what was logged before is in the old file
+				if err := s.logFile.reopen(); err != nil {
+					s.log.Error("the log could not be opened again", "err", err)
+				}
+			})
 		case syscall.SIGTTIN:
 			s.dump()
 		}
@@ -296,22 +318,22 @@ func inFlight(shot supervisor.Snapshot) string {
 // socket asks for.
 
 // Status is what the status command prints.
-func (s *service) Status() any { return s.sup.Snapshot() }
+func (s *service) Status() any { return report{Snapshot: s.sup.Snapshot(), Log: s.queue.state()} }
 
 // Quiet takes no more jobs until Resume.
 func (s *service) Quiet() {
+	s.sup.Quiet()
 	if s.setQuiet(true) {
 		s.log.Info("quiet: no more jobs are taken")
 	}
-	s.sup.Quiet()
 }
 
 // Resume takes jobs again.
 func (s *service) Resume() {
+	s.sup.Resume()
 	if s.setQuiet(false) { // service managers send CONT along with TERM
 		s.log.Info("resumed")
 	}
-	s.sup.Resume()
 }
 
 // setQuiet reports whether that is a change.

@@ -31,16 +31,22 @@ func statusCommand() *cli.Command {
 			if err := s.Status(c.Context, &raw); err != nil {
 				return err
 			}
-			var shot supervisor.Snapshot
-			if err := json.Unmarshal(raw, &shot); err != nil {
+			var r report
+			if err := json.Unmarshal(raw, &r); err != nil {
 				return err
 			}
-			return show(c, raw, func(w io.Writer) { printStatus(w, shot) })
+			return show(c, raw, func(w io.Writer) { printStatus(w, r) })
 		},
 	}
 }
 
-func printStatus(w io.Writer, shot supervisor.Snapshot) {
+// report is what a running service says of itself.
+type report struct {
+	supervisor.Snapshot
+	Log logState `json:"log"`
+}
+
+func printStatus(w io.Writer, shot report) {
 	state := paint(w, green, "ready")
 	switch {
 	case shot.Draining:
@@ -53,6 +59,9 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 	fmt.Fprintf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
 		fmt.Fprintln(w, paint(w, red, "Redis is away: "+shot.Redis))
+	}
+	if text := shot.Log.String(); text != "" {
+		fmt.Fprintln(w, paint(w, red, text))
 	}
 	for _, pool := range shot.Pools {
 		n := pool.Counters
@@ -83,6 +92,22 @@ func printStatus(w io.Writer, shot supervisor.Snapshot) {
 		}
 		table(w, "  no children", []string{"  SLOT", "STATE", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
 	}
+}
+
+// String says what is wrong with the log; "" if nothing is.
+func (l logState) String() string {
+	var text string
+	switch {
+	case l.BlockedSince != nil:
+		text = fmt.Sprintf("log blocked since %s (%s): nobody reads it", l.BlockedSince.Local().Format("15:04:05"), span(time.Since(*l.BlockedSince)))
+	case l.Error != "":
+		text = "log cannot be written: " + l.Error
+	case l.Dropped > 0:
+		text = "log behind"
+	default:
+		return ""
+	}
+	return text + ", " + some(l.Dropped, "line") + " dropped"
 }
 
 // uncounted says which attempts cost their jobs nothing, though nothing came of them; "" if

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"oarlock/supervisor"
 )
 
 func topCommand() *cli.Command {
@@ -34,7 +32,7 @@ func topCommand() *cli.Command {
 			ticker := time.NewTicker(max(c.Duration("every"), 100*time.Millisecond))
 			defer ticker.Stop()
 			for {
-				var shot supervisor.Snapshot
+				var shot report
 				if err := s.Status(ctx, &shot); err != nil && ctx.Err() == nil {
 					return err
 				}

@@ -267,6 +267,10 @@ func (t *conversation) Bye(_ *runner.Child, reason string) {
 func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if line.Dropped > 0 {
+		fmt.Fprintln(t.w, paint(t.w, yellow, "  "+runner.TooManyLines(line.Dropped)))
+		return
+	}
 	text := string(protocol.Visible(nil, line.Text))
 	if line.Record != nil {
 		text = line.Record.Level + ": " + line.Record.Message

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"oarlock/internal/config"
+)
+
+// stuckWriter stands still until it is let go.
+type stuckWriter struct {
+	entered chan struct{} // of size 1: a write stands still
+	free    chan struct{} // closed to let go
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	fail error // of the next write
+}
+
+func newStuckWriter() *stuckWriter {
+	return &stuckWriter{entered: make(chan struct{}, 1), free: make(chan struct{})}
+}
+
+func (w *stuckWriter) Write(text []byte) (int, error) {
+	select {
+	case w.entered <- struct{}{}:
+	default:
+	}
+	<-w.free
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.fail; err != nil {
+		w.fail = nil
+		return 0, err
+	}
+	return w.text.Write(text)
+}
+
+func (w *stuckWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// Nobody who logs waits for a log that stands still. What had no room is counted, and said
+// in its place when it flows.
+func TestALogThatStandsStill(t *testing.T) {
+	out := newStuckWriter()
+	log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+	log.Info("first")
+	<-out.entered
+	long := strings.Repeat("x", 64<<10)
+	const n = 3 * mostQueued / (64 << 10)
+	for i := range n {
+		log.Info(long, "i", i)
+	}
+	log.Info("too late, though it is short")
+	dropped := queue.state().Dropped
+	if least := n / 2; dropped < least || dropped > n {
+		t.Fatalf("%d of %d lines dropped; want between %d and all", dropped, n+1, least)
+	}
+	close(out.free)
+	for deadline := time.Now().Add(patience); queue.state().Dropped > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never flows again")
+		}
+	}
+	log.Info("last")
+	if !queue.close() {
+		t.Fatal("it does not end")
+	}
+	text := out.String()
+	for i := range n + 1 - dropped {
+		if !strings.Contains(text, fmt.Sprintf(" i=%d\n", i)) {
+			t.Errorf("line %d is lost", i)
+		}
+	}
+	if strings.Contains(text, "too late") {
+		t.Error("a line behind a gap came before the gap was told")
+	}
+	told := some(dropped, "line") + " of the log dropped"
+	if at := strings.Index(text, told); at < strings.Index(text, " i=0\n") || at > strings.Index(text, "last") {
+		t.Errorf("%q stands at %d of %d", told, at, len(text))
+	}
+}
+
+// Lines that cannot be written are counted as well, and what is to be done between two
+// lines is done there.
+func TestALogThatFails(t *testing.T) {
+	out := newStuckWriter()
+	out.fail = errors.New("no space left")
+	log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+	log.Info("lost")
+	<-out.entered
+	log.Info("before")
+	var between string
+	queue.do(func() { between = out.String() })
+	log.Info("after")
+	close(out.free)
+	if !queue.close() {
+		t.Fatal("it does not end")
+	}
+	if text := out.String(); strings.Contains(text, "lost") || !strings.Contains(text, "1 line of the log dropped") || !strings.Contains(text, "after") {
+		t.Errorf("the log says %q", text)
+	}
+	if !strings.Contains(between, "before") || strings.Contains(between, "after") {
+		t.Errorf("in between it says %q", between)
+	}
+}
+
+// fullPipe gives the end of a pipe that nobody reads and that has no room.
+func fullPipe(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ours.Close() })
+	fd := int(theirs.Fd()) // which makes it one that waits
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = syscall.Write(fd, []byte("full\n"))
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
+}
+
+// beginMute starts oarlock with a log that nobody reads, and waits until it answers.
+func beginMute(t *testing.T, s *script, args ...string) *process {
+	t.Helper()
+	p := ready(t, s, args...)
+	_, theirs := fullPipe(t)
+	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	p.answers()
+	return p
+}
+
+// answers waits until it answers over its socket.
+func (p *process) answers() {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); p.s.oarlock(exitOK, []string{"status"}) != nil; {
+		if time.Now().After(deadline) {
+			p.t.Fatal("it does not answer")
+		}
+	}
+}
+
+// ends waits for its end without reading a line, and fails if that takes longer.
+func (p *process) ends(within time.Duration) {
+	p.t.Helper()
+	began := time.Now()
+	timeout := time.AfterFunc(within, func() { p.cmd.Process.Kill() })
+	defer timeout.Stop()
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
+		p.t.Fatalf("it did not leave within %v: %v", within, err)
+	}
+	p.t.Logf("left after %v with %v", time.Since(began).Round(time.Millisecond), p.cmd.ProcessState)
+}
+
+// A pipe that nobody reads stops neither jobs nor a reload nor a signal.
+func TestALogThatNobodyReads(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := beginMute(t, s, "run")
+	for i := range 20 {
+		p.ask("put", "work", `"good"`, "--jid", fmt.Sprint("j", i))
+	}
+	p.until("done 20", "status")
+	p.until("log blocked since", "status")
+	if text := p.ask("status", "--json"); !strings.Contains(text, `"blocked_since"`) {
+		t.Errorf("status --json says %s", text)
+	}
+	p.ask("reload")
+	p.signal(syscall.SIGHUP)
+	p.signal(syscall.SIGUSR1)
+	p.signal(syscall.SIGTTIN)
+	p.signal(syscall.SIGTERM)
+	p.ends(10 * time.Second)
+}
