@@ -275,6 +275,35 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 	})
 }
 
+// What nobody can work says nothing about what was put in its place while its child was started.
+func TestDataThatCannotBeWorkedIsThatOfItsOwnPut(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFakeWorld(t)
+			w.cfg.Pools[0].Child.Mode = runner.Once
+			w.host.slow = time.Second
+			w.redis.put(1)
+			w.redis.mu.Lock()
+			w.redis.jobs["j0"].Data = []byte("no JSON")
+			w.redis.mu.Unlock()
+			w.run()
+			time.Sleep(100 * time.Millisecond)
+			w.redis.again("j0", "q", `{"v":2}`)
+			if lost {
+				w.redis.steal("j0", "other")
+			}
+			time.Sleep(10 * time.Second)
+			if !lost {
+				w.want("complete", 1)
+			}
+			if shot := w.s.Snapshot().Pools[0]; shot.Counters.Late != 0 {
+				t.Errorf("lost=%t: %d verdicts came too late, want none to be given", lost, shot.Counters.Late)
+			}
+			w.end()
+		})
+	}
+}
+
 // What was put again while its old attempt was being stopped may be somebody else's before
 // that attempt has ended.
 func TestAJobThatCameBackAndWentAgainIsNotBegun(t *testing.T) {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -612,6 +613,9 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, runner.ErrLeaving
+	}
+	if !json.Valid(job.Data) {
+		return nil, fmt.Errorf("%w: no JSON", runner.ErrPayload)
 	}
 	r := &fakeRun{child: c, job: job, stop: make(chan runner.Cause, 1)}
 	c.jobs <- r

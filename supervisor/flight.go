@@ -109,9 +109,17 @@ func (p *pool) fail(a *attempt, group, message string) {
 	p.settle(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
 }
 
-// unworkable fails an attempt that no child can be given.
+// unworkable fails an attempt that no child can be given; but what has come back meanwhile, to
+// be run anew, has other data perhaps.
 func (p *pool) unworkable(a *attempt, err error) {
-	p.fail(a, "payload-not-json", err.Error())
+	switch {
+	case a.again:
+		p.restart(a)
+	case a.lost:
+		p.drop(a)
+	default:
+		p.fail(a, "payload-not-json", err.Error())
+	}
 }
 
 // settle ends an attempt by a settlement, whose job it fills in.
