@@ -16,6 +16,10 @@ import (
 // stays away, so that nothing goes round in circles.
 const releaseDelay = 5 * time.Second
 
+// releaseLeast is how long it stays away at least, where its child says how long: nothing
+// counts such a round, so nothing else would end one that costs a core of ours and of Redis.
+const releaseLeast = 100 * time.Millisecond
+
 // Attempt is what Decide knows of an attempt beside its ending.
 type Attempt struct {
 	Job queue.Taken // as it was taken
@@ -172,7 +176,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 	case protocol.Release:
 		release(s, queue.CountNothing, releaseDelay)
 		if v.Delay != nil {
-			s.Delay = *v.Delay
+			s.Delay = max(*v.Delay, releaseLeast)
 		}
 	case protocol.Unknown:
 		p.unknown(s, a, cmp.Or(v.Klass, a.Job.Klass))

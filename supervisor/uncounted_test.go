@@ -95,6 +95,27 @@ func TestReleasesNeverEndAJob(t *testing.T) {
 	})
 }
 
+// A child that gives its job back at once, for hours, keeps neither us nor Redis busy.
+func TestReleasesInALoopAreNoHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		none := time.Duration(0)
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(time.Millisecond)
+			e := said(protocol.Release)
+			e.Verdict.Delay = &none
+			return e
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Minute)
+		if n := w.host.begun("j0"); n < 30 || n > 601 {
+			t.Errorf("it was begun %d times in a minute, want ten a second at most", n)
+		}
+		w.end()
+	})
+}
+
 // A program that is missing after a deploy, and the one job of a quiet queue.
 func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
