@@ -12,7 +12,8 @@ import (
 // ParseStatus decodes a line, given without its end. It returns false unless the
 // line is a status line: one that begins with {, is a whole JSON object, and has
 // the key "@" with a string value. Of a key that comes twice the last counts, and
-// a null is as good as a field left out.
+// a null is as good as a field left out; but of "@" and "run" the first counts, and
+// there is an Err: such a line is not as its program meant it.
 //
 // The result shares no memory with line.
 func ParseStatus(line []byte) (Status, bool) {
@@ -24,9 +25,9 @@ func ParseStatus(line []byte) (Status, bool) {
 		// The compiler makes no string of name for the comparisons.
 		switch string(name) {
 		case "@":
-			f.verb = value
+			f.once(&f.verb, "@", value)
 		case "run":
-			f.run = value
+			f.once(&f.run, "run", value)
 		case "jid":
 			f.jid = value
 		case "data":
@@ -48,9 +49,9 @@ func ParseStatus(line []byte) (Status, bool) {
 	return f.status(), true
 }
 
-// beginningOf returns the verb and the run of a status line of which only the beginning
-// is there; both are empty where they do not stand in it.
-func beginningOf(text []byte) Status {
+// Beginning returns the verb and the run of a status line of which only the beginning can
+// be read; both are empty where they do not stand in it.
+func Beginning(text []byte) Status {
 	var s Status
 	if len(text) == 0 || text[0] != '{' {
 		return s
@@ -58,9 +59,9 @@ func beginningOf(text []byte) Status {
 	members(text, func(name, value []byte) {
 		switch {
 		case value[0] != '"':
-		case string(name) == "@":
+		case string(name) == "@" && s.Verb == "":
 			s.Verb = verbName(value)
-		case string(name) == "run":
+		case string(name) == "run" && s.Run == "":
 			s.Run = string(unquote(value))
 		}
 	})
@@ -137,6 +138,17 @@ func verbName(quoted []byte) string {
 		return VerbLog
 	}
 	return string(name)
+}
+
+// once takes in the value of a member that must not come twice. Who writes a text of
+// others between quotes without escaping it lets them add members, and these two say what
+// a line is and whose.
+func (f *fields) once(field *[]byte, name string, value []byte) {
+	if *field != nil {
+		f.bad(name, "comes twice")
+		return
+	}
+	*field = value
 }
 
 func (f *fields) bad(name, why string) {

@@ -52,7 +52,7 @@ func TestParseStatus(t *testing.T) {
 		{`{"@":"weather","run":"a","jid":"b","sky":{"c":1}}`, Status{Verb: "weather", Run: "a", JID: "b"}},
 		{`{"@":""}`, Status{}},
 		// Of a key that comes twice the last counts; keys and values may be escaped.
-		{`{"@":"fail","@":"ack","run":"a","run":"b"}`, Status{Verb: VerbAck, Run: "b", Verdict: &Verdict{Kind: Ack}}},
+		{`{"@":"fail","group":"a","group":"b"}`, Status{Verb: VerbFail, Verdict: &Verdict{Kind: Fail, Group: "b"}}},
 		{`{"\u0040":"\u0061ck","r\u0075n":"\ud83d\ude00"}`, Status{Verb: VerbAck, Run: "😀", Verdict: &Verdict{Kind: Ack}}},
 		// Text that is not UTF-8 does not lose the verdict.
 		{"{\"@\":\"fail\",\"message\":\"caf\xe9\"}", Status{Verb: VerbFail, Verdict: &Verdict{Kind: Fail, Message: "caf\ufffd"}}},
@@ -111,12 +111,72 @@ func isStatus(line []byte) bool {
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return false
 	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(line, &object) != nil {
-		return false
+	object := json.NewDecoder(bytes.NewReader(line))
+	object.Token()
+	for object.More() {
+		name, _ := object.Token()
+		var value json.RawMessage
+		if object.Decode(&value) != nil {
+			return false
+		}
+		if name == "@" {
+			return value[0] == '"'
+		}
 	}
-	verb := object["@"]
-	return len(verb) > 0 && verb[0] == '"'
+	return false
+}
+
+// Who adds members to a line by a text that was not escaped does not change what it says.
+func TestTwiceTheSameKey(t *testing.T) {
+	for line, want := range map[string]Status{
+		`{"@":"progress","run":"a","message":"x","@":"fail"}`:   {Verb: VerbProgress, Run: "a"},
+		`{"@":"fail","run":"a","message":"x","run":"b"}`:        {Verb: VerbFail, Run: "a"},
+		`{"@":"ack","\u0040":null}`:                             {Verb: VerbAck},
+		`{"@":"ack","run":"","message":"x","r\u0075n":"a"}`:     {Verb: VerbAck},
+		`{"@":"weather","run":"a","message":"x","@":["ack"]}`:   {Verb: "weather", Run: "a"},
+		`{"@":"put","run":"a","queue":"q","data":1,"@":"ack"}`:  {Verb: VerbPut, Run: "a"},
+		`{"@":"checkpoint","data":1,"run":"a","run":"b","x":1}`: {Verb: VerbCheckpoint, Run: "a"},
+	} {
+		got, ok := ParseStatus([]byte(line))
+		if !ok || got.Verb != want.Verb || got.Run != want.Run || got.Err == nil {
+			t.Errorf("%s: %q about %q, %v; want an error, and %q about %q", line, got.Verb, got.Run, got.Err, want.Verb, want.Run)
+		}
+		if begin := Beginning([]byte(line[:len(line)-1])); begin.Verb != want.Verb {
+			t.Errorf("%s: its beginning says %q", line, begin.Verb)
+		}
+	}
+}
+
+// A status line within a line is found by the run right behind its verb, in time in proportion to the text.
+func TestOwnAt(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want int
+	}{
+		{`{"@":"ack","run":"r"}`, 0},
+		{`10%{"@":"ack","run":"r"}`, 3},
+		{`x{"@": "ack", "run" : "r", "data": 1}`, 1},
+		{`{"@":"fail"} {"@":"fail","run":"x"} {"@":"fail","run":"r"}`, 36},
+		{`x{"@":"fail","message":"y","run":"r"}`, -1},
+		{`x{"@":"weather","run":"r"}`, -1},
+		{`{"@":"job","run":"r","data":{"@":"fail"}}`, -1},
+		{`x{"@":"fail","run":"r`, -1},
+		{`x{"@":"fail","run":"rr"}`, -1},
+		{`x{"@":`, -1},
+		{``, -1},
+	} {
+		if got := OwnAt([]byte(tt.text), "r"); got != tt.want {
+			t.Errorf("%s: at %d; want %d", tt.text, got, tt.want)
+		}
+	}
+	for _, part := range []string{`{"@":`, `{"@":"`, `{"@":"\"`, `{"@":"ack","run":"`, `{"@":"ack",  `} {
+		text := []byte(strings.Repeat(part, (1<<20)/len(part)))
+		begin := processorTime(t)
+		at := OwnAt(text, "r")
+		if took := processorTime(t) - begin; at >= 0 || took > time.Second {
+			t.Errorf("a mebibyte of %s: at %d after %v", part, at, took)
+		}
+	}
 }
 
 func corpus(t testing.TB) [][]byte {

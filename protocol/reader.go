@@ -23,13 +23,15 @@ type Line struct {
 	Text    []byte
 	Status  Status // of a StatusLine; of an Oversized one, Verb and Run if they can be read at its beginning. Shares no memory with Text
 	Dropped int64  // of an Oversized line: bytes dropped behind Text
+	End     []byte // of an Oversized line: the last of those, as far as they are known. Valid as Text is
+	Unended bool   // the last line, without a line feed
 }
 
 const (
 	firstBuffer = 512      // bytes a Reader begins with: most streams of most children stay silent
 	busyBuffer  = 4 << 10  // and goes on with once more came at a time
 	keepBuffer  = 64 << 10 // a buffer that grew beyond this is given up when empty
-	keptOfLong  = 1 << 10  // bytes shown of a line that is too long
+	keptOfLong  = 1 << 10  // bytes shown of a line that is too long, and at least kept of its end
 )
 
 // Reader cuts what a child writes into lines.
@@ -106,7 +108,9 @@ func (r *Reader) last() (Line, error) {
 		r.buf = nil
 		return Line{}, r.err
 	}
-	return r.line(text), nil
+	line := r.line(text)
+	line.Unended = true
+	return line, nil
 }
 
 // line makes a Line of text, the whole of a line or, while skipping, its
@@ -115,9 +119,9 @@ func (r *Reader) line(text []byte) Line {
 	if r.skipping || len(text) > r.maxLine+1 || len(text) == r.maxLine+1 && text[r.maxLine] != '\r' {
 		dropped := r.dropped + int64(len(text)-keptOfLong)
 		r.skipping, r.dropped = false, 0
-		line := Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped}
+		line := Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped, End: text[keptOfLong:]}
 		if !r.logOnly {
-			line.Status = beginningOf(line.Text)
+			line.Status = Beginning(line.Text)
 		}
 		return line
 	}
@@ -141,11 +145,13 @@ func (r *Reader) fill() error {
 			r.buf = nil
 		}
 	case r.end-r.start > r.maxLine+1:
-		// Longer than any line we return: keep its beginning, forget the rest.
+		// Longer than any line we return: keep its beginning and what may become its end.
 		r.skipping = true
-		r.dropped += int64(r.end - r.start - keptOfLong)
-		r.end = r.start + keptOfLong
-		r.scanned = keptOfLong
+		rest := r.buf[r.start+keptOfLong : r.end]
+		end := rest[len(rest)-min(len(rest), max(r.maxLine/2, keptOfLong)):]
+		r.dropped += int64(len(rest) - len(end))
+		r.end = r.start + keptOfLong + copy(rest, end)
+		r.scanned = r.end - r.start
 	}
 	if r.end == len(r.buf) && r.start > 0 {
 		r.end = copy(r.buf, r.buf[r.start:r.end])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -204,6 +205,15 @@ func refusalText(text string) string {
 		}
 	}
 	return text
+}
+
+// position is where in a script an error was raised, as servers put it before its text.
+var position = regexp.MustCompile(`(?:@?user_script|\(new function\): ):\d+: `)
+
+// damageText is refusalText for what a script says of a job: words of ours, and behind them
+// perhaps an error, all of which counts.
+func damageText(text string) string {
+	return strings.ToValidUTF8(refusalText(position.ReplaceAllString(text, "")), "\uFFFD")
 }
 
 // lockCommands are the commands that only the holder of the lock may send.

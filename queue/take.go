@@ -126,7 +126,7 @@ func readTaken(items []any) Taken {
 		in.damage = append(in.damage, of.damage...)
 	}
 	if told := in.text(); told != "" {
-		in.damage = append(in.damage, refusalText(told))
+		in.damage = append(in.damage, damageText(told))
 	}
 	t.Damage = strings.Join(in.damage, "; ")
 	return t

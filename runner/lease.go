@@ -275,9 +275,13 @@ func (l *lease) over() {
 // killingTime is how long a guard is waited for, should it have been stopped in that moment.
 const killingTime = 100 * time.Millisecond
 
-// close frees the row.
+// close frees the row. Nobody gets one with which a guard is still about to kill: that must be no later child.
 func (l *lease) close() {
-	if l != nil {
+	switch {
+	case l == nil:
+	case l.row.until.Load() == leaseEnding:
+		l.row.guard.Store(0)
+	default:
 		l.guard.leases.giveBack(l.number)
 	}
 }

@@ -92,6 +92,9 @@ func (w *watch) look(kill func(row *leaseRow)) (next int64) {
 		}
 		until := row.until.Load()
 		switch {
+		case until == leaseEnding: // by a guard before us, which was killed as it was about to kill
+			kill(row)
+			row.until.Store(leaseEnded)
 		case until <= 0:
 		case until > now.Nano():
 			next = min(next, until)

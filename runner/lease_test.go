@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -244,6 +245,81 @@ func TestLeaseOutlivesItsGuard(t *testing.T) {
 				t.Errorf("the run ends as %v", e.Kind)
 			}
 		})
+	}
+}
+
+// TestLeaseThatEndedBeforeTheChildWasBorn: we stand still as we are about to start a child, until its lease has
+// ended and the guard has killed an empty group. The lock without which no process is started stands for that.
+func TestLeaseThatEndedBeforeTheChildWasBorn(t *testing.T) {
+	h, w := newHost(t), newWitness()
+	if h.trees.cgroups == nil {
+		t.Skip(h.trees.why)
+	}
+	spec := &Spec{Command: shell("sleep 600"), Kill: KillCgroup, Env: []string{"PATH=/usr/bin:/bin"}}
+	born := make(chan *Child, 1)
+	syscall.ForkLock.RLock()
+	go func() {
+		defer close(born)
+		c, err := h.StartLeased(t.Context(), spec, 1, newJob("r1"), sinceBoot(), w)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		born <- c
+	}()
+	page := h.trees.leases.page
+	until(t, "look of the guard", func() bool {
+		for i := range page.used.Load() {
+			if page.rows[i].until.Load() == leaseEnded {
+				return true
+			}
+		}
+		return false
+	})
+	syscall.ForkLock.RUnlock()
+	if c := await(t, born, "start"); c != nil {
+		mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot()})
+		if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+			t.Errorf("the run ends as %v", e.Kind)
+		}
+	}
+}
+
+// TestGuardKilledAsItKills: the next guard does what it was about to do. Where the child has ended by then, its
+// row is nobody else's, for the guard may only have been stopped.
+func TestGuardKilledAsItKills(t *testing.T) {
+	l, err := openLeases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	g, err := l.guard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	lease := func(target int64) *lease {
+		held, err := g.lease(target, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	lives, died := lease(1), lease(2)
+	lives.row.until.Store(leaseEnding)
+	died.row.until.Store(leaseEnding)
+	died.over()
+	died.close()
+	if lease(3).row == died.row {
+		t.Error("the row of one that a guard is about to kill is another's")
+	}
+	next := &watch{guard: int64(g.number), page: l.page}
+	var killed []int64
+	for range 2 {
+		next.look(func(row *leaseRow) { killed = append(killed, row.target.Load()) })
+	}
+	if !slices.Equal(killed, []int64{1}) || !lives.ended() {
+		t.Errorf("the next guard kills %v", killed)
 	}
 }
 

@@ -132,7 +132,7 @@ func (s *stream) take(budget int64) (ended, more bool) {
 			s.child.status(s, &line)
 		case line.Kind == protocol.Oversized:
 			s.child.overlong(s, &line)
-		case s.child.glued(s, &line):
+		case s.child.within(s, &line):
 		default:
 			s.print(&line)
 		}

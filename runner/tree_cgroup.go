@@ -275,6 +275,9 @@ func startInCgroup(l *leader, s settings) (process, error) {
 		group.remove()
 		return nil, err
 	}
+	if l.held.ended() { // while we stood still: what the guard killed then was an empty group
+		group.kill()
+	}
 	return &inCgroup{l, group}, nil
 }
 

@@ -74,29 +74,85 @@ func (c *Child) unanswered(id string) *Run {
 // prints can be none of theirs.
 func (c *Child) unread() bool { return c.spec.Mode != Once && c.in.consumed() == 0 }
 
-// glued handles a line of stdout in which other text stands in front of a status line that
-// names its run: that of a program that had printed something without a line feed. The
-// secret tells where the one ends and the other begins. False: the line is no such.
-func (c *Child) glued(s *stream, line *protocol.Line) bool {
-	if s != c.out || c.spec.Status == StatusFD || c.spec.Status == StatusExit {
+// within handles a line that is no status line as a whole, but begins or ends with some of the child's own:
+// that of a program that had printed something without a line feed, say. False: it is log. Text on both
+// sides makes it a quotation, as a shell prints that shows what it does.
+func (c *Child) within(s *stream, line *protocol.Line) bool {
+	at := c.ownAt(s, line.Text)
+	if at < 0 && s.kind == StatusStream && c.begins(s, line.Text) {
+		at = 0
+	}
+	return at >= 0 && c.cut(s, line, at)
+}
+
+// cut is within for a line in which a status line of the child's own begins at at.
+func (c *Child) cut(s *stream, line *protocol.Line, at int) bool {
+	own := line.Text[at:]
+	n := protocol.Whole(own)
+	switch behind := bytes.TrimSpace(own[n:]); {
+	case n == 0:
+		c.broken(s, line, at)
+		return true
+	case at > 0 && len(behind) > 0 && c.ownAt(s, behind) != 0, at > 0 && protocol.Valid(line.Text):
 		return false
 	}
-	at := bytes.LastIndex(line.Text, []byte(`{"@":`))
-	if at <= 0 {
-		return false
+	if at > 0 {
+		s.print(&protocol.Line{Text: line.Text[:at]})
 	}
-	st, ok := protocol.ParseStatus(line.Text[at:])
-	if !ok || st.Run == "" || !protocol.Known(st.Verb) {
-		return false
+	if st, ok := protocol.ParseStatus(own[:n]); ok {
+		c.status(s, &protocol.Line{Kind: protocol.StatusLine, Text: own[:n], Status: st})
+	}
+	rest := &protocol.Line{Text: bytes.TrimSpace(own[n:]), Unended: line.Unended}
+	if len(rest.Text) > 0 {
+		if at = c.ownAt(s, rest.Text); at < 0 || !c.cut(s, rest, at) {
+			s.print(rest)
+		}
+	}
+	return true
+}
+
+// ownAt returns where in text, which came by s, a status line begins that names the run; -1: none does.
+func (c *Child) ownAt(s *stream, text []byte) int {
+	switch {
+	case !bytes.Contains(text, []byte(`"@"`)): // true of next to all
+		return -1
+	case c.spec.Status == StatusExit, s.kind == Stderr, s.kind == Stdout && c.spec.Status == StatusFD:
+		return -1
 	}
 	c.mu.Lock()
-	own := c.unanswered(st.Run) != nil
+	r := c.unanswered("")
 	c.mu.Unlock()
-	if own {
-		s.print(&protocol.Line{Text: line.Text[:at]})
-		c.status(s, &protocol.Line{Kind: protocol.StatusLine, Text: line.Text[at:], Status: st})
+	if r == nil {
+		return -1
 	}
-	return own
+	return protocol.OwnAt(text, r.Job.Run)
+}
+
+// begins tells whether text begins as a status line that would count.
+func (c *Child) begins(s *stream, text []byte) bool {
+	st := protocol.Beginning(text)
+	if !protocol.Known(st.Verb) {
+		return false
+	}
+	_, why := c.about(s, &st)
+	return why == ""
+}
+
+// broken handles a status line of the child's own that begins at at and cannot be read to its end. Nobody
+// knows what a verdict would have said, so the run must not end as if there had been none; unless it is a
+// quotation, or the child died as it wrote it, of which its end tells.
+func (c *Child) broken(s *stream, line *protocol.Line, at int) {
+	const why = "it is not JSON; was a text put between quotes as it is?"
+	now := time.Now()
+	st := protocol.Beginning(line.Text[at:])
+	r, _ := c.about(s, &st)
+	fatal := at == 0 && !line.Unended && r != nil && (protocol.IsVerdict(st.Verb) || st.Verb == protocol.VerbPut)
+	if !fatal {
+		c.refuse(s, &protocol.Line{Text: line.Text, Status: st}, why, now)
+		return
+	}
+	s.record(r, LogLine{Stream: s.kind, Text: line.Text, Refused: why}, now)
+	c.breach(s, r, BrokeProtocol, "protocol", "its "+st.Verb+" cannot be understood: "+why, now)
 }
 
 // refuse keeps a status line that does not count in the log, with the reason. That of a
@@ -108,7 +164,7 @@ func (c *Child) refuse(s *stream, line *protocol.Line, why string, now time.Time
 	if protocol.IsVerdict(line.Status.Verb) {
 		c.events.Refused(c, r, line.Status.Verb, why)
 	}
-	if line.Status.Run != "" {
+	if line.Status.Run != "" && s.kind == StatusStream { // on stdout it may be anybody's
 		c.strayed()
 	}
 }
@@ -118,12 +174,18 @@ func (c *Child) refuse(s *stream, line *protocol.Line, why string, now time.Time
 // have said, and the run must not end as if it had said nothing.
 func (c *Child) overlong(s *stream, line *protocol.Line) {
 	now := time.Now()
+	if at := c.ownAt(s, line.Text); at > 0 {
+		s.print(&protocol.Line{Text: line.Text[:at]})
+		line.Text = line.Text[at:]
+		line.Status = protocol.Beginning(line.Text)
+	}
 	st := &line.Status
 	length := int64(len(line.Text)) + line.Dropped
 	// On its own descriptor a child writes nothing but status lines.
 	unknown := st.Verb == "" && s.kind == StatusStream
 	if !unknown && !protocol.Known(st.Verb) {
 		s.print(line)
+		c.lastWord(s, line)
 		return
 	}
 	c.sign(now)
@@ -140,6 +202,7 @@ func (c *Child) overlong(s *stream, line *protocol.Line) {
 	switch {
 	case why != "":
 		c.refuse(s, line, why+"; "+tooLong, now)
+		c.lastWord(s, line)
 		return
 	case !unknown && !protocol.IsVerdict(st.Verb) && st.Verb != protocol.VerbPut:
 		c.refuse(s, line, tooLong, now)
@@ -154,6 +217,19 @@ func (c *Child) overlong(s *stream, line *protocol.Line) {
 		group = "put-too-long"
 	}
 	c.breach(s, r, TooLong, group, "its "+what+" is too long: "+tooLong, now)
+}
+
+// lastWord handles the status line of the child's own at the end of a line that was longer than the
+// limit: that of a program that had printed a large text without a line feed.
+func (c *Child) lastWord(s *stream, line *protocol.Line) {
+	at := c.ownAt(s, line.End)
+	if at < 0 || s.kind != Stdout {
+		return
+	}
+	own := bytes.TrimSpace(line.End[at:])
+	if st, ok := protocol.ParseStatus(own); ok {
+		c.status(s, &protocol.Line{Kind: protocol.StatusLine, Text: own, Status: st})
+	}
 }
 
 // breach ends r because the child broke the protocol, and the child with it.

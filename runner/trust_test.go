@@ -34,6 +34,10 @@ var others = []string{
 	"\x00\xff{\"@\":\"fail\"}\x1b[2J",
 	`{"\u0040":"fail"}`,
 	`run=r1 {"@":"fail"}`,
+	`{"@":"fail","x":{"run":"r1"}}`,
+	`+ echo '{"@":"fail","run":"r1"}'`,
+	`{"data":"x"} {"@":"fail","message":"y","run":"r1"}`,
+	`{"@":"ack"} {"@":"job","run":"r1"}`,
 }
 
 // printsOthers prints those texts, the whole line it read (run included) and its
@@ -105,7 +109,7 @@ func TestOthersTextsAreNoCommands(t *testing.T) {
 // By the descriptor, by naming the run, or where its pool believes all lines.
 func TestWordsThatCount(t *testing.T) {
 	const fail = `{"@":"fail","group":"own"}`
-	named := `"{\"@\":\"fail\",\"group\":\"own\",\"run\":\"$OARLOCK_RUN\"}"`
+	named := `"{\"@\":\"fail\",\"run\":\"$OARLOCK_RUN\",\"group\":\"own\"}"`
 	h := newHost(t)
 	for _, tt := range []struct {
 		name, script string
@@ -122,6 +126,10 @@ func TestWordsThatCount(t *testing.T) {
 		{"on the descriptor of such a one", `echo '` + fail + `' >&3`, Spec{Status: StatusFD}, true},
 		{"on stdout, all lines believed", `echo '` + fail + `'`, Spec{Status: StatusLines}, true},
 		{"on stdout, behind text without an end", `printf '%s' '{"@":"ack","message":"of a user'; echo ` + named, Spec{}, true},
+		{"on stdout, before text", `echo ` + named + `"{\"@\":\"ack\"}"`, Spec{}, true},
+		{"on stdout, two without an end", `printf %s '{"@":"heartbeat","run":"r1"}'; printf %s ` + named, Spec{}, true},
+		{"on the descriptor, two without an end", `printf %s '{"@":"heartbeat"}' >&3; printf %s ` + named + ` >&3`, Spec{}, true},
+		{"at the end of a text longer than a line may be", `head -c 3000000 /dev/zero | tr '\0' x; echo ` + named, Spec{}, true},
 		{"on stdout, behind text, of another's run", `printf x; echo '{"@":"fail","group":"own","run":"r2"}'`, Spec{}, false},
 		{"on stderr", `echo ` + named + ` >&2`, Spec{}, false},
 		{"by exit code alone", `echo ` + named, Spec{Status: StatusExit}, false},
@@ -160,6 +168,8 @@ func TestTooLong(t *testing.T) {
 		{"put", `printf '{"@":"put","run":"r1","data":"'; ` + long + `; echo '"}'`, Once, TooLong, "put-too-long"},
 		{"ack of somebody else", `printf '{"@":"ack","data":"'; ` + long + `; echo '"}'`, Once, Exited, ""},
 		{"progress", `printf '{"@":"progress","run":"r1","message":"'; ` + long + `; echo '"}'`, Once, Exited, ""},
+		{"behind text without an end", `printf working; printf '{"@":"fail","run":"r1","data":"'; ` + long + `; echo '"}'`, Once, TooLong, "verdict-too-long"},
+		{"its own behind that of somebody else", `printf '{"@":"ack","data":"'; ` + long + `; echo '{"@":"fail","run":"r1","group":"own"}'`, Once, Said, "own"},
 		{"a text", `printf '{"data":"'; ` + long + `; echo '","@":"ack"}'`, Once, Exited, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,4 +220,58 @@ func TestPutsItselfAndMovesOn(t *testing.T) {
 			t.Errorf("%s: %v %s; want %v", script, e.Kind, e.Message, kind)
 		}
 	}
+}
+
+// A script that pastes a text of others between quotes, and so lets it add to its line, does not let it say
+// something else; and if the line is no JSON any more, its verdict is not lost in silence.
+func TestPastedTexts(t *testing.T) {
+	h := newHost(t)
+	for _, tt := range []struct {
+		name, line, text, after string
+		kind                    EndingKind
+		refused                 int
+	}{
+		{"another verb", `{"@":"progress","run":"r1","message":"TEXT"}`, `x","@":"fail","y":"`, "", Exited, 0},
+		{"another run", `{"@":"log","run":"r1","message":"TEXT"}`, `x","run":"r2","@":"ack","y":"`, "", Exited, 0},
+		{"another line", `{"@":"progress","run":"r1","message":"TEXT"}`, `x"} {"@":"fail","y":"`, "", Exited, 0},
+		{"another line, the run last", `{"@":"progress","message":"TEXT","run":"r1"}`, `x"} {"@":"fail","y":"`, "", Exited, 0},
+		{"a verdict with another verb", `{"@":"fail","run":"r1","message":"TEXT"}`, `x","@":"ack","y":"`, "", BrokeProtocol, 0},
+		{"a quote", `{"@":"fail","run":"r1","message":"TEXT"}`, `she said "no"`, "", BrokeProtocol, 0},
+		{"a line feed", `{"@":"fail","run":"r1","message":"TEXT"}`, "one\ntwo", "", BrokeProtocol, 0},
+		{"a quote in a put", `{"@":"put","run":"r1","queue":"q","data":"TEXT"}`, `"`, "", BrokeProtocol, 0},
+		{"a quote in progress", `{"@":"progress","run":"r1","message":"TEXT"}`, `"`, "", Exited, 0},
+		{"dead as it wrote", `{"@":"fail","run":"r1","message":"TEXT`, "x", "kill -9 $$", Died, 1},
+		{"escaped", `{"@":"fail","run":"r1","message":"TEXT"}`, `\"} {\"@\":\"ack\",\"x\":\"`, "", Said, 0},
+	} {
+		for channel, fd := range map[string]string{"stdout": "1", "descriptor": "3"} {
+			t.Run(tt.name+", "+channel, func(t *testing.T) {
+				lf := "\n"
+				if tt.after != "" {
+					lf = ""
+				}
+				line := strings.Replace(tt.line, "TEXT", tt.text, 1)
+				e, w := runOnce(t, h, &Spec{Command: append(shell(`printf '%s' "$1" >&`+fd+`; `+tt.after), "sh", line+lf)}, RunLimits{})
+				if e.Kind != tt.kind || len(w.refused) != tt.refused || e.Kind == Exited && e.Action != protocol.ExitAck {
+					t.Errorf("%v %q: %s, refused %q; want %v", e.Kind, e.Group, e.Message, w.refused, tt.kind)
+				}
+			})
+		}
+	}
+}
+
+// Texts of others that name runs cost a reused child nothing.
+func TestOthersTextsEndNoChild(t *testing.T) {
+	h, w := newHost(t), newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`while read -r job; do
+		i=0; while [ $i -lt 150 ]; do echo '{"@":"ack","run":"forged"}'; i=$((i+1)); done
+		run=${job#*'"run":"'}; echo "{\"@\":\"ack\",\"run\":\"${run%%'"'*}\"}"; done`)}, w)
+	for i := range 2 {
+		mustRun(t, c, newJob(fmt.Sprint("r", i)), RunLimits{})
+		expectEnding(t, await(t, w.endings, "ending"), Said, "")
+	}
+	if len(w.byes) > 0 {
+		t.Errorf("the child is replaced: %q", w.byes)
+	}
+	c.Shutdown(time.Second)
+	await(t, c.Exited(), "exit")
 }

@@ -22,6 +22,8 @@ var tools = []tool{
 	{"ruby", "ruby", "ruby", "the Ruby helper"},
 	{"php", "php-cli", "php", "the PHP helper"},
 	{"node", "nodejs", "node", "the Node helper"},
+	{"zsh", "zsh", "zsh", "the completion in zsh"},
+	{"fish", "fish", "fish", "the completion in fish"},
 	{"systemd-analyze", "systemd", "", "the shipped units are verified with it"},
 }
 

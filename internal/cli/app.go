@@ -51,6 +51,9 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	leaveCores()
 	collectSeldom()
 	app := p.app()
+	if asked := completionOf(args); asked != nil {
+		return asked.answer(ctx, app, p.Out)
+	}
 	args, err := arrange(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
@@ -83,8 +86,7 @@ func (p Program) app() *cli.App {
 			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
 			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error"},
 		},
-		EnableBashCompletion: true,
-		Commands:             p.commands(),
+		Commands: p.commands(), // their completion is ours
 	}
 	for _, command := range app.Commands {
 		prepare(command)
@@ -110,11 +112,16 @@ var overrides = map[string]string{
 
 // load reads the configuration that the options of c ask for; o.Set is stronger still.
 func load(c *cli.Context, o config.Options) (config.Config, error) {
-	o.Path = c.String("config")
+	return loadAs(func(option string) (string, bool) { return c.String(option), c.IsSet(option) }, o)
+}
+
+// loadAs is load where options are looked up by given.
+func loadAs(given func(option string) (string, bool), o config.Options) (config.Config, error) {
+	o.Path, _ = given("config")
 	set := map[string]string{}
 	for option, key := range overrides {
-		if c.IsSet(option) {
-			set[key] = c.String(option)
+		if value, is := given(option); is {
+			set[key] = value
 		}
 	}
 	maps.Copy(set, o.Set)

@@ -16,76 +16,102 @@ import (
 // taken from among them. The number is how many words there are by then.
 var takesProgram = map[string]int{"try": 1, "torture": 1, "replay": 2}
 
+// commandLine is a command line taken apart.
+type commandLine struct {
+	global, local []string // options with their values, of all commands and of this one
+	path          []string // the command and those above it, as they were written
+	words         []string
+
+	command *cli.Command // nil if none is named
+	below   []*cli.Command
+	awaits  cli.Flag // the last option, where its value is missing
+	ended   bool     // by "--": all that follows are words
+}
+
 // arrange puts the options of a command line in front of its words, where the parser
 // looks for them: options may then stand anywhere. What follows "--" are words.
 //
 // It refuses a command or an option that does not exist, naming the nearest.
 func arrange(app *cli.App, args []string) ([]string, error) {
-	if len(args) == 0 || slices.Contains(args, "--generate-bash-completion") {
+	if len(args) == 0 {
 		return args, nil
 	}
-	var (
-		global, path, local, words []string
-
-		commands = app.Commands
-		command  *cli.Command // the one found so far
-	)
-	rest := args[1:]
-	for len(rest) > 0 {
-		arg := rest[0]
-		rest = rest[1:]
-		if arg == "--" {
-			words = append(words, rest...)
-			break
-		}
-		if isOption(arg) {
-			name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-			to := &local
-			var flag cli.Flag
-			if command != nil {
-				flag = flagNamed(command.Flags, name)
-			}
-			if flag == nil && command != nil && takesProgram[command.Name] > 0 && len(words) >= takesProgram[command.Name] {
-				words = append(words, arg)
-				continue
-			}
-			if flag == nil {
-				to, flag = &global, flagNamed(app.Flags, name)
-			}
-			if flag == nil && !(name == "help" || name == "h") {
-				return nil, noOption(app, command, path, name)
-			}
-			if flag == nil {
-				local = append(local, arg)
-				continue
-			}
-			// The parser refuses two of the names of one option.
-			arg = "--" + flag.Names()[0]
-			if _, isSwitch := flag.(*cli.BoolFlag); !isSwitch && !hasValue && len(rest) > 0 {
-				value, hasValue, rest = rest[0], true, rest[1:]
-			}
-			if hasValue {
-				arg += "=" + value
-			}
-			*to = append(*to, arg)
-			continue
-		}
-		if len(commands) > 0 {
-			found := commandNamed(commands, arg)
-			if found == nil {
-				return nil, noCommand(commands, path, arg)
-			}
-			command, commands = found, found.Subcommands
-			path = append(path, arg)
-			continue
-		}
-		words = append(words, arg)
+	l, err := takeApart(app, args[1:])
+	if err != nil {
+		return nil, err
 	}
-	out := slices.Concat(args[:1], global, path, local)
-	if len(words) > 0 {
-		out = append(append(out, "--"), words...)
+	out := slices.Concat(args[:1], l.global, l.path, l.local)
+	if len(l.words) > 0 {
+		out = append(append(out, "--"), l.words...)
 	}
 	return out, nil
+}
+
+// takeApart tells options, commands and words from each other.
+func takeApart(app *cli.App, args []string) (commandLine, error) {
+	l := commandLine{below: app.Commands}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			l.words, l.ended = append(l.words, args...), true
+			return l, nil
+		case isOption(arg):
+			var err error
+			if args, err = l.option(app, arg, args); err != nil {
+				return l, err
+			}
+		case len(l.below) > 0:
+			found := commandNamed(l.below, arg)
+			if found == nil {
+				return l, noCommand(l.below, l.path, arg)
+			}
+			l.command, l.below = found, found.Subcommands
+			l.path = append(l.path, arg)
+		default:
+			l.words = append(l.words, arg)
+		}
+	}
+	return l, nil
+}
+
+// option takes an option, with its value from rest if it has one, and gives what remains.
+func (l *commandLine) option(app *cli.App, arg string, rest []string) ([]string, error) {
+	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	to := &l.local
+	var flag cli.Flag
+	if l.command != nil {
+		flag = flagNamed(l.command.Flags, name)
+	}
+	if flag == nil && l.command != nil && takesProgram[l.command.Name] > 0 && len(l.words) >= takesProgram[l.command.Name] {
+		l.words = append(l.words, arg)
+		return rest, nil
+	}
+	if flag == nil {
+		to, flag = &l.global, flagNamed(app.Flags, name)
+	}
+	if flag == nil && !(name == "help" || name == "h") {
+		return nil, noOption(app, l.command, l.path, name)
+	}
+	if flag == nil {
+		l.local = append(l.local, arg)
+		return rest, nil
+	}
+	// The parser refuses two of the names of one option.
+	arg = "--" + flag.Names()[0]
+	if _, isSwitch := flag.(*cli.BoolFlag); !isSwitch && !hasValue {
+		if len(rest) > 0 {
+			value, hasValue, rest = rest[0], true, rest[1:]
+		} else {
+			l.awaits = flag
+		}
+	}
+	if hasValue {
+		arg += "=" + value
+	}
+	*to = append(*to, arg)
+	return rest, nil
 }
 
 // isOption tells an option from a word; a negative number and a lone dash are words.

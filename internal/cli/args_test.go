@@ -31,7 +31,6 @@ func TestArrange(t *testing.T) {
 		{"queue", "queue"},
 		{"try sh -c x --job 1", "try --job=1 -- sh -c x"},
 		{"try -c f sh -c x", "--config=f try -- sh -c x"},
-		{"put q --generate-bash-completion", "put q --generate-bash-completion"},
 		{"help put", "help -- put"},
 	}
 	for _, tt := range tests {

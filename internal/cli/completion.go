@@ -6,38 +6,66 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completions are the scripts by shell; each asks the binary itself what may follow.
+// completions are the scripts by shell. Each hands what was typed to the binary as one
+// request (see completionOf), behind a first word that nobody types: whatever the line
+// holds, it is looked at and never run. No script evaluates an answer.
 var completions = map[string]string{
 	"bash": `_oarlock() {
-  local words=("${COMP_WORDS[@]:0:$COMP_CWORD}") current="${COMP_WORDS[$COMP_CWORD]}"
-  [[ $current == -* ]] && words+=("$current")
-  COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null | cut -d: -f1)" -- "$current"))
+  local word about typed="${COMP_WORDS[0]/#\~\//$HOME/}"
+  COMPREPLY=()
+  while IFS=$'\t' read -r word about; do
+    if [[ $word == :files ]]; then
+      compopt -o default 2>/dev/null
+    else
+      COMPREPLY+=("$word")
+    fi
+  done < <("$typed" __complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:$COMP_POINT}" 2>/dev/null </dev/null)
 }
-complete -o default -F _oarlock oarlock
+complete -F _oarlock oarlock
 `,
 	"zsh": `#compdef oarlock
 _oarlock() {
-  local -a options
-  local current=${words[-1]}
-  if [[ $current == -* ]]; then
-    options=("${(@f)$(${words[@]:0:#words[@]-1} $current --generate-bash-completion 2>/dev/null)}")
-  else
-    options=("${(@f)$(${words[@]:0:#words[@]-1} --generate-bash-completion 2>/dev/null)}")
-  fi
-  [[ -n $options[1] ]] && _describe values options || _files
+  local word about typed="${words[1]/#\~\//$HOME/}"
+  local -a names shown
+  while IFS=$'\t' read -r word about; do
+    if [[ $word == :files ]]; then
+      _files
+    else
+      names+=("$word")
+      shown+=("$word${about:+  -- $about}")
+    fi
+  done < <("$typed" __complete words "${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)
+  (( $#names )) && compadd -l -d shown -a names
 }
-compdef _oarlock oarlock
+if [[ $funcstack[1] == _oarlock ]]; then
+  _oarlock "$@"
+else
+  compdef _oarlock oarlock
+fi
 `,
-	"fish": `complete -c oarlock -f -a '(eval (commandline -opc) --generate-bash-completion 2>/dev/null | string replace -r ":.*" "")'
+	"fish": `function __oarlock_complete
+  set -l typed (commandline -opc)
+  set -l program (string replace -r '^~/' "$HOME/" -- $typed[1])
+  command $program __complete words $typed[2..-1] (commandline -ct | string unescape; or commandline -ct) 2>/dev/null </dev/null | while read -l line
+    if test "$line" = :files
+      __fish_complete_path (commandline -ct)
+    else
+      echo $line
+    end
+  end
+end
+complete -c oarlock -f -a '(__oarlock_complete)'
 `,
 }
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "completion",
-		Usage:       "print a completion script for bash, zsh or fish",
-		ArgsUsage:   "SHELL",
-		Description: "bash: source <(oarlock completion bash)\nzsh:  oarlock completion zsh > \"${fpath[1]}/_oarlock\"\nfish: oarlock completion fish | source",
+		Name:      "completion",
+		Usage:     "print a completion script for bash, zsh or fish",
+		ArgsUsage: "SHELL",
+		Description: "bash: source <(oarlock completion bash)\nzsh:  oarlock completion zsh > \"${fpath[1]}/_oarlock\"\nfish: oarlock completion fish | source\n" +
+			"It completes commands, options, files, and, where they are found within 200 ms, queues, pools, failed jobs and their groups.\n" +
+			"To complete runs nothing: it asks Redis for names, and the running supervisor for its pools.",
 		Action: func(c *cli.Context) error {
 			if err := wantArgs(c, 1, 1, "a shell"); err != nil {
 				return err

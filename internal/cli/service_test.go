@@ -203,12 +203,6 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.leaves(exitOK)
 }
 
-func TestCompletionKnowsTheCommands(t *testing.T) {
-	s := newScript(t, "")
-	begin(t, s, "--generate-bash-completion").await(`^put$`)
-	begin(t, s, "queue", "--generate-bash-completion").await(`^pause$`)
-}
-
 func TestASecondSignalStopsNow(t *testing.T) {
 	s := newScript(t, workFiles)
 	p := begin(t, s, "run")
@@ -497,16 +491,4 @@ func TestRedisGoesAwayInTheMiddle(t *testing.T) {
 	}
 	p.signal(syscall.SIGTERM)
 	p.leaves(exitOK)
-}
-
-func TestCompletionForBash(t *testing.T) {
-	s := newScript(t, "")
-	if err := s.oarlock(exitOK, []string{"completion", "bash"}); err != nil {
-		t.Fatal(err)
-	}
-	check := exec.Command("bash", "-n")
-	check.Stdin = strings.NewReader(s.said["stdout"])
-	if out, err := check.CombinedOutput(); err != nil {
-		t.Errorf("bash says %v: %s", err, out)
-	}
 }

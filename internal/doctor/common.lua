@@ -3,6 +3,12 @@ local ns = ARGV[1]
 
 local function has(key, jid) return redis.call('ZSCORE', key, jid) end
 
+-- as_score(text) -> the number that a field holds, nil if it is none that a set takes
+local function as_score(text)
+  local n = tonumber(text)
+  return n == n and n or nil
+end
+
 -- in_list(key, jid) -> whether a list has it
 local function in_list(key, jid)
   for from = 0, redis.call('LLEN', key) - 1, 1000 do
@@ -14,7 +20,7 @@ end
 
 -- to_work(jid, queue, now): makes a job wait for a worker, behind the others of its priority
 local function to_work(jid, queue, now)
-  local priority = tonumber(redis.call('HGET', ns .. 'j:' .. jid, 'priority')) or 0
+  local priority = as_score(redis.call('HGET', ns .. 'j:' .. jid, 'priority')) or 0
   redis.call('HSET', ns .. 'j:' .. jid, 'state', 'waiting', 'worker', '', 'expires', '0')
   redis.call('ZADD', ns .. 'q:' .. queue .. '-work', string.format('%.17g', priority - now / 10000000000), jid)
   redis.call('PUBLISH', ns .. 'oarlock:wake', queue)

@@ -7,10 +7,12 @@ local now, fix, job = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 local key = ns .. 'j:' .. job
 local state, queue, due = unpack(redis.call('HMGET', key, 'state', 'queue', 'scheduled'))
 if state ~= 'depends' then return {} end
+due = as_score(due)
 
 local found = each(5, function(jid)
   if redis.call('SISMEMBER', key .. '-dependencies', jid) == 0 then return end
-  local there = redis.call('HGET', ns .. 'j:' .. jid, 'state')
+  local there, data = unpack(redis.call('HMGET', ns .. 'j:' .. jid, 'state', 'data'))
+  if not there and data then return end -- that one is told its state again
   if not there or there == 'complete' then
     -- Where many waited for it they are freed in slices.
     if has(ns .. 'oarlock:unblock', jid) and redis.call('SISMEMBER', ns .. 'j:' .. jid .. '-dependents', job) == 1 then return end

@@ -145,6 +145,19 @@ func TestKeys(t *testing.T) {
 		{"a throttled job in no line", []any{"EVAL", holdIn("running") + " redis.call('DEL', 'ql:th:t-pending')", 0}, "waiting is throttled, but in the line of no throttle", []any{"ZSCORE", "ql:q:q-work", "waiting"}, "+"},
 		{"a throttled job nowhere", []any{"EVAL", holdIn("running") + " redis.call('DEL', 'ql:q:q-throttled')", 0}, "waiting is throttled, but nowhere in q", []any{"ZSCORE", "ql:q:q-work", "waiting"}, "+"},
 		{"a job that lost its jid", []any{"HDEL", "ql:j:waiting", "jid"}, "waiting does not say its own jid", []any{"HGET", "ql:j:waiting", "jid"}, "waiting"},
+		{"a waiting job that lost its state", []any{"HDEL", "ql:j:waiting", "state"}, "waiting does not say its state", []any{"HGET", "ql:j:waiting", "state"}, "waiting"},
+		{"a scheduled one", []any{"HDEL", "ql:j:scheduled", "state", "jid"}, "scheduled does not say its state", []any{"HMGET", "ql:j:scheduled", "state", "jid"}, "[scheduled scheduled]"},
+		{"a running one", []any{"HDEL", "ql:j:running", "state"}, "running does not say its state", []any{"HGET", "ql:j:running", "state"}, "running"},
+		{"a failed one", []any{"HDEL", "ql:j:failed", "state"}, "failed does not say its state", []any{"HGET", "ql:j:failed", "state"}, "failed"},
+		{"a complete one", []any{"HDEL", "ql:j:complete", "state"}, "complete does not say its state", []any{"HGET", "ql:j:complete", "state"}, "complete"},
+		{"one that is nowhere", []any{"EVAL", "redis.call('HDEL', 'ql:j:waiting', 'state') redis.call('ZREM', 'ql:q:q-work', 'waiting')", 0},
+			"waiting does not say its state", []any{"ZSCORE", "ql:q:q-work", "waiting"}, "+"},
+		{"a job that lost its class and its jid", []any{"HDEL", "ql:j:waiting", "jid", "klass"}, "waiting does not say its own jid", []any{"HGET", "ql:j:waiting", "jid"}, "waiting"},
+		{"a due time that is none", []any{"EVAL", "redis.call('DEL', 'ql:j:depends-dependencies') redis.call('HSET', 'ql:j:depends', 'scheduled', 'soon')", 0},
+			"depends waits for other jobs, but there are none", []any{"ZSCORE", "ql:q:q-work", "depends"}, "+"},
+		{"a priority that no set takes", []any{"EVAL", "redis.call('ZREM', 'ql:q:q-work', 'waiting') redis.call('HSET', 'ql:j:waiting', 'priority', 'nan')", 0},
+			"waiting is waiting, but nowhere in q", []any{"ZSCORE", "ql:q:q-work", "waiting"}, "+"},
+		{"a throttle whose name ends like a key", []any{"HSET", "ql:th:db-locks", "id", "db-locks", "maximum", 2}, "", nil, ""},
 		{"a hash that is no job", []any{"HSET", "ql:j:husk", "oarlock-crashes", 1}, "husk is no whole job", []any{"EXISTS", "ql:j:husk"}, "0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +211,7 @@ func TestKeysOfWrongTypes(t *testing.T) {
 		"ql:r:recur": "this recurring job puts nothing", "ql:th:t": "jobs that need this throttle", "ql:th:t-locks": "jobs that need", "ql:th:t-pending": "jobs that need",
 		"ql:t:x": "commands that need it fail", "ql:f:g": "commands", "ql:w:w:jobs": "commands", "ql:s:wait:0:q": "commands", "ql:queues": "commands",
 		"ql:paused_queues": "commands", "ql:workers": "commands", "ql:completed": "commands", "ql:tracked": "commands", "ql:tags": "commands",
-		"ql:failures": "commands", "ql:config": "commands",
+		"ql:failures": "commands", "ql:config": "commands", "ql:oarlock:unblock": "commands",
 	} {
 		want := expectedType(strings.TrimPrefix(key, "ql:"))
 		other := "list"

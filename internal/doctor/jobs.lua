@@ -1,6 +1,6 @@
 -- jobs(ns, now, fix, count, queue, ..., jid, ...) -> jid, reason, remedy, ...
 -- Which jobs are not where their state says. With fix "1" they are put there, so that they
--- run, at once if nothing tells when; what is no whole job is deleted.
+-- run, at once if nothing tells when; what has no data is no job and is deleted.
 --   count, queue   all other queues that a job may be in, for it may have been retried into
 --                  one that its hash does not name; without them nothing is repaired
 -- Two more answers are no findings but questions: 'failed' and a group, if the job should be in
@@ -25,38 +25,63 @@ local function pending(jid, throttles)
   end
 end
 
--- husk(jid, key) -> reason, remedy of a hash that is no job for those who read it
-local function husk(jid, key)
-  local klass, data, state = unpack(redis.call('HMGET', key, 'klass', 'data', 'state'))
-  if redis.call('EXISTS', key) == 0 then return end -- it went since it was listed
-  if klass and data and state then
-    if fix then redis.call('HSET', key, 'jid', jid) end
-    return 'does not say its own jid', 'it says it again'
-  end
-  if fix then redis.call('DEL', key, key .. '-history') end
-  return 'is no whole job', 'what is left of it is deleted'
-end
-
-local function unlisted_complete(jid, time)
-  if has(ns .. 'completed', jid) then return end
-  if fix then redis.call('ZADD', ns .. 'completed', tonumber(time) or now, jid) end
-  return 'is complete and not listed as such', 'listed'
-end
-
 local function group_of(failure)
   local ok, was = pcall(cjson.decode, failure or '')
   return ok and type(was) == 'table' and type(was.group) == 'string' and was.group or nil
 end
 
+-- state_of(jid, queue) -> the state of a job that does not say it, by where it is; nil if that is
+-- nowhere
+local function state_of(jid, queue)
+  if has(ns .. 'completed', jid) then return 'complete' end
+  local states = { locks = 'running', scheduled = 'scheduled', depends = 'depends', throttled = 'throttled', work = 'waiting' }
+  for _, part in ipairs({ 'locks', 'scheduled', 'depends', 'throttled', 'work' }) do
+    if has(ns .. 'q:' .. queue .. '-' .. part, jid) then return states[part] end
+  end
+end
+
+-- stateless(jid, key, queue, failure) -> reason, remedy of a job that does not say its state
+local function stateless(jid, key, queue, failure)
+  local state = state_of(jid, queue or '') or group_of(failure) and 'failed'
+  if not state and (queue or '') == '' then return 'says neither its state nor its queue', '' end
+  if fix and state then
+    redis.call('HSET', key, 'state', state)
+  elseif fix then
+    to_work(jid, queue, now)
+  end
+  return 'does not say its state', state and 'it says again that it is ' .. state or 'waits for a worker'
+end
+
+-- husk(jid, key) -> reason, remedy of a hash that is no job for those who read it
+-- Whatever has data is somebody's job.
+local function husk(jid, key)
+  local data, state, queue, failure = unpack(redis.call('HMGET', key, 'data', 'state', 'queue', 'failure'))
+  if redis.call('EXISTS', key) == 0 then return end -- it went since it was listed
+  if not data then
+    if fix then redis.call('DEL', key, key .. '-history') end
+    return 'is no whole job', 'what is left of it is deleted'
+  end
+  if fix then redis.call('HSET', key, 'jid', jid) end
+  if not state then return stateless(jid, key, queue, failure) end
+  return 'does not say its own jid', 'it says it again'
+end
+
+local function unlisted_complete(jid, time)
+  if has(ns .. 'completed', jid) then return end
+  if fix then redis.call('ZADD', ns .. 'completed', as_score(time) or now, jid) end
+  return 'is complete and not listed as such', 'listed'
+end
+
 local function unlocked(jid, queue, expires)
   if anywhere(jid, queue, 'locks') then return end
-  if fix then redis.call('ZADD', ns .. 'q:' .. queue .. '-locks', tonumber(expires) or now, jid) end
+  if fix then redis.call('ZADD', ns .. 'q:' .. queue .. '-locks', as_score(expires) or now, jid) end
   return 'is running without a lock in ' .. queue, 'locked again until its lock ends'
 end
 
 local function unscheduled(jid, queue, due)
   if anywhere(jid, queue, 'scheduled') then return end
-  if tonumber(due) then
+  due = as_score(due)
+  if due then
     if fix then to_schedule(jid, queue, due) end
     return 'is scheduled, but not in the schedule of ' .. queue, 'scheduled for the time that it says'
   end

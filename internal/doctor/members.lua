@@ -27,8 +27,9 @@ local function wrong(jid)
   if part == 'recur' then
     return redis.call('EXISTS', ns .. 'r:' .. jid) == 0 and 'there is no such recurring job'
   end
-  local state, own = unpack(redis.call('HMGET', ns .. 'j:' .. jid, 'state', 'queue'))
-  if not state then return 'there is no such job' end
+  local state, own, data = unpack(redis.call('HMGET', ns .. 'j:' .. jid, 'state', 'queue', 'data'))
+  -- One that lost its state is told it again by its places.
+  if not state then return not data and 'there is no such job' end
   if not states[part][state] then return 'the job is ' .. state end
   if queue == '' then return end
   if part == 'scheduled' and state == 'waiting' and has(ns .. 'q:' .. queue .. '-work', jid) then

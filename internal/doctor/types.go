@@ -10,7 +10,8 @@ import (
 var kinds = []string{"string", "list", "set", "zset", "hash", "stream"}
 
 // keyType says of which type a key is whose name begins and ends so, the namespace left
-// out. The first that fits counts; a jid may end like a key, so a hash is legal there, too.
+// out. The first that fits counts; a jid or the name of a throttle may end like a key, so a hash is
+// legal there, too.
 type keyType struct{ prefix, suffix, kind string }
 
 var keyTypes = []keyType{
@@ -21,6 +22,7 @@ var keyTypes = []keyType{
 	{"t:", "", "zset"}, {"f:", "", "list"}, {"w:", ":jobs", "zset"}, {"s:", "", "hash"},
 	{"queues", "", "zset"}, {"paused_queues", "", "set"}, {"workers", "", "zset"}, {"completed", "", "zset"},
 	{"tracked", "", "zset"}, {"tags", "", "zset"}, {"failures", "", "set"}, {"config", "", "hash"},
+	{"oarlock:unblock", "", "zset"},
 }
 
 // expectedType is of which type a key of the protocol is; "" if it is none of the protocol's.
@@ -41,7 +43,7 @@ func (k *keys) types() error {
 		err := k.each("*", kind, func(names []string) error {
 			for _, name := range names {
 				want := expectedType(name)
-				if want == "" || want == kind || kind == "hash" && strings.HasPrefix(name, "j:") {
+				if want == "" || want == kind || kind == "hash" && (strings.HasPrefix(name, "j:") || strings.HasPrefix(name, "th:")) {
 					continue
 				}
 				k.wrong++

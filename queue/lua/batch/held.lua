@@ -21,7 +21,7 @@ local function look(jid)
   seen[jid] = true
   local state, owner, queue, expires = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires'))
   spend(batch, 1)
-  if not (state == 'running' and owner == worker) then return others end
+  if not (state == 'running' and owner == worker and queue) then return others end
   local job = look_at(jid, queue)
   spend(batch, 3)
   local size = data_size(batch, job)

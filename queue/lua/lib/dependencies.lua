@@ -64,7 +64,11 @@ function free(jid, from, now)
   if redis.call('EXISTS', key .. '-dependencies') == 1 then return end
   local queue, priority, due = unpack(redis.call('HMGET', key, 'queue', 'priority', 'scheduled'))
   if not queue then return end
-  if not due then return stop_waiting(jid, queue, priority, now) end
+  local at = tonumber(due)
+  if not at or at ~= at then
+    if due then redis.call('HDEL', key, 'scheduled') end -- what is no time is past
+    return stop_waiting(jid, queue, priority, now)
+  end
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
   redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, jid)
   redis.call('HSET', key, 'state', 'scheduled')

@@ -79,13 +79,13 @@ function check_recurring(f)
   for i, name in pairs({ [3] = 'priority', [5] = 'retries', [6] = 'interval', [7] = 'backlog', [8] = 'count' }) do
     local n = tonumber(f[i])
     if (f[i] or i ~= 8) and not (n and n - n == 0) then
-      error('damaged: its field ' .. name .. ' is ' .. (f[i] or 'missing') .. ', no number', 0)
+      error('damaged: its field ' .. name .. ' is ' .. excerpt(f[i] or 'missing') .. ', no number', 0)
     end
   end
   if not f[2] then error('damaged: its field data is missing', 0) end
   local ok, tags = pcall(stored_tags, f[4])
   if not f[4] or not ok or type(tags) ~= 'table' then
-    error('damaged: its field tags is ' .. (f[4] or 'missing') .. ', no list', 0)
+    error('damaged: its field tags is ' .. excerpt(f[4] or 'missing') .. ', no list', 0)
   end
 end
 

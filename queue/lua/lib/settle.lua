@@ -209,11 +209,12 @@ function conclude(batch, s)
   return 'complete'
 end
 
--- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict.
+-- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
+-- and where it is why the job fails, that is said already.
 -- Rare.
 function give_back(batch, s)
   local trouble = release_all(s.jid, s.queue, s.throttles, batch.now, 25)
-  if trouble then report(batch, s.queue, s.jid, trouble) end
+  if trouble and s.named.group ~= 'damaged' then report(batch, s.queue, s.jid, trouble) end
 end
 
 function end_run(batch, key, queue, state, retries)

@@ -267,9 +267,9 @@ end
 function spawn_due(batch, queue, recurring, count)
   local before = at_most(batch, count, 20)
   count = before
-  local due = redis.call('ZRANGEBYSCORE', recurring, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(count))
+  local due = redis.call('ZRANGEBYSCORE', recurring, '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(count))
   for i = 1, #due, 2 do
-    local ok, spawned = pcall(spawn_children, queue, due[i], tonumber(due[i + 1]), batch.now, count, batch.limit)
+    local ok, spawned = pcall(spawn_one, queue, due[i], tonumber(due[i + 1]), batch.now, count, batch.limit)
     if ok then
       count = count - spawned
     else
@@ -283,13 +283,27 @@ function spawn_due(batch, queue, recurring, count)
   batch.still_due = is_due(batch, recurring) and count < before
 end
 
+-- spawn_one(queue, parent, next, now, limit, history): as spawn_children, but for what would
+-- never come to an end
+-- Rare.
+function spawn_one(queue, parent, next, now, limit, history)
+  local interval = redis.call('HGET', 'ql:r:' .. parent, 'interval')
+  local seconds = tonumber(interval)
+  if seconds and not (next + seconds > next) then
+    error('damaged: its field interval is ' .. excerpt(interval) .. ', which never comes to the next one', 0)
+  elseif next < 0 then
+    error('damaged: it is due at ' .. text17(next) .. ', before all time', 0)
+  end
+  return spawn_children(queue, parent, next, now, limit, history)
+end
+
 -- promote_due(batch, queue, scheduled)
 -- More than are wanted, so that a high priority is not kept waiting by those that were due
 -- before; and each to the place where it would be if it had come in when it was due.
 -- Rare.
 function promote_due(batch, queue, scheduled)
   local limit = at_most(batch, math.max(batch.promotable, 20), 2)
-  local due = redis.call('ZRANGEBYSCORE', scheduled, '0', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
+  local due = redis.call('ZRANGEBYSCORE', scheduled, '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local jids, times = {}, {}
   for i = 1, #due, 2 do jids[#jids + 1], times[#times + 1] = due[i], tonumber(due[i + 1]) end
   spend(batch, 2 * #jids + 3)
@@ -467,7 +481,7 @@ function may_run(batch, queue, job)
       return false
     end
   end
-  job.damage = 'its throttles ' .. job.throttles .. ': ' .. reason_of(raised)
+  job.damage = 'its throttles ' .. excerpt(job.throttles) .. ': ' .. reason_of(raised)
   return true
 end
 

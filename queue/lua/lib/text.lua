@@ -22,12 +22,21 @@ function json_number(value)
   return cjson.encode(tonumber(value))
 end
 
+-- excerpt(text) -> as much of what somebody wrote as is to be quoted
+-- Rare.
+function excerpt(text)
+  return string.sub(text, 1, 40)
+end
+
 -- day(now) -> the midnight before, as text in the names of statistics
 function day(now)
   return text14(now - now % 86400)
 end
 
 -- score(priority, time) -> place in the work set; the highest is popped first
+-- Any client may write nan into a job, which no set takes; it counts as 0.
 function score(priority, time)
-  return priority - time / 10000000000
+  local place = priority - time / 10000000000
+  if place ~= place then return priority == priority and priority or 0 end
+  return place
 end

@@ -107,7 +107,7 @@ end
 function release_all(jid, queue, throttles, now, most)
   if not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
-  if not ok or type(list) ~= 'table' then return 'throttles is ' .. throttles .. ', no list' end
+  if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
   local trouble
   for _, tid in ipairs(list) do
     local released, raised = pcall(release, tid, jid, now, most)

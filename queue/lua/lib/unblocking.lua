@@ -54,7 +54,14 @@ function unblock_on(batch)
     if not jid then return false end
     if batch.commands < 150 then return true end
     spend(batch, 5)
-    if unblock_some(batch, jid) then redis.call('ZREM', 'ql:oarlock:unblock', jid) end
+    local ok, done = pcall(unblock_some, batch, jid)
+    if not ok then
+      -- What cannot be read now will not be read later, and is in the way of the others.
+      if not is_wrong_type(done) then error(done, 0) end
+      report(batch, '', jid, done)
+      done = true
+    end
+    if done then redis.call('ZREM', 'ql:oarlock:unblock', jid) end
   end
 end
 

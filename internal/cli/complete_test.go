@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/redistest"
+)
+
+// deaf is a Redis that refuses every command and remembers its name.
+type deaf struct {
+	url  string
+	mu   sync.Mutex
+	seen []string
+}
+
+func newDeaf(t *testing.T) *deaf {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deaf{url: "redis://" + l.Addr().String()}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { d.serve(conn) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return d
+}
+
+func (d *deaf) serve(conn net.Conn) {
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	for in := bufio.NewScanner(conn); in.Scan(); { // *N, then $LENGTH and WORD, N times
+		n, _ := strconv.Atoi(strings.TrimPrefix(in.Text(), "*"))
+		var command []string
+		for range n {
+			in.Scan()
+			in.Scan()
+			command = append(command, in.Text())
+		}
+		d.mu.Lock()
+		d.seen = append(d.seen, strings.ToLower(strings.Join(command, " ")))
+		d.mu.Unlock()
+		fmt.Fprint(conn, "-ERR no\r\n")
+	}
+}
+
+// beyondReading are the commands seen that do more than to connect and to read names.
+func (d *deaf) beyondReading() (bad []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, command := range d.seen {
+		name, _, _ := strings.Cut(command, " ")
+		if !slices.Contains([]string{"hello", "client", "select", "zrange", "sscan", "lrange"}, name) {
+			bad = append(bad, command)
+		}
+	}
+	return bad
+}
+
+// fullLines are the command lines of all commands that act, each with words that satisfy it.
+func fullLines() (lines [][]string) {
+	var walk func(commands []*cli.Command, path []string)
+	walk = func(commands []*cli.Command, path []string) {
+		for _, command := range commands {
+			line := append(slices.Clone(path), command.Name)
+			if len(command.Subcommands) > 0 {
+				walk(command.Subcommands, line)
+				continue
+			}
+			for i := 0; wordNamed(command.ArgsUsage, i) != "" && i < 3; i++ {
+				word := "precious"
+				if slices.Contains([]string{"NUMBER", "CHILDREN"}, wordNamed(command.ArgsUsage, i)) {
+					word = "1"
+				}
+				line = append(line, word)
+			}
+			lines = append(lines, line)
+		}
+	}
+	walk(Program{}.app().Commands, nil)
+	return lines
+}
+
+// filesBelow are the files of a directory and what they hold.
+func filesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestCompletionReachesNoAction(t *testing.T) {
+	s, server := newScript(t, workFiles), newDeaf(t)
+	s.env["REDIS_URL"] = server.url
+	before := filesBelow(t, s.dir)
+	lines := fullLines()
+	if len(lines) < 60 {
+		t.Fatalf("only %d commands", len(lines))
+	}
+	for _, words := range lines {
+		line := "oarlock " + strings.Join(words, " ")
+		asks := [][]string{
+			{completing, "bash", `"'@><=;|&(:`, line + " --"},
+			{completing, "bash", `"'@><=;|&(:`, line + " -- "},
+			{completing, "bash", `"'@><=;|&(:`, line + ` -- "hal`},
+			{completing, "bash", `"'@><=;|&(:`, line},
+			slices.Concat([]string{completing, "words"}, words, []string{"--", ""}),
+			slices.Concat([]string{completing, "words"}, words, []string{"--"}),
+			slices.Concat(words, []string{earlier}),
+			slices.Concat(words, []string{"--", earlier}),
+			slices.Concat(words[:1], []string{"--", earlier}),
+			slices.Concat([]string{"--"}, words, []string{earlier}),
+			slices.Concat(words, []string{"--", "hal", earlier}),
+			slices.Concat(words, []string{"--json", earlier}),
+		}
+		for _, ask := range asks {
+			if err := s.oarlock(exitOK, ask); err != nil || s.said["stderr"] != "" {
+				t.Errorf("%q: %v %s", ask, err, s.said["stderr"])
+			}
+		}
+	}
+	if bad := server.beyondReading(); len(bad) > 0 {
+		t.Errorf("Redis was told %q", bad)
+	}
+	if after := filesBelow(t, s.dir); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("files were %q and are %q", before, after)
+	}
+}
+
+// TestCompletionOffersWhatMayFollow asks as bash does; the cursor is at the end.
+func TestCompletionOffersWhatMayFollow(t *testing.T) {
+	s := newScript(t, workFiles)
+	server := redistest.Start(t)
+	s.env["REDIS_URL"] = server.URL
+	for name := range strings.SplitSeq("mail|mailing:list|$(touch pwned)|-rf|a b|m\x1b]0;x\a", "|") {
+		server.Client(t).ZAdd(t.Context(), "ql:queues", redis.Z{Score: 1, Member: name})
+	}
+	server.Client(t).SAdd(t.Context(), "ql:failures", "crash", "no\nsuch")
+	server.Client(t).LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
+	tests := []struct{ line, want string }{
+		{"oarlock q", "queue quiet"},
+		{"oarlock job can", "cancel"},
+		{"oarlock job cancel ", "beef01 beef02"},
+		{"oarlock job cancel --", "--config --help --json --log-level --namespace --redis --state-dir"},
+		{"oarlock job cancel x -- ", "beef01 beef02"},
+		{"oarlock job cancel x -- --", ""},
+		{"oarlock job move beef01 ma", "mail mailing:list"},
+		{"oarlock queue pause mailing:l", "list"},
+		{`oarlock queue pause "mailing:l`, "mailing:list"},
+		{"oarlock put ", "mail mailing:list"},
+		{"oarlock failed ls --queue mail", "mail mailing:list"},
+		{"oarlock failed ls --queue=mail", "mail mailing:list"},
+		{"oarlock failed retry ", "crash"},
+		{"oarlock recur rm ", ""},
+		{"oarlock --config ", ":files"},
+		{"oarlock check ", ":files"},
+		{"oarlock try python3 ", ":files"},
+		{"oarlock completion ", "bash fish zsh"},
+		{"oarlock nosuch ", ""},
+		{"oarlock job nosuch", ""},
+		{"oarlock job cancel --nosuch ", ""},
+		{"oarlock --redis redis://127.0.0.1:1 put ", ""},
+	}
+	for _, tt := range tests {
+		if err := s.oarlock(exitOK, []string{completing, "bash", "\"'@><=;|&(:", tt.line}); err != nil {
+			t.Error(err)
+		}
+		var names []string
+		for line := range strings.Lines(s.said["stdout"]) {
+			name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%q: offered %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}
+
+// TestCompletionWaitsForNobody asks for names of a Redis that accepts and never answers, and
+// then of a configuration that has no end.
+func TestCompletionWaitsForNobody(t *testing.T) {
+	s := newScript(t, workFiles)
+	server := redistest.Start(t)
+	s.env["REDIS_URL"] = server.URL
+	server.Pause()
+	defer server.Resume()
+	fifo := filepath.Join(s.dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []string{"oarlock.toml", fifo} {
+		begun := time.Now()
+		if err := s.oarlock(exitOK, []string{completing, "words", "--config", config, "put", ""}); err != nil || s.said["stdout"] != "" {
+			t.Errorf("%v %s", err, s.said["stdout"])
+		}
+		if took := time.Since(begun); took > queuePatience {
+			t.Errorf("%s: it took %v", config, took)
+		}
+	}
+	end, err := os.OpenFile(fifo, os.O_WRONLY, 0) // lets the reader that was left behind go
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+}
+
+// queuePatience is far more than namesWithin, and less than any other bound on an answer.
+const queuePatience = 2 * time.Second

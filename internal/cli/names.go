@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/config"
+	"oarlock/internal/control"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// namesWithin bounds the search for names to complete: a shell stands still meanwhile.
+const namesWithin = 200 * time.Millisecond
+
+// Names beyond these numbers are not offered.
+const (
+	mostQueues = 1000
+	mostGroups = 20
+	mostJobs   = 200 // of a group
+)
+
+// lookUpNames gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs
+// that failed) or POOL. It only reads, and gives none where they are not found in time.
+//
+// What the search waits for (a file, a resolver, Redis) may ignore its context; then it is
+// left behind, to end with the process.
+func lookUpNames(ctx context.Context, line commandLine, word string) []string {
+	find := map[string]func(context.Context, config.Config) []string{
+		"QUEUE": queueNames,
+		"GROUP": groupNames,
+		"JID":   failedNames,
+		"ON":    failedNames,
+		"POOL":  runningPools,
+	}[word]
+	if find == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, namesWithin)
+	defer stop()
+	found := make(chan []string, 1)
+	go func() {
+		cfg, err := loadAs(line.globalOption, config.Options{NoPools: true})
+		if err != nil {
+			found <- nil
+			return
+		}
+		found <- find(ctx, cfg)
+	}()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// globalOption is the value of an option of all commands, and whether it was given.
+func (l commandLine) globalOption(name string) (value string, given bool) {
+	for _, option := range l.global {
+		if is, text, _ := strings.Cut(option, "="); is == "--"+name {
+			value, given = text, true
+		}
+	}
+	return value, given
+}
+
+// reading calls read with a client of the configured Redis.
+func reading(ctx context.Context, cfg config.Config, read func(q *queue.Client) ([]string, error)) []string {
+	if cfg.Redis.URL == "embedded" {
+		return nil
+	}
+	client, err := openRedis(ctx, cfg.Redis, nil)
+	if err != nil {
+		return nil
+	}
+	defer client.Close()
+	names, err := read(client)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+func queueNames(ctx context.Context, cfg config.Config) []string {
+	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
+		return q.Redis().ZRange(ctx, q.Namespace()+"queues", 0, mostQueues-1).Result()
+	})
+}
+
+func groupNames(ctx context.Context, cfg config.Config) []string {
+	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) { return failureGroups(ctx, q) })
+}
+
+// failureGroups are some of the groups of failed jobs; SMEMBERS would bring all.
+func failureGroups(ctx context.Context, q *queue.Client) ([]string, error) {
+	groups, _, err := q.Redis().SScan(ctx, q.Namespace()+"failures", 0, "", mostGroups).Result()
+	return groups[:min(len(groups), mostGroups)], err
+}
+
+func failedNames(ctx context.Context, cfg config.Config) []string {
+	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
+		groups, err := failureGroups(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		pipe := q.Redis().Pipeline()
+		var lists []*redis.StringSliceCmd
+		for _, group := range groups {
+			lists = append(lists, pipe.LRange(ctx, q.Namespace()+"f:"+group, 0, mostJobs-1))
+		}
+		_, err = pipe.Exec(ctx)
+		var jids []string
+		for _, list := range lists {
+			jids = slices.Concat(jids, list.Val())
+		}
+		return jids, err
+	})
+}
+
+// runningPools asks the running supervisor.
+func runningPools(ctx context.Context, cfg config.Config) []string {
+	s, err := control.Find(ctx, cfg.Supervisor.StatePath(), "")
+	if err != nil {
+		return nil
+	}
+	var shot supervisor.Snapshot
+	if s.Status(ctx, &shot) != nil {
+		return nil
+	}
+	var names []string
+	for _, pool := range shot.Pools {
+		names = append(names, pool.Name)
+	}
+	return names
+}

@@ -1,0 +1,171 @@
+package queue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// No set takes nan for a score; a job that has it for its priority comes like one without.
+func TestAPriorityThatIsNoNumberHoldsNobodyUp(t *testing.T) {
+	onRedis(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		putAll(t, c, queue.Put{Queue: "q", JID: "first", Klass: "K"})
+		for _, jid := range []string{"delayed", "depends", "released"} {
+			put := queue.Put{Queue: "q", JID: jid, Klass: "K", Priority: ptr(-1.0)}
+			switch jid {
+			case "delayed":
+				put.Delay = time.Hour
+			case "depends":
+				put.Depends = []string{"first"}
+			}
+			bad := put
+			bad.JID = "bad-" + jid
+			putAll(t, c, bad, put)
+			if jid != "released" {
+				raw.HSet(ctx, "ql:j:bad-"+jid, "priority", "nan")
+			}
+		}
+		for _, jid := range []string{"bad-delayed", "delayed"} {
+			raw.ZAdd(ctx, "ql:q:q-scheduled", redis.Z{Score: 1, Member: jid})
+		}
+		reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 10})
+		equal(t, "broken", reply.Broken, nil)
+		if len(jids) != 5 {
+			t.Fatalf("took %v", jids)
+		}
+		raw.HSet(ctx, "ql:j:bad-released", "priority", "nan")
+		reply = must(s.Exchange(ctx, []queue.Settlement{
+			{JID: "first", Queue: "q", Action: queue.Complete},
+			{JID: "released", Queue: "q", Action: queue.Release},
+			{JID: "bad-released", Queue: "q", Action: queue.Retry},
+		}, queue.Take{Queues: []string{"q"}, Count: 10}))(t)
+		equal(t, "broken", reply.Broken, nil)
+		got := map[string]string{}
+		for _, job := range reply.Jobs {
+			got[job.JID] = job.Damage
+		}
+		for _, jid := range []string{"depends", "released", "bad-depends", "bad-released"} {
+			damage, there := got[jid]
+			if !there || strings.Contains(damage, "priority") != strings.HasPrefix(jid, "bad-") {
+				t.Errorf("%s came: %v, its damage: %q", jid, there, damage)
+			}
+		}
+	})
+}
+
+// A due time before all time is due: whoever takes is not told for ever that there is more.
+func TestADueTimeBeforeAllTimeIsDue(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		for i, score := range []float64{-1, -1e300} {
+			jid := fmt.Sprint("j", i)
+			putAll(t, c, queue.Put{Queue: "q", JID: jid, Klass: "K", Delay: time.Hour})
+			raw.ZAdd(ctx, "ql:q:q-scheduled", redis.Z{Score: score, Member: jid}, redis.Z{Score: score, Member: "ghost"})
+			reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+			equal(t, "taken", jids, []string{jid})
+			equal(t, "left out", reply.Broken, []queue.Broken{{Queue: "q", JID: "ghost", Reason: "there is no job behind it"}})
+			reply, _ = take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+			equal(t, "more", reply.More, false)
+		}
+	})
+}
+
+// A recurring job whose next time never comes after the last would put jobs for ever.
+func TestARecurringJobWithoutEndIsSetAside(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		for i, interval := range []string{"0", "-60", "1e-9", "nan", "60"} {
+			jid, due := fmt.Sprint("r", i), c.Now()-1
+			must(c.Recur(ctx, queue.Recurring{JID: jid, Queue: "q", Klass: "K", Interval: time.Minute}))(t)
+			raw.HSet(ctx, "ql:r:"+jid, "interval", interval)
+			if interval == "60" {
+				due = -5
+			}
+			raw.ZAdd(ctx, "ql:q:q-recur", redis.Z{Score: due, Member: jid})
+			reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+			equal(t, "taken", len(jids), 0)
+			if len(reply.Broken) != 1 || reply.Broken[0].JID != jid || !strings.HasPrefix(reply.Broken[0].Reason, "damaged: ") {
+				t.Errorf("interval %s: left out %+v", interval, reply.Broken)
+			}
+			equal(t, "due time", raw.ZScore(ctx, "ql:q:q-recur", jid).Val(), inf())
+			raw.ZRem(ctx, "ql:q:q-recur", jid)
+		}
+	})
+}
+
+// What cannot be read of one job keeps nobody waiting who waits for others.
+func TestWhoCannotBeFreedKeepsNobodyWaiting(t *testing.T) {
+	onRedis(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		putAll(t, c, queue.Put{Queue: "q", JID: "first", Klass: "K", Priority: ptr(9.0)})
+		const many = 500
+		for i := range many {
+			putAll(t, c, queue.Put{Queue: "late", JID: fmt.Sprint("d", i), Klass: "K", Depends: []string{"first"}})
+		}
+		raw.HSet(ctx, "ql:j:d7", "scheduled", "soon")
+		raw.Set(ctx, "ql:j:X-dependents", "z", 0)
+		raw.ZAdd(ctx, "ql:oarlock:unblock", redis.Z{Score: 0, Member: "X"})
+		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+		named := fmt.Sprint(reply.Broken)
+		reply = must(s.Exchange(ctx, []queue.Settlement{{JID: "first", Queue: "q", Action: queue.Complete}}, queue.Take{}))(t)
+		for range many {
+			if !reply.Rest {
+				break
+			}
+			reply = must(s.Exchange(ctx, nil, queue.Take{}))(t)
+			named += fmt.Sprint(reply.Broken)
+		}
+		equal(t, "those that wait", raw.ZCard(ctx, "ql:q:late-work").Val(), many)
+		equal(t, "what is left to be freed", raw.Exists(ctx, "ql:oarlock:unblock").Val(), 0)
+		if strings.Count(named, "{ X WRONGTYPE") != 1 {
+			t.Errorf("left out: %s", named)
+		}
+	})
+}
+
+// The damage of a job names the field, and quotes some of it.
+func TestDamageNamesTheField(t *testing.T) {
+	onRedis(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		for field, value := range map[string]string{
+			"throttles": "[1" + strings.Repeat("x", 1<<20), "history": "junk", "priority": strings.Repeat("x", 1<<20), "data": "",
+		} {
+			putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+			if value == "" {
+				raw.HDel(ctx, "ql:j:j", field)
+			} else {
+				raw.HSet(ctx, "ql:j:j", field, value)
+			}
+			reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+			if damage := reply.Jobs[0].Damage; !strings.Contains(damage, "its ") || !strings.Contains(damage, field) || strings.Contains(damage, "user_script") || len(damage) > 300 {
+				t.Errorf("%s: %.400q", field, damage)
+			}
+			raw.FlushAll(ctx)
+		}
+	})
+}
+
+// A running job that lost its queue cannot be settled, so it is not taken up again before its
+// lock runs out.
+func TestHeldPassesOverAJobWithoutQueue(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+		take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+		c.Redis().HDel(t.Context(), "ql:j:j", "queue")
+		equal(t, "held", len(must(s.Held(t.Context(), []string{"q"}))(t)), 0)
+	})
+}
+
+// onRedis runs a test on a real server, where that is all there is to be seen.
+func onRedis(t *testing.T, test func(t *testing.T, c *queue.Client)) {
+	t.Helper()
+	test(t, open(t, redistest.Start(t)))
+}
