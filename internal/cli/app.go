@@ -94,9 +94,11 @@ func (p Program) app() *cli.App {
 	return app
 }
 
-// prepare makes a command and those below it report misuse as we do.
+// prepare makes a command and those below it report misuse as we do. What has no commands below
+// it takes words, and must take "help" and "h" for words, too: of a queue, a jid, somebody's text.
 func prepare(command *cli.Command) {
 	command.OnUsageError = usageError
+	command.HideHelpCommand = len(command.Subcommands) == 0
 	for _, sub := range command.Subcommands {
 		prepare(sub)
 	}

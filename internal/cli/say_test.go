@@ -42,6 +42,9 @@ func TestSay(t *testing.T) {
 		{`oarlock say retry --delay 1500ms 'the "printer" is away'`, `< {"@":"retry","message":"the \"printer\" is away","delay":1.5}`},
 		{`oarlock say fail --group bad-image -- '--not a
 JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
+		{`oarlock say fail help`, `< {"@":"fail","message":"help"}`},
+		{`oarlock say fail -- h`, `< {"@":"fail","message":"h"}`},
+		{`oarlock say fail -- --help`, `< {"@":"fail","message":"--help"}`},
 		{`oarlock say release --delay 2s`, `< {"@":"release","delay":2}`},
 		{`oarlock say unknown --klass Inner`, `< {"@":"unknown","klass":"Inner"}`},
 		{`oarlock say progress 40.5 'page 4'`, `< {"@":"progress","message":"page 4","pct":40.5}`},
