@@ -169,3 +169,71 @@ func onRedis(t *testing.T, test func(t *testing.T, c *queue.Client)) {
 	t.Helper()
 	test(t, open(t, redistest.Start(t)))
 }
+
+// What is wrong with a job is no reason that it cannot be put again, retried, moved or cancelled,
+// and what cannot be read is not kept.
+func TestADamagedJobIsMendedByPuttingItAgain(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, s := t.Context(), session(t, c, "w")
+		again := func() error {
+			_, err := c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+			return err
+		}
+		amend := func(a queue.Amendment) func() error {
+			return func() error {
+				job := must(c.Get(ctx, "j"))(t)
+				a.JID, a.State, a.Mark = "j", job.State, job.Mark
+				return must(c.Amend(ctx, []queue.Amendment{a}))(t)[0].Err
+			}
+		}
+		verbs := map[string]func() error{
+			"put": again, "retry": amend(queue.Amendment{Change: queue.AmendRetry}),
+			"move": amend(queue.Amendment{Change: queue.AmendMove, Queue: "q"}), "cancel": amend(queue.Amendment{Change: queue.AmendCancel}),
+		}
+		for _, field := range []string{"priority", "retries", "remaining", "tags", "throttles", "failure"} {
+			for name, verb := range verbs {
+				putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K", Tags: []string{"x"}})
+				take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+				must(s.Exchange(ctx, []queue.Settlement{{JID: "j", Queue: "q", Action: queue.Fail, Group: "g"}}, queue.Take{}))(t)
+				c.Redis().HSet(ctx, "ql:j:j", field, "nan")
+				if err := verb(); err != nil {
+					t.Errorf("%s, with junk for %s: %v", name, field, err)
+				}
+				equal(t, "listed as failed", c.Redis().Exists(ctx, "ql:f:g").Val(), 0)
+				if name != "cancel" {
+					reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+					if len(jids) != 1 || reply.Jobs[0].Damage != "" {
+						t.Errorf("%s, with junk for %s: took %+v", name, field, reply.Jobs)
+					}
+				}
+				c.Redis().FlushAll(ctx)
+			}
+		}
+		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+		c.Redis().HDel(ctx, "ql:j:j", "data")
+		if err := verbs["retry"](); err == nil || !strings.Contains(err.Error(), "its data is missing") {
+			t.Errorf("a retry without data: %v", err)
+		}
+	})
+}
+
+// A recurring job into which somebody wrote junk is shown with what can be read of it.
+func TestADamagedRecurringJobIsShown(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, raw := t.Context(), c.Redis()
+		for _, field := range []string{"klass", "data", "priority", "tags", "retries", "interval", "backlog", "count", "queue", "throttles"} {
+			for _, value := range []string{"gone", "nan", `{"a"`} {
+				must(c.Recur(ctx, queue.Recurring{JID: "r", Queue: "q", Klass: "K", Interval: time.Minute}))(t)
+				if value == "gone" {
+					raw.HDel(ctx, "ql:r:r", field)
+				} else {
+					raw.HSet(ctx, "ql:r:r", field, value)
+				}
+				if r := must(c.Recurring(ctx, "r"))(t); r.JID != "r" || r.Klass != "K" && field != "klass" {
+					t.Errorf("%s %s: %+v", field, value, r)
+				}
+				raw.FlushAll(ctx)
+			}
+		}
+	})
+}

@@ -59,3 +59,30 @@ func (c *Client) readDamaged(ctx context.Context, jid string, why error) ([]Job,
 	}
 	return []Job{job}, nil
 }
+
+// readDamagedRecurring is readDamaged for a recurring job.
+func (c *Client) readDamagedRecurring(ctx context.Context, jid string, why error) (*Recurring, error) {
+	hash, err := c.redis.HGetAll(ctx, c.ns+"r:"+jid).Result()
+	if err = harmless(classify("hgetall", err)); err != nil && !unreadable(err) {
+		return nil, err
+	}
+	if err == nil && len(hash) == 0 {
+		return nil, &ScriptError{Command: "recur.get", Message: "No recurring job " + jid}
+	}
+	in := fieldReader{}
+	number := func(field string) float64 {
+		in.items = []any{hash[field]}
+		return in.number(field)
+	}
+	r := &Recurring{
+		Queue: hash["queue"], JID: jid, Klass: hash["klass"], Data: []byte(hash["data"]),
+		Interval: Duration(number("interval")), Priority: number("priority"), Retries: clampInt(number("retries")),
+		Tags: parseTags(hash["tags"]), Backlog: clampInt(number("backlog")), Throttles: parseTags(hash["throttles"]),
+		Count: clampInt(number("count")), Damage: why.Error(),
+	}
+	if len(in.damage) > 0 {
+		r.Damage = strings.Join(in.damage, "; ")
+	}
+	r.Next, err = c.nextOf(ctx, r.Queue, jid)
+	return r, err
+}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -25,6 +26,10 @@ type Recurring struct {
 	// the epoch. Only from Recurring and RecurringJobs.
 	Count int
 	Next  float64
+
+	// Damage says why it cannot be read as a whole, as in Job; such a one puts nothing, and Next
+	// is +Inf as soon as somebody tried.
+	Damage string
 }
 
 // Recur makes a job recur, or replaces one that does; its copies are numbered on. It
@@ -57,15 +62,19 @@ func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) 
 		Tags                                        list[label]
 		Throttles                                   list[string]
 	}
-	if err := c.decode(ctx, &view, Reqless, "recurringJob.get", jid); err != nil {
+	err := c.decode(ctx, &view, Reqless, "recurringJob.get", jid)
+	if unreadable(err) {
+		return c.readDamagedRecurring(ctx, jid, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if view == nil {
-		return nil, &ScriptError{Command: "recur.get", Message: "No recurring job " + jid}
+		return c.readDamagedRecurring(ctx, jid, errors.New("its field klass is missing"))
 	}
-	next, err := c.redis.ZScore(ctx, c.ns+"q:"+view.Queue+"-recur", jid).Result()
-	if err != nil && !isNull(err) {
-		return nil, classify("zscore", err)
+	next, err := c.nextOf(ctx, view.Queue, jid)
+	if err != nil {
+		return nil, err
 	}
 	return &Recurring{
 		Queue: view.Queue, JID: view.JID, Klass: view.Klass, Data: []byte(view.Data),
@@ -73,6 +82,15 @@ func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) 
 		Retries: int(view.Retries), Tags: labels(view.Tags), Backlog: int(view.Backlog),
 		Throttles: view.Throttles, Count: int(view.Count), Next: next,
 	}, nil
+}
+
+// nextOf is when the next copy of a recurring job is due; 0 if that is nowhere.
+func (c *Client) nextOf(ctx context.Context, queue, jid string) (float64, error) {
+	next, err := c.redis.ZScore(ctx, c.ns+"q:"+queue+"-recur", jid).Result()
+	if err = classify("zscore", err); err != nil && !isNull(err) && !unreadable(err) {
+		return 0, err
+	}
+	return next, nil
 }
 
 // RecurringChange is what UpdateRecurring changes; nil leaves a value as it is.

@@ -123,8 +123,16 @@ func printHistory(w io.Writer, told []entryView) {
 	}
 }
 
-// dueWords says how far a due time is away, or how long ago it was.
+// dueWords says when something is due, and how far that is away, or how long ago it was.
 func dueWords(now, due float64) string {
+	if due >= noYear || due <= -noYear {
+		return moment(due)
+	}
+	return moment(due) + ", " + distance(now, due)
+}
+
+// distance says how far a due time is away, or how long ago it was.
+func distance(now, due float64) string {
 	if due <= now {
 		return fmt.Sprintf("which was %s ago: it comes with the next take", ago(due, now))
 	}

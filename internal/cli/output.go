@@ -116,10 +116,18 @@ func some(n int, what string) string {
 	return count(n) + " " + what + "s"
 }
 
+// noYear is after all that can be written as a date.
+const noYear = 1e11
+
 // moment is a time in seconds since the epoch, in local time.
 func moment(at float64) string {
-	if at == 0 {
+	switch {
+	case at == 0:
 		return "-"
+	case at >= noYear:
+		return "never"
+	case at <= -noYear:
+		return "before all time"
 	}
 	return time.UnixMicro(int64(at * 1e6)).Format("2006-01-02 15:04:05")
 }

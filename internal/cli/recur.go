@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -64,6 +65,9 @@ func recurList(c *cli.Context, q *queue.Client) error {
 		}
 		for _, jid := range jids {
 			r, err := q.Recurring(c.Context, jid)
+			if errors.Is(err, queue.ErrNoJob) {
+				continue // it went meanwhile, or an entry has none
+			}
 			if err != nil {
 				return err
 			}
@@ -104,9 +108,12 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return show(c, viewRecur(r), func(w io.Writer) {
+		if r.Damage != "" {
+			fmt.Fprintf(w, "%-10s %s\n", "damage", paint(w, red, r.Damage))
+		}
 		for _, line := range [][2]string{
 			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", span(r.Interval)},
-			{"next", fmt.Sprintf("%s, %s", moment(r.Next), dueWords(q.Now(), r.Next))},
+			{"next", dueWords(q.Now(), r.Next)},
 			{"copies", count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
 			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
 		} {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"math"
 
 	"oarlock/queue"
 )
@@ -120,9 +121,10 @@ type recurView struct {
 	JID       string          `json:"jid"`
 	Klass     string          `json:"klass"`
 	Queue     string          `json:"queue"`
+	Damage    string          `json:"damage,omitempty"`
 	Data      json.RawMessage `json:"data"`
 	Every     float64         `json:"every"` // seconds
-	Next      float64         `json:"next"`
+	Next      *float64        `json:"next"`  // seconds since the epoch; null if never
 	Count     int             `json:"count"`
 	Priority  float64         `json:"priority"`
 	Retries   int             `json:"retries"`
@@ -132,8 +134,12 @@ type recurView struct {
 }
 
 func viewRecur(r *queue.Recurring) recurView {
+	next := &r.Next
+	if math.IsInf(r.Next, 0) { // it was set aside, because it cannot be read
+		next = nil
+	}
 	return recurView{
-		JID: r.JID, Klass: r.Klass, Queue: r.Queue, Data: rawJSON(r.Data), Every: r.Interval.Seconds(), Next: r.Next, Count: r.Count,
+		JID: r.JID, Klass: r.Klass, Queue: r.Queue, Damage: r.Damage, Data: rawJSON(r.Data), Every: r.Interval.Seconds(), Next: next, Count: r.Count,
 		Priority: r.Priority, Retries: r.Retries, Backlog: r.Backlog, Tags: list(r.Tags), Throttles: r.Throttles,
 	}
 }

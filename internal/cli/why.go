@@ -128,7 +128,7 @@ func (w *why) waits() error {
 	case ready.Err() == nil:
 		return w.ready(int(ready.Val()))
 	case due.Err() == nil:
-		w.because("It is scheduled for %s, %s.", moment(due.Val()), dueWords(w.q.Now(), due.Val()))
+		w.because("It is scheduled for %s.", dueWords(w.q.Now(), due.Val()))
 	case throttled.Err() == nil:
 		return w.throttles()
 	default:

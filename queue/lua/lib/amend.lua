@@ -80,10 +80,11 @@ function amend(batch, a)
     set_priority(jid, a.queue, a.priority)
   else
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
-    put_job(now, '', a.to, jid, klass or '', data or '{}', a.delay, {}, batch.limit)
+    if not data then refuse('Amend', 'its data is missing; put it again') end
+    put_job(now, '', a.to, jid, klass or '', data, a.delay, {}, batch.limit)
     if a.of_queue then carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to) end
     know(batch, a.to)
-    return data and #data or 0
+    return #data
   end
   return 0
 end

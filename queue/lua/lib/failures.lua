@@ -21,11 +21,22 @@ end
 --   failure   the job's field
 --   queue     whose count of failed jobs, on the day of the failure, goes down
 function unlist_failed(jid, failure, queue)
-  local was = cjson.decode(failure)
+  local ok, was = pcall(cjson.decode, failure)
+  if not (ok and type(was) == 'table' and was.group) then return unlist_everywhere(jid) end
   local key = 'ql:f:' .. was.group
   redis.call('LREM', key, '0', jid)
   if redis.call('EXISTS', key) == 0 then redis.call('SREM', 'ql:failures', was.group) end
-  redis.call('HINCRBY', 'ql:s:stats:' .. day(was.when) .. ':' .. queue, 'failed', '-1')
+  if tonumber(was.when) then redis.call('HINCRBY', 'ql:s:stats:' .. day(was.when) .. ':' .. queue, 'failed', '-1') end
+end
+
+-- unlist_everywhere(jid): a failed job that does not say in which group leaves the one it is in
+-- Rare.
+function unlist_everywhere(jid)
+  for _, group in ipairs(redis.call('SMEMBERS', 'ql:failures')) do
+    local key = 'ql:f:' .. group
+    redis.pcall('LREM', key, '0', jid)
+    if redis.call('EXISTS', key) == 0 then redis.call('SREM', 'ql:failures', group) end
+  end
 end
 
 -- count_groups() -> JSON object, group to number of failed jobs

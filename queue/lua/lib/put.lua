@@ -69,13 +69,13 @@ function check_options(named)
     reqless and named.throttles and given_throttles(named.throttles, 'Put')
 end
 
--- load_old(key) -> what putting again needs of the job that is there
+-- load_old(key) -> what putting again needs of the job that is there; numbers that are none are not kept
 -- Rare.
 function load_old(key)
   local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure',
     'history', 'throttles')
-  return { state = f[1], queue = f[2], owner = f[3], priority = f[4], tags = stored_tags(f[5]), retries = f[6],
-    failure = f[7], history = f[8], throttles = f[9] }
+  return { state = f[1], queue = f[2], owner = f[3], priority = numeric(f[4], false) and f[4], tags = stored_tags(f[5]),
+    retries = numeric(f[6], false) and f[6], failure = f[7], history = f[8], throttles = f[9] }
 end
 
 -- leave_for(jid, old, queue, worker, now): an existing job leaves where it is, to be
@@ -123,7 +123,7 @@ end
 --   old     the job it was, or nil
 -- Rare.
 function put_throttles(named, old, queue)
-  local list = reqless and (named or {}) or cjson.decode(old.throttles)
+  local list = reqless and (named or {}) or stored_tags(old.throttles)
   return move_throttles(list, old and old.queue and queue_throttle(old.queue), queue)
 end
 

@@ -83,7 +83,7 @@ function check_recurring(f)
     end
   end
   if not f[2] then error('damaged: its field data is missing', 0) end
-  local ok, tags = pcall(stored_tags, f[4])
+  local ok, tags = pcall(cjson.decode, f[4])
   if not f[4] or not ok or type(tags) ~= 'table' then
     error('damaged: its field tags is ' .. excerpt(f[4] or 'missing') .. ', no list', 0)
   end

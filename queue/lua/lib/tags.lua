@@ -30,10 +30,11 @@ function unindex_tags(jid, tags)
   end
 end
 
--- stored_tags(text) -> list, from the tags field of a hash, which may be missing
+-- stored_tags(text) -> list, from the tags field of a hash, which may be missing, or no list
 function stored_tags(text)
   if not text or text == '{}' then return {} end
-  return cjson.decode(text)
+  local ok, tags = pcall(cjson.decode, text)
+  return ok and type(tags) == 'table' and tags or {}
 end
 
 -- given_tags(text, area) -> list
