@@ -210,6 +210,9 @@ func TestADamagedJobIsMendedByPuttingItAgain(t *testing.T) {
 			}
 		}
 		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+		c.Redis().HDel(ctx, "ql:j:j", "queue")
+		c.Redis().HSet(ctx, "ql:j:j", "throttles", `["t"]`)
+		ok(t, verbs["put"]())
 		c.Redis().HDel(ctx, "ql:j:j", "data")
 		if err := verbs["retry"](); err == nil || !strings.Contains(err.Error(), "its data is missing") {
 			t.Errorf("a retry without data: %v", err)

@@ -80,7 +80,7 @@ function amend(batch, a)
     set_priority(jid, a.queue, a.priority)
   else
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
-    if not data then refuse('Amend', 'its data is missing; put it again') end
+    if not data then error('its data is missing; put it again', 0) end
     put_job(now, '', a.to, jid, klass or '', data, a.delay, {}, batch.limit)
     if a.of_queue then carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to) end
     know(batch, a.to)

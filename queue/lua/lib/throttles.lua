@@ -105,7 +105,7 @@ end
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
 function release_all(jid, queue, throttles, now, most)
-  if not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
+  if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
   local trouble
