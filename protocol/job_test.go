@@ -112,6 +112,33 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+func TestVisibleJSON(t *testing.T) {
+	in := "{\n  \"a\": \"é\\n\x7f\u009b\u202e\U000e0001\xff\"\n}\n"
+	want := "{\n  \"a\": \"é\\n" + `\u007f\u009b\u202e\udb40\udc01\ufffd` + "\"\n}\n"
+	if got := string(VisibleJSON(nil, []byte(in))); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAGroupIsAShortNameOnOneLine(t *testing.T) {
+	long := strings.Repeat("é", 50000)
+	for _, tt := range []struct{ in, want string }{
+		{`"disk full"`, "disk full"},
+		{`"a\u0000b\nc\td\u001b[2J"`, `a\x00b\nc d\x1b[2J`},
+		{`"` + long + `"`, strings.Repeat("é", MaxGroup/2)},
+		{`"x` + long + `"`, "x" + strings.Repeat("é", MaxGroup/2-1)},
+		{"17", "17"},
+		{"null", ""},
+	} {
+		for _, verb := range []string{VerbRetry, VerbFail} {
+			s, ok := ParseStatus([]byte(`{"@":"` + verb + `","group":` + tt.in + `}`))
+			if !ok || s.Err != nil || s.Verdict.Group != tt.want {
+				t.Errorf("%s in %.40s: got %+v", verb, tt.in, s.Verdict)
+			}
+		}
+	}
+}
+
 func TestExitTable(t *testing.T) {
 	want := map[int]ExitAction{
 		0: ExitAck, 1: ExitOnError, 2: ExitOnError, 64: ExitOnError, 65: ExitFail, 66: ExitFail, 69: ExitRetry, 74: ExitRetry,

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // ParseStatus decodes a line, given without its end. It returns false unless the
@@ -87,9 +88,9 @@ func (f *fields) status() Status {
 			s.Verdict.Depends = f.strings("depends")
 		}
 	case VerbRetry:
-		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: f.text(f.group), Message: f.text(f.message), Raised: f.raised()}
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
 	case VerbFail:
-		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: f.text(f.group), Message: f.text(f.message), Raised: f.raised()}
+		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
 	case VerbRelease:
 		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
 	case VerbUnknown:
@@ -180,6 +181,24 @@ func (f *fields) text(value []byte) string {
 		return string(unquote(value))
 	}
 	return string(validUTF8(value))
+}
+
+// MaxGroup is the longest group of failures that a child can name, in bytes.
+const MaxGroup = 200
+
+// groupOf is the name of a group that can stand in keys, logs and lists: what Visible shows
+// of text, without tabs, cut at MaxGroup.
+func groupOf(text string) string {
+	text = text[:min(len(text), MaxGroup+utf8.UTFMax)] // the rest is cut off in any case
+	group := bytes.ReplaceAll(Visible(nil, []byte(text)), []byte("\t"), []byte(" "))
+	if len(group) <= MaxGroup {
+		return string(group)
+	}
+	end := MaxGroup
+	for !utf8.RuneStart(group[end]) {
+		end--
+	}
+	return string(group[:end])
 }
 
 func (f *fields) string(name string) string {

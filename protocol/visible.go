@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -41,4 +42,24 @@ func Visible(dst, b []byte) []byte {
 		plain = i
 	}
 	return append(dst, b[plain:]...)
+}
+
+// VisibleJSON appends JSON to dst as text that can be shown anywhere: what Visible takes
+// for unfit becomes \uNNNN, which is the same JSON, and bytes that are not UTF-8 become
+// U+FFFD. It is for JSON that some encoder made, where ASCII below a blank stands between
+// values only.
+func VisibleJSON(dst, json []byte) []byte {
+	for len(json) > 0 {
+		r, size := utf8.DecodeRune(json)
+		switch {
+		case r < utf8.RuneSelf && r != 0x7f || r >= utf8.RuneSelf && r != utf8.RuneError && unicode.IsGraphic(r):
+			dst = append(dst, json[:size]...)
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				dst = append(dst, '\\', 'u', hexDigits[unit>>12], hexDigits[unit>>8&15], hexDigits[unit>>4&15], hexDigits[unit&15])
+			}
+		}
+		json = json[size:]
+	}
+	return dst
 }

@@ -87,9 +87,9 @@ func amendJobs(c *cli.Context, q *queue.Client, jobs []queue.Job, done string, c
 	}
 	value := map[string]any{strings.ReplaceAll(done, " ", "_"): len(a.done), "jids": list(a.done), "changed": list(a.changed), "refused": list(a.refused)}
 	err = show(c, value, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s\n", some(len(a.done), "job"), done)
+		printf(w, "%s %s\n", some(len(a.done), "job"), done)
 		if len(a.changed) > 0 {
-			fmt.Fprintf(w, "%s left alone, changed by somebody else since listed: %s\n", some(len(a.changed), "job"), strings.Join(a.changed, " "))
+			printf(w, "%s left alone, changed by somebody else since listed: %s\n", some(len(a.changed), "job"), strings.Join(a.changed, " "))
 		}
 	})
 	if err == nil && len(a.refused) > 0 {

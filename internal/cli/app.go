@@ -44,7 +44,7 @@ type Program struct {
 func (p Program) Main(ctx context.Context, args []string) (code int) {
 	defer func() {
 		if bug := recover(); bug != nil {
-			fmt.Fprintf(p.Err, "oarlock: a mistake of ours, please report it: %v\n%s", bug, debug.Stack())
+			printf(p.Err, "oarlock: a mistake of ours, please report it: %s\n%s", lines(fmt.Sprint(bug)), lines(debug.Stack()))
 			code = exitBug
 		}
 	}()
@@ -62,9 +62,23 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		return exitOK
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(p.Err, paint(p.Err, red, "oarlock: ")+text)
+		printf(p.Err, "%s%s\n", paint(p.Err, red, "oarlock: "), sentences(err))
 	}
 	return exitCode(err)
+}
+
+// sentences are the text of err, the lines behind its first indented, so that what it quotes
+// is taken for no line of ours. Problems of a configuration keep a line each.
+func sentences(err error) lines {
+	problems, several := err.(config.Problems)
+	if !several {
+		return lines(strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	var each []string
+	for _, problem := range problems {
+		each = append(each, strings.ReplaceAll(problem.String(), "\n", "\n  "))
+	}
+	return lines(strings.Join(each, "\n"))
 }
 
 // app builds the whole command line.
@@ -98,7 +112,10 @@ func (p Program) app() *cli.App {
 // it takes words, and must take "help" and "h" for words, too: of a queue, a jid, somebody's text.
 func prepare(command *cli.Command) {
 	command.OnUsageError = usageError
-	command.HideHelpCommand = len(command.Subcommands) == 0
+	if len(command.Subcommands) == 0 {
+		command.HideHelpCommand = true
+		command.CustomHelpTemplate = cli.CommandHelpTemplate // else it were that of a group
+	}
 	for _, sub := range command.Subcommands {
 		prepare(sub)
 	}

@@ -176,7 +176,7 @@ func (p Program) bench(c *cli.Context) error {
 			if len(s.shape.Command) == 0 {
 				s.shape.Command, err = bench.Noop(scratch, s.shape.Mode, p.Helper)
 				if errors.Is(err, bench.ErrNoPython) && !one {
-					fmt.Fprintln(c.App.ErrWriter, "left out:", err)
+					printLine(c.App.ErrWriter, "left out:", err)
 					continue
 				}
 				if err != nil {
@@ -213,8 +213,8 @@ func (p Program) soak(c *cli.Context, ctx context.Context, b *bench.Bench, repor
 		return err
 	}
 	if err := show(c, r, func(w io.Writer) {
-		fmt.Fprintf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
-		fmt.Fprintf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses, r.Restarts)
+		printf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
+		printf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses, r.Restarts)
 	}); err != nil {
 		return err
 	}
@@ -323,5 +323,5 @@ func (r *benchReport) print() {
 		"SERIES", "JOBS", "SECONDS", "JOBS/S", "REDIS µs", "CALLS", "OF CEILING", "SUPERVISOR µs", "CHILDREN µs", "REDIS CPU µs",
 		"MIB", "PUT TO START ms", "BARE WAKE-UP ms",
 	}, r.rows)
-	fmt.Fprintln(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.")
+	printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.\n")
 }

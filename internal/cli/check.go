@@ -47,7 +47,7 @@ func check(c *cli.Context) error {
 		return err
 	}
 	return show(c, nil, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), poolNames(cfg))
+		printf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), poolNames(cfg))
 	})
 }
 

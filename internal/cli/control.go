@@ -76,7 +76,7 @@ func controlCommand(name, does, args string, least, most int, do func(context.Co
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(c.App.Writer, done)
+			printLine(c.App.Writer, done)
 			return nil
 		},
 	}

@@ -76,7 +76,7 @@ func runDemo(c *cli.Context) error {
 	}
 	out := c.App.Writer
 	return withEmbedded(ctx, out, "", func(ctx context.Context, server *embedded.Server) error {
-		fmt.Fprintf(out, "%s files of %s become jobs; %d children count what is in them: %s %s\n\n", count(len(files)), dir,
+		printf(out, "%s files of %s become jobs; %d children count what is in them: %s %s\n\n", count(len(files)), dir,
 			c.Int("children"), filepath.Base(command[0]), filepath.Base(command[len(command)-1]))
 		show := newDemoShow(out, demoJobs(files))
 		if err := show.run(ctx, server.URL(), command, c.Int("children")); err != nil {
@@ -219,7 +219,7 @@ func (d *demoShow) feed(ctx context.Context, client *queue.Client) error {
 		_ = d.bar.Set(done) // on a terminal that is gone: no matter
 		if step := len(d.order) / 5; !isTerminal(d.out) && step > 0 && done/step > reported {
 			reported = done / step
-			fmt.Fprintf(d.out, "  %s of %s jobs have ended after %s\n", count(done), count(len(d.order)), span(time.Since(d.began)))
+			printf(d.out, "  %s of %s jobs have ended after %s\n", count(done), count(len(d.order)), span(time.Since(d.began)))
 		}
 		if open == 0 {
 			return nil
@@ -321,17 +321,17 @@ func (d *demoShow) verdict() error {
 	rate := float64(len(d.order)) / d.took.Seconds()
 	rows = append(rows, []string{"rate", fmt.Sprintf("%.0f/s", rate), "a fresh process for each job, in " + span(d.took)})
 	table(d.out, "", []string{"", "JOBS", ""}, rows)
-	fmt.Fprintln(d.out)
+	printLine(d.out)
 	total := func(what string, t demo.Tally) []string {
 		return []string{what, count(t.Lines), count(t.Words), count(t.Bytes), count(t.Longest)}
 	}
 	table(d.out, "", []string{"", "LINES", "WORDS", "BYTES", "LONGEST LINE"}, [][]string{total("the children", said), total("a direct count", want)})
 	if len(wrong) == 0 && said == want {
-		fmt.Fprintln(d.out, paint(d.out, green, "\nThe totals agree."))
+		printf(d.out, "\n%s\n", paint(d.out, green, "The totals agree."))
 		return nil
 	}
 	for _, text := range wrong[:min(len(wrong), 10)] {
-		fmt.Fprintln(d.out, paint(d.out, red, text))
+		printLine(d.out, paintLines(d.out, red, lines(text)))
 	}
 	return fmt.Errorf("the totals do not agree: %d jobs are not as they should be", len(wrong))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -66,7 +65,7 @@ func dev(c *cli.Context) error {
 				if err := server.Load(file); err != nil {
 					return err
 				}
-				fmt.Fprintf(c.App.ErrWriter, "Kept in %s.\n", file)
+				printf(c.App.ErrWriter, "Kept in %s.\n", file)
 				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
 			}
 			return s.last(s.run(ctx, at(cfg, server)))
@@ -79,7 +78,7 @@ func dev(c *cli.Context) error {
 		defer server.Close()
 		url = server.ShortestURL()
 		cfg.Redis.URL = url
-		fmt.Fprintf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
+		printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
 	return s.last(s.run(c.Context, cfg))
 }

@@ -143,12 +143,12 @@ func unitProblems(text string, need unitValues) []doctor.Finding {
 
 // printDiagnosis shows a finding.
 func printDiagnosis(w io.Writer, f doctor.Finding) {
-	mark := map[doctor.Level]string{
+	mark := map[doctor.Level]painted{
 		doctor.OK: paint(w, green, "✓"), doctor.Fixed: paint(w, green, "✓ repaired"), doctor.Note: "·",
 		doctor.Warning: paint(w, yellow, "! warning"), doctor.Bad: paint(w, red, "✗ bad"),
 	}[f.Level]
-	fmt.Fprintf(w, "%s %s: %s\n", mark, paint(w, bold, f.Subject), f.Text)
+	printf(w, "%s %s: %s\n", mark, paint(w, bold, f.Subject), f.Text)
 	if f.Advice != "" {
-		fmt.Fprintln(w, paint(w, dim, indent(f.Advice)))
+		printLine(w, paintLines(w, dim, lines(indent(f.Advice))))
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"os/signal"
 	"syscall"
@@ -46,8 +45,6 @@ func events(c *cli.Context, q *queue.Client) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	w, seen := c.App.Writer, 0
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
 	for e, err := range q.Events(ctx) {
 		if err != nil {
 			return err
@@ -56,9 +53,9 @@ func events(c *cli.Context, q *queue.Client) error {
 			continue
 		}
 		if c.Bool("json") {
-			err = encoder.Encode(eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value})
+			err = encodeJSON(w, eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}, "")
 		} else {
-			_, err = fmt.Fprintf(w, "%s  %s\n", paint(w, dim, time.Now().Format("15:04:05.000")), eventText(e))
+			_, err = printf(w, "%s  %s\n", paint(w, dim, time.Now().Format("15:04:05.000")), eventText(e))
 		}
 		if err != nil {
 			return err

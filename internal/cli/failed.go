@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -126,7 +125,7 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Cha
 	if c.Bool("dry-run") {
 		return show(c, viewJobs(jobs), func(w io.Writer) {
 			printFailed(w, jobs)
-			fmt.Fprintf(w, "%s would be %s\n", some(len(jobs), "job"), done)
+			printf(w, "%s would be %s\n", some(len(jobs), "job"), done)
 		})
 	}
 	return amendJobs(c, q, jobs, done, func(job queue.Job) queue.Amendment { return job.Amend(change) })

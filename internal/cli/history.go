@@ -115,11 +115,11 @@ func printHistory(w io.Writer, told []entryView) {
 				more[name] = value
 			}
 		}
-		line := fmt.Sprintf("%s  %s", moment(e.When), e.Says)
+		printf(w, "%s  %s", moment(e.When), e.Says)
 		if len(more) > 0 {
-			line += " " + paint(w, dim, compact(more))
+			printf(w, " %s", paint(w, dim, compact(more)))
 		}
-		fmt.Fprintln(w, line)
+		printLine(w)
 	}
 }
 

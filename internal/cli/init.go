@@ -42,7 +42,7 @@ func (p Program) initCommand() *cli.Command {
 			if err = errors.Join(err, file.Close()); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.App.Writer, "Wrote %s. Name your queues and your command in it, then: oarlock check, oarlock run\n", path)
+			printf(c.App.Writer, "Wrote %s. Name your queues and your command in it, then: oarlock check, oarlock run\n", path)
 			return nil
 		},
 	}

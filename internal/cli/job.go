@@ -55,9 +55,9 @@ func jobShow(c *cli.Context, q *queue.Client) error {
 // printJob shows a job the way a person asks: what and where it is, why it failed, what
 // was seen of its last bad attempt, and what happened to it.
 func printJob(w io.Writer, job queue.Job, now float64) {
-	line := func(name, value string) {
+	line := func(name string, value any) {
 		if value != "" {
-			fmt.Fprintf(w, "%-13s %s\n", name, value)
+			printf(w, "%-13s %s\n", name, value)
 		}
 	}
 	colour := map[string]string{"failed": red, "stalled": red, "complete": green, "running": cyan}[job.State]
@@ -92,10 +92,10 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	}
 	line("checkpoint", shorten(string(v.Checkpoint), 400))
 	if job.Failure.Group != "" {
-		fmt.Fprintf(w, "\n%s %s, %s\n  %s\n", paint(w, red, "failure"), job.Failure.Group, moment(job.Failure.When), strings.ReplaceAll(job.Failure.Message, "\n", "\n  "))
+		printf(w, "\n%s %s, %s\n  %s\n", paint(w, red, "failure"), job.Failure.Group, moment(job.Failure.When), lines(strings.ReplaceAll(job.Failure.Message, "\n", "\n  ")))
 	}
 	printRecord(w, v.Record)
-	fmt.Fprintln(w)
+	printLine(w)
 	printHistory(w, v.History)
 }
 
@@ -178,7 +178,7 @@ func jobTag(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { fmt.Fprintln(w, strings.Join(tags, " ")) })
+	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { printLine(w, strings.Join(tags, " ")) })
 }
 
 func jobTrack(c *cli.Context, q *queue.Client) error {
@@ -214,9 +214,9 @@ func jobDepend(c *cli.Context, q *queue.Client) error {
 	}
 	return show(c, viewJob(*job), func(w io.Writer) {
 		if len(job.Dependencies) == 0 {
-			fmt.Fprintf(w, "%s waits for no job; it is %s\n", jid, job.State)
+			printf(w, "%s waits for no job; it is %s\n", jid, job.State)
 			return
 		}
-		fmt.Fprintf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
+		printf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
 	})
 }

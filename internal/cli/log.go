@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/protocol"
 )
 
 // newLogger makes what the configuration asks for: text for a person at a terminal, lines
@@ -43,7 +44,17 @@ func newHandler(out, w io.Writer, format string, level *slog.LevelVar) slog.Hand
 	case format == "text", isTerminal(w):
 		return &lineHandler{out: out, level: level, colour: paint(w, dim, "") != ""}
 	}
-	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
+	return slog.NewJSONHandler(visibleWriter{out}, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
+}
+
+// visibleWriter escapes in JSON what a terminal could take for a command.
+type visibleWriter struct{ w io.Writer }
+
+func (v visibleWriter) Write(record []byte) (int, error) {
+	if _, err := v.w.Write(protocol.VisibleJSON(nil, record)); err != nil {
+		return 0, err
+	}
+	return len(record), nil
 }
 
 // readable makes durations, signals and the like text; JSON would make them numbers.
@@ -115,7 +126,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		line.WriteString(h.paint(levelColour(record.Level), fmt.Sprintf("%-5s", record.Level)))
 		line.WriteByte(' ')
 	}
-	line.WriteString(record.Message)
+	line.WriteString(visible(record.Message))
 	line.WriteString(h.attrs)
 	record.Attrs(func(attr slog.Attr) bool {
 		h.attr(&line, h.prefix, attr)
@@ -135,11 +146,15 @@ func (h *lineHandler) attr(line *bytes.Buffer, prefix string, attr slog.Attr) {
 		}
 		return
 	}
-	text := value.String()
+	line.WriteString(" " + h.paint(dim, oneWord(prefix+attr.Key)+"=") + oneWord(value.String()))
+}
+
+// oneWord quotes text that would not be one word on one line.
+func oneWord(text string) string {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r) }) {
-		text = strconv.Quote(text)
+		return strconv.Quote(text)
 	}
-	line.WriteString(" " + h.paint(dim, prefix+attr.Key+"=") + text)
+	return text
 }
 
 func (h *lineHandler) paint(colour, text string) string {

@@ -40,7 +40,7 @@ func luaCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(c, map[string]string{"sha": sha}, func(w io.Writer) { fmt.Fprintln(w, sha) })
+				return show(c, map[string]string{"sha": sha}, func(w io.Writer) { printLine(w, sha) })
 			}
 			cfg, err := load(c, config.Options{NoPools: true})
 			if err != nil {

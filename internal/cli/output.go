@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
+
+	"oarlock/protocol"
 )
 
 // jsonFlag is what every listing has.
@@ -29,26 +32,89 @@ func show(c *cli.Context, value any, text func(w io.Writer)) error {
 }
 
 // printJSON prints value as one indented JSON document.
-func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
+func printJSON(w io.Writer, value any) error { return encodeJSON(w, value, "  ") }
+
+// encodeJSON prints value as JSON and ends the line. What a terminal could take for a
+// command is escaped in it.
+func encodeJSON(w io.Writer, value any, indent string) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(protocol.VisibleJSON(nil, text.Bytes()))
+	return err
 }
 
 // table prints rows in columns; the first row is the heading. Without rows it says so
 // in the words of empty.
 func table(w io.Writer, empty string, heading []string, rows [][]string) {
 	if len(rows) == 0 {
-		fmt.Fprintln(w, empty)
+		printLine(w, empty)
 		return
 	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, strings.Join(heading, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	for _, row := range append([][]string{heading}, rows...) {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.ReplaceAll(visible(cell), "\t", `\t`)
+		}
+		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	columns.Flush()
+}
+
+// visible is text as protocol.Visible shows it: on one line, with nothing in it that a
+// terminal would obey.
+func visible(text string) string { return string(protocol.Visible(nil, []byte(text))) }
+
+// lines is text of several lines, which stay lines when it is printed.
+type lines string
+
+func (l lines) visible() string {
+	text := strings.Split(string(l), "\n")
+	for i := range text {
+		text[i] = visible(text[i])
+	}
+	return strings.Join(text, "\n")
+}
+
+// painted is text that may be printed as it is: visible, and perhaps in colour.
+type painted string
+
+// printf prints to a screen as fmt.Fprintf does. It and its like are the only way there:
+// whoever wrote a text among args, it is made visible first, and only lines have lines.
+func printf(w io.Writer, format string, args ...any) (int, error) {
+	return fmt.Fprintf(w, format, fit(args)...)
+}
+
+// printLine is printf for args with blanks between them, and ends the line.
+func printLine(w io.Writer, args ...any) (int, error) { return fmt.Fprintln(w, fit(args)...) }
+
+// fit makes texts fit to be shown.
+func fit(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case painted:
+			out[i] = string(arg)
+		case lines:
+			out[i] = arg.visible()
+		case string:
+			out[i] = visible(arg)
+		case error:
+			out[i] = visible(arg.Error())
+		case fmt.Stringer:
+			out[i] = visible(arg.String())
+		case []string:
+			out[i] = visible(fmt.Sprint(arg))
+		default:
+			out[i] = arg
+		}
+	}
+	return out
 }
 
 // Colours, as a terminal wants to be told.
@@ -62,12 +128,17 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// paint colours text if w is a terminal whose user wants colours.
-func paint(w io.Writer, colour, text string) string {
+// paint makes text visible, and colours it if w is a terminal whose user wants colours.
+func paint(w io.Writer, colour, text string) painted {
+	return paintLines(w, colour, lines(visible(text)))
+}
+
+// paintLines is paint for text of several lines.
+func paintLines(w io.Writer, colour string, text lines) painted {
 	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return text
+		return painted(text.visible())
 	}
-	return colour + text + plain
+	return painted(colour + text.visible() + plain)
 }
 
 // isTerminal reports whether w is one.

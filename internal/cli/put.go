@@ -153,9 +153,9 @@ func putOne(c *cli.Context, job queue.Put, r queue.PutResult) error {
 		answer["existed"], answer["state"] = true, r.State
 	}
 	return show(c, answer, func(w io.Writer) {
-		fmt.Fprintln(w, r.JID)
+		printLine(w, r.JID)
 		if r.Existed {
-			fmt.Fprintf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
+			printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		for i, result := range results {
 			if result.Err != nil {
 				refused++
-				fmt.Fprintf(c.App.ErrWriter, "job %d: %v\n", number-len(batch)+i+1, result.Err)
+				printf(c.App.ErrWriter, "job %d: %v\n", number-len(batch)+i+1, result.Err)
 			} else if result.Existed {
 				existed++
 			} else if result.JID != "" {
@@ -233,9 +233,9 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	bar.Finish()
 	result := map[string]any{"queue": like.Queue, "put": done, "existed": existed, "refused": refused}
 	if err := show(c, result, func(w io.Writer) {
-		fmt.Fprintf(w, "%s jobs put into %s\n", count(done), like.Queue)
+		printf(w, "%s jobs put into %s\n", count(done), like.Queue)
 		if existed > 0 {
-			fmt.Fprintf(w, "%s exist and were left alone\n", count(existed))
+			printf(w, "%s exist and were left alone\n", count(existed))
 		}
 	}); err != nil {
 		return err

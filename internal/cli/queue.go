@@ -64,10 +64,10 @@ func queueList(c *cli.Context, q *queue.Client) error {
 		views[i] = queueView(n)
 		rows[i] = []string{n.Name, count(n.Waiting), count(n.Running), count(n.Stalled), count(n.Scheduled), count(n.Depends), count(n.Throttled), count(n.Recurring), ""}
 		if n.Paused {
-			rows[i][8] = paint(c.App.Writer, yellow, "paused")
+			rows[i][8] = "paused"
 		}
 		if n.Damage != "" {
-			rows[i][8] = paint(c.App.Writer, red, "cannot be read; see oarlock doctor: "+n.Damage)
+			rows[i][8] = "cannot be read; see oarlock doctor: " + n.Damage
 		}
 	}
 	return show(c, views, func(w io.Writer) {
@@ -92,16 +92,16 @@ func queueShow(c *cli.Context, q *queue.Client) error {
 	}
 	value := map[string]any{"counts": queueView(counts), "jids": jids}
 	return show(c, value, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: %s waiting (see `oarlock queue peek`)\n", paint(w, bold, name), count(counts.Waiting))
+		printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", paint(w, bold, name), count(counts.Waiting))
 		if counts.Paused {
-			fmt.Fprintln(w, paint(w, yellow, "paused"))
+			printLine(w, paint(w, yellow, "paused"))
 		}
 		for _, state := range states {
 			if len(jids[state]) > 0 {
-				fmt.Fprintf(w, "\n%s\n", state)
+				printf(w, "\n%s\n", state)
 			}
 			for _, jid := range jids[state] {
-				fmt.Fprintln(w, "  "+jid)
+				printLine(w, "  "+jid)
 			}
 		}
 	})
@@ -138,7 +138,7 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 			if value == "" || value == "0" {
 				value = "none"
 			}
-			fmt.Fprintln(w, value)
+			printLine(w, value)
 		})
 	}
 	n, err := strconv.Atoi(c.Args().Get(1))

@@ -99,7 +99,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { fmt.Fprintln(w, jid) })
+	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { printLine(w, jid) })
 }
 
 func recurShow(c *cli.Context, q *queue.Client) error {
@@ -117,7 +117,7 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 			{"copies", count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
 			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
 		} {
-			fmt.Fprintf(w, "%-10s %s\n", line[0], line[1])
+			printf(w, "%-10s %s\n", line[0], line[1])
 		}
 	})
 }

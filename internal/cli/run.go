@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -62,7 +61,7 @@ func withEmbedded(ctx context.Context, w io.Writer, listen string, use func(cont
 		return err
 	}
 	defer server.Close()
-	fmt.Fprintln(w, paint(w, yellow, "Redis is embedded: ALL IN MEMORY, GONE WHEN THIS PROCESS ENDS. For trying out only."))
-	fmt.Fprintf(w, "Use it from elsewhere:  export REDIS_URL=%s\n", server.URL())
+	printLine(w, paint(w, yellow, "Redis is embedded: ALL IN MEMORY, GONE WHEN THIS PROCESS ENDS. For trying out only."))
+	printf(w, "Use it from elsewhere:  export REDIS_URL=%s\n", server.URL())
 	return use(ctx, server)
 }

@@ -157,6 +157,14 @@ func (s *script) command(words []string) error {
 
 // oarlock runs the command line in this process, which must give that exit code.
 func (s *script) oarlock(want int, args []string) error {
+	if code := s.anyCode(args); code != want {
+		return fmt.Errorf("exit code %d, want %d", code, want)
+	}
+	return nil
+}
+
+// anyCode runs the command line in this process and gives its exit code.
+func (s *script) anyCode(args []string) int {
 	for name, value := range s.env {
 		s.t.Setenv(name, value)
 	}
@@ -165,10 +173,7 @@ func (s *script) oarlock(want int, args []string) error {
 	s.stdin = ""
 	code := program.Main(s.t.Context(), append([]string{"oarlock"}, args...))
 	s.said["stdout"], s.said["stderr"] = stdout.String(), stderr.String()
-	if code != want {
-		return fmt.Errorf("exit code %d, want %d", code, want)
-	}
-	return nil
+	return code
 }
 
 // text is what the last oarlock printed, or else the content of a file.

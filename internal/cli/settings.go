@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -46,7 +45,7 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		return show(c, map[string]string{name: value}, func(w io.Writer) { fmt.Fprintln(w, value) })
+		return show(c, map[string]string{name: value}, func(w io.Writer) { printLine(w, value) })
 	}
 	all, err := q.Settings(c.Context)
 	if err != nil {

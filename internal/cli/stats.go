@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -59,9 +58,9 @@ func stats(c *cli.Context, q *queue.Client) error {
 		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
 	}
 	return show(c, value, func(w io.Writer) {
-		fmt.Fprintf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), some(s.Failures, "failure"), some(s.Retries, "lock"))
+		printf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), some(s.Failures, "failure"), some(s.Retries, "lock"))
 		if s.Failed != s.Failures {
-			fmt.Fprintf(w, "less those that were put again or canceled, in whichever queue: %s\n", count(s.Failed))
+			printf(w, "less those that were put again or canceled, in whichever queue: %s\n", count(s.Failed))
 		}
 		histogram(w, "waited", s.Wait)
 		histogram(w, "ran", s.Run)
@@ -71,10 +70,10 @@ func stats(c *cli.Context, q *queue.Client) error {
 // histogram draws a distribution, from the first bar that is not empty to the last.
 func histogram(w io.Writer, what string, d queue.Durations) {
 	if d.Count == 0 {
-		fmt.Fprintf(w, "\nno job %s\n", what)
+		printf(w, "\nno job %s\n", what)
 		return
 	}
-	fmt.Fprintf(w, "\n%s %s: %s on average, ± %s\n", some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
+	printf(w, "\n%s %s: %s on average, ± %s\n", some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
 	bars := make([]int, len(steps)+1)
 	rest := d.Count - d.Negative
 	for i, n := range d.Histogram {
@@ -88,7 +87,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 	}
 	bars[len(steps)] += max(rest, 0) // a week or longer is in no bucket
 	if d.Negative > 0 {
-		fmt.Fprintf(w, "%s below 0: clocks disagreed\n", count(d.Negative))
+		printf(w, "%s below 0: clocks disagreed\n", count(d.Negative))
 	}
 	first, last, most := len(bars), 0, 0
 	for i, n := range bars {
@@ -102,6 +101,6 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 			label, _, _ = strings.Cut("<"+span(steps[i]), " 0")
 		}
 		bar := strings.Repeat("█", (bars[i]*barWidth+most-1)/most)
-		fmt.Fprintf(w, "%8s %s %s\n", label, paint(w, cyan, bar), count(bars[i]))
+		printf(w, "%8s %s %s\n", label, paint(w, cyan, bar), count(bars[i]))
 	}
 }

@@ -56,35 +56,35 @@ func printStatus(w io.Writer, shot report) {
 	case !shot.Ready:
 		state = paint(w, red, "not ready")
 	}
-	fmt.Fprintf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
+	printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
-		fmt.Fprintln(w, paint(w, red, "Redis is away: "+shot.Redis))
+		printLine(w, paint(w, red, "Redis is away: "+shot.Redis))
 	}
 	if text := shot.Log.String(); text != "" {
-		fmt.Fprintln(w, paint(w, red, text))
+		printLine(w, paint(w, red, text))
 	}
 	for _, pool := range shot.Pools {
 		n := pool.Counters
-		fmt.Fprintf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
+		printf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
 			paint(w, bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
 			count(n.Acked), count(n.Retried), count(n.Failed), count(n.Crashed), count(n.Interrupted))
 		if told := uncounted(n); told != "" {
-			fmt.Fprintln(w, "  "+told)
+			printLine(w, "  "+told)
 		}
 		if pool.Breaker != "" {
-			fmt.Fprintln(w, paint(w, red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
+			printLine(w, paint(w, red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
 		}
 		if pool.Barren != "" {
-			fmt.Fprintln(w, paint(w, red, "  takes nothing: "+pool.Barren))
+			printLine(w, paint(w, red, "  takes nothing: "+pool.Barren))
 		}
 		for _, damage := range pool.Damaged {
-			fmt.Fprintln(w, paint(w, red, "  leaves out queue "+damage))
+			printLine(w, paint(w, red, "  leaves out queue "+damage))
 		}
 		if n.NotPut > 0 {
-			fmt.Fprintln(w, paint(w, yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", count(n.NotPut))))
+			printLine(w, paint(w, yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", count(n.NotPut))))
 		}
 		if n.Unheard > 0 {
-			fmt.Fprintln(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
+			printLine(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
 		}
 		var rows [][]string
 		for _, slot := range pool.Slots {

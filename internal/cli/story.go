@@ -19,13 +19,13 @@ func printRecord(w io.Writer, text json.RawMessage) {
 	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", paint(w, bold, "The last attempt that did not end well"))
+	printf(w, "\n%s\n", paint(w, bold, "The last attempt that did not end well"))
 	for _, sentence := range story(r) {
-		fmt.Fprintln(w, "  "+strings.ReplaceAll(sentence, "\n", "\n    "))
+		printf(w, "  %s\n", lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
 	}
 	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
 		if stream.text != "" {
-			fmt.Fprintf(w, "  Its last words on %s:\n%s\n", stream.name, indent(stream.text))
+			printf(w, "  Its last words on %s:\n%s\n", stream.name, lines(indent(stream.text)))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +18,7 @@ func tagCommand() *cli.Command {
 				}
 				return show(c, list(tags), func(w io.Writer) {
 					for _, tag := range tags {
-						fmt.Fprintln(w, tag)
+						printLine(w, tag)
 					}
 				})
 			}},
@@ -36,7 +35,7 @@ func tagCommand() *cli.Command {
 				return show(c, map[string]any{"total": total, "jobs": viewJobs(jobs)}, func(w io.Writer) {
 					printJobs(w, "No job has that tag.", jobs)
 					if total > len(jobs) {
-						fmt.Fprintf(w, "%s of %s; --offset and --limit show more\n", count(len(jobs)), count(total))
+						printf(w, "%s of %s; --offset and --limit show more\n", count(len(jobs)), count(total))
 					}
 				})
 			}},

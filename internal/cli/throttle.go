@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -109,6 +108,6 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 		if v.Maximum > 0 {
 			limit = "at most " + count(v.Maximum)
 		}
-		fmt.Fprintf(w, "%s: %s at a time\nheld by %s\nwaiting %s\n", v.ID, limit, strings.Join(v.Holders, " "), strings.Join(v.Waiters, " "))
+		printf(w, "%s: %s at a time\nheld by %s\nwaiting %s\n", v.ID, limit, strings.Join(v.Holders, " "), strings.Join(v.Waiters, " "))
 	})
 }

@@ -63,7 +63,7 @@ func tortureProgram(c *cli.Context) error {
 	}
 	out, text := c.App.Writer, !c.Bool("json")
 	if text {
-		fmt.Fprintf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
+		printf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
 	}
 	findings := []torture.Finding{}
 	good, err := trial.Run(ctx, func(f torture.Finding) {
@@ -90,13 +90,13 @@ func tortureProgram(c *cli.Context) error {
 func printFinding(w io.Writer, f torture.Finding) {
 	switch {
 	case f.Left:
-		fmt.Fprintln(w, paint(w, dim, "  –  "+f.Rule+": says nothing of this program"))
+		printLine(w, paint(w, dim, "  –  "+f.Rule+": says nothing of this program"))
 	case f.Kept:
-		fmt.Fprintln(w, paint(w, green, "  ✓  ")+f.Rule)
+		printf(w, "%s%s\n", paint(w, green, "  ✓  "), f.Rule)
 	case f.Must:
-		fmt.Fprintln(w, paint(w, red, "  ✗  ")+f.Rule+"\n"+indent(f.Why))
+		printf(w, "%s%s\n%s\n", paint(w, red, "  ✗  "), f.Rule, lines(indent(f.Why)))
 	default:
-		fmt.Fprintln(w, paint(w, yellow, "  ○  ")+f.Rule+"\n"+indent(f.Why))
+		printf(w, "%s%s\n%s\n", paint(w, yellow, "  ○  "), f.Rule, lines(indent(f.Why)))
 	}
 }
 
@@ -116,12 +116,12 @@ func printTortured(w io.Writer, findings []torture.Finding) {
 		}
 	}
 	if broken > 0 {
-		fmt.Fprintln(w, paint(w, red, fmt.Sprintf("\nIt breaks %d of %d obligatory rules.", broken, all)))
+		printf(w, "\n%s\n", paint(w, red, fmt.Sprintf("It breaks %d of %d obligatory rules.", broken, all)))
 		return
 	}
-	fmt.Fprint(w, paint(w, green, fmt.Sprintf("\nIt keeps all %d obligatory rules", all)))
+	printf(w, "\n%s", paint(w, green, fmt.Sprintf("It keeps all %d obligatory rules", all)))
 	if advice > 0 {
-		fmt.Fprintf(w, "; %d more would be good", advice)
+		printf(w, "; %d more would be good", advice)
 	}
-	fmt.Fprintln(w, ".")
+	printLine(w, ".")
 }

@@ -82,9 +82,9 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	if !good {
 		colour = red
 	}
-	fmt.Fprintln(c.App.Writer, paint(c.App.Writer, colour, "= "+text)+paint(c.App.Writer, dim, fmt.Sprintf("  (%s, %s of processor time)", span(ending.Wall), span(ending.CPU))))
+	printf(c.App.Writer, "%s%s\n", paint(c.App.Writer, colour, "= "+text), paint(c.App.Writer, dim, fmt.Sprintf("  (%s, %s of processor time)", span(ending.Wall), span(ending.CPU))))
 	for _, verdict := range refused {
-		fmt.Fprintln(c.App.Writer, paint(c.App.Writer, red, "! a verdict was refused and counts for nothing: "+verdict))
+		printLine(c.App.Writer, paint(c.App.Writer, red, "! a verdict was refused and counts for nothing: "+verdict))
 	}
 	if !good || len(refused) > 0 {
 		return silent{exitFailed}
@@ -255,7 +255,7 @@ type conversation struct {
 func (t *conversation) say(colour, mark, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintln(t.w, paint(t.w, colour, mark+" "+strings.TrimRight(line, "\n")))
+	printLine(t.w, paint(t.w, colour, mark+" "+strings.TrimRight(line, "\n")))
 }
 
 func (t *conversation) ChildReady(*runner.Child) {}
@@ -268,19 +268,19 @@ func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if line.Dropped > 0 {
-		fmt.Fprintln(t.w, paint(t.w, yellow, "  "+runner.TooManyLines(line.Dropped)))
+		printLine(t.w, paint(t.w, yellow, "  "+runner.TooManyLines(line.Dropped)))
 		return
 	}
-	text := string(protocol.Visible(nil, line.Text))
+	text := string(line.Text)
 	if line.Record != nil {
 		text = line.Record.Level + ": " + line.Record.Message
 	}
-	fmt.Fprintf(t.w, "< %s%s\n", text, paint(t.w, dim, "  "+line.Stream.String()))
+	printf(t.w, "< %s%s\n", text, paint(t.w, dim, "  "+line.Stream.String()))
 	if line.Refused != "" {
-		fmt.Fprintln(t.w, paint(t.w, red, "  refused: "+line.Refused))
+		printLine(t.w, paint(t.w, red, "  refused: "+line.Refused))
 	}
 	if line.Cut > 0 {
-		fmt.Fprintln(t.w, paint(t.w, yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
+		printLine(t.w, paint(t.w, yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
 	}
 }
 

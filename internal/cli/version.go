@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
@@ -21,7 +20,7 @@ func (p Program) versionCommand() *cli.Command {
 				System  string `json:"system"`
 			}{p.version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return show(c, v, func(w io.Writer) {
-				fmt.Fprintf(w, "oarlock %s (%s, %s)\n", v.Version, v.Go, v.System)
+				printf(w, "oarlock %s (%s, %s)\n", v.Version, v.Go, v.System)
 			})
 		},
 	}

@@ -28,7 +28,7 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	value := map[string]any{"jid": jid, "state": w.job.State, "queue": w.job.Queue, "reasons": list(w.reasons)}
 	return show(c, value, func(out io.Writer) {
 		for _, reason := range w.reasons {
-			fmt.Fprintln(out, reason)
+			printLine(out, reason)
 		}
 	})
 }

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"oarlock/internal/doctor"
+	"oarlock/internal/redistest"
+	"oarlock/internal/torture"
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+// hostile is a text as somebody else may have chosen it: for a job, a queue, a group, a line
+// of log. It tries to be a line of its own, to name the window, to colour and to turn what
+// follows, and to be more than one column.
+const hostile = "v\nFORGED\n<2>FORGED\r\x1b]0;own\a\x1b[31m\u009b2J\u202e\u2028\x7f\xff\tFORGED\x00w"
+
+// clean fails if a terminal would obey any of text, or take a part of hostile for a line.
+func clean(t *testing.T, what, text string) {
+	t.Helper()
+	for line := range strings.SplitSeq(text, "\n") {
+		if bad := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\t' }); bad >= 0 {
+			t.Errorf("%s: shows %q in %q", what, line[bad:min(bad+4, len(line))], line)
+			return
+		}
+		if strings.HasPrefix(line, "FORGED") || strings.HasPrefix(line, "<2>") {
+			t.Errorf("%s: a line is forged: %q", what, line)
+			return
+		}
+	}
+}
+
+// fill makes all texts below v hostile, and all lists one long.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			fill(v.Index(0))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+// hostileThings are things of all kinds that a client can put, and what a child can leave.
+func hostileThings(t *testing.T, q *queue.Client) {
+	t.Helper()
+	ctx := t.Context()
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(jid, name string) queue.Put {
+		return queue.Put{Queue: name, JID: jid, Klass: hostile, Data: text, Tags: []string{hostile}}
+	}
+	var record supervisor.Record
+	fill(reflect.ValueOf(&record).Elem())
+	kept, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := put("bad", "work")
+	running, throttled := put("running", hostile), put("throttled", hostile)
+	throttled.Throttles = []string{hostile}
+	later := put("later", hostile)
+	later.Delay = time.Hour
+	after := put("after", "work")
+	after.Depends = []string{hostile}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(q.PutAll(ctx, []queue.Put{running, bad}))
+	must(q.Pop(ctx, hostile, hostile, 1))
+	must(q.Pop(ctx, "work", hostile, 1))
+	must(nil, q.Fail(ctx, "bad", hostile, hostile, hostile))
+	must(nil, q.Log(ctx, "bad", hostile, []byte(`{"more":`+string(text)+`}`)))
+	must(nil, q.Redis().HSet(ctx, "ql:j:bad", "oarlock-record", kept).Err())
+	must(q.PutAll(ctx, []queue.Put{put(hostile, hostile), throttled, later, after}))
+	must(nil, q.SetThrottle(ctx, queue.Throttle{ID: hostile, Maximum: 1}))
+	must(nil, q.Set(ctx, hostile, hostile))
+	must(nil, q.Pause(ctx, hostile))
+	must(q.Recur(ctx, queue.Recurring{Queue: hostile, JID: hostile, Klass: hostile, Data: text, Interval: time.Hour, Tags: []string{hostile}}))
+}
+
+// looks are the commands that show what hostileThings has made; H stands for hostile.
+const looks = `queue ls|queue show H|queue peek H|queue limit H|job show bad|job show H|job log bad|job why bad|job why H|job why running|
+job why throttled|job why later|job why after|failed ls|failed ls H|recur ls|recur ls H|recur show H|worker ls|worker show H|throttle ls|throttle show H|
+tag ls|tag jobs H|stats work|stats H|config get|config get H|doctor|check H|status|nosuchH|H|job H|--H|-c H status|replay H H|replay bad nosuch|
+put work H|put work 1 --klass H|--redis H queue ls|--redis redis://H queue ls|--log-level H queue ls|try H`
+
+// TestHostileTextsOfAllCommands runs all commands that end by themselves, with words that name
+// what is there and words that name nothing, as text and as JSON.
+func TestHostileTextsOfAllCommands(t *testing.T) {
+	s := newScript(t, "")
+	server := redistest.Start(t)
+	s.env["REDIS_URL"] = server.URL
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	hostileThings(t, q)
+	var asks [][]string
+	for look := range strings.SplitSeq(strings.ReplaceAll(looks, "\n", ""), "|") {
+		asks = append(asks, strings.Split(look, " "))
+	}
+	for _, line := range fullLines() { // after the looks, for they change what is there
+		if slices.Contains(strings.Fields("run dev demo bench top say lua completion events init unit try torture"), line[0]) {
+			continue
+		}
+		for i, word := range line {
+			line[i] = strings.Replace(word, "precious", "H", 1)
+		}
+		asks = append(asks, line)
+	}
+	shown := 0
+	for _, ask := range asks {
+		for i, word := range ask {
+			if before, found := strings.CutSuffix(word, "H"); found {
+				ask[i] = before + hostile
+			}
+		}
+		for _, more := range [][]string{nil, {"--json"}} {
+			args := slices.Concat(ask, more)
+			s.anyCode(args)
+			out := s.said["stdout"] + s.said["stderr"]
+			clean(t, fmt.Sprintf("%q", args), out)
+			shown += strings.Count(out, `]0;own`)
+		}
+	}
+	if shown < 150 {
+		t.Errorf("the texts were shown only %d times: what is asked for is not there", shown)
+	}
+}
+
+// TestHostileTextsOfASupervisor prints what a supervisor, a doctor, a torture and the channels
+// of Redis can tell, with hostile texts in all places.
+func TestHostileTextsOfASupervisor(t *testing.T) {
+	var shot report
+	var event queue.Event
+	var record supervisor.Record
+	for _, v := range []any{&shot, &event, &record} {
+		fill(reflect.ValueOf(v).Elem())
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finding := doctor.Finding{Subject: hostile, Text: hostile, Advice: hostile}
+	var out bytes.Buffer
+	printStatus(&out, shot)
+	printLine(&out, eventText(event))
+	printRecord(&out, text)
+	printDiagnosis(&out, finding)
+	for _, f := range []torture.Finding{{Left: true}, {Kept: true}, {Must: true}, {}} {
+		f.Rule, f.Why = hostile, hostile
+		printFinding(&out, f)
+	}
+	talk := conversation{w: &out}
+	talk.Log(nil, nil, runner.LogLine{Text: []byte(hostile), Refused: hostile})
+	talk.Log(nil, nil, runner.LogLine{Record: &protocol.LogRecord{Level: hostile, Message: hostile}})
+	talk.Progress(nil, nil, protocol.Progress{Message: hostile})
+	talk.Bye(nil, hostile)
+	talk.say(red, "<", verdictLine(&protocol.Verdict{Kind: protocol.Fail, Group: hostile, Message: hostile, Klass: hostile}))
+	clean(t, "a supervisor", out.String())
+	out.Reset()
+	for _, v := range []any{shot, event, record, finding} {
+		if err := printJSON(&out, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean(t, "a supervisor's JSON", out.String())
+}
+
+// TestALineOfLogIsOneLine logs hostile messages, names and values in each format.
+func TestALineOfLogIsOneLine(t *testing.T) {
+	level := new(slog.LevelVar)
+	var out bytes.Buffer
+	for name, handler := range map[string]slog.Handler{
+		"text":    newHandler(&out, &out, "text", level),
+		"json":    newHandler(&out, &out, "json", level),
+		"journal": &lineHandler{out: &out, level: level, journal: true},
+	} {
+		out.Reset()
+		log := slog.New(handler).With(hostile, hostile).WithGroup(hostile)
+		log.Warn(hostile, hostile, hostile, "err", errors.New(hostile), "list", []string{hostile})
+		clean(t, name, strings.TrimPrefix(out.String(), "<4>"))
+		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "\n") {
+			t.Errorf("%s: %d lines: %q", name, n, out.String())
+		}
+	}
+}
+
+// TestScreensAreWrittenInOnePlace finds what prints past printf and its like.
+func TestScreensAreWrittenInOnePlace(t *testing.T) {
+	allowed := map[string]int{
+		"output.go": 4, "log.go": 1, // the places
+		"top.go":        1,                                              // the screen is cleared around what printStatus made
+		"completion.go": 1, "init.go": 1, "lua.go": 1, "complete.go": 1, // our own texts
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := regexp.MustCompile(`fmt\.F?[pP]rint|io\.WriteString|os\.Std(out|err)\.Write`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(past.FindAll(text, -1)); !strings.HasSuffix(file, "_test.go") && n != allowed[file] {
+			t.Errorf("%s prints in %d places past printf, printLine, table and show", file, n)
+		}
+	}
+}
+
+// TestNamesOfHelp puts into queues and asks for jobs whose names mean help to the parser.
+func TestNamesOfHelp(t *testing.T) {
+	s := newScript(t, "")
+	for _, name := range []string{"h", "help", "put", "-h"} {
+		for _, args := range [][]string{
+			{"put", "--jid=" + name, "--", name}, {"queue", "pause", "--", name}, {"queue", "resume", "--", name},
+			{"job", "show", "--", name}, {"job", "cancel", "--", name}, {"queue", "forget", "--", name},
+		} {
+			if name != "-h" {
+				args = slices.DeleteFunc(args, func(word string) bool { return word == "--" })
+			}
+			if err := s.oarlock(exitOK, args); err != nil || strings.Contains(s.said["stdout"], "USAGE") {
+				t.Errorf("%q: %v %s%s", args, err, s.said["stdout"], s.said["stderr"])
+			}
+		}
+	}
+	for _, line := range []string{"help", "help put", "put --help", "put -h", "queue help", "queue pause --help", "h queue"} {
+		if err := s.oarlock(exitOK, strings.Fields(line)); err != nil || !strings.Contains(s.said["stdout"], "USAGE") {
+			t.Errorf("%s: %v %s%s", line, err, s.said["stdout"], s.said["stderr"])
+		}
+	}
+	if err := s.oarlock(exitOK, []string{"put", "--help"}); err != nil || !strings.Contains(s.said["stdout"], "oarlock put [command options] QUEUE [DATA]") {
+		t.Errorf("%v %s", err, s.said["stdout"])
+	}
+}
