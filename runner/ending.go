@@ -47,7 +47,7 @@ type Ending struct {
 	SentByUs Cause          // why we stopped it; CauseNone if we did not
 	Began    bool           // the child may have begun with the job
 	Drained  bool           // it had been told by Run.Drain to come to an end
-	Short    bool           // of CouldNotStart: the host had not what a start takes; see Short
+	Short    bool           // of CouldNotStart: neither the job nor the command is to blame, but the host, as in func Short
 
 	Group   string // kind of failure: exit-1, signal-SEGV, timeout, oom, …; empty if it went well
 	Message string // one or a few lines of visible text

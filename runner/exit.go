@@ -145,8 +145,14 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case exit.Lost:
 		e.Kind, e.Group, e.Message = Died, "unknown", "its end was not seen"
 	case !exit.Started:
-		e.Kind, e.Began, e.Short = CouldNotStart, false, exit.Code == exitShort
+		e.Kind, e.Began = CouldNotStart, false
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
+		if exit.Code != exitCannotRun && exit.Code != exitNotFound {
+			e.Short = true
+			if exit.Code != exitShort {
+				e.Message = "what was to become the program died before: " + describe(exit) + "; has the host run out of processes or memory?"
+			}
+		}
 	case !began:
 		e.Kind, e.Message = LeftEarly, "the child left before it read the job: "+describe(exit)
 	case exit.OOM != "":

@@ -71,6 +71,7 @@ type part func(context.Context) error
 // run supervises the pools of cfg until a signal, the control socket or ctx ends it,
 // and returns when nothing of it is left.
 func (s *service) run(ctx context.Context, cfg config.Config) error {
+	makeThreads()
 	s.cfg = cfg
 	told, err := supervise(cfg, s.log)
 	if err != nil {
