@@ -10,6 +10,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,7 +26,7 @@ const (
 	exitUsage    = 64
 	exitData     = 65
 	exitBug      = 70
-	exitTempFail = 75 // Redis is away
+	exitTempFail = 75 // Redis is away, or the host is short of something
 	exitConfig   = 78
 )
 
@@ -178,6 +179,7 @@ func exitCode(err error) int {
 	var quiet silent
 	var wrong usage
 	var problems config.Problems
+	var unreadable *config.UnreadableError
 	var unsaid toSay
 	var few *queue.ReplicaError
 	switch {
@@ -187,7 +189,9 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &wrong):
 		return exitUsage
-	case errors.As(err, &problems):
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return exitTempFail // of the host, and may pass
+	case errors.As(err, &problems), errors.As(err, &unreadable):
 		return exitConfig
 	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few):
 		return exitTempFail

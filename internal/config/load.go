@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,8 +30,7 @@ type Options struct {
 // Load finds, reads and checks a configuration. Without any file it is the defaults,
 // the environment and the flags.
 //
-// An error is Problems if the configuration is wrong, and otherwise says why the file
-// could not be read.
+// An error is Problems if the configuration is wrong, and otherwise an *UnreadableError.
 func Load(o Options) (Config, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -85,14 +85,37 @@ func (d *decoder) files(c *Config, path string) error {
 		return err
 	}
 	for i, file := range append([]string{path}, extra...) {
-		text, err := os.ReadFile(file)
+		text, err := readFile(file)
 		if err != nil {
-			return fmt.Errorf("read the configuration: %w", err)
+			return &UnreadableError{err}
 		}
 		c.Files = append(c.Files, file)
 		d.file(c, file, string(text), i > 0)
 	}
 	return nil
+}
+
+// UnreadableError says why a file of the configuration could not be read.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string { return "read the configuration: " + e.Err.Error() }
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// mostRead is the longest file that is taken for a configuration, in bytes.
+const mostRead = 16 << 20
+
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostRead+1))
+	if err == nil && len(text) > mostRead {
+		err = fmt.Errorf("%s is longer than %d MiB: that is no configuration", name, mostRead>>20)
+	}
+	return text, err
 }
 
 // file decodes one file; one of conf.d may hold pools only.
