@@ -109,7 +109,7 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 	}
 	return show(c, viewRecur(r), func(w io.Writer) {
 		if r.Damage != "" {
-			fmt.Fprintf(w, "%-10s %s\n", "damage", paint(w, red, r.Damage))
+			printf(w, "%-10s %s\n", "damage", paint(w, red, r.Damage))
 		}
 		for _, line := range [][2]string{
 			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", span(r.Interval)},
