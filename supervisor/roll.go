@@ -76,7 +76,19 @@ func (m *member) greeted() {
 
 // spare is how many children more than its slots the pool may have in the middle of a
 // roll, twice: so many are starting, and so many old ones stay.
-func (p *pool) spare() int { return max(1, len(p.slots)/4) }
+func (p *pool) spare() int { return spare(len(p.slots)) }
+
+func spare(slots int) int { return max(1, slots/4) }
+
+// Crowd is how many children a pool may have in the middle of a roll, which is when it needs
+// the most memory.
+func (p *Pool) Crowd() int {
+	_, most := p.bounds()
+	if p.Child.Mode == runner.Once || most == 0 {
+		return most
+	}
+	return most + 2*spare(most)
+}
 
 // tendRoll lets the next slots change.
 func (p *pool) tendRoll() {
@@ -277,7 +289,7 @@ func (p *pool) stay(m *member) bool {
 // is proven.
 func (p *pool) stayOn(last *member) {
 	r := p.roll
-	if last.gen.spec.Mode != runner.Preload || r.to.standing != untried || p.life.draining {
+	if last.gen.spec.Mode != runner.Preload || !last.answered || r.to.standing != untried || p.life.draining {
 		return
 	}
 	m := p.newMember(last.slot)

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -334,4 +335,134 @@ func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
 		}
 		w.end()
 	})
+}
+
+// Behind busy children a roll waits for the jobs at work, and begins no more on old code
+// once the new one is proven.
+func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
+	for _, c := range []struct {
+		children     int
+		length, most time.Duration // of a job; of the roll
+	}{
+		{8, 5 * time.Second, 26 * time.Second},
+		{50, 10 * time.Minute, 51 * time.Minute},
+	} {
+		t.Run(fmt.Sprint(c.children), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newRollWorld(t, runner.Reuse, c.children)
+				w.has["good"] = program{greets: true, work: lasting(c.length)}
+				var mu sync.Mutex
+				var provenAt time.Time
+				begun := 0 // on old code after the proof
+				w.cfg.OnEvent = func(e Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case e.Kind == AttemptEnded && e.PID > 1000+c.children && provenAt.IsZero():
+						provenAt = time.Now()
+					case e.Kind == AttemptStarted && e.PID <= 1000+c.children && !provenAt.IsZero():
+						begun++
+					}
+				}
+				w.redis.put(20 * c.children)
+				w.run()
+				time.Sleep(time.Second + c.length)
+				w.recycle()
+				began := time.Now()
+				for w.pool().Rolling && time.Since(began) < 2*c.most {
+					time.Sleep(c.length / 50)
+					if n, most := w.host.living(), c.children+2*max(1, c.children/4); n > most {
+						t.Errorf("%d children, want %d at most", n, most)
+					}
+				}
+				took := time.Since(began)
+				mu.Lock()
+				if took > c.most || provenAt.IsZero() {
+					t.Errorf("the roll took %v, want %v at most", took, c.most)
+				}
+				if most := c.children / 4; begun > most {
+					t.Errorf("%d jobs were begun on old code after the new one was proven, want %d at most", begun, most)
+				}
+				t.Logf("%d children with jobs of %v: %v, %d jobs begun on old code after the proof", c.children, c.length, took, begun)
+				mu.Unlock()
+				w.s.StopNow()
+				w.wait()
+			})
+		})
+	}
+}
+
+// A second recycle goes on with the slots that have waited for longest, not at the first.
+func TestASecondRecycleDoesNotStartOver(t *testing.T) {
+	first, second, third := &generation{n: 1}, &generation{n: 2}, &generation{n: 3, trial: newTrial()}
+	p := &pool{roll: newRoll(second, third)}
+	for i, g := range []*generation{second, second, first, first} {
+		s := &slot{n: i, gen: g}
+		s.member = &member{pool: p, slot: s, gen: g, ready: true}
+		p.slots = append(p.slots, s)
+	}
+	var order []int
+	for s, _ := p.nextToChange(); s != nil; s, _ = p.nextToChange() {
+		order = append(order, s.n)
+		s.gen = third
+	}
+	if !slices.Equal(order, []int{2, 3, 0, 1}) {
+		t.Errorf("slots change in the order %v, want those of the oldest generation first", order)
+	}
+}
+
+// A slot whose job never ends holds up no other.
+func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["good"] = program{greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if job.JID == "j0" {
+				return untilStopped(job, stop)
+			}
+			return lasting(5*time.Second)(job, stop)
+		}}
+		w.redis.put(60)
+		w.run()
+		time.Sleep(time.Second)
+		w.recycle()
+		time.Sleep(time.Minute)
+		p := w.pool()
+		if p.Roll == nil || p.Roll.Changed != 3 || p.Roll.Of != 4 || p.Roll.OnTrial || p.Roll.JID != "j0" || p.Roll.Waits < 60 {
+			t.Errorf("a minute later the roll is %+v, want all but the slot of j0 changed", p.Roll)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// What was mended is probed at once, however long the waits had grown.
+func TestARepairIsProbedAtOnce(t *testing.T) {
+	for name, repair := range map[string]func(*rollWorld){
+		"recycle": func(w *rollWorld) { w.recycle() },
+		"reload":  func(w *rollWorld) { w.reload("other") },
+		"scale": func(w *rollWorld) {
+			if err := w.s.Scale("p", 4); err != nil {
+				w.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newRollWorld(t, runner.Reuse, 4)
+				w.has["dying"] = program{lives: time.Millisecond}
+				w.write("dying")
+				w.run()
+				w.redis.put(20)
+				time.Sleep(10 * time.Minute)
+				w.write("good")
+				repair(w)
+				time.Sleep(3 * time.Second)
+				w.want("complete", 20)
+				if n := w.manned(); n != 4 {
+					t.Errorf("3 s after the repair %d of 4 slots are manned", n)
+				}
+				w.end()
+			})
+		})
+	}
 }

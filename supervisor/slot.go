@@ -249,7 +249,8 @@ func (p *pool) oldVacancy() (old *member, any bool) {
 		}
 		if stays := p.stayer(s); stays != nil {
 			room := stays.room(0) > 0
-			any = any || room || len(stays.runs) > 0 || !stays.ready
+			another := stays.gen.spec.Mode == runner.Preload // fork follows
+			any = any || room || len(stays.runs) > 0 || !stays.ready || another
 			if room && (m == nil || len(m.runs) == 0) {
 				old = stays
 			}

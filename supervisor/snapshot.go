@@ -32,6 +32,7 @@ type PoolSnapshot struct {
 	Most       int            `json:"max_children"`
 	Generation int            `json:"generation"`
 	Rolling    bool           `json:"rolling"`
+	Roll       *RollSnapshot  `json:"roll,omitempty"` // while rolling
 	Quiet      bool           `json:"quiet"`
 	Draining   bool           `json:"draining"`
 	Breaker    string         `json:"breaker,omitempty"` // why it is open: the pool goes slowly
@@ -48,6 +49,20 @@ type PoolSnapshot struct {
 	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
 	LastTake    float64 `json:"last_take"`    // seconds since then
 	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
+}
+
+// RollSnapshot is how far a change of generation is.
+type RollSnapshot struct {
+	From    int     `json:"from"` // the generations
+	To      int     `json:"to"`
+	Changed int     `json:"changed"` // slots with a ready child of the new one, of Of
+	Of      int     `json:"of"`
+	OnTrial bool    `json:"on_trial"`            // it has yet to prove itself, and has one slot until then
+	Ended   int     `json:"ended"`               // jobs on trial,
+	Bad     int     `json:"bad"`                 // of which so many badly
+	Slot    int     `json:"slot"`                // that waits longest for the end of its job,
+	JID     string  `json:"jid,omitempty"`       // which is this; "" if none waits
+	Waits   float64 `json:"waits_for,omitempty"` // seconds since that was begun
 }
 
 // SlotSnapshot is the state of one place for a child.
@@ -171,6 +186,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Counters:   p.count,
 		InDoubt:    p.line.doubt != nil,
 	}
+	s.Roll = p.rollSnapshot(now)
 	s.Counters.Unheard = p.unheard.count()
 	if p.barren() {
 		s.Barren = "children do not start"
@@ -211,6 +227,31 @@ func (p *pool) snapshot() PoolSnapshot {
 		s.Slots = append(s.Slots, m.snapshot(now))
 	}
 	return s
+}
+
+// rollSnapshot describes a roll under way; nil if there is none.
+func (p *pool) rollSnapshot(now time.Duration) *RollSnapshot {
+	r := p.roll
+	if r == nil || r.over {
+		return nil
+	}
+	shot := &RollSnapshot{
+		From: r.from.n, To: r.to.n, Of: len(p.slots),
+		OnTrial: r.to.onTrial(), Ended: r.to.endings, Bad: r.to.bad,
+	}
+	for _, s := range p.slots {
+		if _, changed := r.changed[s]; changed && s.gen == r.to {
+			shot.Changed++
+			continue
+		}
+		if s.gen != r.to && shot.OnTrial || s.member == nil || len(s.member.runs) == 0 {
+			continue // it is not its turn, or it waits for no job
+		}
+		if a := s.member.runs[0]; shot.JID == "" || (now-a.began).Seconds() > shot.Waits {
+			shot.Slot, shot.JID, shot.Waits = s.n, a.job.JID, (now - a.began).Seconds()
+		}
+	}
+	return shot
 }
 
 func (p *pool) slotSnapshot(s *slot, now time.Duration) SlotSnapshot {

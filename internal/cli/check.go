@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"oarlock/internal/config"
 )
@@ -48,7 +50,50 @@ func check(c *cli.Context) error {
 	}
 	return show(c, nil, func(w io.Writer) {
 		printf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), poolNames(cfg))
+		if told := memoryNeeded(cfg, hostMemory()); told != "" {
+			printLine(w, told)
+		}
 	})
+}
+
+// memoryNeeded tells how much memory the children of pools that bound it may hold in the
+// middle of a roll, beside the bytes that the host has (0: not known); "" if none does.
+func memoryNeeded(cfg config.Config, host uint64) string {
+	var children int
+	var most uint64
+	for name, p := range cfg.Pools {
+		each := max(p.Sandbox.Limits.Memory, p.MaxMemory)
+		if p.Sandbox.Limits.Memory > 0 {
+			each = p.Sandbox.Limits.Memory
+		}
+		pool, err := poolOf(name, p)
+		if err != nil || each <= 0 {
+			continue
+		}
+		children += pool.Crowd()
+		most += uint64(pool.Crowd()) * uint64(each)
+	}
+	if most == 0 {
+		return ""
+	}
+	told := fmt.Sprintf("While new code rolls in there may be %d children of pools with a limit of memory, with %s together", children, humanize.IBytes(most))
+	switch {
+	case host == 0:
+	case most > host:
+		told += fmt.Sprintf(": more than the %s of this host", humanize.IBytes(host))
+	default:
+		told += fmt.Sprintf("; this host has %s", humanize.IBytes(host))
+	}
+	return told + "."
+}
+
+// hostMemory is how much memory the host has, in bytes; 0 if it does not say.
+func hostMemory() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return uint64(info.Totalram) * uint64(info.Unit)
 }
 
 // needPools refuses a configuration with which there is nothing to supervise.

@@ -77,6 +77,9 @@ func printStatus(w io.Writer, shot report) {
 		if pool.Barren != "" {
 			printLine(w, paint(w, red, "  takes nothing: "+pool.Barren))
 		}
+		if pool.Roll != nil {
+			printLine(w, paint(w, yellow, "  "+rollLine(pool.Roll)))
+		}
 		for _, damage := range pool.Damaged {
 			printLine(w, paint(w, red, "  leaves out queue "+damage))
 		}
@@ -90,7 +93,7 @@ func printStatus(w io.Writer, shot report) {
 		for _, slot := range pool.Slots {
 			rows = append(rows, slotRow(slot))
 		}
-		table(w, "  no children", []string{"  SLOT", "STATE", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
+		table(w, "  no children", []string{"  SLOT", "STATE", "GEN", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
 	}
 }
 
@@ -108,6 +111,24 @@ func (l logState) String() string {
 		return ""
 	}
 	return text + ", " + some(l.Dropped, "line") + " dropped"
+}
+
+// rollLine tells how far a change of generation is, and what it waits for.
+func rollLine(r *supervisor.RollSnapshot) string {
+	told := fmt.Sprintf("rolling in generation %d: %d of %d", r.To, r.Changed, r.Of)
+	if r.OnTrial {
+		told += ", on trial"
+		switch {
+		case r.Bad > 0:
+			told += fmt.Sprintf(": %d of %d jobs ended badly", r.Bad, r.Ended)
+		case r.Changed > 0:
+			told += " until a job ends well"
+		}
+	}
+	if r.JID != "" {
+		told += fmt.Sprintf(", slot %d waits for job %s since %s", r.Slot, r.JID, seconds(r.Waits))
+	}
+	return told
 }
 
 // uncounted says which attempts cost their jobs nothing, though nothing came of them; "" if
@@ -130,23 +151,23 @@ func uncounted(n supervisor.Counters) string {
 }
 
 func slotRow(slot supervisor.SlotSnapshot) []string {
-	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, "-", "-", count(slot.Jobs), "-", "-", "-", ""}
+	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, fmt.Sprint(slot.Generation), "-", "-", count(slot.Jobs), "-", "-", "-", ""}
 	if slot.PID != 0 {
-		row[2], row[3] = fmt.Sprint(slot.PID), seconds(slot.Age)
+		row[3], row[4] = fmt.Sprint(slot.PID), seconds(slot.Age)
 	}
 	if slot.Memory != 0 {
-		row[5] = humanize.IBytes(uint64(slot.Memory))
+		row[6] = humanize.IBytes(uint64(slot.Memory))
 	}
 	if slot.State == "backoff" {
-		row[3] = "in " + seconds(slot.Next)
+		row[4] = "in " + seconds(slot.Next)
 	}
 	if len(slot.Runs) > 0 {
 		run := slot.Runs[0]
-		row[6], row[7] = run.Klass+" "+run.JID, seconds(run.Age)
+		row[7], row[8] = run.Klass+" "+run.JID, seconds(run.Age)
 		if run.Percent != nil {
-			row[8] = fmt.Sprintf("%.0f%% ", *run.Percent)
+			row[9] = fmt.Sprintf("%.0f%% ", *run.Percent)
 		}
-		row[8] += shorten(run.Progress, 40)
+		row[9] += shorten(run.Progress, 40)
 	}
 	return row
 }

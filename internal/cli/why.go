@@ -302,8 +302,12 @@ func (w *why) listeners() error {
 }
 
 func (w *why) pool(pool supervisor.PoolSnapshot) {
-	busy := 0
+	busy, waits, next := 0, 0, 0.0
 	for _, slot := range pool.Slots {
+		if slot.State == "backoff" {
+			waits++
+			next = max(next, slot.Next)
+		}
 		for _, run := range slot.Runs {
 			if run.JID == w.job.JID {
 				w.because("It is on child %d (pid %d) of pool %s for %s: %s", slot.Slot, slot.PID, pool.Name, seconds(run.Age), progressText(run.Percent, run.Progress))
@@ -323,6 +327,11 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:
 		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, pool.Name)
+	case waits >= pool.Children:
+		w.because("All %d children of pool %s wait for a start after others failed: the next is tried in %s; `oarlock recycle %s` tries at once.",
+			waits, pool.Name, seconds(next), pool.Name)
+	case waits > 0 && busy+waits >= pool.Children:
+		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
 	case busy >= pool.Children:
 		w.because("All %d children of pool %s are busy.", busy, pool.Name)
 	}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"oarlock/internal/config"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+func TestStatusTellsHowFarARollIs(t *testing.T) {
+	for _, tt := range []struct {
+		roll supervisor.RollSnapshot
+		want string
+	}{
+		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 3, Slot: 3, JID: "j7", Waits: 40},
+			"rolling in generation 2: 3 of 8, slot 3 waits for job j7 since 40s"},
+		{supervisor.RollSnapshot{To: 2, Of: 8, OnTrial: true}, "rolling in generation 2: 0 of 8, on trial"},
+		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true}, "rolling in generation 2: 1 of 8, on trial until a job ends well"},
+		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true, Ended: 7, Bad: 6},
+			"rolling in generation 2: 1 of 8, on trial: 6 of 7 jobs ended badly"},
+	} {
+		if got := rollLine(&tt.roll); got != tt.want {
+			t.Errorf("%+v is told as %q, want %q", tt.roll, got, tt.want)
+		}
+	}
+	row := slotRow(supervisor.SlotSnapshot{Slot: 1, State: "backoff", Generation: 7, Next: 3})
+	if row[2] != "7" || !strings.Contains(row[4], "3") {
+		t.Errorf("a slot of generation 7 that starts in 3 s is the row %q", row)
+	}
+}
+
+func TestWhyKnowsBackoff(t *testing.T) {
+	w := &why{job: queue.Job{JID: "j", State: "waiting"}}
+	w.pool(supervisor.PoolSnapshot{Name: "p", Children: 2, Slots: []supervisor.SlotSnapshot{
+		{Slot: 0, State: "backoff"}, {Slot: 1, State: "backoff", Next: 12},
+	}})
+	if got := strings.Join(w.reasons, " "); !strings.Contains(got, "wait for a start") || !strings.Contains(got, "12s") || !strings.Contains(got, "oarlock recycle p") {
+		t.Errorf("why says %q of a pool in backoff", got)
+	}
+}
+
+func TestCheckCountsTheChildrenOfARoll(t *testing.T) {
+	p := config.DefaultPool()
+	p.Mode, p.Children, p.MaxMemory = "reuse", 8, 1<<30
+	cfg := config.Config{Pools: map[string]config.Pool{"p": p}}
+	if got := memoryNeeded(cfg, 4<<30); !strings.Contains(got, "12 children") || !strings.Contains(got, "12 GiB") || !strings.Contains(got, "more than the 4.0 GiB") {
+		t.Errorf("check says %q", got)
+	}
+	p.MaxMemory = 0
+	cfg.Pools["p"] = p
+	if got := memoryNeeded(cfg, 4<<30); got != "" {
+		t.Errorf("of a pool without a limit check says %q", got)
+	}
+}
