@@ -50,6 +50,26 @@ func TestClockFollowsTheServer(t *testing.T) {
 	near(t, c, 48*time.Hour+100*time.Millisecond)
 }
 
+// The first question often waits for a connection, so its answer tells little: two programs that
+// put a job each, one after the other, must not disagree by that.
+func TestClockAsksAgainAfterASlowFirstAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := 40 * time.Millisecond
+		c := newClock(func(context.Context) (time.Time, error) {
+			now := time.Now()
+			time.Sleep(slow) // on its way back
+			slow = 0
+			return now, nil
+		}, slog.New(slog.DiscardHandler))
+		if err := c.Fresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if off := c.Offset().Abs(); off > time.Millisecond {
+			t.Errorf("the clock is off by %v", off)
+		}
+	})
+}
+
 func TestClockMeasuresEveryHalfMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &serverClock{}
