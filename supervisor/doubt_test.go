@@ -119,3 +119,35 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 		w.end()
 	})
 }
+
+// A take in doubt keeps nobody who has nothing in flight: what it may have taken is owed,
+// and left to the next supervisor or to its lock.
+func TestATakeInDoubtKeepsNobody(t *testing.T) {
+	for name, end := range map[string]func(*Supervisor){"stop": (*Supervisor).Stop, "drain": (*Supervisor).Drain} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.DrainTimeout = time.Hour
+				w.redis.faults(func(call string) fault {
+					switch call {
+					case "exchange", "held", "resolve":
+						return fault{lost: errDoubt}
+					}
+					return fault{}
+				})
+				w.redis.put(1)
+				w.run()
+				time.Sleep(3 * time.Second)
+				began := time.Now()
+				end(w.s)
+				w.wait()
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("it took %v to leave", took)
+				}
+				if !w.s.owing {
+					t.Error("what it has taken is not owed")
+				}
+			})
+		})
+	}
+}

@@ -8,9 +8,13 @@ import (
 )
 
 const (
-	// lastWord is how long a pool that has nothing more to do tries to tell Redis what
-	// became of its jobs.
-	lastWord = 10 * time.Second
+	// lastWord is how long a pool that has nothing more to do, or is past all its limits,
+	// tries to tell Redis what became of its jobs. With what the process does after that,
+	// it leaves within ten seconds.
+	lastWord = 8 * time.Second
+	// idleLeaves is how long children have to go when nothing is in flight, however long
+	// kill_grace may be.
+	idleLeaves = 6 * time.Second
 	// lastGasp is the same for a pool that was told to end at once.
 	lastGasp = 500 * time.Millisecond
 	// lastBreath is how long the supervisor waits for questions to Redis whose answers
@@ -66,23 +70,51 @@ func (p *pool) leave() {
 		p.interrupt()
 	}
 	p.dismiss()
-	if p.now >= l.endBy {
-		p.log.Error("leaving without a word to redis", "jobs", len(p.flight))
-		l.over, l.owing = true, len(p.flight) > 0
-		return
-	}
-	p.alert(l.endBy)
 	atWork := len(p.leavers)
 	for _, s := range p.slots {
 		if s.member != nil {
 			atWork++
 		}
 	}
-	if atWork == 0 && len(p.flight) > 0 {
-		l.endBy = min(l.endBy, p.now+lastWord) // only Redis is still needed
-		p.alert(l.endBy)
+	if end := p.lastMoment(atWork); p.now < end {
+		p.alert(end)
+		l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out
+		return
 	}
-	l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out
+	l.over, l.owing = true, len(p.flight) > 0 || p.line.out || p.line.doubt != nil
+	p.log.Error("leaving without a word to redis: jobs that it holds for us are given back by the next supervisor here, or wait for their locks",
+		"jobs", len(p.flight), "in_doubt", p.line.doubt != nil, "children", atWork)
+	p.eachMember(func(m *member) {
+		if m.child != nil {
+			m.child.Kill(runner.CauseShutdown)
+		}
+	})
+}
+
+// lastMoment is when a draining pool leaves, whatever Redis has not been told and whatever
+// does not end.
+func (p *pool) lastMoment(atWork int) time.Duration {
+	l := &p.life
+	end := l.endBy
+	if l.drainBy != never {
+		end = min(end, l.drainBy+p.cfg.Child.KillGrace+lastWord)
+	}
+	if atWork > 0 && len(p.flight) > 0 {
+		l.freeAt = never
+		return end
+	}
+	// Only Redis is still needed, or children are left that have nothing to do.
+	l.freeAt = min(l.freeAt, p.now)
+	if p.now < l.freeAt+idleLeaves {
+		p.alert(l.freeAt + idleLeaves)
+	} else if len(p.flight) == 0 {
+		p.eachMember(func(m *member) {
+			if m.child != nil {
+				m.child.Kill(runner.CauseShutdown)
+			}
+		})
+	}
+	return min(end, l.freeAt+lastWord)
 }
 
 // interrupt stops all that is at work: its jobs are released to the front of their

@@ -26,7 +26,8 @@ type shared struct {
 	onEvent    func(Event)
 	childLog   func(Line)
 	poll       time.Duration
-	soon       func() // asks the lookout not to wait until poll is over
+	soon       func()        // asks the lookout not to wait until poll is over
+	inFlight   *atomic.Int64 // attempts that are not over, of all pools, as of their last turns
 }
 
 // pool decides which job runs on which of its children, and what Redis is told
@@ -58,6 +59,7 @@ type pool struct {
 	alarm  time.Duration // when the next turn is due even if nothing happens
 
 	flight   map[string]*attempt // all attempts that are not over, by jid
+	flying   int64               // how many of them inFlight counts
 	waiting  []*attempt          // those without a child, by their turns
 	held     []*attempt          // suspects that wait for their turn, oldest first
 	turns    int64               // given out so far
@@ -98,6 +100,7 @@ type lifetime struct {
 	killed   bool          // everything was killed
 	together time.Duration // children that end by themselves before were sent the signal that ends us
 	endBy    time.Duration // when to leave whatever Redis has not been told
+	freeAt   time.Duration // since when nothing is at work; never if something is
 	over     bool
 	owing    bool // it left jobs about which Redis was told nothing
 }
@@ -117,7 +120,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		leavers: map[*member]struct{}{},
 		births:  newBirths(),
 		breaker: newBreaker(),
-		life:    lifetime{drainBy: never, endBy: never},
+		life:    lifetime{drainBy: never, endBy: never, freeAt: never},
 	}
 	p.ctx, p.giveUp = context.WithCancel(context.Background())
 	p.generations = 1
@@ -194,6 +197,10 @@ func (p *pool) turn() {
 	p.converse()
 	p.renew() // what has just been found to be needed first
 	p.leave()
+	if n := int64(len(p.flight)); n != p.flying {
+		p.inFlight.Add(n - p.flying)
+		p.flying = n
+	}
 	p.inbox.await(p.patience())
 }
 

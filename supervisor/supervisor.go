@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oarlock/protocol"
@@ -72,6 +73,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		pools: map[string]*pool{},
 		shared: shared{
 			suspects:   &suspects{},
+			inFlight:   new(atomic.Int64),
 			clock:      cfg.Clock,
 			redis:      r,
 			starter:    start,
@@ -329,6 +331,10 @@ func (s *Supervisor) Ready() bool {
 	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
 	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.isOpen()
 }
+
+// InFlight is how many attempts are not over. Unlike Snapshot it waits for nobody, and so
+// answers when a pool stands still.
+func (s *Supervisor) InFlight() int { return int(s.shared.inFlight.Load()) }
 
 // Away returns why Redis cannot be used at the moment; nil if it can, or if nobody has
 // asked it yet.

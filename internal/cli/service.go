@@ -40,7 +40,14 @@ type service struct {
 	sup   *supervisor.Supervisor
 	ready atomic.Bool // the service manager was told so, and not yet that it stops
 
-	mu    sync.Mutex // one reload at a time
+	reloads  sync.Mutex    // one reload at a time; each ends in time
+	reading  chan struct{} // of size 1: holds a token while a configuration is being read
+	hangup   chan struct{} // of size 1: HUP came
+	stopping chan struct{} // closed when a limit was set to the time in which to leave
+	leaving  chan struct{} // closed when the parts were told to end
+	stopOnce sync.Once
+
+	mu    sync.Mutex // for memory only
 	cfg   config.Config
 	quiet bool
 
@@ -50,7 +57,11 @@ type service struct {
 // newService makes a service that logs to w as l says. What the standard library logs goes
 // the same way, so that none of it can stand still before a log that nobody reads.
 func newService(w io.Writer, l config.Log, reread func() (config.Config, error)) *service {
-	s := &service{logFile: findLogFile(), reread: reread}
+	s := &service{
+		logFile: findLogFile(), reread: reread,
+		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
+		stopping: make(chan struct{}), leaving: make(chan struct{}),
+	}
 	s.log, s.level, s.queue = newLogger(w, l)
 	slog.SetDefault(s.log)
 	return s
@@ -100,6 +111,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	parts := append([]part{
 		s.supervise,
 		s.obey,
+		s.reloadOnHangup,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) }),
@@ -109,7 +121,9 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 			return config.Watch(ctx, cfg.Path, nil, func() { _ = s.Reload() }) // it has logged what is wrong
 		}))
 	}
-	return errors.Join(runAll(ctx, parts...), host.Close())
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(runAll(ctx, parts...), host.Close()) }() // or the process ends, by the last resort
+	return lastResort(ended, s.stopping, s.sup.InFlight, s.timeToLeave)
 }
 
 // runAll runs every part, ends the others as soon as one fails, and returns when all of
@@ -198,7 +212,10 @@ func (s *service) obey(ctx context.Context) error {
 		case syscall.SIGCONT:
 			s.Resume()
 		case syscall.SIGHUP:
-			_ = s.Reload() // it has logged what is wrong
+			select {
+			case s.hangup <- struct{}{}:
+			default: // a reload is to come that will see what is in the file now
+			}
 		case syscall.SIGUSR1:
 			s.queue.do(func() { // where it is written: what was logged before is in the old file
 				if err := s.logFile.reopen(); err != nil {
@@ -348,16 +365,17 @@ func (s *service) setQuiet(quiet bool) bool {
 
 // Drain leaves when everything that runs has finished.
 func (s *service) Drain() {
+	s.sup.Drain()
 	s.ready.Store(false)
 	systemd.Stopping()
-	s.sup.Drain()
 }
 
 // Stop leaves when everything that runs has finished, at the latest after drain_timeout.
 func (s *service) Stop() {
+	s.stopOnce.Do(func() { close(s.stopping) }) // first: nothing below may stand in its way
+	s.sup.Stop()
 	s.ready.Store(false)
 	systemd.Stopping()
-	s.sup.Stop()
 }
 
 // Scale sets how many children a pool has.
@@ -375,23 +393,14 @@ func (s *service) Recycle(pool string) error {
 // Reload reads the configuration again and, if it is good, lets the supervisor change
 // to it. A bad one changes nothing; its problems are logged and returned.
 func (s *service) Reload() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.reloads.Lock()
+	defer s.reloads.Unlock()
 	if s.ready.Load() {
 		systemd.Reloading()
 		defer systemd.Ready()
 	}
-	cfg, err := s.reread()
-	if err == nil {
-		err = config.Exposed(cfg.Files, s.cfg.Pools, s.owners)
-	}
-	if err == nil {
-		err = needPools(cfg)
-	}
-	var told supervisor.Config
-	if err == nil {
-		told, err = supervise(cfg, s.log)
-	}
+	before := s.config()
+	cfg, told, err := s.read(before)
 	if err == nil {
 		err = s.sup.Reload(told)
 	}
@@ -400,18 +409,20 @@ func (s *service) Reload() error {
 		return err
 	}
 	for key, changed := range map[string]bool{
-		"redis":                    cfg.Redis != s.cfg.Redis,
-		"supervisor.state_dir":     cfg.Supervisor.StatePath() != s.cfg.Supervisor.StatePath(),
-		"supervisor.name":          cfg.Supervisor.Name != s.cfg.Supervisor.Name,
-		"supervisor.poll_interval": cfg.Supervisor.PollInterval != s.cfg.Supervisor.PollInterval,
-		"log.format":               cfg.Log.Format != s.cfg.Log.Format,
+		"redis":                    cfg.Redis != before.Redis,
+		"supervisor.state_dir":     cfg.Supervisor.StatePath() != before.Supervisor.StatePath(),
+		"supervisor.name":          cfg.Supervisor.Name != before.Supervisor.Name,
+		"supervisor.poll_interval": cfg.Supervisor.PollInterval != before.Supervisor.PollInterval,
+		"log.format":               cfg.Log.Format != before.Log.Format,
 	} {
 		if changed {
 			s.log.Warn("a change needs a restart", "key", key)
 		}
 	}
 	setLevel(s.level, cfg.Log.Level)
+	s.mu.Lock()
 	s.cfg = cfg
+	s.mu.Unlock()
 	s.log.Info("reloaded", "pools", len(told.Pools), "names", slices.Sorted(maps.Keys(cfg.Pools)))
 	return nil
 }

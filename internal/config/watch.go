@@ -40,14 +40,25 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 	if err := watcher.Add(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	follow(watcher, files)
-	last := digest(files)
-	seen := last // at the last look; it counts when the next one finds the same
-	ready()
 
+	// A look may stand still, at a pipe or a file system that does not answer: it is made
+	// in a goroutine of its own, one at a time, which ends when it has an answer.
+	type sight struct {
+		watched bool
+		sum     [sha256.Size]byte
+	}
+	sights := make(chan sight, 1)
+	peek := func() {
+		watched := follow(watcher, files) // a link may point elsewhere now
+		sights <- sight{watched, digest(files)}
+	}
+	go peek()
+	var last, seen [sha256.Size]byte // seen at the last look; it counts when the next one finds the same
+	began, out := false, true
 	look := time.NewTimer(settle)
+	look.Stop()
 	defer look.Stop()
-	armed := true
+	armed := false
 	arm := func() { // not again while armed: events without end must not put it off
 		if !armed {
 			armed = true
@@ -64,18 +75,29 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 			arm()
 		case <-look.C:
 			armed = false
-			watched := follow(watcher, files) // a link may point elsewhere now
-			now := digest(files)
+			if out {
+				arm()
+				break
+			}
+			out = true
+			go peek()
+		case now := <-sights:
+			out = false
 			switch {
-			case now == last:
-			case now != seen:
+			case !began:
+				began = true
+				last = now.sum
+				ready()
+				arm()
+			case now.sum == last:
+			case now.sum != seen:
 				arm()
 			default:
-				last = now
+				last = now.sum
 				changed()
 			}
-			seen = now
-			if !watched && !armed {
+			seen = now.sum
+			if !now.watched && !armed {
 				look.Reset(lostPause) // and not armed: an event may bring the next look sooner
 			}
 		}

@@ -5,6 +5,8 @@ package systemd
 import (
 	"context"
 	"fmt"
+	"net"
+	"os"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -51,5 +53,20 @@ func Watchdog(ctx context.Context, alive func() bool) {
 	}
 }
 
-// notify sends a state. A manager that does not listen is no reason to fail.
-func notify(state string) { _, _ = daemon.SdNotify(false, state) }
+// notifyWait bounds how long a manager whose socket is full may hold us up.
+const notifyWait = time.Second
+
+// notify sends a state. A manager that does not listen is no reason to fail, or to wait.
+func notify(state string) {
+	path := os.Getenv("NOTIFY_SOCKET")
+	if path == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(notifyWait))
+	_, _ = conn.Write([]byte(state))
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"oarlock/internal/config"
+	"oarlock/supervisor"
+)
+
+const (
+	// readPatience is how long a configuration may take to be read.
+	readPatience = 10 * time.Second
+	// leavePatience is how long we may take to leave when nothing is in flight, or all its
+	// limits are over. The pools leave before.
+	leavePatience = 9500 * time.Millisecond
+	// leaveLook is the time between two looks at whether something is in flight.
+	leaveLook = 100 * time.Millisecond
+)
+
+// read reads and checks the configuration in a goroutine of its own: a pipe, or a file
+// system that does not answer, may keep that one for ever, and nobody else. There is one
+// such goroutine at a time.
+func (s *service) read(before config.Config) (config.Config, supervisor.Config, error) {
+	select {
+	case s.reading <- struct{}{}:
+	default:
+		return config.Config{}, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it is still being read since the reload before", before.Path)
+	}
+	type reading struct {
+		cfg  config.Config
+		told supervisor.Config
+		err  error
+	}
+	done := make(chan reading, 1)
+	go func() {
+		defer func() { <-s.reading }()
+		cfg, err := s.reread()
+		if err == nil {
+			err = config.Exposed(cfg.Files, before.Pools, s.owners)
+		}
+		if err == nil {
+			err = needPools(cfg)
+		}
+		var told supervisor.Config
+		if err == nil {
+			told, err = supervise(cfg, s.log)
+		}
+		done <- reading{cfg, told, err}
+	}()
+	select {
+	case r := <-done:
+		return r.cfg, r.told, r.err
+	case <-s.leaving:
+		return config.Config{}, supervisor.Config{}, errors.New("the supervisor is leaving")
+	case <-time.After(readPatience):
+		return config.Config{}, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it was not read within %v", before.Path, readPatience)
+	}
+}
+
+// reloadOnHangup reloads when HUP came, so that the signals after it need not wait. It also
+// tells a reload that it is too late for it.
+func (s *service) reloadOnHangup(ctx context.Context) error {
+	told := context.AfterFunc(ctx, func() { close(s.leaving) })
+	defer told()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.hangup:
+			_ = s.Reload() // it has logged what is wrong
+		}
+	}
+}
+
+// timeToLeave is how long a stop may take before leavePatience begins.
+func (s *service) timeToLeave() time.Duration {
+	cfg := s.config()
+	limit, grace := time.Duration(cfg.Supervisor.DrainTimeout), time.Duration(0)
+	for _, pool := range cfg.Pools {
+		grace = max(grace, time.Duration(pool.KillGrace))
+	}
+	return limit + grace
+}
+
+// lastResort returns what comes from ended. Once stopping is closed it does not wait for
+// ever: something that nobody foresaw may stand still, such as the file system of the state
+// directory. It gives up leavePatience after the time to leave is over, or since when
+// nothing is in flight.
+func lastResort(ended <-chan error, stopping <-chan struct{}, inFlight func() int, timeToLeave func() time.Duration) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-stopping:
+	}
+	began := time.Now()
+	free, limit := began, timeToLeave()+leavePatience // free: since when nothing is in flight
+	look := time.NewTicker(leaveLook)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case now := <-look.C:
+			if inFlight() > 0 {
+				free = now
+			}
+			if now.Sub(free) >= leavePatience || now.Sub(began) >= limit {
+				return errors.New("left without waiting any longer: something stands still, perhaps the file system of the state directory. Jobs of ours are given back by the next supervisor here, or wait for their locks")
+			}
+		}
+	}
+}
