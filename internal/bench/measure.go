@@ -362,6 +362,12 @@ func (b *Bench) Clear(ctx context.Context) error {
 	return keys.Err()
 }
 
+// Starts reports why a command cannot even be started, where that can be told beforehand.
+func Starts(command []string) error {
+	_, err := exec.LookPath(command[0])
+	return err
+}
+
 // Self is the command that becomes a crew, given the words that make it one.
 func Self(words ...string) ([]string, error) {
 	path, err := os.Executable()

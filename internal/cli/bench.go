@@ -105,6 +105,11 @@ func chosenSeries(c *cli.Context) ([]series, bool, error) {
 			all[0].shape.Children = c.Int("children")
 		}
 		all[0].shape.Command = strings.Fields(c.String("command"))
+		if command := all[0].shape.Command; len(command) > 0 {
+			if err := bench.Starts(command); err != nil {
+				return nil, false, misused("--command does not start: %v", err)
+			}
+		}
 		if s := all[0].shape; s.Children < 1 || s.Prefetch < 0 {
 			return nil, false, misused("--children must be 1 or more, and --prefetch 0 or more")
 		} else if s.Prefetch > 0 && mode != "reuse" {
