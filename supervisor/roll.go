@@ -128,7 +128,7 @@ func (p *pool) tendRoll() {
 		p.change(s)
 		changing++
 	}
-	if s, _ := p.nextToChange(); s == nil && changing == 0 {
+	if changing == 0 && !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.gen != r.to }) {
 		p.rolled()
 	}
 }
@@ -165,7 +165,7 @@ func (p *pool) nextToChange() (next *slot, rank int) {
 	rank = waitless
 	var since time.Duration
 	for _, s := range p.slots {
-		if s.gen == p.roll.to {
+		if s.gen == p.roll.to || p.awaitsHeir(s) {
 			continue
 		}
 		n, at := p.rank(s)
@@ -174,6 +174,22 @@ func (p *pool) nextToChange() (next *slot, rank int) {
 		}
 	}
 	return next, rank
+}
+
+// heirPatience is how long a slot that is to change waits for an heir that was started before,
+// because its member has hardly a job left to give: a new one would come too late.
+const heirPatience = 2 * time.Second
+
+// awaitsHeir reports whether a slot is to change only after its heir has taken over.
+func (p *pool) awaitsHeir(s *slot) bool {
+	if s.member == nil || s.heir == nil || s.heir.gen != s.gen {
+		return false
+	}
+	at := s.heir.born + heirPatience
+	if at > p.now {
+		p.alert(at)
+	}
+	return at > p.now
 }
 
 // rank is the rank of a slot that has not changed, and since when its member has its job.

@@ -344,8 +344,9 @@ func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
 		children     int
 		length, most time.Duration // of a job; of the roll
 	}{
-		{8, 5 * time.Second, 26 * time.Second},
-		{50, 10 * time.Minute, 51 * time.Minute},
+		// A job that was begun just before, one on trial, and one for each quarter of the slots.
+		{8, 5 * time.Second, 31 * time.Second},
+		{50, 10 * time.Minute, 71 * time.Minute},
 	} {
 		t.Run(fmt.Sprint(c.children), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
