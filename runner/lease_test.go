@@ -253,7 +253,7 @@ func TestLeaseOutlivesItsGuard(t *testing.T) {
 func TestLeaseThatEndedBeforeTheChildWasBorn(t *testing.T) {
 	h, w := newHost(t), newWitness()
 	if h.trees.cgroups == nil {
-		t.Skip(h.trees.why)
+		t.Skipf("SKIPPED no control groups: %s", h.trees.why)
 	}
 	spec := &Spec{Command: shell("sleep 600"), Kill: KillCgroup, Env: []string{"PATH=/usr/bin:/bin"}}
 	born := make(chan *Child, 1)
