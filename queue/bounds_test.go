@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What a take costs: it is bounded by what one call may do, not by what there is, and it
@@ -205,6 +206,44 @@ func TestATakeCostsTheSameForAnyNumberOfQueues(t *testing.T) {
 				t.Errorf("takes of one job run this many commands, by the number of queues: %v", cost)
 			}
 		})
+	}
+}
+
+// TestALookAtIdleQueuesCostsLittle looks at 200 queues of which three have something, each of
+// another kind, and is told of those without asking for the others one by one.
+func TestALookAtIdleQueuesCostsLittle(t *testing.T) {
+	l := newBoundsLab(t)
+	ctx, names := t.Context(), make([]string, 200)
+	for i := range names {
+		names[i] = fmt.Sprintf("q%d", i)
+	}
+	look := func() (outlook []QueueOutlook, commands int) {
+		t.Helper()
+		l.lab.redis.ConfigResetStat(ctx)
+		outlook, _, err := l.client.Outlook(ctx, names)
+		must0(t, err)
+		return outlook, commandsRun(t, l.lab)
+	}
+	if _, commands := look(); commands > len(names)/10 {
+		t.Errorf("a look at %d idle queues runs %d commands", len(names), commands)
+	}
+	l.put(Put{Queue: "q7", JID: "waits", Klass: "K"}, Put{Queue: "q111", JID: "delayed", Klass: "K", Delay: time.Hour}, Put{Queue: "q199", JID: "taken", Klass: "K"})
+	l.take(Take{Queues: []string{"q199"}, Count: 1})
+	must0(t, l.client.Pause(ctx, "q8"))
+	must0(t, l.lab.redis.Set(ctx, "ql:q:q9-recur", "no list", 0).Err())
+	outlook, _ := look()
+	var told []string
+	for _, q := range outlook {
+		if q.Ready > 0 || q.NextDue > 0 || q.Paused || q.Damage != "" {
+			told = append(told, q.Queue)
+		}
+	}
+	if fmt.Sprint(told) != "[q7 q8 q9 q111]" || outlook[7].Ready != 1 || !outlook[8].Paused || outlook[9].Damage == "" || outlook[111].NextDue == 0 {
+		t.Errorf("told of %v", told)
+	}
+	must0(t, l.client.Resume(ctx, "q8"))
+	if _, commands := look(); commands > len(names)/3 {
+		t.Errorf("a look at %d queues of which four have something runs %d commands", len(names), commands)
 	}
 }
 

@@ -17,6 +17,10 @@ local function ask(command, key, ...)
   return answer
 end
 
+local function paused(queue)
+  return any_pauses and redis.pcall('SISMEMBER', 'ql:paused_queues', queue) == 1 and 1 or 0
+end
+
 local function look(queue)
   local prefix, due, ready = 'ql:q:' .. queue, nil, 0
   for _, kind in ipairs({ '-scheduled', '-recur' }) do
@@ -32,16 +36,41 @@ local function look(queue)
     ready = ready + ask('ZCARD', prefix .. '-work')
   end
   ready = ready + ask('ZCOUNT', prefix .. '-locks', '-inf', ARGV[1])
-  return ready, put, due and text17(due) or '0', any_pauses and redis.pcall('SISMEMBER', 'ql:paused_queues', queue) == 1 and 1 or 0
+  return ready, put, due and text17(due) or '0', paused(queue)
 end
 
-for i = 2, #ARGV do
+local function tell(i, ready, put, due, held_back, damage)
+  local n = 5 * (i - 2)
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = ready, put, due, held_back, damage
+end
+
+local function report(i)
   local ok, ready, put, due, held_back = pcall(look, ARGV[i])
-  local n = #reply
   if ok then
-    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = ready, put, due, held_back, ''
+    tell(i, ready, put, due, held_back, '')
   else
-    reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = 0, '0', '0', 0, reason_of(ready)
+    tell(i, 0, '0', '0', 0, reason_of(ready))
   end
 end
+
+-- most queues are empty most of the time: many such cost one command
+local function survey(from, to)
+  local keys = {}
+  for i = from, to do
+    local prefix = 'ql:q:' .. ARGV[i]
+    for _, kind in ipairs({ '-work', '-scheduled', '-recur', '-locks' }) do keys[#keys + 1] = prefix .. kind end
+  end
+  local there, queues = redis.call('EXISTS', unpack(keys)), to - from + 1
+  if there == 0 then
+    for i = from, to do tell(i, 0, '0', '0', paused(ARGV[i]), '') end
+  elseif 2 * there >= queues then
+    for i = from, to do report(i) end
+  else
+    local middle = math.floor((from + to) / 2)
+    survey(from, middle)
+    survey(middle + 1, to)
+  end
+end
+
+if #ARGV > 1 then survey(2, #ARGV) end
 return reply
