@@ -50,7 +50,7 @@ func TestUnitsSuitTheProgram(t *testing.T) {
 		set := directives(read(t, "systemd/"+name))
 		for directive, want := range map[string]string{
 			"Type": "notify", "KillMode": "mixed", "OOMPolicy": "continue", "Delegate": "yes",
-			"RestartPreventExitStatus": "64 78", "NotifyAccess": "main",
+			"Restart": "on-failure", "RestartPreventExitStatus": "64 78", "StartLimitIntervalSec": "0", "NotifyAccess": "main",
 		} {
 			if got := set[directive]; got != want {
 				t.Errorf("%s: %s is %q, want %q", name, directive, got, want)

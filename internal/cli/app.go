@@ -10,7 +10,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,16 +17,16 @@ import (
 	"oarlock/queue"
 )
 
-// Exit codes, after sysexits.h. A service manager should not restart after the first
-// two: RestartPreventExitStatus=64 78.
+// Exit codes, after sysexits.h. A service manager should not restart after 64 and 78, which no
+// restart cures: RestartPreventExitStatus=64 78.
 const (
 	exitOK       = 0
 	exitFailed   = 1
 	exitUsage    = 64
 	exitData     = 65
 	exitBug      = 70
-	exitTempFail = 75 // Redis is away, or the host is short of something
-	exitConfig   = 78
+	exitTempFail = 75 // Redis is away, the host is short of something, or a secret is not there yet
+	exitConfig   = 78 // what the file says
 )
 
 // Program is what a command line needs of its surroundings.
@@ -189,8 +188,8 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &wrong):
 		return exitUsage
-	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return exitTempFail // of the host, and may pass
+	case config.Passes(err):
+		return exitTempFail // of the host
 	case errors.As(err, &problems), errors.As(err, &unreadable):
 		return exitConfig
 	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few):

@@ -43,7 +43,7 @@ func check(c *cli.Context) error {
 		if err != nil && !errors.As(err, &problems) {
 			return err
 		}
-		return errors.Join(printJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems}), exitQuietly(err))
+		return errors.Join(printJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": missingScripts(cfg)}), exitQuietly(err))
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,22 @@ func check(c *cli.Context) error {
 		if told := memoryNeeded(cfg, hostMemory()); told != "" {
 			printLine(w, told)
 		}
+		for _, warning := range missingScripts(cfg) {
+			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
+		}
 	})
+}
+
+// missingScripts tells of the scripts that commands name and that are not there, one sentence
+// for each pool. They are no mistakes: a script may be put there later.
+func missingScripts(cfg config.Config) []string {
+	warnings := []string{}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
+		if missing := cfg.Pools[name].MissingScript(); missing != "" {
+			warnings = append(warnings, "pool "+name+": "+missing+".")
+		}
+	}
+	return warnings
 }
 
 // memoryNeeded tells how much memory the children of pools that bound it may hold in the

@@ -49,7 +49,7 @@ func openRedis(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue
 		Logger:       logger,
 	})
 	if err != nil {
-		return nil, config.Problems{{Key: "redis", Why: err.Error()}}
+		return nil, config.Wrong("redis", err)
 	}
 	return client, nil
 }

@@ -24,7 +24,7 @@ func supervise(cfg config.Config, logger *slog.Logger) (supervisor.Config, error
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		pool, err := poolOf(name, cfg.Pools[name])
 		if err != nil {
-			return supervisor.Config{}, config.Problems{{File: cfg.Path, Key: "pools." + name, Why: err.Error()}}
+			return supervisor.Config{}, config.Problems{{File: cfg.Path, Key: "pools." + name, Why: err.Error(), Passing: config.Passes(err)}}
 		}
 		out.Pools = append(out.Pools, pool)
 	}

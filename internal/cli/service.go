@@ -95,7 +95,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	defer client.Close()
 	// Children of other users must be able to pass through to their private directories.
 	if err := os.MkdirAll(told.StateDir, 0o711); err != nil {
-		return config.Problems{{Key: "supervisor.state_dir", Why: err.Error()}}
+		return config.Wrong("supervisor.state_dir", err)
 	}
 	host, err := runner.NewHost(runner.HostOptions{Logger: s.log, PrivateRoot: filepath.Join(told.StateDir, "private")})
 	if err != nil {
@@ -106,6 +106,9 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
 	warnOfExposure(s.log, cfg)
+	for _, warning := range missingScripts(cfg) {
+		s.log.Warn(warning)
+	}
 	s.owners = config.Owners(cfg.Files)
 
 	parts := append([]part{
@@ -164,7 +167,7 @@ func (s *service) optional(without string, p part) part {
 // supervise is the part that the others are there for: they end when it has.
 func (s *service) supervise(ctx context.Context) error {
 	if err := s.sup.Run(ctx); err != nil {
-		return config.Problems{{Key: "supervisor.state_dir", Why: err.Error()}}
+		return config.Wrong("supervisor.state_dir", err)
 	}
 	return errFinished
 }

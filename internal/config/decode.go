@@ -27,13 +27,21 @@ type place struct {
 // value is a type of ours that reads itself from a decoded TOML value.
 type value interface{ fromTOML(any) error }
 
-// bad notes a problem with the key at path.
+// bad notes a problem with the key at path. One whose words are an error of the host may pass.
 func (d *decoder) bad(path, why string, args ...any) {
+	ofHost := slices.ContainsFunc(args, func(arg any) bool {
+		err, ok := arg.(error)
+		return ok && Passes(err)
+	})
+	d.note(path, fmt.Sprintf(why, args...), ofHost)
+}
+
+func (d *decoder) note(path, why string, passing bool) {
 	if d.unread[path] {
 		return
 	}
 	at := d.place(path)
-	d.problems = append(d.problems, Problem{File: at.file, Line: at.line, Key: path, Why: fmt.Sprintf(why, args...)})
+	d.problems = append(d.problems, Problem{File: at.file, Line: at.line, Key: path, Why: why, Passing: passing})
 }
 
 // place is where path was set, or else the nearest table around it.

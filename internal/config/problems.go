@@ -13,6 +13,10 @@ type Problem struct {
 	Column int    `json:"column,omitempty"` // from 1, of what is no TOML; 0 if it has none
 	Key    string `json:"key"`              // with its tables: pools.mail.command
 	Why    string `json:"why"`
+
+	// Passing says that the file may be as it should: the host is short of something, or what
+	// the file names is to come. A later try may go well.
+	Passing bool `json:"passing,omitempty"`
 }
 
 func (p Problem) String() string {

@@ -69,6 +69,16 @@ func (d *decoder) readable(path, file string) {
 	}
 }
 
+// password checks the file of the password. One that is not there may be yet to come: whoever
+// hands out secrets may be later than we are.
+func (d *decoder) password(file string) {
+	if file != "" && !exists(file) {
+		d.note("redis.password_file", fmt.Sprintf("%s is not there yet; write the password into it", file), true)
+		return
+	}
+	d.readable("redis.password_file", file)
+}
+
 func (d *decoder) redis(r Redis) {
 	if r.URL != "embedded" {
 		u, err := url.Parse(r.URL)
@@ -86,7 +96,7 @@ func (d *decoder) redis(r Redis) {
 	if r.Namespace == "" {
 		d.bad("redis.namespace", `is empty; the usual one is "ql:"`)
 	}
-	d.readable("redis.password_file", r.PasswordFile)
+	d.password(r.PasswordFile)
 	d.readable("redis.tls_ca", r.TLSCA)
 	d.readable("redis.tls_cert", r.TLSCert)
 	d.readable("redis.tls_key", r.TLSKey)
@@ -300,6 +310,8 @@ func (d *decoder) program(at string, p Pool) {
 	}
 	info, err := os.Stat(file)
 	switch {
+	case err != nil && Passes(err):
+		d.bad(at, "%v", err)
 	case err != nil:
 		d.bad(at, "there is no program %s", file)
 	case info.IsDir():
