@@ -237,7 +237,7 @@ func (s *supervisor) stop(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGTERM)
 	if code := s.exit(t, 15*time.Second); code != 0 {
-		t.Errorf("supervisor %s ended with exit code %d after SIGTERM", s.name, code)
+		t.Errorf("supervisor %s ended with exit code %d after SIGTERM (%v)", s.name, code, s.cmd.ProcessState)
 	}
 	s.leftNothing(t, time.Second)
 	// I11, for this life and those before it.

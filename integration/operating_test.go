@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// What docs/operating.md tells operators to do, done while jobs run.
+
+// TestAnUpgradeBesideTheOld starts the binary of another path beside the one that works,
+// drains the old one, and goes back the same way: no job is lost, none runs twice or pays
+// a retry, and at no time does nobody work.
+func TestAnUpgradeBesideTheOld(t *testing.T) {
+	row(t, "upgrade", rigOptions{}, func(t *testing.T, r *rig) {
+		n := scaled(900, 9000)
+		r.put(t, n, work{MS: 20})
+		before := r.start(t, "before", pool{})
+		r.ledger.await(t, 20*time.Second, "a fifth of the jobs ended", ended(n/5))
+
+		released := r.binary
+		r.binary = copyOf(t, released, filepath.Join(r.dir, "oarlock-new"))
+		after := r.start(t, "after", pool{})
+		after.said(t, 10*time.Second, `"msg":"ready"`)
+		before.control(t, "drain")
+		if code := before.exit(t, 15*time.Second); code != 0 {
+			t.Errorf("the old supervisor ended with exit code %d after `drain`", code)
+		}
+		done := count(r.ledger.all(t), "end")
+		r.ledger.await(t, 20*time.Second, "a fifth of the jobs ended in the new one", ended(done+n/5))
+
+		r.binary = released
+		again := r.start(t, "before", pool{}) // back, in the state directory it had
+		again.said(t, 10*time.Second, `"msg":"ready"`)
+		after.control(t, "drain")
+		if code := after.exit(t, 15*time.Second); code != 0 {
+			t.Errorf("the new supervisor ended with exit code %d after `drain`", code)
+		}
+		jobs := r.settled(t, time.Minute)
+		allDone(t, jobs)
+		r.uncounted(t, jobs)
+		r.check(t, allowed{})
+		again.stop(t)
+	})
+}
+
+// TestABackupIsPutBack copies Redis' data while jobs run, loses the server, and starts
+// another one from the copy: what was complete in the copy stays so, what ended after it
+// runs again, no job is missing. A copy made after a drain has no such jobs.
+func TestABackupIsPutBack(t *testing.T) {
+	for name, drained := range map[string]bool{"restore": false, "move": true} {
+		t.Run(name, func(t *testing.T) {
+			row(t, name, rigOptions{redis: []string{"--repl-diskless-sync-delay", "0"}}, func(t *testing.T, r *rig) {
+				n := scaled(300, 3000)
+				r.put(t, n, work{MS: 20})
+				a := r.start(t, "a", pool{})
+				r.ledger.await(t, 20*time.Second, "a third of the jobs ended", ended(n/3))
+				if drained {
+					a.control(t, "drain")
+					a.exit(t, 15*time.Second)
+				}
+				dump := filepath.Join(r.dir, "backup.rdb")
+				if out, err := exec.Command("redis-cli", "-s", r.redis.Addr, "--rdb", dump).CombinedOutput(); err != nil {
+					t.Fatalf("redis-cli --rdb: %v\n%s", err, out)
+				}
+				if !drained {
+					r.ledger.await(t, 20*time.Second, "half of the jobs ended", ended(n/2))
+					a.stop(t)
+				}
+				r.redis.Kill()
+				r.startFrom(t, dump)
+
+				b := r.start(t, "a", pool{})
+				b.said(t, 10*time.Second, `"msg":"ready"`)
+				jobs := r.settled(t, time.Minute)
+				allDone(t, jobs)
+				if drained {
+					r.uncounted(t, jobs)
+					r.check(t, allowed{})
+				} else {
+					// What ran in the copy is there under a lock that nobody renews.
+					if paid := r.payers(t, jobs); len(paid) > 4 {
+						t.Errorf("%d jobs paid a retry, want those four at most that ran in the copy", len(paid))
+					}
+					r.speechless = true // what ended after the copy has no trace in it
+					r.check(t, allowed{twice: n/2 + 50})
+				}
+				b.stop(t)
+				if out, err := exec.Command(r.binary, "doctor", "-c", b.config, "--fix", "--dry-run").CombinedOutput(); err != nil {
+					t.Errorf("doctor --fix --dry-run after the restore: %v\n%s", err, out)
+				}
+			})
+		})
+	}
+}
+
+// startFrom starts another Redis from a dump and lets the rig use that from now on.
+func (r *rig) startFrom(t testing.TB, dump string) {
+	t.Helper()
+	r.redis = redistest.Start(t, "--appendonly", "no", "--dir", filepath.Dir(dump), "--dbfilename", filepath.Base(dump))
+	r.url, r.db = r.redis.URL, r.redis.Client(t)
+	if err := r.db.ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	r.client.Close()
+	client, err := queue.Open(t.Context(), queue.Options{URL: r.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.client = client
+}
+
+// copyOf copies a program and returns the path of the copy.
+func copyOf(t testing.TB, program, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
