@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,7 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 	if !a.again {
 		o = p.conclude(a, e)
 	}
-	p.event(Event{Kind: AttemptEnded, Job: a.wire, Ending: e, Action: o.Settlement.Action, Slot: a.member.slot.n, PID: a.member.pid()})
+	p.tellEnded(a, e, &o)
 	if !o.Redo {
 		p.judge(a, e, o.Bearing)
 	}
@@ -52,6 +53,13 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 		p.count.concluded(e, &o)
 		p.settle(a, o.Settlement)
 	}
+}
+
+// tellEnded tells the observer how an attempt ended, and what is made of it.
+func (p *pool) tellEnded(a *attempt, e *runner.Ending, o *Outcome) {
+	s := &o.Settlement
+	p.event(Event{Kind: AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
+		Action: s.Action, Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
 }
 
 // Standstill is after how many interruptions without a new checkpoint a job is said to

@@ -16,7 +16,8 @@ const (
 	ChildExited    EventKind = "child-exited"    // Slot, PID, Exit
 	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID; once more if another child was given it instead
 	Progressed     EventKind = "progress"        // Job, Slot, PID, Progress
-	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action
+	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Redo, Group, Message
+	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent
 	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took; after it was answered
 	Settled        EventKind = "settled"         // Job, Ending, Action, State
@@ -37,6 +38,9 @@ type Event struct {
 	Exit     *runner.Exit
 	Action   queue.Action // what Redis is told; "" if nothing
 	State    string       // where the job is now
+	Redo     bool         // the job goes to another child: this attempt of it was none
+
+	Group, Message string // of a bad ending, as Redis is told them
 
 	Settles, Takes int
 	Took           time.Duration

@@ -106,6 +106,7 @@ func (p *pool) await(a *attempt) {
 
 // fail ends an attempt that no child was given.
 func (p *pool) fail(a *attempt, group, message string) {
+	p.event(Event{Kind: SetAside, Job: a.wire, Action: queue.Fail, Group: group, Message: message})
 	p.settle(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
 }
 

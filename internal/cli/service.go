@@ -33,6 +33,7 @@ type service struct {
 	level    *slog.LevelVar
 	queue    *logQueue // on which the log goes out
 	logFile  *logFile
+	attempts *attemptLog
 	reread   func() (config.Config, error) // the configuration as it is now
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
@@ -63,6 +64,7 @@ func newService(w io.Writer, l config.Log, reread func() (config.Config, error))
 		stopping: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	s.log, s.level, s.queue = newLogger(w, l)
+	s.attempts = newAttemptLog(s.log, l.Attempts, s.standing)
 	slog.SetDefault(s.log)
 	return s
 }
@@ -115,6 +117,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.supervise,
 		s.obey,
 		s.reloadOnHangup,
+		s.attempts.run,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) }),
@@ -166,7 +169,9 @@ func (s *service) optional(without string, p part) part {
 
 // supervise is the part that the others are there for: they end when it has.
 func (s *service) supervise(ctx context.Context) error {
-	if err := s.sup.Run(ctx); err != nil {
+	err := s.sup.Run(ctx)
+	s.attempts.flush()
+	if err != nil {
 		return config.Wrong("supervisor.state_dir", err)
 	}
 	return errFinished
@@ -301,19 +306,25 @@ func (s *service) alive() bool {
 	return time.Since(began) < loopsAnswer
 }
 
-// note logs every attempt that did not end in an ack, once.
+// note hears of everything countable, from the loops of the pools: it never waits.
 func (s *service) note(e supervisor.Event) {
-	if e.Kind != supervisor.AttemptEnded || e.Action == queue.Complete || e.Job == nil || e.Ending == nil {
-		return
+	if outcome := outcomeOf(&e); outcome != "" {
+		s.attempts.note(&e, outcome)
 	}
-	attrs := []any{"jid", e.Job.JID, "klass", e.Job.Klass, "queue", e.Job.Queue, "pool", e.Pool, "run", e.Job.Run, "attempt", e.Job.Attempt,
-		"kind", e.Ending.Kind.String(), "pid", e.PID, "wall", e.Ending.Wall.Round(time.Millisecond)}
-	for name, value := range map[string]string{"group": e.Ending.Group, "err": shorten(e.Ending.Message, 300), "action": string(e.Action)} {
-		if value != "" {
-			attrs = append(attrs, name, value)
-		}
+}
+
+// standing is what the hourly line says of the supervisor beside what was done.
+func (s *service) standing() []any {
+	attrs := []any{"at_work", s.sup.InFlight()}
+	if err := s.sup.Away(); err != nil {
+		attrs = append(attrs, "redis", "away: "+err.Error())
 	}
-	s.log.Warn("attempt ended", attrs...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet {
+		attrs = append(attrs, "quiet", true)
+	}
+	return attrs
 }
 
 // inFlight sums up the pools of shot in one line.
@@ -423,6 +434,7 @@ func (s *service) Reload() error {
 		}
 	}
 	setLevel(s.level, cfg.Log.Level)
+	s.attempts.tell(cfg.Log.Attempts)
 	s.mu.Lock()
 	s.cfg = cfg
 	s.mu.Unlock()

@@ -159,9 +159,10 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.await(`INFO  ready`)
 	p.ask("put", "work", `"good"`, "--jid", "good")
 	p.await(`child line="working on \\"good\\"" .*jid=good`)
+	p.await(`INFO  attempt ended jid=good klass=\S+ queue=work pool=work outcome=done kind=exited duration=\S+ attempt=1`)
 	p.ask("put", "work", `"bad"`, "--jid", "bad")
 	p.await(`child line="working on \\"bad\\""`)
-	p.await(`WARN  attempt ended jid=bad .* kind=exited`)
+	p.await(`WARN  attempt ended jid=bad .* outcome=failed kind=exited`)
 	p.until("exit-65", "failed", "ls") // settled soon after the child has left
 	if text := p.ask("failed", "ls", "exit-65"); !strings.Contains(text, "bad") {
 		t.Errorf("failed ls exit-65 says %s", text)
@@ -449,6 +450,7 @@ input = "data"
 	put(text)
 	p.await(`child line=10485763 `) // with its quotes and the end of the line
 	put(`"` + strings.Repeat("y", 17<<20) + `"`)
+	p.await(`WARN  attempt ended .* outcome=failed .* group=payload-too-large`)
 	p.until("payload-too-large", "failed", "ls")
 	put(`"small"`)
 	p.await(`child line=8 `)

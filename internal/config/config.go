@@ -40,6 +40,8 @@ type Supervisor struct {
 type Log struct {
 	Level  string `toml:"level"`  // debug, info, warn or error
 	Format string `toml:"format"` // auto, text or json
+	// Attempts says of which attempts there is a line: all, bad (those that did not end well) or none.
+	Attempts string `toml:"attempts"`
 }
 
 // Pool is one table [pools.NAME].
@@ -124,7 +126,7 @@ func Defaults() Config {
 	return Config{
 		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
-		Log:        Log{Level: "info", Format: "auto"},
+		Log:        Log{Level: "info", Format: "auto", Attempts: "all"},
 		Pools:      map[string]Pool{},
 	}
 }

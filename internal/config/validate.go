@@ -30,6 +30,7 @@ var (
 	Signals  = []string{"USR1", "USR2", "HUP", "INT", "TERM", "WINCH"} // of drain_signal
 	Levels   = []string{"debug", "info", "warn", "error"}
 	Formats  = []string{"auto", "text", "json"}
+	Attempts = []string{"all", "bad", "none"} // of log.attempts
 	Schemes  = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
 )
 
@@ -49,6 +50,7 @@ func (d *decoder) validate(c *Config) {
 	d.supervisor(c.Supervisor)
 	d.choice("log.level", c.Log.Level, Levels)
 	d.choice("log.format", c.Log.Format, Formats)
+	d.choice("log.attempts", c.Log.Attempts, Attempts)
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}

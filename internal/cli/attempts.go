@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+const (
+	// mostTold is how many attempts that ended well have a line of their own, a second and
+	// pool; the others are summed up in one.
+	mostTold = 100
+	// accountEvery is how often the log says what was done, were it nothing.
+	accountEvery = time.Hour
+	// wordLimit is how many bytes of a name that somebody chose stand in a line of the log.
+	wordLimit = 256
+)
+
+// What became of an attempt, as the log says it.
+const (
+	outcomeDone     = "done"
+	outcomeRetried  = "retried"
+	outcomeFailed   = "failed"
+	outcomeReleased = "released" // given back, uncounted
+	outcomeCanceled = "canceled"
+	outcomeLost     = "lost"      // the job was not ours any more
+	outcomeHandedOn = "handed-on" // its child could not begin it: another has it
+)
+
+// outcomeOf is what became of the attempt that e tells of the end of; "" if it tells of something
+// else.
+func outcomeOf(e *supervisor.Event) string {
+	if e.Kind != supervisor.AttemptEnded && e.Kind != supervisor.SetAside || e.Job == nil {
+		return ""
+	}
+	switch e.Action {
+	case queue.Complete:
+		return outcomeDone
+	case queue.Retry:
+		return outcomeRetried
+	case queue.Fail:
+		return outcomeFailed
+	case queue.Release:
+		return outcomeReleased
+	}
+	switch {
+	case e.Redo:
+		return outcomeHandedOn
+	case e.Ending != nil && e.Ending.Kind == runner.Canceled:
+		return outcomeCanceled
+	}
+	return outcomeLost
+}
+
+// attemptLog writes a line about each attempt that ended, sums up where too many end well,
+// and says once an hour what was done. Safe for concurrent use.
+type attemptLog struct {
+	log      *slog.Logger
+	standing func() []any // what to say of the supervisor once an hour
+
+	mu    sync.Mutex // for memory only: lines are written without it
+	which string     // one of config.Attempts
+	pools map[string]*poolPace
+	hour  account
+}
+
+// poolPace is what was told of a pool in the second under way.
+type poolPace struct {
+	told    int
+	untold  int // attempts that are to be summed up
+	took    time.Duration
+	longest time.Duration
+}
+
+// account counts attempts by what became of them.
+type account map[string]int
+
+func newAttemptLog(log *slog.Logger, which string, standing func() []any) *attemptLog {
+	return &attemptLog{log: log, which: which, standing: standing, pools: map[string]*poolPace{}, hour: account{}}
+}
+
+// tell sets of which attempts there are lines.
+func (l *attemptLog) tell(which string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.which = which
+}
+
+// note hears of an attempt that has ended.
+func (l *attemptLog) note(e *supervisor.Event, outcome string) {
+	said := false
+	l.mu.Lock()
+	l.hour[outcome]++
+	switch {
+	case l.which == "all" && outcome == outcomeDone:
+		said = l.pace(e.Pool).pass(e.Ending.Wall)
+	default:
+		said = l.which != "none" && outcome != outcomeDone
+	}
+	l.mu.Unlock()
+	if said {
+		l.say(e, outcome)
+	}
+}
+
+// pace is that of a pool. The caller holds mu.
+func (l *attemptLog) pace(pool string) *poolPace {
+	p := l.pools[pool]
+	if p == nil {
+		p = &poolPace{}
+		l.pools[pool] = p
+	}
+	return p
+}
+
+// pass tells whether one more attempt, which took so long, may have a line of its own.
+func (p *poolPace) pass(took time.Duration) bool {
+	if p.told < mostTold {
+		p.told++
+		return true
+	}
+	p.untold++
+	p.took += took
+	p.longest = max(p.longest, took)
+	return false
+}
+
+// sumUp writes the line about those that had none of their own.
+func (l *attemptLog) sumUp(pool string, sum *poolPace) {
+	if sum.untold == 0 {
+		return
+	}
+	mean := sum.took / time.Duration(sum.untold)
+	l.log.Info("more attempts ended well", "pool", pool, "attempts", sum.untold,
+		"mean", mean.Round(time.Microsecond), "longest", sum.longest.Round(time.Microsecond))
+}
+
+// say writes the line about one attempt.
+func (l *attemptLog) say(e *supervisor.Event, outcome string) {
+	level := slog.LevelWarn
+	if outcome == outcomeDone {
+		level = slog.LevelInfo
+	}
+	if !l.log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 12)
+	text := func(name, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(name, value))
+		}
+	}
+	text("jid", word(e.Job.JID))
+	text("klass", word(e.Job.Klass))
+	text("queue", word(e.Job.Queue))
+	text("pool", e.Pool)
+	text("outcome", outcome)
+	if e.Ending != nil {
+		attrs = append(attrs, slog.String("kind", e.Ending.Kind.String()), slog.Duration("duration", e.Ending.Wall.Round(time.Millisecond)))
+	}
+	attrs = append(attrs, slog.Int("attempt", e.Job.Attempt))
+	text("run", e.Job.Run)
+	if e.PID != 0 {
+		attrs = append(attrs, slog.Int("pid", e.PID))
+	}
+	if outcome != outcomeDone {
+		text("group", word(e.Group))
+		text("err", shorten(e.Message, 300))
+	}
+	l.log.LogAttrs(context.Background(), level, "attempt ended", attrs...)
+}
+
+// word cuts a name for the log: whoever puts a job may name it at any length.
+func word(name string) string {
+	if len(name) <= wordLimit {
+		return name
+	}
+	end := wordLimit
+	for end > wordLimit-utf8.UTFMax && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
+}
+
+// run sums up each second, and accounts for each hour, until ctx ends.
+func (l *attemptLog) run(ctx context.Context) error {
+	second, hour := time.NewTicker(time.Second), time.NewTicker(accountEvery)
+	defer second.Stop()
+	defer hour.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-second.C:
+			l.flush()
+		case <-hour.C:
+			l.account()
+		}
+	}
+}
+
+// flush ends a second: it writes what there is to be summed up.
+func (l *attemptLog) flush() {
+	l.mu.Lock()
+	pools := l.pools
+	l.pools = make(map[string]*poolPace, len(pools))
+	l.mu.Unlock()
+	for name, p := range pools {
+		l.sumUp(name, p)
+	}
+}
+
+// account says what was done in the last hour.
+func (l *attemptLog) account() {
+	l.mu.Lock()
+	hour := l.hour
+	l.hour = account{}
+	l.mu.Unlock()
+	message := "done in the last hour: nothing"
+	var attrs []any
+	if len(hour) > 0 {
+		message = "done in the last hour"
+		attrs = append(attrs, outcomeDone, hour[outcomeDone], outcomeFailed, hour[outcomeFailed], outcomeRetried, hour[outcomeRetried])
+		for _, outcome := range []string{outcomeReleased, outcomeCanceled, outcomeLost, outcomeHandedOn} {
+			if n := hour[outcome]; n > 0 {
+				attrs = append(attrs, outcome, n)
+			}
+		}
+	}
+	l.log.Info(message, append(attrs, l.standing()...)...)
+}
