@@ -273,12 +273,12 @@ func expand(patterns, known []string) []string {
 		}
 	}
 	for _, pattern := range patterns {
-		if !isGlob(pattern) {
+		if !queue.IsGlob(pattern) {
 			add(pattern)
 			continue
 		}
 		for _, name := range known {
-			if match(pattern, name) {
+			if queue.Match(pattern, name) {
 				add(name)
 			}
 		}
@@ -302,7 +302,7 @@ func (p *pool) serve(queues []string) {
 func (p *pool) patterns() []string { return *p.asked.Load() }
 
 // globs reports whether there are globs among them. Safe for concurrent use.
-func (p *pool) globs() bool { return slices.ContainsFunc(p.patterns(), isGlob) }
+func (p *pool) globs() bool { return slices.ContainsFunc(p.patterns(), queue.IsGlob) }
 
 // serving lists the queues that the pool takes from. Safe for concurrent use.
 func (p *pool) serving() []string {

@@ -341,8 +341,8 @@ func putOf(w protocol.Put, klass string) queue.Put {
 	}
 }
 
-// allowed reports whether a child may send jobs to queue, by the names and globs of
-// its pool; "" is no queue.
-func allowed(patterns []string, queue string) bool {
-	return queue == "" || matches(patterns, queue)
+// allowed reports whether a child may send jobs to the queue name, by the names and globs
+// of its pool; "" is no queue.
+func allowed(patterns []string, name string) bool {
+	return name == "" || queue.MatchAny(patterns, name)
 }

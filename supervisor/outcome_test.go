@@ -313,33 +313,6 @@ func TestRecordTellsTheStory(t *testing.T) {
 	}
 }
 
-func TestGlobs(t *testing.T) {
-	tests := []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"mail", "mail", true},
-		{"mail", "mails", false},
-		{"*", "", true},
-		{"*", "a/b", true},
-		{"mail-*", "mail-", true},
-		{"mail-*", "mail-a/b*", true},
-		{"mail-*", "xmail-a", false},
-		{"*-out", "a-out-out", true},
-		{"a?c", "abc", true},
-		{"a?c", "ac", false},
-		{"[a]", "[a]", true},
-		{"[a]", "a", false},
-		{"*a*b*", "xxaxxbxx", true},
-		{"*a*b*", "xxbxxaxx", false},
-	}
-	for _, tt := range tests {
-		if got := match(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("match(%q, %q) = %v", tt.pattern, tt.name, got)
-		}
-	}
-}
-
 func TestGlobsKeepTheirPlace(t *testing.T) {
 	got := expand([]string{"last-*", "b", "*"}, []string{"a", "b", "last-1", "last-2"})
 	if want := "last-1 last-2 b a"; strings.Join(got, " ") != want {

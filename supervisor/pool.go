@@ -131,7 +131,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.line = newLine(p.now + jittered(p.renewals.interval()))
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
-	p.serve(plain(cfg.Queues))
+	p.serve(expand(cfg.Queues, nil))
 	p.resize()
 	return p
 }

@@ -323,3 +323,20 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// TestAGlobMatchesNamesThatAreNotUTF8 puts into such a queue before and while a pool works it by a glob.
+func TestAGlobMatchesNamesThatAreNotUTF8(t *testing.T) {
+	w := newWorld(t)
+	pool := w.pool(runner.Reuse, "loop.py", 1)
+	pool.Queues = []string{"mail-*"}
+	put := func(jid string) {
+		if _, err := w.client.Put(t.Context(), queue.Put{Queue: "mail-\xff/eu", JID: jid, Klass: "K"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("j0")
+	w.run(Config{Pools: []Pool{pool}})
+	w.await(1, "complete")
+	put("j1")
+	w.await(2, "complete")
+}

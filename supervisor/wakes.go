@@ -3,6 +3,8 @@ package supervisor
 import (
 	"slices"
 	"sync"
+
+	"oarlock/queue"
 )
 
 // wakes are the queues into which something came since a pool's loop last took them. They
@@ -34,9 +36,9 @@ func (w *wakes) take() map[string]struct{} {
 }
 
 // woken hears that something was put into a queue. Safe for concurrent use.
-func (p *pool) woken(queue string) {
-	ours := p.globs() && matches(p.patterns(), queue) || slices.Contains(p.serving(), queue)
-	if ours && p.wakes.add(queue) {
+func (p *pool) woken(name string) {
+	ours := p.globs() && queue.MatchAny(p.patterns(), name) || slices.Contains(p.serving(), name)
+	if ours && p.wakes.add(name) {
 		p.post(p.wake)
 	}
 }

@@ -16,7 +16,7 @@ func eventsCommand() *cli.Command {
 		name: "events", usage: "follow what happens to jobs, until ^C",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "jid", Usage: "only of the job `JID`"},
-			&cli.StringFlag{Name: "queue", Usage: "only of `QUEUE`"},
+			&cli.StringFlag{Name: "queue", Usage: "only of `QUEUE`, a name or a glob (*, ?)"},
 			&cli.IntFlag{Name: "count", Usage: "leave after so many"},
 			&cli.BoolFlag{Name: "json", Usage: "print each as a line of JSON"},
 		},
@@ -49,7 +49,7 @@ func events(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		if (c.String("jid") != "" && e.JID != c.String("jid")) || (c.String("queue") != "" && e.Queue != c.String("queue")) {
+		if (c.String("jid") != "" && e.JID != c.String("jid")) || (c.String("queue") != "" && !queue.Match(c.String("queue"), e.Queue)) {
 			continue
 		}
 		if c.Bool("json") {

@@ -18,8 +18,8 @@ const failedPage = 200
 // chosenFlags say which failed jobs are meant.
 func chosenFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "queue", Usage: "only those of `QUEUE`"},
-		&cli.StringFlag{Name: "klass", Usage: "only those of `KIND`"},
+		&cli.StringFlag{Name: "queue", Usage: "only those of `QUEUE`, a name or a glob (*, ?)"},
+		&cli.StringFlag{Name: "klass", Usage: "only those of `KIND`, a name or a glob"},
 		&cli.StringFlag{Name: "message", Usage: "only those whose message contains `TEXT`"},
 		&cli.DurationFlag{Name: "since", Usage: "only those that failed so long ago at most"},
 		&cli.DurationFlag{Name: "before", Usage: "only those that failed so long ago at least"},
@@ -82,8 +82,8 @@ func chosen(c *cli.Context, q *queue.Client, group string) ([]queue.Job, error) 
 		}
 		for _, job := range jobs {
 			age := time.Duration((now - job.Failure.When) * float64(time.Second))
-			if (c.String("queue") != "" && job.Queue != c.String("queue")) ||
-				(c.String("klass") != "" && job.Klass != c.String("klass")) ||
+			if (c.String("queue") != "" && !queue.Match(c.String("queue"), job.Queue)) ||
+				(c.String("klass") != "" && !queue.Match(c.String("klass"), job.Klass)) ||
 				!strings.Contains(job.Failure.Message, c.String("message")) ||
 				(c.IsSet("since") && age > c.Duration("since")) ||
 				(c.IsSet("before") && age < c.Duration("before")) {

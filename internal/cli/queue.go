@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -24,7 +25,8 @@ var states = []string{"running", "stalled", "scheduled", "depends", "throttled",
 
 func queueCommand() *cli.Command {
 	return group("queue", "the queues and what is in them",
-		verb{name: "ls", usage: "list the queues with their numbers of jobs", flags: []cli.Flag{jsonFlag()}, do: queueList},
+		verb{name: "ls", usage: "list the queues with their numbers of jobs; of some queues, by names or globs (*, ?), or of all", words: "[QUEUE…]", most: -1,
+			flags: []cli.Flag{jsonFlag()}, do: queueList},
 		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
 		verb{name: "pause", usage: "hand out no more jobs; what runs goes on", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
@@ -58,6 +60,9 @@ func queueList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
+	if patterns := c.Args().Slice(); len(patterns) > 0 {
+		counts = slices.DeleteFunc(counts, func(n queue.QueueCounts) bool { return !queue.MatchAny(patterns, n.Name) })
+	}
 	views := make([]queueView, len(counts))
 	rows := make([][]string, len(counts))
 	for i, n := range counts {
@@ -71,7 +76,11 @@ func queueList(c *cli.Context, q *queue.Client) error {
 		}
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "There are no queues yet; a put makes one.",
+		empty := "There are no queues yet; a put makes one."
+		if c.NArg() > 0 {
+			empty = "There is no queue like that; `oarlock queue ls` lists all."
+		}
+		table(w, empty,
 			[]string{"QUEUE", "WAITING", "RUNNING", "STALLED", "SCHEDULED", "DEPENDS", "THROTTLED", "RECURRING", ""}, rows)
 	})
 }

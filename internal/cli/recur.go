@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func recurCommand() *cli.Command {
 		}, more...)
 	}
 	return group("recur", "jobs that come again and again",
-		verb{name: "ls", usage: "list the recurring jobs, of one queue or of all", words: "[QUEUE]", most: 1, flags: windowFlags(), do: recurList},
+		verb{name: "ls", usage: "list the recurring jobs, of some queues or of all; globs (*, ?) too", words: "[QUEUE…]", most: -1, flags: windowFlags(), do: recurList},
 		verb{name: "add", usage: "put a copy of a job into a queue again and again", words: "QUEUE [DATA]", least: 1, most: 2,
 			flags: what(
 				&cli.StringFlag{Name: "jid", Usage: "`ID` of it; else a new one"},
@@ -45,17 +46,9 @@ func recurCommand() *cli.Command {
 }
 
 func recurList(c *cli.Context, q *queue.Client) error {
-	queues := c.Args().Slice()
-	if len(queues) == 0 {
-		counts, err := q.Queues(c.Context)
-		if err != nil {
-			return err
-		}
-		for _, n := range counts {
-			if n.Recurring > 0 {
-				queues = append(queues, n.Name)
-			}
-		}
+	queues, err := recurringQueues(c, q)
+	if err != nil {
+		return err
 	}
 	views, rows := []recurView{}, [][]string(nil)
 	for _, name := range queues {
@@ -78,6 +71,27 @@ func recurList(c *cli.Context, q *queue.Client) error {
 	return show(c, views, func(w io.Writer) {
 		table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
 	})
+}
+
+// recurringQueues are the queues that the words of c name, and those known with recurring jobs
+// that its globs match; all of them if there is no word.
+func recurringQueues(c *cli.Context, q *queue.Client) ([]string, error) {
+	patterns, queues := c.Args().Slice(), []string(nil)
+	for _, pattern := range patterns {
+		if !queue.IsGlob(pattern) {
+			queues = append(queues, pattern)
+		}
+	}
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	}
+	counts, err := q.Queues(c.Context)
+	for _, n := range counts {
+		if n.Recurring > 0 && queue.MatchAny(patterns, n.Name) && !slices.Contains(queues, n.Name) {
+			queues = append(queues, n.Name)
+		}
+	}
+	return queues, err
 }
 
 func recurAdd(c *cli.Context, q *queue.Client) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -80,7 +79,7 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 			return config.Pool{}, err
 		}
 		for _, each := range slices.Sorted(maps.Keys(cfg.Pools)) {
-			if name == "" && worksQueue(cfg.Pools[each].Queues, from) {
+			if name == "" && queue.MatchAny(cfg.Pools[each].Queues, from) {
 				name = each
 			}
 		}
@@ -89,14 +88,6 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 		}
 	}
 	return imitate(c, name, command)
-}
-
-// worksQueue reports whether a pool with such names and globs works the queue name.
-func worksQueue(queues []string, name string) bool {
-	return slices.ContainsFunc(queues, func(glob string) bool {
-		ok, err := path.Match(glob, name)
-		return ok && err == nil
-	})
 }
 
 // wireJob is what a child would be told of job; fresh leaves out its checkpoint.

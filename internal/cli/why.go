@@ -286,7 +286,7 @@ func (w *why) listeners() error {
 	}
 	listens := false
 	for _, pool := range shot.Pools {
-		if !worksQueue(pool.Queues, w.job.Queue) {
+		if !queue.MatchAny(pool.Queues, w.job.Queue) {
 			continue
 		}
 		listens = true

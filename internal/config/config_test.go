@@ -115,7 +115,7 @@ func TestProblems(t *testing.T) {
 		{"string for a switch", pool + `pty = "yes"`, `c.toml:4: pools.mail.pty: must be true or false; got the string "yes"`},
 		{"value for a table", "redis = 'redis://x'", `c.toml:1: redis: must be a table; got the string "redis://x"`},
 		{"no queue", "[pools.mail]\ncommand = ['sh']", `c.toml:1: pools.mail.queues: name at least one queue`},
-		{"bad glob", "[pools.mail]\nqueues = ['[']\ncommand = ['sh']", `c.toml:2: pools.mail.queues: "[" is neither a name nor a glob`},
+		{"no glob", "[pools.mail]\nqueues = ['']\ncommand = ['sh']", `c.toml:2: pools.mail.queues: "" is neither the name of a queue nor a glob`},
 		{"no command", "[pools.mail]\nqueues = ['mail']", `c.toml:1: pools.mail.command: name a program`},
 		{"no such program", "[pools.mail]\nqueues = ['mail']\ncommand = ['no-such-program']", `c.toml:3: pools.mail.command: there is no program "no-such-program" in PATH`},
 		{"no such file", "[pools.mail]\nqueues = ['mail']\ncommand = ['./nothing']", `c.toml:3: pools.mail.command: there is no program `},

@@ -183,8 +183,8 @@ func (d *decoder) share(path string, share float64) {
 
 func (d *decoder) globs(path string, globs []string) {
 	for _, glob := range globs {
-		if _, err := filepath.Match(glob, ""); err != nil || glob == "" {
-			d.bad(path, "%q is neither a name nor a glob", glob)
+		if glob == "" {
+			d.bad(path, `"" is neither the name of a queue nor a glob`)
 		}
 	}
 }

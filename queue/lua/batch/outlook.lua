@@ -10,13 +10,6 @@
 local now, reply = tonumber(ARGV[1]), {}
 local any_pauses = redis.call('EXISTS', 'ql:paused_queues') == 1
 
--- each key by itself, so that the one that is wrong can be named
-local function ask(command, key, ...)
-  local answer = redis.pcall(command, key, ...)
-  if type(answer) == 'table' and answer.err then error(key .. ': ' .. answer.err, 0) end
-  return answer
-end
-
 local function paused(queue)
   return any_pauses and redis.pcall('SISMEMBER', 'ql:paused_queues', queue) == 1 and 1 or 0
 end
