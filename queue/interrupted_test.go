@@ -469,6 +469,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"sweep":   func() []any { return []any{50, "q1", "q2", "q7"} },
 		"held":    func() []any { return []any{"w", 0, "q1", "q2", "q3"} },
 		"outlook": func() []any { return []any{"q1", "q2", "q3"} },
+		"counts":  func() []any { return []any{"q1", "q2", "q3"} },
 		"resolve": func() []any { return []any{"w", "a", "", "b", ""} },
 		"amend": func() []any {
 			var args []any

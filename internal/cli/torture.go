@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,8 +23,9 @@ func tortureCommand() *cli.Command {
 		Usage:     "find out which rules a worker program keeps, without Redis",
 		ArgsUsage: "COMMAND [ARGUMENT…]",
 		Description: "The program is started, fed, canceled, killed, flooded and fed twice. Exits 0 if it keeps\n" +
-			"all obligatory rules. It works jobs that look like --job, many of them: see to it that\n" +
-			"they do no harm. Without --mode the mode is found out by trying.",
+			"all obligatory rules, and 1 if not; the first is that it acknowledges a job. It works jobs\n" +
+			"that look like --job, many of them: name one that it can do, and that does no harm.\n" +
+			"Without --mode the mode is found out by trying.",
 		Flags: append(programFlags(),
 			&cli.DurationFlag{Name: "grace", Value: 3 * time.Second, Usage: "how long it may take to leave"},
 			&cli.DurationFlag{Name: "limit", Value: 10 * time.Second, Usage: "how long it may take to be ready, and to answer"},
@@ -72,6 +74,9 @@ func tortureProgram(c *cli.Context) error {
 			printFinding(out, f)
 		}
 	})
+	if errors.Is(err, torture.ErrNoProgram) {
+		return misused("%v", err)
+	}
 	if err != nil {
 		return err
 	}

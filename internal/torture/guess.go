@@ -24,7 +24,7 @@ func (t *Trial) Guess(ctx context.Context) runner.Mode {
 	if s.Hello() != nil {
 		return runner.Reuse
 	}
-	if err := s.work(ctx, ""); err != nil {
+	if err := s.work(ctx); err != nil {
 		return runner.Once
 	}
 	select {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"oarlock/protocol"
@@ -21,6 +22,7 @@ type Trial struct {
 	Job   protocol.Job  // what a job of the program looks like; run and jid are filled in
 	Limit time.Duration // for an answer, or to be ready; longer counts as never
 
+	works bool            // it acknowledged a job
 	hello *protocol.Hello // what it said of itself, when that was tried
 }
 
@@ -37,18 +39,32 @@ type Finding struct {
 // errLeft says that a rule does not concern the program.
 var errLeft = errors.New("left out")
 
+// ErrNoProgram says that the command cannot be run at all.
+var ErrNoProgram = errors.New("the program cannot be run")
+
 // Run tries every rule, each on fresh children, and tells report as it goes. It returns
-// whether all obligatory rules are kept; the error is that of ctx.
+// whether all obligatory rules are kept; the error is that of ctx, or ErrNoProgram before
+// anything was reported.
+//
+// The first rule is that it works a job. What a program that does not seems to keep of the
+// others says nothing: one that ends at once is quick to leave, too.
 func (t *Trial) Run(ctx context.Context, report func(Finding)) (good bool, err error) {
 	good = true
-	for _, r := range rules {
+	for i, r := range rules {
 		began := time.Now()
 		err := errLeft
 		if r.modes == nil || r.modes[t.Spec.Mode] {
 			err = r.try(ctx, t)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return false, ctx.Err()
+		case i == 0 && errors.Is(err, ErrNoProgram):
+			return false, err
+		case i == 0:
+			t.works = err == nil
+		case err == nil && !t.works:
+			err = errLeft
 		}
 		f := Finding{Rule: r.says, Must: r.must, Kept: err == nil, Left: errors.Is(err, errLeft), Duration: time.Since(began).Seconds()}
 		if err != nil && !f.Left {
@@ -70,6 +86,9 @@ func (t *Trial) job(data string) *protocol.Job {
 	return &job
 }
 
+// The exit codes of what could not be run.
+const notExecutable, notFound = 126, 127
+
 // subject is one child under trial. Its methods are for one goroutine.
 type subject struct {
 	*runner.Child
@@ -86,14 +105,18 @@ func (t *Trial) start(ctx context.Context, first *protocol.Job) (*subject, error
 	}
 	child, err := t.Host.Start(ctx, &t.Spec, 0, first, s.ears)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
 	s.Child = child
 	select {
 	case <-child.Ready():
 		return s, nil
 	case exit := <-s.ears.gone:
-		return nil, fmt.Errorf("it left before it was ready for a job: %s", exitText(exit))
+		err := fmt.Errorf("it left before it was ready for a job: %s", exitText(exit))
+		if exit.Code == notFound || exit.Code == notExecutable {
+			err = fmt.Errorf("%w: %s", ErrNoProgram, exitText(exit))
+		}
+		return nil, err
 	case <-time.After(t.Limit):
 		s.end()
 		return nil, fmt.Errorf("it was not ready within %v", t.Limit)
@@ -132,16 +155,41 @@ func (s *subject) answer(ctx context.Context) (*ended, error) {
 	}
 }
 
-// work has the child work one job, and wants an answer that is one.
-func (s *subject) work(ctx context.Context, data string) error {
-	if _, err := s.give(s.trial.job(data)); err != nil {
+// work has the child work one job, and wants it acknowledged.
+func (s *subject) work(ctx context.Context) error {
+	if _, err := s.give(s.trial.job("")); err != nil {
 		return err
 	}
+	return s.acknowledges(ctx)
+}
+
+// acknowledges waits for the next of the runs to end, and wants it done.
+func (s *subject) acknowledges(ctx context.Context) error {
 	e, err := s.answer(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = answered(e)
 	}
-	return answered(e)
+	if err == nil {
+		err = acknowledged(e)
+	}
+	return err
+}
+
+// acknowledged wants e, which answered its job, to say that it was done.
+func acknowledged(e *ended) error {
+	var said string
+	switch {
+	case e.ending.Kind == runner.Said && e.ending.Verdict.Kind != protocol.Ack:
+		said = "it said " + e.ending.Verdict.Kind.String()
+		if e.ending.Verdict.Message != "" {
+			said += " (" + e.ending.Verdict.Message + ")"
+		}
+	case e.ending.Kind == runner.Exited && e.ending.Action != protocol.ExitAck:
+		said = fmt.Sprintf("it left with exit code %d", e.ending.ExitCode)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s and did not acknowledge the job: name one by --job that it can do", said)
 }
 
 // answered wants e to be an answer to its job: a verdict, or the exit of a program that
@@ -150,6 +198,8 @@ func answered(e *ended) error {
 	switch {
 	case e.ending.Kind == runner.Said && e.ending.Verdict.Kind == protocol.Unknown:
 		return fmt.Errorf("it has nothing for jobs of the class %s: name one that it has by --klass", e.run.Job.Klass)
+	case e.ending.Kind == runner.CouldNotStart:
+		return fmt.Errorf("%w: %s", ErrNoProgram, strings.TrimPrefix(e.ending.Message, "oarlock: "))
 	case e.ending.Kind == runner.Said:
 		return nil
 	case e.ending.Kind == runner.Exited && e.run.Child().Spec().Mode != runner.Reuse:

@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -79,6 +80,9 @@ func TestRules(t *testing.T) {
 		{"ignores-term.sh", runner.Reuse, time.Second, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave"}},
 		{"stays-at-the-end.sh", runner.Reuse, 0, []string{"idle"}},
 		{"knows-nothing.sh", runner.Once, 0, []string{"it works", "it answers whatever", "it answers a job", "killed"}},
+		{"never-acks.sh", runner.Reuse, 0, []string{"it works", "fed twice", "killed"}},
+		{"ends-at-once.sh", runner.Once, 0, []string{"it works", "killed"}},
+		{"ends-at-once.sh", runner.Reuse, 0, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave", "idle"}},
 		{"dies-of-lists.sh", runner.Reuse, 0, []string{"it answers whatever"}},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
@@ -92,6 +96,18 @@ func TestRules(t *testing.T) {
 				t.Errorf("broken: %q, want %q", got, tt.broken)
 			}
 		})
+	}
+}
+
+// What is no program is told before any rule, in each mode.
+func TestNoProgram(t *testing.T) {
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse} {
+		trial := newTrial(t, "testdata", mode, "{}", "sh")
+		trial.Spec.Command = []string{"no-such-program"}
+		good, err := trial.Run(t.Context(), func(f Finding) { t.Errorf("reported %+v", f) })
+		if good || !errors.Is(err, ErrNoProgram) || !strings.Contains(err.Error(), "no-such-program") {
+			t.Errorf("mode %v: good: %v, err = %v", mode, good, err)
+		}
 	}
 }
 

@@ -1,0 +1,2 @@
+# Reads no job.
+exit 1
