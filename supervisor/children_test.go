@@ -267,7 +267,7 @@ func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
 				next := w.cfg
 				next.Pools = []Pool{w.cfg.Pools[0]}
 				next.Pools[0].Child.Command = []string{"bad"}
-				if err := w.s.Reload(next); err != nil {
+				if _, err := w.s.Reload(next); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Minute)
@@ -309,7 +309,7 @@ func TestReload(t *testing.T) {
 		before := w.host.starts()
 		next := w.cfg
 		next.Pools = []Pool{w.cfg.Pools[0]}
-		if err := w.s.Reload(next); err != nil { // one pool goes, the other did not change
+		if _, err := w.s.Reload(next); err != nil { // one pool goes, the other did not change
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -320,7 +320,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%d children were started by a reload that changed nothing", n-before)
 		}
 		next.Pools = nil
-		if err := w.s.Reload(next); err != nil { // its jobs are finished first
+		if _, err := w.s.Reload(next); err != nil { // its jobs are finished first
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -338,7 +338,7 @@ func TestStopWinsOverReload(t *testing.T) {
 		w.run()
 		time.Sleep(time.Second)
 		w.s.Stop()
-		if err := w.s.Reload(w.cfg); err == nil {
+		if _, err := w.s.Reload(w.cfg); err == nil {
 			t.Error("a reload was accepted while stopping")
 		}
 		w.wait()

@@ -2,45 +2,95 @@ package supervisor
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
+	"time"
 )
 
+// Changes are what a Reload did to the pools. The names are in order.
+type Changes struct {
+	Added   []string  `json:"added,omitempty"`
+	Changed []string  `json:"changed,omitempty"` // they have their new limits
+	Rolling []string  `json:"rolling,omitempty"` // those of them whose children are replaced
+	Leaving []Leaving `json:"leaving,omitempty"`
+}
+
+// Leaving is a pool that takes no more jobs, and ends when those it has are finished.
+type Leaving struct {
+	Pool     string `json:"pool"`
+	Replaced bool   `json:"replaced,omitempty"` // its mode is another now, and another pool has its name
+	Jobs     int    `json:"jobs"`               // that run on; -1: not known, the pool did not answer
+}
+
 // Reload changes the configuration while jobs are at work: pools that did not change
-// are not touched, new ones start, those that are gone drain as by Stop. A changed
-// pool takes on its new limits at once; if its children are to be started another
+// are not touched, new ones start, those that are gone drain as by Drain, without a limit. A
+// changed pool takes on its new limits at once; if its children are to be started another
 // way, they are replaced one slot at a time, see Recycle.
 //
 // Only Pools and DrainTimeout are looked at. The error says that the supervisor is on
 // its way out.
-func (s *Supervisor) Reload(cfg Config) error {
+func (s *Supervisor) Reload(cfg Config) (Changes, error) {
+	done, leaving, err := s.reload(cfg)
+	if err != nil {
+		return done, err
+	}
+	timeout := time.After(snapshotWait)
+	for i, p := range leaving {
+		answer := make(chan int, 1)
+		p.post(func() { answer <- p.working() })
+		select {
+		case done.Leaving[i].Jobs = <-answer:
+		case <-p.done:
+		case <-timeout:
+			done.Leaving[i].Jobs = -1
+			timeout = time.After(0)
+		}
+	}
+	return done, nil
+}
+
+// reload is Reload without the jobs of the pools that leave, which are those of Changes.Leaving.
+func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {
-		return errors.New("the supervisor is stopping")
+		return done, nil, errors.New("the supervisor is stopping")
 	}
 	s.cfg.DrainTimeout = cfg.DrainTimeout
 	wanted := make(map[string]Pool, len(cfg.Pools))
 	for _, p := range cfg.Pools {
 		wanted[p.Name] = p
 	}
-	for name, p := range s.pools {
+	for _, name := range slices.Sorted(maps.Keys(s.pools)) {
 		next, stays := wanted[name]
 		if stays && next.Child.Mode == s.was(name).Child.Mode {
 			continue
 		}
 		// Another mode is another pool: nothing of the old one fits it.
+		p := s.pools[name]
 		delete(s.pools, name)
 		s.leaving = append(s.leaving, p)
-		p.post(func() { p.drain(max(cfg.DrainTimeout, 1)) })
+		p.post(func() { p.drain(0) })
+		leaving = append(leaving, p)
+		done.Leaving = append(done.Leaving, Leaving{Pool: name, Replaced: stays})
 	}
 	for _, next := range cfg.Pools {
 		p, known := s.pools[next.Name]
 		if !known {
 			s.add(next)
+			if s.was(next.Name).Name == "" {
+				done.Added = append(done.Added, next.Name)
+			}
 			continue
 		}
-		if reflect.DeepEqual(next, s.was(next.Name)) {
+		was := s.was(next.Name)
+		if reflect.DeepEqual(next, was) {
 			continue
+		}
+		done.Changed = append(done.Changed, next.Name)
+		if !reflect.DeepEqual(next.Child, was.Child) {
+			done.Rolling = append(done.Rolling, next.Name)
 		}
 		p.asked.Store(&next.Queues)
 		p.maxCrashes.Store(int64(next.MaxCrashes))
@@ -49,7 +99,21 @@ func (s *Supervisor) Reload(cfg Config) error {
 	s.cfg.Pools = cfg.Pools
 	s.bequeath()
 	s.changed()
-	return nil
+	slices.Sort(done.Added)
+	slices.Sort(done.Changed)
+	slices.Sort(done.Rolling)
+	return done, leaving, nil
+}
+
+// working is how many jobs children of the pool have.
+func (p *pool) working() int {
+	n := 0
+	for _, a := range p.flight {
+		if a.stage == running || a.stage == stopping {
+			n++
+		}
+	}
+	return n
 }
 
 // was returns the configuration that a pool has. The caller holds mu.

@@ -60,7 +60,7 @@ func (w *rollWorld) reload(command string) {
 	next := w.cfg
 	next.Pools = []Pool{w.cfg.Pools[0]}
 	next.Pools[0].Child.Command = []string{command}
-	if err := w.s.Reload(next); err != nil {
+	if _, err := w.s.Reload(next); err != nil {
 		w.t.Fatal(err)
 	}
 }

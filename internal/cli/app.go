@@ -181,7 +181,10 @@ func exitCode(err error) int {
 	var unreadable *config.UnreadableError
 	var unsaid toSay
 	var few *queue.ReplicaError
+	var refused refusedReload
 	switch {
+	case errors.As(err, &refused):
+		return refused.Code
 	case errors.As(err, &unsaid):
 		return exitData
 	case errors.As(err, &quiet):

@@ -37,7 +37,7 @@ func controlCommands() []*cli.Command {
 		simple("resume", "take jobs again after quiet", "resumed"),
 		simple("drain", "take no more jobs and leave when what runs has finished", "draining"),
 		simple("stop", "the same, at the latest after drain_timeout", "stopping"),
-		simple("reload", "read the configuration again; a bad one changes nothing", "reloaded"),
+		reloadCommand(),
 		controlCommand("scale", "set how many children a pool has, until the next reload", "POOL CHILDREN", 2, 2,
 			func(ctx context.Context, s *control.Client, args []string) (string, error) {
 				n, err := strconv.Atoi(args[1])

@@ -109,7 +109,7 @@ func programWatches(s *service, cfg config.Config) []part {
 			continue
 		}
 		parts = append(parts, s.optional("a program is not watched", func(ctx context.Context) error {
-			return config.Watch(ctx, files[0], files[1:], func() {
+			return config.Watch(ctx, files[0], files[1:], func(config.Sum) {
 				s.log.Info("a program has changed", "pool", name, "files", files)
 				if err := s.sup.Replace(name); err != nil {
 					s.log.Warn("its children were not replaced", "pool", name, "err", err)

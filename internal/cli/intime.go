@@ -20,14 +20,16 @@ const (
 	leaveLook = 100 * time.Millisecond
 )
 
-// read reads and checks the configuration in a goroutine of its own: a pipe, or a file
+var errLeaving = errors.New("the supervisor is leaving")
+
+// read reads and checks the configuration, as it stands still, in a goroutine of its own: a pipe, or a file
 // system that does not answer, may keep that one for ever, and nobody else. There is one
 // such goroutine at a time.
 func (s *service) read(before config.Config) (config.Config, supervisor.Config, error) {
 	select {
 	case s.reading <- struct{}{}:
 	default:
-		return config.Config{}, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it is still being read since the reload before", before.Path)
+		return before, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it is still being read since the reload before", before.Path)
 	}
 	type reading struct {
 		cfg  config.Config
@@ -37,7 +39,7 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 	done := make(chan reading, 1)
 	go func() {
 		defer func() { <-s.reading }()
-		cfg, err := s.reread()
+		cfg, err := config.Steady(s.reread)
 		if err == nil {
 			err = config.Exposed(cfg.Files, before.Pools, s.owners)
 		}
@@ -54,9 +56,9 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 	case r := <-done:
 		return r.cfg, r.told, r.err
 	case <-s.leaving:
-		return config.Config{}, supervisor.Config{}, errors.New("the supervisor is leaving")
+		return before, supervisor.Config{}, errLeaving
 	case <-time.After(readPatience):
-		return config.Config{}, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it was not read within %v", before.Path, readPatience)
+		return before, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it was not read within %v", before.Path, readPatience)
 	}
 }
 
@@ -70,7 +72,7 @@ func (s *service) reloadOnHangup(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.hangup:
-			_ = s.Reload() // it has logged what is wrong
+			s.reload("HUP")
 		}
 	}
 }

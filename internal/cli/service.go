@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -41,7 +39,10 @@ type service struct {
 	sup   *supervisor.Supervisor
 	ready atomic.Bool // the service manager was told so, and not yet that it stops
 
-	reloads  sync.Mutex    // one reload at a time; each ends in time
+	reloads  sync.Mutex    // one reload at a time; each ends in time. It guards the next three
+	tried    config.Sum    // of what the last one read, be it good or bad
+	latest   *reloadReport // of the last that changed something; nil if none did
+	latestAt time.Time
 	reading  chan struct{} // of size 1: holds a token while a configuration is being read
 	hangup   chan struct{} // of size 1: HUP came
 	stopping chan struct{} // closed when a limit was set to the time in which to leave
@@ -52,7 +53,8 @@ type service struct {
 	cfg   config.Config
 	quiet bool
 
-	owners []int // to whom the configuration belonged when we started
+	owners []int         // to whom the configuration belonged when we started
+	first  config.Config // with which we started; what needs a restart is still as it says
 }
 
 // newService makes a service that logs to w as l says. What the standard library logs goes
@@ -85,7 +87,7 @@ type part func(context.Context) error
 // and returns when nothing of it is left.
 func (s *service) run(ctx context.Context, cfg config.Config) error {
 	makeThreads()
-	s.cfg = cfg
+	s.cfg, s.first, s.tried = cfg, cfg, cfg.Sum
 	told, err := supervise(cfg, s.log)
 	if err != nil {
 		return err
@@ -124,7 +126,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	}, s.watch...)
 	if cfg.Path != "" {
 		parts = append(parts, s.optional("the configuration is not watched; HUP reloads it", func(ctx context.Context) error {
-			return config.Watch(ctx, cfg.Path, nil, func() { _ = s.Reload() }) // it has logged what is wrong
+			return config.Watch(ctx, cfg.Path, nil, s.reloadChanged)
 		}))
 	}
 	ended := make(chan error, 1)
@@ -402,44 +404,6 @@ func (s *service) Scale(pool string, children int) error {
 func (s *service) Recycle(pool string) error {
 	s.log.Info("recycling", "pool", pool)
 	return s.sup.Recycle(pool)
-}
-
-// Reload reads the configuration again and, if it is good, lets the supervisor change
-// to it. A bad one changes nothing; its problems are logged and returned.
-func (s *service) Reload() error {
-	s.reloads.Lock()
-	defer s.reloads.Unlock()
-	if s.ready.Load() {
-		systemd.Reloading()
-		defer systemd.Ready()
-	}
-	before := s.config()
-	cfg, told, err := s.read(before)
-	if err == nil {
-		err = s.sup.Reload(told)
-	}
-	if err != nil {
-		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
-		return err
-	}
-	for key, changed := range map[string]bool{
-		"redis":                    cfg.Redis != before.Redis,
-		"supervisor.state_dir":     cfg.Supervisor.StatePath() != before.Supervisor.StatePath(),
-		"supervisor.name":          cfg.Supervisor.Name != before.Supervisor.Name,
-		"supervisor.poll_interval": cfg.Supervisor.PollInterval != before.Supervisor.PollInterval,
-		"log.format":               cfg.Log.Format != before.Log.Format,
-	} {
-		if changed {
-			s.log.Warn("a change needs a restart", "key", key)
-		}
-	}
-	setLevel(s.level, cfg.Log.Level)
-	s.attempts.tell(cfg.Log.Attempts)
-	s.mu.Lock()
-	s.cfg = cfg
-	s.mu.Unlock()
-	s.log.Info("reloaded", "pools", len(told.Pools), "names", slices.Sorted(maps.Keys(cfg.Pools)))
-	return nil
 }
 
 // config is the configuration in force.

@@ -266,16 +266,16 @@ func TestReload(t *testing.T) {
 	p.await(`INFO  reloaded pools=1`)
 	write(good + "childern = 1\n")
 	p.await(`ERROR the configuration was not reloaded; the old one stays err=.*did you mean .*children`)
-	if err := s.oarlock(exitFailed, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "pools.work.childern: unknown key") {
+	if err := s.oarlock(exitConfig, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "pools.work.childern: unknown key") {
 		t.Errorf("reload of a bad file: %v %s", err, s.said["stderr"])
 	}
 	if text := p.ask("status", "--json"); !strings.Contains(text, `"children": 5`) {
 		t.Errorf("status says %s", text)
 	}
 	write(good + "[redis]\nnamespace = \"other:\"\n")
-	p.await(`WARN  a change needs a restart key=redis`)
+	p.await(`WARN  a change needs a restart key=redis.namespace`)
 	p.signal(syscall.SIGHUP)
-	p.await(`INFO  reloaded`)
+	p.await(`INFO  nothing to reload`)
 	p.ask("drain")
 	p.leaves(exitOK)
 }

@@ -15,6 +15,7 @@ type Config struct {
 
 	Path  string   `toml:"-"` // the file; "" if there is none
 	Files []string `toml:"-"` // what was read: Path and the files of conf.d
+	Sum   Sum      `toml:"-"` // of what stood in them; zero if there is none
 }
 
 // Redis is the table [redis]. A change of it needs a restart.

@@ -60,7 +60,7 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 	p.Sandbox.EnvOnly = []string{}
 	p.Sandbox.Dir = filepath.Dir(path)
 	want.Pools["default"] = p
-	want.Path, want.Files = path, []string{path}
+	want.Path, want.Files, want.Sum = path, []string{path}, got.Sum
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the example says\n%+v\nthe code\n%+v", got, want)
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -30,7 +29,8 @@ type Options struct {
 // Load finds, reads and checks a configuration. Without any file it is the defaults,
 // the environment and the flags.
 //
-// An error is Problems if the configuration is wrong, and otherwise an *UnreadableError.
+// An error is Problems if the configuration is wrong, and otherwise an *UnreadableError. Of
+// the Config only Sum is of use then.
 func Load(o Options) (Config, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -44,7 +44,7 @@ func Load(o Options) (Config, error) {
 	dir := "."
 	if path != "" {
 		if err := d.files(&c, path); err != nil {
-			return Config{}, err
+			return Config{Sum: c.Sum}, err
 		}
 		dir = filepath.Dir(path)
 	}
@@ -55,7 +55,7 @@ func Load(o Options) (Config, error) {
 	resolve(&c, dir)
 	d.validate(&c)
 	if len(d.problems) > 0 {
-		return Config{}, d.problems.sorted()
+		return Config{Sum: c.Sum}, d.problems.sorted()
 	}
 	return c, nil
 }
@@ -80,17 +80,14 @@ func find(env func(string) (string, bool)) string {
 // files reads the file path and conf.d beside it.
 func (d *decoder) files(c *Config, path string) error {
 	c.Path = path
-	extra, err := filepath.Glob(filepath.Join(filepath.Dir(path), "conf.d", "*.toml"))
-	if err != nil {
-		return err
-	}
-	for i, file := range append([]string{path}, extra...) {
-		text, err := readFile(file)
-		if err != nil {
-			return &UnreadableError{err}
+	all := readAll([]string{path})
+	c.Sum = sumOf(all)
+	for i, f := range all {
+		if f.err != nil {
+			return &UnreadableError{f.err}
 		}
-		c.Files = append(c.Files, file)
-		d.file(c, file, string(text), i > 0)
+		c.Files = append(c.Files, f.name)
+		d.file(c, f.name, string(f.text), i > 0)
 	}
 	return nil
 }
@@ -101,22 +98,6 @@ type UnreadableError struct{ Err error }
 func (e *UnreadableError) Error() string { return "read the configuration: " + e.Err.Error() }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
-
-// mostRead is the longest file that is taken for a configuration, in bytes.
-const mostRead = 16 << 20
-
-func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, mostRead+1))
-	if err == nil && len(text) > mostRead {
-		err = fmt.Errorf("%s is longer than %d MiB: that is no configuration", name, mostRead>>20)
-	}
-	return text, err
-}
 
 // file decodes one file; one of conf.d may hold pools only.
 func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {

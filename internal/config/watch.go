@@ -2,9 +2,7 @@ package config
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -20,17 +18,18 @@ const (
 )
 
 // Watch calls changed, from its own goroutine, each time the content of the file path,
-// of one in conf.d beside it, or of one of more has changed. It returns when ctx ends,
-// with nil, or at once if nothing can be watched.
+// of one in conf.d beside it, or of one of more has changed, with the sum of what there is
+// now: where more is nil, that of Config.Sum. It returns when ctx ends, with nil, or at once
+// if nothing can be watched.
 //
 // It watches directories: an editor or a ConfigMap replaces a file, and a watch on the
 // file would go with it.
-func Watch(ctx context.Context, path string, more []string, changed func()) error {
+func Watch(ctx context.Context, path string, more []string, changed func(Sum)) error {
 	return watchFrom(ctx, path, more, func() {}, changed)
 }
 
 // watchFrom is Watch, and calls ready when no later change can be missed.
-func watchFrom(ctx context.Context, path string, more []string, ready, changed func()) error {
+func watchFrom(ctx context.Context, path string, more []string, ready func(), changed func(Sum)) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
@@ -45,15 +44,15 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 	// in a goroutine of its own, one at a time, which ends when it has an answer.
 	type sight struct {
 		watched bool
-		sum     [sha256.Size]byte
+		sum     Sum
 	}
 	sights := make(chan sight, 1)
 	peek := func() {
 		watched := follow(watcher, files) // a link may point elsewhere now
-		sights <- sight{watched, digest(files)}
+		sights <- sight{watched, sumOf(readAll(files))}
 	}
 	go peek()
-	var last, seen [sha256.Size]byte // seen at the last look; it counts when the next one finds the same
+	var last, seen Sum // seen at the last look; it counts when the next one finds the same
 	began, out := false, true
 	look := time.NewTimer(settle)
 	look.Stop()
@@ -94,7 +93,7 @@ func watchFrom(ctx context.Context, path string, more []string, ready, changed f
 				arm()
 			default:
 				last = now.sum
-				changed()
+				changed(last)
 			}
 			seen = now.sum
 			if !now.watched && !armed {
@@ -118,16 +117,4 @@ func follow(watcher *fsnotify.Watcher, files []string) (watched bool) {
 		}
 	}
 	return watched
-}
-
-// digest sums up the names and the content of files, and of conf.d beside the first.
-func digest(files []string) [sha256.Size]byte {
-	extra, _ := filepath.Glob(filepath.Join(filepath.Dir(files[0]), "conf.d", "*.toml"))
-	sum := sha256.New()
-	for _, file := range append(extra, files...) {
-		text, err := os.ReadFile(file)
-		fmt.Fprintf(sum, "%s\x00%d\x00%v\x00", file, len(text), err)
-		sum.Write(text)
-	}
-	return [sha256.Size]byte(sum.Sum(nil))
 }

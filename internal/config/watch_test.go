@@ -132,7 +132,7 @@ func watch(t *testing.T, path string) *watching {
 	w := &watching{changes: make(chan struct{}, 10), cancel: cancel, done: make(chan error, 1)}
 	ready := make(chan struct{})
 	go func() {
-		w.done <- watchFrom(ctx, path, nil, func() { close(ready) }, func() { w.changes <- struct{}{} })
+		w.done <- watchFrom(ctx, path, nil, func() { close(ready) }, func(Sum) { w.changes <- struct{}{} })
 	}()
 	<-ready
 	t.Cleanup(func() { w.cancel() })

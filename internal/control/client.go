@@ -116,7 +116,12 @@ func (c *Client) Status(ctx context.Context, out any) error {
 	return c.do(ctx, http.MethodGet, "status", nil, out)
 }
 
-// Do asks for a verb: quiet, resume, drain, stop or reload.
+// Reload asks for a reload and decodes what it did into out, a pointer.
+func (c *Client) Reload(ctx context.Context, out any) error {
+	return c.do(ctx, http.MethodPost, "reload", request{}, out)
+}
+
+// Do asks for a verb: quiet, resume, drain or stop.
 func (c *Client) Do(ctx context.Context, verb string) error {
 	return c.do(ctx, http.MethodPost, verb, request{}, nil)
 }

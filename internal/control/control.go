@@ -24,7 +24,7 @@ type Supervisor interface {
 	Resume()
 	Drain()
 	Stop()
-	Reload() error
+	Reload() any // what the reload command prints; it becomes JSON
 	Scale(pool string, children int) error
 	Recycle(pool string) error // "" means all pools
 }
@@ -110,6 +110,10 @@ func handler(s Supervisor) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Status()) // the client is gone if it fails
 	})
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.Reload())
+	})
 	simple := func(verb func()) func(request) error {
 		return func(request) error { verb(); return nil }
 	}
@@ -118,7 +122,6 @@ func handler(s Supervisor) http.Handler {
 		"POST /resume":  simple(s.Resume),
 		"POST /drain":   simple(s.Drain),
 		"POST /stop":    simple(s.Stop),
-		"POST /reload":  func(request) error { return s.Reload() },
 		"POST /scale":   func(r request) error { return s.Scale(r.Pool, r.Children) },
 		"POST /recycle": func(r request) error { return s.Recycle(r.Pool) },
 	} {

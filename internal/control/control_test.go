@@ -24,12 +24,12 @@ func (f *fake) note(what string) {
 	f.asked = append(f.asked, what)
 }
 
-func (f *fake) Status() any   { return map[string]int{"pools": 2} }
-func (f *fake) Quiet()        { f.note("quiet") }
-func (f *fake) Resume()       { f.note("resume") }
-func (f *fake) Drain()        { f.note("drain") }
-func (f *fake) Stop()         { f.note("stop") }
-func (f *fake) Reload() error { return errors.New("c.toml:3: pools.mail.mode: no") }
+func (f *fake) Status() any { return map[string]int{"pools": 2} }
+func (f *fake) Quiet()      { f.note("quiet") }
+func (f *fake) Resume()     { f.note("resume") }
+func (f *fake) Drain()      { f.note("drain") }
+func (f *fake) Stop()       { f.note("stop") }
+func (f *fake) Reload() any { return map[string]string{"refused": "c.toml:3: pools.mail.mode: no"} }
 func (f *fake) Scale(pool string, n int) error {
 	f.note(fmt.Sprintf("scale %s %d", pool, n))
 	return nil
@@ -85,8 +85,9 @@ func TestEveryVerbArrives(t *testing.T) {
 	if err := c.Status(t.Context(), &status); err != nil || status.Pools != 2 {
 		t.Errorf("status %+v, %v", status, err)
 	}
-	if err := c.Do(t.Context(), "reload"); err == nil || err.Error() != "c.toml:3: pools.mail.mode: no" {
-		t.Errorf("a refused reload says %v", err)
+	var done struct{ Refused string }
+	if err := c.Reload(t.Context(), &done); err != nil || done.Refused != "c.toml:3: pools.mail.mode: no" {
+		t.Errorf("a refused reload says %+v, %v", done, err)
 	}
 	if err := c.Do(t.Context(), "sing"); err == nil {
 		t.Error("an unknown verb was taken")

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const reloadFiles = `
+-- oarlock.toml --
+[supervisor]
+drain_timeout = "10ms"
+[log]
+format = "text"
+[pools.work]
+queues = ["work"]
+command = ["sh", "wait.sh"]
+children = 2
+input = "data"
+[pools.other]
+queues = ["other"]
+command = ["sh", "wait.sh"]
+-- wait.sh --
+echo begun
+while [ ! -e go ]; do sleep 0.02; done
+`
+
+// editing changes the configuration at once and whole.
+func (p *process) editing(text string) {
+	p.t.Helper()
+	path := filepath.Join(p.s.dir, "oarlock.toml")
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A reload says what it did, and does it once, though a file watch has seen the change, too.
+// What leaves finishes what it has, whatever drain_timeout says.
+func TestReloadSaysWhatItDid(t *testing.T) {
+	s := newScript(t, reloadFiles)
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"it"`, "--jid", "it")
+	p.await(`child line=begun`)
+	good := s.text("oarlock.toml")
+
+	p.editing(strings.Replace(good, "[pools.work]", "[pools.p2]", 1) + "children = 3\n")
+	if err := s.oarlock(exitOK, []string{"reload"}); err != nil || !strings.HasSuffix(s.said["stdout"], "work leaves, 1 job runs on; p2 is new; other has another children\n") {
+		t.Errorf("reload: %v %s", err, s.said["stdout"])
+	}
+	if text := p.ask("reload"); !strings.Contains(text, "ago already, by ") || !strings.HasSuffix(text, "work leaves, 1 job runs on; p2 is new; other has another children\n") {
+		t.Errorf("the same again: %s", text)
+	}
+	p.ask("quiet") // the log has all before this
+	p.await(`quiet: no more jobs`)
+	if n := strings.Count(strings.Join(p.seen, "\n"), "INFO  reloaded "); n != 1 {
+		t.Errorf("reloaded %d times for one edit:\n%s", n, strings.Join(p.seen, "\n"))
+	}
+
+	p.editing(good + "[redis]\nnamespace = \"other:\"\n")
+	for _, args := range [][]string{{"reload"}, {"reload", "--json"}} {
+		if err := s.oarlock(exitFailed, args); err != nil || !strings.Contains(s.said["stdout"], "redis.namespace") {
+			t.Errorf("%v of what needs a restart: %v %s", args, err, s.said["stdout"])
+		}
+	}
+	if text := s.said["stdout"]; !strings.Contains(text, `"restart": [`) || !strings.Contains(text, `"code": 1`) {
+		t.Errorf("reload --json says %s", text)
+	}
+	p.editing(good)
+	if text := p.ask("reload"); strings.Contains(text, "restart") {
+		t.Errorf("all is as it was at the start: %s", text)
+	}
+	p.editing(good + "childern = 3\n")
+	if err := s.oarlock(exitConfig, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "Nothing was changed.") {
+		t.Errorf("reload of a bad file: %v %s", err, s.said["stderr"])
+	}
+	if err := s.oarlock(exitConfig, []string{"reload", "--json"}); err != nil || !strings.Contains(s.said["stdout"], `"refused"`) {
+		t.Errorf("reload --json of a bad file: %v %s", err, s.said["stdout"])
+	}
+
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.until("complete", "job", "show", "it")
+	if text := p.ask("job", "show", "it"); !strings.Contains(text, "5 left of 5") || strings.Contains(text, "interruptions") {
+		t.Errorf("the job of the pool that left: %s", text)
+	}
+	p.ask("stop")
+	p.leaves(exitOK)
+}
