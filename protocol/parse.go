@@ -108,6 +108,8 @@ func (f *fields) status() Status {
 		s.Log = f.log()
 	case VerbPut:
 		s.Put = f.put()
+	case VerbTag, VerbUntag, VerbTrack, VerbUntrack, VerbPriority, VerbNote, VerbCancel, VerbRequeue:
+		s.Wish = f.wish(s.Verb)
 	case VerbPong:
 		s.N = int64(f.number("n", 0))
 	case VerbBye:

@@ -43,6 +43,14 @@ const (
 	VerbCheckpoint = "checkpoint"
 	VerbLog        = "log"
 	VerbPut        = "put"
+	VerbTag        = "tag"
+	VerbUntag      = "untag"
+	VerbTrack      = "track"
+	VerbUntrack    = "untrack"
+	VerbPriority   = "priority"
+	VerbNote       = "note"
+	VerbCancel     = "cancel"
+	VerbRequeue    = "requeue"
 	VerbPong       = "pong"
 	VerbBye        = "bye"
 )
@@ -50,16 +58,18 @@ const (
 // Known tells whether verb is one that a status line may have.
 func Known(verb string) bool {
 	switch verb {
-	case VerbHello, VerbProgress, VerbHeartbeat, VerbCheckpoint, VerbLog, VerbPut, VerbPong, VerbBye:
+	case VerbHello, VerbProgress, VerbHeartbeat, VerbCheckpoint, VerbLog, VerbPut, VerbPong, VerbBye,
+		VerbTag, VerbUntag, VerbTrack, VerbUntrack, VerbPriority, VerbNote:
 		return true
 	}
 	return IsVerdict(verb)
 }
 
-// IsVerdict tells whether verb ends a run.
+// IsVerdict tells whether verb ends a run; a cancel or requeue does if it is about the
+// run's own job.
 func IsVerdict(verb string) bool {
 	switch verb {
-	case VerbAck, VerbRetry, VerbFail, VerbRelease, VerbUnknown:
+	case VerbAck, VerbRetry, VerbFail, VerbRelease, VerbUnknown, VerbCancel, VerbRequeue:
 		return true
 	}
 	return false

@@ -10,9 +10,10 @@ import "time"
 type Status struct {
 	Verb string
 	Run  string // the run it is about; empty if the child left it out
-	JID  string // the job within a batch; empty otherwise
+	JID  string // of a wish: the job that it is about, empty for that of the run; else the job within a batch
 
 	Verdict  *Verdict   // ack, retry, fail, release, unknown
+	Wish     *Wish      // tag, untag, track, untrack, priority, note, cancel, requeue
 	Hello    *Hello     // hello
 	Progress *Progress  // progress
 	Put      *Put       // put
@@ -37,6 +38,8 @@ const (
 	Fail                    // failed for good
 	Release                 // given back, uncounted
 	Unknown                 // this program has nothing for jobs of this class; another may
+	Cancel                  // the job is to be no more
+	Requeue                 // put again, with all its retries: into Verdict.Next, or its own queue
 )
 
 // String returns the verb of k.
@@ -52,6 +55,10 @@ func (k Kind) String() string {
 		return VerbRelease
 	case Unknown:
 		return VerbUnknown
+	case Cancel:
+		return VerbCancel
+	case Requeue:
+		return VerbRequeue
 	}
 	return "none"
 }
@@ -60,8 +67,8 @@ func (k Kind) String() string {
 type Verdict struct {
 	Kind    Kind
 	Data    []byte         // replaces the payload; nil keeps the stored bytes
-	Next    string         // ack: the queue to advance to; empty completes
-	Delay   *time.Duration // ack with next, retry, release: wait; nil if not named; never negative
+	Next    string         // ack: the queue to advance to; empty completes. requeue: where it goes; empty: its own queue
+	Delay   *time.Duration // ack with next, retry, release, requeue: wait; nil if not named; never negative
 	Depends []string       // ack with next: jids to wait for
 	Group   string         // retry, fail: kind of failure
 	Message string         // retry, fail, unknown: what happened

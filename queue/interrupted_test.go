@@ -81,7 +81,7 @@ func (in *interrupted) put(queue, jid string, options ...any) {
 	in.do(Qless, "put", append([]any{"", queue, jid, "K", "{}", 0}, options...)...)
 }
 
-// scene is what every case begins with: jobs a to m of worker w, other jobs in all
+// scene is what every case begins with: jobs a to o of worker w, other jobs in all
 // states, and others' locks that ran out.
 func (in *interrupted) scene() {
 	in.t.Helper()
@@ -125,7 +125,7 @@ func (in *interrupted) make() {
 		in.do(Qless, "pop", "q1", "gone", 1)
 	}
 	in.now += 100
-	running := strings.Fields("a b c d e f g h i j k l m")
+	running := strings.Fields("a b c d e f g h i j k l m n o")
 	for i, jid := range running {
 		queue := "q" + strconv.Itoa(1+i%3)
 		if jid == "l" {
@@ -196,6 +196,8 @@ func (in *interrupted) endings() []Settlement {
 			{Queue: "q5", JID: "movable", Klass: "K"},
 		}},
 		{JID: "m", Action: Retry},
+		{JID: "n", Action: Cancel},
+		{JID: "o", Action: Requeue, Next: "q5", Checkpoint: []byte("{}")},
 	}
 	for i := range list {
 		s := &list[i]
@@ -436,7 +438,7 @@ func (in *interrupted) truthful(hit string, reply Reply, settled bool) {
 			}
 		}
 	} else {
-		for _, jid := range strings.Fields("a b c d e f g h i j k l m") {
+		for _, jid := range strings.Fields("a b c d e f g h i j k l m n o") {
 			told[jid] = true
 		}
 	}
@@ -470,6 +472,17 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"held":    func() []any { return []any{"w", 0, "q1", "q2", "q3"} },
 		"outlook": func() []any { return []any{"q1", "q2", "q3"} },
 		"counts":  func() []any { return []any{"q1", "q2", "q3"} },
+		"wish": func() []any {
+			words, _ := wishArgs("w", []Wish{
+				{JID: "a", Popped: in.popped("a"), Verb: "tag", Tags: []string{"t1", "t2"}},
+				{JID: "a", Popped: in.popped("a"), Verb: "untrack"},
+				{JID: "b", Popped: in.popped("b"), Target: "open", Verb: "priority", Priority: 3},
+				{JID: "b", Popped: in.popped("b"), Verb: "note", Message: "m", Data: []byte("{}")},
+				{JID: "c", Popped: in.popped("c"), Target: "q1-ready1", Verb: "cancel"},
+				{JID: "l", Popped: in.popped("l"), Target: "movable", Verb: "requeue", Queue: "q5"},
+			})
+			return words
+		},
 		"resolve": func() []any { return []any{"w", "a", "", "b", ""} },
 		"amend": func() []any {
 			var args []any

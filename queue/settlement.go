@@ -13,6 +13,8 @@ const (
 	Retry    Action = "retry"    // again, at the cost of one remaining retry; failed if none is left
 	Fail     Action = "fail"     // failed under Group, until someone acts
 	Release  Action = "release"  // given back, remaining untouched
+	Cancel   Action = "cancel"   // removed for good, unless another waits for it
+	Requeue  Action = "requeue"  // put again with all its retries and all that belongs to it, into Next or its own queue
 )
 
 // Counter is the count of ours that a settlement raises, kept with the job for as
@@ -39,10 +41,10 @@ type Settlement struct {
 	// Data replaces the job's data, as JSON text stored byte for byte; nil keeps what is stored.
 	// Complete, Retry and Fail.
 	Data []byte
-	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete only.
+	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete; Next also Requeue.
 	Next    string
 	Depends []string
-	// Delay keeps the job back for so long. Retry, Release, and Complete with Next.
+	// Delay keeps the job back for so long. Retry, Release, Requeue, and Complete with Next.
 	Delay time.Duration
 	// Group and Message say why. A Retry with none left fails the job under Group;
 	// "" means the protocol's own words.
@@ -74,8 +76,8 @@ type Settlement struct {
 
 // SettleResult answers one Settlement.
 type SettleResult struct {
-	// State is where the job is now: complete, waiting, scheduled, depends, failed, or
-	// stalled, which is the state of a job released to the front.
+	// State is where the job is now: complete, waiting, scheduled, depends, failed,
+	// stalled, which is the state of a job released to the front, or canceled, which is nowhere.
 	State string
 	// Remaining is the number of retries left, for Retry and Release; −1 means exhausted.
 	Remaining int

@@ -60,9 +60,10 @@ type Ending struct {
 	StdoutTail   []byte // the last 8 KiB that were printed during the run, valid UTF-8;
 	StderrTail   []byte // both nil if the child said ack
 	LastProgress *protocol.Progress
-	Puts         []protocol.Put // jobs to be put along with an ack
-	Checkpoint   []byte         // the latest; nil if none came during the run
-	Dir          string         // the private directory if it was kept
+	Puts         []protocol.Put  // jobs to be put along with an ack
+	Wishes       []protocol.Wish // what Run.Wishes did not hand over, to be done before what the ending means
+	Checkpoint   []byte          // the latest; nil if none came during the run
+	Dir          string          // the private directory if it was kept
 }
 
 // Exit is how a process ended.

@@ -52,6 +52,8 @@ type Events interface {
 	// Progress and Checkpoint come at most once a second and run, with the latest.
 	Progress(c *Child, r *Run, p protocol.Progress)
 	Checkpoint(c *Child, r *Run, data []byte)
+	// Wished: the run wants something done to a job, after it wanted nothing: ask Run.Wishes.
+	Wished(c *Child, r *Run)
 	// RunStopping: the run was asked to stop because of its limits.
 	RunStopping(c *Child, r *Run, cause Cause)
 	// RunEnded: exactly once for each run. The ending belongs to the callee.

@@ -16,6 +16,7 @@ type report struct{}
 func (report) ChildReady(c *runner.Child)                                     {}
 func (report) Bye(c *runner.Child, reason string)                             {}
 func (report) Progress(c *runner.Child, r *runner.Run, p protocol.Progress)   {}
+func (report) Wished(c *runner.Child, r *runner.Run)                          {}
 func (report) Checkpoint(c *runner.Child, r *runner.Run, data []byte)         {}
 func (report) RunStopping(c *runner.Child, r *runner.Run, cause runner.Cause) {}
 func (report) Refused(c *runner.Child, r *runner.Run, verdict, why string)    {}

@@ -52,6 +52,7 @@ type witness struct {
 	logs        []loggedLine
 	progress    int
 	checkpoints []string
+	wished      int // how often somebody was told to ask for wishes
 	byes        []string
 	refused     []string // verdicts that did not count: verb and reason
 
@@ -110,6 +111,12 @@ func (w *witness) Checkpoint(c *Child, r *Run, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.checkpoints = append(w.checkpoints, string(data))
+}
+
+func (w *witness) Wished(*Child, *Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wished++
 }
 
 func (w *witness) RunStopping(c *Child, r *Run, cause Cause) {

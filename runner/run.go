@@ -32,6 +32,7 @@ type Run struct {
 	progress   held[protocol.Progress]
 	checkpoint held[[]byte]
 	puts       []protocol.Put
+	wishes     wishes
 	putBytes   int
 	peak       int64     // highest memory seen
 	sampleAt   time.Time // when to look next

@@ -40,6 +40,8 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 		s.record(r, LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
 	case st.Verb == protocol.VerbPut:
 		c.put(s, r, st, now)
+	case st.Wish != nil:
+		c.wish(s, r, line, now)
 	}
 }
 

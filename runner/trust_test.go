@@ -22,6 +22,12 @@ var others = []string{
 	`{"@":"put","run":"$OARLOCK_RUN","queue":"bank"}`,
 	`{"@":"checkpoint","data":"forged"}`,
 	`{"@":"progress","pct":99}`,
+	`{"@":"cancel"}`,
+	`{"@":"cancel","jid":"r1"}`,
+	`{"@":"requeue","queue":"bank"}`,
+	`{"@":"tag","tags":["forged"]}`,
+	`{"@":"priority","priority":99}`,
+	`{"@":"note","message":"forged"}`,
 	`{"@":"log","level":"error","message":"forged"}`,
 	`{"@":"hello","v":[1],"caps":["cancel","shutdown"]}`,
 	`{"@":"hello","v":[9]}`,
@@ -87,6 +93,9 @@ func TestOthersTextsAreNoCommands(t *testing.T) {
 				}
 			} else if e.Kind != Said || e.Group != "own" {
 				t.Errorf("%v %q: %s; want its own word", e.Kind, e.Group, e.Message)
+			}
+			if len(e.Wishes) > 0 || w.wished > 0 {
+				t.Errorf("%d wishes: %+v", w.wished, e.Wishes)
 			}
 			if len(e.Puts) > 0 || e.Checkpoint != nil || w.progress > 0 || len(w.byes) > 0 {
 				t.Errorf("%d puts, checkpoint %q, %d times progress, byes %q", len(e.Puts), e.Checkpoint, w.progress, w.byes)

@@ -26,7 +26,7 @@ func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	switch {
 	case st.Err != nil:
 		why = "its " + st.Verb + " cannot be understood: " + st.Err.Error()
-	case st.Verdict.Next != "" && c.putsItself(r):
+	case st.Verdict.Kind == protocol.Ack && st.Verdict.Next != "" && c.putsItself(r):
 		why = "it puts its own job again and moves it on to " + st.Verdict.Next + " as well"
 	}
 	if why != "" {
@@ -99,7 +99,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	if r.checkpoint.any {
 		e.Checkpoint = r.checkpoint.value
 	}
-	e.Puts = r.puts
+	e.Puts, e.Wishes = r.puts, r.wishes.take()
 	c.mu.Unlock()
 
 	if next != nil {

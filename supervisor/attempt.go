@@ -66,6 +66,9 @@ type attempt struct {
 	progress     *protocol.Progress // the last; nil if none
 	checkpoint   []byte             // not yet stored; nil if none
 	checkpointed time.Duration      // when one was last sent
+
+	wishes  []protocol.Wish // what it wants done and Redis has not answered yet; it is settled after them
+	wishing bool            // it is among those of the pool's wishing
 }
 
 // newAttempt makes an attempt of a job that was just locked; limit is the pool's

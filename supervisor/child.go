@@ -33,6 +33,7 @@ type run interface {
 	Renew(lease time.Duration)
 	Drain(left time.Duration)
 	Begun() bool // the child has read of it
+	Wishes() []protocol.Wish
 }
 
 // sink hears what happens to one child, from goroutines of its own; see
@@ -44,6 +45,7 @@ type sink interface {
 	refused(job *protocol.Job, verdict, why string)
 	progress(job *protocol.Job, p protocol.Progress)
 	checkpoint(job *protocol.Job, data []byte)
+	wished(job *protocol.Job)
 	ended(job *protocol.Job, e *runner.Ending)
 	exited(exit runner.Exit)
 }
@@ -99,6 +101,8 @@ func jobOf(r *runner.Run) *protocol.Job {
 func (e hostEvents) Progress(_ *runner.Child, r *runner.Run, p protocol.Progress) {
 	e.to.progress(r.Job, p)
 }
+
+func (e hostEvents) Wished(_ *runner.Child, r *runner.Run) { e.to.wished(r.Job) }
 
 func (e hostEvents) Checkpoint(_ *runner.Child, r *runner.Run, data []byte) {
 	e.to.checkpoint(r.Job, data)

@@ -44,6 +44,15 @@ func (e ear) checkpoint(job *protocol.Job, data []byte) {
 	})
 }
 
+func (e ear) wished(job *protocol.Job) {
+	p := e.m.pool
+	p.post(func() {
+		if a := e.attempt(job); a != nil && !a.again {
+			p.wishes(a)
+		}
+	})
+}
+
 func (e ear) progress(job *protocol.Job, progress protocol.Progress) {
 	p := e.m.pool
 	p.post(func() {

@@ -23,6 +23,10 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	}
 	a.ending, a.endedAt = e, p.now
 	a.member.finished(a, e)
+	if len(e.Wishes) > 0 {
+		a.wishes = append(a.wishes, e.Wishes...)
+		p.wishes(a)
+	}
 	if Unstarted(e) || unread(e) && !a.member.answered {
 		p.rollFailed(a.member, e.Message)
 	}
@@ -84,7 +88,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 	}
 	o := Decide(p.cfg.Policy, facts, e)
 	forgive(a, &o)
-	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != "" {
+	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != queue.Cancel && s.Action != queue.Requeue && s.Action != "" {
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
 	if s := &o.Settlement; s.Standstill >= Standstill {

@@ -376,6 +376,11 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	switch x.Action {
 	case queue.Complete:
 		j.state = "complete"
+	case queue.Cancel:
+		j.state = "canceled"
+	case queue.Requeue:
+		j.Remaining = j.Retries
+		back(false)
 	case queue.Fail:
 		j.state = "failed"
 	case queue.Retry:
@@ -426,6 +431,27 @@ func (s *fakeSession) Renew(ctx context.Context, items []queue.RenewItem) (out [
 		}
 	})
 	return out, err
+}
+
+func (s *fakeSession) Wish(ctx context.Context, wishes []queue.Wish) (answers []error, err error) {
+	err = s.call(ctx, "wish", func() {
+		for _, w := range wishes {
+			var answer error
+			switch j := s.held(w.JID, w.Popped); {
+			case j == nil:
+				answer = queue.ErrLockLost
+			case slices.Contains(j.refusing, "wish"):
+				answer = errBroken
+			default:
+				s.note("%s %s %v", w.Verb, cmp.Or(w.Target, w.JID), w.Tags)
+			}
+			answers = append(answers, answer)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
 }
 
 func (s *fakeSession) Held(ctx context.Context, queues []string) (held []queue.Taken, err error) {
@@ -480,7 +506,8 @@ type fakeHost struct {
 	alive    map[*fakeChild]struct{}
 	working  map[string]bool
 	attempts map[string]int
-	drained  []string // jids whose children were told that they drain, with the time left
+	wishes   map[string][]protocol.Wish // by jid: said at once when the job begins
+	drained  []string                   // jids whose children were told that they drain, with the time left
 }
 
 // program is what a child runs. The zero value says no hello and does what its host says.
@@ -621,6 +648,16 @@ func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error
 	c.jobs <- r
 	c.runs = append(c.runs, r)
 	return r, nil
+}
+
+// Wishes hands over what the host says that the job wishes, once.
+func (r *fakeRun) Wishes() []protocol.Wish {
+	h := r.child.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wishes := h.wishes[r.job.JID]
+	delete(h.wishes, r.job.JID)
+	return wishes
 }
 
 func (r *fakeRun) Begun() bool { return !r.child.idles() }
@@ -774,6 +811,12 @@ func (c *fakeChild) work(r *fakeRun) bool {
 		case stop <- cause:
 		default:
 		}
+	}
+	h.mu.Lock()
+	wishes := len(h.wishes[r.job.JID]) > 0
+	h.mu.Unlock()
+	if wishes {
+		c.to.wished(r.job)
 	}
 	go func() { // a killed child does not wait for it, but it is told
 		if c.program.work != nil {

@@ -78,7 +78,7 @@ func (p *pool) leave() {
 	}
 	if end := p.lastMoment(atWork); p.now < end {
 		p.alert(end)
-		l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out
+		l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out && !p.wishing.out
 		return
 	}
 	l.over, l.owing = true, len(p.flight) > 0 || p.line.out || p.line.doubt != nil

@@ -115,7 +115,7 @@ func (p *pool) exchange() {
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
-			if a.lease.end() <= p.now {
+			if a.lease.end() <= p.now || len(a.wishes) > 0 {
 				left = append(left, a)
 				continue
 			}
@@ -169,16 +169,18 @@ func (p *pool) appetite() int {
 	return want
 }
 
-// settleable counts the endings whose lease still runs. A lease that has ended is
+// settleable counts the endings whose lease still runs, and which wait for no wish to be
+// granted before. A lease that has ended is
 // renewed first: what we know of the job is worth nothing until Redis said that it
 // is ours.
 func (p *pool) settleable() int {
 	n := 0
 	for _, a := range p.endings {
-		if a.lease.end() > p.now {
-			n++
-		} else {
+		switch {
+		case a.lease.end() <= p.now:
 			p.renewals.first(true)
+		case len(a.wishes) == 0:
+			n++
 		}
 	}
 	return n

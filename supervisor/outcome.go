@@ -102,7 +102,7 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	default: // Died, BrokeProtocol
 		p.onCrash(s, &a.Job)
 	}
-	if s.Action != queue.Complete { // an ack clears what is kept
+	if s.Action != queue.Complete && s.Action != queue.Cancel { // an ack clears what is kept
 		s.Checkpoint = a.latest(e)
 	}
 	return o
@@ -180,6 +180,14 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 		}
 	case protocol.Unknown:
 		p.unknown(s, a, cmp.Or(v.Klass, a.Job.Klass))
+	case protocol.Cancel:
+		s.Action = queue.Cancel
+	case protocol.Requeue:
+		if v.Next != a.Job.Queue && !allowed(p.NextQueues, v.Next) {
+			o.refuse("next-queue", fmt.Sprintf("the child asked for queue %q, which is not in next_queues", v.Next))
+			return
+		}
+		s.Action, s.Next, s.Delay = queue.Requeue, v.Next, *v.Delay
 	}
 }
 

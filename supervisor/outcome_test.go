@@ -50,14 +50,15 @@ func TestWhatEndingsMean(t *testing.T) {
 	crash := queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, Delay: minute}
 	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Standstill: 1}
 	tests := []struct {
-		name    string
-		change  func(*Pool, *attempt) // nil: none
-		ending  *runner.Ending
-		want    queue.Settlement
-		bearing Bearing
-		redo    bool
-		drop    bool
-		well    bool // another job of the pool has just ended well
+		name     string
+		change   func(*Pool, *attempt) // nil: none
+		ending   *runner.Ending
+		want     queue.Settlement
+		bearing  Bearing
+		redo     bool
+		drop     bool
+		norecord bool // it did not end badly
+		well     bool // another job of the pool has just ended well
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
 			want: queue.Settlement{Action: queue.Complete}, bearing: Good},
@@ -78,6 +79,13 @@ func TestWhatEndingsMean(t *testing.T) {
 			want: queue.Settlement{Action: queue.Retry, Delay: second}, bearing: Neutral},
 		{name: "fail", ending: verdict(protocol.Verdict{Kind: protocol.Fail, Group: "g", Message: "m", Data: []byte("{}")}),
 			want: queue.Settlement{Action: queue.Fail, Group: "g", Message: "m", Data: []byte("{}")}, bearing: Neutral},
+		{name: "cancel", ending: &runner.Ending{Kind: runner.Said, Checkpoint: []byte("7"), Verdict: &protocol.Verdict{Kind: protocol.Cancel}},
+			norecord: true, want: queue.Settlement{Action: queue.Cancel}, bearing: Neutral},
+		{name: "requeue", ending: verdict(*(&protocol.Wish{Verb: protocol.VerbRequeue, Delay: time.Minute}).Verdict()),
+			norecord: true, want: queue.Settlement{Action: queue.Requeue, Delay: time.Minute}, bearing: Neutral},
+		{name: "requeue elsewhere", ending: verdict(*(&protocol.Wish{Verb: protocol.VerbRequeue, Queue: "elsewhere"}).Verdict()),
+			want:    queue.Settlement{Action: queue.Fail, Group: "next-queue", Message: `the child asked for queue "elsewhere", which is not in next_queues`},
+			bearing: Neutral},
 		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: Neutral},
 		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), bearing: Neutral,
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unknown: &queue.Standing{First: -1, Count: 1, Names: []string{"h generation 2"}}}},
@@ -185,7 +193,7 @@ func TestWhatEndingsMean(t *testing.T) {
 			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
 				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
 			}
-			if told := s.Record != nil; told != (tt.bearing != NoBearing && tt.want.Action != queue.Complete) {
+			if told := s.Record != nil; told != (tt.bearing != NoBearing && tt.want.Action != queue.Complete && !tt.norecord) {
 				t.Errorf("record is %q", s.Record)
 			}
 			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil

@@ -5,6 +5,7 @@ import "time"
 // Policy is what a pool makes of endings about which its children do not decide alone.
 type Policy struct {
 	NextQueues []string // names or globs: where a child may advance and put jobs; none: nowhere
+	Allow      []string // verbs of wishes that its children may have about other jobs than their own
 
 	OnError    Remedy // after an error that is no verdict; "" means RetryJob
 	OnCrash    Remedy // after a crash; "" means RetryJob

@@ -87,6 +87,7 @@ type pool struct {
 	menu        menu // what takes choose from
 	line        line // the calls to Redis that settle and take
 	renewals    renewals
+	wishing     wishing
 	life        lifetime
 	count       Counters
 }
@@ -194,6 +195,7 @@ func (p *pool) turn() {
 	}
 	p.handOut()
 	p.renew()
+	p.grant()
 	p.converse()
 	p.renew() // what has just been found to be needed first
 	p.leave()

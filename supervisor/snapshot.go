@@ -112,6 +112,9 @@ type Counters struct {
 	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
 	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
 	Refused     int `json:"refused"`   // wishes of children that were not granted
+	Requeued    int `json:"requeued"`  // jobs that their children put again
+	Canceled    int `json:"canceled"`  // jobs that their children canceled
+	Wishes      int `json:"wishes"`    // of children, that were granted
 	Put         int `json:"put"`       // jobs that children put
 	NotPut      int `json:"not_put"`   // jobs that they wanted put, and that were refused or existed
 	Unheard     int `json:"unheard"`   // lines of children that look like verdicts and did not count
@@ -158,6 +161,10 @@ func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
 		c.Failed++
 	case queue.Release:
 		c.Released++
+	case queue.Requeue:
+		c.Requeued++
+	case queue.Cancel:
+		c.Canceled++
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,6 +66,10 @@ func fate(s *queue.Settlement, job *protocol.Job, redo bool) string {
 		return "moves on to " + s.Next + strings.TrimSuffix(" "+wait, " at once")
 	case s.Action == queue.Complete:
 		return "is complete"
+	case s.Action == queue.Cancel:
+		return "is canceled: it is no more, unless another waits for it"
+	case s.Action == queue.Requeue:
+		return "is put again into " + cmp.Or(s.Next, job.Queue) + strings.TrimSuffix(" "+wait, " at once") + ", with all its retries"
 	case s.Action == queue.Fail:
 		return "is failed for good"
 	case s.Action == queue.Retry && job.Remaining < 1:

@@ -58,6 +58,7 @@ func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
 func policyOf(p config.Pool) supervisor.Policy {
 	return supervisor.Policy{
 		NextQueues: p.NextQueues,
+		Allow:      p.Allow,
 		OnError:    supervisor.Remedy(p.OnError),
 		OnCrash:    supervisor.Remedy(p.OnCrash),
 		MaxCrashes: p.MaxCrashes,

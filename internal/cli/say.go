@@ -21,7 +21,7 @@ func sayCommand() *cli.Command {
 		Usage: "within a job: say one thing about it, from a shell script",
 		Description: "Writes one status line to the supervisor that started this program: on the descriptor\n" +
 			"OARLOCK_STATUS_FD where that is open, else on stdout with the run of OARLOCK_RUN, so do not\n" +
-			"catch its output. The first of ack, retry, fail, release and unknown is the verdict; it does\n" +
+			"catch its output. The first of ack, retry, fail, release, unknown, cancel and requeue is the verdict; it does\n" +
 			"not end the program. Without one the exit code is. To see what arrives:\n" +
 			"oarlock try -- sh -c 'oarlock say progress 40'",
 		Subcommands: []*cli.Command{
@@ -40,6 +40,16 @@ func sayCommand() *cli.Command {
 			sayVerb(protocol.VerbLog, "MESSAGE", "a line of the log with a level", 1, 1, []string{"message"},
 				&cli.StringFlag{Name: "level", Usage: "debug, info, warn or error"}),
 			sayVerb(protocol.VerbPut, "QUEUE [JSON]", "a job more, if and when this one is acknowledged", 1, 2, []string{"queue", "data"}, putOptions()...),
+			sayVerb(protocol.VerbTag, "TAG…", "give the job tags", 1, -1, []string{"tags"}, aboutOption()),
+			sayVerb(protocol.VerbUntag, "TAG…", "take tags from it", 1, -1, []string{"tags"}, aboutOption()),
+			sayVerb(protocol.VerbTrack, "", "publish what happens to it", 0, 0, nil, aboutOption()),
+			sayVerb(protocol.VerbUntrack, "", "no longer", 0, 0, nil, aboutOption()),
+			sayVerb(protocol.VerbPriority, "NUMBER", "its priority from now on; higher comes first", 1, 1, []string{"priority"}, aboutOption()),
+			sayVerb(protocol.VerbNote, "MESSAGE", "an entry of its history", 1, 1, []string{"message"}, aboutOption(),
+				&cli.StringFlag{Name: "data", Usage: "what belongs to it, as `JSON`: an object or a list"}),
+			sayVerb(protocol.VerbCancel, "", "the job is to be no more: a verdict, unless about another", 0, 0, nil, aboutOption()),
+			sayVerb(protocol.VerbRequeue, "[QUEUE]", "put it again, with all its retries: a verdict, unless about another", 0, 1, []string{"queue"}, aboutOption(),
+				delayOption("how long it waits there")),
 			sayVerb(protocol.VerbBye, "[REASON]", "replace me when I have done what I have", 0, 1, []string{"reason"}),
 		},
 	}
@@ -68,6 +78,10 @@ func sayVerb(verb, args, usage string, least, most int, names []string, options 
 			return way.send(line)
 		},
 	}
+}
+
+func aboutOption() cli.Flag {
+	return &cli.StringFlag{Name: "jid", Usage: "about another job, of that `ID`, where the pool's allow names the verb"}
 }
 
 func dataOption() cli.Flag {
@@ -108,7 +122,16 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 		add("run", compact(run))
 	}
 	for i, word := range c.Args().Slice() {
-		switch name := names[i]; name {
+		switch name := names[min(i, len(names)-1)]; name {
+		case "tags":
+			if i == 0 {
+				add(name, compact(c.Args().Slice()))
+			}
+		case "priority":
+			if _, err := strconv.ParseFloat(word, 64); err != nil {
+				return nil, misused("%q is no number", word)
+			}
+			add(name, word)
 		case "data":
 			add(name, word)
 		case "pct":

@@ -52,12 +52,22 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say checkpoint '{"page":4}'`, `< {"@":"checkpoint","data":{"page":4}}`},
 		{`oarlock say log --level warn hot`, `< warn: hot`},
 		{`oarlock say bye tired`, `< {"@":"bye","reason":"tired"}`},
+		{`oarlock say tag red 'two words'`, `< {"@":"tag","tags":["red","two words"]}`},
+		{`oarlock say untag red --jid j`, `< {"@":"untag","jid":"j","tags":["red"]}`},
+		{`oarlock say track; oarlock say untrack`, `< {"@":"untrack"}`},
+		{`oarlock say priority -2.5`, `< {"@":"priority","priority":-2.5}`},
+		{`oarlock say note 'page "4"' --data '{"page": 4}'`, `< {"@":"note","data":{"page":4},"message":"page \"4\""}`},
+		{`oarlock say cancel`, `it said cancel: the job is canceled`},
+		{`oarlock say cancel --jid other`, `a cancel of another job, other, and allow does not name that`},
+		{`oarlock say requeue --delay 90s`, `< {"@":"requeue","delay":90}`},
+		{`oarlock say requeue --delay 90s`, `is put again into try after 1m 30s, with all its retries`},
+		{`oarlock say requeue elsewhere`, `the child asked for queue "elsewhere", which is not in next_queues`},
 		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
 	} {
 		for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
 			t.Run(way.name+"/"+tt.script, func(t *testing.T) {
 				said, _ := tryScript(t, way.before+tt.script)
-				if !strings.Contains(said, tt.arrives) || strings.Contains(said, "refused") {
+				if !strings.Contains(said, tt.arrives) || strings.Contains(said, "refused: it") {
 					t.Errorf("arrived:\n%s\nwant %s", said, tt.arrives)
 				}
 			})
@@ -79,6 +89,10 @@ func TestSayRefuses(t *testing.T) {
 1}'`, "not JSON on one line", exitUsage, nil},
 		{`oarlock say ack --data '1,"@":"fail"'`, "not JSON", exitUsage, nil},
 		{`oarlock say put mail --if-exists always`, "if_exists is not one of replace, final, never", exitUsage, nil},
+		{`oarlock say tag`, "name tag", exitUsage, nil},
+		{`oarlock say tag ""`, "empty or longer", exitUsage, nil},
+		{`oarlock say priority high`, `"high" is no number`, exitUsage, nil},
+		{`oarlock say note m --data 7`, "neither an object nor a list", exitUsage, nil},
 		{`oarlock say put mail --retries -1`, "retries is not a whole number", exitUsage, nil},
 		{`oarlock say checkpoint "$(head -c 70000 /dev/zero | tr '\0' 1)"`, "at most 65536 bytes", exitData, nil},
 		{`OARLOCK_MAX_LINE=50 oarlock say fail "$(seq 100)"`, "this pool reads 50 (max_line)", exitData, nil},

@@ -72,11 +72,12 @@ func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
 	if err != nil {
 		return err
 	}
-	ending, refused, err := converse(c.Context, c.App.Writer, &spec, job)
+	policy := policyOf(pool)
+	ending, refused, err := converse(c.Context, c.App.Writer, &spec, policy, job)
 	if err != nil {
 		return err
 	}
-	outcome := supervisor.Decide(policyOf(pool), supervisor.Attempt{Job: takenOf(job), Now: float64(time.Now().Unix()), Where: "here"}, ending)
+	outcome := supervisor.Decide(policy, supervisor.Attempt{Job: takenOf(job), Now: float64(time.Now().Unix()), Where: "here"}, ending)
 	text, good := consequence(ending, &outcome, job)
 	colour := green
 	if !good {
@@ -180,13 +181,13 @@ func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
 
 // converse starts a child, has it work the job, and shows what is said on w. refused are
 // the verdicts among it that did not count, with the reasons.
-func converse(ctx context.Context, w io.Writer, spec *runner.Spec, job *protocol.Job) (ending *runner.Ending, refused []string, err error) {
+func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy supervisor.Policy, job *protocol.Job) (ending *runner.Ending, refused []string, err error) {
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer host.Close()
-	talk := &conversation{w: w, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
+	talk := &conversation{w: w, policy: policy, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
 	var first *protocol.Job
 	if spec.Mode == runner.Once {
 		first = job
@@ -243,8 +244,9 @@ func exitText(exit runner.Exit) string {
 
 // conversation shows what a child says.
 type conversation struct {
-	ended chan *runner.Ending
-	gone  chan runner.Exit
+	policy supervisor.Policy
+	ended  chan *runner.Ending
+	gone   chan runner.Exit
 
 	mu      sync.Mutex
 	w       io.Writer
@@ -305,11 +307,42 @@ func (t *conversation) Checkpoint(_ *runner.Child, _ *runner.Run, data []byte) {
 	t.say(green, "<", `{"@":"checkpoint","data":`+string(data)+`}`)
 }
 
+// Wished shows what the child wants done, and does nothing of it.
+func (t *conversation) Wished(_ *runner.Child, r *runner.Run) { t.wishes(r.Job, r.Wishes()) }
+
+func (t *conversation) wishes(job *protocol.Job, wishes []protocol.Wish) {
+	for _, w := range wishes {
+		t.say(green, "<", wishLine(&w))
+		if why := t.policy.Refuses(w, takenOf(job)); why != "" {
+			t.say(red, "!", "refused: "+why)
+		}
+	}
+}
+
+// wishLine is the line that says w.
+func wishLine(w *protocol.Wish) string {
+	line := map[string]any{"@": w.Verb}
+	add := func(name string, value any, there bool) {
+		if there {
+			line[name] = value
+		}
+	}
+	add("jid", w.JID, w.JID != "")
+	add("tags", w.Tags, len(w.Tags) > 0)
+	add("priority", w.Priority, w.Verb == protocol.VerbPriority)
+	add("message", w.Message, w.Message != "")
+	add("data", json.RawMessage(w.Data), w.Data != nil)
+	add("queue", w.Queue, w.Queue != "")
+	add("delay", w.Delay.Seconds(), w.Delay > 0)
+	return compact(line)
+}
+
 func (t *conversation) RunStopping(_ *runner.Child, _ *runner.Run, cause runner.Cause) {
 	t.say(cyan, ">", fmt.Sprintf("(asked to stop: %v)", cause))
 }
 
-func (t *conversation) RunEnded(_ *runner.Child, _ *runner.Run, e *runner.Ending) {
+func (t *conversation) RunEnded(_ *runner.Child, r *runner.Run, e *runner.Ending) {
+	t.wishes(r.Job, e.Wishes)
 	if e.Verdict != nil {
 		t.say(green, "<", verdictLine(e.Verdict))
 	}

@@ -64,6 +64,7 @@ type Pool struct {
 	MaxJob      Size     `toml:"max_job"`
 	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all
 	NextQueues  []string `toml:"next_queues"` // names or globs a child may advance or put jobs to; none: nowhere
+	Allow       []string `toml:"allow"`       // what a child may do to other jobs than its own; see Wishes
 
 	Timeout      Duration `toml:"timeout"`
 	KillGrace    Duration `toml:"kill_grace"`    // from SIGTERM to SIGKILL
@@ -145,6 +146,7 @@ func DefaultPool() Pool {
 		MaxJob:       16 << 20,
 		LogRate:      1000,
 		NextQueues:   []string{},
+		Allow:        []string{},
 		Timeout:      24 * hour,
 		KillGrace:    10 * second,
 		StartTimeout: 30 * second,

@@ -20,6 +20,7 @@ const PrivateDir = "private"
 
 // What the keys with a choice may say.
 var (
+	Wishes   = []string{"tag", "untag", "track", "untrack", "priority", "note", "cancel", "requeue"}
 	Orders   = []string{"ordered", "round-robin", "oldest"}
 	Modes    = []string{"once", "reuse", "preload"}
 	Inputs   = []string{"job", "data", "none"}
@@ -128,6 +129,9 @@ func (d *decoder) pool(at, name string, p Pool) {
 	}
 	d.globs(at+".queues", p.Queues)
 	d.globs(at+".next_queues", p.NextQueues)
+	for _, verb := range p.Allow {
+		d.choice(at+".allow", verb, Wishes)
+	}
 	d.choice(at+".order", p.Order, Orders)
 	d.choice(at+".mode", p.Mode, Modes)
 	d.choice(at+".input", p.Input, Inputs)

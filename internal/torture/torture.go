@@ -226,6 +226,7 @@ func (e ears) Log(*runner.Child, *runner.Run, runner.LogLine)              {}
 func (e ears) Refused(_ *runner.Child, _ *runner.Run, _, why string)       {}
 func (e ears) Progress(*runner.Child, *runner.Run, protocol.Progress)      {}
 func (e ears) Checkpoint(*runner.Child, *runner.Run, []byte)               {}
+func (e ears) Wished(*runner.Child, *runner.Run)                           {}
 func (e ears) RunStopping(*runner.Child, *runner.Run, runner.Cause)        {}
 func (e ears) RunEnded(_ *runner.Child, r *runner.Run, end *runner.Ending) { e.ended <- &ended{r, end} }
 func (e ears) ChildExited(_ *runner.Child, exit runner.Exit)               { e.gone <- exit }

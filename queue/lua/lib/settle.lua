@@ -108,7 +108,7 @@ function settled_after_all(batch, s, raised)
     return { 'refused', reason_of(raised), 0, 0 }
   end
   report(batch, s.queue, s.jid, raised)
-  return { state or 'complete', '', math.floor(tonumber(remaining) or 0), 0 }
+  return { state or (s.action == 'cancel' and 'canceled' or 'complete'), '', math.floor(tonumber(remaining) or 0), 0 }
 end
 
 -- put_in_line(batch, queue, entries): jobs whose state says already that they wait
@@ -152,12 +152,17 @@ end
 -- examine_further(batch, s) -> as examine, for what is no bare complete
 -- Rare.
 function examine_further(batch, s)
-  local named, known = s.named, { complete = true, fail = true, retry = true, release = true }
+  local named, known = s.named, { complete = true, fail = true, retry = true, release = true, cancel = true, requeue = true }
   if not known[s.action] then return 'refused', 'unknown action ' .. s.action end
   if #(named.checkpoint or '') + #(named.record or '') > 65536 then
     return 'refused', 'checkpoint and record exceed 64 KiB'
   end
   if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+  if s.action == 'cancel' then
+    local other = redis.call('SMEMBERS', s.key .. '-dependents')[1]
+    if other then return 'refused', other .. ' waits for it; cancel both at once' end
+    return
+  end
   check_place(batch, s)
   s.priority, s.remaining = unpack(redis.call('HMGET', s.key, 'priority', 'remaining'))
 end
@@ -167,7 +172,9 @@ end
 function check_place(batch, s)
   local named, queue = s.named, s.queue
   local later = (tonumber(named.delay) or 0) > 0
-  if s.action == 'complete' then
+  if s.action == 'requeue' then
+    queue = named.next or queue
+  elseif s.action == 'complete' then
     if not named.next then return end
     queue = named.next
     if s.depends then usable(batch, 'ZCARD', 'ql:q:' .. queue .. '-depends') end
@@ -255,6 +262,7 @@ end
 -- conclude_unfinished(batch, s) -> state, remaining, crashes, for all but complete
 -- Rare.
 function conclude_unfinished(batch, s)
+  if s.action == 'cancel' or s.action == 'requeue' then return conclude_anew(batch, s) end
   s.ours = load_ours(s.jid, s.queue, s.of_queue)
   local crashes = tonumber(s.ours.crashes) or 0
   if s.named.data then redis.call('HSET', s.key, 'data', s.named.data) end
@@ -268,6 +276,26 @@ function conclude_unfinished(batch, s)
     return state, remaining, crashes
   end
   return conclude_release(batch, s, crashes)
+end
+
+-- conclude_anew(batch, s) -> state, remaining, crashes: the job is no more, or is put again,
+-- as by the amendments cancel, retry and move
+-- Rare.
+function conclude_anew(batch, s)
+  local jid, key, named = s.jid, s.key, s.named
+  if s.action == 'cancel' then
+    cancel_job(jid, batch.now)
+    return 'canceled', 0, 0
+  end
+  s.ours = load_ours(jid, s.queue, s.of_queue)
+  keep_ours(s, {})
+  local of_queue, klass, data = unpack(redis.call('HMGET', key, 'oarlock-queue', 'klass', 'data'))
+  local to = named.next or s.queue
+  put_job(batch.now, batch.worker, to, jid, klass or '', data, tonumber(named.delay) or 0, {}, batch.limit)
+  if of_queue then carry_over(jid, to == s.queue and 'again' or 'moved', to) end
+  know(batch, to)
+  local f = redis.call('HMGET', key, 'state', 'remaining')
+  return f[1], math.floor(tonumber(f[2]) or 0), 0
 end
 
 -- seconds_of(batch, time) -> number; jobs that were popped together share the text

@@ -1,0 +1,166 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// wishful makes jobs wish for a tag each when they begin, and for another at their end, and
+// work for so long.
+func (w *fakeWorld) wishful(long time.Duration, jids ...string) {
+	w.host.wishes = map[string][]protocol.Wish{}
+	for _, jid := range jids {
+		w.host.wishes[jid] = []protocol.Wish{{Verb: "tag", Tags: []string{"begun"}}}
+	}
+	w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+		time.Sleep(long)
+		e := said(protocol.Ack)
+		e.Wishes = []protocol.Wish{{Verb: "tag", Tags: []string{"ended"}}}
+		return e
+	}
+}
+
+// What a job wishes is done while it works, and before it is settled.
+func TestWishesAreGrantedBeforeTheVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.wishful(time.Second, "j0")
+		w.redis.put(1)
+		w.run()
+		time.Sleep(500 * time.Millisecond)
+		if !slices.Contains(w.redis.log, "tag j0 [begun]") {
+			t.Errorf("not done while it works: %q", w.redis.log)
+		}
+		time.Sleep(5 * time.Second)
+		if got := strings.Join(w.redis.log, ", "); got != "take j0, tag j0 [begun], tag j0 [ended], complete j0" {
+			t.Errorf("%s", got)
+		}
+		w.end()
+	})
+}
+
+// 1,000 jobs that wish cost a few calls, not one each.
+func TestWishesGoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		var jids []string
+		for i := range 1000 {
+			jids = append(jids, fmt.Sprint("j", i))
+		}
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 100, 0, 0
+		w.wishful(time.Second, jids...)
+		w.redis.put(1000)
+		w.run()
+		time.Sleep(time.Minute)
+		w.want("complete", 1000)
+		granted := 0
+		for _, line := range w.redis.log {
+			if strings.HasPrefix(line, "tag") {
+				granted++
+			}
+		}
+		if n := w.redis.calls("wish"); granted != 2000 || n > 400 {
+			t.Errorf("%d wishes in %d calls", granted, n)
+		}
+		w.end()
+	})
+}
+
+// Where Redis is away, or the answer is lost, wishes and verdicts wait, in order.
+func TestWishesWaitForRedis(t *testing.T) {
+	for name, bad := range map[string]fault{"away": {away: errAway}, "in doubt": {lost: errDoubt}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.wishful(time.Second, "j0")
+				w.redis.put(1)
+				left := 3
+				w.redis.faults(func(call string) fault {
+					if call == "wish" && left > 0 {
+						left--
+						return bad
+					}
+					return fault{}
+				})
+				w.run()
+				time.Sleep(20 * time.Second)
+				w.want("complete", 1)
+				log := slices.Compact(slices.Clone(w.redis.log))
+				if log[len(log)-1] != "complete j0" || log[len(log)-2] != "tag j0 [ended]" {
+					t.Errorf("%q", log)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// A wish that cannot be granted costs its job nothing, nor does a Redis that refuses all of them.
+func TestRefusedWishesEndNoJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.wishful(time.Second, "j0", "j1")
+		w.redis.put(2)
+		w.redis.refuse("j0", "wish")
+		refused := 0
+		w.redis.faults(func(call string) fault {
+			if call == "wish" && refused == 0 {
+				refused++
+				return fault{away: &queue.ScriptError{Command: "wish", Message: "OOM"}}
+			}
+			return fault{}
+		})
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.want("complete", 2)
+		w.end()
+	})
+}
+
+// A job that lost its lock has nothing done, and its end is what it would be.
+func TestWishesOfALostLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.wishful(5*time.Second, "j0")
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.steal("j0", "another")
+		time.Sleep(30 * time.Second)
+		if slices.Contains(w.redis.log, "tag j0 [ended]") {
+			t.Errorf("done without the lock: %q", w.redis.log)
+		}
+		w.end()
+	})
+}
+
+func TestWhatChildrenMayWish(t *testing.T) {
+	p := Policy{Allow: []string{"cancel", "requeue"}, NextQueues: []string{"next-*"}}
+	own := queue.Taken{JID: "j", Queue: "q"}
+	for _, tt := range []struct {
+		wish protocol.Wish
+		want string
+	}{
+		{protocol.Wish{Verb: "tag"}, ""},
+		{protocol.Wish{Verb: "tag", JID: "j"}, ""},
+		{protocol.Wish{Verb: "tag", JID: "x"}, "a tag of another job, x, and allow does not name that"},
+		{protocol.Wish{Verb: "cancel", JID: "x"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "next-1"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "q"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "bank"}, `"bank", which is not in next_queues`},
+	} {
+		got := p.Refuses(tt.wish, own)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: %q, want %q", tt.wish, got, tt.want)
+		}
+	}
+}
