@@ -90,6 +90,13 @@ func (f *fakeRedis) note(format string, args ...any) {
 	f.log = append(f.log, fmt.Sprintf(format, args...))
 }
 
+// lines is the log so far.
+func (f *fakeRedis) lines() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.log)
+}
+
 // states counts jobs by state.
 func (f *fakeRedis) states() map[string]int {
 	f.mu.Lock()

@@ -36,11 +36,11 @@ func TestWishesAreGrantedBeforeTheVerdict(t *testing.T) {
 		w.redis.put(1)
 		w.run()
 		time.Sleep(500 * time.Millisecond)
-		if !slices.Contains(w.redis.log, "tag j0 [begun]") {
-			t.Errorf("not done while it works: %q", w.redis.log)
+		if !slices.Contains(w.redis.lines(), "tag j0 [begun]") {
+			t.Errorf("not done while it works: %q", w.redis.lines())
 		}
 		time.Sleep(5 * time.Second)
-		if got := strings.Join(w.redis.log, ", "); got != "take j0, tag j0 [begun], tag j0 [ended], complete j0" {
+		if got := strings.Join(w.redis.lines(), ", "); got != "take j0, tag j0 [begun], tag j0 [ended], complete j0" {
 			t.Errorf("%s", got)
 		}
 		w.end()
@@ -62,7 +62,7 @@ func TestWishesGoTogether(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.want("complete", 1000)
 		granted := 0
-		for _, line := range w.redis.log {
+		for _, line := range w.redis.lines() {
 			if strings.HasPrefix(line, "tag") {
 				granted++
 			}
@@ -93,7 +93,7 @@ func TestWishesWaitForRedis(t *testing.T) {
 				w.run()
 				time.Sleep(20 * time.Second)
 				w.want("complete", 1)
-				log := slices.Compact(slices.Clone(w.redis.log))
+				log := slices.Compact(w.redis.lines())
 				if log[len(log)-1] != "complete j0" || log[len(log)-2] != "tag j0 [ended]" {
 					t.Errorf("%q", log)
 				}
@@ -135,8 +135,8 @@ func TestWishesOfALostLock(t *testing.T) {
 		time.Sleep(time.Second)
 		w.redis.steal("j0", "another")
 		time.Sleep(30 * time.Second)
-		if slices.Contains(w.redis.log, "tag j0 [ended]") {
-			t.Errorf("done without the lock: %q", w.redis.log)
+		if slices.Contains(w.redis.lines(), "tag j0 [ended]") {
+			t.Errorf("done without the lock: %q", w.redis.lines())
 		}
 		w.end()
 	})
