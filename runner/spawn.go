@@ -141,6 +141,7 @@ func (c *Child) environment() []string {
 		"OARLOCK_SLOT":     strconv.Itoa(c.slot),
 		"OARLOCK_STATUS":   s.Status.String(),
 		"OARLOCK_MAX_LINE": strconv.Itoa(s.MaxLine),
+		SupervisorEnv:      ownMark(),
 	}
 	if s.Status != StatusExit {
 		ours["OARLOCK_STATUS_FD"] = strconv.Itoa(statusFD)

@@ -440,7 +440,7 @@ func TestEnvironment(t *testing.T) {
 	await(t, c.Exited(), "exit")
 	want := strings.Join([]string{
 		"A=b", "OARLOCK_ATTEMPT=1", "OARLOCK_DIR=" + c.Dir(), `OARLOCK_JID=../\n` + strings.Repeat("x", envLimit-4), "OARLOCK_KLASS=K",
-		"OARLOCK_MAX_LINE=1048576", "OARLOCK_MODE=once", "OARLOCK_POOL=mail", "OARLOCK_PROTOCOL=1", "OARLOCK_QUEUE=q", "OARLOCK_RUN=r1", "OARLOCK_SLOT=3", "OARLOCK_STATUS=auto", "OARLOCK_STATUS_FD=3", "OARLOCK_TIMEOUT=90",
+		"OARLOCK_MAX_LINE=1048576", "OARLOCK_MODE=once", "OARLOCK_POOL=mail", "OARLOCK_PROTOCOL=1", "OARLOCK_QUEUE=q", "OARLOCK_RUN=r1", "OARLOCK_SLOT=3", "OARLOCK_STATUS=auto", "OARLOCK_STATUS_FD=3", "OARLOCK_SUPERVISOR=" + ownMark(), "OARLOCK_TIMEOUT=90",
 		"PATH=/usr/bin:/bin", "PWD=" + c.Dir(), "PYTHONUNBUFFERED=1", "TMPDIR=" + c.Dir(), c.Dir(),
 	}, "\n") + "\n"
 	if got := w.text("r1"); got != want {

@@ -30,8 +30,9 @@ type cgroups struct {
 	guard *warden
 }
 
-// cgroupPrefix begins the names of the groups of all supervisors.
-const cgroupPrefix = "oarlock-"
+// CgroupPrefix begins the names of the control groups of all supervisors; the SupervisorMark
+// of the one that it belongs to comes next, and "-".
+const CgroupPrefix = "oarlock-"
 
 // openCgroups makes our group, after it has ended what dead supervisors left in theirs. The error says
 // why there can be none; nothing has changed then.
@@ -45,7 +46,7 @@ func openCgroups(t *trees) (*cgroups, error) {
 	}
 	sweepCgroups(own)
 	me, _ := readStat(os.Getpid())
-	c := &cgroups{path: filepath.Join(own, fmt.Sprintf("%s%d-%d-%s", cgroupPrefix, os.Getpid(), me.Start, randomName()))}
+	c := &cgroups{path: filepath.Join(own, CgroupPrefix+SupervisorMark(os.Getpid(), me.Start)+"-"+randomName())}
 	for _, path := range []string{c.path, c.jobs(), filepath.Join(c.path, "guard")} {
 		if err = os.Mkdir(path, 0o755); err != nil {
 			break
@@ -143,11 +144,11 @@ func enableControllers(own string, below ...string) {
 
 // sweepCgroups ends what supervisors that are no more left running below own.
 func sweepCgroups(own string) {
-	left, _ := filepath.Glob(filepath.Join(own, cgroupPrefix+"*"))
+	left, _ := filepath.Glob(filepath.Join(own, CgroupPrefix+"*"))
 	for _, path := range left {
 		var pid int
 		var start uint64
-		if _, err := fmt.Sscanf(filepath.Base(path), cgroupPrefix+"%d-%d-", &pid, &start); err != nil {
+		if _, err := fmt.Sscanf(filepath.Base(path), CgroupPrefix+"%d-%d-", &pid, &start); err != nil {
 			continue
 		}
 		if s, alive := readStat(pid); alive && s.Start == start {

@@ -91,7 +91,7 @@ func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
 	}
 	own := filepath.Dir(tr.cgroups.path)
 	// As a supervisor leaves it whose guard was killed as well: a process in the group of a child.
-	left := filepath.Join(own, cgroupPrefix+"1073741824-1-test", "jobs", "1")
+	left := filepath.Join(own, CgroupPrefix+"1073741824-1-test", "jobs", "1")
 	must(t, os.MkdirAll(left, 0o755))
 	p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")

@@ -17,6 +17,10 @@ const (
 	// locked, with inheritWait between.
 	inheritLooks = 50
 	inheritWait  = 50 * time.Millisecond
+	// proofPatience is how long what may be a child of the dead is given to prove it, or to
+	// be gone, with inheritLook between two looks.
+	proofPatience = time.Second
+	inheritLook   = 5 * time.Millisecond
 )
 
 // bequeath writes down which workers there are, before any of them takes a job. The
@@ -43,12 +47,15 @@ func (s *Supervisor) bequeath() {
 // so that a job which kills its supervisors cannot do so for ever; of the others it is only
 // noted, which makes suspects of them in the end.
 func (s *Supervisor) inherit(ctx context.Context) {
+	if s.shared.legacy == nil {
+		return
+	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for range inheritLooks {
-		left, held, err := heritages(s.cfg.StateDir)
+		left, held, err := heritages(s.shared.legacy.dir)
 		if err != nil {
-			s.log.Warn("state directory", "err", err)
+			s.log.Warn("state directory: jobs of a dead supervisor wait for their locks", "dir", s.cfg.StateDir, "err", err)
 		}
 		for _, h := range left {
 			all.Go(func() {
@@ -66,16 +73,29 @@ func (s *Supervisor) inherit(ctx context.Context) {
 	}
 }
 
-// takeOver ends the children of one dead supervisor and gives its jobs back.
+// takeOver ends the children of one dead supervisor and gives its jobs back. Where one
+// lives on, perhaps, because nothing proves that it is one, the jobs wait for their locks.
 func (s *Supervisor) takeOver(ctx context.Context, h *heritage) error {
-	if n := h.kill(); n > 0 {
-		s.log.Warn("killed children of a dead supervisor", "pid", h.PID, "groups", n)
-	}
-	for h.alive() { // SIGKILL takes its time where a process is in the kernel
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+	killed, doubtful, began := 0, []int(nil), time.Now()
+	for {
+		var n int
+		n, doubtful = h.kill()
+		killed = max(killed, n)
+		if n == 0 && (len(doubtful) == 0 || time.Since(began) >= proofPatience) {
+			break
+		}
+		// SIGKILL takes its time where a process is in the kernel, and what dies proves nothing.
+		if err := sleep(ctx, inheritLook); err != nil {
 			return err
 		}
-		h.kill()
+	}
+	if killed > 0 {
+		s.log.Warn("killed children of a dead supervisor", "pid", h.PID, "groups", killed)
+	}
+	if len(doubtful) > 0 {
+		s.log.Warn("processes are left that may be children of a dead supervisor, and nothing proves it: they are not killed, and its jobs wait for their locks",
+			"pid", h.PID, "groups", doubtful)
+		return nil
 	}
 	back, err := s.giveAllBack(ctx, h)
 	if err != nil {

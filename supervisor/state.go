@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +28,8 @@ const (
 // life is what a supervisor tells its successor. The methods of a nil *life do
 // nothing: without a state directory nothing is kept.
 type life struct {
-	path     string // without suffix
+	dir      *os.Root // the state directory
+	name     string   // of the files in it, without suffix
 	lock     *os.File
 	children *os.File
 
@@ -67,32 +66,34 @@ type workers struct {
 }
 
 // beginLife creates the life files of this process in dir, which is created if need
-// be. An error is about the file system.
+// be. An error is about the file system, or an *ExposedError.
 func beginLife(dir string) (*life, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
-	}
-	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+randomName())
-	lock, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	root, err := openStateDir(dir)
 	if err != nil {
+		return nil, err
+	}
+	name := strconv.Itoa(os.Getpid()) + "-" + randomName()
+	lock, err := root.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		root.Close()
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	pid := os.Getpid()
 	p, _ := readProcess(pid) // without it nobody of ours is mistaken for it either
-	l := &life{path: path, lock: lock, testament: testament{PID: pid, Start: p.start, Boot: bootID()}}
+	l := &life{dir: root, name: name, lock: lock, testament: testament{PID: pid, Start: p.start, Boot: bootID()}}
 	// Locked first and named after, it is never seen without its lock.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		l.children, err = os.OpenFile(path+childrenSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		l.children, err = root.OpenFile(name+childrenSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err == nil {
 		err = l.write(nil)
 	}
 	if err == nil {
-		err = os.Rename(path+".new", path+lifeSuffix)
+		err = root.Rename(name+".new", name+lifeSuffix)
 	}
 	if err != nil {
 		l.end()
@@ -174,13 +175,14 @@ func (l *life) end() {
 	if l == nil {
 		return
 	}
-	os.Remove(l.path + ".new")
-	os.Remove(l.path + lifeSuffix)
-	os.Remove(l.path + childrenSuffix)
+	l.dir.Remove(l.name + ".new")
+	l.dir.Remove(l.name + lifeSuffix)
+	l.dir.Remove(l.name + childrenSuffix)
 	if l.children != nil {
 		l.children.Close()
 	}
 	l.lock.Close() // drops the lock
+	l.dir.Close()
 }
 
 // abandon leaves the life files to a successor: jobs were left behind.
@@ -191,162 +193,7 @@ func (l *life) abandon() {
 	_ = l.change(func(t *testament) { t.Left = true }) // else it counts as a death
 	l.children.Close()
 	l.lock.Close() // drops the lock
-}
-
-// heritage is what a dead supervisor left, held under its life file's lock until
-// the files are removed, so that two successors never share it.
-type heritage struct {
-	testament
-	children []process
-	life     life
-}
-
-// process is what tells one process from a later one with the same number.
-type process struct {
-	pid, pgid int
-	start     uint64 // clock ticks since boot
-}
-
-// heritages returns what dead supervisors left in dir. Files that cannot be read are
-// named in the error, beside those that could.
-//
-// held tells that a dead supervisor's file is still locked: by a process that it was
-// just about to start, which goes in a moment, or by somebody who is taking it over.
-func heritages(dir string) (found []*heritage, held bool, err error) {
-	if dir == "" {
-		return nil, false, nil
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*"+lifeSuffix))
-	if err != nil {
-		return nil, false, fmt.Errorf("state directory %s: %w", dir, err)
-	}
-	var errs []error
-	for _, file := range files {
-		h, err := readHeritage(strings.TrimSuffix(file, lifeSuffix))
-		switch {
-		case errors.Is(err, errLocked):
-			held = held || !aliveByName(file)
-		case err != nil:
-			errs = append(errs, err)
-		case h != nil:
-			found = append(found, h)
-		}
-	}
-	return found, held, errors.Join(errs...)
-}
-
-// aliveByName reports whether the supervisor lives whose life file this is, by the
-// process id in its name.
-func aliveByName(file string) bool {
-	id, _, _ := strings.Cut(filepath.Base(file), "-")
-	pid, err := strconv.Atoi(id)
-	if err != nil {
-		return false
-	}
-	p, err := readProcess(pid)
-	return err == nil && !p.zombie
-}
-
-// errLocked says that a life file is somebody's.
-var errLocked = errors.New("locked")
-
-// readHeritage reads a life file and keeps its lock. It returns nil without an error if
-// the file went meanwhile.
-func readHeritage(path string) (*heritage, error) {
-	file, err := os.OpenFile(path+lifeSuffix, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	h := &heritage{life: life{path: path, lock: file}}
-	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		file.Close()
-		return nil, errLocked
-	}
-	if _, err := os.Stat(path + lifeSuffix); err != nil {
-		file.Close() // removed between opening and locking it
-		return nil, nil
-	}
-	text, err := os.ReadFile(path + lifeSuffix)
-	if err == nil {
-		err = json.Unmarshal(text, &h.testament)
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("life file %s: %w", path+lifeSuffix, err)
-	}
-	table, _ := os.ReadFile(path + childrenSuffix) // without it there are no children
-	for line := range strings.Lines(string(table)) {
-		var p process
-		if n, _ := fmt.Sscan(line, &p.pid, &p.pgid, &p.start); n == 3 {
-			h.children = append(h.children, p)
-		}
-	}
-	return h, nil
-}
-
-// kill ends what is left of the dead supervisor's process groups and reports how many
-// there were. Numbers that were given to somebody else since are left alone.
-func (h *heritage) kill() int {
-	if h.Boot != bootID() {
-		return 0
-	}
-	killed := 0
-	for _, left := range h.children {
-		if left.pgid <= 1 {
-			continue
-		}
-		now, err := readProcess(left.pid)
-		switch {
-		case err == nil && now.start != left.start:
-			continue // the number is somebody else's now
-		case err != nil && !ownGroup(left.pgid):
-			continue // the leader is gone, and the group is not known to be ours
-		}
-		if syscall.Kill(-left.pgid, syscall.SIGKILL) == nil {
-			killed++
-		}
-	}
-	return killed
-}
-
-// alive reports whether a process that kill was to end is still there.
-func (h *heritage) alive() bool {
-	if h.Boot != bootID() {
-		return false
-	}
-	for _, left := range h.children {
-		now, err := readProcess(left.pid)
-		if err == nil && now.start == left.start && !now.zombie {
-			return true
-		}
-	}
-	return false
-}
-
-// settled removes the files of a heritage that was dealt with.
-func (h *heritage) settled() { h.life.end() }
-
-// keep leaves the files of a heritage for the next who looks.
-func (h *heritage) keep() { h.life.lock.Close() }
-
-// ownGroup reports whether a living process of the group carries the mark of our
-// children in its environment.
-func ownGroup(pgid int) bool {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range stats {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
-		if p, err := readProcess(pid); err != nil || p.pgid != pgid {
-			continue
-		}
-		env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-		if bytes.Contains(env, []byte("OARLOCK_PROTOCOL=")) {
-			return true
-		}
-	}
-	return false
+	l.dir.Close()
 }
 
 // procStat is what we read of /proc/<pid>/stat.

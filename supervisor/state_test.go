@@ -38,18 +38,18 @@ func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 	if err := l.write([]workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
 		t.Fatal(err)
 	}
-	if left, held, err := heritages(dir); len(left) != 0 || held || err != nil {
+	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || held || err != nil {
 		t.Errorf("the heritage of the living was found: %v, %v, %v", left, held, err)
 	}
 	l.abandon()
-	left, _, err := heritages(dir)
+	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("%d heritages, %v; want one", len(left), err)
 	}
 	if h := left[0]; len(h.Workers) != 1 || h.Workers[0].Name != "w1" || h.Workers[0].Queues[0] != "q" || h.PID != os.Getpid() {
 		t.Errorf("testament is %+v", h.testament)
 	}
-	if again, _, _ := heritages(dir); len(again) != 0 {
+	if again, _, _ := heritages(opened(t, dir)); len(again) != 0 {
 		t.Error("two successors share one heritage")
 	}
 	left[0].settled()
@@ -70,15 +70,15 @@ func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 	cmd.Wait()
 	dead := filepath.Join(dir, fmt.Sprintf("%d-x", cmd.Process.Pid))
 	for _, suffix := range []string{lifeSuffix, childrenSuffix} {
-		if err := os.Rename(l.path+suffix, dead+suffix); err != nil {
+		if err := os.Rename(filepath.Join(dir, l.name)+suffix, dead+suffix); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if left, held, err := heritages(dir); len(left) != 0 || !held || err != nil {
+	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || !held || err != nil {
 		t.Errorf("heritages() = %v, %v, %v; want one that is held", left, held, err)
 	}
 	l.abandon()
-	if left, held, err := heritages(dir); len(left) != 1 || held || err != nil {
+	if left, held, err := heritages(opened(t, dir)); len(left) != 1 || held || err != nil {
 		t.Errorf("heritages() = %v, %v, %v; want one", left, held, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
 		}
 	}
 	l.abandon()
-	left, _, err := heritages(dir)
+	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 || len(left[0].Workers) != 1 || left[0].Workers[0].Name != "two" {
 		t.Errorf("read %+v, %v", left, err)
 	}
@@ -126,16 +126,28 @@ func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.abandon()
-	left, _, err := heritages(dir)
+	left, _, err := heritages(opened(t, dir))
 	if len(left) != 1 || err == nil || !strings.Contains(err.Error(), "1-x") {
 		t.Errorf("%d heritages, %v; want the sound one and the name of the broken one", len(left), err)
 	}
 }
 
-// sleeper starts a process group of its own.
-func sleeper(t *testing.T) *exec.Cmd {
+// opened is dir as a state directory.
+func opened(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := openStateDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+// sleeper starts a process group of its own, with env in its environment.
+func sleeper(t *testing.T, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -147,40 +159,112 @@ func sleeper(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
-	dir := t.TempDir()
+// heir is the heritage of a supervisor that died with these children.
+func heir(t *testing.T, dir string, children ...*exec.Cmd) *heritage {
+	t.Helper()
 	l, err := beginLife(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := sleeper(t), sleeper(t)
-	for _, cmd := range []*exec.Cmd{ours, theirs} {
+	for _, cmd := range children {
 		if _, err := l.bore(cmd.Process.Pid, cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.abandon()
-	left, _, err := heritages(dir)
-	if err != nil || len(left) != 1 || len(left[0].children) != 2 {
+	left, _, err := heritages(opened(t, dir))
+	if err != nil || len(left) != 1 || len(left[0].children) != len(children) {
 		t.Fatalf("read %+v, %v", left, err)
 	}
-	h := left[0]
+	t.Cleanup(left[0].settled)
+	return left[0]
+}
+
+// lives reports whether a process of ours has not ended.
+func lives(cmd *exec.Cmd) bool {
+	p, err := readProcess(cmd.Process.Pid)
+	return err == nil && !p.zombie
+}
+
+const childMark = "OARLOCK_PROTOCOL=1"
+
+func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
+	mine, theirs := sleeper(t, childMark), sleeper(t, childMark)
+	h := heir(t, t.TempDir(), mine, theirs)
 	h.children[1].start++ // as if the number had been given to a stranger since
-	if n := h.kill(); n != 1 {
-		t.Errorf("killed %d groups, want 1", n)
-	}
-	ours.Wait()
-	if h.alive() {
-		t.Error("the survivor lives")
-	}
-	if err := theirs.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the stranger is dead: %v", err)
-	}
+	boot := h.Boot
 	h.Boot = "another"
-	if h.kill() != 0 {
-		t.Error("killed by numbers of another boot")
+	if n, doubtful := h.kill(); n != 0 || doubtful != nil {
+		t.Errorf("by numbers of another boot %d are killed, %v doubtful", n, doubtful)
 	}
-	h.settled()
+	h.Boot = boot
+	if n, doubtful := h.kill(); n != 1 || doubtful != nil {
+		t.Errorf("killed %d groups, want 1; doubtful %v", n, doubtful)
+	}
+	mine.Wait()
+	if n, doubtful := h.kill(); n != 0 || doubtful != nil {
+		t.Errorf("still %d to kill, %v doubtful", n, doubtful)
+	}
+	if !lives(theirs) {
+		t.Error("the stranger is dead")
+	}
+}
+
+// A list of children is not enough to be killed by: whoever wrote it, the process must have
+// the mark of our children. It may have it elsewhere in its environment, which proves nothing.
+func TestWhatIsNotProvenToBeOursIsNotKilled(t *testing.T) {
+	mine := sleeper(t, childMark)
+	foreign, pretender := sleeper(t), sleeper(t, "NOTE=OARLOCK_PROTOCOL=1")
+	h := heir(t, t.TempDir(), foreign, mine, pretender)
+	n, doubtful := h.kill()
+	if want := []int{foreign.Process.Pid, pretender.Process.Pid}; n != 1 || !slices.Equal(doubtful, want) {
+		t.Errorf("killed %d groups, want 1; doubtful are %v, want %v", n, doubtful, want)
+	}
+	mine.Wait()
+	for _, cmd := range []*exec.Cmd{foreign, pretender} {
+		if !lives(cmd) {
+			t.Errorf("%v is dead", cmd.Env)
+		}
+	}
+}
+
+// Of a child that is gone, its group is ended if it has the mark of the dead supervisor, and
+// not if it has that of another one.
+func TestTheGroupOfAChildThatIsGoneMustHaveTheSupervisorsMark(t *testing.T) {
+	own, _ := readProcess(os.Getpid())
+	for _, tt := range []struct {
+		name, mark string
+		killed     int
+		doubtful   int
+	}{
+		{"ours", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start), 1, 0},
+		{"of another supervisor", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start+1), 0, 1},
+		{"of one whose start begins alike", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start) + "1", 0, 1},
+		{"of nobody", "A=b", 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			leader := sleeper(t, childMark)
+			rest := exec.Command("sleep", "60")
+			rest.Env = []string{"PATH=/usr/bin:/bin", childMark, tt.mark}
+			rest.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: leader.Process.Pid}
+			if err := rest.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer rest.Wait()
+			defer rest.Process.Kill()
+			h := heir(t, t.TempDir(), leader)
+			leader.Process.Kill()
+			leader.Wait()
+			if n, doubtful := h.kill(); n != tt.killed || len(doubtful) != tt.doubtful {
+				t.Errorf("killed %d groups, want %d; doubtful %v", n, tt.killed, doubtful)
+			}
+			if tt.killed > 0 {
+				rest.Wait()
+			} else if !lives(rest) {
+				t.Error("it is dead")
+			}
+		})
+	}
 }
 
 func TestTheTableHasALineForEachLivingChild(t *testing.T) {
@@ -201,7 +285,7 @@ func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 		}
 	}
 	l.abandon()
-	left, _, err := heritages(dir)
+	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("read %+v, %v", left, err)
 	}
@@ -219,6 +303,7 @@ func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 func (l *life) die() {
 	l.children.Close()
 	l.lock.Close()
+	l.dir.Close()
 }
 
 func TestJobsOfADeadSupervisorGoBackAtOnce(t *testing.T) {

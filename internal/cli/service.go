@@ -97,11 +97,15 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer client.Close()
-	// Children of other users must be able to pass through to their private directories.
-	if err := os.MkdirAll(told.StateDir, 0o711); err != nil {
-		return config.Wrong("supervisor.state_dir", err)
+	stateDir := told.StateDir
+	if told.StateDir, err = s.stateDir(stateDir); err != nil {
+		return err
 	}
-	host, err := runner.NewHost(runner.HostOptions{Logger: s.log, PrivateRoot: filepath.Join(told.StateDir, "private")})
+	options := runner.HostOptions{Logger: s.log}
+	if told.StateDir != "" {
+		options.PrivateRoot = filepath.Join(told.StateDir, "private")
+	}
+	host, err := runner.NewHost(options)
 	if err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.attempts.run,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, told.StateDir, s, nil) }),
+		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),
 	}, s.watch...)
 	if cfg.Path != "" {
 		parts = append(parts, s.optional("the configuration is not watched; HUP reloads it", func(ctx context.Context) error {
@@ -132,6 +136,22 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(runAll(ctx, parts...), host.Close()) }() // or the process ends, by the last resort
 	return lastResort(ended, s.stopping, s.sup.InFlight, s.timeToLeave)
+}
+
+// stateDir returns dir if it can be used as a state directory. If others may have written
+// there it is none: then "" tells to do without, but for root, whose supervisor could be
+// made to end anybody's processes.
+func (s *service) stateDir(dir string) (string, error) {
+	err := supervisor.CheckStateDir(dir)
+	var exposed *supervisor.ExposedError
+	switch {
+	case err == nil:
+		return dir, nil
+	case errors.As(err, &exposed) && os.Geteuid() != 0:
+		s.log.Warn("the state directory is not ours alone, and what is in it is not believed: should this supervisor be killed, its jobs wait for their locks", "err", err)
+		return "", nil
+	}
+	return "", config.Wrong("supervisor.state_dir", err)
 }
 
 // runAll runs every part, ends the others as soon as one fails, and returns when all of

@@ -36,7 +36,7 @@ func (d *Doctor) Host(stateDir string, children int) {
 	case !info.IsDir():
 		d.found(Bad, "state directory", "Name another one: supervisor.state_dir.", "%s is no directory.", stateDir)
 	case info.Mode().Perm()&0o022 != 0:
-		d.found(Warning, "state directory", "chmod go-w "+stateDir, "Others may write to %s, and so make us end processes of theirs.", stateDir)
+		d.found(Warning, "state directory", "chmod go-w "+stateDir, "Others may write to %s: a supervisor of root refuses it, and another does without, so that its jobs wait for their locks if it is killed.", stateDir)
 	default:
 		d.found(OK, "state directory", "", "%s", stateDir)
 	}
