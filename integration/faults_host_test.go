@@ -222,7 +222,7 @@ func (r *rig) openTo(t testing.TB, name string, user int) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{scratch, r.dir, r.ledger.path, filepath.Dir(r.ledger.path), filepath.Dir(filepath.Dir(r.ledger.path))} {
-		if err := os.Chmod(path, 0o777); err != nil {
+		if err := os.Chmod(path, 0o777|os.ModeSticky); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 )
 
 // fileOf writes a file of that mode for user, past our umask.
@@ -71,8 +76,13 @@ func TestForgedListOfChildren(t *testing.T) {
 	died := make(chan error, 1)
 	go func() { died <- victim.Wait() }()
 	defer victim.Process.Kill()
+	readable, err := os.MkdirTemp("", "oar")
+	if err := errors.Join(err, os.Chmod(readable, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(readable)
 	run := func(dir string, user uint32, until string) (said string, code int) {
-		config := filepath.Join(dir, "oarlock.toml")
+		config := filepath.Join(readable, "oarlock.toml")
 		text := fmt.Sprintf("[redis]\nurl = \"unix:///nowhere\"\n[supervisor]\nstate_dir = %q\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\nsandbox.dir = \"/\"\n", dir)
 		fileOf(t, config, text, 0o644, 0)
 		cmd := exec.Command(oarlock(t), "run", "-c", config)
@@ -128,5 +138,93 @@ func TestForgedListOfChildren(t *testing.T) {
 	case <-died:
 		t.Error("the process that was named is dead")
 	default:
+	}
+}
+
+// A configuration that merely lies in the working directory, and is somebody else's, sends
+// nobody to his address; one that was named does, with a warning, on stderr alone.
+func TestConfigurationOfAStranger(t *testing.T) {
+	if !needRoot(t) {
+		return
+	}
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, "trap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	trapped := make(chan struct{}, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			trapped <- struct{}{}
+			conn.Close()
+		}
+	}()
+	config := filepath.Join(dir, "oarlock.toml")
+	text := fmt.Sprintf("[redis]\nurl = \"unix://%s/trap\"\n", dir)
+	fileOf(t, config, text, 0o644, stranger)
+	ask := func(terminal bool, args ...string) (out, said string, code int) {
+		cmd := exec.Command(oarlock(t), args...)
+		cmd.Dir = dir
+		cmd.Env = []string{"HOME=/nowhere", "NO_COLOR=1"}
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if terminal {
+			master, slave, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer master.Close()
+			cmd.Stderr = slave
+			if err := cmd.Run(); err == nil {
+				t.Error("there was a Redis")
+			}
+			slave.Close()
+			text, _ := io.ReadAll(master) // its end is EIO
+			return stdout.String(), string(text), cmd.ProcessState.ExitCode()
+		}
+		_ = cmd.Run()
+		return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	}
+	caught := func() bool {
+		select {
+		case <-trapped:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, args := range [][]string{{"put", "q", "{}"}, {"queue", "ls", "--json"}, {"doctor"}, {"run"}, {"check"}, {"status"}, {"unit"}} {
+		out, said, code := ask(false, args...)
+		if caught() {
+			t.Errorf("%s went to the stranger's address", args)
+		}
+		if code != 75 && code != 78 && code != 1 && args[0] != "unit" || !strings.Contains(said, "oarlock.toml is not used: "+config+" belongs to user 54321") || strings.Contains(out, "not used") {
+			t.Errorf("%s ends with %d and says\n%s%s", args, code, out, said)
+		}
+	}
+	if _, said, _ := ask(false, "put", "q", "{}", "-c", "oarlock.toml"); !caught() || !strings.Contains(said, "may have been written by others") {
+		t.Errorf("with a stranger's file that was named it says\n%s", said)
+	}
+	fileOf(t, config, text, 0o644, 0)
+	if _, said, _ := ask(false, "put", "q", "{}"); !caught() || strings.Contains(said, "With the configuration") {
+		t.Errorf("with a file of ours it says\n%s", said)
+	}
+	if _, said, _ := ask(true, "put", "q", "{}"); !caught() || !strings.Contains(said, "With the configuration oarlock.toml.") {
+		t.Errorf("with a file of ours it says on a terminal\n%s", said)
+	}
+	if _, said, _ := ask(true, "put", "q", "{}", "-c", "oarlock.toml"); !caught() || strings.Contains(said, "With the configuration") {
+		t.Errorf("with a file of ours that was named it says\n%s", said)
+	}
+	fileOf(t, config, text, 0o666, 0)
+	if _, said, code := ask(false, "put", "q", "{}", "-c", "oarlock.toml"); caught() || code != 78 || !strings.Contains(said, "root does not use it") {
+		t.Errorf("with anybody's file it ends with %d and says\n%s", code, said)
+	}
+	if _, said, _ := ask(false, "put", "q", "{}", "--trust-config"); !caught() || strings.Contains(said, "written by") {
+		t.Errorf("with anybody's file that is trusted it says\n%s", said)
 	}
 }

@@ -95,6 +95,7 @@ func (p Program) app() *cli.App {
 		OnUsageError:   usageError,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`; else $OARLOCK_CONFIG, ./oarlock.toml, …"},
+			&cli.BoolFlag{Name: "trust-config", Usage: "use the configuration whoever may have written it"},
 			&cli.StringFlag{Name: "redis", Usage: "`URL` of Redis; else $REDIS_URL, the configuration's, redis://127.0.0.1:6379/0"},
 			&cli.StringFlag{Name: "namespace", Usage: "`PREFIX` of all keys"},
 			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
@@ -129,14 +130,28 @@ var overrides = map[string]string{
 	"log-level": "log.level",
 }
 
-// load reads the configuration that the options of c ask for; o.Set is stronger still.
+// load reads the configuration that the options of c ask for, o.Set is stronger still, and
+// tells people which file that was where it was merely found, and what is to be doubted.
 func load(c *cli.Context, o config.Options) (config.Config, error) {
+	cfg, err := reload(c, o)
+	for _, doubt := range cfg.Doubts {
+		printf(c.App.ErrWriter, "%s%s\n", paint(c.App.ErrWriter, yellow, "oarlock: "), doubt)
+	}
+	if cfg.Found && isTerminal(c.App.ErrWriter) { // whoever reads both outputs of a script is spared it
+		printf(c.App.ErrWriter, "%s\n", paint(c.App.ErrWriter, dim, "With the configuration "+cfg.Path+"."))
+	}
+	return cfg, err
+}
+
+// reload is load without a word, for those who have a log.
+func reload(c *cli.Context, o config.Options) (config.Config, error) {
 	return loadAs(func(option string) (string, bool) { return c.String(option), c.IsSet(option) }, o)
 }
 
 // loadAs is load where options are looked up by given.
 func loadAs(given func(option string) (string, bool), o config.Options) (config.Config, error) {
 	o.Path, _ = given("config")
+	_, o.Trust = given("trust-config")
 	set := map[string]string{}
 	for option, key := range overrides {
 		if value, is := given(option); is {

@@ -117,7 +117,7 @@ func needPools(cfg config.Config) error {
 		return nil
 	}
 	if cfg.Path == "" {
-		return config.Problems{{Why: "there is no configuration file, so there are no pools; `oarlock init` writes one"}}
+		return config.Problems{{Why: strings.Join(append([]string{"there is no configuration file, so there are no pools; `oarlock init` writes one"}, cfg.Doubts...), "; ")}}
 	}
 	return config.Problems{{File: cfg.Path, Key: "pools", Why: "there is no pool; add a table [pools.NAME] with queues and command"}}
 }

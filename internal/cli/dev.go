@@ -42,7 +42,7 @@ func dev(c *cli.Context) error {
 	}
 	url := kind
 	reread := func() (config.Config, error) {
-		return load(c, config.Options{Set: map[string]string{"redis.url": url}})
+		return reload(c, config.Options{Set: map[string]string{"redis.url": url}})
 	}
 	if kind == "spawn" {
 		url = "embedded" // until we know better; it is checked below

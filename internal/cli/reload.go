@@ -66,6 +66,9 @@ func (s *service) reload(by string) reloadReport {
 		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
 		return reloadReport{By: by, Refused: err.Error(), Code: exitCode(err)}
 	}
+	if !slices.Equal(cfg.Doubts, before.Doubts) {
+		s.warnOfDoubts(cfg)
+	}
 	setLevel(s.level, cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
 	s.mu.Lock()

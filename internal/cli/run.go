@@ -21,7 +21,7 @@ func runCommand() *cli.Command {
 			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 				return err
 			}
-			reread := func() (config.Config, error) { return load(c, config.Options{}) }
+			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
 			cfg, err := reread()
 			if err == nil {
 				err = needPools(cfg)

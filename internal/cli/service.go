@@ -111,12 +111,13 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	}
 	told.OnEvent = s.note
 	s.sup = supervisor.New(told, client, host)
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
 	warnOfExposure(s.log, cfg)
 	for _, warning := range missingScripts(cfg) {
 		s.log.Warn(warning)
 	}
+	s.warnOfDoubts(cfg)
 	s.owners = config.Owners(cfg.Files)
 
 	parts := append([]part{
@@ -138,12 +139,22 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	return lastResort(ended, s.stopping, s.sup.InFlight, s.timeToLeave)
 }
 
+// warnOfDoubts logs which files of cfg others may have written.
+func (s *service) warnOfDoubts(cfg config.Config) {
+	for _, doubt := range cfg.Doubts {
+		s.log.Warn("the configuration is in doubt", "why", doubt)
+	}
+}
+
 // stateDir returns dir if it can be used as a state directory. If others may have written
 // there it is none: then "" tells to do without, but for root, whose supervisor could be
 // made to end anybody's processes.
 func (s *service) stateDir(dir string) (string, error) {
 	err := supervisor.CheckStateDir(dir)
 	var exposed *supervisor.ExposedError
+	if err == nil && os.Geteuid() == 0 {
+		err = config.OthersMayWrite(dir) // it could be another the next time it is looked at
+	}
 	switch {
 	case err == nil:
 		return dir, nil

@@ -38,6 +38,9 @@ func warnOfRedis(ctx context.Context, log *slog.Logger, client *queue.Client) {
 // warnOfExposure logs that a configuration can be changed by those who must not. It is
 // taken as it is at start, but it will not be reloaded.
 func warnOfExposure(log *slog.Logger, cfg config.Config) {
+	if cfg.Trusted {
+		return
+	}
 	if err := config.Exposed(cfg.Files, cfg.Pools, nil); err != nil {
 		log.Warn("the configuration can be changed by those who must not: it will not be reloaded", "err", err)
 	}

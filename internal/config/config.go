@@ -16,6 +16,10 @@ type Config struct {
 	Path  string   `toml:"-"` // the file; "" if there is none
 	Files []string `toml:"-"` // what was read: Path and the files of conf.d
 	Sum   Sum      `toml:"-"` // of what stood in them; zero if there is none
+
+	Found   bool     `toml:"-"` // Path was looked for, and not named
+	Trusted bool     `toml:"-"` // Options.Trust
+	Doubts  []string `toml:"-"` // sentences about files that others may have written, used or left out
 }
 
 // Redis is the table [redis]. A change of it needs a restart.

@@ -230,19 +230,26 @@ func TestWhereTheFileIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := environment("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
-	if got := find(env); got != "" && got != "/etc/oarlock/config.toml" {
-		t.Errorf("found %s where there is none", got)
+	found := func(env func(string) (string, bool)) Config {
+		c, err := Load(Options{Env: env})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := found(env); c.Path != "" && c.Path != "/etc/oarlock/config.toml" {
+		t.Errorf("found %s where there is none", c.Path)
 	}
 	for _, path := range []string{xdg, "oarlock.toml"} { // weaker first
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := find(env); got != path {
-			t.Errorf("got %s, want %s", got, path)
+		if c := found(env); c.Path != path || !c.Found || c.Doubts != nil {
+			t.Errorf("got %s, found %t, %q; want %s", c.Path, c.Found, c.Doubts, path)
 		}
 	}
-	if got := find(environment("OARLOCK_CONFIG", "other.toml")); got != "other.toml" {
-		t.Errorf("got %s", got)
+	if c := found(environment("OARLOCK_CONFIG", xdg)); c.Path != xdg || c.Found {
+		t.Errorf("got %s, found %t", c.Path, c.Found)
 	}
 	if _, err := Load(Options{Path: "nowhere.toml", Env: env}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a named file that is not there: %v", err)

@@ -21,6 +21,9 @@ type Options struct {
 	Set  map[string]string           // from flags, by key: "redis.url"; stronger than all else
 	Env  func(string) (string, bool) // the environment; nil means that of the process
 
+	// Trust takes a configuration that others may have written, without a word about it.
+	Trust bool
+
 	// NoPools leaves the pools out, unchecked: a producer's machine has no use for
 	// them, and may lack their programs.
 	NoPools bool
@@ -35,19 +38,13 @@ func Load(o Options) (Config, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
 	}
-	path := o.Path
-	if path == "" {
-		path = find(o.Env)
-	}
 	d := &decoder{env: o.Env, noPools: o.NoPools, places: map[string]place{}}
 	c := Defaults()
-	dir := "."
-	if path != "" {
-		if err := d.files(&c, path); err != nil {
-			return Config{Sum: c.Sum}, err
-		}
-		dir = filepath.Dir(path)
+	c.Trusted = o.Trust
+	if err := d.find(&c, o.Path); err != nil {
+		return Config{Sum: c.Sum}, err
 	}
+	dir := filepath.Dir(c.Path) // "." if there is none
 	d.environment(&c)
 	for _, key := range slices.Sorted(maps.Keys(o.Set)) {
 		d.override(&c, key, o.Set[key], "command line")
@@ -60,34 +57,76 @@ func Load(o Options) (Config, error) {
 	return c, nil
 }
 
-// find gives the first of the usual places that has a file, or "".
-func find(env func(string) (string, bool)) string {
-	if path, _ := env("OARLOCK_CONFIG"); path != "" {
-		return path
+// find reads the file path, or that which the environment names, or else the first of the
+// usual places that has one; with conf.d beside it. What was merely found is left out if it
+// is somebody else's, and looked for in the next place.
+func (d *decoder) find(c *Config, path string) error {
+	if path == "" {
+		path, _ = d.env("OARLOCK_CONFIG")
 	}
+	if path != "" {
+		return d.files(c, path)
+	}
+	c.Found = true
+	for _, path := range usualPlaces(d.env) {
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if err := d.files(c, path); !errors.Is(err, errForeign) {
+			return err
+		}
+	}
+	c.Found, c.Sum = false, Sum{}
+	return nil
+}
+
+// usualPlaces are where a file is looked for.
+func usualPlaces(env func(string) (string, bool)) []string {
 	base, _ := env("XDG_CONFIG_HOME")
 	if home, _ := env("HOME"); base == "" && home != "" {
 		base = filepath.Join(home, ".config")
 	}
-	for _, path := range []string{"oarlock.toml", filepath.Join(base, "oarlock", "config.toml"), "/etc/oarlock/config.toml"} {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	return ""
+	return []string{"oarlock.toml", filepath.Join(base, "oarlock", "config.toml"), "/etc/oarlock/config.toml"}
 }
 
 // files reads the file path and conf.d beside it.
 func (d *decoder) files(c *Config, path string) error {
-	c.Path = path
 	all := readAll([]string{path})
 	c.Sum = sumOf(all)
 	for i, f := range all {
-		if f.err != nil {
-			return &UnreadableError{f.err}
+		if err := d.admit(c, f, all[0].from, i == 0 && !c.Found); errors.Is(err, errForeign) && i > 0 {
+			continue
+		} else if err != nil {
+			return err
 		}
+		c.Path = path
 		c.Files = append(c.Files, f.name)
 		d.file(c, f.name, string(f.text), i > 0)
+	}
+	return nil
+}
+
+// errForeign says that a file was left out because it is somebody else's.
+var errForeign = errors.New("foreign")
+
+// admit returns why a file is not to be used. Of one that others may have written c.Doubts
+// tells, and it is left out if it is somebody else's and was merely found, unless who could
+// write it could write main, beside which it is, as well; and root does not do what anybody
+// who can write a file wants.
+func (d *decoder) admit(c *Config, f content, main origin, named bool) error {
+	switch {
+	case f.err != nil:
+		return &UnreadableError{f.err}
+	case c.Trusted:
+		return nil
+	case f.from.foreign != nil && !named && (c.Path == "" || !f.from.within(&main)):
+		c.Doubts = append(c.Doubts, fmt.Sprintf("%s is not used: %v, and it was not named; if you mean it, name it with -c, or trust it with --trust-config", f.name, f.from.foreign))
+		return errForeign
+	case f.from.open != nil && os.Geteuid() == 0:
+		return Problems{{File: f.name, Why: fmt.Sprintf("root does not use it: %v, or trust it with --trust-config", f.from.open)}}
+	}
+	if doubt := errors.Join(f.from.open, f.from.foreign); doubt != nil {
+		c.Doubts = append(c.Doubts, fmt.Sprintf("%s may have been written by others: %s", f.name, strings.ReplaceAll(doubt.Error(), "\n", "; ")))
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func Steady(read func() (Config, error)) (Config, error) {
 type content struct {
 	name string
 	text []byte
+	from origin
 	err  error // why it cannot be read
 }
 
@@ -44,8 +45,8 @@ func readAll(files []string) []content {
 	extra, _ := filepath.Glob(filepath.Join(filepath.Dir(files[0]), "conf.d", "*.toml"))
 	var all []content
 	for _, name := range append(append(files[:1:1], extra...), files[1:]...) {
-		text, err := readFile(name)
-		all = append(all, content{name, text, err})
+		text, from, err := readFile(name)
+		all = append(all, content{name, text, from, err})
 	}
 	return all
 }
@@ -62,15 +63,19 @@ func sumOf(all []content) Sum {
 // mostRead is the longest file that is taken for a configuration, in bytes.
 const mostRead = 16 << 20
 
-func readFile(name string) ([]byte, error) {
+func readFile(name string) ([]byte, origin, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, origin{}, err
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, mostRead+1))
 	if err == nil && len(text) > mostRead {
 		err = fmt.Errorf("%s is longer than %d MiB: that is no configuration", name, mostRead>>20)
 	}
-	return text, err
+	if err != nil {
+		return nil, origin{}, err
+	}
+	from, err := originOf(name, file)
+	return text, from, err
 }
