@@ -33,6 +33,7 @@ type Child struct {
 	in       *stdin
 	out, err *stream
 	st       *stream // status lines; nil where the child has no descriptor for them
+	kept     *transcript
 
 	ready   chan struct{} // closed when it can take a job
 	claimed chan struct{} // closed when somebody wants to hear of it; see listen

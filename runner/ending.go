@@ -57,8 +57,9 @@ type Ending struct {
 	CPU        time.Duration // of the process during the run, user and system; 0 if it is not known
 	PeakMemory int64         // highest resident memory seen, in bytes; 0 if nobody looked
 
-	StdoutTail   []byte // the last 8 KiB that were printed during the run, valid UTF-8;
-	StderrTail   []byte // both nil if the child said ack
+	StdoutTail   []byte  // the last 8 KiB that were printed during the run, valid UTF-8;
+	StderrTail   []byte  // both nil if the child said ack
+	Output       *Output // what was printed during the run; nil unless Spec.KeepOutput asks for it
 	LastProgress *protocol.Progress
 	Puts         []protocol.Put  // jobs to be put along with an ack
 	Wishes       []protocol.Wish // what Run.Wishes did not hand over, to be done before what the ending means

@@ -113,6 +113,9 @@ type Spec struct {
 
 	MaxLine int // longest line read, in bytes; 0: protocol.DefaultMaxLine
 	LogRate int // log lines kept a second, per child; 0: all
+	// KeepOutput is how many bytes of what a run prints its ending brings with it, the last of them,
+	// whatever LogRate says; 0: none. At least 1 KiB otherwise.
+	KeepOutput int
 
 	KillGrace time.Duration // from the first request to stop to SIGKILL
 	// DrainSignal tells a child without the capability draining what Run.Drain says; 0: nothing does. A child that

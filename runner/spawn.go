@@ -56,6 +56,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 	}
 	c := &Child{
 		host: h, spec: withDefaults(spec), slot: slot, events: events, first: first,
+		kept:  newTranscript(spec.KeepOutput),
 		ready: make(chan struct{}), claimed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	var err error

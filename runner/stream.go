@@ -156,6 +156,7 @@ func (s *stream) print(line *protocol.Line) {
 // record passes a line on, if there were not too many this second. Those that are dropped
 // are told: when the second is over, and of each run by itself.
 func (s *stream) record(r *Run, line LogLine, now time.Time) {
+	s.child.kept.add(&line)
 	if s.log.dropped > 0 && s.droppedOf != r {
 		s.tellDropped()
 	}

@@ -73,6 +73,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	}
 	e.StdoutTail = c.endRecord(c.out, s, wanted)
 	e.StderrTail = c.endRecord(c.err, s, wanted)
+	e.Output = c.kept.take()
 
 	c.mu.Lock()
 	c.used = r.cpu + e.CPU

@@ -43,6 +43,7 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 		o = p.conclude(a, e)
 	}
 	p.tellEnded(a, e, &o)
+	e.Output = nil // it is not kept here as well until Redis has answered
 	if !o.Redo {
 		p.judge(a, e, o.Bearing)
 	}

@@ -13,7 +13,7 @@ import (
 
 func jobCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
-	return group("job", "one job: look at it, change it",
+	job := group("job", "one job: look at it, change it",
 		verb{name: "show", usage: "show everything that is known of a job", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
 		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
@@ -42,6 +42,8 @@ func jobCommand() *cli.Command {
 				jsonFlag(),
 			}, do: jobDepend},
 	)
+	job.Subcommands = append(job.Subcommands, jobOutputCommand()) // which needs no Redis
+	return job
 }
 
 func jobShow(c *cli.Context, q *queue.Client) error {
@@ -75,6 +77,7 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 		line("worker", job.Worker)
 		line("lock", lockWords(now, job.Expires))
 	}
+	line("output", whereItPrinted(&job))
 	line("data", shorten(string(job.Data), 400))
 	line("priority", fmt.Sprint(job.Priority))
 	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))

@@ -71,6 +71,7 @@ func (s *service) reload(by string) reloadReport {
 	}
 	setLevel(s.level, cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
+	s.redactor.Store(redactorOf(cfg.Log))
 	s.mu.Lock()
 	s.cfg = cfg
 	s.mu.Unlock()

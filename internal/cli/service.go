@@ -18,6 +18,8 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/internal/output"
+	"oarlock/internal/redact"
 	"oarlock/internal/systemd"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -32,6 +34,8 @@ type service struct {
 	queue    *logQueue // on which the log goes out
 	logFile  *logFile
 	attempts *attemptLog
+	outputs  *output.Store // nil before run
+	redactor atomic.Pointer[redact.Redactor]
 	reread   func() (config.Config, error) // the configuration as it is now
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
@@ -109,6 +113,8 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	s.outputs = output.New(told.StateDir, s.log)
+	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent = s.note
 	s.sup = supervisor.New(told, client, host)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
@@ -125,6 +131,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.obey,
 		s.reloadOnHangup,
 		s.attempts.run,
+		s.outputs.Run,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),
@@ -343,6 +350,7 @@ func (s *service) alive() bool {
 func (s *service) note(e supervisor.Event) {
 	if outcome := outcomeOf(&e); outcome != "" {
 		s.attempts.note(&e, outcome)
+		s.keepOutput(&e, outcome)
 	}
 }
 
@@ -383,7 +391,9 @@ func inFlight(shot supervisor.Snapshot) string {
 // socket asks for.
 
 // Status is what the status command prints.
-func (s *service) Status() any { return report{Snapshot: s.sup.Snapshot(), Log: s.queue.state()} }
+func (s *service) Status() any {
+	return report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State()}
+}
 
 // Quiet takes no more jobs until Resume.
 func (s *service) Quiet() {

@@ -35,6 +35,7 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Hello:        helloOf(p.Hello),
 		MaxLine:      int(p.MaxLine),
 		LogRate:      p.LogRate,
+		KeepOutput:   int(p.KeepOutput),
 		KillGrace:    time.Duration(p.KillGrace),
 		DrainSignal:  drainSignal(p.DrainSignal),
 		StartTimeout: time.Duration(p.StartTimeout),

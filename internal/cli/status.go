@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/output"
 	"oarlock/supervisor"
 )
 
@@ -43,7 +44,8 @@ func statusCommand() *cli.Command {
 // report is what a running service says of itself.
 type report struct {
 	supervisor.Snapshot
-	Log logState `json:"log"`
+	Log    logState     `json:"log"`
+	Output output.State `json:"output"`
 }
 
 func printStatus(w io.Writer, shot report) {
@@ -62,6 +64,9 @@ func printStatus(w io.Writer, shot report) {
 	}
 	if text := shot.Log.String(); text != "" {
 		printLine(w, paint(w, red, text))
+	}
+	if text := outputLine(shot.Output); text != "" {
+		printLine(w, paint(w, yellow, text))
 	}
 	for _, pool := range shot.Pools {
 		n := pool.Counters

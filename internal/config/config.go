@@ -5,6 +5,8 @@
 // files is reported at once, each with file, line and key.
 package config
 
+import "slices"
+
 // Config is a whole configuration: the file, conf.d beside it, the environment and the
 // flags, in rising order of strength, over the defaults.
 type Config struct {
@@ -47,6 +49,10 @@ type Log struct {
 	Format string `toml:"format"` // auto, text or json
 	// Attempts says of which attempts there is a line: all, bad (those that did not end well) or none.
 	Attempts string `toml:"attempts"`
+	// Redact names what is blanked in the lines of jobs that we show: "$..NAME", the values of whatever
+	// key ends in NAME. RedactText are regular expressions for the rest.
+	Redact     []string `toml:"redact"`
+	RedactText []string `toml:"redact_text"`
 }
 
 // Pool is one table [pools.NAME].
@@ -67,6 +73,7 @@ type Pool struct {
 	MaxLine     Size     `toml:"max_line"`
 	MaxJob      Size     `toml:"max_job"`
 	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all
+	KeepOutput  Size     `toml:"keep_output"` // the last bytes printed by each job that `job output` shows; 0: none
 	NextQueues  []string `toml:"next_queues"` // names or globs a child may advance or put jobs to; none: nowhere
 	Allow       []string `toml:"allow"`       // what a child may do to other jobs than its own; see Wishes
 
@@ -127,12 +134,15 @@ type Limits struct {
 	FSize  Size     `toml:"fsize"`  // bytes of a file it writes
 }
 
+// DefaultRedact is what Log.Redact says unless the file does.
+var DefaultRedact = []string{"$..password", "$..passwd", "$..secret", "$..token", "$..authorization", "$..api_key"}
+
 // Defaults is the configuration without any file.
 func Defaults() Config {
 	return Config{
 		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
-		Log:        Log{Level: "info", Format: "auto", Attempts: "all"},
+		Log:        Log{Level: "info", Format: "auto", Attempts: "all", Redact: slices.Clone(DefaultRedact), RedactText: []string{}},
 		Pools:      map[string]Pool{},
 	}
 }

@@ -58,6 +58,7 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 	p := DefaultPool()
 	p.Queues, p.Command = []string{"default"}, []string{"sh", "worker.sh"}
 	p.Sandbox.EnvOnly = []string{}
+	p.KeepOutput = 64 << 10 // of what init writes
 	p.Sandbox.Dir = filepath.Dir(path)
 	want.Pools["default"] = p
 	want.Path, want.Files, want.Sum = path, []string{path}, got.Sum
@@ -94,7 +95,7 @@ func TestProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", pool + `comand = ["sh"]`, `c.toml:4: pools.mail.comand: unknown key; did you mean "command"?`},
 		{"unknown table", "[reddis]\nurl = 'x'\n", `c.toml:1: reddis: unknown key; did you mean "redis"?`},
-		{"unlike anything", "[log]\nzzzzzz = 1\n", `c.toml:2: log.zzzzzz: unknown key; known here: attempts, format, level`},
+		{"unlike anything", "[log]\nzzzzzz = 1\n", `c.toml:2: log.zzzzzz: unknown key; known here: attempts, format, level, redact, redact_text`},
 		{"unknown in a subtable", pool + "[pools.mail.retry]\nbackof = 'linear'", `c.toml:5: pools.mail.retry.backof: unknown key; did you mean "backoff"?`},
 		{"cpu of a child that works many jobs", pool + "mode = \"reuse\"\n[pools.mail.sandbox]\nlimits = { cpu = \"10s\" }", `pools.mail.sandbox.limits: cpu is counted over the life of a process`},
 		{"unknown in an inline table", pool + "[pools.mail.sandbox]\nlimits = { nofiles = 1 }", `c.toml:5: pools.mail.sandbox.limits.nofiles: unknown key; did you mean "nofile"?`},

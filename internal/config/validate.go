@@ -37,6 +37,7 @@ var (
 
 var (
 	poolName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	redactPath   = regexp.MustCompile(`^\$\.\.[A-Za-z0-9_-]+$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -52,6 +53,16 @@ func (d *decoder) validate(c *Config) {
 	d.choice("log.level", c.Log.Level, Levels)
 	d.choice("log.format", c.Log.Format, Formats)
 	d.choice("log.attempts", c.Log.Attempts, Attempts)
+	for _, path := range c.Log.Redact {
+		if !redactPath.MatchString(path) {
+			d.bad("log.redact", `%q: in lines of text only names can be found: "$..password"`, path)
+		}
+	}
+	for _, text := range c.Log.RedactText {
+		if _, err := regexp.Compile(text); err != nil {
+			d.bad("log.redact_text", "%q is no regular expression: %v", text, err)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}
@@ -161,6 +172,9 @@ func (d *decoder) pool(at, name string, p Pool) {
 	}
 	if p.MaxJob < 1<<10 {
 		d.bad(at+".max_job", "must be 1KiB or more")
+	}
+	if p.KeepOutput != 0 && (p.KeepOutput < 1<<10 || p.KeepOutput > 8<<20) {
+		d.bad(at+".keep_output", "must be from 1KiB to 8MiB, or empty: nothing is kept")
 	}
 	for key, n := range map[string]int{"log_rate": p.LogRate, "max_crashes": p.MaxCrashes, "max_jobs": p.MaxJobs, "sandbox.keep_failed": p.Sandbox.KeepFailed} {
 		if n < 0 {

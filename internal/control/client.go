@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -121,6 +122,12 @@ func (c *Client) Reload(ctx context.Context, out any) error {
 	return c.do(ctx, http.MethodPost, "reload", request{}, out)
 }
 
+// Output decodes what an attempt of a job printed, the last if attempt is 0, into out, a pointer.
+func (c *Client) Output(ctx context.Context, jid string, attempt int, out any) error {
+	query := url.Values{"jid": {jid}, "attempt": {strconv.Itoa(attempt)}}
+	return c.do(ctx, http.MethodGet, "output?"+query.Encode(), nil, out)
+}
+
 // Do asks for a verb: quiet, resume, drain or stop.
 func (c *Client) Do(ctx context.Context, verb string) error {
 	return c.do(ctx, http.MethodPost, verb, request{}, nil)
@@ -147,6 +154,7 @@ func (c *Client) do(ctx context.Context, method, verb string, in, out any) error
 	}
 	answer, err := c.http.Do(call)
 	if err != nil {
+		verb, _, _ = strings.Cut(verb, "?")
 		return fmt.Errorf("ask supervisor %s to %s: %w", c.PID, verb, err)
 	}
 	defer answer.Body.Close()

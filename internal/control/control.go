@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type Supervisor interface {
 	Reload() any // what the reload command prints; it becomes JSON
 	Scale(pool string, children int) error
 	Recycle(pool string) error // "" means all pools
+	// Output is what an attempt of a job printed, the last if attempt is 0; it becomes JSON.
+	Output(ctx context.Context, jid string, attempt int) (any, error)
 }
 
 // maxPath is the longest path that a Unix socket can have.
@@ -113,6 +116,20 @@ func handler(s Supervisor) http.Handler {
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Reload())
+	})
+	mux.HandleFunc("GET /output", func(w http.ResponseWriter, r *http.Request) {
+		attempt, err := strconv.Atoi(r.FormValue("attempt"))
+		if err != nil {
+			http.Error(w, "attempt is no number", http.StatusBadRequest)
+			return
+		}
+		answer, err := s.Output(r.Context(), r.FormValue("jid"), attempt)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer) // the client is gone if it fails
 	})
 	simple := func(verb func()) func(request) error {
 		return func(request) error { verb(); return nil }

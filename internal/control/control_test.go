@@ -35,6 +35,12 @@ func (f *fake) Scale(pool string, n int) error {
 	return nil
 }
 func (f *fake) Recycle(pool string) error { f.note("recycle " + pool); return nil }
+func (f *fake) Output(_ context.Context, jid string, attempt int) (any, error) {
+	if jid == "" {
+		return nil, errors.New("nothing is kept")
+	}
+	return fmt.Sprintf("%s %d", jid, attempt), nil
+}
 
 // serve runs a socket for f in dir until the test ends.
 func serve(t *testing.T, dir string, f *fake) (path string) {
@@ -88,6 +94,13 @@ func TestEveryVerbArrives(t *testing.T) {
 	var done struct{ Refused string }
 	if err := c.Reload(t.Context(), &done); err != nil || done.Refused != "c.toml:3: pools.mail.mode: no" {
 		t.Errorf("a refused reload says %+v, %v", done, err)
+	}
+	var printed string
+	if err := c.Output(t.Context(), "a/../\x00\xff b&attempt=9", 3, &printed); err != nil || printed != "a/../\x00\ufffd b&attempt=9 3" {
+		t.Errorf("output %q, %v", printed, err)
+	}
+	if err := c.Output(t.Context(), "", 0, &printed); err == nil || err.Error() != "nothing is kept" {
+		t.Errorf("a refused output says %v", err)
 	}
 	if err := c.Do(t.Context(), "sing"); err == nil {
 		t.Error("an unknown verb was taken")
