@@ -10,7 +10,7 @@ function cancel_job(jid, now)
   announce(event)
   if worker and worker ~= '' then redis.call('PUBLISH', 'ql:w:' .. worker, event) end
   if state then leave(jid, state, queue, worker, failure, queue) end
-  if throttles then release_all(jid, queue, throttles, now) end
+  if throttles then give_back(jid, queue, throttles, now) end
   drop_dependencies(jid)
   unindex_tags(jid, stored_tags(tags))
   tell_trackers('ql:canceled', jid)

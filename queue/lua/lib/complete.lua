@@ -30,7 +30,7 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
     redis.call('ZREM', prefix .. '-throttled', jid)
   end
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
-  if throttles then release_all(jid, queue, throttles, now) end
+  if throttles then give_back(jid, queue, throttles, now) end
   remember(jid, plain_entry(now, 'done'), limit, history)
   tally_one('run', queue, now, now - (tonumber(time) or now))
   if special then tell_trackers('ql:completed', jid) end
@@ -60,14 +60,14 @@ end
 -- A job that has left its queue goes on to the next.
 -- Rare.
 function advance(now, jid, queue, data, next, wait, on, priority, retries, limit)
-  local key, prefix = 'ql:j:' .. jid, 'ql:q:' .. next
+  local key = 'ql:j:' .. jid
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next)
     .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
   remember(jid, put_entry(now, next), limit, false)
   register(next)
   if depend(jid, on) > 0 then
     set_ended(key, now, data, next, 'depends', retries)
-    redis.call('ZADD', prefix .. '-depends', ARGV[1], jid)
+    seat(next, '-depends', ARGV[1], jid)
     if wait > 0 then redis.call('HSET', key, 'scheduled', now + wait) end
     return 'depends'
   end
@@ -76,10 +76,10 @@ function advance(now, jid, queue, data, next, wait, on, priority, retries, limit
   -- waiting, and a delay is forgotten if dependencies were given, all satisfied.
   set_ended(key, now, data, next, 'waiting', retries)
   if wait > 0 and #on == 0 then
-    redis.call('ZADD', prefix .. '-scheduled', now + wait, jid)
+    seat(next, '-scheduled', now + wait, jid)
     return 'scheduled'
   end
-  redis.call('ZADD', prefix .. '-work', score(tonumber(priority) or 0, now), jid)
+  seat(next, '-work', score(tonumber(priority) or 0, now), jid)
   return 'waiting'
 end
 

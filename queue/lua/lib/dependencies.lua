@@ -70,7 +70,7 @@ function free(jid, from, now)
     return stop_waiting(jid, queue, priority, now)
   end
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
-  redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', due, jid)
+  seat(queue, '-scheduled', due, jid)
   redis.call('HSET', key, 'state', 'scheduled')
   redis.call('HDEL', key, 'scheduled')
   wake(queue)
@@ -79,7 +79,7 @@ end
 -- stop_waiting(jid, queue, priority, now): from state depends to waiting
 function stop_waiting(jid, queue, priority, now)
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
-  redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+  seat(queue, '-work', score(tonumber(priority) or 0, now), jid)
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
   wake(queue)
 end

@@ -26,8 +26,7 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit, any_tracked)
     views[i] = view(jid, job, tracked, newest)
   end
   if #waits == 1 then tally_one('wait', queue, now, waits[1]) else tally('wait', queue, now, waits) end
-  call_many('ZADD', 'ql:w:' .. worker .. ':jobs', locks)
-  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  hold_locks(queue, worker, locks)
   return twice and view_all(jids) or json_list(views)
 end
 

@@ -24,7 +24,7 @@ function promote_each(queue, now, due, times)
       dropped[#dropped + 1] = jid
     end
   end
-  call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
+  seat_all(queue, scores)
   call_many('ZREM', 'ql:q:' .. queue .. '-scheduled', due)
   return dropped
 end

@@ -46,13 +46,12 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
     'queue', queue, 'retries', retries, 'remaining', retries, 'time', string.format('%.20f', now))
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
 
-  local prefix = 'ql:q:' .. queue
   if state == 'depends' then
-    redis.call('ZADD', prefix .. '-depends', ARGV[1], jid)
+    seat(queue, '-depends', ARGV[1], jid)
   elseif state == 'scheduled' then
-    redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
+    seat(queue, '-scheduled', now + delay, jid)
   elseif not (reqless and throttle_at_once(jid, queue, throttles, now, limit)) then
-    redis.call('ZADD', prefix .. '-work', score(tonumber(priority), now), jid)
+    seat(queue, '-work', score(tonumber(priority), now), jid)
   end
   if special then tell_trackers('ql:put', jid) end
   if old and state ~= 'depends' then wake(queue) end
@@ -86,7 +85,7 @@ function leave_for(jid, old, queue, worker, now)
   if old.state then leave(jid, old.state, old.queue, owner, old.failure, queue) end
   if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
   -- Strange but observable: in reqless a job keeps what it holds and waits for.
-  if old.throttles and not reqless then release_all(jid, old.queue, old.throttles, now) end
+  if old.throttles and not reqless then give_back(jid, old.queue, old.throttles, now) end
   unindex_tags(jid, old.tags)
 end
 
@@ -101,19 +100,9 @@ end
 -- put must wait for one of its throttles
 -- Rare.
 function throttle_at_once(jid, queue, throttles, now, limit)
-  local taken = first_taken(throttles)
-  if taken then throttle(jid, { state = 'waiting', history = false }, queue, taken, now, limit) end
-  return taken
-end
-
--- leave(jid, state, queue, owner, failure, counted): a job leaves the places
--- that its state and owner gave it
---   counted  the queue whose failed jobs are one less if it was one of them
-function leave(jid, state, queue, owner, failure, counted)
-  if queue then detach(jid, queue) end
-  if state == 'complete' then redis.call('ZREM', 'ql:completed', jid) end
-  if owner and owner ~= '' then redis.call('ZREM', 'ql:w:' .. owner .. ':jobs', jid) end
-  if state == 'failed' then unlist_failed(jid, failure, counted) end
+  local full = first_full(throttles)
+  if full then throttle(jid, { state = 'waiting', history = false }, queue, full, now, limit) end
+  return full
 end
 
 -- put_throttles(named, old, queue) -> list

@@ -67,7 +67,7 @@ function take_away(jid, job, worker, queue, now, history)
   tell_trackers('ql:failed', jid)
   announce(failed_event(jid, group, message, worker))
   count_failure(queue, now)
-  if job.throttles then release_all(jid, queue, job.throttles, now) end
+  if job.throttles then give_back(jid, queue, job.throttles, now) end
   return false
 end
 
@@ -77,9 +77,9 @@ end
 -- Rare.
 function put_in_front(batch, queue, jid, job)
   local ok, raised = pcall(function()
-    redis.call('ZREM', 'ql:q:' .. queue .. '-locks', jid)
-    if job.throttles then release_all(jid, queue, job.throttles, batch.now) end
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', '+inf', jid)
+    unlock(queue, jid)
+    if job.throttles then give_back(jid, queue, job.throttles, batch.now) end
+    seat(queue, '-work', '+inf', jid)
     redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
   end)
   if ok then

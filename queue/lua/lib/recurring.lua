@@ -69,7 +69,7 @@ function spawn_child(child, parent, queue, f, time, now, history)
     'time', string.format('%.20f', time), 'spawned_from_jid', parent)
   if f[9] then redis.call('HSET', 'ql:j:' .. child, 'throttles', f[9]) end
   remember(child, put_entry(time, queue), history, false)
-  redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority), time), child)
+  seat(queue, '-work', score(tonumber(priority), time), child)
 end
 
 -- check_recurring(f): raises if a recurring job cannot be read
@@ -98,7 +98,7 @@ function evict(jid, now)
   finish_unblocking(jid, now)
   if not state then return end
   leave(jid, state, queue, worker, failure, queue)
-  if throttles then release_all(jid, queue, throttles, now) end
+  if throttles then give_back(jid, queue, throttles, now) end
   unindex_tags(jid, stored_tags(tags))
   drop_dependencies(jid)
 end

@@ -103,7 +103,7 @@ end
 function settled_after_all(batch, s, raised)
   local state, owner, remaining = reseat(batch, s.jid, s.queue, s.named.next, s.named.group or 'failed-retries-' .. s.queue)
   if state == 'running' and owner == batch.worker then
-    if s.throttles then pcall(hold, s.jid, cjson.decode(s.throttles)) end
+    if s.throttles then pcall(acquire, s.jid, cjson.decode(s.throttles)) end
     if s.depends then pcall(drop_dependencies, s.jid) end
     return { 'refused', reason_of(raised), 0, 0 }
   end
@@ -113,7 +113,7 @@ end
 
 -- put_in_line(batch, queue, entries): jobs whose state says already that they wait
 function put_in_line(batch, queue, entries)
-  local ok, raised = pcall(call_many, 'ZADD', 'ql:q:' .. queue .. '-work', entries)
+  local ok, raised = pcall(seat_all, queue, entries)
   if not ok then seat_each(batch, queue, entries, raised) end
 end
 
@@ -198,7 +198,7 @@ end
 -- conclude(batch, s) -> state; and unless the job is complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
-  if s.throttles then give_back(batch, s) end
+  if s.throttles then give_throttles_back(batch, s) end
   if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
   local jid, queue, key, named = s.jid, s.queue, s.key, s.named
   remember(jid, batch.done, batch.limit, false)
@@ -216,11 +216,11 @@ function conclude(batch, s)
   return 'complete'
 end
 
--- give_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
+-- give_throttles_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
 -- and where it is why the job fails, that is said already.
 -- Rare.
-function give_back(batch, s)
-  local trouble = release_all(s.jid, s.queue, s.throttles, batch.now, 25)
+function give_throttles_back(batch, s)
+  local trouble = give_back(s.jid, s.queue, s.throttles, batch.now, 25)
   if trouble and s.named.group ~= 'damaged' then report(batch, s.queue, s.jid, trouble) end
 end
 
@@ -239,23 +239,22 @@ function conclude_advance(batch, s)
     .. json_name(batch, s.queue) .. '}')
   remember(jid, put_entry(now, next), batch.limit, false)
   know(batch, next)
-  local prefix = 'ql:q:' .. next
   if depend(jid, depends) > 0 then
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
-    redis.call('ZADD', prefix .. '-depends', batch.stored_now, jid)
+    seat(next, '-depends', batch.stored_now, jid)
     end_run(batch, key, next, 'depends', s.retries)
     return 'depends'
   end
   -- As the protocol has it: the state of a job scheduled here says waiting, and a delay
   -- is forgotten if dependencies were given, all satisfied.
   if delay > 0 and #depends == 0 then
-    redis.call('ZADD', prefix .. '-scheduled', now + delay, jid)
+    seat(next, '-scheduled', now + delay, jid)
     end_run(batch, key, next, 'waiting', s.retries)
     wake(next)
     return 'scheduled'
   end
   end_run(batch, key, next, 'waiting', s.retries)
-  make_ready(batch, next, jid, score_text(batch, s.priority))
+  ready_later(batch, next, jid, score_text(batch, s.priority))
   return 'waiting'
 end
 
@@ -308,8 +307,8 @@ function seconds_of(batch, time)
   return known
 end
 
--- make_ready(batch, queue, jid, place): into the work set at the end of the batch
-function make_ready(batch, queue, jid, place)
+-- ready_later(batch, queue, jid, place): becomes ready at the end of the batch, with all others
+function ready_later(batch, queue, jid, place)
   add(batch.enters, queue, place, jid)
   wake(queue)
 end
@@ -344,12 +343,12 @@ function conclude_retry(batch, s)
   if left >= 0 then
     if group then redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), batch.worker)) end
     if delay > 0 then
-      redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', now + delay, jid)
+      seat(queue, '-scheduled', now + delay, jid)
       redis.call('HSET', key, 'remaining', stored, 'state', 'scheduled')
       return 'scheduled', left
     end
     redis.call('HSET', key, 'remaining', stored, 'state', 'waiting')
-    make_ready(batch, queue, jid, score_text(batch, s.priority))
+    ready_later(batch, queue, jid, score_text(batch, s.priority))
     return 'waiting', left
   end
   redis.call('HSET', key, 'remaining', stored)
@@ -398,16 +397,16 @@ function conclude_release(batch, s, crashes)
   remember(jid, given_back(batch.now, named.counter or 'release', named.group, batch.worker), batch.limit, false)
   local delay = tonumber(named.delay) or 0
   if delay > 0 then
-    redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', batch.now + delay, jid)
+    seat(queue, '-scheduled', batch.now + delay, jid)
     redis.call('HSET', s.key, 'state', 'scheduled', 'expires', '0')
     return 'scheduled', remaining, crashes
   elseif named.front then
     redis.call('HSET', s.key, 'state', 'stalled', 'expires', '0')
-    make_ready(batch, queue, jid, '+inf')
+    ready_later(batch, queue, jid, '+inf')
     return 'stalled', remaining, crashes
   end
   redis.call('HSET', s.key, 'state', 'waiting', 'expires', '0')
-  make_ready(batch, queue, jid, score_text(batch, s.priority))
+  ready_later(batch, queue, jid, score_text(batch, s.priority))
   return 'waiting', remaining, crashes
 end
 

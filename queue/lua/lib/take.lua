@@ -425,8 +425,7 @@ function lock_all(batch, queue, locks)
   local held = redis.pcall('ZCARD', batch.holds)
   -- The name is ours alone, and so is what stands under it.
   if type(held) == 'table' and is_wrong_type(held) then redis.call('DEL', batch.holds) end
-  call_many('ZADD', batch.holds, locks)
-  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  hold_locks(queue, batch.worker, locks)
 end
 
 -- not_handed_out(batch, queue, jobs, raised) -> 0, 0

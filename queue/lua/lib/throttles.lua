@@ -28,21 +28,21 @@ function given_throttles(text, area)
   return list
 end
 
--- available(tid) -> whether one more job may hold it
-function available(tid)
+-- room_in(tid) -> how many more jobs may hold it; math.huge if it has no limit
+function room_in(tid)
   local maximum = numeric(redis.call('HGET', 'ql:th:' .. tid, 'maximum'), 0)
-  return maximum == 0 or redis.call('ZCARD', 'ql:th:' .. tid .. '-locks') < maximum
+  return maximum == 0 and math.huge or maximum - redis.call('ZCARD', 'ql:th:' .. tid .. '-locks')
 end
 
--- first_taken(throttles) -> the first of a list that is not available, or nil
-function first_taken(throttles)
+-- first_full(throttles) -> the first of a list that has no room, or nil
+function first_full(throttles)
   for _, tid in ipairs(throttles) do
-    if not available(tid) then return tid end
+    if room_in(tid) <= 0 then return tid end
   end
 end
 
--- hold(jid, throttles): all of a list
-function hold(jid, throttles)
+-- acquire(jid, throttles): all of a list, whether there is room or not
+function acquire(jid, throttles)
   for _, tid in ipairs(throttles) do redis.call('ZADD', 'ql:th:' .. tid .. '-locks', '1', jid) end
 end
 
@@ -51,7 +51,7 @@ end
 --   limit  the history limit
 function throttle(jid, job, queue, tid, now, limit)
   redis.call('ZADD', 'ql:th:' .. tid .. '-pending', now, jid)
-  redis.call('ZADD', 'ql:q:' .. queue .. '-throttled', now, jid)
+  seat(queue, '-throttled', now, jid)
   if job.state == 'throttled' then return end
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled')
   local entry = '[' .. text14(math.floor(now)) .. ',"throttled",{"queue":' .. cjson.encode(queue) .. '}]'
@@ -64,12 +64,10 @@ end
 function release(tid, jid, now, most)
   local key = 'ql:th:' .. tid
   if redis.call('ZREM', key .. '-locks', jid) == 0 then redis.call('ZREM', key .. '-pending', jid) end
-  local maximum = numeric(redis.call('HGET', key, 'maximum'), 0)
-  local room = 10
-  if maximum ~= 0 then room = math.floor(maximum) - redis.call('ZCARD', key .. '-locks') end
-  if room < 1 then return end
-  if most then room = math.min(room, most) end
-  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', room - 1)) do
+  local places = room_in(tid)
+  places = math.min(places == math.huge and 10 or math.floor(places), most or math.huge)
+  if places < 1 then return end
+  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', places - 1)) do
     -- One that cannot be let go, because its queue is broken, must not hold up the others.
     if pcall(let_try, next, now) then
       redis.call('ZREM', key .. '-pending', next)
@@ -87,24 +85,24 @@ function let_try(jid, now)
   local queue, priority, state = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'queue', 'priority', 'state'))
   if queue then redis.call('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   if state == 'throttled' then
-    local entered = redis.pcall('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
-    if type(entered) == 'table' then
-      redis.pcall('ZADD', 'ql:q:' .. queue .. '-throttled', now, jid)
-      error(entered, 0)
+    local ok, raised = pcall(seat, queue, '-work', score(tonumber(priority) or 0, now), jid)
+    if not ok then
+      pcall(seat, queue, '-throttled', now, jid)
+      error(raised, 0)
     end
     wake(queue)
   elseif state == 'waiting' then
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', score(tonumber(priority) or 0, now), jid)
+    move_up(queue, jid, score(tonumber(priority) or 0, now))
   end
 end
 
--- release_all(jid, queue, throttles, now, most) -> nil, or why one of them could not be released
+-- give_back(jid, queue, throttles, now, most) -> nil, or why one of them could not be released
 -- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
-function release_all(jid, queue, throttles, now, most)
+function give_back(jid, queue, throttles, now, most)
   if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
@@ -127,11 +125,11 @@ function admit(jid, job, queue, now, limit)
     redis.call('HSET', 'ql:j:' .. jid, 'throttles', job.throttles)
   end
   local throttles = cjson.decode(job.throttles)
-  local taken = first_taken(throttles)
-  if taken then
-    throttle(jid, job, queue, taken, now, limit)
+  local full = first_full(throttles)
+  if full then
+    throttle(jid, job, queue, full, now, limit)
     return false
   end
-  hold(jid, throttles)
+  acquire(jid, throttles)
   return true
 end

@@ -3,11 +3,10 @@
 --   job     queue, worker, history and throttles, as fields of the job
 --   entry   of its history
 function take_back(jid, job, now, entry)
-  local prefix = 'ql:q:' .. job.queue
   remember(jid, entry, nil, job.history)
-  redis.call('ZREM', prefix .. '-locks', jid)
-  if job.throttles then release_all(jid, job.queue, job.throttles, now) end
-  redis.call('ZADD', prefix .. '-work', '+inf', jid)
+  unlock(job.queue, jid)
+  if job.throttles then give_back(jid, job.queue, job.throttles, now) end
+  seat(job.queue, '-work', '+inf', jid)
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'expires', '0')
   if reqless then redis.call('HSET', 'ql:j:' .. jid, 'worker', '') end
   lock_lost(jid, job.worker)
@@ -16,6 +15,6 @@ end
 -- set_priority(jid, queue, priority): one that is ready overtakes all others of the new
 -- priority, because its time no longer counts
 function set_priority(jid, queue, priority)
-  redis.call('ZADD', 'ql:q:' .. queue .. '-work', 'XX', priority, jid)
+  move_up(queue, jid, priority)
   redis.call('HSET', 'ql:j:' .. jid, 'priority', priority)
 end

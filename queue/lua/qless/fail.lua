@@ -41,5 +41,5 @@ if data then redis.call('HSET', key, 'data', cjson.encode(data)) end
 redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '',
   'failure', failure_json(group, message, math.floor(now), worker))
 list_failed(jid, group)
-if throttles then release_all(jid, queue, throttles, now) end
+if throttles then give_back(jid, queue, throttles, now) end
 return jid

@@ -28,20 +28,20 @@ elseif owner ~= worker then
   refuse('Retry', named_job(jid) .. ' has been given to another worker: ' .. tostring(owner))
 end
 
-redis.call('ZREM', 'ql:q:' .. in_queue .. '-locks', jid)
+unlock(in_queue, jid)
 redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
 redis.call('HDEL', key, 'grace')
-if throttles then release_all(jid, in_queue, throttles, now) end
+if throttles then give_back(jid, in_queue, throttles, now) end
 local left = math.floor(tonumber(remaining) or 0) - 1
 if left >= 0 then
   if group and message then
     redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), worker))
   end
   if delay > 0 then
-    redis.call('ZADD', 'ql:q:' .. queue .. '-scheduled', now + delay, jid)
+    seat(queue, '-scheduled', now + delay, jid)
     redis.call('HSET', key, 'remaining', text17(left), 'state', 'scheduled')
   else
-    redis.call('ZADD', 'ql:q:' .. queue .. '-work', score(tonumber(priority) or 0, now), jid)
+    seat(queue, '-work', score(tonumber(priority) or 0, now), jid)
     redis.call('HSET', key, 'remaining', text17(left), 'state', 'waiting')
   end
   return left

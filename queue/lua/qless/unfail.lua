@@ -27,7 +27,7 @@ for _, jid in ipairs(redis.call('LRANGE', list, -count, '-1')) do
     scores[#scores + 1] = jid
   end
 end
-call_many('ZADD', 'ql:q:' .. queue .. '-work', scores)
+seat_all(queue, scores)
 if #scores > 0 then wake(queue) end
 redis.call('LTRIM', list, '0', -count - 1)
 if redis.call('EXISTS', list) == 0 then redis.call('SREM', 'ql:failures', group) end

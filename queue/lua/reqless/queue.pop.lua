@@ -25,7 +25,7 @@ local taken, taken_jobs = reap(queue, now, limit, numeric(settings[3], 10), hist
 -- is there as well, and what it holds and has become counts then.
 local shown = hand_over(queue, now, worker, expires, taken, taken_jobs, history, special)
 local wanted = limit - #taken
-if wanted <= 0 or not available(queue_throttle(queue)) then return shown end
+if wanted <= 0 or room_in(queue_throttle(queue)) <= 0 then return shown end
 
 if special then bring_in(queue, now, wanted, history) end
 local jids, jobs = {}, {}
