@@ -32,32 +32,36 @@ local function look(queue)
   return ready, put, due and text17(due) or '0', paused(queue)
 end
 
-local function tell(i, ready, put, due, held_back, damage)
+local function answer(i, ready, put, due, held_back, damage)
   local n = 5 * (i - 2)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = ready, put, due, held_back, damage
 end
 
-local function report(i)
+local function describe(i)
   local ok, ready, put, due, held_back = pcall(look, ARGV[i])
   if ok then
-    tell(i, ready, put, due, held_back, '')
+    answer(i, ready, put, due, held_back, '')
   else
-    tell(i, 0, '0', '0', 0, reason_of(ready))
+    answer(i, 0, '0', '0', 0, reason_of(ready))
   end
 end
 
 -- most queues are empty most of the time: many such cost one command
 local function survey(from, to)
   local keys = {}
+  if to - from >= 1000 then -- more than a command's arguments may be
+    survey(from, from + 999)
+    return survey(from + 1000, to)
+  end
   for i = from, to do
     local prefix = 'ql:q:' .. ARGV[i]
     for _, kind in ipairs({ '-work', '-scheduled', '-recur', '-locks' }) do keys[#keys + 1] = prefix .. kind end
   end
   local there, queues = redis.call('EXISTS', unpack(keys)), to - from + 1
   if there == 0 then
-    for i = from, to do tell(i, 0, '0', '0', paused(ARGV[i]), '') end
+    for i = from, to do answer(i, 0, '0', '0', paused(ARGV[i]), '') end
   elseif 2 * there >= queues then
-    for i = from, to do report(i) end
+    for i = from, to do describe(i) end
   else
     local middle = math.floor((from + to) / 2)
     survey(from, middle)
