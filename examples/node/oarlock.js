@@ -26,6 +26,13 @@
  *     throw Unknown            not for this program: left to one that knows the job
  *     anything else thrown     retry; group = its name, message = its stack
  *
+ * Where only some errors are worth another try, say which:
+ *
+ *     oarlock.job("Fetch", { retryOn: [[Timeout, 30], Busy], discardOn: [Gone] }, async (job) => { ... });
+ *
+ * retries those (after so many seconds, else after the pool's backoff), cancels the job
+ * for those of discardOn, and fails it for all others.
+ *
  * A job that has to stop has its `signal` aborted: hand the signal to what you
  * await, or look at `job.cancelled`. A function that throws thereafter gives the
  * job back.
@@ -37,12 +44,21 @@ const LIBRARY = "node/1.0";
 const STACK_LIMIT = 4096; // characters of a stack that are kept as the message
 
 const handlers = new Map();
+const remedies = new Map(); // of errors, by klass
 let fallback = null;
 let worker = null;
 
-/** Makes handler the one for jobs of this klass; it is called with the Job. */
-function job(klass, handler) {
+/**
+ * Makes handler the one for jobs of this klass; it is called with the Job.
+ *
+ * With `retryOn`, a list of classes, or of pairs of a class and seconds, only errors of these
+ * are tried again, and any other fails the job. An error of `discardOn` cancels the job,
+ * for which there is nothing more to do. The class that is nearest to the error's own decides.
+ */
+function job(klass, options, handler) {
+  if (handler === undefined) [options, handler] = [{}, options];
   handlers.set(klass, handler);
+  remedies.set(klass, new Remedy(options));
 }
 
 /** Makes handler the one for every klass without its own. */
@@ -110,7 +126,45 @@ class TooLong extends RangeError {
   }
 }
 
-const WHOLE = new Set(["ack", "retry", "fail", "release", "unknown", "put", "checkpoint"]); // of no use if cut
+const WHOLE = new Set(["ack", "retry", "fail", "release", "unknown", "cancel", "requeue", "put", "checkpoint"]); // of no use if cut
+
+/** What becomes of a job by the class of the error that its function threw. */
+class Remedy {
+  #choosy;
+  #of = new Map();
+
+  constructor({ retryOn, discardOn = [] } = {}) {
+    this.#choosy = retryOn !== undefined;
+    for (const kind of discardOn) this.#of.set(kind, { verb: "cancel" });
+    for (const each of retryOn ?? []) {
+      const [kind, delay] = Array.isArray(each) ? each : [each];
+      this.#of.set(kind, { verb: "retry", delay });
+    }
+    for (const kind of this.#of.keys()) {
+      if (typeof kind !== "function") throw new TypeError(`retryOn and discardOn name classes, not ${kind}`);
+    }
+  }
+
+  /** What was said of errors like this one, if anything was. */
+  #find(error) {
+    for (let kind = error?.constructor; typeof kind === "function"; kind = Object.getPrototypeOf(kind)) {
+      if (this.#of.has(kind)) return this.#of.get(kind);
+    }
+    return undefined;
+  }
+
+  settle(job, error, fields) {
+    const said = this.#find(error);
+    if (!said) { // nobody said it
+      job.settle(this.#choosy ? "fail" : "retry", { ...fields, raised: true });
+    } else if (said.verb === "cancel") {
+      process.stderr.write(`discarded: ${fields.message}\n`);
+      job.settle("cancel", {});
+    } else {
+      job.settle("retry", { ...fields, delay: said.delay });
+    }
+  }
+}
 
 /** One attempt at one job. It is yours until your function is done. */
 class Job {
@@ -206,6 +260,55 @@ class Job {
     this.#worker.send("put", this.run, { ...options, queue, klass, data });
   }
 
+  // What the job wants done to itself or, by its jid, to another: where the pool's allow
+  // names the verb. It is done soon, in this order, and before the job is settled; what
+  // cannot be done is in the log.
+
+  /** Gives the job tags: a list, or one. */
+  tag(tags, { jid } = {}) {
+    this.#worker.send("tag", this.run, { tags: [tags].flat(), jid });
+  }
+
+  /** Takes tags from the job: a list, or one. */
+  untag(tags, { jid } = {}) {
+    this.#worker.send("untag", this.run, { tags: [tags].flat(), jid });
+  }
+
+  /** Has what happens to the job published. */
+  track({ jid } = {}) {
+    this.#worker.send("track", this.run, { jid });
+  }
+
+  /** Has it published no longer. */
+  untrack({ jid } = {}) {
+    this.#worker.send("untrack", this.run, { jid });
+  }
+
+  /** Changes the job's priority; higher comes first. */
+  prioritize(priority, { jid } = {}) {
+    this.#worker.send("priority", this.run, { priority, jid });
+  }
+
+  /** Adds an entry to the job's history; `data` is an object or a list. */
+  note(message, data, { jid } = {}) {
+    this.#worker.send("note", this.run, { message: String(message), data, jid });
+  }
+
+  /** Removes the job for good. Of this one it is the verdict, unless there was one. */
+  cancel({ jid } = {}) {
+    if (jid === undefined || jid === this.jid) this.settle("cancel", {});
+    else this.#worker.send("cancel", this.run, { jid });
+  }
+
+  /**
+   * Puts the job again with all its retries, into `queue`, else its own. Of this one it
+   * is the verdict, unless there was one.
+   */
+  requeue({ queue, delay, jid } = {}) {
+    if (jid === undefined || jid === this.jid) this.settle("requeue", { queue, delay });
+    else this.#worker.send("requeue", this.run, { queue, delay, jid });
+  }
+
   /**
    * Completes the job now; with `next`, moves it to that queue. `data` replaces
    * the payload. What the function does afterwards no longer counts.
@@ -247,7 +350,7 @@ class Job {
   }
 
   /** Notes that the attempt has to stop, and why. */
-  cancel(reason) {
+  halt(reason) {
     if (this.cancelled) return;
     this.cancelled = reason;
     this.#abort?.abort(reason);
@@ -384,13 +487,14 @@ class Worker {
         const stack = String(error?.stack ?? error);
         if (job.settled) process.stderr.write(stack + "\n");
         const group = job.cancelled ?? error?.name ?? "exception";
-        job.settle("retry", { message: stack.slice(0, STACK_LIMIT), group, raised: true });
+        const remedy = (!job.cancelled && remedies.get(job.klass)) || new Remedy();
+        remedy.settle(job, error, { message: stack.slice(0, STACK_LIMIT), group });
       }
     }
   }
 
   cancel(run, reason) {
-    if (this.job?.run === run) this.job.cancel(reason);
+    if (this.job?.run === run) this.job.halt(reason);
     const waiting = this.inbox.findIndex((job) => job.run === run);
     if (waiting >= 0) this.inbox.splice(waiting, 1)[0].release();
   }

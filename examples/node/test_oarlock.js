@@ -56,6 +56,29 @@ function worker() {
     await job.step(2);
   });
 
+  oarlock.job("Wishes", (job) => {
+    job.tag(["red", "two words"]);
+    job.untag("red");
+    job.track();
+    job.untrack();
+    job.prioritize(7);
+    job.note("half way", { row: 5 });
+    const jid = job.data.of;
+    job.tag("seen", { jid });
+    job.cancel({ jid });
+    job.requeue({ queue: "other", delay: 5, jid });
+    job.requeue({ queue: "next", delay: 60 });
+  });
+  oarlock.job("Cancel", (job) => job.cancel());
+  class Away extends Error {}
+  class Farther extends Away {}
+  class Busy extends Error {}
+  class Gone extends Error {}
+  const kinds = { away: Away, farther: Farther, busy: Busy, gone: Gone, else: RangeError };
+  oarlock.job("Choosy", { retryOn: [[Away, 30], Busy], discardOn: [Gone] }, (job) => {
+    throw new kinds[job.data.raise]("oops");
+  });
+
   // Beyond the shared cases.
   oarlock.job("Sleep", async (job) => {
     job.progress(0);

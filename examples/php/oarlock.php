@@ -26,6 +26,13 @@
  *     throw Unknown            not for this program: left to one that knows the job
  *     any other Throwable      retry; group = its class, message = where it came from
  *
+ * Where only some exceptions are worth another try, say which:
+ *
+ *     Oarlock\job('Fetch', $function, retryOn: [Timeout::class => 30, Busy::class], discardOn: [Gone::class]);
+ *
+ * retries those (after so many seconds, else after the pool's backoff), cancels the job
+ * for those of discardOn, and fails it for all others.
+ *
  * A function that works for long looks at $job->cancelled() now and then; PHP does
  * not interrupt it. One that throws thereafter gives its job back. While jobs are served, STDIN is empty, so a program that is
  * started by a job cannot swallow job lines.
@@ -39,10 +46,20 @@ const LIBRARY = 'php/1.0';
 const MESSAGE_LIMIT = 4096; // bytes of an exception that are kept as the message
 const MAX_DEPTH = 1003; // a payload as deep as Redis' own JSON takes, and the line around it
 
-/** Makes the handler the one for jobs of this klass; it is called with the Job. */
-function job(string $klass, callable $handler): void
+/**
+ * Makes the handler the one for jobs of this klass; it is called with the Job.
+ *
+ * With $retryOn, names of classes, or these with seconds, only exceptions of these are tried
+ * again, and any other fails the job. An exception of $discardOn cancels the job, for which
+ * there is nothing more to do. The class that is nearest to the exception's own decides.
+ *
+ * @param array<int|string, string|float|int|null>|null $retryOn
+ * @param list<string> $discardOn
+ */
+function job(string $klass, callable $handler, ?array $retryOn = null, array $discardOn = []): void
 {
     Worker::$handlers[$klass] = $handler;
+    Worker::$remedies[$klass] = new Remedy($retryOn, $discardOn);
 }
 
 /** Makes the handler the one for every klass without its own. */
@@ -151,6 +168,50 @@ final class TooLong extends \LengthException
     {
         parent::__construct("its $verb has $size bytes, and the pool reads $limit (max_line)");
         $this->group = in_array($verb, ['put', 'checkpoint'], true) ? "$verb-too-long" : 'verdict-too-long';
+    }
+}
+
+/** What becomes of a job by the class of the exception that its function let pass. */
+final class Remedy
+{
+    private bool $choosy;
+    /** @var array<string, array{verb: string, delay: float|int|null}> */
+    private array $of = [];
+
+    /**
+     * @param array<int|string, string|float|int|null>|null $retryOn
+     * @param list<string> $discardOn
+     */
+    public function __construct(?array $retryOn = null, array $discardOn = [])
+    {
+        $this->choosy = $retryOn !== null;
+        foreach ($discardOn as $kind) {
+            $this->of[ltrim($kind, '\\')] = ['verb' => 'cancel', 'delay' => null];
+        }
+        foreach ($retryOn ?? [] as $kind => $delay) {
+            [$kind, $delay] = is_int($kind) ? [(string) $delay, null] : [$kind, $delay];
+            $this->of[ltrim($kind, '\\')] = ['verb' => 'retry', 'delay' => $delay];
+        }
+    }
+
+    /** @param array<string, mixed> $fields */
+    public function settle(Job $job, \Throwable $error, array $fields): void
+    {
+        $kinds = [get_class($error), ...array_values(class_parents($error)), ...array_values(class_implements($error))];
+        foreach ($kinds as $kind) {
+            $said = $this->of[$kind] ?? null;
+            if ($said === null) {
+                continue;
+            }
+            if ($said['verb'] === 'cancel') {
+                fwrite(STDERR, "discarded: {$fields['message']}\n");
+                $job->settle('cancel', []);
+            } else {
+                $job->settle('retry', $fields + ['delay' => $said['delay']]);
+            }
+            return;
+        }
+        $job->settle($this->choosy ? 'fail' : 'retry', $fields + ['raised' => true]); // nobody said it
     }
 }
 
@@ -276,6 +337,77 @@ final class Job
         $this->worker->send('put', $this->run, $fields + $options);
     }
 
+    // What the job wants done to itself or, by its jid, to another: where the pool's allow
+    // names the verb. It is done soon, in this order, and before the job is settled; what
+    // cannot be done is in the log.
+
+    /**
+     * Gives the job tags.
+     *
+     * @param list<string> $tags
+     */
+    public function tag(array $tags, ?string $jid = null): void
+    {
+        $this->worker->send('tag', $this->run, ['tags' => $tags, 'jid' => $jid]);
+    }
+
+    /**
+     * Takes tags from the job.
+     *
+     * @param list<string> $tags
+     */
+    public function untag(array $tags, ?string $jid = null): void
+    {
+        $this->worker->send('untag', $this->run, ['tags' => $tags, 'jid' => $jid]);
+    }
+
+    /** Has what happens to the job published. */
+    public function track(?string $jid = null): void
+    {
+        $this->worker->send('track', $this->run, ['jid' => $jid]);
+    }
+
+    /** Has it published no longer. */
+    public function untrack(?string $jid = null): void
+    {
+        $this->worker->send('untrack', $this->run, ['jid' => $jid]);
+    }
+
+    /** Changes the job's priority; higher comes first. */
+    public function prioritize(float $priority, ?string $jid = null): void
+    {
+        $this->worker->send('priority', $this->run, ['priority' => $priority, 'jid' => $jid]);
+    }
+
+    /** Adds an entry to the job's history; $data is an object, or an array. */
+    public function note(string $message, array|object|null $data = null, ?string $jid = null): void
+    {
+        $this->worker->send('note', $this->run, ['message' => clean($message), 'data' => $data, 'jid' => $jid]);
+    }
+
+    /** Removes the job for good. Of this one it is the verdict, unless there was one. */
+    public function cancel(?string $jid = null): void
+    {
+        if ($jid === null || $jid === $this->jid) {
+            $this->settle('cancel', []);
+        } else {
+            $this->worker->send('cancel', $this->run, ['jid' => $jid]);
+        }
+    }
+
+    /**
+     * Puts the job again with all its retries, into $queue, else its own. Of this one it
+     * is the verdict, unless there was one.
+     */
+    public function requeue(?string $queue = null, ?float $delay = null, ?string $jid = null): void
+    {
+        if ($jid === null || $jid === $this->jid) {
+            $this->settle('requeue', ['queue' => $queue, 'delay' => $delay]);
+        } else {
+            $this->worker->send('requeue', $this->run, ['queue' => $queue, 'delay' => $delay, 'jid' => $jid]);
+        }
+    }
+
     /**
      * Completes the job now; with $next, moves it to that queue. $data replaces the
      * payload. What the function does afterwards no longer counts.
@@ -337,7 +469,7 @@ final class Job
     }
 
     /** Notes why the attempt has to stop. */
-    public function cancel(string $reason): void
+    public function halt(string $reason): void
     {
         $this->reason = $reason;
     }
@@ -348,11 +480,13 @@ final class Worker
 {
     /** @var array<string, callable> */
     public static array $handlers = [];
+    /** @var array<string, Remedy> */
+    public static array $remedies = [];
     /** @var callable|null */
     public static $fallback = null;
     public static ?Worker $current = null;
 
-    private const WHOLE = ['ack', 'retry', 'fail', 'release', 'unknown', 'put', 'checkpoint']; // of no use if cut
+    private const WHOLE = ['ack', 'retry', 'fail', 'release', 'unknown', 'cancel', 'requeue', 'put', 'checkpoint']; // of no use if cut
 
     /** @var list<Job> jobs that wait; more than one with prefetch */
     private array $inbox = [];
@@ -476,7 +610,8 @@ final class Worker
                 $job->release(); // it gave up because it had to
             } else {
                 $text = clean(substr($text, 0, MESSAGE_LIMIT));
-                $job->settle('retry', ['message' => $text, 'group' => $reason ?? get_class($error), 'raised' => true]);
+                $remedy = ($reason === null ? self::$remedies[$job->klass] ?? null : null) ?? new Remedy();
+                $remedy->settle($job, $error, ['message' => $text, 'group' => $reason ?? get_class($error)]);
             }
         }
     }
@@ -543,7 +678,7 @@ final class Worker
     private function cancel(string $run, string $reason): void
     {
         if ($this->job?->run === $run) {
-            $this->job->cancel($reason);
+            $this->job->halt($reason);
         }
         foreach ($this->inbox as $place => $waiting) {
             if ($waiting->run === $run) {

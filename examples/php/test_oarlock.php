@@ -52,6 +52,26 @@ function worker(): void
         $job->step(2);
     });
 
+    Oarlock\job('Wishes', function ($job) {
+        $job->tag(['red', 'two words']);
+        $job->untag(['red']);
+        $job->track();
+        $job->untrack();
+        $job->prioritize(7);
+        $job->note('half way', ['row' => 5]);
+        $other = $job->data->of;
+        $job->tag(['seen'], jid: $other);
+        $job->cancel(jid: $other);
+        $job->requeue('other', delay: 5, jid: $other);
+        $job->requeue('next', delay: 60);
+    });
+    Oarlock\job('Cancel', fn ($job) => $job->cancel());
+    Oarlock\job('Choosy', function ($job) {
+        $kinds = ['away' => 'RuntimeException', 'farther' => 'OutOfBoundsException', 'busy' => 'DomainException',
+            'gone' => 'LengthException', 'else' => 'TypeError'];
+        throw new $kinds[$job->data->raise]('oops');
+    }, retryOn: [\RuntimeException::class => 30, \DomainException::class], discardOn: [\LengthException::class]);
+
     // Beyond the shared cases.
     Oarlock\job('GiveUp', function ($job) {
         $job->progress(0);

@@ -24,6 +24,13 @@ How an attempt ends:
     raise Unknown(...)           not for this program: left to one that knows the job
     any other exception          retry; group = its class, message = traceback
 
+Where only some exceptions are worth another try, say which:
+
+    @oarlock.job("Fetch", retry_on={ConnectionError: 30, TimeoutError: None}, discard_on=[Gone])
+
+retries those (after so many seconds; None: the pool's backoff), cancels the job for
+those of discard_on, and fails it for all others.
+
 What the program prints goes to the job's log: the protocol does not travel on
 stdout where Oarlock offers a descriptor of its own. While jobs are served,
 stdin is empty, so a program that is started by a job cannot swallow job lines.
@@ -46,8 +53,9 @@ from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Dict, Iterable, List, NoReturn, Optional, Tuple
+    from typing import Any, Callable, Deque, Dict, Iterable, List, NoReturn, Optional, Tuple, Type, Union
 
+    Raised = Type[Exception]
     Handler = Callable[["Job"], Any]
     Hook = Callable[[], Any]
 
@@ -64,12 +72,15 @@ TRACEBACK_TAIL = 4096  # characters of a traceback that are kept as the message
 
 _handlers: Dict[str, Tuple[Handler, bool]] = {}  # and whether it may be interrupted
 _fallback: Optional[Tuple[Handler, bool]] = None
+_remedies: Dict[str, _Remedy] = {}  # of exceptions, by klass
 _before_fork: List[Hook] = []
 _after_fork: List[Hook] = []
 _worker: Optional[_Worker] = None
 
 
-def job(klass: str, interrupt: bool = True) -> Callable[[Handler], Handler]:
+def job(klass: str, interrupt: bool = True,
+        retry_on: Union[Iterable[Raised], Dict[Raised, Optional[float]], None] = None,
+        discard_on: Iterable[Raised] = ()) -> Callable[[Handler], Handler]:
     """Makes the decorated function the one for jobs of this klass.
 
     A function is called with the Job, in the main thread; an `async def` runs
@@ -80,7 +91,14 @@ def job(klass: str, interrupt: bool = True) -> Callable[[Handler], Handler]:
     Cancelled comes with the next line of Python that runs: a call into C that
     takes no notice of signals ends first, and if that is later than the grace,
     the process is killed.
+
+    With retry_on, a list of exception classes, only these are tried again, and any other
+    fails the job; as a dict it says after how many seconds, None for the pool's backoff.
+    An exception of discard_on cancels the job, for which there is nothing more to do.
+    The class that comes first in the exception's own line of ancestors decides.
     """
+    _remedies[klass] = _Remedy(retry_on, discard_on)
+
     def register(handler: Handler) -> Handler:
         _handlers[klass] = (handler, interrupt)
         return handler
@@ -163,6 +181,32 @@ class TooLong(ValueError):
     def __init__(self, verb: str, size: int, limit: int) -> None:
         super().__init__("its %s has %d bytes, and the pool reads %d (max_line)" % (verb, size, limit))
         self.group = ("%s-too-long" % verb) if verb in ("put", "checkpoint") else "verdict-too-long"
+
+
+class _Remedy:
+    """What becomes of a job by the class of the exception that its function let pass."""
+
+    def __init__(self, retry_on: Union[Iterable[Raised], Dict[Raised, Optional[float]], None],
+                 discard_on: Iterable[Raised]) -> None:
+        self.choosy = retry_on is not None
+        self.of: Dict[Raised, Dict[str, Any]] = {kind: {"verb": "cancel"} for kind in discard_on}
+        delays = retry_on if isinstance(retry_on, dict) else dict.fromkeys(retry_on or ())
+        for kind, delay in delays.items():
+            self.of[kind] = {"verb": "retry", "delay": delay}
+        for kind in self.of:
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                raise TypeError("retry_on and discard_on name classes of exceptions, not %r" % (kind,))
+
+    def settle(self, job: Job, error: Exception, text: str) -> None:
+        fields: Dict[str, Any] = {"message": text, "group": _class_name(error)}
+        said = next((self.of[kind] for kind in type(error).__mro__ if kind in self.of), None)
+        if said is None:  # nobody said it
+            job._settle("fail" if self.choosy else "retry", raised=True, **fields)
+        elif said["verb"] == "cancel":
+            sys.stderr.write("discarded: %s\n" % text)
+            job._settle("cancel")
+        else:
+            job._settle("retry", delay=said["delay"], **fields)
 
 
 class Cancelled(BaseException):
@@ -258,6 +302,49 @@ class Job:
         """
         options.update(queue=queue, klass=klass, data={} if data is None else data)
         self._worker.send_whole("put", _status_line("put", self.run, options))
+
+    # What the job wants done to itself or, by its jid, to another: where the pool's allow
+    # names the verb. It is done soon, in this order, and before the job is settled; what
+    # cannot be done is in the log.
+
+    def tag(self, *tags: str, jid: Optional[str] = None) -> None:
+        """Gives the job tags."""
+        self._worker.send("tag", self.run, tags=list(tags), jid=jid)
+
+    def untag(self, *tags: str, jid: Optional[str] = None) -> None:
+        """Takes tags from the job."""
+        self._worker.send("untag", self.run, tags=list(tags), jid=jid)
+
+    def track(self, jid: Optional[str] = None) -> None:
+        """Has what happens to the job published."""
+        self._worker.send("track", self.run, jid=jid)
+
+    def untrack(self, jid: Optional[str] = None) -> None:
+        """Has it published no longer."""
+        self._worker.send("untrack", self.run, jid=jid)
+
+    def prioritize(self, priority: float, jid: Optional[str] = None) -> None:
+        """Changes the job's priority; higher comes first."""
+        self._worker.send("priority", self.run, priority=priority, jid=jid)
+
+    def note(self, message: str, data: Any = None, jid: Optional[str] = None) -> None:
+        """Adds an entry to the job's history; data is a dict or a list."""
+        self._worker.send("note", self.run, message=message, data=data, jid=jid)
+
+    def cancel(self, jid: Optional[str] = None) -> None:
+        """Removes the job for good. Of this one it is the verdict, unless there was one."""
+        if jid is None or jid == self.jid:
+            self._settle("cancel")
+        else:
+            self._worker.send("cancel", self.run, jid=jid)
+
+    def requeue(self, queue: Optional[str] = None, delay: Optional[float] = None, jid: Optional[str] = None) -> None:
+        """Puts the job again with all its retries, into queue, else its own. Of this one it
+        is the verdict, unless there was one."""
+        if jid is None or jid == self.jid:
+            self._settle("requeue", queue=queue, delay=delay)
+        else:
+            self._worker.send("requeue", self.run, queue=queue, delay=delay, jid=jid)
 
     def ack(self, data: Any = None, next: Optional[str] = None, delay: Optional[float] = None,
             depends: Optional[List[str]] = None) -> None:
@@ -400,7 +487,7 @@ class _Worker:
             text = "".join(traceback.format_exception(type(error), error, inner))
             if job.settled:
                 sys.stderr.write(text)
-            job._settle("retry", message=text[-TRACEBACK_TAIL:], group=_class_name(error), raised=True)
+            (_remedies.get(job.klass) or _Remedy(None, ())).settle(job, error, text[-TRACEBACK_TAIL:])
         else:
             job.ack()
 

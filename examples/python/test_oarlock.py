@@ -103,6 +103,40 @@ def worker():
             time.sleep(0.01)
         job.step(2)
 
+    @oarlock.job("Wishes")
+    def wishes(job):
+        job.tag("red", "two words")
+        job.untag("red")
+        job.track()
+        job.untrack()
+        job.prioritize(7)
+        job.note("half way", {"row": 5})
+        other = job.data["of"]
+        job.tag("seen", jid=other)
+        job.cancel(jid=other)
+        job.requeue("other", delay=5, jid=other)
+        job.requeue("next", delay=60)
+
+    @oarlock.job("Cancel")
+    def cancel(job):
+        job.cancel()
+
+    class Away(Exception):
+        pass
+
+    class Farther(Away):
+        pass
+
+    class Busy(Exception):
+        pass
+
+    class Gone(Exception):
+        pass
+
+    @oarlock.job("Choosy", retry_on={Away: 30, Busy: None}, discard_on=[Gone])
+    def choosy(job):
+        raise {"away": Away, "farther": Farther, "busy": Busy, "gone": Gone, "else": ValueError}[job.data["raise"]]("oops")
+
     # Beyond the shared cases.
 
     @oarlock.job("Sleep")

@@ -26,6 +26,13 @@
 #   raise Unknown            not for this program: left to one that knows the job
 #   any other exception      retry; group = its class, message = where it came from
 #
+# Where only some exceptions are worth another try, say which:
+#
+#   Oarlock.job "Fetch", retry_on: { Errno::ECONNRESET => 30, Timeout::Error => nil }, discard_on: [Gone] do |job|
+#
+# retries those (after so many seconds; nil: the pool's backoff), cancels the job for
+# those of discard_on, and fails it for all others.
+#
 # What the program prints goes to the job's log: the protocol does not travel on
 # stdout where Oarlock offers a descriptor of its own. While jobs are served,
 # stdin is empty, so a program that is started by a job cannot swallow job lines.
@@ -107,7 +114,33 @@ module Oarlock
     end
   end
 
+  # What becomes of a job by the class of the exception that its block let pass.
+  class Remedy
+    def initialize(retry_on, discard_on)
+      @choosy = !retry_on.nil?
+      delays = retry_on.is_a?(Hash) ? retry_on : Array(retry_on).to_h { |kind| [kind, nil] }
+      @of = Array(discard_on).to_h { |kind| [kind, :cancel] }.merge(delays)
+      @of.each_key do |kind|
+        raise TypeError, "retry_on and discard_on name classes of exceptions, not #{kind.inspect}" unless kind.is_a?(Module)
+      end
+    end
+
+    def settle(job, error, text)
+      fields = { message: text, group: error.class.name || "anonymous" }
+      kind = error.class.ancestors.find { |ancestor| @of.key?(ancestor) }
+      if kind.nil? # nobody said it
+        job.settle(@choosy ? "fail" : "retry", { **fields, raised: true })
+      elsif @of[kind] == :cancel
+        warn "discarded: #{text}"
+        job.settle("cancel", {})
+      else
+        job.settle("retry", { **fields, delay: @of[kind] })
+      end
+    end
+  end
+
   @handlers = {}
+  @remedies = {}
   @fallback = nil
   @before_fork = []
   @after_fork = []
@@ -119,8 +152,19 @@ module Oarlock
     # A job that is cancelled meanwhile gets Cancelled raised wherever it is; with
     # interrupt: false nothing is raised, and the block is expected to look at
     # job.cancelled now and then.
-    def job(klass, interrupt: true, &handler)
+    #
+    # With retry_on, a list of exception classes, only these are tried again, and any
+    # other fails the job; as a hash it says after how many seconds, nil for the pool's
+    # backoff. An exception of discard_on cancels the job, for which there is nothing
+    # more to do. The class that comes first among the exception's ancestors decides.
+    def job(klass, interrupt: true, retry_on: nil, discard_on: [], &handler)
+      @remedies[klass] = Remedy.new(retry_on, discard_on)
       @handlers[klass] = [handler, interrupt]
+    end
+
+    # What becomes of a job of this klass by the exception that its block let pass.
+    def remedy(klass)
+      @remedies[klass] || Remedy.new(nil, [])
     end
 
     # Makes the block the one for every klass without its own.
@@ -294,6 +338,55 @@ module Oarlock
       @worker.send_whole("put", @run, queue: queue, klass: klass, data: data, **options)
     end
 
+    # What the job wants done to itself or, by its jid, to another: where the pool's allow
+    # names the verb. It is done soon, in this order, and before the job is settled; what
+    # cannot be done is in the log.
+
+    # Gives the job tags.
+    def tag(*tags, jid: nil)
+      @worker.send_status("tag", @run, tags: tags, jid: jid)
+    end
+
+    # Takes tags from the job.
+    def untag(*tags, jid: nil)
+      @worker.send_status("untag", @run, tags: tags, jid: jid)
+    end
+
+    # Has what happens to the job published.
+    def track(jid: nil)
+      @worker.send_status("track", @run, jid: jid)
+    end
+
+    # Has it published no longer.
+    def untrack(jid: nil)
+      @worker.send_status("untrack", @run, jid: jid)
+    end
+
+    # Changes the job's priority; higher comes first.
+    def prioritize(priority, jid: nil)
+      @worker.send_status("priority", @run, priority: priority, jid: jid)
+    end
+
+    # Adds an entry to the job's history; data is a hash or a list.
+    def note(message, data = nil, jid: nil)
+      @worker.send_status("note", @run, message: Oarlock.clean(message.to_s), data: data, jid: jid)
+    end
+
+    # Removes the job for good. Of this one it is the verdict, unless there was one.
+    def cancel(jid: nil)
+      return settle("cancel", {}) if jid.nil? || jid == @jid
+
+      @worker.send_status("cancel", @run, jid: jid)
+    end
+
+    # Puts the job again with all its retries, into queue, else its own. Of this one it is
+    # the verdict, unless there was one.
+    def requeue(queue = nil, delay: nil, jid: nil)
+      return settle("requeue", { queue: queue, delay: delay }) if jid.nil? || jid == @jid
+
+      @worker.send_status("requeue", @run, queue: queue, delay: delay, jid: jid)
+    end
+
     # Completes the job now; with next, moves it to that queue. data replaces the
     # payload. What the block does afterwards no longer counts, so let this be its
     # last word.
@@ -341,7 +434,7 @@ module Oarlock
     end
 
     # Notes why the attempt has to stop.
-    def cancel(reason)
+    def halt(reason)
       @reason = reason
     end
 
@@ -533,7 +626,7 @@ module Oarlock
     rescue Exception => error
       text = Oarlock.clean(describe(error))
       warn text if job.settled?
-      job.settle("retry", { message: text[0, MESSAGE_LIMIT], group: error.class.name || "anonymous", raised: true })
+      Oarlock.remedy(job.klass).settle(job, error, text[0, MESSAGE_LIMIT])
     end
 
     def call(handler, job, interrupt)
@@ -603,7 +696,7 @@ module Oarlock
     end
 
     def cancel(run, reason)
-      @job.cancel(reason) if @job&.run == run
+      @job.halt(reason) if @job&.run == run
       waiting = @inbox.find { |job| job.run == run }
       @inbox.delete(waiting)&.release
     end

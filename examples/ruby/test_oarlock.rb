@@ -48,6 +48,28 @@ def worker
     job.step(2)
   end
 
+  Oarlock.job("Wishes") do |job|
+    job.tag("red", "two words")
+    job.untag("red")
+    job.track
+    job.untrack
+    job.prioritize(7)
+    job.note("half way", { row: 5 })
+    other = job.data["of"]
+    job.tag("seen", jid: other)
+    job.cancel(jid: other)
+    job.requeue("other", delay: 5, jid: other)
+    job.requeue("next", delay: 60)
+  end
+  Oarlock.job("Cancel", &:cancel)
+  away = Class.new(StandardError)
+  busy = Class.new(StandardError)
+  gone = Class.new(StandardError)
+  kinds = { "away" => away, "farther" => Class.new(away), "busy" => busy, "gone" => gone, "else" => ArgumentError }
+  Oarlock.job("Choosy", retry_on: { away => 30, busy => nil }, discard_on: [gone]) do |job|
+    raise kinds.fetch(job.data["raise"]), "oops"
+  end
+
   # Beyond the shared cases.
   Oarlock.job("Sleep") do |job|
     job.progress(0)
