@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -138,4 +139,25 @@ func need(t *testing.T, program string) {
 		t.Fatalf("%s is not installed", program)
 	}
 	t.Skipf("SKIPPED %s is not installed", program)
+}
+
+// TestReadmeIsTrue: what the page says of directives stands in the units.
+func TestReadmeIsTrue(t *testing.T) {
+	said := regexp.MustCompile("`([A-Z][A-Za-z]+)=([a-z0-9-]+)`").FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(said) < 5 {
+		t.Fatalf("only %d directives are named with a value", len(said))
+	}
+	for _, name := range units {
+		set := directives(read(t, "systemd/"+name))
+		for _, words := range said {
+			if words[2] != "control-group" && set[words[1]] != words[2] { // which is what it should not be
+				t.Errorf("README.md says %s=%s, %s says %s", words[1], words[2], name, set[words[1]])
+			}
+		}
+		for directive := range set {
+			if strings.Contains(read(t, "README.md"), "No `"+directive+"=`") {
+				t.Errorf("README.md says that there is no %s, %s has it", directive, name)
+			}
+		}
+	}
 }

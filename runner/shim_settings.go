@@ -53,7 +53,7 @@ func (l rlimit) pair() syscall.Rlimit {
 
 // nothing says that a child can be started without the shim: what s asks for, os/exec does.
 func (s *settings) nothing() bool {
-	return s.Umask == nil && s.Nice == 0 && s.OOMScoreAdj == 0 && s.User == nil && !s.NoNewPrivs && len(s.Limits) == 0
+	return !holdsAmbient() && s.Umask == nil && s.Nice == 0 && s.OOMScoreAdj == 0 && s.User == nil && !s.NoNewPrivs && len(s.Limits) == 0
 }
 
 // settingsOf turns the words of a sandbox into numbers. Names are looked up each time, for an
@@ -150,7 +150,7 @@ func (s *settings) apply() error {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}
 	}
-	return nil
+	return dropAmbient()
 }
 
 // become changes user and group for good and drops all supplementary groups.

@@ -102,13 +102,13 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 		d.Report(doctor.Finding{Subject: "unit", Level: doctor.Bad, Text: err.Error()})
 		return
 	}
-	for _, f := range unitProblems(string(text), unitFor(cfg, "", "", "")) {
+	for _, f := range unitProblems(string(text), limitsOf(cfg)) {
 		d.Report(f)
 	}
 }
 
 // unitProblems compares a unit with what the configuration needs of one.
-func unitProblems(text string, need unitValues) []doctor.Finding {
+func unitProblems(text string, need unitLimits) []doctor.Finding {
 	has := map[string]string{}
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
