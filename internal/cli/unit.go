@@ -130,13 +130,13 @@ func limitsOf(cfg config.Config) unitLimits {
 	}
 }
 
-// plainWord needs no quotes in a unit.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./+:@,-]+$`)
+// plainInUnit needs no quotes in a unit.
+var plainInUnit = regexp.MustCompile(`^[A-Za-z0-9_./+:@,-]+$`)
 
 // unitWord is text as one word of a unit: nothing in it begins a specifier, a word or, where
 // it is an argument of a program, the name of a variable.
 func unitWord(text string, argument bool) string {
-	if plainWord.MatchString(text) {
+	if plainInUnit.MatchString(text) {
 		return text
 	}
 	text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(text)
