@@ -80,3 +80,7 @@ type Exit struct {
 	Message   string // what there is to say of a child that served no job: the last of stderr, or our reason
 	Lost      bool   // somebody else reaped it: code and signal are unknown
 }
+
+// Short reports whether what was to become the program ended before because the host, or a
+// limit on us, had not what that takes, as in func Short.
+func (e Exit) Short() bool { return !e.Started && e.Code == exitShort }

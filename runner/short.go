@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -27,3 +28,16 @@ type startError struct {
 
 func (e startError) Error() string { return e.words }
 func (e startError) Unwrap() error { return e.cause }
+
+// cannotFork is the error of a factory that could not fork, as it told. What it runs has the
+// words of the C library for an error, and perhaps more.
+func cannotFork(told string) error {
+	words := strings.ToLower(told)
+	err := startError{words: "cannot fork: " + told}
+	for _, shortage := range []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM} {
+		if strings.Contains(words, shortage.Error()) {
+			err.cause = shortage
+		}
+	}
+	return err
+}

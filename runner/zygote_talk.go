@@ -173,7 +173,7 @@ func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, er
 	select {
 	case r := <-f.replies:
 		if r.fork == nil {
-			return nil, fmt.Errorf("cannot fork: %s", r.Message)
+			return nil, cannotFork(r.Message)
 		}
 		if err := r.fork.equip(); err != nil {
 			r.fork.kill()

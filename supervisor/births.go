@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -47,7 +46,7 @@ func (b *births) next(s *slot, now time.Duration) time.Duration {
 }
 
 // barred reports whether s stands in line: its last child failed.
-func (b *births) barred(s *slot) bool { return slices.Contains(b.line, s) }
+func (b *births) barred(s *slot) bool { return s.barred }
 
 // begun notes that m is being started.
 func (b *births) begun(m *member) {
@@ -60,7 +59,8 @@ func (b *births) begun(m *member) {
 // not one more of those that were started together.
 func (b *births) failed(m *member, now time.Duration) (news bool) {
 	b.ended(m)
-	b.line = append(without(b.line, m.slot), m.slot)
+	b.leave(m.slot)
+	b.line, m.slot.barred = append(b.line, m.slot), true
 	if m.born <= b.since {
 		return false // it was started before the last wait, which is for all that were
 	}
@@ -88,11 +88,23 @@ func (b *births) worked(m *member) {
 }
 
 // free lets all slots start their children.
-func (b *births) free() { b.line, b.trial = nil, nil }
+func (b *births) free() {
+	for _, s := range b.line {
+		s.barred = false
+	}
+	b.line, b.trial = nil, nil
+}
+
+// leave takes s out of the line.
+func (b *births) leave(s *slot) {
+	if s.barred {
+		b.line, s.barred = without(b.line, s), false
+	}
+}
 
 // forget notes that s is no more.
 func (b *births) forget(s *slot) {
-	b.line = without(b.line, s)
+	b.leave(s)
 	if b.trial != nil && b.trial.slot == s {
 		b.trial = nil
 	}
@@ -108,7 +120,8 @@ func (b *births) anew(now time.Duration) {
 // prefer makes s the first of those that stand in line, if it does.
 func (b *births) prefer(s *slot) {
 	if b.barred(s) {
-		b.line = append([]*slot{s}, without(b.line, s)...)
+		b.leave(s)
+		b.line, s.barred = append([]*slot{s}, b.line...), true
 		b.trial = nil
 	}
 }

@@ -27,7 +27,7 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		a.wishes = append(a.wishes, e.Wishes...)
 		p.wishes(a)
 	}
-	if Unstarted(e) || unread(e) && !a.member.answered {
+	if Unstarted(e) && !e.Short || unread(e) && !a.member.answered {
 		p.rollFailed(a.member, e.Message)
 	}
 	if !p.withhold(a, e) {
@@ -89,7 +89,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 	}
 	o := Decide(p.cfg.Policy, facts, e)
 	forgive(a, &o)
-	if s := &o.Settlement; o.Bearing != NoBearing && s.Action != queue.Complete && s.Action != queue.Cancel && s.Action != queue.Requeue && s.Action != "" {
+	if s := &o.Settlement; (o.Bearing != NoBearing || e.Short) && s.Action != queue.Complete && s.Action != queue.Cancel && s.Action != queue.Requeue && s.Action != "" {
 		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
 	}
 	if s := &o.Settlement; s.Standstill >= Standstill {

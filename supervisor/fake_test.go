@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -508,8 +509,14 @@ type fakeHost struct {
 	// program is what the command of a child is when it starts; nil is the zero program.
 	program func(spec *runner.Spec) program
 
+	// carries is how many children the host has processes for; 0: for any number.
+	carries int
+
 	mu       sync.Mutex
 	started  int
+	starting int // starts under way, and the most there were
+	most     int
+	refused  int // starts for which there was no process
 	alive    map[*fakeChild]struct{}
 	working  map[string]bool
 	attempts map[string]int
@@ -557,9 +564,18 @@ func (h *fakeHost) living() int {
 }
 
 func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
+	h.mu.Lock()
+	h.starting++
+	h.most = max(h.most, h.starting)
+	h.mu.Unlock()
 	time.Sleep(h.slow)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.starting--
+	if h.carries > 0 && len(h.alive) >= h.carries {
+		h.refused++
+		return nil, fmt.Errorf("fork/exec: %w", syscall.EAGAIN)
+	}
 	h.started++
 	c := &fakeChild{host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
 	if h.program != nil {

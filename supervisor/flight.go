@@ -192,6 +192,7 @@ func (p *pool) handOut() {
 		p.waiting = nil
 		return
 	}
+	p.giveBackExcess()
 	left := p.waiting[:0]
 	for i, a := range p.waiting {
 		if !p.mayBegin() {
@@ -214,6 +215,25 @@ func (p *pool) handOut() {
 	}
 	clear(p.waiting[len(left):])
 	p.waiting = left
+}
+
+// giveBackExcess gives back what was taken for more children than the host has room for:
+// others may have some.
+func (p *pool) giveBackExcess() {
+	if !p.once() {
+		return
+	}
+	short, room := p.starts.shortOf(p.now)
+	if room = max(room, 1); short == "" || len(p.waiting) <= room {
+		return
+	}
+	for _, a := range p.waiting[room:] {
+		s := queue.Settlement{}
+		release(&s, queue.CountNothing, 0)
+		p.settle(a, s)
+	}
+	clear(p.waiting[room:])
+	p.waiting = p.waiting[:room]
 }
 
 // give gives an attempt to a child and reports whether that is settled, one way or

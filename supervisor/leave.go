@@ -27,6 +27,7 @@ const (
 // only shorten the time.
 func (p *pool) drain(timeout time.Duration) {
 	p.life.draining = true
+	p.cease()
 	if timeout > 0 {
 		p.life.drainBy = min(p.life.drainBy, p.now+timeout)
 	}

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"syscall"
 	"time"
 
 	"oarlock/protocol"
@@ -15,6 +16,8 @@ type member struct {
 	slot   *slot
 	gen    *generation
 	child  child      // nil while it is being started
+	permit permit     // to start it, until it has been
+	short  bool       // the host had not what its start takes
 	line   int        // where the state directory notes it; noLine if nowhere
 	first  *attempt   // in mode once: the job it is started for
 	ready  bool       // can be given jobs
@@ -46,28 +49,39 @@ func (p *pool) newMember(s *slot) *member {
 	return m
 }
 
-// start starts a resident member for s, in mode once one for its first job.
-func (p *pool) start(s *slot, m *member) *member {
-	if m == nil {
-		m = p.newMember(s)
-	}
+// start starts a member: a resident, or in mode once one for its first job.
+func (p *pool) start(m *member) *member {
+	ctx := p.resident
 	var first *protocol.Job
 	var lease time.Duration
 	if m.first != nil {
-		first, lease = m.first.wire, m.first.lease.end()
+		ctx, first, lease = p.ctx, m.first.wire, m.first.lease.end()
 	}
 	p.births.begun(m)
 	go func() { // reports to the loop
-		c, err := p.starter.start(p.ctx, &m.gen.spec, s.n, first, lease, ear{m})
-		p.post(func() { m.started(c, err) })
+		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, ear{m})
+		short := m.shortage(err)
+		p.post(func() { m.started(c, err, short) })
 	}()
 	return m
 }
 
-// started hears that the process runs, or why it does not.
-func (m *member) started(c child, err error) {
+// shortage returns what the host has run out of, if that is why a start failed, else "".
+func (m *member) shortage(err error) string {
+	own := errors.Is(err, syscall.ENOMEM) && m.gen.spec.Sandbox.Limits.Memory != nil // a limit of the pool's own
+	if !runner.Short(err) || own {
+		return ""
+	}
+	return runner.Shortage(err)
+}
+
+// started hears that the process runs, or why it does not; short is what the host has run
+// out of, if that is the reason.
+func (m *member) started(c child, err error, short string) {
 	p := m.pool
+	p.starts.over(m.permit, short, p.now)
 	if err != nil {
+		m.short = short != ""
 		if a := m.first; a != nil {
 			p.ended(a, &runner.Ending{Kind: runner.CouldNotStart, Short: runner.Short(err), ExitCode: -1, Group: "could-not-start", Message: err.Error()})
 			m.runs = nil
@@ -109,7 +123,7 @@ func (m *member) take(a *attempt) error {
 	if m.child == nil { // mode once: its process comes with the job
 		m.first = a
 		m.slot.member = m
-		m.pool.start(m.slot, m)
+		m.pool.start(m)
 		return nil
 	}
 	return m.hand(a)
@@ -263,6 +277,17 @@ func (m *member) exit(exit runner.Exit) {
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
+	if m.child != nil {
+		p.starts.freed()
+	}
+	if m.short || exit.Short() && m.gen.spec.Sandbox.Limits.Memory == nil {
+		p.births.ended(m)
+		m.ranOut(exit)
+		return
+	}
+	if m.child == nil && p.life.draining { // its start was given up
+		return
+	}
 	if stayed || m.answered || m.asked && !m.tired || m.first != nil { // what was started for a job has ended it
 		p.births.ended(m)
 		return
@@ -271,6 +296,19 @@ func (m *member) exit(exit runner.Exit) {
 		p.misborn++
 	}
 	p.misbirth(m, exit)
+}
+
+// ranOut tells all pools that the host was short of something when the member's process was
+// to become its program, unless its start failed for that and has told them.
+func (m *member) ranOut(exit runner.Exit) {
+	if m.short {
+		return
+	}
+	p := m.pool
+	go func() { // reports to the loop
+		short := runner.Shortage(errors.New(exit.Message))
+		p.post(func() { p.starts.ranOut(short, p.now) })
+	}()
 }
 
 // pid is the process id, 0 if it never started.

@@ -96,6 +96,9 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	case runner.TimedOut:
 		p.onError(s, &a)
 	case runner.CouldNotStart:
+		if e.Short {
+			o.Bearing = NoBearing // the host is to blame
+		}
 		p.unstarted(s, &a, e.Short)
 	case runner.TooLong: // as it will be the next time
 		s.Action = queue.Fail

@@ -58,6 +58,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		redo     bool
 		drop     bool
 		norecord bool // it did not end badly
+		told     bool // though it has no bearing, it is recorded
 		well     bool // another job of the pool has just ended well
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
@@ -119,7 +120,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "could not start, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
 			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: stillUnstarted(queue.Settlement{Action: queue.Retry, Delay: 3 * minute}), bearing: Bad},
 		{name: "could not start for want of processes, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 3} }, well: true,
-			ending: &runner.Ending{Kind: runner.CouldNotStart, Short: true}, bearing: Bad,
+			ending: &runner.Ending{Kind: runner.CouldNotStart, Short: true}, bearing: NoBearing, told: true,
 			want: queue.Settlement{Action: queue.Release, Delay: shortageDelay, Unstarted: &queue.Standing{First: 1, Count: 4}}},
 		{name: "could not start for the first time, while others do", well: true, bearing: Bad, ending: &runner.Ending{Kind: runner.CouldNotStart},
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
@@ -193,7 +194,7 @@ func TestWhatEndingsMean(t *testing.T) {
 			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
 				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
 			}
-			if told := s.Record != nil; told != (tt.bearing != NoBearing && tt.want.Action != queue.Complete && !tt.norecord) {
+			if told := s.Record != nil; told != (tt.told || tt.bearing != NoBearing && tt.want.Action != queue.Complete && !tt.norecord) {
 				t.Errorf("record is %q", s.Record)
 			}
 			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil

@@ -17,6 +17,7 @@ type shared struct {
 	clock      func() time.Duration
 	redis      redis
 	starter    starter
+	starts     *starts
 	gate       *gate
 	complaints *complaints
 	legacy     *life
@@ -35,15 +36,17 @@ type shared struct {
 // in goroutines of its own, which report there.
 type pool struct {
 	*shared
-	name   string
-	worker string // the name under which Redis knows who holds its locks
-	store  store
-	log    *slog.Logger
-	inbox  inbox
-	calls  chan func()   // for the caller
-	done   chan struct{} // closed when the loop has ended
-	ctx    context.Context
-	giveUp context.CancelFunc // ends calls that are still out; the very last resort
+	name     string
+	worker   string // the name under which Redis knows who holds its locks
+	store    store
+	log      *slog.Logger
+	inbox    inbox
+	calls    chan func()   // for the caller
+	done     chan struct{} // closed when the loop has ended
+	ctx      context.Context
+	giveUp   context.CancelFunc // ends calls that are still out; the very last resort
+	resident context.Context    // of starts for no job in particular
+	cease    context.CancelFunc // gives up those that have not begun
 
 	maxCrashes atomic.Int64             // cfg.MaxCrashes
 	asked      atomic.Pointer[[]string] // cfg.Queues
@@ -124,6 +127,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		life:    lifetime{drainBy: never, endBy: never, freeAt: never},
 	}
 	p.ctx, p.giveUp = context.WithCancel(context.Background())
+	p.resident, p.cease = context.WithCancel(p.ctx)
 	p.generations = 1
 	p.gen = newGeneration(1, cfg.Child, worker)
 	p.target, _ = cfg.bounds()
@@ -133,7 +137,6 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
 	p.serve(expand(cfg.Queues, nil))
-	p.resize()
 	return p
 }
 

@@ -139,7 +139,6 @@ func (p *pool) reconfigure(next Pool) {
 	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {
 		least, most := next.bounds()
 		p.target = min(max(p.target, least), most)
-		p.resize()
 	}
 	p.eachMember(func(m *member) { m.limit(&p.cfg) })
 	if !reflect.DeepEqual(last.Child, next.Child) {

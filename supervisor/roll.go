@@ -310,7 +310,7 @@ func (p *pool) stayOn(last *member) {
 	}
 	m := p.newMember(last.slot)
 	m.gen = last.gen
-	r.staying = append(r.staying, p.start(last.slot, m))
+	r.staying = append(r.staying, p.start(m))
 }
 
 // dismissStaying lets old members go that stayed, the oldest first, until so many are left.

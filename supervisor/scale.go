@@ -38,11 +38,9 @@ func (p *pool) scale() {
 	}
 	if p.once() {
 		p.target = most
-		p.resize()
 		return
 	}
 	p.target = min(max(p.target, least), most)
-	p.resize()
 	s := &p.scaling
 	if !s.crowded && p.line.hungry && p.target < most && p.room() <= len(p.waiting) {
 		p.lookSoon()
@@ -62,7 +60,6 @@ func (p *pool) scale() {
 		}
 	}
 	p.alert(s.at)
-	p.resize()
 }
 
 // lookSoon asks what waits, now that there is no room for it.

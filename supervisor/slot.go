@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ type slot struct {
 	gen    *generation // what its member is started from
 	member *member
 	heir   *member
+	barred bool // its last child failed, and it stands in line; of births
 }
 
 // generation is one version of what children are started from.
@@ -37,60 +37,71 @@ func newGeneration(n int, spec runner.Spec, worker string) *generation {
 // once reports whether each job gets a fresh child.
 func (p *pool) once() bool { return p.gen.spec.Mode == runner.Once }
 
-// resize makes the number of slots what it should be. Where there are too many, the
-// emptiest goes first; what its member has it finishes.
+// resizeStep is how many slots come or go in one turn of the loop, so that however many a pool
+// is to have, it hears what else happens.
+const resizeStep = 256
+
+// resize brings the number of slots nearer to what it should be.
 func (p *pool) resize() {
 	if p.life.draining {
 		return
 	}
-	for len(p.slots) < p.target {
-		p.slots = append(p.slots, &slot{n: p.freeNumber(), gen: p.gen})
+	if missing := p.target - len(p.slots); missing > 0 {
+		p.grow(min(missing, resizeStep))
+	} else if missing < 0 {
+		p.shrink(min(-missing, resizeStep))
 	}
-	for len(p.slots) > p.target {
-		i := p.emptiest()
-		s := p.slots[i]
-		if s.heir != nil {
-			p.retire(s.heir, "the pool shrinks")
+	if len(p.slots) != p.target {
+		p.alert(p.now)
+	}
+}
+
+// grow adds n slots, which have the lowest numbers that no other has.
+func (p *pool) grow(n int) {
+	taken := make(map[int]struct{}, len(p.slots))
+	for _, s := range p.slots {
+		taken[s.n] = struct{}{}
+	}
+	for number := 0; n > 0; number++ {
+		if _, is := taken[number]; !is {
+			p.slots = append(p.slots, &slot{n: number, gen: p.gen})
+			n--
 		}
-		if s.member != nil {
-			p.retire(s.member, "the pool shrinks")
+	}
+}
+
+// shrink takes n slots away whose end costs least: the last of those without a member, then
+// those with the fewest jobs. What their members have they finish.
+func (p *pool) shrink(n int) {
+	load := func(s *slot) int {
+		if s.member == nil {
+			return 0
 		}
-		if old := p.stayer(s); old != nil {
-			p.retire(old, "the pool shrinks")
+		return 1 + len(s.member.runs)
+	}
+	least := slices.Clone(p.slots)
+	slices.Reverse(least)
+	slices.SortStableFunc(least, func(a, b *slot) int { return load(a) - load(b) })
+	leave := make(map[*slot]struct{}, n)
+	for _, s := range least[:n] {
+		leave[s] = struct{}{}
+		for _, m := range []*member{s.heir, s.member, p.stayer(s)} {
+			if m != nil {
+				p.retire(m, "the pool shrinks")
+			}
 		}
-		p.slots = append(p.slots[:i], p.slots[i+1:]...)
 		p.births.forget(s)
 	}
-}
-
-// freeNumber is the lowest number that no slot has.
-func (p *pool) freeNumber() int {
-	for n := 0; ; n++ {
-		if !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.n == n }) {
-			return n
-		}
-	}
-}
-
-// emptiest is the index of the slot whose end costs least: the last of those without a
-// member, else of those with the fewest jobs.
-func (p *pool) emptiest() int {
-	best, load := 0, math.MaxInt
-	for i, s := range p.slots {
-		jobs := 0
-		if s.member != nil {
-			jobs = 1 + len(s.member.runs)
-		}
-		if jobs <= load {
-			best, load = i, jobs
-		}
-	}
-	return best
+	p.slots = slices.DeleteFunc(p.slots, func(s *slot) bool {
+		_, goes := leave[s]
+		return goes
+	})
 }
 
 // tendSlots starts what is missing and replaces what is due.
 func (p *pool) tendSlots() {
 	p.scale()
+	p.resize()
 	p.tendBirths()
 	if p.life.draining || p.once() {
 		p.tendRoll()
@@ -128,8 +139,15 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 		p.alert(at)
 		return
 	}
+	permit, at := p.starts.begin(p, s.gen.spec.Mode == runner.Preload, p.now)
+	if !permit.given {
+		p.alert(at)
+		return
+	}
 	p.spawns.note(p.now)
-	*place = p.start(s, nil)
+	m := p.newMember(s)
+	m.permit = permit
+	*place = p.start(m)
 }
 
 // handOver lets the heir of s take over from its member when it is time: at once if the
@@ -175,6 +193,11 @@ func (p *pool) room() int {
 			room += s.member.room(p.prefetch())
 		}
 	}
+	if p.once() {
+		if short, few := p.starts.shortOf(p.now); short != "" {
+			return min(room, few)
+		}
+	}
 	return room
 }
 
@@ -214,8 +237,22 @@ func (p *pool) vacancy(a *attempt) *member {
 	return best
 }
 
-// freshVacancy is vacancy in mode once: a new member that is to be started with the job.
+// freshVacancy is vacancy in mode once: a new member that may be started with the job.
 func (p *pool) freshVacancy(a *attempt) *member {
+	m := p.unbornVacancy(a)
+	if m == nil {
+		return nil
+	}
+	at := p.now
+	if m.permit, at = p.starts.begin(p, false, p.now); !m.permit.given {
+		p.alert(at)
+		return nil
+	}
+	return m
+}
+
+// unbornVacancy is a member for a vacant slot of mode once.
+func (p *pool) unbornVacancy(a *attempt) *member {
 	var last *slot
 	wary := p.wary(a)
 	for _, s := range p.slots {

@@ -16,8 +16,9 @@ type Snapshot struct {
 	Ready        bool           `json:"ready"`
 	Quiet        bool           `json:"quiet"`
 	Draining     bool           `json:"draining"`
-	KillStrength string         `json:"kill_strength"` // how whole trees of processes are killed
-	Redis        string         `json:"redis"`         // "ok", or why it is away
+	KillStrength string         `json:"kill_strength"`   // how whole trees of processes are killed
+	Redis        string         `json:"redis"`           // "ok", or why it is away
+	Short        string         `json:"short,omitempty"` // what the host has run out of, so that children are started one by one
 	Pools        []PoolSnapshot `json:"pools"`
 }
 

@@ -77,6 +77,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 			clock:      cfg.Clock,
 			redis:      r,
 			starter:    start,
+			starts:     newStarts(startsAtATime(), cfg.Logger),
 			gate:       newGate(r.Ping, cfg.Logger),
 			complaints: newComplaints(cfg.Logger, cfg.Clock),
 			base:       cfg.Logger,
@@ -286,7 +287,6 @@ func (s *Supervisor) Scale(pool string, n int) error {
 			p.cfg.Children = n
 		}
 		p.target = n
-		p.resize()
 		p.beginAnew()
 	})
 	return nil
@@ -369,6 +369,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		strength, _ := s.host.KillStrength()
 		shot.KillStrength = strength.String()
 	}
+	shot.Short, _ = s.shared.starts.shortOf(s.shared.clock())
 	if err := s.shared.gate.reason(); err != nil {
 		shot.Redis = err.Error()
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -52,5 +53,18 @@ func TestCheckCountsTheChildrenOfARoll(t *testing.T) {
 	cfg.Pools["p"] = p
 	if got := memoryNeeded(cfg, 4<<30); got != "" {
 		t.Errorf("of a pool without a limit check says %q", got)
+	}
+}
+
+func TestAShortageIsTold(t *testing.T) {
+	const short = "processes used up: 70 of 70 (pids.max of /x.service)"
+	shot := supervisor.Snapshot{Redis: "ok", Short: short}
+	var out bytes.Buffer
+	printStatus(&out, report{Snapshot: shot})
+	if !strings.Contains(out.String(), short+": children are started one by one") {
+		t.Errorf("status says\n%s", &out)
+	}
+	if got := inFlight(shot); !strings.Contains(got, short) {
+		t.Errorf("the service manager is told %q", got)
 	}
 }

@@ -384,6 +384,9 @@ func inFlight(shot supervisor.Snapshot) string {
 	if busy > 0 {
 		text += ", the longest for " + span(time.Duration(oldest*float64(time.Second)))
 	}
+	if shot.Short != "" {
+		text += "; " + shot.Short
+	}
 	return text
 }
 

@@ -62,6 +62,9 @@ func printStatus(w io.Writer, shot report) {
 	if shot.Redis != "ok" {
 		printLine(w, paint(w, red, "Redis is away: "+shot.Redis))
 	}
+	if shot.Short != "" {
+		printLine(w, paint(w, red, shortLine(shot.Short)))
+	}
 	if text := shot.Log.String(); text != "" {
 		printLine(w, paint(w, red, text))
 	}
@@ -100,6 +103,11 @@ func printStatus(w io.Writer, shot report) {
 		}
 		table(w, "  no children", []string{"  SLOT", "STATE", "GEN", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
 	}
+}
+
+// shortLine says what it means that the host has run out of something.
+func shortLine(short string) string {
+	return short + ": children are started one by one, as there is room"
 }
 
 // String says what is wrong with the log; "" if nothing is.

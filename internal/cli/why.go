@@ -295,6 +295,9 @@ func (w *why) listeners() error {
 	if !listens {
 		w.because("No pool of the supervisor here (pid %s) listens to %s.", s.PID, w.job.Queue)
 	}
+	if shot.Short != "" && w.job.State != "running" {
+		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
+	}
 	if shot.Redis != "ok" {
 		w.because("The supervisor here cannot reach Redis: %s.", shot.Redis)
 	}

@@ -1,0 +1,215 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// carry sets for how many children there are processes from now on, 0 for any number.
+func (h *fakeHost) carry(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.carries = n
+}
+
+// met returns how many starts were under way at most, and how many were refused.
+func (h *fakeHost) met() (most, refused int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.most, h.refused
+}
+
+// twoPools makes the pools p, of mode once, and r, of mode reuse, of so many children each,
+// for one queue, and returns where the log goes.
+func (w *fakeWorld) twoPools(children int) *bytes.Buffer {
+	first := w.cfg.Pools[0]
+	first.Children, first.Child.Mode = children, runner.Once
+	second := w.cfg.Pools[0]
+	second.Name, second.Children, second.Child.Pool = "r", children, "r"
+	w.cfg.Pools = []Pool{first, second}
+	log := &bytes.Buffer{}
+	w.cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return log
+}
+
+func TestFewChildrenAreStartedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.twoPools(100)
+		w.host.slow = 10 * time.Millisecond
+		w.redis.put(300)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.want("complete", 300)
+		if most, _ := w.host.met(); most != startsAtATime() {
+			t.Errorf("up to %d children were started at a time, want %d", most, startsAtATime())
+		}
+		if n := w.host.living(); n != 100 {
+			t.Errorf("%d children live, want 100", n)
+		}
+		w.end()
+	})
+}
+
+// TestAShortageOfTheHostIsNobodysFault has two pools that want 60 children together on a host
+// that carries 20, all day.
+func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		log := w.twoPools(30)
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(time.Second)
+			return said(protocol.Ack)
+		}
+		w.host.carry(20)
+		w.redis.put(1000)
+		w.run()
+		time.Sleep(40 * time.Second)
+		shot := w.s.Snapshot()
+		if !strings.Contains(shot.Short, "processes used up") {
+			t.Errorf("the shortage is %q", shot.Short)
+		}
+		for _, p := range shot.Pools {
+			if p.Breaker != "" || p.Barren != "" || p.Counters.Retried+p.Counters.Failed+p.Counters.Crashed > 0 {
+				t.Errorf("pool %s is blamed: breaker %q, barren %q, %+v", p.Name, p.Breaker, p.Barren, p.Counters)
+			}
+			for _, s := range p.Slots {
+				if s.State == "backoff" {
+					t.Errorf("slot %d of %s is in backoff", s.Slot, p.Name)
+				}
+			}
+		}
+		// Twenty children do twenty jobs a second; what is refused costs few of them.
+		if n := w.redis.states()["complete"]; n < 500 {
+			t.Errorf("%d jobs were done by 20 children in 40 s", n)
+		}
+		if _, refused := w.host.met(); refused > 60 {
+			t.Errorf("%d starts were tried in vain in 40 s", refused)
+		}
+		time.Sleep(time.Minute)
+		w.want("complete", 1000)
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "used up") {
+			t.Errorf("%d lines tell of it:\n%s", n, log)
+		}
+
+		w.host.carry(0)
+		time.Sleep(shortLimit*2 + 10*time.Second)
+		if n := w.host.living(); n != 30 {
+			t.Errorf("%d residents live when there is room again, want 30", n)
+		}
+		if short := w.s.Snapshot().Short; short != "" {
+			t.Errorf("the host is still short: %q", short)
+		}
+		w.end()
+	})
+}
+
+// TestTheEndOfAShortageIsTriedByOneStart has nothing that could be started for a while.
+func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.twoPools(50)
+		w.host.carry(1)
+		w.run()
+		time.Sleep(10 * time.Second)
+		_, before := w.host.met()
+		time.Sleep(time.Minute)
+		if _, after := w.host.met(); after-before > 16 || after == before {
+			t.Errorf("%d starts were tried in a minute, by 100 children", after-before)
+		}
+		w.host.carry(0)
+		time.Sleep(shortLimit*2 + 3*time.Second)
+		if n := w.host.living(); n != 50 {
+			t.Errorf("%d children live, want 50", n)
+		}
+		w.end()
+	})
+}
+
+// TestARollWaitsForRoom rolls where there is no process for an heir: the new code is not given
+// up for that.
+func TestARollWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 4
+		w.run()
+		time.Sleep(time.Second)
+		w.host.carry(4)
+		w.s.Recycle("p")
+		time.Sleep(30 * time.Second)
+		if p := w.s.Snapshot().Pools[0]; p.Roll == nil || p.Roll.Changed != 0 {
+			t.Errorf("the roll is %+v", p.Roll)
+		}
+		w.host.carry(0)
+		w.redis.put(1)
+		time.Sleep(15 * time.Second)
+		w.redis.put(8)
+		time.Sleep(15 * time.Second)
+		if p := w.s.Snapshot().Pools[0]; p.Generation != 2 || p.Rolling {
+			t.Errorf("generation %d, rolling %v", p.Generation, p.Rolling)
+		}
+		w.end()
+	})
+}
+
+// TestAPoolOfAnySizeObeys scales to and fro between nothing and very many, and asks for the
+// end in the middle of it.
+func TestAPoolOfAnySizeObeys(t *testing.T) {
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
+		for _, sizes := range [][]int{{20000}, {0, 2000, 1, 20000, 0, 3}} {
+			t.Run(fmt.Sprint(mode, sizes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newFakeWorld(t)
+					w.cfg.Pools[0].Child.Mode = mode
+					w.host.slow = time.Millisecond
+					w.redis.put(50)
+					w.run()
+					synctest.Wait()
+					for _, n := range sizes {
+						if err := w.s.Scale("p", n); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(10 * time.Millisecond)
+						if shots := w.s.Snapshot().Pools; len(shots) != 1 || shots[0].Children != n {
+							t.Errorf("pools are %v", len(shots))
+						}
+					}
+					began := time.Now()
+					w.end()
+					if took := time.Since(began); took > time.Second {
+						t.Errorf("left after %v", took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSlotsComeInSlices grows and shrinks a pool by more than a turn of its loop may.
+func TestSlotsComeInSlices(t *testing.T) {
+	w := newFakeWorld(t)
+	p := newPool(&build(w.cfg, w.redis, w.host).shared, w.cfg.Pools[0], "w")
+	size := 0
+	for _, target := range []int{20000, 7, 5000, 0, 3} {
+		p.target = target
+		for turns := 0; len(p.slots) != target; turns++ {
+			if p.resize(); max(len(p.slots)-size, size-len(p.slots)) > resizeStep || turns > 20000/resizeStep {
+				t.Fatalf("%d slots after %d, on the way to %d in turn %d", len(p.slots), size, target, turns)
+			}
+			size = len(p.slots)
+		}
+		for i, s := range p.slots {
+			if s.n != i {
+				t.Fatalf("slot %d has the number %d", i, s.n)
+			}
+		}
+	}
+}
