@@ -87,11 +87,13 @@ func (a *attempt) hold(l lease) {
 	}
 }
 
-// prepare turns the queue's job into the protocol's, under a new run id. It is the
-// one place that knows both.
-func (a *attempt) prepare(limit time.Duration) {
-	t := &a.job
-	a.wire = &protocol.Job{
+// prepare makes what the child is told of the job, under a new run id.
+func (a *attempt) prepare(limit time.Duration) { a.wire = Wire(a.job, limit) }
+
+// Wire turns the queue's job into the protocol's, under a new run id; limit is the timeout of
+// its pool, 0 for none. It is the one place that knows both. The lease is left to the caller.
+func Wire(t queue.Taken, limit time.Duration) *protocol.Job {
+	return &protocol.Job{
 		Run:        protocol.NewRun(),
 		JID:        t.JID,
 		Klass:      t.Klass,

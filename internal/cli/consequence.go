@@ -5,27 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
-// takenOf is job as a supervisor would have taken it.
-func takenOf(job *protocol.Job) queue.Taken {
-	return queue.Taken{
-		JID:       job.JID,
-		Queue:     job.Queue,
-		Klass:     job.Klass,
-		Retries:   job.Retries,
-		Remaining: job.Remaining,
-		Crashes:   job.Attempt - 1 - job.Retries + job.Remaining,
-	}
-}
-
 // consequence says what a supervisor would make of an attempt of job, and whether that
 // is good.
-func consequence(e *runner.Ending, o *supervisor.Outcome, job *protocol.Job) (text string, good bool) {
+func consequence(e *runner.Ending, o *supervisor.Outcome, job *queue.Taken) (text string, good bool) {
 	s := &o.Settlement
 	text = howEnded(e) + ": the job " + fate(s, job, o.Redo)
 	if s.Group != "" {
@@ -54,7 +41,7 @@ func howEnded(e *runner.Ending) string {
 }
 
 // fate says what becomes of the job.
-func fate(s *queue.Settlement, job *protocol.Job, redo bool) string {
+func fate(s *queue.Settlement, job *queue.Taken, redo bool) string {
 	wait := "at once"
 	if s.Delay > 0 {
 		wait = "after " + span(s.Delay)
@@ -76,7 +63,7 @@ func fate(s *queue.Settlement, job *protocol.Job, redo bool) string {
 		return "is failed for good, for it has no retry left"
 	case s.Action == queue.Retry:
 		return fmt.Sprintf("is retried %s, at the cost of one of its %d retries", wait, job.Remaining)
-	case s.Counter == queue.CountCrash && takenOf(job).Crashes >= s.MaxCrashes:
+	case s.Counter == queue.CountCrash && job.Crashes >= s.MaxCrashes:
 		return fmt.Sprintf("is failed for good, for it has crashed more than %d times", s.MaxCrashes)
 	case s.Counter == queue.CountCrash:
 		return fmt.Sprintf("is run again %s: a crash costs no retry, but after more than %d of them it fails", wait, s.MaxCrashes)

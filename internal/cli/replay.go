@@ -3,12 +3,10 @@ package cli
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
-	"oarlock/protocol"
 	"oarlock/queue"
 )
 
@@ -45,7 +43,7 @@ func replay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return converseAs(c, pool, wireJob(*job, pool, c.Bool("fresh")))
+	return converseAs(c, pool, takenAs(*job, c.Bool("fresh")))
 }
 
 // storedJob reads a job and leaves Redis alone after that.
@@ -90,27 +88,18 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 	return imitate(c, name, command)
 }
 
-// wireJob is what a child would be told of job; fresh leaves out its checkpoint.
-func wireJob(job queue.Job, pool config.Pool, fresh bool) *protocol.Job {
-	wire := &protocol.Job{
-		Run:       protocol.NewRun(),
-		JID:       job.JID,
-		Klass:     job.Klass,
-		Queue:     lastQueue(job),
-		Data:      job.Data,
-		Tags:      job.Tags,
-		Priority:  job.Priority,
-		Attempt:   1 + job.Retries - max(job.Remaining, 0) + job.Kept.Crashes,
-		Retries:   job.Retries,
-		Remaining: max(job.Remaining, 0),
-		Timeout:   time.Duration(pool.Timeout),
-		Lease:     time.Minute,
+// takenAs is job as a supervisor would take it; fresh leaves out its checkpoint.
+func takenAs(job queue.Job, fresh bool) queue.Taken {
+	taken := queue.Taken{
+		JID: job.JID, Klass: job.Klass, Queue: lastQueue(job), Data: job.Data, Tags: job.Tags, Priority: job.Priority,
+		Retries: job.Retries, Remaining: max(job.Remaining, 0), Timeout: job.Kept.Timeout, Damage: job.Damage,
 	}
-	if limit := job.Kept.Timeout; limit > 0 && (wire.Timeout == 0 || limit < wire.Timeout) {
-		wire.Timeout = limit
+	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
+		taken.Crashes, taken.Interruptions, taken.Spared, taken.Standstill = kept.Crashes, kept.Interruptions, kept.Spared, kept.Standstill
+		taken.Unstarted, taken.Unknown, taken.Checkpoint = kept.Unstarted, kept.Unknown, kept.Checkpoint
 	}
-	if !fresh && job.Kept.Queue == job.Queue {
-		wire.Checkpoint = job.Kept.Checkpoint
+	if fresh {
+		taken.Checkpoint = nil
 	}
-	return wire
+	return taken
 }

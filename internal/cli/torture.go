@@ -59,7 +59,7 @@ func tortureProgram(c *cli.Context) error {
 		return err
 	}
 	defer host.Close()
-	trial := &torture.Trial{Host: host, Spec: spec, Job: *job, Limit: c.Duration("limit")}
+	trial := &torture.Trial{Host: host, Spec: spec, Job: *wire(job, pool), Limit: c.Duration("limit")}
 	if c.String("mode") == "" && c.String("pool") == "" {
 		trial.Spec.Mode = trial.Guess(ctx)
 	}

@@ -67,18 +67,18 @@ func try(c *cli.Context) error {
 
 // converseAs has a child of pool work job, shows the conversation, and says what would
 // become of the job.
-func converseAs(c *cli.Context, pool config.Pool, job *protocol.Job) error {
+func converseAs(c *cli.Context, pool config.Pool, job queue.Taken) error {
 	spec, err := specOf("try", pool)
 	if err != nil {
 		return err
 	}
 	policy := policyOf(pool)
-	ending, refused, err := converse(c.Context, c.App.Writer, &spec, policy, job)
+	ending, refused, err := converse(c.Context, c.App.Writer, &spec, policy, &job, wire(job, pool))
 	if err != nil {
 		return err
 	}
-	outcome := supervisor.Decide(policy, supervisor.Attempt{Job: takenOf(job), Now: float64(time.Now().Unix()), Where: "here"}, ending)
-	text, good := consequence(ending, &outcome, job)
+	outcome := supervisor.Decide(policy, supervisor.Attempt{Job: job, Now: float64(time.Now().Unix()), Where: "here"}, ending)
+	text, good := consequence(ending, &outcome, &job)
 	colour := green
 	if !good {
 		colour = red
@@ -143,51 +143,70 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 	return pool, nil
 }
 
-func tryJob(c *cli.Context, pool config.Pool) (*protocol.Job, error) {
+// wire is what a child of pool is told of job.
+func wire(job queue.Taken, pool config.Pool) *protocol.Job {
+	told := supervisor.Wire(job, time.Duration(pool.Timeout))
+	told.Lease = time.Minute // as a lock lasts where nothing else is set
+	return told
+}
+
+// tryJob is the job that the options describe, as a supervisor would take it.
+func tryJob(c *cli.Context, pool config.Pool) (queue.Taken, error) {
 	data := []byte(c.String("job"))
 	if file, ok := strings.CutPrefix(c.String("job"), "@"); ok {
 		var err error
 		if data, err = os.ReadFile(file); err != nil {
-			return nil, err
+			return queue.Taken{}, err
 		}
 	}
 	if err := isJSON(data); err != nil {
-		return nil, misused("--job is not JSON: %v", err)
+		return queue.Taken{}, misused("--job is not JSON: %v", err)
 	}
 	from := c.String("queue")
 	if from == "" {
-		from = pool.Queues[0]
+		from = anyQueue(pool.Queues)
 	}
-	job := &protocol.Job{
-		Run:       protocol.NewRun(),
-		JID:       queue.NewJID(),
-		Klass:     c.String("klass"),
-		Queue:     from,
-		Data:      bytes.TrimSpace(data),
-		Attempt:   c.Int("attempt"),
-		Retries:   5,
-		Remaining: 6 - c.Int("attempt"),
-		Timeout:   time.Duration(pool.Timeout),
-		Lease:     time.Minute,
+	// A job may be tried again five times, more often only if it was not to blame: the rest are crashes.
+	attempt := c.Int("attempt")
+	if c.IsSet("attempt") && attempt < 1 {
+		return queue.Taken{}, misused("--attempt must be 1 or more")
+	}
+	used := min(max(attempt-1, 0), tryRetries)
+	job := queue.Taken{
+		JID: queue.NewJID(), Klass: c.String("klass"), Queue: from, Data: bytes.TrimSpace(data),
+		Retries: tryRetries, Remaining: tryRetries - used, Crashes: max(attempt-1, 0) - used,
 	}
 	if text := c.String("checkpoint"); text != "" {
 		if err := isJSON([]byte(text)); err != nil {
-			return nil, misused("--checkpoint is not JSON: %v", err)
+			return queue.Taken{}, misused("--checkpoint is not JSON: %v", err)
 		}
 		job.Checkpoint = []byte(text)
 	}
 	return job, nil
 }
 
+// tryRetries is how often a job that is tried may be tried again, as one that is put.
+const tryRetries = 5
+
+// anyQueue is a queue that a pool with such names and globs works.
+func anyQueue(patterns []string) string {
+	for _, pattern := range patterns {
+		if !queue.IsGlob(pattern) {
+			return pattern
+		}
+	}
+	return strings.NewReplacer("*", "try", "?", "x").Replace(patterns[0])
+}
+
 // converse starts a child, has it work the job, and shows what is said on w. refused are
 // the verdicts among it that did not count, with the reasons.
-func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy supervisor.Policy, job *protocol.Job) (ending *runner.Ending, refused []string, err error) {
+func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy supervisor.Policy, taken *queue.Taken, job *protocol.Job) (ending *runner.Ending, refused []string, err error) {
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer host.Close()
-	talk := &conversation{w: w, policy: policy, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
+	talk := &conversation{w: w, policy: policy, taken: taken, ended: make(chan *runner.Ending, 1), gone: make(chan runner.Exit, 1)}
 	var first *protocol.Job
 	if spec.Mode == runner.Once {
 		first = job
@@ -245,6 +264,7 @@ func exitText(exit runner.Exit) string {
 // conversation shows what a child says.
 type conversation struct {
 	policy supervisor.Policy
+	taken  *queue.Taken // the job
 	ended  chan *runner.Ending
 	gone   chan runner.Exit
 
@@ -308,12 +328,12 @@ func (t *conversation) Checkpoint(_ *runner.Child, _ *runner.Run, data []byte) {
 }
 
 // Wished shows what the child wants done, and does nothing of it.
-func (t *conversation) Wished(_ *runner.Child, r *runner.Run) { t.wishes(r.Job, r.Wishes()) }
+func (t *conversation) Wished(_ *runner.Child, r *runner.Run) { t.wishes(r.Wishes()) }
 
-func (t *conversation) wishes(job *protocol.Job, wishes []protocol.Wish) {
+func (t *conversation) wishes(wishes []protocol.Wish) {
 	for _, w := range wishes {
 		t.say(green, "<", wishLine(&w))
-		if why := t.policy.Refuses(w, takenOf(job)); why != "" {
+		if why := t.policy.Refuses(w, *t.taken); why != "" {
 			t.say(red, "!", "refused: "+why)
 		}
 	}
@@ -341,8 +361,8 @@ func (t *conversation) RunStopping(_ *runner.Child, _ *runner.Run, cause runner.
 	t.say(cyan, ">", fmt.Sprintf("(asked to stop: %v)", cause))
 }
 
-func (t *conversation) RunEnded(_ *runner.Child, r *runner.Run, e *runner.Ending) {
-	t.wishes(r.Job, e.Wishes)
+func (t *conversation) RunEnded(_ *runner.Child, _ *runner.Run, e *runner.Ending) {
+	t.wishes(e.Wishes)
 	if e.Verdict != nil {
 		t.say(green, "<", verdictLine(e.Verdict))
 	}
