@@ -58,6 +58,30 @@ func luaBounds() string {
 	return b.String()
 }
 
+// of is the value that is used where a setting has the text value.
+func (b bound) of(value string) float64 {
+	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil && n == 0 || math.IsNaN(n) || math.IsInf(n, 0) {
+		return b.otherwise
+	}
+	return max(b.least, min(n, b.most))
+}
+
+// bounded is the value of the first of several settings that is set, within the bounds of name.
+func (c *Client) bounded(ctx context.Context, name string, settings ...string) (float64, error) {
+	b := bounds[name]
+	set, err := c.redis.HMGet(ctx, c.ns+"config", settings...).Result()
+	if err := harmless(classify("hmget", err)); err != nil && Class(err) != Refused {
+		return 0, err
+	}
+	for _, value := range set {
+		if text, ok := value.(string); ok {
+			return b.of(text), nil
+		}
+	}
+	return b.otherwise, nil
+}
+
 // CheckSetting says what is wrong with the value of a setting, and what is used in its
 // place; nil if nothing is, or if the setting is none of those that are numbers.
 func CheckSetting(name, value string) error {

@@ -161,7 +161,8 @@ func TestWorkersSingleCommands(t *testing.T) {
 		held, stalled, err := c.Worker(ctx, "w")
 		ok(t, err)
 		equal(t, "held", fmt.Sprint(len(held), stalled), "4 []")
-		equal(t, "workers", must(c.Workers(ctx))(t), []queue.WorkerCounts{{Name: "w", Jobs: 4}})
+		workers := must(c.Workers(ctx))(t)
+		equal(t, "workers", workers, []queue.WorkerCounts{{Name: "w", Seen: must(c.WorkerSeen(ctx, "w"))(t), Jobs: 4}})
 
 		ok(t, c.Complete(ctx, "a", "w", "q", []byte(`{"done":[]}`)))
 		equal(t, "complete", must(c.Jobs(ctx, "complete", "", 0, 10))(t), []string{"a"})

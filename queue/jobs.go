@@ -3,7 +3,10 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // The commands of the protocol about single jobs. Those that a worker sends (Pop,
@@ -201,11 +204,35 @@ func (c *Client) TopTags(ctx context.Context, offset, count int) ([]string, erro
 	return labels(tags), err
 }
 
-// FailedGroups tells how many jobs have failed, by group.
+// FailedGroups tells how many jobs have failed, by group. A group whose list is of another type
+// counts -1.
 func (c *Client) FailedGroups(ctx context.Context) (map[string]int, error) {
-	groups := make(map[string]int)
-	return groups, c.decode(ctx, &groups, Qless, "failed")
+	names, err := c.redis.SMembers(ctx, c.ns+"failures").Result()
+	if err != nil {
+		return nil, harmless(classify("smembers", err))
+	}
+	groups := make(map[string]int, len(names))
+	for some := range slices.Chunk(names, groupsChunk) {
+		pipe := c.redis.Pipeline()
+		var counts []*redis.IntCmd
+		for _, name := range some {
+			counts = append(counts, pipe.LLen(ctx, c.ns+"f:"+name))
+		}
+		if _, err := pipe.Exec(ctx); err != nil && Class(classify("llen", err)) != Refused {
+			return nil, harmless(classify("llen", err))
+		}
+		for i, name := range some {
+			groups[name] = int(counts[i].Val())
+			if counts[i].Err() != nil {
+				groups[name] = -1
+			}
+		}
+	}
+	return groups, nil
 }
+
+// groupsChunk is how many groups are counted in one pipeline.
+const groupsChunk = 400
 
 // Failed lists the failed jobs of a group, newest first, and says how many there are in all.
 func (c *Client) Failed(ctx context.Context, group string, offset, count int) (jids []string, total int, err error) {

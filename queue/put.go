@@ -60,6 +60,10 @@ type PutResult struct {
 // PutChunk is how many jobs PutAll sends in one call.
 const PutChunk = 500
 
+// MaxData is the longest data of a job, in bytes: the longest text that Redis takes where
+// nobody set another (proto-max-bulk-len). A longer one is refused before anything is sent.
+const MaxData = 512 << 20
+
 // putBytes is how much data they may have together, unless it is one job.
 const putBytes = 4 << 20
 
@@ -183,10 +187,18 @@ func (p *Put) check() error {
 	default:
 		return fmt.Errorf("if_exists is %q: use replace, final or never", p.IfExists)
 	}
-	if p.Data == nil {
-		return nil
+	if err := checkLength(len(p.Data)); err != nil || p.Data == nil {
+		return err
 	}
 	return checkJSON(p.Data)
+}
+
+// checkLength refuses data that Redis would not take.
+func checkLength(n int) error {
+	if n > MaxData {
+		return fmt.Errorf("the data is %d MiB long; Redis takes %d MiB at most (proto-max-bulk-len)", n>>20, MaxData>>20)
+	}
+	return nil
 }
 
 // words are the five arguments that every put has.

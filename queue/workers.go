@@ -1,19 +1,78 @@
 package queue
 
-import "context"
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // WorkerCounts is how many jobs a worker holds.
 type WorkerCounts struct {
 	Name    string
-	Jobs    int // with a lock that is good
-	Stalled int // with a lock that ran out
+	Seen    float64 // when it last took or renewed, in seconds since the epoch
+	Jobs    int     // with a lock that is good
+	Stalled int     // with a lock that ran out
+	Damage  string  // why its jobs cannot be counted; "" if they can
 }
 
-// Workers lists the workers that were seen lately, the last seen first. Those that were
-// not for a day (setting max-worker-age) are forgotten by this call.
+// workersChunk is how many workers are counted in one pipeline.
+const workersChunk = 200
+
+// Workers lists the workers that were seen within a day (setting max-worker-age), the last seen
+// first. Where what one holds cannot be counted, it says so in Damage. It changes nothing.
 func (c *Client) Workers(ctx context.Context) ([]WorkerCounts, error) {
-	var all list[WorkerCounts]
-	return all, c.decode(ctx, &all, Qless, "workers")
+	if err := c.clock.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	age, err := c.bounded(ctx, "max-worker-age", "max-worker-age")
+	if err != nil {
+		return nil, err
+	}
+	now := number(c.Now())
+	seen, err := c.redis.ZRevRangeByScoreWithScores(ctx, c.ns+"workers", &redis.ZRangeBy{Min: number(c.Now() - age), Max: "+inf"}).Result()
+	if err != nil {
+		return nil, harmless(classify("zrevrangebyscore", err))
+	}
+	all := make([]WorkerCounts, 0, len(seen))
+	for some := range slices.Chunk(seen, workersChunk) {
+		pipe := c.redis.Pipeline()
+		var good, out []*redis.IntCmd
+		for _, z := range some {
+			key := c.ns + "w:" + z.Member.(string) + ":jobs"
+			out = append(out, pipe.ZCount(ctx, key, "-inf", now))
+			good = append(good, pipe.ZCount(ctx, key, "("+now, "+inf"))
+		}
+		if _, err := pipe.Exec(ctx); err != nil && Class(classify("zcount", err)) != Refused {
+			return nil, harmless(classify("zcount", err))
+		}
+		for i, z := range some {
+			w := WorkerCounts{Name: z.Member.(string), Seen: z.Score, Jobs: int(good[i].Val()), Stalled: int(out[i].Val())}
+			if err := good[i].Err(); err != nil {
+				w.Damage = c.ns + "w:" + w.Name + ":jobs: " + err.Error()
+			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// WorkerSeen is when a worker last took or renewed, in seconds since the epoch; 0 if it is not
+// known. Workers of reqless are seen when they take only.
+func (c *Client) WorkerSeen(ctx context.Context, name string) (float64, error) {
+	seen, err := c.redis.ZScore(ctx, c.ns+"workers", name).Result()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return seen, harmless(classify("zscore", err))
+}
+
+// LockTime is how long a lock on a job of a queue lasts from when it was last renewed, as is set now.
+func (c *Client) LockTime(ctx context.Context, queue string) (time.Duration, error) {
+	seconds, err := c.bounded(ctx, "heartbeat", queue+"-heartbeat", "heartbeat")
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // Worker lists the jids that a worker holds, and those whose lock ran out.

@@ -132,7 +132,7 @@ func (b *breaker) why() string {
 	if 2*b.causes[how].count <= b.row {
 		most = "most often by"
 	}
-	text := fmt.Sprintf("the last %d jobs ended badly, %s %s", b.row, most, how)
+	text := fmt.Sprintf("the last %d attempts ended badly, %s %s", b.row, most, how)
 	if message := lastLine(b.causes[how].message); message != "" {
 		text += ": " + message
 	}

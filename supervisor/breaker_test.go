@@ -93,7 +93,7 @@ func TestTheBreakerNamesWhatHappened(t *testing.T) {
 		}
 		b.bad(fmt.Sprint(i), "exit 127", "first line\nsh: convert-nosuch: not found\n", 1)
 	}
-	if got, want := b.why(), "the last 20 jobs ended badly, most by exit 127: sh: convert-nosuch: not found"; got != want {
+	if got, want := b.why(), "the last 20 attempts ended badly, most by exit 127: sh: convert-nosuch: not found"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

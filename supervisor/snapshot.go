@@ -59,7 +59,7 @@ type RollSnapshot struct {
 	Changed int     `json:"changed"` // slots with a ready child of the new one, of Of
 	Of      int     `json:"of"`
 	OnTrial bool    `json:"on_trial"`            // it has yet to prove itself, and has one slot until then
-	Ended   int     `json:"ended"`               // jobs on trial,
+	Ended   int     `json:"ended"`               // attempts on trial,
 	Bad     int     `json:"bad"`                 // of which so many badly
 	Slot    int     `json:"slot"`                // that waits longest for the end of its job,
 	JID     string  `json:"jid,omitempty"`       // which is this; "" if none waits

@@ -64,7 +64,7 @@ func (p *pool) tried(a *attempt, b Bearing) {
 		p.proved("a job was acknowledged")
 	case g.endings < trialEndings || len(g.jobs) < trialJobs:
 	case p.past.worse(g.bad, g.endings):
-		p.rollFailed(a.member, fmt.Sprintf("%d of its first %d jobs ended badly, and none well; of the old one's last %d, %d did",
+		p.rollFailed(a.member, fmt.Sprintf("%d of its first %d attempts ended badly, and none well; of the old one's last %d, %d did",
 			g.bad, g.endings, p.past.n, p.past.bad))
 	default:
 		p.proved("its jobs end as they did before")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -42,7 +43,7 @@ func amend(c *cli.Context, q *queue.Client, changes []queue.Amendment) (amended,
 func amendError(err error) error {
 	var refusal *queue.ScriptError
 	if errors.As(err, &refusal) {
-		return errors.New(refusal.Message)
+		return errors.New(scriptMark.ReplaceAllString(refusal.Message, ""))
 	}
 	return err
 }
@@ -56,34 +57,61 @@ func amendOne(c *cli.Context, q *queue.Client, change queue.Amendment) error {
 	return amendError(results[0].Err)
 }
 
-// jobsAmend changes the jobs that are named on the command line.
-func jobsAmend(c *cli.Context, q *queue.Client, jids []string, done string, change func(queue.Job) queue.Amendment) error {
+// jobsAmend changes the jobs that are named on the command line: all of those that can be, or
+// none if one is not there. unfit says why a job cannot be changed so; "" if it can. That one was
+// not, for want of a reason to, has an exit code of its own.
+func jobsAmend(c *cli.Context, q *queue.Client, done string, unfit func(queue.Job) string, change func(queue.Job) queue.Amendment) error {
+	jids := slices.Compact(slices.Sorted(slices.Values(c.Args().Slice())))
 	jobs, err := q.GetMany(c.Context, jids...)
 	if err != nil {
 		return err
 	}
-	there := map[string]bool{}
-	for _, job := range jobs {
-		there[job.JID] = true
+	if err := allThere(c, q, jids, jobs); err != nil {
+		return err
 	}
-	for _, jid := range jids {
-		if !there[jid] {
-			return fmt.Errorf("there is no job %s; nothing was done", jid)
+	var fit []queue.Job
+	var not []string
+	for _, job := range jobs {
+		if why := unfit(job); why != "" {
+			not = append(not, why)
+		} else {
+			fit = append(fit, job)
 		}
 	}
-	return amendJobs(c, q, jobs, done, change)
+	a, err := amendJobs(c, q, fit, done, change)
+	for _, jid := range a.changed {
+		not = append(not, fmt.Sprintf("%s has changed, or went, just now: look again", jid))
+	}
+	if err == nil && len(not) > 0 {
+		return notThere("%s", strings.Join(not, "\n"))
+	}
+	return err
+}
+
+// allThere refuses jids of which one is not among the jobs that were found.
+func allThere(c *cli.Context, q *queue.Client, jids []string, jobs []queue.Job) error {
+	for _, jid := range jids {
+		if slices.ContainsFunc(jobs, func(job queue.Job) bool { return job.JID == jid }) {
+			continue
+		}
+		if _, err := q.Recurring(c.Context, jid); err == nil {
+			return notThere("%s is no job but recurs: see `oarlock recur`; nothing was done", jid)
+		}
+		return notThere("there is no job %s; nothing was done", jid)
+	}
+	return nil
 }
 
 // amendJobs changes jobs as they were listed and says what became of them. It is an error
 // if one could not be changed; one that somebody else changed meanwhile is only told of.
-func amendJobs(c *cli.Context, q *queue.Client, jobs []queue.Job, done string, change func(queue.Job) queue.Amendment) error {
+func amendJobs(c *cli.Context, q *queue.Client, jobs []queue.Job, done string, change func(queue.Job) queue.Amendment) (amended, error) {
 	changes := make([]queue.Amendment, len(jobs))
 	for i, job := range jobs {
 		changes[i] = change(job)
 	}
 	a, err := amend(c, q, changes)
 	if err != nil {
-		return err
+		return a, err
 	}
 	value := map[string]any{strings.ReplaceAll(done, " ", "_"): len(a.done), "jids": list(a.done), "changed": list(a.changed), "refused": list(a.refused)}
 	err = show(c, value, func(w io.Writer) {
@@ -93,7 +121,7 @@ func amendJobs(c *cli.Context, q *queue.Client, jobs []queue.Job, done string, c
 		}
 	})
 	if err == nil && len(a.refused) > 0 {
-		return errors.New(strings.Join(a.refused, "\n"))
+		return a, errors.New(strings.Join(a.refused, "\n"))
 	}
-	return err
+	return a, err
 }

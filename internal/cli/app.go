@@ -24,6 +24,7 @@ const (
 	exitFailed   = 1
 	exitUsage    = 64
 	exitData     = 65
+	exitGone     = 66 // what was named is not there, or not as it would have to be
 	exitBug      = 70
 	exitTempFail = 75 // Redis is away, the host is short of something, or a secret is not there yet
 	exitConfig   = 78 // what the file says
@@ -192,6 +193,7 @@ func (silent) Error() string { return "" }
 func exitCode(err error) int {
 	var quiet silent
 	var wrong usage
+	var missing gone
 	var problems config.Problems
 	var unreadable *config.UnreadableError
 	var unsaid toSay
@@ -206,6 +208,8 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &wrong):
 		return exitUsage
+	case errors.As(err, &missing), errors.Is(err, queue.ErrNoJob):
+		return exitGone
 	case config.Passes(err):
 		return exitTempFail // of the host
 	case errors.As(err, &problems), errors.As(err, &unreadable):

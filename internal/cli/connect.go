@@ -127,7 +127,7 @@ func (v verb) command() *cli.Command {
 				return err
 			}
 			defer client.Close()
-			return v.do(c, client)
+			return worded(c, v.do(c, client))
 		},
 	}
 }

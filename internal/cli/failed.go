@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -48,9 +49,13 @@ func failedList(c *cli.Context, q *queue.Client) error {
 		}
 		var rows [][]string
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			rows = append(rows, []string{name, count(groups[name])})
+			row := []string{name, count(groups[name]), ""}
+			if groups[name] < 0 {
+				row[1], row[2] = "?", fmt.Sprintf("%sf:%s is no list: rename or delete it", q.Namespace(), name)
+			}
+			rows = append(rows, row)
 		}
-		return show(c, groups, func(w io.Writer) { table(w, "No job has failed.", []string{"GROUP", "JOBS"}, rows) })
+		return show(c, groups, func(w io.Writer) { table(w, "No job has failed.", []string{"GROUP", "JOBS", ""}, rows) })
 	}
 	jobs, err := chosen(c, q, c.Args().First())
 	if err != nil {
@@ -110,6 +115,7 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Cha
 		if err != nil {
 			return err
 		}
+		maps.DeleteFunc(counts, func(_ string, n int) bool { return n < 0 }) // of another type
 		groups = slices.Sorted(maps.Keys(counts))
 	default:
 		return misused("name a GROUP of `oarlock failed ls`, or say --all")
@@ -128,5 +134,9 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Cha
 			printf(w, "%s would be %s\n", some(len(jobs), "job"), done)
 		})
 	}
-	return amendJobs(c, q, jobs, done, func(job queue.Job) queue.Amendment { return job.Amend(change) })
+	if len(jobs) == 0 && !c.Bool("all") {
+		return notThere("no job like that has failed in group %s; `oarlock failed ls` lists the groups", groups[0])
+	}
+	_, err := amendJobs(c, q, jobs, done, func(job queue.Job) queue.Amendment { return job.Amend(change) })
+	return err
 }

@@ -19,7 +19,7 @@ func tellHistory(job queue.Job) []entryView {
 		says := entryWords(e)
 		switch {
 		case e.What == "popped" && taken != nil:
-			told = append(told, inferredRetry(e.When, *taken, "a retry was used"))
+			told = append(told, inferredRetry(e.When, *taken, ""))
 			taken = &job.History[i]
 		case e.What == "popped":
 			taken = &job.History[i]
@@ -36,16 +36,16 @@ func tellHistory(job queue.Job) []entryView {
 		return told
 	}
 	if f := job.Failure; f.Group != "" && f.When >= taken.When {
-		return append(told, inferredRetry(f.When, *taken, fmt.Sprintf("%s: %s; a retry was used", f.Group, shorten(f.Message, 300))))
+		return append(told, inferredRetry(f.When, *taken, fmt.Sprintf(" (%s: %s)", f.Group, shorten(f.Message, 300))))
 	}
-	return append(told, inferredRetry(taken.When, *taken, "a retry was used"))
+	return append(told, inferredRetry(taken.When, *taken, ""))
 }
 
 // inferredRetry is the entry that a retry does not leave. It was at the moment when, or, if
-// nothing tells, before.
+// nothing tells, before. why is in brackets, after a blank, or "".
 func inferredRetry(when float64, taken queue.Entry, why string) entryView {
 	return entryView{When: when, What: "retried", Worker: taken.Worker, Inferred: true,
-		Says: fmt.Sprintf("had not ended well on %s: %s", taken.Worker, why)}
+		Says: fmt.Sprintf("ended badly on %s%s, which used a retry", taken.Worker, why)}
 }
 
 // entryWords says what an entry of a history means.

@@ -94,16 +94,16 @@ func TestHistoryInWords(t *testing.T) {
 		`  taken by w$`, `  crashed on w \(signal-SEGV\), which uses no retry$`,
 		`  taken by w$`, `  interrupted on w and given back, which uses no retry$`,
 		`  taken by w$`, `  given back by w \(busy\), which uses no retry`,
-		`  taken by w$`, `  had not ended well on w: a retry was used$`,
+		`  taken by w$`, `  ended badly on w, which used a retry$`,
 		`  taken by w$`, `  taken from w by hand$`,
-		`  taken by w$`, `  had not ended well on w: exit-1: no route to the printer; a retry was used$`)
+		`  taken by w$`, `  ended badly on w \(exit-1: no route to the printer\), which used a retry$`)
 	if n := strings.Count(told, "\n"); n != 13 {
 		t.Errorf("%d lines, want 13:\n%s", n, told)
 	}
 
 	// It waits for its next attempt: nobody has it.
 	shown := o.run("job", "show", "j")
-	says(t, shown, `^state +scheduled$`, `no route to the printer; a retry was used$`)
+	says(t, shown, `^state +scheduled$`, `no route to the printer\), which used a retry$`)
 	if regexp.MustCompile(`(?m)^(worker|lock) `).MatchString(shown) {
 		t.Errorf("a job in backoff shows a worker or a lock:\n%s", shown)
 	}
@@ -119,7 +119,7 @@ func TestHistoryInWords(t *testing.T) {
 		t.Errorf("the last entry is %+v", last)
 	}
 	says(t, o.run("job", "why", "j"), `^It is scheduled for .*, (59m|1h 0m)`,
-		`^Before that it was tried: had not ended well on w: exit-1: no route to the printer; a retry was used, .* ago; 1 of 3 retries are left\.$`)
+		`^Its last attempt, .* ago: ended badly on w \(exit-1: no route to the printer\), which used a retry\. Retries left: 1 of 3\.$`)
 
 	// For other clients a job that was given back timed out, as ever.
 	var what []string
@@ -156,7 +156,7 @@ func TestHistoryOfOthers(t *testing.T) {
 		{"on to the next queue", queue.Job{State: "waiting", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "done"}, {What: "put", Queue: "p"}}},
 			[]string{"taken by a", "done", "put into p"}},
 		{"a line in between", queue.Job{State: "waiting", History: []queue.Entry{{What: "popped", Worker: "a"}, {What: "a note"}}},
-			[]string{"taken by a", "noted: a note", "had not ended well on a: a retry was used"}},
+			[]string{"taken by a", "noted: a note", "ended badly on a, which used a retry"}},
 		{"nothing", queue.Job{State: "waiting"}, nil},
 	} {
 		var got []string
@@ -179,7 +179,7 @@ func TestWhyTellsTheTruth(t *testing.T) {
 		not   string
 	}{
 		{"moved on with a delay", "advance", nil, []string{`^It is scheduled for .*, (59m|1h 0m).* from now\.$`}, "redis: nil"},
-		{"a lock that ran out", "run", []any{"HSET", "ql:j:j", "expires", 1000}, []string{`^It is running on w, whose lock ran out .* ago\.$`, `^Unless w renews it, the next sweep or pop takes the job back\.$`}, "-"},
+		{"a lock that ran out", "run", []any{"HSET", "ql:j:j", "expires", 1000}, []string{`^It is running on w, whose lock ran out .* ago\.$`, `^That worker was last heard of .* ago\. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry\.$`}, "-"},
 		{"a lock that holds", "run", nil, []string{`^It is running on w, whose lock holds for another (59|1m)`}, "takes the job back"},
 		{"nowhere", "put", []any{"DEL", "ql:q:q-work"}, []string{`^It is waiting, but in no place of q .*doctor --fix`}, "redis: nil"},
 		{"scheduled nowhere", "delay", []any{"DEL", "ql:q:q-scheduled"}, []string{`^It is scheduled, but in no place of q`}, "redis: nil"},
@@ -190,8 +190,8 @@ func TestWhyTellsTheTruth(t *testing.T) {
 		{"for nothing", "depend", []any{"DEL", "ql:j:j-dependencies"}, []string{`^It waits for other jobs, but there are none`}, "redis: nil"},
 		{"a throttle held by none", "throttle", []any{"ZADD", "ql:th:t-locks", 1, "ghost"}, []string{`^Throttle t is full: 1 of 1, held by ghost\.$`, `^ghost holds it, but does not run`}, "redis: nil"},
 		{"a throttle that has room", "throttle", nil, []string{`^It is told to wait for a throttle, and none of its throttles \(t ql:q:q\) is full`}, "redis: nil"},
-		{"taken back", "take back", nil, []string{`^It is the next of its queue\.$`, `^Before that it was tried: taken from w by hand, .* ago; 5 of 5 retries are left\.$`}, "did not renew"},
-		{"crashed", "crash", nil, []string{`^It is the next of its queue\.$`, `^Before that it was tried: crashed on w \(signal-SEGV\), which uses no retry: it died, .* ago; 5 of 5`}, "redis: nil"},
+		{"taken back", "take back", nil, []string{`^It is the next of its queue\.$`, `^Its last attempt, .* ago: taken from w by hand\. Retries left: 5 of 5\.$`}, "did not renew"},
+		{"crashed", "crash", nil, []string{`^It is the next of its queue\.$`, `^Its last attempt, .* ago: crashed on w \(signal-SEGV\), which uses no retry: it died\. Retries left: 5 of 5`}, "redis: nil"},
 		{"put again after it failed", "again", nil, []string{`^It is the next of its queue\.$`}, "Before that"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

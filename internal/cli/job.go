@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -17,22 +18,30 @@ func jobCommand() *cli.Command {
 		verb{name: "show", usage: "show everything that is known of a job", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
 		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
-		verb{name: "cancel", usage: "remove jobs for good, running ones too", words: "JID…", least: 1, most: -1, flags: onlyJSON,
+		verb{name: "cancel", usage: "remove jobs for good, running ones too; exits 66 if one is not there, or complete", words: "JID…", least: 1, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
-				return jobsAmend(c, q, c.Args().Slice(), "canceled", func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendCancel) })
+				return jobsAmend(c, q, "canceled", notComplete, func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendCancel) })
 			}},
 		verb{name: "retry", usage: "put a job into its queue again, with all its retries", words: "JID", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, "") }},
 		verb{name: "move", usage: "put a job into another queue", words: "JID QUEUE", least: 2, most: 2,
-			flags: []cli.Flag{&cli.DurationFlag{Name: "delay", Usage: "how long it waits there before it may run"}, jsonFlag()},
-			do:    func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, c.Args().Get(1)) }},
-		verb{name: "timeout", usage: "take running jobs from their workers and put them in front", words: "JID…", least: 1, most: -1, flags: onlyJSON,
+			flags: []cli.Flag{&cli.DurationFlag{Name: "delay", Usage: "how long it waits there before it may run"}, forceFlag(), jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
-				return jobsAmend(c, q, c.Args().Slice(), "taken back", func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendTimeout) })
+				if err := newName(c, "queue", c.Args().Get(1)); err != nil {
+					return err
+				}
+				if c.Duration("delay") < 0 {
+					return misused("--delay is negative; without it the job may run at once")
+				}
+				return jobMove(c, q, c.Args().Get(1))
+			}},
+		verb{name: "timeout", usage: "take running jobs from their workers and put them in front of their queues", words: "JID…", least: 1, most: -1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				return jobsAmend(c, q, "taken back", running, func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendTimeout) })
 			}},
 		verb{name: "priority", usage: "change the priority of a job; higher comes first", words: "JID NUMBER", least: 2, most: 2, flags: onlyJSON, do: jobPriority},
 		verb{name: "tag", usage: "give a job tags", words: "JID TAG…", least: 2, most: -1,
-			flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "take the tags away"}, jsonFlag()}, do: jobTag},
+			flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "take the tags away"}, forceFlag(), jsonFlag()}, do: jobTag},
 		verb{name: "track", usage: "publish what happens to a job", words: "JID", least: 1, most: 1,
 			flags: []cli.Flag{&cli.BoolFlag{Name: "stop", Usage: "no longer"}, jsonFlag()}, do: jobTrack},
 		verb{name: "depend", usage: "let a job that depends on others wait for more of them", words: "JID [ON…]", least: 1, most: -1,
@@ -44,6 +53,22 @@ func jobCommand() *cli.Command {
 	)
 	job.Subcommands = append(job.Subcommands, jobOutputCommand()) // which needs no Redis
 	return job
+}
+
+// notComplete says that there is nothing to cancel.
+func notComplete(job queue.Job) string {
+	if job.State == "complete" {
+		return fmt.Sprintf("%s is complete: there is nothing to cancel", job.JID)
+	}
+	return ""
+}
+
+// running says that nobody has the job.
+func running(job queue.Job) string {
+	if job.State != "running" {
+		return fmt.Sprintf("%s is not running but %s: nobody has it", job.JID, job.State)
+	}
+	return ""
 }
 
 func jobShow(c *cli.Context, q *queue.Client) error {
@@ -115,6 +140,9 @@ func indent(text string) string {
 
 func jobLog(c *cli.Context, q *queue.Client) error {
 	jid := c.Args().First()
+	if c.NArg() == 2 && strings.TrimSpace(c.Args().Get(1)) == "" {
+		return misused("the message is empty")
+	}
 	if c.NArg() == 2 {
 		if err := q.Log(c.Context, jid, c.Args().Get(1), nil); err != nil {
 			return err
@@ -157,7 +185,7 @@ func jobMove(c *cli.Context, q *queue.Client, to string) error {
 
 func jobPriority(c *cli.Context, q *queue.Client) error {
 	priority, err := strconv.ParseFloat(c.Args().Get(1), 64)
-	if err != nil {
+	if err != nil || math.IsNaN(priority) || math.IsInf(priority, 0) {
 		return misused("%q is no number", c.Args().Get(1))
 	}
 	job, err := q.Get(c.Context, c.Args().First())
@@ -176,6 +204,8 @@ func jobTag(c *cli.Context, q *queue.Client) error {
 	change := q.AddTags
 	if c.Bool("remove") {
 		change = q.RemoveTags
+	} else if err := newNames(c, "tag", c.Args().Tail()...); err != nil {
+		return err
 	}
 	tags, err := change(c.Context, c.Args().First(), c.Args().Tail()...)
 	if err != nil {
@@ -189,16 +219,24 @@ func jobTrack(c *cli.Context, q *queue.Client) error {
 	if c.Bool("stop") {
 		change, done = q.Untrack, "no longer tracked"
 	}
-	if _, err := change(c.Context, c.Args().First()); err != nil {
+	changed, err := change(c.Context, c.Args().First())
+	if err != nil {
 		return err
+	}
+	if !changed && c.Bool("stop") {
+		return notThere("%s was not tracked", c.Args().First())
 	}
 	return said(c, "%s is %s", c.Args().First(), done)
 }
 
 func jobDepend(c *cli.Context, q *queue.Client) error {
 	jid, on := c.Args().First(), c.Args().Tail()
-	var err error
+	before, err := q.Get(c.Context, jid)
 	switch {
+	case err != nil:
+		return err
+	case before.State != "depends":
+		return notThere("%s is %s and waits for no other job: what it depends on cannot be changed any more", jid, before.State)
 	case c.Bool("remove") && c.Bool("all"):
 		err = q.UndependAll(c.Context, jid)
 	case len(on) == 0:

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 
@@ -43,6 +46,7 @@ func putCommand() *cli.Command {
 			&cli.IntFlag{Name: "wait-replicas", Usage: "wait until `N` replicas have it, for a second at most (exit code 75: put, but fewer have it)"},
 			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "take jobs from the lines of `FILE`; - is stdin"},
 			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
+			forceFlag(),
 			jsonFlag(),
 		},
 		Action: put,
@@ -69,6 +73,9 @@ type putLine struct {
 
 func put(c *cli.Context) error {
 	if err := wantArgs(c, 1, 2, "a queue"); err != nil {
+		return err
+	}
+	if err := soundPut(c); err != nil {
 		return err
 	}
 	from, many := c.String("file"), c.IsSet("file")
@@ -128,12 +135,82 @@ func put(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
+	if err := somethingToDependOn(c, client, like.Depends); err != nil {
+		return err
+	}
 	results, err := client.PutAll(c.Context, []queue.Put{like})
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
 		return err
 	}
 	return errors.Join(putOne(c, like, results[0]), err)
+}
+
+// soundPut refuses what nobody can mean by a put, or asks.
+func soundPut(c *cli.Context) error {
+	switch {
+	case c.Int("retries") < 0:
+		return misused("--retries is negative; 0 means that it is tried once")
+	case c.Duration("delay") < 0:
+		return misused("--delay is negative; without it the job may run at once")
+	case c.Duration("timeout") < 0 || c.IsSet("timeout") && c.Duration("timeout") == 0:
+		return misused("--timeout must be more than 0; without it that of the pool holds")
+	case c.Int("wait-replicas") < 0:
+		return misused("--wait-replicas is negative")
+	case math.IsNaN(c.Float64("priority")) || math.IsInf(c.Float64("priority"), 0):
+		return misused("--priority must be a number, higher comes first")
+	}
+	names := [][2]string{{"queue", c.Args().First()}, {"klass", c.String("klass")}}
+	if c.IsSet("jid") {
+		names = append(names, [2]string{"jid", c.String("jid")})
+	}
+	for _, of := range [][2]string{{"tag", "tag"}, {"depends", "jid in --depends"}, {"throttle", "throttle"}} {
+		for _, name := range c.StringSlice(of[0]) {
+			names = append(names, [2]string{of[1], name})
+		}
+	}
+	for _, name := range names {
+		if err := newName(c, name[0], name[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// somethingToDependOn asks about jobs to depend on that are not there: nothing would be waited for.
+func somethingToDependOn(c *cli.Context, q *queue.Client, depends []string) error {
+	if len(depends) == 0 || c.Bool("force") {
+		return nil
+	}
+	jobs, err := q.GetMany(c.Context, depends...)
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		depends = slices.DeleteFunc(slices.Clone(depends), func(jid string) bool { return jid == job.JID })
+	}
+	if len(depends) == 0 {
+		return nil
+	}
+	return doubtful(c, "There is no job %s, so nothing would be waited for: it may be complete and pruned, or never have been.", strings.Join(depends, ", "))
+}
+
+// errLong says that a line is longer than any job may be.
+var errLong = fmt.Errorf("is longer than %s, the most that Redis takes for the data of a job (proto-max-bulk-len)", humanize.IBytes(queue.MaxData))
+
+// readLine reads up to and with the next line feed, or gives errLong once it is longer than most bytes.
+func readLine(from *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	for {
+		some, err := from.ReadSlice('\n')
+		line = append(line, some...)
+		switch {
+		case len(line) > most+1:
+			return nil, errLong
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
 }
 
 // ifExistsWords are what a put may say of a job that has its jid.
@@ -180,9 +257,13 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return err
 	}
 	defer client.Close()
+	if err := somethingToDependOn(c, client, like.Depends); err != nil {
+		return err
+	}
 
 	bar := putProgress(c.App.ErrWriter, size)
 	done, existed, refused, number := 0, 0, 0, 0
+	elsewhere := false          // a line named another queue
 	var few *queue.ReplicaError // of the last batch that has one
 	var batch []queue.Put
 	var held int // bytes of data in batch
@@ -206,7 +287,10 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	}
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := readLine(lines, queue.MaxData)
+		if errors.Is(err, errLong) {
+			return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number+1, err, count(done+len(batch))))
+		}
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -218,7 +302,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 			if err != nil {
 				return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number, err, count(done+len(batch))))
 			}
-			batch = append(batch, job)
+			batch, elsewhere = append(batch, job), elsewhere || job.Queue != like.Queue
 			held += len(job.Data)
 		}
 		if len(batch) == queue.PutChunk || held > 1<<20 || last && len(batch) > 0 {
@@ -233,16 +317,20 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	bar.Finish()
 	result := map[string]any{"queue": like.Queue, "put": done, "existed": existed, "refused": refused}
 	if err := show(c, result, func(w io.Writer) {
-		printf(w, "%s jobs put into %s\n", count(done), like.Queue)
+		into := like.Queue
+		if elsewhere {
+			into = "the queues that their lines name"
+		}
+		printf(w, "%s put into %s\n", some(done, "job"), into)
 		if existed > 0 {
-			printf(w, "%s exist and were left alone\n", count(existed))
+			printf(w, "%s left alone, which existed\n", some(existed, "job"))
 		}
 	}); err != nil {
 		return err
 	}
 	switch {
 	case refused > 0:
-		return fmt.Errorf("%s jobs were refused", count(refused))
+		return fmt.Errorf("refused: %s", some(refused, "job"))
 	case few != nil:
 		return few
 	}
@@ -277,6 +365,14 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	}
 	if line.Retries != nil {
 		job.Retries = line.Retries
+	}
+	for name, n := range map[string]float64{"delay": line.Delay, "timeout": line.Timeout, "wait_replicas": float64(line.WaitReplicas)} {
+		if n < 0 {
+			return job, fmt.Errorf("%s is negative", name)
+		}
+	}
+	if line.Retries != nil && *line.Retries < 0 {
+		return job, errors.New("retries is negative")
 	}
 	if line.Delay > 0 {
 		job.Delay = time.Duration(line.Delay * float64(time.Second))

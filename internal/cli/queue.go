@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,30 +31,57 @@ func queueCommand() *cli.Command {
 			flags: []cli.Flag{jsonFlag()}, do: queueList},
 		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
-		verb{name: "pause", usage: "hand out no more jobs; what runs goes on", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
-			do: func(c *cli.Context, q *queue.Client) error {
-				if err := q.Pause(c.Context, c.Args().Slice()...); err != nil {
-					return err
-				}
-				return said(c, "paused %v", c.Args().Slice())
-			}},
+		verb{name: "pause", usage: "hand out no more jobs; what runs goes on", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{forceFlag(), jsonFlag()},
+			do: queuePause},
 		verb{name: "resume", usage: "end a pause", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
+				if err := knownQueues(c, q, c.Args().Slice()...); err != nil {
+					return err
+				}
 				if err := q.Resume(c.Context, c.Args().Slice()...); err != nil {
 					return err
 				}
-				return said(c, "resumed %v", c.Args().Slice())
+				return said(c, "resumed %s", strings.Join(c.Args().Slice(), ", "))
 			}},
 		verb{name: "forget", usage: "take queues off the list; jobs in them stay", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
+				if err := knownQueues(c, q, c.Args().Slice()...); err != nil {
+					return err
+				}
 				if err := q.ForgetQueues(c.Context, c.Args().Slice()...); err != nil {
 					return err
 				}
-				return said(c, "forgot %v", c.Args().Slice())
+				return said(c, "forgot %s", strings.Join(c.Args().Slice(), ", "))
 			}},
 		verb{name: "limit", usage: "show or set how many jobs of a queue may run at a time; 0 is any number", words: "QUEUE [NUMBER]", least: 1, most: 2,
-			flags: []cli.Flag{jsonFlag()}, do: queueLimit},
+			flags: []cli.Flag{forceFlag(), jsonFlag()}, do: queueLimit},
 	)
+}
+
+// queuePause pauses queues. One that nobody knows is more likely misspelled than meant.
+func queuePause(c *cli.Context, q *queue.Client) error {
+	var unknown gone
+	switch err := knownQueues(c, q, c.Args().Slice()...); {
+	case errors.As(err, &unknown):
+		text := unknown.text
+		if err := doubtful(c, "%s", strings.ToUpper(text[:1])+text[1:]+ending(text)); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if err := q.Pause(c.Context, c.Args().Slice()...); err != nil {
+		return err
+	}
+	return said(c, "paused %s", strings.Join(c.Args().Slice(), ", "))
+}
+
+// ending is the full stop that a sentence lacks.
+func ending(sentence string) string {
+	if strings.HasSuffix(sentence, "?") {
+		return ""
+	}
+	return "."
 }
 
 func queueList(c *cli.Context, q *queue.Client) error {
@@ -87,6 +116,9 @@ func queueList(c *cli.Context, q *queue.Client) error {
 
 func queueShow(c *cli.Context, q *queue.Client) error {
 	name := c.Args().First()
+	if err := knownQueues(c, q, name); err != nil {
+		return err
+	}
 	counts, err := q.Queue(c.Context, name)
 	if err != nil {
 		return err
@@ -117,6 +149,9 @@ func queueShow(c *cli.Context, q *queue.Client) error {
 }
 
 func queuePeek(c *cli.Context, q *queue.Client) error {
+	if err := knownQueues(c, q, c.Args().First()); err != nil {
+		return err
+	}
 	jobs, err := q.Peek(c.Context, c.Args().First(), c.Int("offset"), c.Int("limit"))
 	if err != nil {
 		return err
@@ -148,11 +183,17 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 				value = "none"
 			}
 			printLine(w, value)
+			if knownQueues(c, q, name) != nil {
+				printf(c.App.ErrWriter, "There is no queue %s yet.\n", name)
+			}
 		})
 	}
 	n, err := strconv.Atoi(c.Args().Get(1))
 	if err != nil || n < 0 {
-		return misused("%q is no limit", c.Args().Get(1))
+		return misused("%q is no limit; name a number of jobs, 0 for any", c.Args().Get(1))
+	}
+	if err := newName(c, "queue", name); err != nil {
+		return err
 	}
 	if n == 0 {
 		err = q.Unset(c.Context, setting)
@@ -162,5 +203,8 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return said(c, "%s: at most %s at a time", name, map[bool]string{true: "any number", false: strconv.Itoa(n)}[n == 0])
+	if n == 0 {
+		return said(c, "%s: any number of jobs at a time", name)
+	}
+	return said(c, "%s: at most %s at a time", name, some(n, "job"))
 }

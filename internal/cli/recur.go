@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ func recurCommand() *cli.Command {
 			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
 			&cli.IntFlag{Name: "retries", Value: 5, Usage: "how often a copy may be tried again"},
 			&cli.IntFlag{Name: "backlog", Usage: "how many missed copies are made up for; 0 is all"},
+			forceFlag(),
 			jsonFlag(),
 		}, more...)
 	}
@@ -98,6 +100,9 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 	if c.Duration("every") <= 0 {
 		return misused("say how often: --every 1h")
 	}
+	if err := soundRecurring(c); err != nil {
+		return err
+	}
 	r := queue.Recurring{
 		Queue: c.Args().First(), JID: c.String("jid"), Klass: c.String("klass"), Data: []byte("{}"),
 		Interval: c.Duration("every"), Offset: c.Duration("offset"), Priority: c.Float64("priority"),
@@ -114,6 +119,40 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { printLine(w, jid) })
+}
+
+// soundRecurring refuses what nobody can mean of a recurring job, or asks.
+func soundRecurring(c *cli.Context) error {
+	switch {
+	case c.Int("retries") < 0:
+		return misused("--retries is negative; 0 means that a copy is tried once")
+	case c.Int("backlog") < 0:
+		return misused("--backlog is negative; 0 means that all missed copies are made up for")
+	case c.Duration("offset") < 0:
+		return misused("--offset is negative; without it the first copy comes at once")
+	case math.IsNaN(c.Float64("priority")) || math.IsInf(c.Float64("priority"), 0):
+		return misused("--priority must be a number, higher comes first")
+	}
+	names := [][2]string{{"klass", c.String("klass")}}
+	if c.Command.Name == "add" {
+		names = append(names, [2]string{"queue", c.Args().First()})
+	}
+	for _, option := range []string{"jid", "queue"} {
+		if c.IsSet(option) {
+			names = append(names, [2]string{option, c.String(option)})
+		}
+	}
+	for _, of := range []string{"tag", "throttle"} {
+		for _, name := range c.StringSlice(of) {
+			names = append(names, [2]string{of, name})
+		}
+	}
+	for _, name := range names {
+		if err := newName(c, name[0], name[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func recurShow(c *cli.Context, q *queue.Client) error {
@@ -142,6 +181,9 @@ func recurUpdate(c *cli.Context, q *queue.Client) error {
 		if err := isJSON([]byte(c.String("data"))); err != nil {
 			return misused("the data is not JSON: %v", err)
 		}
+	}
+	if err := soundRecurring(c); err != nil {
+		return err
 	}
 	change := queue.RecurringChange{
 		Queue: given(c, "queue", c.String), Klass: given(c, "klass", c.String), Interval: given(c, "every", c.Duration),

@@ -53,7 +53,8 @@ func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
 		return nil, err
 	}
 	defer client.Close()
-	return client.Get(c.Context, jid)
+	job, err := client.Get(c.Context, jid)
+	return job, worded(c, err)
 }
 
 // lastQueue is the queue of a job, or, if it is complete, the last it was in.

@@ -20,7 +20,7 @@ func TestStatusTellsHowFarARollIs(t *testing.T) {
 		{supervisor.RollSnapshot{To: 2, Of: 8, OnTrial: true}, "rolling in generation 2: 0 of 8, on trial"},
 		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true}, "rolling in generation 2: 1 of 8, on trial until a job ends well"},
 		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true, Ended: 7, Bad: 6},
-			"rolling in generation 2: 1 of 8, on trial: 6 of 7 jobs ended badly"},
+			"rolling in generation 2: 1 of 8, on trial: 6 of 7 attempts ended badly"},
 	} {
 		if got := rollLine(&tt.roll); got != tt.want {
 			t.Errorf("%+v is told as %q, want %q", tt.roll, got, tt.want)

@@ -49,6 +49,9 @@ func stats(c *cli.Context, q *queue.Client) error {
 		}
 	}
 	name := c.Args().First()
+	if err := knownQueues(c, q, name); err != nil {
+		return err
+	}
 	s, err := q.Stats(c.Context, name, day)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func rollLine(r *supervisor.RollSnapshot) string {
 		told += ", on trial"
 		switch {
 		case r.Bad > 0:
-			told += fmt.Sprintf(": %d of %d jobs ended badly", r.Bad, r.Ended)
+			told += fmt.Sprintf(": %d of %d attempts ended badly", r.Bad, r.Ended)
 		case r.Changed > 0:
 			told += " until a job ends well"
 		}

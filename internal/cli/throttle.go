@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -17,26 +18,34 @@ func throttleCommand() *cli.Command {
 		verb{name: "ls", usage: "list the throttles that were set", flags: onlyJSON, do: throttleList},
 		verb{name: "show", usage: "show a throttle, who holds it and who waits for it", words: "ID", least: 1, most: 1, flags: onlyJSON, do: throttleShow},
 		verb{name: "set", usage: "set how many jobs may hold a throttle; 0 is any number", words: "ID NUMBER", least: 2, most: 2,
-			flags: []cli.Flag{&cli.DurationFlag{Name: "ttl", Usage: "forget the limit after so long"}, jsonFlag()},
+			flags: []cli.Flag{&cli.DurationFlag{Name: "ttl", Usage: "forget the limit after so long"}, forceFlag(), jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				most, err := strconv.Atoi(c.Args().Get(1))
 				if err != nil || most < 0 {
-					return misused("%q is no limit", c.Args().Get(1))
+					return misused("%q is no limit; name a number of jobs, 0 for any", c.Args().Get(1))
+				}
+				if c.Duration("ttl") < 0 {
+					return misused("--ttl is negative; without it the limit stays")
+				}
+				if err := newName(c, "throttle", c.Args().First()); err != nil {
+					return err
 				}
 				if err := q.SetThrottle(c.Context, queue.Throttle{ID: c.Args().First(), Maximum: most, TTL: c.Duration("ttl")}); err != nil {
 					return err
 				}
-				return said(c, "%s: at most %d at a time", c.Args().First(), most)
+				return said(c, "%s: %s", c.Args().First(), mostWords(most))
 			}},
 		verb{name: "release", usage: "make jobs give a throttle up, or wait for it no longer", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
-				if err := q.ReleaseThrottle(c.Context, c.Args().First(), c.Args().Tail()...); err != nil {
-					return err
-				}
-				return said(c, "released")
+				return throttleRelease(c, q, c.Args().First(), c.Args().Tail())
 			}},
 		verb{name: "rm", usage: "remove the limit", words: "ID", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
+				if t, err := q.Throttle(c.Context, c.Args().First()); err != nil {
+					return err
+				} else if t.Maximum == 0 {
+					return notThere("%s had no limit", c.Args().First())
+				}
 				if err := q.DeleteThrottle(c.Context, c.Args().First()); err != nil {
 					return err
 				}
@@ -52,6 +61,32 @@ type throttleView struct {
 	TTL     float64  `json:"ttl"` // seconds; 0 for ever
 	Holders []string `json:"holders"`
 	Waiters []string `json:"waiters"`
+	Damage  string   `json:"damage,omitempty"`
+}
+
+// ttlWords says how long a throttle is kept.
+func ttlWords(ttl float64) string {
+	if ttl == 0 {
+		return "for ever"
+	}
+	return seconds(ttl)
+}
+
+// wrongKeys names the keys of a throttle that are of another type than they should be; err is
+// what is said if none is.
+func wrongKeys(c *cli.Context, q *queue.Client, id string, err error) string {
+	var wrong []string
+	for key, want := range map[string]string{"": "hash", "-locks": "zset", "-pending": "zset"} {
+		name := q.Namespace() + "th:" + id + key
+		if is := q.Redis().Type(c.Context, name).Val(); is != want && is != "none" && is != "" {
+			wrong = append(wrong, fmt.Sprintf("%s is a %s and no %s", name, is, want))
+		}
+	}
+	if len(wrong) == 0 {
+		return err.Error()
+	}
+	slices.Sort(wrong)
+	return strings.Join(wrong, ", ") + ": rename or delete it"
 }
 
 func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, error) {
@@ -69,28 +104,53 @@ func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, err
 
 // throttleList finds the throttles by their keys: the protocol keeps no list of them.
 func throttleList(c *cli.Context, q *queue.Client) error {
-	prefix := q.Namespace() + "th:"
-	keys := q.Redis().ScanType(c.Context, 0, escapeGlob(prefix)+"*", 1000, "hash").Iterator()
-	var ids []string
-	for keys.Next(c.Context) {
-		ids = append(ids, strings.TrimPrefix(keys.Val(), prefix))
-	}
-	if err := keys.Err(); err != nil {
+	ids, err := throttleIDs(c, q)
+	if err != nil {
 		return err
 	}
-	slices.Sort(ids)
 	views, rows := []throttleView{}, [][]string(nil)
-	for _, id := range slices.Compact(ids) {
+	for _, id := range ids {
 		v, err := viewThrottle(c, q, id)
-		if err != nil {
+		row := []string{v.ID, count(v.Maximum), count(len(v.Holders)), count(len(v.Waiters)), ttlWords(v.TTL), ""}
+		if queue.Class(err) == queue.Refused {
+			v = throttleView{ID: id, Holders: []string{}, Waiters: []string{}, Damage: wrongKeys(c, q, id, err)}
+			row = []string{id, "?", "?", "?", "?", v.Damage}
+		} else if err != nil {
 			return err
 		}
-		views = append(views, v)
-		rows = append(rows, []string{v.ID, count(v.Maximum), count(len(v.Holders)), count(len(v.Waiters)), seconds(v.TTL)})
+		views, rows = append(views, v), append(rows, row)
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL"}, rows)
+		table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
 	})
+}
+
+// throttleIDs lists the throttles that have a limit, and those of which a key is of another type
+// than it should be.
+func throttleIDs(c *cli.Context, q *queue.Client) ([]string, error) {
+	prefix := q.Namespace() + "th:"
+	keys := q.Redis().Scan(c.Context, 0, escapeGlob(prefix)+"*", 1000).Iterator()
+	var ids []string
+	for keys.Next(c.Context) {
+		kind, err := q.Redis().Type(c.Context, keys.Val()).Result()
+		if err != nil {
+			return nil, err
+		}
+		id := strings.TrimPrefix(keys.Val(), prefix)
+		base := strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending")
+		switch kind {
+		case "hash":
+			ids = append(ids, id)
+		case "zset": // of holders, or of those who wait
+			if base == id {
+				ids = append(ids, id)
+			}
+		default:
+			ids = append(ids, base)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), keys.Err()
 }
 
 // escapeGlob makes text stand for itself in a pattern of Redis.
@@ -98,16 +158,52 @@ func escapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
+// throttleRelease makes jobs give a throttle up; it wants each to hold it, or to wait for it.
+func throttleRelease(c *cli.Context, q *queue.Client, id string, jids []string) error {
+	v, err := viewThrottle(c, q, id)
+	if err != nil {
+		return err
+	}
+	for _, jid := range jids {
+		if !slices.Contains(v.Holders, jid) && !slices.Contains(v.Waiters, jid) {
+			return notThere("%s neither holds %s nor waits for it; nothing was done", jid, id)
+		}
+	}
+	if err := q.ReleaseThrottle(c.Context, id, jids...); err != nil {
+		return err
+	}
+	return said(c, "%s: released by %s", id, strings.Join(jids, ", "))
+}
+
+// mostWords says how many jobs may hold a throttle.
+func mostWords(most int) string {
+	if most == 0 {
+		return "any number of jobs at a time"
+	}
+	return "at most " + some(most, "job") + " at a time"
+}
+
 func throttleShow(c *cli.Context, q *queue.Client) error {
 	v, err := viewThrottle(c, q, c.Args().First())
 	if err != nil {
 		return err
 	}
+	if v.Maximum == 0 && len(v.Holders) == 0 && len(v.Waiters) == 0 {
+		return notThere("there is no throttle %s: it has no limit, and no job names it at the moment", v.ID)
+	}
 	return show(c, v, func(w io.Writer) {
-		limit := "any number"
-		if v.Maximum > 0 {
-			limit = "at most " + count(v.Maximum)
+		printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
+		if v.TTL > 0 {
+			printf(w, "forgotten in: %s\n", seconds(v.TTL))
 		}
-		printf(w, "%s: %s at a time\nheld by %s\nwaiting %s\n", v.ID, limit, strings.Join(v.Holders, " "), strings.Join(v.Waiters, " "))
+		printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
 	})
+}
+
+// orNobody lists jids.
+func orNobody(jids []string) string {
+	if len(jids) == 0 {
+		return "no job"
+	}
+	return strings.Join(jids, " ")
 }

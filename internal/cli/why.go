@@ -6,10 +6,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/config"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -105,15 +107,56 @@ func (w *why) look() error {
 	return nil
 }
 
-// running says who has the job. A lock that ran out holds until somebody sees that.
+// running says who has the job, and whether that still lives, as far as can be seen. A lock that ran
+// out holds until somebody sees that.
 func (w *why) running() error {
 	now := w.q.Now()
 	w.because("It is running on %s, whose lock %s.", w.job.Worker, lockWords(now, w.job.Expires))
-	if w.job.Expires <= now {
-		w.because("Unless %s renews it, the next sweep or pop takes the job back.", w.job.Worker)
+	seen, err := w.q.WorkerSeen(w.c.Context, w.job.Worker)
+	if err != nil {
+		return err
+	}
+	lock, err := w.q.LockTime(w.c.Context, w.job.Queue)
+	if err != nil {
+		return err
+	}
+	// That it was granted so long tells of a renewal, too.
+	seen = max(seen, w.job.Expires-lock.Seconds())
+	late := now-seen > lateShare*lock.Seconds()
+	switch pid := w.process(); {
+	case w.job.Expires <= now:
+		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", ago(seen, now))
+	case pid != 0 && !alive(pid):
+		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left.", ago(seen, now), pid)
+	case late:
+		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", ago(seen, now), span(lock))
+	default:
+		w.because("That worker was last heard of %s ago.", ago(seen, now))
 	}
 	return nil
 }
+
+// lateShare is the share of a lock after which its worker is late: ours renew after a third.
+const lateShare = 0.6
+
+// process is the process id in the name of the job's worker, if it is one of a supervisor on this
+// host, else 0.
+func (w *why) process() int {
+	cfg, err := load(w.c, config.Options{NoPools: true})
+	if err != nil {
+		return 0
+	}
+	rest, ours := strings.CutPrefix(w.job.Worker, hostName(cfg)+"-")
+	text, _, more := strings.Cut(rest, "-")
+	pid, err := strconv.Atoi(text)
+	if !ours || !more || err != nil || pid <= 0 {
+		return 0
+	}
+	return pid
+}
+
+// alive reports whether there is a process of that id.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // waits says in which of its places a job is that waits: its state alone does not tell.
 func (w *why) waits() error {
@@ -144,7 +187,7 @@ func (w *why) before() {
 		if what := told[i].What; what != "timed-out" && what != "retried" {
 			continue
 		}
-		w.because("Before that it was tried: %s, %s ago; %d of %d retries are left.", told[i].Says, ago(told[i].When, w.q.Now()), max(w.job.Remaining, 0), w.job.Retries)
+		w.because("Its last attempt, %s ago: %s. Retries left: %d of %d.", ago(told[i].When, w.q.Now()), told[i].Says, max(w.job.Remaining, 0), w.job.Retries)
 		return
 	}
 }

@@ -16,6 +16,9 @@ func workerCommand() *cli.Command {
 		verb{name: "show", usage: "show the jobs of a worker", words: "NAME", least: 1, most: 1, flags: onlyJSON, do: workerShow},
 		verb{name: "forget", usage: "take workers off the list; what they hold stays locked", words: "NAME…", least: 1, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
+				if err := knownWorkers(c, q, c.Args().Slice()...); err != nil {
+					return err
+				}
 				if err := q.ForgetWorkers(c.Context, c.Args().Slice()...); err != nil {
 					return err
 				}
@@ -30,21 +33,43 @@ func workerList(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	type view struct {
-		Name    string `json:"name"`
-		Jobs    int    `json:"jobs"`
-		Stalled int    `json:"stalled"`
+		Name    string  `json:"name"`
+		Seen    float64 `json:"seen"` // seconds since the epoch
+		Jobs    int     `json:"jobs"`
+		Stalled int     `json:"stalled"`
+		Damage  string  `json:"damage,omitempty"`
 	}
 	views, rows := make([]view, len(workers)), make([][]string, len(workers))
 	for i, n := range workers {
 		views[i] = view(n)
-		rows[i] = []string{n.Name, count(n.Jobs), count(n.Stalled)}
+		rows[i] = []string{n.Name, count(n.Jobs), count(n.Stalled), ago(n.Seen, q.Now()) + " ago", ""}
+		if n.Damage != "" {
+			rows[i] = []string{n.Name, "?", "?", ago(n.Seen, q.Now()) + " ago", "cannot be read; see oarlock doctor: " + n.Damage}
+		}
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED"}, rows)
+		table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED", "SEEN", ""}, rows)
 	})
 }
 
+// knownWorkers refuses workers that Redis does not know.
+func knownWorkers(c *cli.Context, q *queue.Client, names ...string) error {
+	for _, name := range names {
+		seen, err := q.WorkerSeen(c.Context, name)
+		if err != nil {
+			return err
+		}
+		if seen == 0 {
+			return notThere("there is no worker %s; `oarlock worker ls` lists them", name)
+		}
+	}
+	return nil
+}
+
 func workerShow(c *cli.Context, q *queue.Client) error {
+	if err := knownWorkers(c, q, c.Args().First()); err != nil {
+		return err
+	}
 	jids, stalled, err := q.Worker(c.Context, c.Args().First())
 	if err != nil {
 		return err

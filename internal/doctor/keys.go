@@ -146,7 +146,10 @@ func (k *keys) failed() error {
 	if err != nil {
 		return readable(err)
 	}
-	for group := range groups {
+	for group, n := range groups {
+		if n < 0 {
+			continue // no list, as types has told
+		}
 		key := k.ns + "f:" + group
 		var jids []string
 		for {

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue"
+)
+
+func TestNamesWithLineBreaks(t *testing.T) {
+	o := newOperator(t)
+	for _, args := range [][]string{
+		{"put", "a\nb"}, {"put", "q", "--jid", "a\x1b[31m"}, {"recur", "add", "a\tb", "--every", "1h"}, {"queue", "limit", "a\x00", "1"},
+	} {
+		if err := o.oarlock(exitUsage, args); err != nil || !strings.Contains(o.said["stderr"], "control character") {
+			t.Errorf("%q: %v\n%s", args, err, o.said["stderr"])
+		}
+	}
+	o.run("put", "a\nb", "--force") // and what others made can be named
+	o.run("queue", "peek", "a\nb")
+}
+
+// A job that is complete is not cancelled, and the others that were named are.
+func TestCancelOfACompleteJob(t *testing.T) {
+	o := newOperator(t)
+	o.put("done")
+	o.settle(queue.Settlement{Action: queue.Complete})
+	o.put("waits")
+	if err := o.oarlock(exitGone, []string{"job", "cancel", "done", "waits"}); err != nil {
+		t.Error(err)
+	}
+	says(t, o.said["stdout"], `^1 job canceled$`)
+	says(t, o.said["stderr"], `done is complete: there is nothing to cancel$`)
+	says(t, o.run("job", "show", "done"), `^state +complete$`)
+	if err := o.oarlock(exitGone, []string{"job", "show", "waits"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	from := bufio.NewReaderSize(strings.NewReader("12345\n1234567890\n"+strings.Repeat("x", 100)), 16)
+	for _, want := range []string{"12345\n", "1234567890\n"} {
+		if line, err := readLine(from, 10); err != nil || string(line) != want {
+			t.Errorf("read %q, %v; want %q", line, err, want)
+		}
+	}
+	if line, err := readLine(from, 10); !errors.Is(err, errLong) {
+		t.Errorf("read %q, %v of a line that is too long", line, err)
+	}
+	if line, err := readLine(bufio.NewReader(strings.NewReader("end")), 10); err != io.EOF || string(line) != "end" {
+		t.Errorf("the end is %q, %v", line, err)
+	}
+}
+
+// One key of a wrong type must not hide the others from a list, and is named.
+func TestListsGoOnAtAKeyOfAWrongType(t *testing.T) {
+	o := newOperator(t)
+	raw := o.server.Client(t)
+	o.put("j")
+	o.settle(queue.Settlement{Action: queue.Fail, Group: "good", Message: "m"})
+	o.run("throttle", "set", "good", "1")
+	o.run("throttle", "set", "held", "1")
+	for _, command := range [][]any{
+		{"SADD", "ql:failures", "bad"}, {"SET", "ql:f:bad", "x"},
+		{"SET", "ql:th:bad", "x"}, {"SET", "ql:th:held-locks", "x"},
+		{"ZADD", "ql:workers", o.client.Now(), "bad"}, {"SET", "ql:w:bad:jobs", "x"},
+	} {
+		if err := raw.Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(t, o.run("failed", "ls"), `^bad +\? +ql:f:bad is no list: rename or delete it`, `^good +1`)
+	says(t, o.run("throttle", "ls"), `^bad +\?.*ql:th:bad is a string and no hash: rename or delete it`, `^good +1 `, `^held +\?.*ql:th:held-locks is a string and no zset`)
+	says(t, o.run("worker", "ls"), `^bad +\? .*ql:w:bad:jobs: WRONGTYPE`, `^w +0 +0 `)
+	says(t, o.run("failed", "ls", "--json"), `"good": 1`)
+	says(t, o.run("failed", "retry", "--all"), `^1 job retried$`)
+}
+
+// To ask changes nothing: what is due stays where it is.
+func TestQuestionsChangeNothing(t *testing.T) {
+	o := newOperator(t)
+	o.put("ready")
+	o.put("due", "--delay", "1h")
+	o.run("recur", "add", "q", "--every", "1h", "--jid", "r")
+	raw := o.server.Client(t)
+	past := float64(time.Now().Add(-time.Hour).Unix())
+	for _, command := range [][]any{
+		{"ZADD", "ql:q:q-scheduled", past, "due"}, {"ZADD", "ql:q:q-recur", past, "r"},
+		{"ZADD", "ql:workers", 1000, "old"}, {"ZADD", "ql:w:old:jobs", 1000, "x"},
+	} {
+		if err := raw.Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dump := func() (all string) {
+		for _, key := range []string{"ql:q:q-scheduled", "ql:q:q-work", "ql:q:q-recur", "ql:workers", "ql:w:old:jobs"} {
+			all += key + strings.Join(raw.ZRange(t.Context(), key, 0, -1).Val(), " ") + "\n"
+		}
+		return all
+	}
+	before := dump()
+	says(t, o.run("job", "why", "ready"), `next of its queue`)
+	says(t, o.run("queue", "ls"), `^q +2 +0 +0 +0 `)
+	o.run("queue", "ls", "--json")
+	o.run("worker", "ls")
+	o.run("failed", "ls")
+	if after := dump(); after != before {
+		t.Errorf("they changed\n%sto\n%s", before, after)
+	}
+}
+
+// A worker that is dead is told as far as can be seen.
+func TestWhyOfAJobWhoseHolderDied(t *testing.T) {
+	o := newOperator(t)
+	o.put("j")
+	o.settle(queue.Settlement{}) // it runs
+	raw := o.server.Client(t)
+	now := o.client.Now()
+	says(t, o.run("job", "why", "j"), `^It is running on w, whose lock holds for another`, `^That worker was last heard of [0-9.]+m?s ago\.$`)
+	raw.ZAdd(t.Context(), "ql:workers", zOf(now-50, "w"))
+	raw.HSet(t.Context(), "ql:j:j", "expires", int64(now+10))
+	says(t, o.run("job", "why", "j"), `^That worker was last heard of (50|5\d).*s ago, though it should renew a lock of 1m 0s several times in that time: it is likely dead or out of reach`)
+	name := thisHost(t) + "-999999999-p-abc"
+	raw.HSet(t.Context(), "ql:j:j", "worker", name)
+	raw.ZAdd(t.Context(), "ql:workers", zOf(now, name))
+	says(t, o.run("job", "why", "j"), `and its process 999999999 is gone from this host`)
+}
+
+func zOf(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
+
+func thisHost(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
