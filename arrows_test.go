@@ -15,27 +15,28 @@ import (
 // arrows are the packages and what of ours each may import. The map is the plan of the
 // house: an arrow that is not in it is a mistake, here or there.
 var arrows = map[string][]string{
-	".":                   {"internal/cli", "runner"},
-	"protocol":            {},
-	"queue":               {"internal/nowait"},
-	"runner":              {"internal/nowait", "protocol"},
-	"supervisor":          {"internal/nowait", "protocol", "queue", "runner"},
-	"internal/bench":      {"internal/config", "queue", "runner", "supervisor"},
-	"internal/cli":        {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/doctor", "internal/embedded", "internal/output", "internal/redact", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
-	"internal/config":     {},
-	"internal/control":    {},
-	"internal/demo":       {},
-	"internal/doctor":     {"queue"},
-	"internal/embedded":   {},
-	"internal/nowait":     {},
-	"internal/output":     {"protocol", "runner"},
-	"internal/redact":     {},
-	"internal/systemd":    {},
-	"internal/torture":    {"internal/config", "protocol", "queue", "runner"},
-	"internal/check":      {}, // the gate, a program of its own
-	"internal/faultproxy": {}, // these, too, are for tests
-	"internal/redistest":  {},
-	"integration":         {},
+	".":                    {"internal/cli", "runner"},
+	"protocol":             {},
+	"queue":                {"internal/nowait"},
+	"runner":               {"internal/nowait", "internal/placeholder", "protocol"},
+	"supervisor":           {"internal/nowait", "protocol", "queue", "runner"},
+	"internal/bench":       {"internal/config", "queue", "runner", "supervisor"},
+	"internal/cli":         {"internal/bench", "internal/config", "internal/control", "internal/demo", "internal/doctor", "internal/embedded", "internal/output", "internal/redact", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
+	"internal/config":      {"internal/placeholder"},
+	"internal/control":     {},
+	"internal/demo":        {},
+	"internal/doctor":      {"queue"},
+	"internal/embedded":    {},
+	"internal/nowait":      {},
+	"internal/placeholder": {},
+	"internal/output":      {"protocol", "runner"},
+	"internal/redact":      {},
+	"internal/systemd":     {},
+	"internal/torture":     {"internal/config", "protocol", "queue", "runner"},
+	"internal/check":       {}, // the gate, a program of its own
+	"internal/faultproxy":  {}, // these, too, are for tests
+	"internal/redistest":   {},
+	"integration":          {},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes

@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -60,11 +62,20 @@ func AppendPing(dst []byte, n int64) []byte {
 	return append(dst, '}', '\n')
 }
 
-// AppendFork appends the request to a preloaded factory for one more process.
-// The four descriptors travel beside it as ancillary data.
-func AppendFork(dst []byte, slot int) []byte {
+// AppendFork appends the request to a preloaded factory for one more process, with
+// what is to be added to its environment. The four descriptors travel beside it as
+// ancillary data.
+func AppendFork(dst []byte, slot int, env map[string]string) []byte {
 	dst = append(dst, `{"@":"fork","slot":`...)
 	dst = appendInt(dst, slot)
+	for i, name := range slices.Sorted(maps.Keys(env)) {
+		dst = append(dst, [...]string{`,"env":{`, ","}[min(i, 1)]...)
+		dst = append(appendString(dst, name), ':')
+		dst = appendString(dst, env[name])
+	}
+	if len(env) > 0 {
+		dst = append(dst, '}')
+	}
 	return append(dst, '}', '\n')
 }
 

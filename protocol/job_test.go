@@ -82,7 +82,8 @@ func TestAppendOthers(t *testing.T) {
 		string(AppendCancel(nil, "aaa", ReasonTimeout, 1234567*time.Microsecond)): `{"@":"cancel","run":"aaa","reason":"timeout","grace":1.235}`,
 		string(AppendShutdown(nil, 500*time.Millisecond)):                         `{"@":"shutdown","grace":0.5}`,
 		string(AppendPing(nil, 42)):                                               `{"@":"ping","n":42}`,
-		string(AppendFork(nil, 17)):                                               `{"@":"fork","slot":17}`,
+		string(AppendFork(nil, 17, nil)):                                          `{"@":"fork","slot":17}`,
+		string(AppendFork(nil, 0, map[string]string{"B": "\"", "A": "1"})):        `{"@":"fork","slot":0,"env":{"A":"1","B":"\""}}`,
 	} {
 		if got != want+"\n" {
 			t.Errorf("got %q; want %q", got, want)

@@ -27,6 +27,7 @@ type Child struct {
 	first   *protocol.Job // of mode Once: what it was started for
 	started time.Time
 	dir     string // private directory; empty: none
+	filled  words  // arguments and variables, set before the process is started
 	proc    process
 	pid     int
 

@@ -24,9 +24,10 @@ const (
 	LeftEarly                           // the child was about to leave when the job came
 	Innocent                            // the child ended before it came to this job
 	TooLong                             // its verdict, or a job it put, was longer than a line may be
+	BadArguments                        // nothing was started: the job has not what the program's arguments are made of
 )
 
-var endingNames = [...]string{"none", "said", "exited", "timed-out", "died", "canceled", "lock-lost", "interrupted", "broke-protocol", "could-not-start", "left-early", "innocent", "too-long"}
+var endingNames = [...]string{"none", "said", "exited", "timed-out", "died", "canceled", "lock-lost", "interrupted", "broke-protocol", "could-not-start", "left-early", "innocent", "too-long", "bad-arguments"}
 
 // String returns the kind as it stands in logs, metrics and records.
 func (k EndingKind) String() string {

@@ -147,7 +147,11 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case !exit.Started:
 		e.Kind, e.Began = CouldNotStart, false
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
-		if exit.Code != exitCannotRun && exit.Code != exitNotFound {
+		if exit.Code == exitTooBig && c.filled.longest != "" {
+			e.Kind, e.Group, e.Message = BadArguments, "bad-arguments", c.filled.tooMuch()
+			return
+		}
+		if exit.Code != exitCannotRun && exit.Code != exitNotFound && exit.Code != exitTooBig {
 			e.Short = true
 			if exit.Code != exitShort {
 				e.Message = "what was to become the program died before: " + describe(exit) + "; has the host run out of processes or memory?"

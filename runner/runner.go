@@ -105,6 +105,12 @@ type Spec struct {
 	Dir     string   // working directory; empty: ours, "private": the private one
 	Env     []string // all of the environment; the OARLOCK_ variables are added
 
+	// Args and Vars have placeholders for what is known of the child, in mode Once of its job too: see
+	// protocol/README.md. Args follow Command, each as one argument; Vars are by name, and stronger than Env. In mode
+	// Preload those of Vars that name the slot are set by the fork.
+	Args []string
+	Vars map[string]string
+
 	PTY    bool // stdout is a raw pseudo-terminal
 	Input  Input
 	Status StatusFrom

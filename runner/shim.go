@@ -33,6 +33,7 @@ const (
 const (
 	exitCannotRun = 126 // the program is there, but we could not become it
 	exitShort     = 71  // the host had not what that takes; EX_OSERR of sysexits.h
+	exitTooBig    = 72  // its arguments and environment are too long
 	exitNotFound  = 127
 )
 

@@ -72,6 +72,9 @@ func startCode(err error) int {
 	if _, missing := errors.AsType[noProgram](err); missing {
 		return exitNotFound
 	}
+	if errors.Is(err, syscall.E2BIG) {
+		return exitTooBig
+	}
 	if Short(err) {
 		return exitShort
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,9 +113,12 @@ func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process,
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...)
+	if c.filled, err = c.words(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(c.spec.Command[0], slices.Concat(c.spec.Command[1:], c.filled.args)...)
 	cmd.Dir = dir
-	cmd.Env = c.environment()
+	cmd.Env = c.environment(c.filled.vars)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files.in, files.out, files.err
 	if files.in == nil {
 		cmd.Stdin = nil
@@ -127,13 +131,13 @@ func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process,
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", c.spec.Command[0], err)
+		return nil, fmt.Errorf("start %s: %w", c.spec.Command[0], c.filled.tooLong(err))
 	}
 	return p, nil
 }
 
-// environment returns the environment of the child: the pool's, and ours on top.
-func (c *Child) environment() []string {
+// environment returns the environment of the child: the pool's, vars, and ours on top.
+func (c *Child) environment(vars []string) []string {
 	s := c.spec
 	ours := map[string]string{
 		"OARLOCK_PROTOCOL": strconv.Itoa(protocol.Version),
@@ -164,11 +168,15 @@ func (c *Child) environment() []string {
 		ours["OARLOCK_ATTEMPT"] = strconv.Itoa(j.Attempt)
 		ours["OARLOCK_TIMEOUT"] = strconv.FormatFloat(j.Timeout.Seconds(), 'f', -1, 64)
 	}
-	env := make([]string, 0, len(s.Env)+len(ours)+1)
+	env := make([]string, 0, len(s.Env)+len(vars)+len(ours)+1)
 	buffering := false
-	for _, entry := range s.Env {
+	for i, entry := range slices.Concat(s.Env, vars) {
 		name, _, _ := strings.Cut(entry, "=")
-		if _, taken := ours[name]; !taken && !strings.HasPrefix(name, "OARLOCK_") {
+		_, taken := ours[name]
+		if _, filled := s.Vars[name]; filled && i < len(s.Env) {
+			taken = true
+		}
+		if !taken && !strings.HasPrefix(name, "OARLOCK_") {
 			env = append(env, entry)
 		}
 		buffering = buffering || name == "PYTHONUNBUFFERED"

@@ -144,7 +144,7 @@ func (p *guarded) wait() Exit {
 	case p.child != 0:
 		// Somebody killed the guard, and with it, by its death signal, the child.
 		exit.Lost = true
-	case p.begun && exit.Code != exitCannotRun && exit.Code != exitNotFound && exit.Code != exitShort:
+	case p.begun && exit.Code != exitCannotRun && exit.Code != exitNotFound && exit.Code != exitShort && exit.Code != exitTooBig:
 		exit.Lost = true // the same, before the guard could tell that it had started the child
 	default:
 		exit.Started = false // the guard has said on stderr why it could not, or died before it could try

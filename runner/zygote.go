@@ -105,7 +105,7 @@ func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels)
 			break
 		}
 		var p *fork
-		if p, err = f.fork(ctx, c.slot, files); err == nil {
+		if p, err = f.fork(ctx, c, files); err == nil {
 			return p, nil
 		}
 		f.release()
@@ -194,8 +194,12 @@ func (f *factory) start() (err error) {
 	}
 	defer theirControl.Close()
 
-	cmd := exec.Command(f.spec.Command[0], f.spec.Command[1:]...)
-	cmd.Dir, cmd.Env = dir, f.environment()
+	filled, err := (&Child{spec: f.spec, slot: noSlot}).words()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(f.spec.Command[0], slices.Concat(f.spec.Command[1:], filled.args)...)
+	cmd.Dir, cmd.Env = dir, f.environment(filled.vars)
 	cmd.Stdout, cmd.Stderr = theirOutput, theirOutput
 	cmd.ExtraFiles = []*os.File{theirControl} // becomes factoryFD
 	f.control, f.output = control, output
@@ -222,8 +226,8 @@ func (f *factory) start() (err error) {
 }
 
 // environment returns that of any child of the pool, without what a fork has of its own.
-func (f *factory) environment() []string {
-	env := (&Child{spec: f.spec, dir: f.dir}).environment()
+func (f *factory) environment(vars []string) []string {
+	env := (&Child{spec: f.spec, dir: f.dir}).environment(vars)
 	env = slices.DeleteFunc(env, func(entry string) bool {
 		return strings.HasPrefix(entry, "OARLOCK_SLOT=") || strings.HasPrefix(entry, "OARLOCK_STATUS_FD=")
 	})

@@ -148,7 +148,7 @@ func (f *factory) hear() {
 }
 
 // fork asks for a fork with files as its descriptors.
-func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, error) {
+func (f *factory) fork(ctx context.Context, c *Child, files channels) (*fork, error) {
 	select {
 	case <-f.hello:
 	case <-f.gone:
@@ -164,7 +164,7 @@ func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if err := f.request(slot, files); err != nil {
+	if err := f.request(c, files); err != nil {
 		return nil, err
 	}
 	// From here on ctx does not count: a fork whose pid nobody took would be lost.
@@ -190,7 +190,18 @@ func (f *factory) fork(ctx context.Context, slot int, files channels) (*fork, er
 }
 
 // request sends the line that asks for a fork, with what are to be its descriptors.
-func (f *factory) request(slot int, files channels) error {
+func (f *factory) request(c *Child, files channels) error {
+	vars := map[string]string{} // what a factory could not have
+	for name, text := range f.spec.Vars {
+		if !ofSlot(text) {
+			continue
+		}
+		value, err := c.fill(&words{}, name, text)
+		if err != nil {
+			return err
+		}
+		vars[name] = value
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -204,7 +215,7 @@ func (f *factory) request(slot int, files channels) error {
 		fds = append(fds, int(file.Fd()))
 	}
 	f.control.SetWriteDeadline(time.Now().Add(f.spec.StartTimeout))
-	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, slot), unix.UnixRights(fds...), nil); err != nil {
+	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, c.slot, vars), unix.UnixRights(fds...), nil); err != nil {
 		f.kill(errFactoryGone)
 		return errFactoryGone
 	}

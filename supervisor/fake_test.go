@@ -506,6 +506,8 @@ type fakeHost struct {
 	boot func(spec *runner.Spec) error
 	// slow is how long it takes until a process runs.
 	slow time.Duration
+	// refuse is why a child is not started for its job; nil if it is.
+	refuse func(first *protocol.Job) error
 	// program is what the command of a child is when it starts; nil is the zero program.
 	program func(spec *runner.Spec) program
 
@@ -569,6 +571,11 @@ func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first
 	h.most = max(h.most, h.starting)
 	h.mu.Unlock()
 	time.Sleep(h.slow)
+	if h.refuse != nil {
+		if err := h.refuse(first); err != nil {
+			return nil, err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.starting--

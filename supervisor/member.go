@@ -83,7 +83,7 @@ func (m *member) started(c child, err error, short string) {
 	if err != nil {
 		m.short = short != ""
 		if a := m.first; a != nil {
-			p.ended(a, &runner.Ending{Kind: runner.CouldNotStart, Short: runner.Short(err), ExitCode: -1, Group: "could-not-start", Message: err.Error()})
+			p.ended(a, runner.NotStarted(err))
 			m.runs = nil
 		}
 		m.exit(runner.Exit{Code: -1, Message: err.Error()})

@@ -102,6 +102,8 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		p.unstarted(s, &a, e.Short)
 	case runner.TooLong: // as it will be the next time
 		s.Action = queue.Fail
+	case runner.BadArguments: // likewise, and nothing was started that it could tell of
+		s.Action, o.Bearing = queue.Fail, NoBearing
 	default: // Died, BrokeProtocol
 		p.onCrash(s, &a.Job)
 	}

@@ -143,7 +143,7 @@ func (p *pool) weigh(m *member) {
 // the child, was at fault if anything.
 func worked(e *runner.Ending) bool {
 	switch e.Kind {
-	case runner.CouldNotStart, runner.BrokeProtocol, runner.LeftEarly, runner.Innocent:
+	case runner.CouldNotStart, runner.BadArguments, runner.BrokeProtocol, runner.LeftEarly, runner.Innocent:
 		return false
 	}
 	return !Unstarted(e)

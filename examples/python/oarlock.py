@@ -780,6 +780,7 @@ class _Factory:
             _detach(fd for fd in channels if fd not in (source, status))
             _reseed()
             os.environ["OARLOCK_SLOT"] = str(message.get("slot", 0))
+            os.environ.update(message.get("env") or {})
             import gc
             gc.enable()
             for hook in _after_fork:

@@ -794,15 +794,15 @@ module Oarlock
       @rest = rest
       lines.each do |line|
         message = JSON.parse(line)
-        start(message["slot"] || 0, streams) if message["@"] == "fork"
+        start(message["slot"] || 0, message["env"] || {}, streams) if message["@"] == "fork"
       end
       true
     end
 
-    def start(slot, streams)
+    def start(slot, env, streams)
       @before_fork.each(&:call)
       cut = channels
-      pid = fork { become_child(slot, streams, cut) }
+      pid = fork { become_child(slot, env, streams, cut) }
       @slots[pid] = slot
       reply("forked", slot: slot, pid: pid)
     rescue StandardError => e
@@ -812,7 +812,7 @@ module Oarlock
     end
 
     # Turns the new fork into a child like any other, and serves its job.
-    def become_child(slot, streams, channels)
+    def become_child(slot, env, streams, channels)
       code = 1
       @caught.each { |name| Signal.trap(name, "DEFAULT") }
       Process.setsid
@@ -823,6 +823,7 @@ module Oarlock
       detach(channels - [source.fileno, status.fileno])
       srand
       ENV["OARLOCK_SLOT"] = slot.to_s
+      ENV.update(env)
       @after_fork.each(&:call)
       Oarlock.work(source, status, "", 1)
       code = 0

@@ -43,7 +43,7 @@ func check(c *cli.Context) error {
 		if err != nil && !errors.As(err, &problems) {
 			return err
 		}
-		return errors.Join(printJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": missingScripts(cfg)}), exitQuietly(err))
+		return errors.Join(printJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(missingScripts(cfg), optionalArgs(cfg))}), exitQuietly(err))
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func check(c *cli.Context) error {
 		if told := memoryNeeded(cfg, hostMemory()); told != "" {
 			printLine(w, told)
 		}
-		for _, warning := range missingScripts(cfg) {
+		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg)) {
 			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
 		}
 	})
@@ -66,6 +66,18 @@ func missingScripts(cfg config.Config) []string {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		if missing := cfg.Pools[name].MissingScript(); missing != "" {
 			warnings = append(warnings, "pool "+name+": "+missing+".")
+		}
+	}
+	return warnings
+}
+
+// optionalArgs tells of arguments that a job could make options of the program, one sentence
+// for each pool.
+func optionalArgs(cfg config.Config) []string {
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
+		if text := cfg.Pools[name].Optional(); text != "" {
+			warnings = append(warnings, fmt.Sprintf("pool %s: the program may take %s of args for an option where the job's value begins with -; put \"--\" before it if the program knows that, or write ./%s for a path.", name, text, text))
 		}
 	}
 	return warnings

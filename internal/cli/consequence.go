@@ -34,6 +34,8 @@ func howEnded(e *runner.Ending) string {
 		return "the child died"
 	case runner.CouldNotStart:
 		return "the command cannot be run"
+	case runner.BadArguments:
+		return "no program was started"
 	case runner.BrokeProtocol, runner.TooLong:
 		return "the child broke the protocol"
 	}

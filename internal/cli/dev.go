@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -123,7 +124,7 @@ func programWatches(s *service, cfg config.Config) []part {
 // programFiles are the words of a command that are files where it runs.
 func programFiles(pool config.Pool) []string {
 	var files []string
-	for _, word := range pool.Command {
+	for _, word := range slices.Concat(pool.Command, pool.Args) {
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(pool.Sandbox.Dir, word)
 		}

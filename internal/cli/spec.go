@@ -26,6 +26,8 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Pool:         name,
 		Mode:         runner.Mode(slices.Index(config.Modes, p.Mode)),
 		Command:      p.Command,
+		Args:         p.Args,
+		Vars:         p.Env,
 		Dir:          p.Sandbox.Dir,
 		Env:          childEnv(os.Environ(), p.Sandbox.EnvOnly, added),
 		PTY:          p.PTY,

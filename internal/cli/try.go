@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -212,8 +213,14 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy superv
 		first = job
 	}
 	child, err := host.Start(ctx, spec, 0, first, talk)
+	if _, its := errors.AsType[*runner.ArgumentError](err); its {
+		return runner.NotStarted(err), nil, nil
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
+	}
+	if args := child.Args(); len(args) > 0 {
+		talk.say(cyan, ">", "(arguments: "+compact(args)+")")
 	}
 	if spec.Mode != runner.Once {
 		select {

@@ -60,6 +60,7 @@ type Pool struct {
 	Queues      []string `toml:"queues"`       // names or globs; at least one
 	Order       string   `toml:"order"`        // ordered, round-robin or oldest
 	Command     []string `toml:"command"`      // argv; no shell is involved
+	Args        []string `toml:"args"`         // more of argv, with placeholders
 	Mode        string   `toml:"mode"`         // once, reuse or preload
 	Children    int      `toml:"children"`     // processes to keep, unless min and max say otherwise
 	MinChildren int      `toml:"min_children"` // with max_children: the number follows the work
@@ -94,6 +95,8 @@ type Pool struct {
 	MaxMemory   Size     `toml:"max_memory"`
 	IdleTimeout Duration `toml:"idle_timeout"`
 	Jitter      float64  `toml:"jitter"` // share by which those vary from child to child
+
+	Env map[string]string `toml:"env"` // added to the environment, with placeholders
 
 	Retry   Retry   `toml:"retry"`
 	Sandbox Sandbox `toml:"sandbox"`
@@ -151,7 +154,9 @@ func Defaults() Config {
 func DefaultPool() Pool {
 	return Pool{
 		Order:        "ordered",
+		Args:         []string{},
 		Mode:         "once",
+		Env:          map[string]string{},
 		Children:     4,
 		Input:        "job",
 		Status:       "auto",

@@ -191,6 +191,7 @@ func (d *decoder) pool(at, name string, p Pool) {
 	}
 	d.sandbox(at+".sandbox", p.Sandbox)
 	d.program(at+".command", p)
+	d.placeholders(at, p)
 }
 
 func (d *decoder) share(path string, share float64) {

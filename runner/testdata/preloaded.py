@@ -25,6 +25,8 @@ def work(job):
     do = job.data.get("do", "")
     if do == "pid":
         print("pid", os.getpid(), os.getppid())
+    elif do == "where":
+        print(os.environ["WHERE"] + "|" + os.environ["WHO"])
     elif do == "leave":
         sys.exit(4)
     elif do == "exit":

@@ -10,6 +10,7 @@ puts "loaded"
 
 Oarlock.default do |job|
   case job.data["do"]
+  when "where" then puts ENV["WHERE"] + "|" + ENV["WHO"]
   when "leave" then exit(4)
   when "exit" then exit!(3)
   when "segfault" then Fiddle::Pointer.new(1)[0]

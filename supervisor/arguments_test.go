@@ -1,0 +1,46 @@
+package supervisor
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// A job that has not what its program's arguments are made of fails by itself: neither the
+// breaker nor the starts of others, nor new code on trial, has to do with it.
+func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		w.host.refuse = func(first *protocol.Job) error {
+			if first.JID == "j300" {
+				return nil
+			}
+			return fmt.Errorf("start it: %w", &runner.ArgumentError{Where: "args[0]", Why: "{data.path}: there is none"})
+		}
+		w.redis.put(300)
+		w.run()
+		time.Sleep(10 * time.Second)
+		if s := w.s.Snapshot().Pools[0]; s.Breaker != "" || s.Barren != "" || s.Counters.Unstarted != 0 || s.Counters.Failed != 300 {
+			t.Errorf("the pool is %+v", s)
+		}
+		w.want("failed", 300)
+		if j := w.redis.job("j7").settlement; j.Group != "bad-arguments" || j.Message != "args[0]: {data.path}: there is none" {
+			t.Errorf("the job failed as %+v", j)
+		}
+		if err := w.s.Recycle("p"); err != nil {
+			t.Fatal(err)
+		}
+		w.redis.put(1)
+		time.Sleep(time.Second)
+		w.want("complete", 1)
+		if s := w.s.Snapshot().Pools[0]; s.Rolling || s.Generation != 2 {
+			t.Errorf("after a recycle the pool is %+v", s)
+		}
+		w.end()
+	})
+}
