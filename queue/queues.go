@@ -31,13 +31,13 @@ func (c *Client) Queues(ctx context.Context) ([]QueueCounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.countQueues(ctx, names)
+	return c.CountQueues(ctx, names)
 }
 
 // Queue counts the jobs of one queue as Queues does; it need not be known. The error is a
 // *ScriptError if one of its keys is of another type.
 func (c *Client) Queue(ctx context.Context, name string) (QueueCounts, error) {
-	counts, err := c.countQueues(ctx, []string{name})
+	counts, err := c.CountQueues(ctx, []string{name})
 	if err != nil {
 		return QueueCounts{}, err
 	}
@@ -50,7 +50,8 @@ func (c *Client) Queue(ctx context.Context, name string) (QueueCounts, error) {
 // countedQueues is how many queues are counted in one call, of which each costs eight commands.
 const countedQueues = 60
 
-func (c *Client) countQueues(ctx context.Context, names []string) ([]QueueCounts, error) {
+// CountQueues counts the jobs of these queues as Queues does, in their order; they need not be known.
+func (c *Client) CountQueues(ctx context.Context, names []string) ([]QueueCounts, error) {
 	all := make([]QueueCounts, 0, len(names))
 	for some := range slices.Chunk(names, countedQueues) {
 		raw, err := c.call(ctx, Batch, "counts", anys(some)...)

@@ -373,6 +373,9 @@ func (s *Supervisor) Snapshot() Snapshot {
 	if err := s.shared.gate.reason(); err != nil {
 		shot.Redis = err.Error()
 	}
+	if last := time.Duration(s.look.trip.Load()); last > 0 {
+		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
+	}
 	timeout := time.After(snapshotWait)
 	answers := make([]chan PoolSnapshot, len(pools))
 	for i, p := range pools {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,8 @@ type service struct {
 	logFile  *logFile
 	attempts *attemptLog
 	outputs  *output.Store // nil before run
+	rates    *rates
+	depths   *depths // nil before run
 	redactor atomic.Pointer[redact.Redactor]
 	reread   func() (config.Config, error) // the configuration as it is now
 	watch    []part                        // more that runs as long as the supervisor
@@ -71,6 +74,7 @@ func newService(w io.Writer, l config.Log, reread func() (config.Config, error))
 	}
 	s.log, s.level, s.queue = newLogger(w, l)
 	s.attempts = newAttemptLog(s.log, l.Attempts, s.standing)
+	s.rates = newRates()
 	slog.SetDefault(s.log)
 	return s
 }
@@ -113,6 +117,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	s.depths = &depths{ask: askDepths(client)}
 	s.outputs = output.New(told.StateDir, s.log)
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent = s.note
@@ -326,16 +331,27 @@ func (s *service) announce(ctx context.Context, client *queue.Client) error {
 // it needs it.
 func (s *service) tellManager() {
 	shot := s.sup.Snapshot()
+	if shot.Draining || !s.ready.Load() {
+		systemd.Extend(3 * announceEvery)
+	}
+	systemd.Status("%s", managerStatus(shot, s.ready.Load(), address(s.config().Redis.URL)))
+}
+
+// managerStatus is what the service manager shows of a supervisor. ready says that it was told so before.
+func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
+	away := ""
+	if shot.Redis != "ok" {
+		away = fmt.Sprintf("Redis at %s is away (%s); ", redis, visible(shorten(shot.Redis, 200)))
+	}
 	switch {
 	case shot.Draining:
-		systemd.Status("draining: %s", inFlight(shot))
-		systemd.Extend(3 * announceEvery)
-	case !s.ready.Load():
-		systemd.Status("waiting for Redis at %s", address(s.config().Redis.URL))
-		systemd.Extend(3 * announceEvery)
-	default:
-		systemd.Status("%s", inFlight(shot))
+		return away + "draining: " + inFlight(shot)
+	case !ready:
+		return "waiting for Redis at " + redis
+	case away != "":
+		return away + "no jobs are taken; " + inFlight(shot)
 	}
+	return inFlight(shot)
 }
 
 // alive reports whether the loops of all pools answer: a snapshot waits for them, and not
@@ -351,6 +367,7 @@ func (s *service) note(e supervisor.Event) {
 	if outcome := outcomeOf(&e); outcome != "" {
 		s.attempts.note(&e, outcome)
 		s.keepOutput(&e, outcome)
+		s.rates.note(e.Pool, e.Job.Queue, outcome)
 	}
 }
 
@@ -395,7 +412,14 @@ func inFlight(shot supervisor.Snapshot) string {
 
 // Status is what the status command prints.
 func (s *service) Status() any {
-	return report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State()}
+	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State()}
+	var known bool
+	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {
+		ago := cmp.Or(r.Seen, r.Up)
+		since := time.Now().Add(-time.Duration(ago * float64(time.Second)))
+		r.UnknownSince = &since
+	}
+	return r
 }
 
 // Quiet takes no more jobs until Resume.

@@ -46,6 +46,11 @@ type report struct {
 	supervisor.Snapshot
 	Log    logState     `json:"log"`
 	Output output.State `json:"output"`
+
+	Queues        []queueReport `json:"queues"`
+	QueuesLeftOut int           `json:"queues_left_out,omitempty"` // for there are too many to be looked at
+	// UnknownSince is when Redis last told what is in the queues, if it does not tell now.
+	UnknownSince *time.Time `json:"queues_unknown_since,omitempty"`
 }
 
 func printStatus(w io.Writer, shot report) {
@@ -70,6 +75,9 @@ func printStatus(w io.Writer, shot report) {
 	}
 	if text := outputLine(shot.Output); text != "" {
 		printLine(w, paint(w, yellow, text))
+	}
+	if since := shot.UnknownSince; since != nil {
+		printLine(w, paint(w, red, fmt.Sprintf("What is in the queues is unknown since %s (%s): Redis does not tell", since.Local().Format("15:04:05"), span(time.Since(*since)))))
 	}
 	for _, pool := range shot.Pools {
 		n := pool.Counters
@@ -97,6 +105,7 @@ func printStatus(w io.Writer, shot report) {
 		if n.Unheard > 0 {
 			printLine(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
 		}
+		printQueues(w, shot.Queues, pool.Name)
 		var rows [][]string
 		for _, slot := range pool.Slots {
 			rows = append(rows, slotRow(slot))
