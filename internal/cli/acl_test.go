@@ -85,6 +85,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		{"job priority", "e 3"}, {"job move", "e other"}, {"job timeout", "c"}, {"job cancel", "e f"},
 		{"failed ls", ""}, {"failed ls", "g"}, {"replay", "a -- cat"}, {"job retry", "a"}, {"failed retry", "--all"}, {"failed drop", "--all"},
 		{"recur add", "q {} --every 1h --jid r"}, {"recur ls", ""}, {"recur show", "r"}, {"recur update", "r --every 2h"}, {"recur rm", "r"},
+		{"recur add", "q {} --cron @daily --jid n"}, {"recur ls", ""}, {"recur show", "n"}, {"recur pause", "n"}, {"recur resume", "n"}, {"recur update", "n --zone UTC"}, {"recur diff", "-c c.toml"}, {"recur rm", "n"},
 		{"worker ls", ""}, {"worker show", "w"}, {"worker forget", "w"},
 		{"throttle ls", ""}, {"throttle show", "t"}, {"throttle release", "t d"}, {"throttle rm", "t"},
 		{"tag ls", ""}, {"tag show", "x"}, {"stats", "q"}, {"config set", "heartbeat 70"}, {"config get", ""}, {"config unset", "heartbeat"},

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"oarlock/internal/config"
+	"oarlock/internal/schedule"
 )
 
 func checkCommand() *cli.Command {
@@ -55,6 +57,11 @@ func check(c *cli.Context) error {
 		}
 		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg)) {
 			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
+		}
+		for _, r := range cronsOf(cfg) {
+			if s, err := schedule.Parse(r.Schedule, r.Zone); err == nil { // it was checked
+				printf(w, "recurring.%s: %s comes %s.\n", r.Name, cronWhen(r), comes(s, time.Now()))
+			}
 		}
 	})
 }

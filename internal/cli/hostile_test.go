@@ -107,12 +107,15 @@ func hostileThings(t *testing.T, q *queue.Client) {
 	must(nil, q.SetThrottle(ctx, queue.Throttle{ID: hostile, Maximum: 1}))
 	must(nil, q.Set(ctx, hostile, hostile))
 	must(nil, q.Pause(ctx, hostile))
+	cron := queue.Cron{Name: "cron", Schedule: "@daily", CronWork: queue.CronWork{Queue: hostile, Klass: hostile, Data: text, Tags: []string{hostile}}}
+	must(q.PutCron(ctx, cron, "", time.Time{}, queue.CronHolder{}))
+	must(nil, q.Redis().HSet(ctx, "ql:oarlock:cron:cron", "zone", hostile, "last-jid", hostile, "last", 1).Err())
 	must(q.Recur(ctx, queue.Recurring{Queue: hostile, JID: hostile, Klass: hostile, Data: text, Interval: time.Hour, Tags: []string{hostile}}))
 }
 
 // looks are the commands that show what hostileThings has made; H stands for hostile.
 const looks = `queue ls|queue show H|queue peek H|queue limit H|job show bad|job show H|job log bad|job why bad|job why H|job why running|
-job why throttled|job why later|job why after|failed ls|failed ls H|recur ls|recur ls H|recur show H|worker ls|worker show H|throttle ls|throttle show H|
+job why throttled|job why later|job why after|failed ls|failed ls H|recur ls|recur ls H|recur show H|recur show cron|recur pause cron|recur update cron --zone H|recur diff|worker ls|worker show H|throttle ls|throttle show H|
 tag ls|tag jobs H|stats work|stats H|config get|config get H|doctor|check H|status|nosuchH|H|job H|--H|-c H status|replay H H|replay bad nosuch|
 put work H|put work 1 --klass H|--redis H queue ls|--redis redis://H queue ls|--log-level H queue ls|try H`
 

@@ -28,22 +28,25 @@ func recurCommand() *cli.Command {
 	}
 	return group("recur", "jobs that come again and again",
 		verb{name: "ls", usage: "list the recurring jobs, of some queues or of all; globs (*, ?) too", words: "[QUEUE…]", most: -1, flags: windowFlags(), do: recurList},
-		verb{name: "add", usage: "put a copy of a job into a queue again and again", words: "QUEUE [DATA]", least: 1, most: 2,
-			flags: what(
-				&cli.StringFlag{Name: "jid", Usage: "`ID` of it; else a new one"},
+		verb{name: "add", usage: "put a copy of a job into a queue again and again: --every, or --cron", words: "QUEUE [DATA]", least: 1, most: 2,
+			flags: what(append(cronFlags(),
+				&cli.StringFlag{Name: "jid", Aliases: []string{"name"}, Usage: "`ID` of it; else a new one"},
 				&cli.DurationFlag{Name: "offset", Usage: "until the first copy (default: at once)"},
 				&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the copies; may be given again"},
 				&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
-			), do: recurAdd},
+			)...), do: recurAdd},
 		verb{name: "show", usage: "show a recurring job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: recurShow},
 		verb{name: "update", usage: "change a recurring job; copies that were made stay as they are", words: "JID", least: 1, most: 1,
-			flags: what(
+			flags: what(append(cronFlags(),
 				&cli.StringFlag{Name: "queue", Usage: "put copies into `QUEUE`"},
 				&cli.StringFlag{Name: "data", Usage: "the data of copies, as `JSON`"},
 				&cli.StringSliceFlag{Name: "tag", Usage: "one `TAG` more; may be given again"},
 				&cli.StringSliceFlag{Name: "untag", Usage: "one `TAG` less; may be given again"},
-			), do: recurUpdate},
+			)...), do: recurUpdate},
 		verb{name: "rm", usage: "end recurring jobs; copies that were made stay", words: "JID…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()}, do: recurRemove},
+		verb{name: "pause", usage: "let one with a schedule put nothing for a while", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(false)},
+		verb{name: "resume", usage: "let it go on", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(true)},
+		verb{name: "diff", usage: "compare the configuration with Redis: what a reload would add, change and end; exits 1 if anything", flags: []cli.Flag{jsonFlag()}, do: recurDiff},
 	)
 }
 
@@ -53,6 +56,16 @@ func recurList(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	views, rows := []recurView{}, [][]string(nil)
+	crons, err := q.Crons(c.Context)
+	if err != nil {
+		return err
+	}
+	for _, r := range crons {
+		if patterns := c.Args().Slice(); len(patterns) == 0 || queue.MatchAny(patterns, r.Queue) {
+			views = append(views, viewCron(r))
+			rows = append(rows, []string{r.Name, r.Klass, r.Queue, cronWhen(r), cronNext(r), count(r.Runs), shorten(string(r.Data), 50)})
+		}
+	}
 	for _, name := range queues {
 		jids, err := q.Jobs(c.Context, "recurring", name, c.Int("offset"), c.Int("limit"))
 		if err != nil {
@@ -97,11 +110,19 @@ func recurringQueues(c *cli.Context, q *queue.Client) ([]string, error) {
 }
 
 func recurAdd(c *cli.Context, q *queue.Client) error {
-	if c.Duration("every") <= 0 {
-		return misused("say how often: --every 1h")
-	}
 	if err := soundRecurring(c); err != nil {
 		return err
+	}
+	if c.IsSet("cron") {
+		return addCron(c, q)
+	}
+	for _, flag := range []string{"zone", "missed", "overlap"} {
+		if c.IsSet(flag) {
+			return misused("--%s is for --cron; an interval with it is --cron \"@every 10m\"", flag)
+		}
+	}
+	if c.Duration("every") <= 0 {
+		return misused("say how often: --every 1h, or --cron \"0 4 * * Mon-Fri\"")
 	}
 	r := queue.Recurring{
 		Queue: c.Args().First(), JID: c.String("jid"), Klass: c.String("klass"), Data: []byte("{}"),
@@ -156,6 +177,11 @@ func soundRecurring(c *cli.Context) error {
 }
 
 func recurShow(c *cli.Context, q *queue.Client) error {
+	if r, err := q.Cron(c.Context, c.Args().First()); err == nil {
+		return showCron(c, q, r)
+	} else if !errors.Is(err, queue.ErrNoJob) {
+		return err
+	}
 	r, err := q.Recurring(c.Context, c.Args().First())
 	if err != nil {
 		return err
@@ -184,6 +210,16 @@ func recurUpdate(c *cli.Context, q *queue.Client) error {
 	}
 	if err := soundRecurring(c); err != nil {
 		return err
+	}
+	if r, err := q.Cron(c.Context, jid); err == nil {
+		return updateCron(c, q, r)
+	} else if !errors.Is(err, queue.ErrNoJob) {
+		return err
+	}
+	for _, flag := range []string{"cron", "zone", "missed", "overlap"} {
+		if c.IsSet(flag) {
+			return misused("--%s is for recurring jobs with a schedule; %s has none", flag, jid)
+		}
 	}
 	change := queue.RecurringChange{
 		Queue: given(c, "queue", c.String), Klass: given(c, "klass", c.String), Interval: given(c, "every", c.Duration),
@@ -222,6 +258,13 @@ func given[T any](c *cli.Context, name string, value func(string) T) *T {
 
 func recurRemove(c *cli.Context, q *queue.Client) error {
 	for _, jid := range c.Args().Slice() {
+		if err := q.EndCron(c.Context, jid); err == nil {
+			continue
+		} else if errors.Is(err, queue.ErrHeld) {
+			return fmt.Errorf("%s does not end: %w; take it out there, or pause it", jid, err)
+		} else if !errors.Is(err, queue.ErrNoJob) {
+			return err
+		}
 		if _, err := q.Recurring(c.Context, jid); err != nil {
 			return err
 		}

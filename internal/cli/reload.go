@@ -69,6 +69,7 @@ func (s *service) reload(by string) reloadReport {
 	if !slices.Equal(cfg.Doubts, before.Doubts) {
 		s.warnOfDoubts(cfg)
 	}
+	s.crons.Set(cronsOf(cfg))
 	setLevel(s.level, cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
 	s.redactor.Store(redactorOf(cfg.Log))
@@ -120,7 +121,7 @@ func (r *reloadReport) setRestart(keys []string) {
 // needsRestart reports whether the supervisor that runs cannot take on a change of a key.
 func needsRestart(key string) bool {
 	switch key {
-	case "supervisor.state_dir", "supervisor.name", "supervisor.poll_interval", "log.format":
+	case "supervisor.state_dir", "supervisor.name", "supervisor.fleet", "supervisor.poll_interval", "log.format":
 		return true
 	}
 	return strings.HasPrefix(key, "redis.")

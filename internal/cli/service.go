@@ -19,6 +19,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/internal/cron"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
 	"oarlock/internal/systemd"
@@ -44,6 +45,7 @@ type service struct {
 	terminal bool                          // ^Z is the shell's, not ours
 
 	sup   *supervisor.Supervisor
+	crons *cron.Keeper
 	ready atomic.Bool // the service manager was told so, and not yet that it stops
 
 	reloads  sync.Mutex    // one reload at a time; each ends in time. It guards the next three
@@ -123,6 +125,9 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	told.OnEvent = s.note
 	s.sup = supervisor.New(told, client, host)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
+	s.crons = cron.New(client, fleetOf(cfg), s.log)
+	s.crons.Set(cronsOf(cfg))
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
 	warnOfExposure(s.log, cfg)
 	for _, warning := range missingScripts(cfg) {
@@ -137,6 +142,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.reloadOnHangup,
 		s.attempts.run,
 		s.outputs.Run,
+		s.crons.Run,
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),

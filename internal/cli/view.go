@@ -131,6 +131,22 @@ type recurView struct {
 	Backlog   int             `json:"backlog"`
 	Tags      []string        `json:"tags"`
 	Throttles []string        `json:"throttles,omitempty"`
+	Cron      *cronView       `json:"cron,omitempty"` // of one with a schedule; every and backlog say nothing then
+}
+
+// cronView is what only recurring jobs with a schedule have.
+type cronView struct {
+	Schedule string  `json:"schedule"`
+	Zone     string  `json:"zone"` // "" is UTC
+	Missed   string  `json:"missed"`
+	Overlap  string  `json:"overlap"`
+	Source   string  `json:"source"` // file or hand
+	Paused   bool    `json:"paused"`
+	Pending  float64 `json:"pending,omitempty"` // seconds since the epoch: a run that waits for the last
+	Last     float64 `json:"last,omitempty"`    // when the last run was due
+	LastJID  string  `json:"last_jid,omitempty"`
+	GivenUp  int     `json:"missed_runs"`
+	Skipped  int     `json:"skipped_runs"`
 }
 
 func viewRecur(r *queue.Recurring) recurView {

@@ -24,6 +24,8 @@ func changed(path string, now, before reflect.Value) (keys []string) {
 		_, own := field.Addr().Interface().(value)
 		switch {
 		case reflect.DeepEqual(field.Interface(), old[key].Interface()):
+		case field.Kind() == reflect.Map:
+			keys = append(keys, changedEntries(join(path, key), field, old[key])...)
 		case field.Kind() == reflect.Struct && !own:
 			keys = append(keys, changed(join(path, key), field, old[key])...)
 		default:
@@ -31,5 +33,21 @@ func changed(path string, now, before reflect.Value) (keys []string) {
 		}
 	}
 	slices.Sort(keys)
+	return keys
+}
+
+// changedEntries compares two tables whose keys the user chooses.
+func changedEntries(path string, now, before reflect.Value) (keys []string) {
+	for _, table := range []reflect.Value{now, before} {
+		for _, name := range table.MapKeys() {
+			is, was := now.MapIndex(name), before.MapIndex(name)
+			if is.IsValid() && was.IsValid() && reflect.DeepEqual(is.Interface(), was.Interface()) {
+				continue
+			}
+			if key := join(path, name.String()); !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
 	return keys
 }

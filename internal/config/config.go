@@ -15,6 +15,8 @@ type Config struct {
 	Log        Log             `toml:"log"`
 	Pools      map[string]Pool `toml:"pools"` // by name
 
+	Recurring map[string]Recurring `toml:"recurring"` // by name
+
 	Path  string   `toml:"-"` // the file; "" if there is none
 	Files []string `toml:"-"` // what was read: Path and the files of conf.d
 	Sum   Sum      `toml:"-"` // of what stood in them; zero if there is none
@@ -41,6 +43,7 @@ type Supervisor struct {
 	StateDir     string   `toml:"state_dir"`     // "" means $STATE_DIRECTORY, else the XDG state directory
 	DrainTimeout Duration `toml:"drain_timeout"` // how long running jobs may go on after TERM
 	PollInterval Duration `toml:"poll_interval"` // how often an idle pool looks by itself
+	Fleet        string   `toml:"fleet"`         // who shares this file, for [recurring]; "" means this host alone
 }
 
 // Log is the table [log].
@@ -102,6 +105,29 @@ type Pool struct {
 	Sandbox Sandbox `toml:"sandbox"`
 }
 
+// Recurring is one table [recurring.NAME]: a job that is put again and again.
+type Recurring struct {
+	Cron     string   `toml:"cron"`  // five fields, or a word such as @daily; or else every
+	Every    Duration `toml:"every"` // whole seconds, counted from the epoch
+	Zone     string   `toml:"zone"`  // of cron; "" means UTC
+	Queue    string   `toml:"queue"`
+	Klass    string   `toml:"klass"`
+	Data     string   `toml:"data"` // JSON
+	Priority float64  `toml:"priority"`
+	Retries  int      `toml:"retries"`
+	Tags     []string `toml:"tags"`
+	Missed   string   `toml:"missed"`  // run-once, run-all or skip
+	Overlap  string   `toml:"overlap"` // allow, skip or queue-one
+}
+
+// Schedule is the expression of the times at which it recurs, for package schedule.
+func (r Recurring) Schedule() string {
+	if r.Every > 0 {
+		return "@every " + r.Every.String()
+	}
+	return r.Cron
+}
+
 // Retry is the table [pools.NAME.retry]: how long a job waits before it runs again.
 type Retry struct {
 	Backoff  Backoff  `toml:"backoff"`
@@ -147,7 +173,13 @@ func Defaults() Config {
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
 		Log:        Log{Level: "info", Format: "auto", Attempts: "all", Redact: slices.Clone(DefaultRedact), RedactText: []string{}},
 		Pools:      map[string]Pool{},
+		Recurring:  map[string]Recurring{},
 	}
+}
+
+// DefaultRecurring is a recurring job of which nothing is said.
+func DefaultRecurring() Recurring {
+	return Recurring{Klass: "job", Data: "{}", Retries: 5, Tags: []string{}, Missed: "run-once", Overlap: "allow"}
 }
 
 // DefaultPool is a pool of which nothing is said.

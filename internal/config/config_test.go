@@ -82,13 +82,37 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 			key := join(path, field.Tag.Get("toml"))
 			if field.Type.Kind() == reflect.Struct && key != path+".backoff" {
 				missing(key, field.Type)
-			} else if _, ok := inExample[key]; !ok && field.Tag.Get("toml") != "-" && key != "pools" {
+			} else if _, ok := inExample[key]; !ok && field.Tag.Get("toml") != "-" && key != "pools" && key != "recurring" {
 				t.Errorf("the example lacks %s", key)
 			}
 		}
 	}
 	missing("", reflect.TypeFor[Config]())
 	missing("pools.default", reflect.TypeFor[Pool]())
+}
+
+// The recurring job of the example shows the defaults, too, but for when and where.
+func TestExampleShowsTheDefaultsOfRecurring(t *testing.T) {
+	example, err := os.ReadFile("../../config.example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(example), "# [recurring.nightly]\n")
+	text := "[recurring.nightly]\n" + strings.Replace(regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAllString(table, "$1"), "every = \"0s\"\n", "", 1)
+	got, err := Load(Options{Path: write(t, "recurring.toml", text), Env: environment()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultRecurring()
+	want.Cron, want.Queue = "0 4 * * Mon-Fri", "reports"
+	if !reflect.DeepEqual(got.Recurring["nightly"], want) {
+		t.Errorf("the example says\n%+v\nthe code\n%+v", got.Recurring["nightly"], want)
+	}
+	for i := range reflect.TypeFor[Recurring]().NumField() {
+		if key := reflect.TypeFor[Recurring]().Field(i).Tag.Get("toml"); !strings.Contains(table, "\n# "+key+" = ") {
+			t.Errorf("the example lacks recurring.nightly.%s", key)
+		}
+	}
 }
 
 func TestProblems(t *testing.T) {
@@ -99,6 +123,17 @@ func TestProblems(t *testing.T) {
 		{"unknown in a subtable", pool + "[pools.mail.retry]\nbackof = 'linear'", `c.toml:5: pools.mail.retry.backof: unknown key; did you mean "backoff"?`},
 		{"cpu of a child that works many jobs", pool + "mode = \"reuse\"\n[pools.mail.sandbox]\nlimits = { cpu = \"10s\" }", `pools.mail.sandbox.limits: cpu is counted over the life of a process`},
 		{"unknown in an inline table", pool + "[pools.mail.sandbox]\nlimits = { nofiles = 1 }", `c.toml:5: pools.mail.sandbox.limits.nofiles: unknown key; did you mean "nofile"?`},
+		{"recurs when", "[recurring.x]\nqueue = 'q'", `c.toml:1: recurring.x: when does it recur?`},
+		{"recurs where", "[recurring.x]\nevery = '1m'", `recurring.x.queue: name the queue`},
+		{"recurs twice", "[recurring.x]\nqueue = 'q'\nevery = '1m'\ncron = '@daily'", `c.toml:3: recurring.x.every: give either cron or every`},
+		{"recurs too often", "[recurring.x]\nqueue = 'q'\nevery = '0.5s'", `c.toml:3: recurring.x.every: whole seconds`},
+		{"never recurs", "[recurring.x]\nqueue = 'q'\ncron = '0 2 30 2 *'", `c.toml:3: recurring.x.cron: "0 2 30 2 *" never comes`},
+		{"recurs nowhere", "[recurring.x]\nqueue = 'q'\ncron = '@daily'\nzone = 'Atlantis'", `c.toml:4: recurring.x.zone: there is no time zone "Atlantis"`},
+		{"recurs by seconds", "[recurring.x]\nqueue = 'q'\ncron = '0 * * * * *'", `has 6 fields`},
+		{"recurs with no JSON", "[recurring.x]\nqueue = 'q'\nevery = '1m'\ndata = 'x'", `c.toml:4: recurring.x.data: is no JSON`},
+		{"recurs with a wrong word", "[recurring.x]\nqueue = 'q'\nevery = '1m'\noverlap = 'queue'", `c.toml:4: recurring.x.overlap: "queue"`},
+		{"recurs under no name", "[recurring.\"a\\u0007b\"]\nqueue = 'q'\nevery = '1m'", `text that can be seen`},
+		{"recurs unknown", "[recurring.x]\nqueue = 'q'\nevery = '1m'\nretrys = 1", `did you mean "retries"?`},
 		{"no TOML", "[redis\nurl = 1", `c.toml:1:7: expected`},
 		{"twice the same key", "[log]\nlevel = 'info'\nlevel = 'warn'", `c.toml:3:1: `},
 		{"number for a duration", pool + `timeout = 90`, `c.toml:4: pools.mail.timeout: a duration is a string with a unit, such as "90s"; got the number 90`},

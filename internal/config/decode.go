@@ -133,12 +133,15 @@ func (d *decoder) list(path string, in []any, out reflect.Value) {
 	out.Set(list)
 }
 
-// entries decodes a table whose keys the user chooses. Pools begin with their defaults.
+// entries decodes a table whose keys the user chooses. What stands there begins with its defaults.
 func (d *decoder) entries(path string, in map[string]any, out reflect.Value) {
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		entry := reflect.New(out.Type().Elem()).Elem()
-		if pool, ok := entry.Addr().Interface().(*Pool); ok {
-			*pool = DefaultPool()
+		switch each := entry.Addr().Interface().(type) {
+		case *Pool:
+			*each = DefaultPool()
+		case *Recurring:
+			*each = DefaultRecurring()
 		}
 		d.value(join(path, key), in[key], entry)
 		out.SetMapIndex(reflect.ValueOf(key), entry)

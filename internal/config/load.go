@@ -193,7 +193,7 @@ func (d *decoder) environment(c *Config) {
 		d.override(c, "redis.url", url, "environment variable REDIS_URL")
 	}
 	for table, fields := range fieldsOf(reflect.ValueOf(c).Elem()) {
-		if table == "pools" {
+		if table == "pools" || table == "recurring" {
 			continue
 		}
 		for key := range fieldsOf(fields) {

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
@@ -13,6 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"oarlock/internal/schedule"
 )
 
 // PrivateDir is the word for a sandbox's dir that means the child's private directory.
@@ -32,6 +38,8 @@ var (
 	Levels   = []string{"debug", "info", "warn", "error"}
 	Formats  = []string{"auto", "text", "json"}
 	Attempts = []string{"all", "bad", "none"} // of log.attempts
+	Misses   = []string{"run-once", "run-all", "skip"}
+	Overlaps = []string{"allow", "skip", "queue-one"}
 	Schemes  = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
 )
 
@@ -65,6 +73,9 @@ func (d *decoder) validate(c *Config) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Recurring)) {
+		d.recurring("recurring."+name, name, c.Recurring[name])
 	}
 }
 
@@ -129,6 +140,49 @@ func (d *decoder) supervisor(s Supervisor) {
 	if s.PollInterval < second/100 {
 		d.bad("supervisor.poll_interval", "must be 10ms or more")
 	}
+}
+
+// maxData is the data of a recurring job, in bytes.
+const maxData = 64 << 10
+
+func (d *decoder) recurring(at, name string, r Recurring) {
+	if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		d.bad(at, "the name of a recurring job is 1 to 200 bytes of text that can be seen")
+	}
+	switch {
+	case r.Cron != "" && r.Every > 0:
+		d.bad(at+".every", "give either cron or every")
+	case d.isSet(at+".every") && r.Every < second, r.Every%second != 0:
+		d.bad(at+".every", "whole seconds are wanted, one at least")
+	case r.Schedule() == "":
+		d.bad(at, `when does it recur? Add cron = "0 4 * * Mon-Fri", or every = "10m"`)
+	default:
+		if _, err := schedule.Parse(r.Schedule(), ""); err != nil {
+			d.bad(at+".cron", "%v", err)
+		} else if _, err := schedule.Parse(r.Schedule(), r.Zone); err != nil {
+			d.bad(at+".zone", "%v", err)
+		}
+	}
+	if strings.TrimSpace(r.Queue) == "" {
+		d.bad(at+".queue", `name the queue, such as queue = "reports"`)
+	}
+	if strings.TrimSpace(r.Klass) == "" {
+		d.bad(at+".klass", "is empty")
+	}
+	if !json.Valid([]byte(r.Data)) {
+		d.bad(at+".data", `is no JSON; write it as text, such as data = '{"full": true}'`)
+	}
+	if len(r.Data) > maxData {
+		d.bad(at+".data", "has %d bytes; %d are allowed", len(r.Data), maxData)
+	}
+	if math.IsNaN(r.Priority) || math.IsInf(r.Priority, 0) {
+		d.bad(at+".priority", "must be a finite number")
+	}
+	if r.Retries < 0 {
+		d.bad(at+".retries", "is negative")
+	}
+	d.choice(at+".missed", r.Missed, Misses)
+	d.choice(at+".overlap", r.Overlap, Overlaps)
 }
 
 func (d *decoder) pool(at, name string, p Pool) {
