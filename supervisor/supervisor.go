@@ -267,6 +267,9 @@ func (s *Supervisor) pool(name string) (*pool, error) {
 	if p := s.pools[name]; p != nil {
 		return p, nil
 	}
+	if s.ending {
+		return nil, errEnding
+	}
 	return nil, fmt.Errorf("no pool named %q", name)
 }
 
@@ -315,11 +318,17 @@ func (s *Supervisor) recycle(pool string, trusted bool) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ending {
+		return errEnding
+	}
 	for _, p := range s.pools {
 		p.post(func() { p.turnOver(p.cfg.Child, trusted) })
 	}
 	return nil
 }
+
+// errEnding refuses what makes no sense any more.
+var errEnding = errors.New("the supervisor is draining, and leaves")
 
 // Ready reports whether Redis has answered lately, and so jobs are being taken where
 // there are any.

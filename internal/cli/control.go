@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/supervisor"
 )
 
 // pidFlag chooses among supervisors that share a state directory.
@@ -27,37 +28,121 @@ func reach(c *cli.Context) (*control.Client, error) {
 
 // controlCommands are the verbs that a running supervisor is told over its socket.
 func controlCommands() []*cli.Command {
-	simple := func(name, does, done string) *cli.Command {
-		return controlCommand(name, does, "", 0, 0, func(ctx context.Context, s *control.Client, _ []string) (string, error) {
-			return done, s.Do(ctx, name)
-		})
-	}
 	return []*cli.Command{
-		simple("quiet", "take no more jobs; what runs goes on", "quiet"),
-		simple("resume", "take jobs again after quiet", "resumed"),
-		simple("drain", "take no more jobs and leave when what runs has finished", "draining"),
-		simple("stop", "the same, at the latest after drain_timeout", "stopping"),
+		controlCommand("quiet", "take no more jobs; what runs goes on", "", 0, 0,
+			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
+				if shot.Draining {
+					return "", leavingError(shot)
+				}
+				return "quiet: it takes no more jobs until `oarlock resume`; " + runOn(shot), s.Do(ctx, "quiet")
+			}),
+		controlCommand("resume", "take jobs again after quiet", "", 0, 0,
+			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
+				switch {
+				case shot.Draining:
+					return "", leavingError(shot)
+				case !shot.Quiet:
+					return "it was not quiet, and takes jobs", nil
+				}
+				return "resumed: it takes jobs again", s.Do(ctx, "resume")
+			}),
+		controlCommand("drain", "take no more jobs and leave when what runs has finished", "", 0, 0,
+			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
+				return "draining: it leaves when what runs has finished; " + runOn(shot), s.Do(ctx, "drain")
+			}),
+		controlCommand("stop", "the same, at the latest after drain_timeout", "", 0, 0,
+			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
+				return "stopping: it leaves when what runs has finished, at the latest after drain_timeout; " + runOn(shot), s.Do(ctx, "stop")
+			}),
 		reloadCommand(),
-		controlCommand("scale", "set how many children a pool has, until the next reload", "POOL CHILDREN", 2, 2,
-			func(ctx context.Context, s *control.Client, args []string) (string, error) {
-				n, err := strconv.Atoi(args[1])
-				if err != nil || n < 0 {
-					return "", misused("%q is no number of children", args[1])
-				}
-				return fmt.Sprintf("%s has %d children now", args[0], n), s.Scale(ctx, args[0], n)
-			}),
-		controlCommand("recycle", "replace the children of a pool, or of all, one by one", "[POOL]", 0, 1,
-			func(ctx context.Context, s *control.Client, args []string) (string, error) {
-				pool := ""
-				if len(args) > 0 {
-					pool = args[0]
-				}
-				return "recycling", s.Recycle(ctx, pool)
-			}),
+		controlCommand("scale", "set how many children a pool has, until the next reload that changes the pool", "POOL CHILDREN", 2, 2, scale),
+		controlCommand("recycle", "replace the children of a pool, or of all, by new ones", "[POOL]", 0, 1, recycle),
 	}
 }
 
-func controlCommand(name, does, args string, least, most int, do func(context.Context, *control.Client, []string) (string, error)) *cli.Command {
+// runOn says how many jobs are at work.
+func runOn(shot supervisor.Snapshot) string {
+	n := 0
+	for _, pool := range shot.Pools {
+		for _, slot := range pool.Slots {
+			n += len(slot.Runs)
+		}
+	}
+	if n == 1 {
+		return "1 job runs on"
+	}
+	return count(n) + " jobs run on"
+}
+
+// leavingError refuses what a supervisor that leaves cannot do any more.
+func leavingError(shot supervisor.Snapshot) error {
+	return notThere("the supervisor (pid %d) is draining: it takes no more jobs, starts no children for others, and leaves; %s", shot.PID, runOn(shot))
+}
+
+// poolOfShot finds a pool of a supervisor that does not leave.
+func poolOfShot(shot supervisor.Snapshot, name string) (supervisor.PoolSnapshot, error) {
+	if shot.Draining {
+		return supervisor.PoolSnapshot{}, leavingError(shot)
+	}
+	var names []string
+	for _, pool := range shot.Pools {
+		if pool.Name == name && !pool.Draining {
+			return pool, nil
+		}
+		names = append(names, pool.Name)
+	}
+	return supervisor.PoolSnapshot{}, notThere("there is no pool %s%s", name, nearest(name, names))
+}
+
+func scale(ctx context.Context, s *control.Client, shot supervisor.Snapshot, args []string) (string, error) {
+	n, err := strconv.Atoi(args[1])
+	if err != nil || n < 0 {
+		return "", misused("%q is no number of children", args[1])
+	}
+	pool, err := poolOfShot(shot, args[0])
+	if err != nil {
+		return "", err
+	}
+	if pool.Least != pool.Most && (n < pool.Least || n > pool.Most) {
+		return "", misused("pool %s has from %d to %d children (min_children, max_children), and so not %d: change that and reload", pool.Name, pool.Least, pool.Most, n)
+	}
+	if pool.Least != pool.Most && pool.Mode == "once" {
+		return "", misused("pool %s starts a process for each job, %d at a time at most, and has none without one: there is nothing to scale; change max_children and reload", pool.Name, pool.Most)
+	}
+	if err := s.Scale(ctx, pool.Name, n); err != nil {
+		return "", err
+	}
+	told := fmt.Sprintf("%s is to have %s, and had %d", pool.Name, children(n), pool.Children)
+	if pool.Least != pool.Most {
+		told += "; it grows and shrinks by itself from there"
+	}
+	return told, nil
+}
+
+// children is a number of them.
+func children(n int) string {
+	if n == 1 {
+		return "1 child"
+	}
+	return count(n) + " children"
+}
+
+func recycle(ctx context.Context, s *control.Client, shot supervisor.Snapshot, args []string) (string, error) {
+	name, what := "", "the children of all pools"
+	if shot.Draining {
+		return "", leavingError(shot)
+	}
+	if len(args) > 0 {
+		pool, err := poolOfShot(shot, args[0])
+		if err != nil {
+			return "", err
+		}
+		name, what = pool.Name, "the children of "+pool.Name
+	}
+	return "recycling " + what + "; `oarlock status` tells how far that is", s.Recycle(ctx, name)
+}
+
+func controlCommand(name, does, args string, least, most int, do func(context.Context, *control.Client, supervisor.Snapshot, []string) (string, error)) *cli.Command {
 	return &cli.Command{
 		Name:      name,
 		Usage:     does,
@@ -72,7 +157,11 @@ func controlCommand(name, does, args string, least, most int, do func(context.Co
 			if err != nil {
 				return err
 			}
-			done, err := do(c.Context, s, c.Args().Slice())
+			var shot supervisor.Snapshot
+			if err := s.Status(c.Context, &shot); err != nil {
+				return err
+			}
+			done, err := do(c.Context, s, shot, c.Args().Slice())
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,7 +34,7 @@ type Client struct {
 }
 
 // Find gives a client for the supervisor that runs with stateDir. pid chooses among
-// several; "" means that there is one. It returns ErrNone, or an error that names the
+// several, and may be that of one with another state directory; "" means that there is one. It returns ErrNone, or an error that names the
 // process ids or the user who may ask, if it is not so.
 //
 // Root may ask the supervisor of whoever owns stateDir.
@@ -41,9 +42,9 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 	owner := ownerOf(stateDir)
 	_, err := os.ReadDir(stateDir)
 	closed := errors.Is(err, fs.ErrPermission) // or some socket is, to us
-	var others []int
+	var trust []int
 	if os.Geteuid() == 0 {
-		others = []int{owner}
+		trust = []int{owner}
 	}
 	var alive []*Client
 	before, after, _ := strings.Cut(Path(stateDir, "*"), "*")
@@ -56,26 +57,24 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 		if pid != "" && its != pid {
 			continue
 		}
-		conn, err := dial(ctx, path, others)
+		conn, err := dial(ctx, path, trust)
 		if err != nil { // of a process that is gone, or not for us
 			closed = closed || errors.Is(err, fs.ErrPermission)
 			continue
 		}
 		conn.Close()
-		client := &Client{PID: its}
-		client.http.Timeout = patience
-		client.http.Transport = &http.Transport{
-			DisableKeepAlives: true,
-			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path, others) },
-		}
-		alive = append(alive, client)
+		alive = append(alive, newClient(its, path, trust))
 	}
 	switch len(alive) {
 	case 0:
+		elsewhere := elsewhere(ctx, trust)
+		if path := elsewhere[pid]; path != "" {
+			return newClient(pid, path, trust), nil
+		}
 		if closed {
 			return nil, fmt.Errorf("the state directory %s is that of %s: ask as that user, or as root", stateDir, userName(owner))
 		}
-		return nil, fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
+		return nil, noneError(stateDir, pid, elsewhere)
 	case 1:
 		return alive[0], nil
 	}
@@ -85,6 +84,30 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 	}
 	slices.Sort(pids)
 	return nil, fmt.Errorf("%d supervisors run with the state directory %s; name one: --pid %s", len(alive), stateDir, strings.Join(pids, " or --pid "))
+}
+
+// newClient is a client of the supervisor with that process id, at the socket path.
+func newClient(pid, path string, others []int) *Client {
+	client := &Client{PID: pid}
+	client.http.Timeout = patience
+	client.http.Transport = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path, others) },
+	}
+	return client
+}
+
+// noneError says that no supervisor runs with stateDir, and which do elsewhere: each socket by its
+// process id.
+func noneError(stateDir, pid string, others map[string]string) error {
+	if pid != "" {
+		return fmt.Errorf("%w with the process id %s that we may ask", ErrNone, pid)
+	}
+	err := fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
+	for _, its := range slices.Sorted(maps.Keys(others)) {
+		err = fmt.Errorf("%w\none runs with %s; if that is the one, because state_dir was changed since it started: --pid %s", err, filepath.Dir(others[its]), its)
+	}
+	return err
 }
 
 // dial connects to a socket whose owner we trust, as one of others.

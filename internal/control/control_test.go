@@ -150,3 +150,24 @@ func TestALongStateDirectoryHasASocketElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A supervisor whose state directory is another one is named, and found by its process id.
+func TestFindElsewhere(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	serve(t, dir, &fake{})
+	pid := fmt.Sprint(os.Getpid())
+	_, err := Find(t.Context(), other, "")
+	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "one runs with "+dir) || !strings.Contains(err.Error(), "--pid "+pid) {
+		t.Errorf("err = %v", err)
+	}
+	c, err := Find(t.Context(), other, pid)
+	if err != nil || c.PID != pid {
+		t.Fatalf("found %+v, %v", c, err)
+	}
+	if err := c.Do(t.Context(), "quiet"); err != nil {
+		t.Error(err)
+	}
+	if _, err := Find(t.Context(), other, "1"); !errors.Is(err, ErrNone) {
+		t.Errorf("err = %v", err)
+	}
+}
