@@ -129,10 +129,19 @@ func TestIdleChildrenAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].IdleTimeout = time.Minute
+		w.host.work = lasting(time.Second)
 		w.run()
-		time.Sleep(5*time.Minute + time.Second)
-		if n := w.host.starts(); n < 9 || n > 12 {
-			t.Errorf("%d starts of 2 children in 5 idle minutes, want 10 to 12", n)
+		time.Sleep(time.Hour)
+		if n := w.host.starts(); n != 2 {
+			t.Errorf("%d starts of 2 children that had nothing to do for an hour, want 2", n)
+		}
+		for round := 1; round <= 2; round++ { // each of them has work, and then an hour without
+			w.redis.put(20)
+			time.Sleep(time.Hour)
+			w.want("complete", 20*round)
+			if n := w.host.starts(); n != 2+2*round {
+				t.Errorf("%d starts after work and an idle hour, want %d: each child that worked is replaced once", n, 2+2*round)
+			}
 		}
 		w.end()
 	})

@@ -76,13 +76,14 @@ func (m *member) due(p *pool) string {
 		return "max_age"
 	case m.maxMemory > 0 && m.memory > m.maxMemory:
 		return "max_memory"
-	case p.cfg.MaxChildren == 0 && m.idleFor(p.now) >= p.cfg.IdleTimeout && p.cfg.IdleTimeout > 0:
+	case m.jobs > 0 && p.cfg.MaxChildren == 0 && m.idleFor(p.now) >= p.cfg.IdleTimeout && p.cfg.IdleTimeout > 0:
+		// One that never worked is as good as its replacement would be.
 		return "idle_timeout"
 	}
 	if m.maxAge > 0 {
 		p.alert(m.born + m.maxAge)
 	}
-	if p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.ready {
+	if m.jobs > 0 && p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.ready {
 		p.alert(m.idle + p.cfg.IdleTimeout)
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -171,8 +172,24 @@ func (u usage) Error() string { return u.text }
 
 func misused(format string, args ...any) error { return usage{fmt.Sprintf(format, args...)} }
 
+// badValue is what the command line's parser says of a value that it cannot read.
+var badValue = regexp.MustCompile(`(?s)^invalid value "(.*)" for flag -([^:"]+): `)
+
 // usageError words the complaints of the command line's parser.
 func usageError(c *cli.Context, err error, _ bool) error {
+	if said := badValue.FindStringSubmatch(err.Error()); said != nil && c.Command != nil {
+		value, name := said[1], said[2]
+		switch flagNamed(c.Command.Flags, name).(type) {
+		case *cli.DurationFlag:
+			if _, err := config.ParseDuration(value); err != nil {
+				return misused("--%s: %v", name, err)
+			}
+		case *cli.IntFlag, *cli.Float64Flag:
+			return misused("--%s: %q is no number that it could be", name, value)
+		case *cli.GenericFlag:
+			return misused("--%s: %s", name, strings.TrimPrefix(err.Error(), said[0]))
+		}
+	}
 	return misused("%v\nSee `oarlock%s --help`.", err, commandPath(c))
 }
 

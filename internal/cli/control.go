@@ -46,14 +46,8 @@ func controlCommands() []*cli.Command {
 				}
 				return "resumed: it takes jobs again", s.Do(ctx, "resume")
 			}),
-		controlCommand("drain", "take no more jobs and leave when what runs has finished", "", 0, 0,
-			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
-				return "draining: it leaves when what runs has finished; " + runOn(shot), s.Do(ctx, "drain")
-			}),
-		controlCommand("stop", "the same, at the latest after drain_timeout", "", 0, 0,
-			func(ctx context.Context, s *control.Client, shot supervisor.Snapshot, _ []string) (string, error) {
-				return "stopping: it leaves when what runs has finished, at the latest after drain_timeout; " + runOn(shot), s.Do(ctx, "stop")
-			}),
+		leaveCommand("drain", "take no more jobs and leave when what runs has finished", "draining: it leaves when what runs has finished"),
+		leaveCommand("stop", "the same, at the latest after drain_timeout", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"),
 		reloadCommand(),
 		controlCommand("scale", "set how many children a pool has, until the next reload that changes the pool", "POOL CHILDREN", 2, 2, scale),
 		controlCommand("recycle", "replace the children of a pool, or of all, by new ones", "[POOL]", 0, 1, recycle),

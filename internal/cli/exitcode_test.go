@@ -49,8 +49,8 @@ func TestStartOnADiskInTrouble(t *testing.T) {
 		data  string
 		why   string
 	}{
-		"full":      {0, "nr_inodes=1", "no space left on device"},
-		"read-only": {unix.MS_RDONLY, "", "read-only file system"},
+		"full":      {0, "mode=0700,nr_inodes=1", "no space left on device"},
+		"read-only": {unix.MS_RDONLY, "mode=0700", "read-only file system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, workFiles)

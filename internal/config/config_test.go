@@ -178,7 +178,7 @@ func TestProblems(t *testing.T) {
 		{"env file", pool + "[pools.mail.sandbox]\nenv_file = 'c.toml'", `c.toml:1: not of the form NAME=value`},
 		{"redis scheme", "[redis]\nurl = 'http://x'", `c.toml:2: redis.url: begins with none of redis://, rediss://`},
 		{"cluster", "[redis]\nurl = 'redis+cluster://a:1'", `redis.namespace: a cluster needs a hash tag`},
-		{"password file", "[redis]\npassword_file = 'nowhere'", `c.toml:2: redis.password_file: open `},
+		{"password file", "[redis]\npassword_file = 'nowhere'", `c.toml:2: redis.password_file: `},
 		{"variable", "[redis]\nnamespace = '${NOWHERE}'", `c.toml:2: redis.namespace: the environment has no NOWHERE; set it, or write ${NOWHERE:-default}`},
 		{"log level", "[log]\nlevel = 'warning'", `c.toml:2: log.level: "warning" is none of debug, info, warn, error; did you mean "warn"?`},
 	}

@@ -39,17 +39,27 @@ func (d *Duration) fromTOML(value any) error {
 		*d = 0
 		return nil
 	}
-	parsed, err := time.ParseDuration(text)
+	parsed, err := ParseDuration(text)
 	switch {
-	case err != nil && strings.IndexFunc(text, unicode.IsLetter) < 0:
-		return fmt.Errorf(`%q has no unit; write "%ss" for seconds`, text, text)
 	case err != nil:
-		return fmt.Errorf(`%q is no duration; use h, m, s, ms as in "1h30m"`, text)
+		return err
 	case parsed < 0:
 		return fmt.Errorf("%q is negative", text)
 	}
 	*d = Duration(parsed)
 	return nil
+}
+
+// ParseDuration reads a duration with its unit, such as "90s". The error says how to write one.
+func ParseDuration(text string) (time.Duration, error) {
+	parsed, err := time.ParseDuration(text)
+	switch {
+	case err == nil:
+		return parsed, nil
+	case strings.ContainsAny(text, "0123456789") && strings.Trim(text, "+-.0123456789") == "":
+		return 0, fmt.Errorf(`%q has no unit; write "%ss" for seconds`, text, text)
+	}
+	return 0, fmt.Errorf(`%q is no duration; use h, m, s, ms as in "1h30m"`, text)
 }
 
 // Size is a number of bytes; a string with a unit in the file, such as "512MiB". "" is

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// stop --wait returns when the process is gone, or says that it is not.
+func TestStopWaits(t *testing.T) {
+	s := newScript(t, `
+-- oarlock.toml --
+[log]
+format = "text"
+[supervisor]
+drain_timeout = "1h"
+[pools.work]
+queues = ["work"]
+command = ["sh", "-c", "echo began; until [ -e enough ]; do sleep 0.05; done"]
+`)
+	if code := s.anyCode([]string{"stop", "--wait"}); code != exitFailed || !strings.Contains(s.said["stderr"], "no supervisor is running") {
+		t.Errorf("nobody is there: exit code %d, %s", code, s.said["stderr"])
+	}
+	for _, args := range [][]string{{"stop", "--timeout", "1s"}, {"drain", "--wait", "--timeout", "0s"}} {
+		if code := s.anyCode(args); code != exitUsage {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+	}
+	p := begin(t, s, "run")
+	p.await("ready")
+	p.ask("put", "work", "{}", "--jid", "j")
+	p.await("began")
+	if code := s.anyCode([]string{"stop", "--wait", "--timeout", "200ms"}); code != exitTempFail ||
+		!strings.Contains(s.said["stderr"], "is still there after 200ms: 1 of 1 children busy") || s.said["stdout"] != "stopping\n" {
+		t.Errorf("exit code %d, %s%s", code, s.said["stdout"], s.said["stderr"])
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "enough"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text := p.ask("stop", "--wait"); !strings.Contains(text, "stopping\ngone after ") {
+		t.Errorf("it says %s", text)
+	}
+	if stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "stat")); err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("the process is still there: %s", stat)
+	}
+	p.leaves(exitOK)
+	if text := p.ask("job", "show", "j"); !strings.Contains(text, "complete") {
+		t.Errorf("its job: %s", text)
+	}
+}
