@@ -68,29 +68,29 @@ func leaveCommand(verb, does, done string) *cli.Command {
 	}
 }
 
-// ending is the end of a process that is not our child.
-type ending struct{ fd int }
+// passing is the end of a process that is not our child.
+type passing struct{ fd int }
 
-func endOf(pid string) (ending, error) {
+func endOf(pid string) (passing, error) {
 	number, err := strconv.Atoi(pid)
 	if err != nil {
-		return ending{}, fmt.Errorf("%q is no process id", pid)
+		return passing{}, fmt.Errorf("%q is no process id", pid)
 	}
 	fd, err := unix.PidfdOpen(number, 0)
 	if err != nil {
-		return ending{}, fmt.Errorf("watch process %d: %w", number, err)
+		return passing{}, fmt.Errorf("watch process %d: %w", number, err)
 	}
-	return ending{fd}, nil
+	return passing{fd}, nil
 }
 
-func (e ending) close() { unix.Close(e.fd) }
+func (e passing) close() { unix.Close(e.fd) }
 
 // endingLook bounds how long the end of a context stays unnoticed.
 const endingLook = 100 * time.Millisecond
 
 // await waits until the process has ended, for timeout at most; 0 is for ever. It reports
 // whether it has.
-func (e ending) await(ctx context.Context, timeout time.Duration) (bool, error) {
+func (e passing) await(ctx context.Context, timeout time.Duration) (bool, error) {
 	for began := time.Now(); ; {
 		wait := endingLook
 		if timeout > 0 {
