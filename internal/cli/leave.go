@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -41,10 +42,11 @@ func leaveCommand(verb, does, done string) *cli.Command {
 				return err
 			}
 			defer end.close()
-			if err := s.Do(c.Context, verb); err != nil {
+			var shot supervisor.Snapshot
+			if err := errors.Join(s.Status(c.Context, &shot), s.Do(c.Context, verb)); err != nil {
 				return err
 			}
-			printLine(c.App.Writer, done)
+			printf(c.App.Writer, "%s; %s\n", done, runOn(shot))
 			if !c.Bool("wait") {
 				return nil
 			}
@@ -54,7 +56,6 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			case err != nil:
 				return err
 			case !gone:
-				var shot supervisor.Snapshot
 				at := "it does not say what it waits for"
 				if s.Status(c.Context, &shot) == nil {
 					at = inFlight(shot)
