@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,8 @@ func devCommand() *cli.Command {
 		Usage: "supervise on a Redis of its own, with the configuration and the programs watched",
 		Description: "The Redis is in memory; --data FILE keeps it from one time to the next, and\n" +
 			"--redis=spawn starts a private redis-server that writes everything down.\n" +
+			"What children print stands behind pool[slot], with | for stdout and ! for stderr; our own lines\n" +
+			"behind oarlock. With [log] format = \"json\" all of it is JSON.\n" +
 			"A change of the configuration is applied at once; when a file that a command names\n" +
 			"has changed, the children of its pool are replaced.",
 		Flags: []cli.Flag{
@@ -56,6 +59,11 @@ func dev(c *cli.Context) error {
 		return err
 	}
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	if cfg.Log.Format != "json" {
+		screen := newScreen(s.queue, c.App.ErrWriter, cfg.Pools)
+		s.logTo(slog.New(&lineHandler{out: screen.ours(), level: s.level, colour: screen.colour}), cfg.Log.Attempts)
+		s.childLog = screen.line
+	}
 	s.terminal = isTerminal(os.Stdin)
 	s.watch = programWatches(s, cfg)
 	switch kind {

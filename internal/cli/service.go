@@ -43,6 +43,7 @@ type service struct {
 	reread   func() (config.Config, error) // the configuration as it is now
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
+	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
 
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
@@ -74,11 +75,17 @@ func newService(w io.Writer, l config.Log, reread func() (config.Config, error))
 		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
 		stopping: make(chan struct{}), leaving: make(chan struct{}),
 	}
-	s.log, s.level, s.queue = newLogger(w, l)
-	s.attempts = newAttemptLog(s.log, l.Attempts, s.standing)
-	s.rates = newRates()
-	slog.SetDefault(s.log)
+	log, level, queue := newLogger(w, l)
+	s.level, s.queue, s.rates = level, queue, newRates()
+	s.logTo(log, l.Attempts)
 	return s
+}
+
+// logTo makes the log another one, before anything is logged.
+func (s *service) logTo(log *slog.Logger, attempts string) {
+	s.log = log
+	s.attempts = newAttemptLog(log, attempts, s.standing)
+	slog.SetDefault(log)
 }
 
 // last ends the log, and returns the error with which the program is to end: without its
@@ -122,7 +129,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.depths = &depths{ask: askDepths(client)}
 	s.outputs = output.New(told.StateDir, s.log)
 	s.redactor.Store(redactorOf(cfg.Log))
-	told.OnEvent = s.note
+	told.OnEvent, told.ChildLog = s.note, s.childLog
 	s.sup = supervisor.New(told, client, host)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	s.crons = cron.New(client, fleetOf(cfg), s.log)

@@ -369,13 +369,13 @@ func TestDev(t *testing.T) {
 	s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
 	p.await(`INFO  ready`)
 	p.ask("put", "work", `"first"`)
-	p.await(`line="working on`)
+	p.await(`work\[\d\] \| working on`)
 	if err := os.WriteFile(filepath.Join(s.dir, "work.sh"), []byte("echo changed\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p.await(`a program has changed`)
 	p.ask("put", "work", `"second"`)
-	p.await(`line=changed`)
+	p.await(`work\[\d\] \| changed`)
 	p.ask("put", "elsewhere", "--jid", "stays")
 	p.signal(syscall.SIGINT)
 	p.leaves(exitOK)

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"oarlock/internal/config"
+	"oarlock/protocol"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+func childLine(pool string, slot int, l runner.LogLine) supervisor.Line {
+	return supervisor.Line{Pool: pool, Slot: slot, LogLine: l}
+}
+
+var somePools = map[string]config.Pool{"mail": {Children: 2}, "thumbnails": {MaxChildren: 100}}
+
+func TestLinesOfAScreen(t *testing.T) {
+	var out bytes.Buffer
+	s := newScreen(&out, &out, somePools)
+	s.line(childLine("mail", 0, runner.LogLine{Text: []byte("hello")}))
+	s.line(childLine("thumbnails", 99, runner.LogLine{Stream: runner.Stderr, Text: []byte("\x1b[2J\r\xff")}))
+	s.line(childLine("mail", 1, runner.LogLine{Dropped: 1234}))
+	s.line(childLine("mail", 1, runner.LogLine{Text: []byte("begin"), Cut: 7}))
+	s.line(childLine("mail", 1, runner.LogLine{Text: []byte(`{"@":"ack"}`), Refused: "it names no run"}))
+	s.line(childLine("mail", 1, runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: "warn", Message: "a\nb", Fields: []protocol.Field{{Name: "n", Value: []byte("1")}}}}))
+	slog.New(&lineHandler{out: s.ours(), level: slog.LevelInfo}).Info("ready", "name", "x\ny")
+	want := strings.Join([]string{
+		`mail[0]        | hello`,
+		`thumbnails[99] ! \x1b[2J\r\xff`,
+		`mail[1]        | 1234 lines dropped (log_rate)`,
+		`mail[1]        | begin … and 7 bytes more`,
+		`mail[1]        | {"@":"ack"} (refused: it names no run)`,
+		`mail[1]        | warn: a\nb n=1`,
+		`oarlock        | TIME INFO  ready name="x\ny"`,
+	}, "\n") + "\n"
+	if got := regexp.MustCompile(`\d\d:\d\d:\d\d\.\d+`).ReplaceAllString(out.String(), "TIME"); got != want {
+		t.Errorf("it shows\n%swant\n%s", got, want)
+	}
+}
+
+// On a terminal each pool has a colour, and stderr another mark; nowhere else, and not where the
+// user wants none.
+func TestColoursOfAScreen(t *testing.T) {
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	for _, tt := range []struct {
+		noColour string
+		want     string
+	}{
+		{"", colourOf("mail") + "mail[0]        " + plain + red + "!" + plain + " x\n"},
+		{"1", "mail[0]        ! x\n"},
+	} {
+		t.Setenv("NO_COLOR", tt.noColour)
+		t.Setenv("TERM", "xterm")
+		var out bytes.Buffer
+		s := newScreen(&out, theirs, somePools)
+		s.line(childLine("mail", 0, runner.LogLine{Stream: runner.Stderr, Text: []byte("x")}))
+		if out.String() != tt.want {
+			t.Errorf("NO_COLOR=%q: %q, want %q", tt.noColour, out.String(), tt.want)
+		}
+	}
+}
+
+// Lines of many children stay whole.
+func TestLinesAreNotMixed(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := newLogQueue(write, nil)
+	s := newScreen(queue, write, somePools)
+	var all sync.WaitGroup
+	for slot := range 20 {
+		all.Go(func() {
+			for range 50 {
+				s.line(childLine("mail", slot%10, runner.LogLine{Text: []byte(strings.Repeat("x", 900))}))
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		queue.close()
+		write.Close()
+	}()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(read); err != nil {
+		t.Fatal(err)
+	}
+	whole := regexp.MustCompile(`^mail\[\d\]        \| x{900}$`)
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	for _, line := range lines {
+		if !whole.MatchString(line) {
+			t.Fatalf("a line is %q", line)
+		}
+	}
+	if len(lines) != 1000 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+func TestDevShowsLinesAsAProcessManagerDoes(t *testing.T) {
+	s := newScript(t, strings.Replace(workFiles, "case", "echo oops >&2\ncase", 1))
+	p := begin(t, s, "dev", "--data", "kept")
+	url := p.await(`redis://`)
+	s.env["REDIS_URL"] = regexp.MustCompile(`redis://\S+`).FindString(url)
+	p.await(`^oarlock \| \S+ INFO  ready`)
+	p.ask("put", "work", `"good"`)
+	p.await(`^oarlock \| .*outcome=done`)
+	shown := strings.Join(p.seen, "\n")
+	for _, want := range []string{`work\[0\] \| working on "good"`, `work\[0\] ! oops`} {
+		if !regexp.MustCompile("(?m)^" + want + "$").MatchString(shown) {
+			t.Errorf("there is no line %s:\n%s", want, shown)
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
