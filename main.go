@@ -22,6 +22,7 @@ var version string
 
 func main() {
 	runner.Hidden(os.Args)
+	_ = runner.Conceal() // the kernel always does
 	program := cli.Program{Version: version, Example: example, Helper: helper, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(program.Main(context.Background(), os.Args))
 }

@@ -7,13 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harden keeps what is ours from our children, who often run under the same user: the kernel lets
-// nobody of that user look into the memory, the environment or the open files of a process that may not
-// be dumped; and no descriptor that we were born with, or a careless library left open, is inherited.
-// Signals of the same user get through all the same.
-func harden() error {
+// Conceal keeps others of our user, such as children, from looking into this process: the kernel shows
+// them neither the memory nor the environment nor the open files of one that may not be dumped. Root
+// sees all the same, and signals of the same user get through. What this process starts is not concealed.
+func Conceal() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("forbid dumps: %w", err)
+	}
+	return nil
+}
+
+// harden keeps what is ours from our children, who often run under the same user; and no descriptor that
+// we were born with, or a careless library left open, is inherited.
+func harden() error {
+	if err := Conceal(); err != nil {
+		return err
 	}
 	return closeAtExec(3)
 }

@@ -50,6 +50,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 			code = exitBug
 		}
 	}()
+	config.HideArguments()
 	leaveCores()
 	collectSeldom()
 	app := p.app()

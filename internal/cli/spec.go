@@ -2,7 +2,6 @@ package cli
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Args:         p.Args,
 		Vars:         p.Env,
 		Dir:          p.Sandbox.Dir,
-		Env:          childEnv(os.Environ(), p.Sandbox.EnvOnly, added),
+		Env:          childEnv(config.Environ(), p.Sandbox.EnvOnly, added),
 		PTY:          p.PTY,
 		Input:        runner.Input(slices.Index(config.Inputs, p.Input)),
 		Status:       runner.StatusFrom(slices.Index(config.Statuses, p.Status)),
@@ -144,6 +143,6 @@ func childEnv(ours, only []string, added map[string]string) []string {
 }
 
 func isSecret(name string) bool {
-	return slices.Contains(secretNames, name) ||
+	return slices.Contains(secretNames, name) || config.IsSecret(name) ||
 		slices.ContainsFunc(secretPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -15,6 +15,7 @@ type decoder struct {
 	noPools  bool
 	places   map[string]place // where each key and table was set, by path
 	problems Problems
+	secrets  []string        // variables that were read for the table of Redis
 	unread   map[string]bool // keys that could not be decoded; their values are not the user's
 }
 

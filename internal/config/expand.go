@@ -18,6 +18,9 @@ func (d *decoder) expand(path, text string) string {
 		parts := variable.FindStringSubmatch(match)
 		name, hasDefault, otherwise := parts[1], parts[2] != "", parts[3]
 		value, set := d.env(name)
+		if set && strings.HasPrefix(path, "redis.") {
+			d.secrets = append(d.secrets, name)
+		}
 		switch {
 		case hasDefault && value == "":
 			return otherwise

@@ -35,10 +35,11 @@ type Options struct {
 // An error is Problems if the configuration is wrong, and otherwise an *UnreadableError. Of
 // the Config only Sum is of use then.
 func Load(o Options) (Config, error) {
-	if o.Env == nil {
-		o.Env = os.LookupEnv
-	}
 	d := &decoder{env: o.Env, noPools: o.NoPools, places: map[string]place{}}
+	if d.env == nil {
+		d.env = lookupEnv
+		defer func() { takeOut(d.secrets) }()
+	}
 	c := Defaults()
 	c.Trusted = o.Trust
 	if err := d.find(&c, o.Path); err != nil {
@@ -190,6 +191,7 @@ func (d *decoder) environment(c *Config) {
 		}
 	}
 	if url, _ := d.env("REDIS_URL"); url != "" {
+		d.secrets = append(d.secrets, "REDIS_URL")
 		d.override(c, "redis.url", url, "environment variable REDIS_URL")
 	}
 	for table, fields := range fieldsOf(reflect.ValueOf(c).Elem()) {
@@ -199,6 +201,9 @@ func (d *decoder) environment(c *Config) {
 		for key := range fieldsOf(fields) {
 			name := strings.ToUpper("OARLOCK_" + table + "_" + key)
 			if text, ok := d.env(name); ok {
+				if table == "redis" {
+					d.secrets = append(d.secrets, name)
+				}
 				d.override(c, table+"."+key, text, "environment variable "+name)
 			}
 		}
