@@ -21,6 +21,10 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 	if err != nil {
 		return runner.Spec{}, err
 	}
+	env := config.Environ()
+	if p.Sandbox.User != "" {
+		env = asUser(env, p.Sandbox.User)
+	}
 	spec := runner.Spec{
 		Pool:         name,
 		Mode:         runner.Mode(slices.Index(config.Modes, p.Mode)),
@@ -28,7 +32,7 @@ func specOf(name string, p config.Pool) (runner.Spec, error) {
 		Args:         p.Args,
 		Vars:         p.Env,
 		Dir:          p.Sandbox.Dir,
-		Env:          childEnv(config.Environ(), p.Sandbox.EnvOnly, added),
+		Env:          childEnv(env, p.Sandbox.EnvOnly, added),
 		PTY:          p.PTY,
 		Input:        runner.Input(slices.Index(config.Inputs, p.Input)),
 		Status:       runner.StatusFrom(slices.Index(config.Statuses, p.Status)),
