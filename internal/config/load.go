@@ -141,6 +141,11 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // file decodes one file; one of conf.d may hold pools only.
 func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {
+	if line := nesting(text); line > 0 {
+		d.problems = append(d.problems, Problem{File: file, Line: line,
+			Why: fmt.Sprintf("tables and lists stand more than %d deep in each other; nothing of ours does", mostNesting)})
+		return
+	}
 	var tables map[string]any
 	if _, err := toml.Decode(text, &tables); err != nil {
 		problem := Problem{File: file, Why: err.Error()}
