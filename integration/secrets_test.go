@@ -42,7 +42,7 @@ func TestWhoReadsThePassword(t *testing.T) {
 	if !needRoot(t) {
 		return
 	}
-	row(t, "S32", rigOptions{redis: []string{"--requirepass", password}, password: password, proxy: true}, func(t *testing.T, r *rig) {
+	row(t, "S33", rigOptions{redis: []string{"--requirepass", password}, password: password, proxy: true}, func(t *testing.T, r *rig) {
 		credentials := filepath.Join(r.dir, "credentials")
 		if err := os.Mkdir(credentials, 0o755); err != nil {
 			t.Fatal(err)

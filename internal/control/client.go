@@ -47,13 +47,11 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 		trust = []int{owner}
 	}
 	var alive []*Client
-	before, after, _ := strings.Cut(Path(stateDir, "*"), "*")
-	paths, err := filepath.Glob(before + "*" + after)
+	paths, err := sockets(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
-		its := strings.TrimSuffix(strings.TrimPrefix(path, before), after)
+	for path, its := range paths {
 		if pid != "" && its != pid {
 			continue
 		}

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -57,16 +59,13 @@ func Serve(ctx context.Context, stateDir string, s Supervisor, ready func(path s
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
+	removeDead(ctx, stateDir)
 	path := Path(stateDir, fmt.Sprint(os.Getpid()))
-	_ = os.Remove(path) // of a process that had our number before us
-	listener, err := net.Listen("unix", path)
+	listener, err := listen(ctx, path)
 	if err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
-		return fmt.Errorf("control socket: %w", err)
-	}
+	defer os.Remove(path)
 	server := &http.Server{Handler: handler(s), ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(guarded{listener}) }()
@@ -87,6 +86,72 @@ func Serve(ctx context.Context, stateDir string, s Supervisor, ready func(path s
 		return server.Close()
 	}
 	return err
+}
+
+// listen makes the socket under another name and gives it its own when it answers: one that
+// can be seen and does not answer is of a process that is gone.
+func listen(ctx context.Context, path string) (net.Listener, error) {
+	if _, err := os.Lstat(path); err == nil && !dead(ctx, path) {
+		return nil, fmt.Errorf("%s is that of another supervisor, perhaps one with our number in another container; give each a state_dir of its own", path)
+	}
+	making := strings.TrimSuffix(path, ".sock") + ".new"
+	_ = os.Remove(making) // of a process that had our number before us
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: making, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	err = os.Chmod(making, 0o600)
+	if err == nil {
+		err = os.Rename(making, path)
+	}
+	if err != nil {
+		listener.Close()
+		return nil, errors.Join(err, os.Remove(making))
+	}
+	return listener, nil
+}
+
+// removeDead removes the sockets of supervisors that were killed: those that are ours and at
+// which nobody listens.
+func removeDead(ctx context.Context, stateDir string) {
+	paths, err := sockets(stateDir)
+	if err != nil {
+		return
+	}
+	for path := range paths {
+		if dead(ctx, path) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// dead reports whether path is the socket of a process that is gone. A supervisor in another
+// container may share the directory and have any number, but it answers.
+func dead(ctx context.Context, path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() != os.ModeSocket || ownerOf(path) != os.Geteuid() {
+		return false
+	}
+	var dialer net.Dialer
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// sockets are the paths of the control sockets of stateDir, and whose each is by its name.
+func sockets(stateDir string) (pids map[string]string, err error) {
+	before, after, _ := strings.Cut(Path(stateDir, "*"), "*")
+	paths, err := filepath.Glob(before + "*" + after)
+	pids = make(map[string]string, len(paths))
+	for _, path := range paths {
+		pids[path] = strings.TrimSuffix(strings.TrimPrefix(path, before), after)
+	}
+	return pids, err
 }
 
 // guarded takes connections of the same user and of root, and closes all others. The

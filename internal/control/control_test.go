@@ -140,6 +140,68 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A supervisor removes the sockets of those that were killed, and of nobody else.
+func TestSocketsOfTheDeadGo(t *testing.T) {
+	dir := t.TempDir()
+	leave := func(name string) string {
+		path := filepath.Join(dir, name)
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		l.Close()
+		return path
+	}
+	gone := []string{leave("control-1.sock"), leave("control-99999999.sock"), leave("control-x.sock")} // 1 is a process, and not that
+	stay := []string{leave("other.sock"), filepath.Join(dir, "control-2.sock"), filepath.Join(dir, "control-3.sock"), filepath.Join(dir, "control-4.sock")}
+	live, err := net.Listen("unix", stay[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	if err := errors.Join(os.WriteFile(stay[2], nil, 0o600), os.Symlink(stay[0], stay[3])); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		stay = append(stay, leave("control-5.sock"))
+		if err := os.Chown(stay[4], 54321, 54321); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve(t, dir, &fake{})
+	for _, path := range gone {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range stay {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Two supervisors in two containers may have the same number and the same directory: the
+// second does not take the socket of the first, which answers.
+func TestALiveSocketIsNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	path := Path(dir, fmt.Sprint(os.Getpid()))
+	first, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Serve(t.Context(), dir, &fake{}, nil); err == nil || !strings.Contains(err.Error(), "another supervisor") {
+		t.Errorf("Serve() = %v", err)
+	}
+	if _, err := net.Dial("unix", path); err != nil {
+		t.Errorf("the first does not answer: %v", err)
+	}
+	first.(*net.UnixListener).SetUnlinkOnClose(false) // it is killed
+	first.Close()
+	serve(t, dir, &fake{})
+}
+
 func TestALongStateDirectoryHasASocketElsewhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	path := serve(t, dir, &fake{})

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
-// socketName is what the names of our sockets end with, in whichever directory.
-var socketName = regexp.MustCompile(`control-([0-9]+)\.sock$`)
+// socketName is what the names of our sockets end with, in whichever directory. The kernel lists
+// them by those under which they were made, of which listen tells.
+var socketName = regexp.MustCompile(`control-([0-9]+)\.(?:sock|new)$`)
 
 // elsewhere finds the supervisors that run on this host with other state directories and that we
 // may ask, by process id: where one was started before its state_dir was changed, nothing but the
@@ -26,6 +28,9 @@ func elsewhere(ctx context.Context, others []int) map[string]string {
 		name := socketName.FindStringSubmatch(at)
 		if name == nil || found[name[1]] != "" || !filepath.IsAbs(at) {
 			continue
+		}
+		if making, is := strings.CutSuffix(at, ".new"); is {
+			at = making + ".sock"
 		}
 		if conn, err := dial(ctx, at, others); err == nil {
 			conn.Close()
