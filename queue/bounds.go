@@ -50,7 +50,7 @@ func boundOf(name string) (bound, bool) {
 func luaBounds() string {
 	var b strings.Builder
 	b.WriteString("-- Between which values settings are used: least, most, and what counts otherwise.\nbounds = {\n")
-	for _, name := range []string{"heartbeat", "grace-period", "max-concurrency", "max-job-history", "jobs-history", "jobs-history-count"} {
+	for _, name := range []string{"heartbeat", "grace-period", "max-concurrency", "max-job-history", "jobs-history", "jobs-history-count", "stats-history"} {
 		of := bounds[name]
 		fmt.Fprintf(&b, "  ['%s'] = { %s, %s, %s },\n", name, number(of.least), number(of.most), number(of.otherwise))
 	}

@@ -193,6 +193,9 @@ func TestFilesAgree(t *testing.T) {
 		}
 		equal(t, "first", agree(a, old), queue.CronNew)
 		equal(t, "again", agree(a, old), queue.CronSame)
+		ok(t, c.Redis().Del(t.Context(), "ql:oarlock:crons").Err())
+		equal(t, "the list is lost", agree(a, old), queue.CronNew)
+		equal(t, "and there again", agree(a, old), queue.CronSame)
 		equal(t, "a newer file", agree(b, next), queue.CronNew)
 		for range 3 { // no flapping
 			equal(t, "the old one", agree(a, old), queue.CronOther)
@@ -406,7 +409,7 @@ func TestCommandsOfCrons(t *testing.T) {
 		cron.Name = fmt.Sprint(i)
 		all = append(all, cron)
 	}
-	count("agree", 200, func() { must(c.AgreeCrons(t.Context(), queue.CronHolder{Fleet: "f", Instance: "b"}, all))(t) })
+	count("agree", 240, func() { must(c.AgreeCrons(t.Context(), queue.CronHolder{Fleet: "f", Instance: "b"}, all))(t) })
 	count("due", 35, func() { _, _, _ = c.DueCrons(t.Context()) })
 	count("run", 500, func() {
 		due, _, err := c.DueCrons(t.Context())

@@ -483,7 +483,9 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 			})
 			return words
 		},
-		"resolve": func() []any { return []any{"w", "a", "", "b", ""} },
+		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
+		"stats.turn":   func() []any { return []any{10} },
+		"stats.expire": func() []any { return []any{0, "wait:1:q"} },
 		"amend": func() []any {
 			var args []any
 			amend := func(jid, action string, options ...any) {

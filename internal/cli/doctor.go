@@ -51,6 +51,9 @@ func examine(c *cli.Context, q *queue.Client) error {
 	if err := d.Keys(c.Context); err != nil {
 		return err
 	}
+	if err := d.Crons(c.Context); err != nil {
+		return err
+	}
 	examineHost(c, d)
 	bad := 0
 	for _, f := range findings {

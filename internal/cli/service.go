@@ -150,6 +150,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		s.attempts.run,
 		s.outputs.Run,
 		s.crons.Run,
+		func(ctx context.Context) error { return sweepStats(ctx, client, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),

@@ -101,6 +101,9 @@ func (k *keys) look() error {
 	if err != nil {
 		return err
 	}
+	if err := k.oldStats(); err != nil {
+		return err
+	}
 	if k.wrong == 0 {
 		k.found(OK, "keys", "", "All of %d jobs are where they say they are.", seen)
 	}

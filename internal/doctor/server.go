@@ -146,7 +146,7 @@ func (d *Doctor) clock(ctx context.Context, node server) error {
 	trip, offset := slices.Min(trips), d.Client.Clock().Offset()
 	if offset.Abs() > clockApart {
 		d.found(Warning, "clock", "Let both hosts take their time from NTP.",
-			"Redis' clock and ours are %v apart. Locks go by its clock, wherever we run; logs and schedules of people do not.", offset.Round(time.Millisecond))
+			"Redis' clock and ours are %v apart. Locks and recurring jobs go by its clock, wherever we run; logs do not.", offset.Round(time.Millisecond))
 	} else {
 		d.found(OK, "clock", "", "The clocks are %v apart.", offset.Round(time.Millisecond))
 	}

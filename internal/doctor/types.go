@@ -22,7 +22,8 @@ var keyTypes = []keyType{
 	{"t:", "", "zset"}, {"f:", "", "list"}, {"w:", ":jobs", "zset"}, {"s:", "", "hash"},
 	{"queues", "", "zset"}, {"paused_queues", "", "set"}, {"workers", "", "zset"}, {"completed", "", "zset"},
 	{"tracked", "", "zset"}, {"tags", "", "zset"}, {"failures", "", "set"}, {"config", "", "hash"},
-	{"oarlock:unblock", "", "zset"},
+	{"oarlock:unblock", "", "zset"}, {"oarlock:crons", "", "zset"}, {"oarlock:cron-state", "", "hash"}, {"oarlock:stats-sweep", "", "hash"},
+	{"oarlock:cron:", "", "hash"}, {"oarlock:cron-held:", "", "hash"}, {"oarlock:cron-files:", "", "set"},
 }
 
 // expectedType is of which type a key of the protocol is; "" if it is none of the protocol's.

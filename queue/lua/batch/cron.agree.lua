@@ -10,7 +10,7 @@
 -- Of two files the one is newer that was seen later for the first time: what a recurring job was
 -- before is known by its prints.
 --
--- Reads    ql:oarlock:cron:<name>
+-- Reads    ql:oarlock:cron:<name>, ql:oarlock:crons
 -- Writes   ql:oarlock:cron-held:<name>, ql:oarlock:cron-files:<fleet>
 local now, fleet, instance, lease, reply = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), {}
 for i = 5, #ARGV, 2 do
@@ -24,7 +24,7 @@ for i = 5, #ARGV, 2 do
     redis.call('HSET', 'ql:oarlock:cron-held:' .. name, instance, ARGV[1] .. ' ' .. print)
     redis.call('SADD', 'ql:oarlock:cron-files:' .. fleet, name)
     if f[2] == print then
-      word = 'same'
+      word = redis.call('ZSCORE', 'ql:oarlock:crons', name) and 'same' or 'new' -- or somebody has removed it
     elseif others[f[2]] and string.find(' ' .. (f[3] or '') .. ' ', ' ' .. print .. ' ', 1, true) then
       word = 'other'
     end

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"oarlock/queue"
+)
+
+// sweepStats deletes old statistics, a page at a time, until ctx ends; see queue.Client.SweepStats.
+// It begins after a while, for there is no hurry when a supervisor starts.
+func sweepStats(ctx context.Context, client *queue.Client, log *slog.Logger) error {
+	deleted, wait := 0, queue.OldStatsPause
+	for {
+		timer := time.NewTimer(wait + rand.N(time.Second))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		n, again, err := client.SweepStats(ctx)
+		if err != nil {
+			again = queue.OldStatsPause // while Redis is away others say so
+		}
+		if deleted += n; deleted > 0 && again > queue.OldStatsPause {
+			log.Info("statistics older than stats-history were deleted", "keys", deleted)
+			deleted = 0
+		}
+		wait = again
+	}
+}
