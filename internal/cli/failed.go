@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -135,7 +136,10 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Cha
 		})
 	}
 	if len(jobs) == 0 && !c.Bool("all") {
-		return notThere("no job like that has failed in group %s; `oarlock failed ls` lists the groups", groups[0])
+		counts, err := q.FailedGroups(c.Context)
+		if _, is := counts[groups[0]]; err != nil || !is {
+			return errors.Join(err, notThere("no job has failed in group %s; `oarlock failed ls` lists the groups", groups[0]))
+		}
 	}
 	_, err := amendJobs(c, q, jobs, done, func(job queue.Job) queue.Amendment { return job.Amend(change) })
 	return err
