@@ -77,7 +77,7 @@ func TestListsGoOnAtAKeyOfAWrongType(t *testing.T) {
 		}
 	}
 	says(t, o.run("failed", "ls"), `^bad +\? +ql:f:bad is no list: rename or delete it`, `^good +1`)
-	says(t, o.run("throttle", "ls"), `^bad +\?.*ql:th:bad is a string and no hash: rename or delete it`, `^good +1 `, `^held +\?.*ql:th:held-locks is a string and no zset`)
+	says(t, o.run("throttle", "ls"), `^bad +\?.*ql:th:bad: WRONGTYPE .*: rename or delete it`, `^good +1 `, `^held +\?.*ql:th:held-locks: WRONGTYPE`)
 	says(t, o.run("worker", "ls"), `^bad +\? .*ql:w:bad:jobs: WRONGTYPE`, `^w +0 +0 `)
 	says(t, o.run("failed", "ls", "--json"), `"good": 1`)
 	says(t, o.run("failed", "retry", "--all"), `^1 job retried$`)

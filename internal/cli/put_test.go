@@ -94,7 +94,7 @@ func TestPutTellsOfMissingReplicas(t *testing.T) {
 	}{
 		{"", []string{"put", "--wait-replicas", "1", "--jid", "j1", "q", "1"}, "j1\n"},
 		{"1\n2\n", []string{"put", "--wait-replicas", "1", "q", "-"}, "2 jobs put into q\n"},
-		{`{"jid":"j2","wait_replicas":1,"throttles":["slow"]}`, []string{"put", "--jobs", "--file", "-", "q"}, "1 jobs put into q\n"},
+		{`{"jid":"j2","wait_replicas":1,"throttles":["slow"]}`, []string{"put", "--jobs", "--file", "-", "q"}, "1 job put into q\n"},
 	} {
 		s.stdin = tt.stdin
 		if err := s.oarlock(exitTempFail, tt.args); err != nil {

@@ -194,7 +194,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		t.Errorf("status says %s", text)
 	}
 	p.ask("scale", "work", "3")
-	if err := s.oarlock(exitFailed, []string{"scale", "nope", "3"}); err != nil || !strings.Contains(s.said["stderr"], `no pool named "nope"`) {
+	if err := s.oarlock(exitGone, []string{"scale", "nope", "3"}); err != nil || !strings.Contains(s.said["stderr"], "there is no pool nope") {
 		t.Errorf("scale of no pool: %v %s", err, s.said["stderr"])
 	}
 	p.signal(syscall.SIGTTIN)

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/queue"
@@ -35,7 +37,7 @@ func throttleCommand() *cli.Command {
 				}
 				return said(c, "%s: %s", c.Args().First(), mostWords(most))
 			}},
-		verb{name: "release", usage: "make jobs give a throttle up, or wait for it no longer", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
+		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				return throttleRelease(c, q, c.Args().First(), c.Args().Tail())
 			}},
@@ -75,18 +77,22 @@ func ttlWords(ttl float64) string {
 // wrongKeys names the keys of a throttle that are of another type than they should be; err is
 // what is said if none is.
 func wrongKeys(c *cli.Context, q *queue.Client, id string, err error) string {
+	key := q.Namespace() + "th:" + id
+	pipe := q.Redis().Pipeline()
+	pipe.HGet(c.Context, key, "maximum")
+	pipe.ZCard(c.Context, key+"-locks")
+	pipe.ZCard(c.Context, key+"-pending")
+	asked, _ := pipe.Exec(c.Context) // each has its own error
 	var wrong []string
-	for key, want := range map[string]string{"": "hash", "-locks": "zset", "-pending": "zset"} {
-		name := q.Namespace() + "th:" + id + key
-		if is := q.Redis().Type(c.Context, name).Val(); is != want && is != "none" && is != "" {
-			wrong = append(wrong, fmt.Sprintf("%s is a %s and no %s", name, is, want))
+	for _, of := range asked {
+		if of.Err() != nil && !errors.Is(of.Err(), redis.Nil) {
+			wrong = append(wrong, fmt.Sprintf("%v: %v", of.Args()[1], of.Err()))
 		}
 	}
 	if len(wrong) == 0 {
 		return err.Error()
 	}
-	slices.Sort(wrong)
-	return strings.Join(wrong, ", ") + ": rename or delete it"
+	return strings.Join(wrong, "; ") + ": rename or delete it"
 }
 
 func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, error) {
@@ -117,6 +123,8 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 			row = []string{id, "?", "?", "?", "?", v.Damage}
 		} else if err != nil {
 			return err
+		} else if v.Maximum == 0 && v.TTL == 0 {
+			continue // it has no limit, so what holds it holds nobody up
 		}
 		views, rows = append(views, v), append(rows, row)
 	}
@@ -125,29 +133,14 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 	})
 }
 
-// throttleIDs lists the throttles that have a limit, and those of which a key is of another type
-// than it should be.
+// throttleIDs lists those that may be throttles, with or without a limit, by their keys.
 func throttleIDs(c *cli.Context, q *queue.Client) ([]string, error) {
 	prefix := q.Namespace() + "th:"
 	keys := q.Redis().Scan(c.Context, 0, escapeGlob(prefix)+"*", 1000).Iterator()
 	var ids []string
 	for keys.Next(c.Context) {
-		kind, err := q.Redis().Type(c.Context, keys.Val()).Result()
-		if err != nil {
-			return nil, err
-		}
 		id := strings.TrimPrefix(keys.Val(), prefix)
-		base := strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending")
-		switch kind {
-		case "hash":
-			ids = append(ids, id)
-		case "zset": // of holders, or of those who wait
-			if base == id {
-				ids = append(ids, id)
-			}
-		default:
-			ids = append(ids, base)
-		}
+		ids = append(ids, strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending"))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), keys.Err()
@@ -158,15 +151,19 @@ func escapeGlob(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
-// throttleRelease makes jobs give a throttle up; it wants each to hold it, or to wait for it.
+// throttleRelease makes jobs give a throttle up; it wants each to hold it. One that waits would
+// leave the line by the protocol's command, and be in no place from which it could be taken.
 func throttleRelease(c *cli.Context, q *queue.Client, id string, jids []string) error {
 	v, err := viewThrottle(c, q, id)
 	if err != nil {
 		return err
 	}
 	for _, jid := range jids {
-		if !slices.Contains(v.Holders, jid) && !slices.Contains(v.Waiters, jid) {
-			return notThere("%s neither holds %s nor waits for it; nothing was done", jid, id)
+		if slices.Contains(v.Waiters, jid) {
+			return notThere("%s does not hold %s but waits for it: raise its limit, or release one that holds it; nothing was done", jid, id)
+		}
+		if !slices.Contains(v.Holders, jid) {
+			return notThere("%s does not hold %s; nothing was done", jid, id)
 		}
 	}
 	if err := q.ReleaseThrottle(c.Context, id, jids...); err != nil {
