@@ -74,6 +74,9 @@ func TestWhoReadsThePassword(t *testing.T) {
 		a.write(t, strings.Replace(read(t, a.config), "children = 4", "children = 2", 1)) // MY_URL is known still
 		a.said(t, 10*time.Second, `"msg":"reloaded"`)
 		a.stop(t)
+		if out, err := exec.Command(oarlock(t), "queue", "ls", "--redis", before).CombinedOutput(); err != nil {
+			t.Errorf("a password in an option is not used: %v\n%s", err, out)
+		}
 	})
 }
 

@@ -6,8 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +28,13 @@ type target struct {
 func parseURL(o Options) (*target, error) {
 	scheme, _, found := strings.Cut(o.URL, "://")
 	if !found {
-		return nil, fmt.Errorf("redis url %q: want redis://host:port, rediss://, unix:///path, redis+sentinel:// or redis+cluster://", o.URL)
+		return nil, errors.New("redis url: want redis://host:port, rediss://, unix:///path, redis+sentinel:// or redis+cluster://")
+	}
+	place, err := Place(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: %w", err)
 	}
 	t := &target{}
-	var err error
 	switch scheme {
 	case "redis", "rediss", "unix":
 		err = t.single(o.URL)
@@ -43,29 +49,58 @@ func parseURL(o Options) (*target, error) {
 		err = t.secure(o, strings.HasPrefix(scheme, "rediss"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("redis url %s: %w", redactURL(o.URL), err)
+		return nil, fmt.Errorf("redis url %s://%s: %w", scheme, place, err)
 	}
 	t.tune(o)
 	return t, nil
 }
 
-// redactURL hides the password of a URL for messages.
-func redactURL(text string) string {
-	if u, err := url.Parse(text); err == nil {
-		return u.Redacted()
-	}
-	// Not a URL by the book: cut all that could be a secret.
+// Place is what of a URL may be shown to anybody: the hosts with their ports, or the path of a
+// socket, and nothing that could be of a user, a password or an option. The error says why
+// that cannot be told apart; nothing of the text is in it, nor in any other error of Open.
+func Place(text string) (string, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
-	if i := strings.LastIndex(rest, "@"); i >= 0 {
-		rest = "…" + rest[i:]
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
 	}
-	return scheme + "://" + rest
+	hosts, path := rest[:end], rest[end:]
+	if i := strings.LastIndex(hosts, "@"); i >= 0 {
+		hosts = hosts[i+1:]
+	} else if hosts != "" && strings.Contains(path, "@") {
+		return "", errNotEncoded
+	}
+	if scheme == "unix" {
+		path, _, _ = strings.Cut(path, "?")
+		return path, nil
+	}
+	return hosts, nil
 }
 
+var errNotEncoded = errors.New("it cannot be read; in a user or a password, / ? # @ % and the like are written as %2F %3F %23 %40 %25")
+
+// credential is in the names of options by which people try to give a password.
+var credential = regexp.MustCompile(`(?i)pass|pwd|auth|secret|token|user`)
+
 func (t *target) single(text string) error {
-	o, err := redis.ParseURL(text)
+	u, err := url.Parse(text)
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "redis: "))
+		return errNotEncoded // its own text would show a part of the password
+	}
+	options := slices.Sorted(maps.Keys(u.Query()))
+	db := strings.Trim(u.Path, "/")
+	switch {
+	case slices.ContainsFunc(options, credential.MatchString):
+		return errors.New("a user and a password are no options: write redis://user:password@host, or use a password file")
+	case u.Scheme != "unix" && strings.Trim(db, "0123456789") != "":
+		return errors.New("the database, which stands behind the host, is no number")
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil && len(options) > 0 {
+		return fmt.Errorf("of its options (%s) one is not known or has a value that cannot be read", strings.Join(options, ", "))
+	}
+	if err != nil {
+		return errNotEncoded
 	}
 	t.Addrs = []string{o.Addr}
 	t.DB, t.Username, t.Password, t.TLSConfig = o.DB, o.Username, o.Password, o.TLSConfig

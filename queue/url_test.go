@@ -67,7 +67,8 @@ func TestParseURLRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want it to say %q", tt.url, err, tt.says)
 		}
 	}
-	for _, url := range []string{"redis://u:s3cret@h/x", "redis+sentinel://u:s3cret@h,", "redis+cluster://:s3cret@h/%zz"} {
+	for _, url := range []string{"redis://h?password=s3cret", "redis://h?Pass=s3cret&b=s3cret", "unix:///s?auth=s3cret", "redis://:s3cret/x@h", "redis://u:12/s3cret@h", "redis://u:p?s3cret@h",
+		"redis://u:p#s3cret@h", "u:s3cret@h", "redis://u:%s3cret@h", "redis://u:s3cret@h:x", "ftp://u:s3cret@h", "redis://h/0?db=s3cret", "unix://u:p/s3cret@/sock", "redis://u:s3cret@h/x", "redis+sentinel://u:s3cret@h,", "redis+cluster://:s3cret@h/%zz"} {
 		if _, err := parseURL(Options{URL: url, Namespace: "{ql}:"}); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("an error shows the password, or there is none: %v", err)
 		}

@@ -50,7 +50,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 			code = exitBug
 		}
 	}()
-	config.HideArguments()
+	args = hideArguments(args)
 	leaveCores()
 	collectSeldom()
 	app := p.app()
@@ -68,6 +68,17 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		printf(p.Err, "%s%s\n", paint(p.Err, red, "oarlock: "), sentences(err))
 	}
 	return exitCode(err)
+}
+
+// hideArguments hides passwords among the arguments of this process from others on the host, and
+// returns args as they were: os.Args is the very memory that is overwritten.
+func hideArguments(args []string) []string {
+	kept := make([]string, len(args))
+	for i, arg := range args {
+		kept[i] = strings.Clone(arg)
+	}
+	config.HideArguments()
+	return kept
 }
 
 // sentences are the text of err, the lines behind its first indented, so that what it quotes

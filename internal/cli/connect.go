@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -92,14 +91,11 @@ func advice(err error) string {
 
 // address is what a user needs of a URL to know which Redis was meant; no password.
 func address(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
+	place, err := queue.Place(text)
+	if err != nil || !strings.Contains(text, "://") {
 		return "the configured URL"
-	case u.Scheme == "unix":
-		return u.Path
 	}
-	return u.Host
+	return place
 }
 
 // verb is a command that asks Redis something and ends.

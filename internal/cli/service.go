@@ -114,15 +114,13 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer client.Close()
-	stateDir := told.StateDir
-	if told.StateDir, err = s.stateDir(stateDir); err != nil {
+	stateDir := told.StateDir // where it is asked
+	var remove func()
+	if told.StateDir, remove, err = s.stateDir(stateDir); err != nil {
 		return err
 	}
-	options := runner.HostOptions{Logger: s.log}
-	if told.StateDir != "" {
-		options.PrivateRoot = filepath.Join(told.StateDir, "private")
-	}
-	host, err := runner.NewHost(options)
+	defer remove()
+	host, err := runner.NewHost(runner.HostOptions{Logger: s.log, PrivateRoot: filepath.Join(told.StateDir, "private")})
 	if err != nil {
 		return err
 	}
@@ -131,10 +129,9 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent, told.ChildLog = s.note, s.childLog
 	s.sup = supervisor.New(told, client, host)
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	s.crons = cron.New(client, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "pid", os.Getpid())
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
 	warnOfExposure(s.log, cfg)
 	for _, warning := range missingScripts(cfg) {
@@ -173,22 +170,25 @@ func (s *service) warnOfDoubts(cfg config.Config) {
 }
 
 // stateDir returns dir if it can be used as a state directory. If others may have written
-// there it is none: then "" tells to do without, but for root, whose supervisor could be
-// made to end anybody's processes.
-func (s *service) stateDir(dir string) (string, error) {
-	err := supervisor.CheckStateDir(dir)
+// there it is none, and another is made until remove is called; but for root, whose supervisor
+// could be made to end anybody's processes.
+func (s *service) stateDir(dir string) (state string, remove func(), err error) {
+	err = supervisor.CheckStateDir(dir)
 	var exposed *supervisor.ExposedError
 	if err == nil && os.Geteuid() == 0 {
 		err = config.OthersMayWrite(dir) // it could be another the next time it is looked at
 	}
-	switch {
-	case err == nil:
-		return dir, nil
-	case errors.As(err, &exposed) && os.Geteuid() != 0:
+	if errors.As(err, &exposed) && os.Geteuid() != 0 {
 		s.log.Warn("the state directory is not ours alone, and what is in it is not believed: should this supervisor be killed, its jobs wait for their locks", "err", err)
-		return "", nil
+		dir, err = os.MkdirTemp("", "oarlock-")
+		remove = func() { os.RemoveAll(dir) }
+	} else {
+		remove = func() {}
 	}
-	return "", config.Wrong("supervisor.state_dir", err)
+	if err != nil {
+		return "", nil, config.Wrong("supervisor.state_dir", err)
+	}
+	return dir, remove, nil
 }
 
 // runAll runs every part, ends the others as soon as one fails, and returns when all of

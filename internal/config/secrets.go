@@ -60,7 +60,7 @@ func wipe(name string) {
 var password = regexp.MustCompile(`^(?:-.*=)?(?:rediss?|unix|redis\+sentinel|redis\+cluster)://[^:]*:(.*)@`)
 
 // HideArguments overwrites the passwords of Redis URLs among the arguments that the kernel
-// shows to everybody as /proc/PID/cmdline. Those in os.Args stay.
+// shows to everybody as /proc/PID/cmdline, and so in os.Args: copy what is needed of it first.
 func HideArguments() {
 	for argument := range bytes.SplitSeq(givenMemory(argStart), []byte{0}) {
 		if found := password.FindSubmatchIndex(argument); found != nil {

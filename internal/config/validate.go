@@ -109,7 +109,7 @@ func (d *decoder) redis(r Redis) {
 		u, err := url.Parse(r.URL)
 		switch {
 		case err != nil:
-			d.bad("redis.url", "is no URL") // the error would repeat a password
+			d.bad("redis.url", "is no URL; in a user or a password, / ? # @ %% and the like are written as %%2F %%3F %%23 %%40 %%25") // the error itself would repeat a password
 		case !slices.Contains(Schemes, u.Scheme):
 			d.bad("redis.url", "begins with none of %s:// and is not embedded", strings.Join(Schemes, "://, "))
 		case u.Scheme != "unix" && u.Host == "":
