@@ -34,7 +34,7 @@ func TestG1DescriptorsExhausted(t *testing.T) {
 		jobs := r.settled(t, 40*time.Second)
 		allDone(t, jobs)
 		r.uncounted(t, jobs)
-		if a.saying("too many open files") == 0 {
+		if a.saying("open files used up") == 0 {
 			t.Error("no descriptor was missing: the row shows nothing")
 		}
 		r.note("children", len(pidsOf(r.ledger.all(t))))

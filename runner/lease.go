@@ -44,7 +44,7 @@ const (
 )
 
 // leaseRows is how many rows there are, most of them memory that is never touched.
-const leaseRows = 1 << 14
+const leaseRows = 1 << 16
 
 // leasePage is the memory that is shared.
 type leasePage struct {

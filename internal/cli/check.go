@@ -55,6 +55,7 @@ func check(c *cli.Context) error {
 		if told := memoryNeeded(cfg, hostMemory()); told != "" {
 			printLine(w, told)
 		}
+		printCapacity(w, cfg)
 		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg)) {
 			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
 		}

@@ -11,9 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/control"
 	"oarlock/internal/doctor"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor"
 )
 
 // installedUnit is where an administrator puts what `oarlock unit` prints.
@@ -75,11 +77,13 @@ func examine(c *cli.Context, q *queue.Client) error {
 // examineHost looks at this host, and at the unit, as far as there is a configuration
 // to compare them with.
 func examineHost(c *cli.Context, d *doctor.Doctor) {
+	here := capacity{strength: runner.KillGuard, bounds: runner.Bounds()}
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		d.Report(doctor.Finding{Subject: "killing", Level: doctor.Bad, Text: err.Error()})
 	} else {
 		strength, why := host.KillStrength()
+		here.strength = strength
 		f := doctor.Finding{Subject: "killing", Level: doctor.OK, Text: "Children are killed with all they started, by " + strength.String() + "."}
 		if why != "" {
 			f.Level, f.Advice = doctor.Note, "Not stronger: "+why
@@ -92,11 +96,9 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 		d.Report(doctor.Finding{Subject: "configuration", Level: doctor.Bad, Text: err.Error(), Advice: "oarlock check"})
 		return
 	}
-	children := 0
-	for _, pool := range cfg.Pools {
-		children += max(pool.Children, pool.MaxChildren)
-	}
-	d.Host(cfg.Supervisor.StatePath(), children)
+	examineCapacity(d, cfg, here)
+	examineRunning(c, d, cfg)
+	d.Host(cfg.Supervisor.StatePath())
 	text, err := os.ReadFile(c.String("unit"))
 	switch {
 	case os.IsNotExist(err) && !c.IsSet("unit"), len(cfg.Pools) == 0:
@@ -107,6 +109,35 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 	}
 	for _, f := range unitProblems(string(text), limitsOf(cfg)) {
 		d.Report(f)
+	}
+}
+
+// examineCapacity compares the children of a configuration with what this host allows.
+func examineCapacity(d *doctor.Doctor, cfg config.Config, here capacity) {
+	told, err := supervise(cfg, nil)
+	if err != nil {
+		return // it was validated; a file has changed since
+	}
+	f := doctor.Finding{Subject: "room for children", Level: doctor.OK}
+	var fits bool
+	if f.Text, fits = here.told(told.Pools); !fits {
+		f.Level, f.Advice = doctor.Warning, "Have fewer children, or raise that limit (TasksMax=, LimitNPROC=, LimitNOFILE=, MemoryMax= in the unit)."
+	}
+	if f.Text != "" {
+		d.Report(f)
+	}
+}
+
+// examineRunning asks the supervisor that runs here, if one does, whether it has run short.
+func examineRunning(c *cli.Context, d *doctor.Doctor, cfg config.Config) {
+	s, err := control.Find(c.Context, cfg.Supervisor.StatePath(), "")
+	if err != nil {
+		return // none runs, or several do
+	}
+	var shot supervisor.Snapshot
+	if err := s.Status(c.Context, &shot); err == nil && shot.Short != "" {
+		d.Report(doctor.Finding{Subject: "room for children", Level: doctor.Warning, Text: "The supervisor here (pid " + s.PID + ") has run short: " + shortLine(shot.Short) + ".",
+			Advice: "Have fewer children, raise that limit, or find who else takes what is short. No job is blamed."})
 	}
 }
 

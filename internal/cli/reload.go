@@ -60,6 +60,7 @@ func (s *service) reload(by string) reloadReport {
 	s.tried = cfg.Sum
 	var done supervisor.Changes
 	if err == nil {
+		s.carries(told.Pools)
 		done, err = s.sup.Reload(told)
 	}
 	if err != nil {

@@ -44,6 +44,7 @@ type service struct {
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
+	strength runner.KillStrength           // how children are killed whose pool does not say
 
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
@@ -128,6 +129,8 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.outputs = output.New(told.StateDir, s.log)
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent, told.ChildLog = s.note, s.childLog
+	s.strength, _ = host.KillStrength()
+	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	s.crons = cron.New(client, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
@@ -474,12 +477,6 @@ func (s *service) Stop() {
 	s.sup.Stop()
 	s.ready.Store(false)
 	systemd.Stopping()
-}
-
-// Scale sets how many children a pool has.
-func (s *service) Scale(pool string, children int) error {
-	s.log.Info("scaling", "pool", pool, "children", children)
-	return s.sup.Scale(pool, children)
 }
 
 // Recycle replaces the children of a pool, or of all.
