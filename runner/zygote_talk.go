@@ -233,10 +233,21 @@ func (f *factory) sudden() error {
 	return f.trouble()
 }
 
-// trouble says why there is no fork to be had of f, which has ended or was killed.
+// trouble says why there is no fork to be had of f, which has ended or was killed. What never
+// said hello is most likely a program without the helper.
 func (f *factory) trouble() error {
 	<-f.gone
 	<-f.heard
+	select {
+	case <-f.hello:
+		return f.story()
+	default:
+		return fmt.Errorf("%w (mode preload is for programs with the helper, oarlock.py or oarlock.rb; a plain script runs in mode once)", f.story())
+	}
+}
+
+// story says how f came to its end.
+func (f *factory) story() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	said := lastLine(f.said.text())

@@ -272,7 +272,7 @@ func TestFactoryThatCannotBe(t *testing.T) {
 	}{
 		{"fails to load", []string{python(), "-c", "import no_such_module"}, late, "No module named 'no_such_module'"},
 		{"is not there", []string{"no-such-program"}, late, `there is no program "no-such-program"`},
-		{"has no helper", shell("sleep 600"), soon, "was not ready within"},
+		{"has no helper", shell("sleep 600"), soon, "(mode preload is for programs with the helper"},
 		{"closes the socket", shell("exec 3>&-; sleep 600"), late, "closed its socket"},
 		{"speaks the future", shell(`echo '{"@":"hello","v":[2],"caps":["fork"]}' >&3; sleep 600`), late, "speaks version [2]"},
 		{"does not fork", shell(`echo '{"@":"hello","v":[1],"caps":[]}' >&3; sleep 600`), late, "cannot fork"},

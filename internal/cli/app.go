@@ -114,6 +114,7 @@ func (p Program) app() *cli.App {
 			&cli.StringFlag{Name: "namespace", Usage: "`PREFIX` of all keys"},
 			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
 			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error"},
+			&cli.BoolFlag{Name: "version", Usage: "print the version"},
 		},
 		Commands: p.commands(), // their completion is ours
 	}

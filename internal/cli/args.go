@@ -40,6 +40,9 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(l.global, "--version") {
+		return []string{args[0], "version"}, nil
+	}
 	out := slices.Concat(args[:1], l.global, l.path, l.local)
 	if len(l.words) > 0 {
 		out = append(append(out, "--"), l.words...)

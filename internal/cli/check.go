@@ -144,6 +144,9 @@ func needPools(cfg config.Config) error {
 
 func poolNames(cfg config.Config) string {
 	names := slices.Sorted(maps.Keys(cfg.Pools))
+	if len(names) == 0 {
+		return "no pool"
+	}
 	if len(names) == 1 {
 		return "1 pool, " + names[0]
 	}

@@ -174,7 +174,7 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		{"oarlock q", "queue quiet"},
 		{"oarlock job can", "cancel"},
 		{"oarlock job cancel ", "beef01 beef02"},
-		{"oarlock job cancel --", "--config --help --json --log-level --namespace --redis --state-dir --trust-config"},
+		{"oarlock job cancel --", "--config --help --json --log-level --namespace --redis --state-dir --trust-config --version"},
 		{"oarlock job cancel x -- ", "beef01 beef02"},
 		{"oarlock job cancel x -- --", ""},
 		{"oarlock job move beef01 ma", "mail mailing:list"},

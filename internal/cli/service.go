@@ -333,7 +333,7 @@ func (s *service) announce(ctx context.Context, client *queue.Client) error {
 			}
 			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
 				waiting = true
-				s.log.Warn("waiting for Redis", "redis", address(s.config().Redis.URL), "err", err, "hint", advice(err))
+				s.log.Warn("waiting for Redis", "redis", address(s.config().Redis.URL), "err", err, "hint", cmp.Or(wrongURL(s.config().Redis.URL, err), advice(err)))
 			}
 			continue
 		case <-tell.C:
