@@ -317,6 +317,36 @@ func (c *Client) DueCrons(ctx context.Context) (due []DueCron, next float64, err
 	return due, next, errors.Join(in.err, list.err)
 }
 
+// AllCrons lists all recurring jobs as DueCrons does, whenever they are due.
+func (c *Client) AllCrons(ctx context.Context) ([]DueCron, error) {
+	names, err := c.redis.ZRange(ctx, c.ns+"oarlock:crons", 0, -1).Result()
+	if err = classify("zrange", err); err != nil {
+		return nil, err
+	}
+	var all []DueCron
+	for some := range slices.Chunk(names, 100) {
+		pipe := c.redis.Pipeline()
+		reads := make([]*redis.SliceCmd, len(some))
+		for i, name := range some {
+			reads[i] = pipe.HMGet(ctx, c.ns+"oarlock:cron:"+name, "rev", "due", "schedule", "zone", "missed")
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			if err = classify("hmget", err); !unreadable(err) {
+				return nil, err
+			}
+		}
+		for i, read := range reads {
+			one := replyReader{items: read.Val()}
+			if read.Err() == nil && read.Val()[0] != nil {
+				all = append(all, DueCron{
+					Name: some[i], Rev: one.text(), Due: dueTime(one.text()), Schedule: one.text(), Zone: one.text(), Missed: Missed(one.text()),
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
 // CronRun asks for runs of a recurring job.
 type CronRun struct {
 	DueCron

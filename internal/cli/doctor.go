@@ -53,6 +53,9 @@ func examine(c *cli.Context, q *queue.Client) error {
 	if err := d.Keys(c.Context); err != nil {
 		return err
 	}
+	if err := d.OldStats(c.Context); err != nil {
+		return err
+	}
 	if err := d.Crons(c.Context); err != nil {
 		return err
 	}

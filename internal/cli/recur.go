@@ -129,6 +129,11 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 		Interval: c.Duration("every"), Offset: c.Duration("offset"), Priority: c.Float64("priority"),
 		Retries: c.Int("retries"), Backlog: c.Int("backlog"), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle"),
 	}
+	if _, err := q.Cron(c.Context, r.JID); err == nil {
+		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, r.JID)
+	} else if !errors.Is(err, queue.ErrNoJob) {
+		return err
+	}
 	if c.NArg() == 2 {
 		r.Data = []byte(c.Args().Get(1))
 	}

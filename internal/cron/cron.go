@@ -35,6 +35,7 @@ type store interface {
 	LeaveCrons(context.Context, queue.CronHolder, []queue.Cron) ([]string, error)
 	PutCron(ctx context.Context, c queue.Cron, rev string, next time.Time, holder queue.CronHolder) (bool, error)
 	DueCrons(context.Context) ([]queue.DueCron, float64, error)
+	AllCrons(context.Context) ([]queue.DueCron, error)
 	RunCrons(context.Context, []queue.CronRun) ([]queue.CronRan, error)
 }
 
@@ -46,6 +47,7 @@ type Keeper struct {
 	news   chan struct{}     // of size 1: the file has changed
 	said   map[string]string // by name: what was last logged of it; of the goroutine of Run
 	failed string            // the last error that was logged; of the same
+	latest time.Time         // of Redis' clock, that was seen; of the same
 
 	mu   sync.Mutex
 	file []queue.Cron
@@ -88,7 +90,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 			}
 			k.failure(ctx, err)
 		}
-		next, err := k.work(ctx)
+		err := k.realign(ctx)
+		next := 0.0
+		if err == nil {
+			next, err = k.work(ctx)
+		}
 		k.failure(ctx, err)
 		wait := min(lookPause, time.Until(agreeAt))
 		if err != nil {
@@ -197,6 +203,41 @@ func At(seconds float64) time.Time {
 	return time.UnixMicro(int64(seconds * 1e6)).UTC()
 }
 
+// clockStep is how far the clock of Redis has to go back for runs to be reckoned anew.
+const clockStep = time.Minute
+
+// realign lets recurring jobs come when they are due by a clock of Redis that was ahead and went
+// back: they had been put off to a time that is far away now. What was put meanwhile is not put
+// again, as long as its job is there.
+func (k *Keeper) realign(ctx context.Context) error {
+	now := k.now()
+	if !now.Before(k.latest.Add(-clockStep)) {
+		if now.After(k.latest) {
+			k.latest = now
+		}
+		return nil
+	}
+	all, err := k.store.AllCrons(ctx)
+	if err != nil {
+		return err
+	}
+	var runs []queue.CronRun
+	for _, d := range all {
+		s, err := schedule.Parse(d.Schedule, d.Zone)
+		if next := s.Next(now); err == nil && d.Due.After(next) {
+			runs = append(runs, queue.CronRun{DueCron: d, Next: next})
+		}
+	}
+	for some := range slices.Chunk(runs, queue.CronRuns) {
+		if _, err := k.store.RunCrons(ctx, some); err != nil {
+			return err
+		}
+	}
+	k.log.Warn("the clock of Redis went back; when recurring jobs are due was reckoned anew", "by", k.latest.Sub(now).Round(time.Second), "recurring_jobs", len(runs))
+	k.latest = now
+	return nil
+}
+
 // work puts all runs that are due, and returns when the next is to be looked at, or 0.
 func (k *Keeper) work(ctx context.Context) (next float64, err error) {
 	for {
@@ -204,6 +245,7 @@ func (k *Keeper) work(ctx context.Context) (next float64, err error) {
 		if err != nil || len(due) == 0 {
 			return next, err
 		}
+		done := false
 		now := k.now()
 		for len(due) > 0 {
 			var runs []queue.CronRun
@@ -218,7 +260,11 @@ func (k *Keeper) work(ctx context.Context) (next float64, err error) {
 			}
 			for i, ran := range answers {
 				k.tell(runs[i], ran)
+				done = done || ran.Word == "ran"
 			}
+		}
+		if !done { // another is at it, or none can be put
+			return k.store.Now() + againPause.Seconds(), nil
 		}
 	}
 }

@@ -23,18 +23,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a strict store with one recurring job, in virtual time.
 type fake struct {
-	t     *testing.T
-	mu    sync.Mutex    // for what is below
-	late  time.Duration // of the latest run
-	cron  *queue.Cron   // nil: there is none
-	due   time.Time
-	rev   int
-	by    string            // whose file it is of, by instance; "" by hand
-	runs  []string          // jids that were put
-	given int               // runs given up
-	said  map[string]string // by instance: print
-	away  bool
-	ahead time.Duration // of Redis' clock
+	t       *testing.T
+	mu      sync.Mutex    // for what is below
+	late    time.Duration // of the latest run
+	cron    *queue.Cron   // nil: there is none
+	due     time.Time
+	rev     int
+	by      string            // whose file it is of, by instance; "" by hand
+	runs    []string          // jids that were put
+	given   int               // runs given up
+	said    map[string]string // by instance: print
+	away    bool
+	refuses bool          // whatever is to be put
+	asked   int           // how often it refused
+	ahead   time.Duration // of Redis' clock
 }
 
 func (f *fake) now() time.Time { return time.Now().Add(f.ahead) }
@@ -116,6 +118,15 @@ func (f *fake) DueCrons(ctx context.Context) ([]queue.DueCron, float64, error) {
 	return []queue.DueCron{{Name: f.cron.Name, Rev: fmt.Sprint(f.rev), Due: f.due, Schedule: f.cron.Schedule, Zone: f.cron.Zone, Missed: f.cron.Missed}}, next, nil
 }
 
+func (f *fake) AllCrons(ctx context.Context) ([]queue.DueCron, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.check(ctx); err != nil || f.cron == nil {
+		return nil, err
+	}
+	return []queue.DueCron{{Name: f.cron.Name, Rev: fmt.Sprint(f.rev), Due: f.due, Schedule: f.cron.Schedule, Zone: f.cron.Zone, Missed: f.cron.Missed}}, nil
+}
+
 func (f *fake) RunCrons(ctx context.Context, runs []queue.CronRun) (all []queue.CronRan, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,6 +134,10 @@ func (f *fake) RunCrons(ctx context.Context, runs []queue.CronRun) (all []queue.
 		return nil, err
 	}
 	n := 0
+	if f.refuses {
+		f.asked++
+		return slices.Repeat([]queue.CronRan{{Word: "refused", Why: "OOM"}}, len(runs)), nil
+	}
 	for _, r := range runs {
 		n += len(r.Times)
 		if r.Rev != fmt.Sprint(f.rev) || !r.Due.Equal(f.due) {
@@ -130,6 +145,9 @@ func (f *fake) RunCrons(ctx context.Context, runs []queue.CronRun) (all []queue.
 			continue
 		}
 		for _, at := range r.Times {
+			if slices.Contains(f.runs, queue.RunJID(r.Name, at)) {
+				continue // there is such a job
+			}
 			f.runs = append(f.runs, queue.RunJID(r.Name, at))
 			f.late = max(f.late, f.now().Sub(at))
 		}
@@ -296,6 +314,35 @@ func TestTheClockOfRedisCounts(t *testing.T) {
 	if want := []string{"c@2000-01-01T02:00:00Z", "c@2000-01-01T03:00:00Z", "c@2000-01-01T04:00:00Z"}; !slices.Equal(f.runs, want) {
 		t.Errorf("put %v, want %v", f.runs, want)
 	}
+}
+
+// TestTheClockOfRedisWasAYearAhead for a moment: what recurs does not wait for a year.
+func TestTheClockOfRedisWasAYearAhead(t *testing.T) {
+	f, log := keep(t, []queue.Cron{cronAt("@daily", "", queue.RunOnce)}, func(f *fake, k *Keeper) {
+		f.with(func() { f.ahead = 365 * 24 * time.Hour })
+		time.Sleep(time.Minute)
+		f.with(func() { f.ahead = 0 })
+		time.Sleep(49 * time.Hour)
+	})
+	if want := []string{"c@2000-12-31T00:00:00Z", "c@2000-01-02T00:00:00Z", "c@2000-01-03T00:00:00Z"}; !slices.Equal(f.runs, want) {
+		t.Errorf("put %v, want %v", f.runs, want)
+	}
+	if !strings.Contains(log, "went back") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// TestNothingCanBePut: every run is refused, and it is not asked for in a loop.
+func TestNothingCanBePut(t *testing.T) {
+	keep(t, []queue.Cron{cronAt("@hourly", "", "")}, func(f *fake, k *Keeper) {
+		f.with(func() { f.refuses = true })
+		time.Sleep(61 * time.Minute)
+		f.with(func() {
+			if f.asked < 5 || f.asked > 70 {
+				t.Errorf("asked %d times in a minute", f.asked)
+			}
+		})
+	})
 }
 
 // TestOfFiveKeepersOnlyOnePuts: five of them, one Redis, a job every second.

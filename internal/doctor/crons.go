@@ -15,6 +15,8 @@ const (
 	cronLate = 2 * time.Minute
 	// cronMissed is how long ago a run was missed that is worth telling.
 	cronMissed = 7 * 24 * time.Hour
+	// clockAhead is how far ahead the last run may be.
+	clockAhead = time.Minute
 	// cronOrphan is how long a file was not seen that may be gone for good.
 	cronOrphan = 24 * time.Hour
 )
@@ -66,6 +68,10 @@ func (d *Doctor) cron(c queue.Cron, now, unseen float64) (wrong bool) {
 		wrong = true
 		d.found(Bad, subject, "The log of a supervisor says why; the oldest of them may not know its schedule.",
 			"A run of %s was due %s, and nobody puts it.", c.Name, agoText(c.Next, late))
+	}
+	if ahead := c.Last - now; ahead > clockAhead.Seconds() {
+		d.found(Warning, subject, "Let Redis' host take its time from NTP. `oarlock recur pause`, then `resume`, reckons the next run anew.",
+			"%s ran as of %s, which is to come: the clock of Redis was ahead. Its next run is %s.", c.Name, time.Unix(int64(c.Last), 0).Format(time.DateTime), time.Unix(int64(c.Next), 0).Format(time.DateTime))
 	}
 	if c.GivenUp > 0 && now-c.MissedAt < cronMissed.Seconds() {
 		d.found(Warning, subject, `missed = "run-all" makes up for such runs, "run-once" for the last of them.`,

@@ -66,6 +66,9 @@ func TestRecurringJobsThatNobodyPuts(t *testing.T) {
 	expect("missed", "warning 3 runs of nightly were missed, as was noticed ")
 	set("cron:nightly", "missed-at", now.Unix()-30*86400)
 	expect("missed long ago")
+	set("cron:nightly", "last", now.Unix()+86400)
+	expect("a clock that was ahead", "warning nightly ran as of ")
+	set("cron:nightly", "last", now.Unix())
 	set("cron:nightly", "source", "file")
 	set("cron-held:nightly", "a", fmt.Sprint(now.Unix()-3*86400, " print"))
 	expect("its file is gone", "warning nightly stood in a file that no supervisor has any more")
@@ -85,7 +88,7 @@ func TestOldStatistics(t *testing.T) {
 		}
 	}
 	look := func(fix bool) []Finding {
-		return p.examine(t, fix, func(d *Doctor) error { return d.Keys(t.Context()) })
+		return p.examine(t, fix, func(d *Doctor) error { return d.OldStats(t.Context()) })
 	}
 	for _, tt := range []struct {
 		fix  bool

@@ -64,18 +64,22 @@ type keys struct {
 // name jobs which are not there, and for throttles held by jobs that do not run; with Fix
 // it repairs that and says so, job by job. In a sound key space it changes nothing.
 func (d *Doctor) Keys(ctx context.Context) error {
-	node, err := d.node(ctx)
+	k, err := d.keys(ctx)
 	if err != nil {
 		return err
-	}
-	k := &keys{
-		Doctor: d, ctx: ctx, node: node, ns: d.Client.Namespace(), now: strconv.FormatFloat(d.Client.Now(), 'f', -1, 64),
-		listed: make(map[string]struct{}), said: make(map[string]struct{}),
 	}
 	if err := k.look(); err != nil {
 		return d.hidden("keys", err)
 	}
 	return nil
+}
+
+func (d *Doctor) keys(ctx context.Context) (*keys, error) {
+	node, err := d.node(ctx)
+	return &keys{
+		Doctor: d, ctx: ctx, node: node, ns: d.Client.Namespace(), now: strconv.FormatFloat(d.Client.Now(), 'f', -1, 64),
+		listed: make(map[string]struct{}), said: make(map[string]struct{}),
+	}, err
 }
 
 // look looks at the places first, so that a job which is only in a wrong one is found
@@ -99,9 +103,6 @@ func (k *keys) look() error {
 		return k.jobs(jids)
 	})
 	if err != nil {
-		return err
-	}
-	if err := k.oldStats(); err != nil {
 		return err
 	}
 	if k.wrong == 0 {
