@@ -186,7 +186,7 @@ func (u usage) Error() string { return u.text }
 func misused(format string, args ...any) error { return usage{fmt.Sprintf(format, args...)} }
 
 // badValue is what the command line's parser says of a value that it cannot read.
-var badValue = regexp.MustCompile(`(?s)^invalid value "(.*)" for flag -([^:"]+): `)
+var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-([^:"]+): `)
 
 // usageError words the complaints of the command line's parser.
 func usageError(c *cli.Context, err error, _ bool) error {

@@ -103,7 +103,7 @@ func (l *commandLine) option(app *cli.App, arg string, rest []string) ([]string,
 	}
 	// The parser refuses two of the names of one option.
 	arg = "--" + flag.Names()[0]
-	if _, isSwitch := flag.(*cli.BoolFlag); !isSwitch && !hasValue {
+	if !standsAlone(flag) && !hasValue {
 		if len(rest) > 0 {
 			value, hasValue, rest = rest[0], true, rest[1:]
 		} else {
@@ -115,6 +115,16 @@ func (l *commandLine) option(app *cli.App, arg string, rest []string) ([]string,
 	}
 	*to = append(*to, arg)
 	return rest, nil
+}
+
+// standsAlone reports whether an option takes no value, or none that is a word of its own.
+func standsAlone(flag cli.Flag) bool {
+	if generic, is := flag.(*cli.GenericFlag); is {
+		_, alone := generic.Value.(interface{ IsBoolFlag() bool })
+		return alone
+	}
+	_, isSwitch := flag.(*cli.BoolFlag)
+	return isSwitch
 }
 
 // isOption tells an option from a word; a negative number and a lone dash are words.

@@ -16,10 +16,26 @@ func runCommand() *cli.Command {
 		Usage: "supervise the pools of the configuration",
 		Description: "Waits for a Redis that is away. TERM and INT drain and leave, once more leaves now;\n" +
 			"QUIT drains without limit; HUP reloads; USR2 and TSTP are quiet, CONT resumes; USR1\n" +
-			"opens the log file again; TTIN writes the state to the log.",
+			"opens the log file again; TTIN writes the state to the log.\n" +
+			"With --until-empty it leaves by itself and says what it did and what is left; exit code 1\n" +
+			"if it gave up, or, with --fail-on-failed, if a job failed.",
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "until-empty", Value: &untilEmptyValue{}, Usage: "leave when the queues have nothing ready, and nothing due within 30s, or `--until-empty=TIME`"},
+			&cli.BoolFlag{Name: "fail-on-failed", Usage: "with --until-empty: exit with 1 if a job failed meanwhile"},
+			&cli.BoolFlag{Name: "json", Usage: "with --until-empty: say as JSON what was done and what is left"},
+		},
 		Action: func(c *cli.Context) error {
+			until, _ := c.Generic("until-empty").(*untilEmptyValue)
+			if until.set && c.NArg() == 1 {
+				if _, err := config.ParseDuration(c.Args().First()); err == nil {
+					return misused("write --until-empty=%s", c.Args().First())
+				}
+			}
 			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 				return err
+			}
+			if !until.set && (c.Bool("fail-on-failed") || c.Bool("json")) {
+				return misused("--fail-on-failed and --json go with --until-empty")
 			}
 			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
 			cfg, err := reread()
@@ -45,7 +61,22 @@ func runCommand() *cli.Command {
 // serve runs the service with the configuration cfg until it is told to leave.
 func serve(c *cli.Context, cfg config.Config, reread func() (config.Config, error)) error {
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
-	return s.last(s.run(c.Context, cfg))
+	until, _ := c.Generic("until-empty").(*untilEmptyValue)
+	if until == nil || !until.set {
+		return s.last(s.run(c.Context, cfg))
+	}
+	s.emptying = &untilEmpty{within: until.within, done: emptied{within: until.within}}
+	if err := s.last(s.run(c.Context, cfg)); err != nil {
+		return err
+	}
+	done := s.emptying.done
+	if err := show(c, done, done.print); err != nil {
+		return err
+	}
+	if done.Why != "" || c.Bool("fail-on-failed") && done.bad() {
+		return silent{exitFailed}
+	}
+	return nil
 }
 
 // at is cfg with the address of the embedded server for Redis.

@@ -45,6 +45,7 @@ type service struct {
 	terminal bool                          // ^Z is the shell's, not ours
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
 	strength runner.KillStrength           // how children are killed whose pool does not say
+	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
 
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
@@ -155,6 +156,11 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),
 	}, s.watch...)
+	if e := s.emptying; e != nil {
+		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain
+		e.pools = func() map[string]config.Pool { return s.config().Pools }
+		parts = append(parts, e.run)
+	}
 	if cfg.Path != "" {
 		parts = append(parts, s.optional("the configuration is not watched; HUP reloads it", func(ctx context.Context) error {
 			return config.Watch(ctx, cfg.Path, nil, s.reloadChanged)
@@ -381,6 +387,9 @@ func (s *service) alive() bool {
 
 // note hears of everything countable, from the loops of the pools: it never waits.
 func (s *service) note(e supervisor.Event) {
+	if s.emptying != nil {
+		s.emptying.tally.note(&e)
+	}
 	if outcome := outcomeOf(&e); outcome != "" {
 		s.attempts.note(&e, outcome)
 		s.keepOutput(&e, outcome)
