@@ -67,7 +67,9 @@ func TestChangedKeys(t *testing.T) {
 	before, now := Defaults(), Defaults()
 	now.Redis.URL, now.Log.Level, now.Path = "redis://elsewhere", "debug", "other"
 	now.Pools = map[string]Pool{"p": DefaultPool()}
-	if got, want := now.Changed(before), []string{"log.level", "redis.url"}; !reflect.DeepEqual(got, want) {
+	now.Recurring = map[string]Recurring{"changed": {Cron: "@daily"}, "same": {Cron: "@daily"}, "new": {}}
+	before.Recurring = map[string]Recurring{"changed": {Cron: "@hourly"}, "same": {Cron: "@daily"}, "gone": {}}
+	if got, want := now.Changed(before), []string{"log.level", "recurring.changed", "recurring.gone", "recurring.new", "redis.url"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("changed %v, want %v", got, want)
 	}
 	old, pool := DefaultPool(), DefaultPool()

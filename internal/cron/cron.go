@@ -311,7 +311,11 @@ func plan(d queue.DueCron, now time.Time, room int) queue.CronRun {
 		run.Unread = true
 		return run
 	}
-	times, _ := s.Between(d.Due, now, mostCounted)
+	from := d.Due
+	if earliest := now.AddDate(-10, 0, 0); from.Before(earliest) {
+		from = earliest // somebody wrote nonsense there, which would take as long to count
+	}
+	times, _ := s.Between(from, now, mostCounted)
 	late := 0 // of them, which are not put
 	switch d.Missed {
 	case queue.Skip:

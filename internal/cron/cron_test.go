@@ -332,6 +332,16 @@ func TestTheClockOfRedisWasAYearAhead(t *testing.T) {
 	}
 }
 
+// TestDueInPrehistory: what somebody wrote into Redis is not counted through.
+func TestDueInPrehistory(t *testing.T) {
+	for _, due := range []int64{-1 << 62, -62135596799, 0} {
+		run := plan(queue.DueCron{Name: "c", Schedule: "0 0 1 1 *", Due: time.Unix(due, 0), Missed: queue.RunAll}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), queue.CronRuns)
+		if len(run.Times) != 10 || run.Next.Year() != 2027 {
+			t.Errorf("due at %d: %+v", due, run)
+		}
+	}
+}
+
 // TestNothingCanBePut: every run is refused, and it is not asked for in a loop.
 func TestNothingCanBePut(t *testing.T) {
 	keep(t, []queue.Cron{cronAt("@hourly", "", "")}, func(f *fake, k *Keeper) {
