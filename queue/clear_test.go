@@ -99,6 +99,28 @@ func TestMovedJobsKeepTheirPlaces(t *testing.T) {
 	equal(t, "b", must(c.Get(t.Context(), "b"))(t).State, "waiting")
 }
 
+// TestThrottledJobsMoveAndGo: one that waits for a throttle tries for it from the new queue, and
+// one that is purged leaves the line.
+func TestThrottledJobsMoveAndGo(t *testing.T) {
+	server := redistest.Start(t)
+	c := open(t, server)
+	s := session(t, c, "w")
+	ok(t, c.SetThrottle(t.Context(), queue.Throttle{ID: "t", Maximum: 1}))
+	for _, jid := range []string{"one", "two", "three"} {
+		putAll(t, c, queue.Put{Queue: "q", JID: jid, Klass: "K", Throttles: []string{"t"}})
+	}
+	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 3})
+	equal(t, "taken", len(reply.Jobs), 1)
+	equal(t, "throttled", must(c.Queue(t.Context(), "q"))(t).Throttled, 2)
+	equal(t, "moved", must(c.Clear(t.Context(), queue.Clearing{Queue: "q", To: "to"}))(t).Done, 2)
+	equal(t, "waiting", must(c.Queue(t.Context(), "to"))(t).Waiting, 2)
+	take(t, s, queue.Take{Queues: []string{"to"}, Count: 3})
+	equal(t, "throttled again", must(c.Queue(t.Context(), "to"))(t).Throttled, 2)
+	equal(t, "purged", must(c.Clear(t.Context(), queue.Clearing{Queue: "to"}))(t).Done, 2)
+	equal(t, "pending", server.Client(t).ZCard(t.Context(), "ql:th:t-pending").Val(), int64(0))
+	settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+}
+
 // TestClearLeavesWhatComesLater: producers that go on do not keep it from ending.
 func TestClearLeavesWhatComesLater(t *testing.T) {
 	c := open(t, redistest.Start(t))

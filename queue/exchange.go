@@ -39,10 +39,11 @@ type QueueLeft struct {
 // Exchange fences as these two do, but asks nothing.
 func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take Take) (Reply, error) {
 	switch take.Order {
-	case "", Ordered, RoundRobin, Oldest:
+	case "", Ordered, RoundRobin, Oldest, Shuffled:
 	default:
 		return Reply{}, fmt.Errorf("take: unknown order %q", take.Order)
 	}
+	take = take.drawn()
 	if err := s.client.clock.Fresh(ctx); err != nil {
 		return Reply{}, err
 	}

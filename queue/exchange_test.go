@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,23 @@ func TestOrdersOfTaking(t *testing.T) {
 		for _, jid := range []string{"a1", "b1", "a2", "b2"} {
 			if !strings.Contains(fmt.Sprint(jids), jid) {
 				t.Errorf("oldest: took %v, without %s", jids, jid)
+			}
+		}
+		first := map[string]int{}
+		for range 60 {
+			fill(t)
+			asked := slices.Clone(queues)
+			_, jids := take(t, s, queue.Take{Queues: asked, Count: 3, Order: queue.Shuffled})
+			slices.Sort(jids)
+			equal(t, "shuffled, one of each", jids, []string{"a1", "b1", "c1"})
+			equal(t, "the caller's list", asked, queues)
+			fill(t)
+			_, jids = take(t, s, queue.Take{Queues: queues, Count: 1, Order: queue.Shuffled})
+			first[jids[0]]++
+		}
+		for _, jid := range []string{"a1", "b1", "c1"} { // each is missed by chance once in 10¹⁰
+			if first[jid] == 0 {
+				t.Errorf("shuffled: %s was never the first: %v", jid, first)
 			}
 		}
 		fill(t)

@@ -486,8 +486,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
 		"stats.turn":   func() []any { return []any{10} },
 		"stats.expire": func() []any { return []any{0, "wait:1:q"} },
-		"clear":   func() []any { return []any{"q8", "work", "q5", number(in.now), "top", 0} },
-		"resolve": func() []any { return []any{"w", "a", "", "b", ""} },
+		"clear":        func() []any { return []any{"q8", "work", "q5", number(in.now), "top", 0} },
 		"amend": func() []any {
 			var args []any
 			amend := func(jid, action string, options ...any) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ const (
 	Ordered    Order = "ordered"     // the first queue as long as it has jobs, then the next
 	RoundRobin Order = "round-robin" // one job each in turn, going on where the last take stopped
 	Oldest     Order = "oldest"      // whichever queue's head was put first
+	Shuffled   Order = "shuffled"    // one job each in turn, in an order that each take draws anew
 )
 
 // Take asks for jobs.
@@ -37,6 +39,19 @@ type Take struct {
 	// Spare leaves locks alone that have run out. While Redis was away nobody could renew
 	// theirs; right after its return they are to be given the time for it.
 	Spare bool
+}
+
+// drawn is the take with its queues in the order in which they are asked: of Shuffled, a new one
+// each time. That is round-robin by other names, so that many workers of one list of queues do not
+// all begin with the same.
+func (t Take) drawn() Take {
+	if t.Order != Shuffled {
+		return t
+	}
+	t.Queues, t.Heads = slices.Clone(t.Queues), nil
+	rand.Shuffle(len(t.Queues), func(i, j int) { t.Queues[i], t.Queues[j] = t.Queues[j], t.Queues[i] })
+	t.Order, t.Cursor = RoundRobin, 0
+	return t
 }
 
 // Taken is a job that Redis locked for us.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 
 	"oarlock/queue"
@@ -93,7 +94,10 @@ func (m *menu) left(name string) {
 // hand returns the queues for the next take, and what is known of their heads.
 func (m *menu) hand() (queues []string, heads []float64) {
 	start := 0
-	if m.order == queue.RoundRobin {
+	switch {
+	case m.order == queue.Shuffled && !m.few() && len(m.line) > 0:
+		start = rand.IntN(len(m.line)) // the take draws among those that it is handed
+	case m.order == queue.RoundRobin:
 		start = max(0, slices.IndexFunc(m.line, func(o *offer) bool { return o.place >= m.turn }))
 	}
 	queues = make([]string, 0, min(len(m.line), fewQueues))

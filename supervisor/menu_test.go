@@ -49,6 +49,31 @@ func (l larder) take(m *menu, count int) (from []string, more bool) {
 	return from, m.heard(take, &reply)
 }
 
+// Of more queues than a take is handed, each has its turn also where the order is drawn.
+func TestShuffledMenusServeAllQueues(t *testing.T) {
+	var m menu
+	var names []string
+	l := larder{}
+	for i := range 200 {
+		name := fmt.Sprint("q", i)
+		names = append(names, name)
+		l[name] = []float64{1, 2, 3}
+	}
+	m.serve(names, queue.Shuffled)
+	m.see(l.seen(), 0)
+	served := map[string]bool{}
+	for range 8000 {
+		queues, _ := m.hand()
+		if len(queues) != fewQueues {
+			t.Fatalf("%d queues are handed", len(queues))
+		}
+		served[queues[0]] = true
+	}
+	if len(served) != len(names) {
+		t.Errorf("%d of %d queues were ever the first", len(served), len(names))
+	}
+}
+
 // seen is what the lookout would tell of the larder.
 func (l larder) seen() (seen []seenQueue) {
 	for name, jobs := range l {

@@ -15,6 +15,7 @@ import (
 func jobCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
 	job := group("job", "one job: look at it, change it",
+		jobListVerb(),
 		verb{name: "show", usage: "show everything that is known of a job", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
 		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},

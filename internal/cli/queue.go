@@ -31,8 +31,10 @@ func queueCommand() *cli.Command {
 			flags: []cli.Flag{jsonFlag()}, do: queueList},
 		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
-		verb{name: "pause", usage: "hand out no more jobs; what runs goes on", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{forceFlag(), jsonFlag()},
-			do: queuePause},
+		verb{name: "purge", usage: "remove the jobs of a queue that are at rest; what runs or recurs stays", words: "QUEUE", least: 1, most: 1, flags: clearFlags(), do: queueClear},
+		verb{name: "mv", usage: "move the jobs of a queue that are at rest to another; each keeps its place, due time and retries", words: "QUEUE TO", least: 2, most: 2,
+			flags: clearFlags(), do: queueClear},
+		pauseVerb(),
 		verb{name: "resume", usage: "end a pause", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				if err := knownQueues(c, q, c.Args().Slice()...); err != nil {
@@ -72,6 +74,9 @@ func queuePause(c *cli.Context, q *queue.Client) error {
 	}
 	if err := q.Pause(c.Context, c.Args().Slice()...); err != nil {
 		return err
+	}
+	if c.Bool("stop") {
+		return stopAll(c, q, c.Args().Slice())
 	}
 	return said(c, "paused %s", strings.Join(c.Args().Slice(), ", "))
 }

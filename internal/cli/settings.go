@@ -23,6 +23,8 @@ func settingsCommand() *cli.Command {
 				}
 				return said(c, "%s is as by default", c.Args().First())
 			}},
+		settingsLoadVerb(),
+		settingsClearVerb(),
 	)
 }
 

@@ -61,7 +61,7 @@ type Log struct {
 // Pool is one table [pools.NAME].
 type Pool struct {
 	Queues      []string `toml:"queues"`       // names or globs; at least one
-	Order       string   `toml:"order"`        // ordered, round-robin or oldest
+	Order       string   `toml:"order"`        // ordered, round-robin, shuffled or oldest
 	Command     []string `toml:"command"`      // argv; no shell is involved
 	Args        []string `toml:"args"`         // more of argv, with placeholders
 	Mode        string   `toml:"mode"`         // once, reuse or preload

@@ -27,7 +27,7 @@ const PrivateDir = "private"
 // What the keys with a choice may say.
 var (
 	Wishes   = []string{"tag", "untag", "track", "untrack", "priority", "note", "cancel", "requeue"}
-	Orders   = []string{"ordered", "round-robin", "oldest"}
+	Orders   = []string{"ordered", "round-robin", "shuffled", "oldest"}
 	Modes    = []string{"once", "reuse", "preload"}
 	Inputs   = []string{"job", "data", "none"}
 	Statuses = []string{"auto", "fd", "lines", "exit"}

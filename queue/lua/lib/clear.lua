@@ -21,7 +21,7 @@ function clear_one(batch, jid, queue, part, to, before)
   local place = redis.call('ZSCORE', 'ql:q:' .. queue .. '-' .. part, jid)
   if part == 'throttled' then
     spend(batch, 10)
-    release_all(jid, queue, throttles or '[]', batch.now, 25)
+    give_back(jid, queue, throttles or '[]', batch.now, 25)
     part, state = 'work', 'waiting'
     place = text17(score(numeric(f[7], 0), numeric(f[3], batch.now)))
   end
@@ -38,7 +38,7 @@ function move_one(batch, jid, queue, to, part, place, state, throttles)
   local key = 'ql:j:' .. jid
   know(batch, to)
   detach(jid, queue)
-  redis.call('ZADD', 'ql:q:' .. to .. '-' .. part, place, jid)
+  seat(to, '-' .. part, place, jid)
   redis.call('HSET', key, 'queue', to, 'state', state)
   if throttles then
     redis.call('HSET', key, 'throttles', cjson.encode(move_throttles(stored_tags(throttles), queue_throttle(queue), to)))
