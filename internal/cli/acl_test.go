@@ -57,7 +57,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
+	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- c.json --\n{\"heartbeat\": 70}\n")
 	s.env["REDIS_URL"] = url
 
 	tried := map[string]bool{}
@@ -89,6 +89,9 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		{"worker ls", ""}, {"worker show", "w"}, {"worker forget", "w"},
 		{"throttle ls", ""}, {"throttle show", "t"}, {"throttle rm", "t"},
 		{"tag ls", ""}, {"tag show", "x"}, {"stats", "q"}, {"config set", "heartbeat 70"}, {"config get", ""}, {"config unset", "heartbeat"},
+		{"config load", "c.json --clear"}, {"config clear", ""}, {"job ls", "tracked"}, {"job ls", "complete"},
+		{"put", "q {} --jid g --tag x --throttle t"}, {"queue mv", "q elsewhere"}, {"queue purge", "elsewhere"},
+		{"queue pause", "q --stop"}, {"queue resume", "q"},
 		{"lua", "--install"}, {"doctor", ""}, {"queue forget", "q"},
 	} {
 		run(line[0], line[1])
