@@ -62,8 +62,22 @@ func (p *leader) kill() { p.signal(syscall.SIGKILL) }
 
 func (p *leader) wait() Exit {
 	exit := p.waitKilling(p.kill)
+	p.awaitGroup()
 	exit.OOM = p.oomProof(p.pid(), exit)
 	return exit
+}
+
+// groupPatience is how long the end of a child waits for the rest of its process group to be gone.
+const groupPatience = 3 * time.Second
+
+// awaitGroup returns when the process group of the leader, which is gone, is empty. What is in it was
+// killed. Until then its number is nobody else's; and when it is, we wait in vain, once in many years.
+func (p *leader) awaitGroup() {
+	for end := time.Now().Add(groupPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if syscall.Kill(-p.pid(), 0) != nil {
+			return
+		}
+	}
 }
 
 // waitKilling waits for the leader to end, calls kill for what it has left, and only then reaps the

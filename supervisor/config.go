@@ -50,6 +50,10 @@ type Pool struct {
 	// grows from MinChildren to MaxChildren as long as jobs have to wait, and shrinks
 	// again when children have been idle for IdleTimeout.
 	Children, MinChildren, MaxChildren int
+	// Exclusive means that what a slot has is for one child at a time: the old one is gone,
+	// with all that it started, before the next one is started in its place. Else it is the
+	// other way around, and no slot is ever without a child.
+	Exclusive bool
 	// Prefetch is how many jobs are kept ready for a child of mode reuse that has one. It
 	// is told of one at a time, and others have what waits when they have nothing to do.
 	Prefetch int

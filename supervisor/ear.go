@@ -31,7 +31,9 @@ func (e ear) ended(job *protocol.Job, ending *runner.Ending) {
 }
 
 func (e ear) exited(exit runner.Exit) {
-	e.m.pool.post(func() { e.m.exit(exit) })
+	p := e.m.pool
+	p.places.leave(p.place(e.m.slot)) // not by the loop, which may be over
+	p.post(func() { e.m.exit(exit) })
 }
 
 func (e ear) checkpoint(job *protocol.Job, data []byte) {

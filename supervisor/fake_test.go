@@ -506,6 +506,8 @@ type fakeHost struct {
 	boot func(spec *runner.Spec) error
 	// slow is how long it takes until a process runs.
 	slow time.Duration
+	// dying is how long a child that has ended is not gone yet.
+	dying time.Duration
 	// refuse is why a child is not started for its job; nil if it is.
 	refuse func(first *protocol.Job) error
 	// program is what the command of a child is when it starts; nil is the zero program.
@@ -522,6 +524,8 @@ type fakeHost struct {
 	alive    map[*fakeChild]struct{}
 	working  map[string]bool
 	attempts map[string]int
+	places   map[string]int             // children that are not gone, by pool and slot
+	crowded  int                        // starts at places where one was
 	wishes   map[string][]protocol.Wish // by jid: said at once when the job begins
 	drained  []string                   // jids whose children were told that they drain, with the time left
 }
@@ -535,7 +539,7 @@ type program struct {
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
-	return &fakeHost{t: t, alive: map[*fakeChild]struct{}{}, working: map[string]bool{}, attempts: map[string]int{}}
+	return &fakeHost{t: t, alive: map[*fakeChild]struct{}{}, places: map[string]int{}, working: map[string]bool{}, attempts: map[string]int{}}
 }
 
 // boots sets what starting children do from now on.
@@ -584,7 +588,11 @@ func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first
 		return nil, fmt.Errorf("fork/exec: %w", syscall.EAGAIN)
 	}
 	h.started++
-	c := &fakeChild{host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
+	at := fmt.Sprint(spec.Pool, slot)
+	if h.places[at]++; h.places[at] > 1 {
+		h.crowded++
+	}
+	c := &fakeChild{at: at, host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
 	if h.program != nil {
 		c.program = h.program(spec)
 	}
@@ -598,6 +606,7 @@ type fakeChild struct {
 	host *fakeHost
 	spec *runner.Spec
 	pid  int
+	at   string // its place
 	to   sink
 	program
 	jobs chan *fakeRun
@@ -928,8 +937,10 @@ func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
 		}
 		break
 	}
+	time.Sleep(c.host.dying)
 	c.host.mu.Lock()
 	delete(c.host.alive, c)
+	c.host.places[c.at]--
 	c.host.mu.Unlock()
 	c.to.exited(exit)
 }

@@ -200,6 +200,27 @@ func (h *heritage) kill() (killed int, doubtful []int) {
 	return killed, doubtful
 }
 
+// remains lists the living processes with the mark of the children of dead supervisors in their
+// environment, of this boot.
+func remains(dead []testament) (pids []int) {
+	var marks [][]byte
+	for _, t := range dead {
+		if t.Boot == bootID() {
+			marks = append(marks, []byte("\x00"+runner.SupervisorEnv+"="+runner.SupervisorMark(t.PID, t.Start)+"\x00"))
+		}
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range all {
+		env, _ := os.ReadFile(file) // it may be gone, or not for us
+		env = append([]byte{0}, env...)
+		if slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(env, mark) }) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // groups lists the living processes by group when it is first asked for one, and only then.
 func groups() (members func(pgid int) []int) {
 	var byGroup map[int][]int

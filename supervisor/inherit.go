@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,18 +49,27 @@ func (s *Supervisor) bequeath() {
 // noted, which makes suspects of them in the end.
 func (s *Supervisor) inherit(ctx context.Context) {
 	if s.shared.legacy == nil {
+		s.shared.places.clear()
 		return
 	}
-	var all sync.WaitGroup
+	var all, ends sync.WaitGroup
 	defer all.Wait()
+	var dead []testament
+	defer func() { // before all is given back, which waits for Redis
+		ends.Wait()
+		s.awaitRemains(ctx, dead)
+		s.shared.places.clear()
+	}()
 	for range inheritLooks {
 		left, held, err := heritages(s.shared.legacy.dir)
 		if err != nil {
 			s.log.Warn("state directory: jobs of a dead supervisor wait for their locks", "dir", s.cfg.StateDir, "err", err)
 		}
 		for _, h := range left {
+			dead = append(dead, h.testament)
+			ends.Add(1)
 			all.Go(func() {
-				if err := s.takeOver(ctx, h); err != nil {
+				if err := s.takeOver(ctx, h, ends.Done); err != nil {
 					h.keep() // for the next who starts here
 					s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
 					return
@@ -73,24 +83,38 @@ func (s *Supervisor) inherit(ctx context.Context) {
 	}
 }
 
-// takeOver ends the children of one dead supervisor and gives its jobs back. Where one
-// lives on, perhaps, because nothing proves that it is one, the jobs wait for their locks.
-func (s *Supervisor) takeOver(ctx context.Context, h *heritage) error {
-	killed, doubtful, began := 0, []int(nil), time.Now()
-	for {
-		var n int
-		n, doubtful = h.kill()
-		killed = max(killed, n)
-		if n == 0 && (len(doubtful) == 0 || time.Since(began) >= proofPatience) {
-			break
+// remainsPatience is how long places that are for one child at a time stay empty for processes
+// of dead supervisors' children that nobody finds to kill. Their guards give up before.
+const remainsPatience = 10 * time.Second
+
+// awaitRemains waits until no process has the mark of a dead supervisor's children any more,
+// where that matters: guards and control groups, which end them, take a moment.
+func (s *Supervisor) awaitRemains(ctx context.Context, dead []testament) {
+	s.mu.Lock()
+	matters := slices.ContainsFunc(s.cfg.Pools, func(p Pool) bool { return p.Exclusive })
+	s.mu.Unlock()
+	if !matters || len(dead) == 0 {
+		return
+	}
+	for end := time.Now().Add(remainsPatience); ; {
+		left := remains(dead)
+		if len(left) == 0 || sleep(ctx, inheritLook) != nil {
+			return
 		}
-		// SIGKILL takes its time where a process is in the kernel, and what dies proves nothing.
-		if err := sleep(ctx, inheritLook); err != nil {
-			return err
+		if time.Now().After(end) {
+			s.log.Warn("processes of a dead supervisor's children live on; children are started beside them", "pids", left)
+			return
 		}
 	}
-	if killed > 0 {
-		s.log.Warn("killed children of a dead supervisor", "pid", h.PID, "groups", killed)
+}
+
+// takeOver ends the children of one dead supervisor, calls ended, and gives its jobs back. Where
+// one lives on, perhaps, because nothing proves that it is one, the jobs wait for their locks.
+func (s *Supervisor) takeOver(ctx context.Context, h *heritage, ended func()) error {
+	doubtful, err := s.endChildren(ctx, h)
+	ended()
+	if err != nil {
+		return err
 	}
 	if len(doubtful) > 0 {
 		s.log.Warn("processes are left that may be children of a dead supervisor, and nothing proves it: they are not killed, and its jobs wait for their locks",
@@ -110,6 +134,28 @@ func (s *Supervisor) takeOver(ctx context.Context, h *heritage) error {
 	}
 	s.log.Info("took over from a dead supervisor", "pid", h.PID, "jobs", back+late)
 	return nil
+}
+
+// endChildren kills the children of a dead supervisor until they are gone. It returns the process
+// groups of those of which nothing proves that they are its children.
+func (s *Supervisor) endChildren(ctx context.Context, h *heritage) (doubtful []int, err error) {
+	killed, began := 0, time.Now()
+	for {
+		var n int
+		n, doubtful = h.kill()
+		killed = max(killed, n)
+		if n == 0 && (len(doubtful) == 0 || time.Since(began) >= proofPatience) {
+			break
+		}
+		// SIGKILL takes its time where a process is in the kernel, and what dies proves nothing.
+		if err := sleep(ctx, inheritLook); err != nil {
+			return doubtful, err
+		}
+	}
+	if killed > 0 {
+		s.log.Warn("killed children of a dead supervisor", "pid", h.PID, "groups", killed)
+	}
+	return doubtful, nil
 }
 
 // giveAllBack releases what the workers of a dead supervisor hold and returns how many

@@ -58,8 +58,12 @@ func (p *pool) start(m *member) *member {
 		ctx, first, lease = p.ctx, m.first.wire, m.first.lease.end()
 	}
 	p.births.begun(m)
+	p.places.take(p.place(m.slot))
 	go func() { // reports to the loop
 		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, ear{m})
+		if err != nil {
+			p.places.leave(p.place(m.slot))
+		}
 		short := m.shortage(err)
 		p.post(func() { m.started(c, err, short) })
 	}()

@@ -22,6 +22,7 @@ type shared struct {
 	complaints *complaints
 	legacy     *life
 	suspects   *suspects
+	places     *places
 	base       *slog.Logger
 	host       string // the supervisor's name
 	onEvent    func(Event)

@@ -36,6 +36,7 @@ func (p *pool) turnOver(spec runner.Spec, trusted bool) {
 		} else {
 			from = last.from
 			p.restore(last)
+			p.dismissStaying(0) // of a roll before that one: nobody would know them any more
 		}
 	}
 	p.generations++
@@ -84,7 +85,7 @@ func spare(slots int) int { return max(1, slots/4) }
 // the most memory.
 func (p *Pool) Crowd() int {
 	_, most := p.bounds()
-	if p.Child.Mode == runner.Once || most == 0 {
+	if p.Child.Mode == runner.Once || most == 0 || p.Exclusive {
 		return most
 	}
 	return most + 2*spare(most)
@@ -245,12 +246,16 @@ func (p *pool) overtake(s *slot) {
 	r := p.roll
 	for _, w := range p.slots {
 		m, heir := w.member, w.heir
-		if w.gen != r.to || m == nil || m.gen == r.to || heir == nil || !heir.ready || len(m.runs) == 0 ||
-			p.now-heir.fitSince < max(p.boot, time.Second) {
+		if w.gen != r.to || m == nil || m.gen == r.to || len(m.runs) == 0 {
+			continue
+		}
+		if !p.cfg.Exclusive && (heir == nil || !heir.ready || p.now-heir.fitSince < max(p.boot, time.Second)) {
 			continue
 		}
 		r.passed[w] = struct{}{}
-		p.retire(heir, "its slot is busy, and another is not")
+		if heir != nil {
+			p.retire(heir, "its slot is busy, and another is not")
+		}
 		w.gen, m.closed, m.told = m.gen, false, false
 		p.change(s)
 		return
@@ -289,7 +294,7 @@ func (p *pool) rolled() {
 // stay keeps a member whose slot has changed, idle; it reports whether it did.
 func (p *pool) stay(m *member) bool {
 	r := p.roll
-	if r == nil || r.back || m.gen == r.to || m.slot.gen != r.to || !m.ready || m.spent() || m.tired || m.gen.spec.Mode == runner.Preload && m.jobs > 0 {
+	if r == nil || r.back || p.cfg.Exclusive || m.gen == r.to || m.slot.gen != r.to || !m.ready || m.spent() || m.tired || m.gen.spec.Mode == runner.Preload && m.jobs > 0 {
 		return false
 	}
 	m.slot.member = nil
@@ -305,7 +310,7 @@ func (p *pool) stay(m *member) bool {
 // is proven.
 func (p *pool) stayOn(last *member) {
 	r := p.roll
-	if last.gen.spec.Mode != runner.Preload || !last.answered || r.to.standing != untried || p.life.draining {
+	if p.cfg.Exclusive || last.gen.spec.Mode != runner.Preload || !last.answered || r.to.standing != untried || p.life.draining {
 		return
 	}
 	m := p.newMember(last.slot)
@@ -341,7 +346,11 @@ func (p *pool) rollFailed(m *member, message string) {
 	if r == nil || r.back || m.gen != r.to {
 		return
 	}
-	p.log.Error("new generation given up, the old one stays", "generation", r.to.n, "message", message)
+	text := "new generation given up, the old one stays"
+	if p.cfg.Exclusive {
+		text = "new generation given up: the old one stays where it is, and what it gave away starts what its command finds now"
+	}
+	p.log.Error(text, "generation", r.to.n, "message", message)
 	again := reflect.DeepEqual(r.from.source, r.to.source)
 	p.gen = r.from
 	p.restore(r)

@@ -117,6 +117,8 @@ func (p *pool) tendSlots() {
 			p.startWhenDue(s, &s.member)
 		case s.heir != nil:
 			p.handOver(s)
+		case p.cfg.Exclusive:
+			p.vacate(s)
 		case m.due(p) != "":
 			p.startWhenDue(s, &s.heir)
 		case m.nearlySpent(p):
@@ -137,6 +139,9 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 	}
 	if at > p.now {
 		p.alert(at)
+		return
+	}
+	if !p.mayOccupy(s) {
 		return
 	}
 	permit, at := p.starts.begin(p, s.gen.spec.Mode == runner.Preload, p.now)
@@ -203,7 +208,7 @@ func (p *pool) room() int {
 
 // vacant reports whether a slot of mode once can take a job.
 func (p *pool) vacant(s *slot) bool {
-	return s.member == nil && p.births.next(s, p.now) <= p.now
+	return s.member == nil && p.births.next(s, p.now) <= p.now && p.mayOccupy(s)
 }
 
 // vacancy returns the member that should have an attempt: the one with the fewest; one of

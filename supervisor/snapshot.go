@@ -32,6 +32,7 @@ type PoolSnapshot struct {
 	Children   int            `json:"children"` // wanted now; MinChildren and MaxChildren bound it
 	Least      int            `json:"min_children"`
 	Most       int            `json:"max_children"`
+	Exclusive  bool           `json:"exclusive,omitempty"` // a child is gone before the next has its slot
 	Generation int            `json:"generation"`
 	Rolling    bool           `json:"rolling"`
 	Roll       *RollSnapshot  `json:"roll,omitempty"` // while rolling
@@ -65,12 +66,14 @@ type RollSnapshot struct {
 	Slot    int     `json:"slot"`                // that waits longest for the end of its job,
 	JID     string  `json:"jid,omitempty"`       // which is this; "" if none waits
 	Waits   float64 `json:"waits_for,omitempty"` // seconds since that was begun
+
+	BackStarts bool `json:"back_starts,omitempty"` // no old child stays: going back would start what the command finds
 }
 
 // SlotSnapshot is the state of one place for a child.
 type SlotSnapshot struct {
 	Slot       int           `json:"slot"`
-	State      string        `json:"state"` // empty, backoff, starting, ready, busy, leaving; staying: idle, until a roll is over
+	State      string        `json:"state"` // empty, blocked: by a child that is not gone, backoff, starting, ready, busy, leaving; staying: idle, until a roll is over
 	PID        int           `json:"pid,omitempty"`
 	Generation int           `json:"generation"`
 	Age        float64       `json:"age,omitempty"`  // of the child, in seconds
@@ -182,6 +185,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Children:   p.target,
 		Least:      least,
 		Most:       most,
+		Exclusive:  p.cfg.Exclusive,
 		Generation: p.gen.n,
 		Rolling:    p.roll != nil && !p.roll.over,
 		Quiet:      p.life.quiet,
@@ -246,7 +250,7 @@ func (p *pool) rollSnapshot(now time.Duration) *RollSnapshot {
 	}
 	shot := &RollSnapshot{
 		From: r.from.n, To: r.to.n, Of: len(p.slots),
-		OnTrial: r.to.onTrial(), Ended: r.to.endings, Bad: r.to.bad,
+		OnTrial: r.to.onTrial(), Ended: r.to.endings, Bad: r.to.bad, BackStarts: p.cfg.Exclusive,
 	}
 	for _, s := range p.slots {
 		if _, changed := r.changed[s]; changed && s.gen == r.to {
@@ -270,6 +274,8 @@ func (p *pool) slotSnapshot(s *slot, now time.Duration) SlotSnapshot {
 	shot := SlotSnapshot{Slot: s.n, State: "empty", Generation: s.gen.n}
 	if p.births.barred(s) {
 		shot.State, shot.Next = "backoff", max(p.births.after-now, 0).Seconds()
+	} else if !p.mayOccupy(s) {
+		shot.State = "blocked"
 	}
 	return shot
 }

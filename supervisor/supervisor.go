@@ -73,6 +73,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		pools: map[string]*pool{},
 		shared: shared{
 			suspects:   &suspects{},
+			places:     newPlaces(),
 			inFlight:   new(atomic.Int64),
 			clock:      cfg.Clock,
 			redis:      r,

@@ -42,6 +42,7 @@ func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
 		Children:    p.Children,
 		MinChildren: p.MinChildren,
 		MaxChildren: p.MaxChildren,
+		Exclusive:   p.Replace == "after",
 		Prefetch:    p.Prefetch,
 		MaxJob:      int64(p.MaxJob),
 		Timeout:     time.Duration(p.Timeout),

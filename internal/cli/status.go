@@ -150,6 +150,9 @@ func rollLine(r *supervisor.RollSnapshot) string {
 	if r.JID != "" {
 		told += fmt.Sprintf(", slot %d waits for job %s since %s", r.Slot, r.JID, seconds(r.Waits))
 	}
+	if r.BackStarts {
+		told += "; going back would start what the command finds now"
+	}
 	return told
 }
 

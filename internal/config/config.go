@@ -73,6 +73,7 @@ type Pool struct {
 	Strict      bool     `toml:"strict"`       // every status line must name its run
 	Hello       bool     `toml:"hello"`        // children that once said hello are to go on; false: the program says none
 	PTY         bool     `toml:"pty"`          // stdout is a terminal
+	Replace     string   `toml:"replace"`      // before or after the old child is gone, the new one starts
 	Prefetch    int      `toml:"prefetch"`     // jobs kept ready for a reused child
 	MaxLine     Size     `toml:"max_line"`
 	MaxJob      Size     `toml:"max_job"`
@@ -192,6 +193,7 @@ func DefaultPool() Pool {
 		Children:     4,
 		Input:        "job",
 		Status:       "auto",
+		Replace:      "before",
 		Hello:        true,
 		MaxLine:      1 << 20,
 		MaxJob:       16 << 20,

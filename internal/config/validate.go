@@ -33,6 +33,7 @@ var (
 	Statuses = []string{"auto", "fd", "lines", "exit"}
 	Policies = []string{"retry", "fail"}
 	Exits    = []string{"ack", "retry", "fail", "release", "unknown"}
+	Replaces = []string{"before", "after"}
 	Kills    = []string{"auto", "cgroup", "guard", "group"}
 	Signals  = []string{"USR1", "USR2", "HUP", "INT", "TERM", "WINCH"} // of drain_signal
 	Levels   = []string{"debug", "info", "warn", "error"}
@@ -200,6 +201,7 @@ func (d *decoder) pool(at, name string, p Pool) {
 	d.choice(at+".order", p.Order, Orders)
 	d.choice(at+".mode", p.Mode, Modes)
 	d.choice(at+".input", p.Input, Inputs)
+	d.choice(at+".replace", p.Replace, Replaces)
 	d.choice(at+".status", p.Status, Statuses)
 	if p.DrainSignal != "" {
 		d.choice(at+".drain_signal", p.DrainSignal, Signals)

@@ -1,0 +1,170 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// restless runs a pool in which everything happens that replaces children, at random, and
+// returns how many children were started where another was not gone.
+func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crowded int) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.host.dying = 300 * time.Millisecond
+		r := rand.New(rand.NewPCG(seed, 0))
+		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			jobs := map[byte]time.Duration{'7': 5 * time.Second}
+			select {
+			case <-stop:
+				return said(protocol.Release)
+			case <-time.After(jobs[job.JID[len(job.JID)-1]]):
+			}
+			if strings.HasSuffix(job.JID, "3") {
+				return &runner.Ending{Kind: runner.Died, Signal: 11}
+			}
+			return said(protocol.Ack)
+		}
+		p := &w.cfg.Pools[0]
+		p.Child.Mode, p.Exclusive, p.Children = mode, exclusive, 4
+		if mode == runner.Reuse {
+			p.MaxJobs, p.IdleTimeout, p.MaxAge = 5, 3*time.Second, 20*time.Second
+		}
+		w.run()
+		time.Sleep(time.Second)
+		next := w.cfg
+		for i := range 200 {
+			next.Pools = []Pool{next.Pools[0]}
+			p := &next.Pools[0]
+			var err error
+			switch r.IntN(6) {
+			case 0:
+				err = w.s.Recycle("p")
+			case 1:
+				err = w.s.Scale("p", 1+r.IntN(6))
+			case 2:
+				p.Child.Command = []string{fmt.Sprint("fake", i)}
+				_, err = w.s.Reload(next)
+			case 3:
+				if mode != runner.Preload && r.IntN(4) == 0 { // another pool of the same name
+					p.Child.Mode = runner.Once + runner.Reuse - p.Child.Mode
+					_, err = w.s.Reload(next)
+				}
+			case 4:
+				w.host.boots(func(*runner.Spec) error { return errors.New("bad") })
+				err = w.s.Recycle("p")
+				time.Sleep(time.Second)
+				w.host.boots(nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.redis.put(r.IntN(12))
+			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+		}
+		time.Sleep(5 * time.Minute)
+		if states := w.redis.states(); states["waiting"]+states["running"] > 0 {
+			t.Errorf("%v, seed %d: jobs are %v", mode, seed, states)
+		}
+		blocked := map[int]int{} // a child that was idle for too long is gone in a moment
+		for range 2 {
+			time.Sleep(time.Second)
+			for _, s := range w.s.Snapshot().Pools[0].Slots {
+				if s.State == "blocked" {
+					blocked[s.Slot]++
+				}
+				if blocked[s.Slot] > 1 {
+					t.Errorf("%v, seed %d: nobody leaves, and %+v", mode, seed, s)
+				}
+			}
+		}
+		crowded = w.host.crowded
+		w.end()
+	})
+	return crowded
+}
+
+// Where a slot is for one child at a time, the old one is gone before the new one is started.
+func TestOneChildAtAPlace(t *testing.T) {
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
+		for seed := range uint64(3) {
+			if n := restless(t, mode, true, seed); n != 0 {
+				t.Errorf("%v, seed %d: %d children were started where another was", mode, seed, n)
+			}
+			if n := restless(t, mode, false, seed); n == 0 && mode != runner.Once {
+				t.Errorf("seed %d: the test sees no two children at one place, where there are some", seed)
+			}
+		}
+	}
+}
+
+// What a dead supervisor left has its places until it is gone.
+func TestPlacesOfADeadSupervisor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Exclusive = true
+		w.run()
+		time.Sleep(time.Second)
+		w.s.shared.places.mu.Lock()
+		w.s.shared.places.cleared = false
+		w.s.shared.places.mu.Unlock()
+		before := w.host.starts()
+		if err := w.s.Scale("p", 3); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := w.host.starts() - before; n != 0 {
+			t.Errorf("%d children were started beside what is left", n)
+		}
+		if s := w.s.Snapshot().Pools[0].Slots[2]; s.State != "blocked" {
+			t.Errorf("the slot that waits is %+v", s)
+		}
+		w.s.shared.places.clear()
+		time.Sleep(time.Second)
+		if n := w.host.starts() - before; n != 1 {
+			t.Errorf("%d children were started when all was gone", n)
+		}
+		w.end()
+	})
+}
+
+// A roll whose old children do not stay says what going back means.
+func TestGoingBackWithoutOldChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Exclusive, w.cfg.Pools[0].Children = true, 4
+		w.run()
+		time.Sleep(time.Second)
+		w.host.boots(func(spec *runner.Spec) error {
+			if spec.Command[0] == "bad" {
+				time.Sleep(time.Second)
+				return errors.New("bad")
+			}
+			return nil
+		})
+		next := w.cfg
+		next.Pools = []Pool{w.cfg.Pools[0]}
+		next.Pools[0].Child.Command = []string{"bad"}
+		if _, err := w.s.Reload(next); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second / 2)
+		if s := w.s.Snapshot().Pools[0]; s.Roll == nil || !s.Roll.BackStarts || !s.Exclusive {
+			t.Errorf("in the middle of the roll the pool is %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		for _, s := range w.s.Snapshot().Pools[0].Slots {
+			if s.State != "ready" || s.Generation != 1 {
+				t.Errorf("after the roll was given up there is %+v", s)
+			}
+		}
+		w.end()
+	})
+}
