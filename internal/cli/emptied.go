@@ -22,6 +22,7 @@ type emptied struct {
 	Released  int       `json:"released"`
 	Unstarted int       `json:"unstarted"`         // jobs whose program could not be started
 	Failures  []failure `json:"failures"`          // the first of those that failed
+	Trouble   []string  `json:"trouble"`           // pools whose jobs all end badly, or whose children do not start
 	Left      *left     `json:"left"`              // null if it is not known
 	Unknown   string    `json:"unknown,omitempty"` // why it is not
 	within    time.Duration
@@ -77,8 +78,10 @@ func (l left) words(within time.Duration) string {
 	return strings.Join(all, ", ")
 }
 
-// bad reports whether a job failed, could not be started, or was given up.
-func (d emptied) bad() bool { return d.Failed > 0 || d.Unstarted > 0 || d.Why != "" }
+// bad reports whether a job failed or could not be started, a pool is in trouble, or all was given up.
+func (d emptied) bad() bool {
+	return d.Failed > 0 || d.Unstarted > 0 || len(d.Trouble) > 0 || d.Why != ""
+}
 
 // print says in words what was done and what is left.
 func (d emptied) print(w io.Writer) {
@@ -93,6 +96,9 @@ func (d emptied) print(w io.Writer) {
 		count(d.Done), count(d.Failed), count(d.Retried), count(d.Released))
 	if d.Why != "" {
 		printf(w, "given up: %s\n", d.Why)
+	}
+	for _, trouble := range d.Trouble {
+		printLine(w, trouble)
 	}
 	if d.Unstarted > 0 {
 		printf(w, "the program of %s could not be started: oarlock job show JID tells why\n", some(d.Unstarted, "job"))
@@ -160,4 +166,5 @@ func (t *endTally) into(d *emptied) {
 	d.Done, d.Failed, d.Retried, d.Released = t.counts[queue.Complete], t.counts[queue.Fail], t.counts[queue.Retry], t.counts[queue.Release]
 	d.Unstarted = len(t.unstarted)
 	d.Failures = append([]failure{}, t.failures...)
+	d.Trouble = append([]string{}, d.Trouble...)
 }

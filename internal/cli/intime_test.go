@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"log"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,6 +50,9 @@ func TestAConfigurationThatStandsStill(t *testing.T) {
 
 // A reload gives up a file that does not answer, and the next one does not wait for it.
 func TestAReloadThatStandsStill(t *testing.T) {
+	logger, out := slog.Default(), log.Writer() // a service makes its own the program's, which must not outlive the bubble
+	defer log.SetOutput(out)
+	defer slog.SetDefault(logger)
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(newStuckWriter(), config.Log{Level: "info", Format: "text"}, nil)
 		free := make(chan struct{})

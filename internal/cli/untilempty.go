@@ -88,6 +88,7 @@ func (e *untilEmpty) run(ctx context.Context) error {
 			e.restless()
 		case waits == "":
 			e.done.Empty = e.done.Why == ""
+			e.done.Trouble = troubleOf(e.sup.Snapshot())
 			e.log.Info("leaving: the queues are empty", "empty", e.done.Empty)
 			e.drain()
 		case time.Since(e.told) >= emptySay:
@@ -95,6 +96,18 @@ func (e *untilEmpty) run(ctx context.Context) error {
 			e.log.Info("not empty yet", "waiting_for", waits)
 		}
 	}
+}
+
+// troubleOf says which pools do not work as they should: jobs of theirs may have been given
+// back, to be worked much later.
+func troubleOf(shot supervisor.Snapshot) []string {
+	trouble := []string{}
+	for _, pool := range shot.Pools {
+		if why := cmp.Or(pool.Barren, pool.Breaker); why != "" {
+			trouble = append(trouble, "pool "+pool.Name+": "+why)
+		}
+	}
+	return trouble
 }
 
 // restless forgets what was seen of queues that stood still.

@@ -24,9 +24,23 @@ type stage struct {
 	counts   queue.QueueCounts
 	inFlight int
 	barren   string
+	breaker  string
 	err      error
 	began    time.Time
 	changes  []change
+}
+
+// Jobs of a pool whose breaker is open are given back, and none has failed: it is bad all the same.
+func TestUntilEmptyBehindABreaker(t *testing.T) {
+	s := stage{outlook: queue.QueueOutlook{NextDue: 64}, counts: queue.QueueCounts{Scheduled: 60}, breaker: "nothing ends well"}
+	_, done, _ := s.leaves(t)
+	if !done.Empty || !done.bad() || len(done.Trouble) != 1 || done.Trouble[0] != "pool p: nothing ends well" {
+		t.Errorf("%+v", done)
+	}
+	s = stage{}
+	if _, done, _ = s.leaves(t); done.bad() {
+		t.Errorf("%+v", done)
+	}
 }
 
 // change is what happens on a stage so many seconds after the start.
@@ -67,7 +81,7 @@ func (s *stage) Ready() bool {
 
 func (s *stage) InFlight() int { return s.inFlight }
 func (s *stage) Snapshot() supervisor.Snapshot {
-	return supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Name: "p", Queues: []string{"work"}, Barren: s.barren}}}
+	return supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Name: "p", Queues: []string{"work"}, Barren: s.barren, Breaker: s.breaker}}}
 }
 
 // leaves runs until empty on a stage. It returns when it left by itself, -1 if it did not
