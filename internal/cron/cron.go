@@ -46,6 +46,7 @@ type Keeper struct {
 	log    *slog.Logger
 	news   chan struct{}     // of size 1: the file has changed
 	said   map[string]string // by name: what was last logged of it; of the goroutine of Run
+	skips  map[string]skips  // by name; of the same
 	failed string            // the last error that was logged; of the same
 	latest time.Time         // of Redis' clock, that was seen; of the same
 
@@ -62,7 +63,7 @@ func New(client *queue.Client, fleet string, log *slog.Logger) *Keeper {
 func build(s store, fleet string, log *slog.Logger) *Keeper {
 	return &Keeper{
 		store: s, holder: queue.CronHolder{Fleet: fleet, Instance: strconv.FormatUint(rand.Uint64(), 36)},
-		log: log, news: make(chan struct{}, 1), said: map[string]string{},
+		log: log, news: make(chan struct{}, 1), said: map[string]string{}, skips: map[string]skips{},
 	}
 }
 
@@ -167,6 +168,8 @@ func (k *Keeper) agree(ctx context.Context) (bool, error) {
 	}
 	ended, err := k.store.LeaveCrons(ctx, k.holder, file)
 	for _, name := range ended {
+		delete(k.said, name)
+		delete(k.skips, name)
 		k.log.Info("recurs no more: it has left the file", "recurring", name)
 	}
 	return all, err
@@ -283,11 +286,32 @@ func (k *Keeper) tell(run queue.CronRun, ran queue.CronRan) {
 		k.log.Warn("runs were missed: nobody was there to put them", "recurring", run.Name, "missed", run.GivenUp, "since", run.Due, "policy", string(run.Missed))
 	}
 	if ran.Skipped > 0 {
-		k.log.Info("runs were skipped: the last is not over", "recurring", run.Name, "skipped", ran.Skipped)
+		k.skipped(run.Name, ran.Skipped)
 	}
 	if ran.Put > 0 {
 		k.log.Debug("runs were put", "recurring", run.Name, "put", ran.Put)
 	}
+}
+
+// skipsPause is how often at most it is said of a recurring job that runs were skipped, which may be
+// as it should.
+const skipsPause = time.Hour
+
+// skips are those of one recurring job.
+type skips struct {
+	said time.Time
+	more int // since then
+}
+
+// skipped logs that runs were skipped, with those that it did not tell of before.
+func (k *Keeper) skipped(name string, n int) {
+	s := k.skips[name]
+	s.more += n
+	if now := time.Now(); s.said.IsZero() || now.Sub(s.said) >= skipsPause {
+		k.log.Info("runs were skipped: the last is not over", "recurring", name, "skipped", s.more)
+		s = skips{said: now}
+	}
+	k.skips[name] = s
 }
 
 const (

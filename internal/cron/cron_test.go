@@ -394,3 +394,16 @@ func TestOfFiveKeepersOnlyOnePuts(t *testing.T) {
 		t.Fatalf("%d jobs of %+v, %v", len(jobs), cron, err)
 	}
 }
+
+// TestSkippedRunsAreSaidOnceAnHour, with how many there were: it may be as it should.
+func TestSkippedRunsAreSaidOnceAnHour(t *testing.T) {
+	_, log := keep(t, nil, func(f *fake, k *Keeper) {
+		for range 121 {
+			k.skipped("c", 1)
+			time.Sleep(time.Minute)
+		}
+	})
+	if strings.Count(log, "were skipped") != 3 || strings.Count(log, "skipped=60") != 2 {
+		t.Errorf("the log says %s", log)
+	}
+}

@@ -36,13 +36,13 @@ func (d *Doctor) Crons(ctx context.Context) error {
 	if unseen := now - seen; unseen > cronsUnseen.Seconds() {
 		wrong = true
 		d.found(Bad, "recurring", "Start one: oarlock run. Those of a version that does not know recurring jobs with a schedule do not put them.",
-			"No supervisor puts the runs of %d recurring jobs; the last one was there %s.", len(crons), agoText(seen, unseen))
+			"No supervisor puts the runs of recurring jobs (there are %d); the last that did was there: %s.", len(crons), agoText(seen, unseen))
 	}
 	for _, c := range crons {
 		wrong = d.cron(c, now, now-seen) || wrong
 	}
 	if !wrong {
-		d.found(OK, "recurring", "", "A supervisor puts the runs of %d recurring jobs.", len(crons))
+		d.found(OK, "recurring", "", "A supervisor puts the runs of recurring jobs (there are %d).", len(crons))
 	}
 	return nil
 }

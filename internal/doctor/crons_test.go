@@ -52,9 +52,9 @@ func TestRecurringJobsThatNobodyPuts(t *testing.T) {
 		}
 	}
 	put(now.Add(time.Hour))
-	expect("no supervisor ever", "bad No supervisor puts the runs of 1 recurring jobs; the last one was there never.")
+	expect("no supervisor ever", "bad No supervisor puts the runs of recurring jobs (there are 1); the last that did was there: never.")
 	set("cron-state", "seen", now.Unix()-3600)
-	expect("the last left", "bad No supervisor puts the runs of 1 recurring jobs; the last one was there "+now.Add(-time.Hour).Format(time.DateTime))
+	expect("the last left", "bad No supervisor puts the runs of recurring jobs (there are 1); the last that did was there: "+now.Add(-time.Hour).Format(time.DateTime))
 	if _, _, err := p.client.DueCrons(ctx); err != nil { // as a supervisor does
 		t.Fatal(err)
 	}
