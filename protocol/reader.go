@@ -25,6 +25,9 @@ type Line struct {
 	Dropped int64  // of an Oversized line: bytes dropped behind Text
 	End     []byte // of an Oversized line: the last of those, as far as they are known. Valid as Text is
 	Unended bool   // the last line, without a line feed
+	// Overwritten: no whole line, but what a carriage return, and no line feed, ended; see Reader.Bars.
+	Overwritten bool
+	Continued   bool // something of the same line was Overwritten before it
 }
 
 const (
@@ -42,11 +45,15 @@ type Reader struct {
 	r       io.Reader
 	maxLine int
 	logOnly bool
+	bars    bool
 
 	buf        []byte
 	start, end int   // the bytes of buf that were not returned yet
 	scanned    int   // of those, how many are known to hold no line feed
 	busy       bool  // there was more to read than there was room
+	returns    int   // of those, how many are known to hold no carriage return that ends a bar
+	continued  bool  // something of this line was returned as Overwritten
+	joined     bool  // no more of it is: a status line may stand in it
 	skipping   bool  // within a line that is too long; its beginning is at start
 	dropped    int64 // bytes of that line that are gone
 	err        error // why r will give nothing more
@@ -63,6 +70,11 @@ func NewReader(r io.Reader, maxLine int) *Reader {
 
 // LogOnly makes every further line a log line, whatever it looks like.
 func (r *Reader) LogOnly() { r.logOnly = true }
+
+// Bars lets the parts of a line be returned as soon as something comes behind the carriage
+// return that ends them, for programs that draw progress bars, which end in a line feed hours later. Where
+// a status line may stand in a line, it stays whole from there on.
+func (r *Reader) Bars() { r.bars = true }
 
 // Next returns the next line. A last line without a line feed is returned before
 // the error of the reader below, [io.EOF] at the end.
@@ -90,14 +102,50 @@ func (r *Reader) Next() (Line, error) {
 // cut returns the next whole line of the buffer, if there is one.
 func (r *Reader) cut() (Line, bool) {
 	i := bytes.IndexByte(r.buf[r.start+r.scanned:r.end], '\n')
-	if i < 0 {
+	whole := i >= 0
+	if r.scanned += i; !whole {
 		r.scanned = r.end - r.start
+	}
+	if r.bars && !r.joined && !r.skipping {
+		if line, ok := r.bar(); ok {
+			return line, true
+		}
+	}
+	if !whole {
 		return Line{}, false
 	}
-	text := r.buf[r.start : r.start+r.scanned+i]
-	r.start += r.scanned + i + 1
+	text := r.buf[r.start : r.start+r.scanned]
+	r.start += r.scanned + 1
 	r.scanned = 0
 	return r.line(text), true
+}
+
+// bar returns the next part of the line that begins at start, of which as much is there as was scanned,
+// if a carriage return ends it and something else than a line feed comes behind.
+func (r *Reader) bar() (Line, bool) {
+	for {
+		text := r.buf[r.start : r.start+r.scanned]
+		i := bytes.IndexByte(text[r.returns:], '\r')
+		if i < 0 {
+			r.returns = len(text)
+			return Line{}, false
+		}
+		r.returns += i
+		part, rest := text[:r.returns], bytes.TrimLeft(text[r.returns:], "\r")
+		switch {
+		case len(rest) == 0: // the end of the line, or one that has not come yet
+			return Line{}, false
+		case len(part) > 0 && part[0] == '{', bytes.Contains(part, []byte(`"@"`)), len(part) > r.maxLine:
+			r.joined = true
+			return Line{}, false
+		}
+		continued := r.continued
+		r.start, r.scanned = r.start+len(text)-len(rest), len(rest)
+		r.returns, r.continued = 0, true
+		if len(part) > 0 {
+			return Line{Kind: LogLine, Text: part, Overwritten: true, Continued: continued}, true
+		}
+	}
 }
 
 // last returns what was left without a line feed, then the error.
@@ -116,10 +164,12 @@ func (r *Reader) last() (Line, error) {
 // line makes a Line of text, the whole of a line or, while skipping, its
 // beginning and what came after the gap.
 func (r *Reader) line(text []byte) Line {
+	continued := r.continued
+	r.returns, r.continued, r.joined = 0, false, false
 	if r.skipping || len(text) > r.maxLine+1 || len(text) == r.maxLine+1 && text[r.maxLine] != '\r' {
 		dropped := r.dropped + int64(len(text)-keptOfLong)
 		r.skipping, r.dropped = false, 0
-		line := Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped, End: text[keptOfLong:]}
+		line := Line{Kind: Oversized, Text: text[:keptOfLong], Dropped: dropped, End: text[keptOfLong:], Continued: continued}
 		if !r.logOnly {
 			line.Status = Beginning(line.Text)
 		}
@@ -128,12 +178,12 @@ func (r *Reader) line(text []byte) Line {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
 	}
-	if !r.logOnly && len(text) > 0 && text[0] == '{' {
+	if !r.logOnly && !continued && len(text) > 0 && text[0] == '{' {
 		if status, ok := ParseStatus(text); ok {
 			return Line{Kind: StatusLine, Text: text, Status: status}
 		}
 	}
-	return Line{Kind: LogLine, Text: text}
+	return Line{Kind: LogLine, Text: text, Continued: continued}
 }
 
 // fill makes room and reads once.

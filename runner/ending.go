@@ -79,6 +79,7 @@ type Exit struct {
 	OOM       string // how the kernel proves that memory ran out; empty if it does not
 	Started   bool   // false if the command could not be run at all
 	Message   string // what there is to say of a child that served no job: the last of stderr, or our reason
+	Left      int    // processes that it had started and left running: they were killed
 	Lost      bool   // somebody else reaped it: code and signal are unknown
 }
 

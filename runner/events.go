@@ -30,7 +30,10 @@ type LogLine struct {
 	Record  *protocol.LogRecord // of a log status; nil for plain lines
 	Cut     int64               // bytes of the line that were too many and are gone
 	Dropped int                 // if not 0, no line at all: so many were dropped, for there were too many a second
-	Refused string              // of a status line that does not count: why; empty for all others
+	// Overwritten: one state of a progress bar, ended by a carriage return. At most ten a second come;
+	// the last one, where nothing is printed over it, comes again as a line.
+	Overwritten bool
+	Refused     string // of a status line that does not count: why; empty for all others
 }
 
 // Events is told what happens to the children it was given to Start for.

@@ -51,6 +51,7 @@ type guardReport struct {
 	User   time.Duration `json:"user,omitempty"`   // with all descendants that were waited for
 	System time.Duration `json:"system,omitempty"`
 	Left   int           `json:"left,omitempty"`   // processes that would not die
+	Behind int           `json:"behind,omitempty"` // processes that were still there when the child ended by itself
 	Unborn bool          `json:"unborn,omitempty"` // the shim of the child ended before it became its program
 }
 
@@ -317,6 +318,9 @@ func (g *guard) reap() bool {
 		if pid == g.child {
 			ended.Unborn = !g.proof.given()
 			g.end = &ended
+			if !g.killing && !g.order.Factory {
+				ended.Behind = living(descendants(os.Getpid()))
+			}
 			g.killing = g.killing || !g.order.Factory
 		}
 		if g.order.Factory {

@@ -70,6 +70,8 @@ type loggedLine struct {
 	dropped int
 	record  *protocol.LogRecord
 	refused string
+
+	overwritten bool
 }
 
 func newWitness() *witness {
@@ -92,7 +94,7 @@ func (w *witness) Log(c *Child, r *Run, line LogLine) {
 	if r != nil {
 		run = r.Job.Run
 	}
-	w.logs = append(w.logs, loggedLine{run, line.Stream, string(line.Text), line.Cut, line.Dropped, line.Record, line.Refused})
+	w.logs = append(w.logs, loggedLine{run, line.Stream, string(line.Text), line.Cut, line.Dropped, line.Record, line.Refused, line.Overwritten})
 }
 
 func (w *witness) Refused(c *Child, r *Run, verdict, why string) {

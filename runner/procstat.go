@@ -43,6 +43,16 @@ func descendants(pid int) []int {
 	return found
 }
 
+// living counts those of pids that have not ended.
+func living(pids []int) (n int) {
+	for _, pid := range pids {
+		if s, there := readStat(pid); there && s.State != 'Z' {
+			n++
+		}
+	}
+	return n
+}
+
 // killAll sends each of pids SIGKILL.
 func killAll(pids []int) {
 	for _, pid := range pids {

@@ -86,6 +86,22 @@ func (r *reaper) adopted(marks []string) (pids []int) {
 	return pids
 }
 
+// orphans counts the living processes that we have adopted and that are in the group which leader, a
+// child of ours that has ended, led.
+func (r *reaper) orphans(leader int) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pid := range children(nil, os.Getpid()) {
+		if _, known := r.known[pid]; known {
+			continue
+		}
+		if s, there := readStat(pid); there && s.Group == leader && s.State != 'Z' {
+			n++
+		}
+	}
+	return n
+}
+
 // reapPause is the time between two looks, of which there are two before a zombie is reaped: other
 // parts of this program may have children of their own, which they wait for themselves, at once.
 const reapPause = 300 * time.Millisecond

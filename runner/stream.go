@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -35,6 +36,9 @@ type stream struct {
 	log   rate
 	ended bool
 
+	bar   []byte    // the last state of a progress bar, if nothing was printed after it
+	barAt time.Time // when the last one was passed on
+
 	droppedOf *Run         // whose lines log has dropped; nil: no run's
 	tellAt    atomic.Int64 // when the clock is to tell of them, in Unix nanoseconds; 0: there are none
 }
@@ -64,6 +68,9 @@ func newStream(c *Child, kind Stream, file *os.File, terminal bool) (*stream, er
 	s.lines = protocol.NewReader(&s.in, c.spec.MaxLine)
 	if kind == Stderr || c.spec.Status == StatusExit {
 		s.lines.LogOnly()
+	}
+	if kind != StatusStream {
+		s.lines.Bars()
 	}
 	return s, nil
 }
@@ -128,6 +135,9 @@ func (s *stream) take(budget int64) (ended, more bool) {
 			return false, false
 		case err != nil:
 			s.ended = true
+			s.flushBar()
+		case line.Overwritten:
+			s.drawn(&line)
 		case line.Kind == protocol.StatusLine:
 			s.child.status(s, &line)
 		case line.Kind == protocol.Oversized:
@@ -149,8 +159,31 @@ func (s *stream) take(budget int64) (ended, more bool) {
 func (s *stream) print(line *protocol.Line) {
 	now := time.Now()
 	s.child.sign(now)
+	s.bar = s.bar[:0]
 	s.tail.line(line.Text)
 	s.record(s.child.front(), LogLine{Stream: s.kind, Text: line.Text, Cut: line.Dropped}, now)
+}
+
+// barPause is how long one state of a progress bar is shown at least.
+const barPause = 100 * time.Millisecond
+
+// drawn hears of one state of a progress bar: a sign of life, and a line for who looks on.
+// What is kept and logged is what is drawn over it, or the last state, where nothing is.
+func (s *stream) drawn(line *protocol.Line) {
+	now := time.Now()
+	s.child.sign(now)
+	s.bar = append(s.bar[:0], line.Text[:min(len(line.Text), tailSize/8)]...)
+	if now.Sub(s.barAt) >= barPause {
+		s.barAt = now
+		s.child.events.Log(s.child, s.child.front(), LogLine{Stream: s.kind, Text: line.Text, Overwritten: true})
+	}
+}
+
+// flushBar makes a line of the last state of a progress bar, where nothing came after it.
+func (s *stream) flushBar() {
+	if len(s.bar) > 0 {
+		s.print(&protocol.Line{Text: bytes.Clone(s.bar)})
+	}
 }
 
 // record passes a line on, if there were not too many this second. Those that are dropped
@@ -185,6 +218,7 @@ func (s *stream) tellDropped() {
 // endRun closes the record of a run: the lines that were dropped are told, and the tail
 // begins anew. It returns the old one if asked to.
 func (s *stream) endRun(wanted bool) (tail []byte) {
+	s.flushBar()
 	s.tellDropped()
 	if wanted {
 		tail = s.tail.text()

@@ -247,6 +247,12 @@ func (g *cgroup) kill() {
 	os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
 }
 
+// alive counts its processes that have not ended: those that have are not listed.
+func (g *cgroup) alive() int {
+	pids, _ := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
+	return bytes.Count(pids, []byte("\n"))
+}
+
 // oomKills returns how many of its processes the kernel has killed for want of memory.
 func (g *cgroup) oomKills() int64 { return oomKills(filepath.Join(g.path, "memory.events")) }
 
@@ -288,7 +294,12 @@ func (p *inCgroup) kill() { p.group.kill() }
 const cgroupPatience = 3 * time.Second
 
 func (p *inCgroup) wait() Exit {
-	exit := p.waitKilling(p.kill)
+	left := 0
+	exit := p.waitKilling(func() {
+		left = p.group.alive()
+		p.kill()
+	})
+	exit.Left = left
 	awaitEmpty(p.group.path, cgroupPatience)
 	if kills := p.group.oomKills(); exit.Signal == syscall.SIGKILL && kills > 0 {
 		exit.OOM = fmt.Sprintf("memory.events of its control group counts oom_kill %d", kills)

@@ -61,7 +61,12 @@ func (p *leader) tell(sig syscall.Signal) error {
 func (p *leader) kill() { p.signal(syscall.SIGKILL) }
 
 func (p *leader) wait() Exit {
-	exit := p.waitKilling(p.kill)
+	left := 0
+	exit := p.waitKilling(func() {
+		left = p.trees.reaper.orphans(p.pid())
+		p.kill()
+	})
+	exit.Left = left
 	p.awaitGroup()
 	exit.OOM = p.oomProof(p.pid(), exit)
 	return exit

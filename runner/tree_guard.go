@@ -137,7 +137,7 @@ func (p *guarded) wait() Exit {
 	switch {
 	case p.end != nil:
 		exit = exitOf(syscall.WaitStatus(p.end.Status), p.end.User, p.end.System)
-		exit.Started = !p.end.Unborn
+		exit.Started, exit.Left = !p.end.Unborn, p.end.Behind
 		if p.end.Left > 0 {
 			exit.Message = strconv.Itoa(p.end.Left) + " of its processes did not die"
 		}

@@ -89,11 +89,12 @@ func (c *Child) within(s *stream, line *protocol.Line) bool {
 func (c *Child) cut(s *stream, line *protocol.Line, at int) bool {
 	own := line.Text[at:]
 	n := protocol.Whole(own)
+	before := at > 0 || line.Continued
 	switch behind := bytes.TrimSpace(own[n:]); {
 	case n == 0:
 		c.broken(s, line, at)
 		return true
-	case at > 0 && len(behind) > 0 && c.ownAt(s, behind) != 0, at > 0 && protocol.Valid(line.Text):
+	case before && len(behind) > 0 && c.ownAt(s, behind) != 0, at > 0 && protocol.Valid(line.Text):
 		return false
 	}
 	if at > 0 {

@@ -266,6 +266,7 @@ func (m *member) exit(exit runner.Exit) {
 	p.legacy.bury(m.line)
 	p.event(Event{Kind: ChildExited, Slot: s.n, PID: m.pid(), Exit: &exit})
 	m.greeted()
+	m.leftBehind(exit)
 	if s.member == m {
 		s.member = nil
 	}
@@ -313,6 +314,21 @@ func (m *member) ranOut(exit runner.Exit) {
 		short := runner.Shortage(errors.New(exit.Message))
 		p.post(func() { p.starts.ranOut(short, p.now) })
 	}()
+}
+
+// leftBehind counts what a program that worked a single job, and exited well, had left running. That
+// it was killed is said once, for it may have been meant to go on.
+func (m *member) leftBehind(exit runner.Exit) {
+	p := m.pool
+	if exit.Left == 0 || exit.Code != 0 || exit.Cause != runner.CauseNone || m.first == nil {
+		return
+	}
+	if p.count.LeftBehind == 0 {
+		p.log.Warn("a job's program exited and left processes running, which were killed; said once, status counts them",
+			"processes", exit.Left, "jid", m.first.job.JID, "klass", m.first.job.Klass, "pid", m.pid(),
+			"advice", "let it wait for them; what is to outlive a job is a job of its own (oarlock say put), or a service's (systemd-run --no-block)")
+	}
+	p.count.LeftBehind += exit.Left
 }
 
 // pid is the process id, 0 if it never started.

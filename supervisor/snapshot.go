@@ -107,25 +107,26 @@ type Counters struct {
 	Crashed     int `json:"crashed"`     // attempts whose child died
 	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
 	TimedOut    int `json:"timed_out"`
-	Unstarted   int `json:"unstarted"` // attempts that ended because the command cannot be run
-	Unknown     int `json:"unknown"`   // attempts of jobs whose class the child does not know
-	Spared      int `json:"spared"`    // bad endings that cost their job nothing but a delay
-	Lost        int `json:"lost"`      // locks lost or canceled while we had the job
-	Late        int `json:"late"`      // verdicts dropped because the lock was gone
-	Adopted     int `json:"adopted"`   // verdicts that were settled under a later lock
-	RunAnew     int `json:"run_anew"`  // jobs that came back while in flight and ran again
-	Recovered   int `json:"recovered"` // jobs that a lost reply had hidden
-	Resolved    int `json:"resolved"`  // settlements in doubt that had taken effect
-	Refused     int `json:"refused"`   // wishes of children that were not granted
-	Requeued    int `json:"requeued"`  // jobs that their children put again
-	Canceled    int `json:"canceled"`  // jobs that their children canceled
-	Wishes      int `json:"wishes"`    // of children, that were granted
-	Put         int `json:"put"`       // jobs that children put
-	NotPut      int `json:"not_put"`   // jobs that they wanted put, and that were refused or existed
-	Unheard     int `json:"unheard"`   // lines of children that look like verdicts and did not count
-	Started     int `json:"started"`   // children
-	Exchanges   int `json:"exchanges"` // settle-and-take calls
-	Renewals    int `json:"renewals"`  // renew calls
+	Unstarted   int `json:"unstarted"`   // attempts that ended because the command cannot be run
+	Unknown     int `json:"unknown"`     // attempts of jobs whose class the child does not know
+	Spared      int `json:"spared"`      // bad endings that cost their job nothing but a delay
+	Lost        int `json:"lost"`        // locks lost or canceled while we had the job
+	Late        int `json:"late"`        // verdicts dropped because the lock was gone
+	Adopted     int `json:"adopted"`     // verdicts that were settled under a later lock
+	RunAnew     int `json:"run_anew"`    // jobs that came back while in flight and ran again
+	Recovered   int `json:"recovered"`   // jobs that a lost reply had hidden
+	Resolved    int `json:"resolved"`    // settlements in doubt that had taken effect
+	Refused     int `json:"refused"`     // wishes of children that were not granted
+	Requeued    int `json:"requeued"`    // jobs that their children put again
+	Canceled    int `json:"canceled"`    // jobs that their children canceled
+	Wishes      int `json:"wishes"`      // of children, that were granted
+	Put         int `json:"put"`         // jobs that children put
+	NotPut      int `json:"not_put"`     // jobs that they wanted put, and that were refused or existed
+	Unheard     int `json:"unheard"`     // lines of children that look like verdicts and did not count
+	LeftBehind  int `json:"left_behind"` // processes that jobs which ended well had left running, and that were killed
+	Started     int `json:"started"`     // children
+	Exchanges   int `json:"exchanges"`   // settle-and-take calls
+	Renewals    int `json:"renewals"`    // renew calls
 }
 
 // concluded counts an ending that is settled, and what Decide made of it.

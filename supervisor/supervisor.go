@@ -425,7 +425,11 @@ func (s *Supervisor) logLine(l Line) {
 		s.log.LogAttrs(ctx, level, l.Record.Message, attrs...)
 		return
 	}
-	if !s.log.Enabled(ctx, slog.LevelInfo) {
+	level := slog.LevelInfo
+	if l.Overwritten {
+		level = slog.LevelDebug // a progress bar is for who looks on
+	}
+	if !s.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -436,5 +440,5 @@ func (s *Supervisor) logLine(l Line) {
 	if l.Refused != "" {
 		attrs = append(attrs, slog.String("refused", l.Refused))
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "child", attrs...)
+	s.log.LogAttrs(ctx, level, "child", attrs...)
 }

@@ -102,6 +102,9 @@ func printStatus(w io.Writer, shot report) {
 		if n.NotPut > 0 {
 			printLine(w, paint(w, yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", count(n.NotPut))))
 		}
+		if n.LeftBehind > 0 {
+			printLine(w, paint(w, yellow, "  processes that jobs left running when they exited, and that were killed: "+count(n.LeftBehind)))
+		}
 		if n.Unheard > 0 {
 			printLine(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
 		}
