@@ -5,7 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,6 +94,22 @@ func NewHost(o HostOptions) (*Host, error) {
 func (h *Host) KillStrength() (strength KillStrength, why string) {
 	return h.trees.strength, h.trees.why
 }
+
+// HoldsMemory reports whether the kernel holds children that are killed so to Limits.Memory. Where it does
+// not, a child is looked at every MemoryWatch while it has a job.
+func (h *Host) HoldsMemory(kill KillStrength) bool {
+	if kill == KillAuto {
+		kill = h.trees.strength
+	}
+	if kill != KillCgroup || h.trees.cgroups == nil {
+		return false
+	}
+	handed, _ := os.ReadFile(filepath.Join(h.trees.cgroups.jobs(), "cgroup.subtree_control"))
+	return slices.Contains(strings.Fields(string(handed)), "memory")
+}
+
+// MemoryWatch is the time between two looks at the memory of a child at work; see HoldsMemory.
+const MemoryWatch = sampling
 
 // Close kills the children that are left and returns when everything is gone.
 // Their events are still sent.

@@ -16,6 +16,7 @@ import (
 type capacity struct {
 	strength runner.KillStrength // of pools that do not say
 	bounds   []runner.Bound
+	memory   bool // the kernel holds children in control groups to limits.memory
 }
 
 // capacityHere finds it out, for a command that has no children.
@@ -23,6 +24,7 @@ func capacityHere() capacity {
 	c := capacity{strength: runner.KillGuard, bounds: runner.Bounds()} // the costliest, if the host does not tell
 	if host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)}); err == nil {
 		c.strength, _ = host.KillStrength()
+		c.memory = host.HoldsMemory(runner.KillCgroup)
 		_ = host.Close() // it had no children
 	}
 	return c
@@ -118,7 +120,7 @@ func (s *service) carries(pools []supervisor.Pool) {
 }
 
 // capacity is what this host carries now.
-func (s *service) capacity() capacity { return capacity{s.strength, runner.Bounds()} }
+func (s *service) capacity() capacity { return capacity{s.strength, runner.Bounds(), s.memory} }
 
 // Scale sets how many children a pool has, as far as this host carries them.
 func (s *service) Scale(pool string, children int) error {

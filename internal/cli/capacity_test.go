@@ -11,7 +11,7 @@ import (
 
 // small is a host for which 1,000 processes are what there is least of.
 func small(strength runner.KillStrength) capacity {
-	return capacity{strength, []runner.Bound{
+	return capacity{strength: strength, bounds: []runner.Bound{
 		{Of: runner.Processes, Where: "pids.max of /x.service", Max: 1000},
 		{Of: runner.Processes, Where: "kernel.pid_max", Max: 32768},
 		{Of: runner.Files, Where: "RLIMIT_NOFILE", Max: 65536},

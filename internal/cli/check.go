@@ -56,7 +56,7 @@ func check(c *cli.Context) error {
 			printLine(w, told)
 		}
 		printCapacity(w, cfg)
-		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg)) {
+		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg), capacityHere().watchedMemory(cfg)) {
 			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
 		}
 		for _, r := range cronsOf(cfg) {

@@ -86,7 +86,7 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 		d.Report(doctor.Finding{Subject: "killing", Level: doctor.Bad, Text: err.Error()})
 	} else {
 		strength, why := host.KillStrength()
-		here.strength = strength
+		here.strength, here.memory = strength, host.HoldsMemory(runner.KillCgroup)
 		f := doctor.Finding{Subject: "killing", Level: doctor.OK, Text: "Children are killed with all they started, by " + strength.String() + "."}
 		if why != "" {
 			f.Level, f.Advice = doctor.Note, "Not stronger: "+why
@@ -100,6 +100,9 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 		return
 	}
 	examineCapacity(d, cfg, here)
+	for _, text := range here.watchedMemory(cfg) {
+		d.Report(doctor.Finding{Subject: "memory of children", Level: doctor.Warning, Text: text})
+	}
 	examineRunning(c, d, cfg)
 	d.Host(cfg.Supervisor.StatePath())
 	text, err := os.ReadFile(c.String("unit"))

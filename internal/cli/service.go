@@ -46,6 +46,7 @@ type service struct {
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
 	strength runner.KillStrength           // how children are killed whose pool does not say
 	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
+	memory   bool                          // the kernel holds those in control groups to limits.memory
 
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
@@ -131,12 +132,16 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent, told.ChildLog = s.note, s.childLog
 	s.strength, _ = host.KillStrength()
+	s.memory = host.HoldsMemory(runner.KillCgroup)
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	s.crons = cron.New(client, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
+	for _, text := range s.capacity().watchedMemory(cfg) {
+		s.log.Warn(text)
+	}
 	warnOfExposure(s.log, cfg)
 	for _, warning := range missingScripts(cfg) {
 		s.log.Warn(warning)
@@ -439,6 +444,7 @@ func inFlight(shot supervisor.Snapshot) string {
 // Status is what the status command prints.
 func (s *service) Status() any {
 	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State()}
+	r.MemoryWatched = capacity{strength: s.strength, memory: s.memory}.watchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {
 		ago := cmp.Or(r.Seen, r.Up)

@@ -47,6 +47,8 @@ type report struct {
 	Log    logState     `json:"log"`
 	Output output.State `json:"output"`
 
+	MemoryWatched []string `json:"memory_watched,omitempty"` // of pools whose limits.memory the kernel does not enforce
+
 	Queues        []queueReport `json:"queues"`
 	QueuesLeftOut int           `json:"queues_left_out,omitempty"` // for there are too many to be looked at
 	// UnknownSince is when Redis last told what is in the queues, if it does not tell now.
@@ -66,6 +68,9 @@ func printStatus(w io.Writer, shot report) {
 	printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
 		printLine(w, paint(w, red, "Redis is away: "+shot.Redis))
+	}
+	for _, text := range shot.MemoryWatched {
+		printLine(w, paint(w, yellow, text))
 	}
 	if shot.Short != "" {
 		printLine(w, paint(w, red, shortLine(shot.Short)))
