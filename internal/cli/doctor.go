@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +61,9 @@ func examine(c *cli.Context, q *queue.Client) error {
 	if err := d.Crons(c.Context); err != nil {
 		return err
 	}
+	if err := d.Unserved(c.Context, poolsOf(c)); err != nil {
+		return err
+	}
 	examineHost(c, d)
 	bad := 0
 	for _, f := range findings {
@@ -75,6 +80,19 @@ func examine(c *cli.Context, q *queue.Client) error {
 		return silent{exitFailed}
 	}
 	return nil
+}
+
+// poolsOf tells which pools of the configuration work a queue; none, if it cannot be read.
+func poolsOf(c *cli.Context) func(string) []string {
+	cfg, _ := load(c, config.Options{}) // what is wrong with it is told with the host
+	return func(name string) (pools []string) {
+		for _, pool := range slices.Sorted(maps.Keys(cfg.Pools)) {
+			if queue.MatchAny(cfg.Pools[pool].Queues, name) {
+				pools = append(pools, pool)
+			}
+		}
+		return pools
+	}
 }
 
 // examineHost looks at this host, and at the unit, as far as there is a configuration

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +143,35 @@ func thisHost(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// A queue that nobody works is told by queue ls and doctor, not only by job why.
+func TestAQueueThatNoPoolServes(t *testing.T) {
+	o := newOperator(t)
+	raw := o.server.Client(t)
+	config := func(queues string) {
+		text := "[pools.p]\nqueues = [\"" + queues + "\"]\ncommand = [\"cat\"]\n"
+		if err := os.WriteFile(filepath.Join(o.dir, "oarlock.toml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config("other")
+	o.put("j")
+	if text := o.run("queue", "ls"); strings.Contains(text, "none runs") {
+		t.Errorf("a job that was just put: %s", text)
+	}
+	raw.HSet(t.Context(), "ql:j:j", "time", o.client.Now()-300)
+	says(t, o.run("queue", "ls"), `^q +1 .* none runs, the next waits for 5m \ds: does a pool work it\?$`)
+	says(t, o.run("queue", "ls", "--json"), `"unserved": 30\d`)
+	doctor := func() string {
+		o.command([]string{"exits", "0", "doctor"}) // whatever else it finds
+		return o.said["stdout"]
+	}
+	says(t, doctor(), `warning queue q: 1 job is waiting, the next for 5m\ds, and none runs; no pool of the configuration here works it\.$`)
+	config("q*")
+	says(t, doctor(), `and none runs; though the configuration here has pools for it: p\.$`)
+	o.settle(queue.Settlement{}) // it runs
+	if text := o.run("queue", "ls") + doctor(); strings.Contains(text, "none runs") {
+		t.Errorf("it runs: %s", text)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/doctor"
 	"oarlock/queue"
 )
 
@@ -99,11 +100,19 @@ func queueList(c *cli.Context, q *queue.Client) error {
 	}
 	views := make([]queueView, len(counts))
 	rows := make([][]string, len(counts))
+	unserved, err := doctor.Unserved(c.Context, q, counts)
+	if err != nil {
+		return err
+	}
 	for i, n := range counts {
-		views[i] = queueView(n)
+		views[i] = viewQueue(n)
+		views[i].Unserved = unserved[n.Name].Seconds()
 		rows[i] = []string{n.Name, count(n.Waiting), count(n.Running), count(n.Stalled), count(n.Scheduled), count(n.Depends), count(n.Throttled), count(n.Recurring), ""}
 		if n.Paused {
 			rows[i][8] = "paused"
+		}
+		if waited := unserved[n.Name]; waited > 0 {
+			rows[i][8] = "none runs, the next waits for " + span(waited) + ": does a pool work it?"
 		}
 		if n.Damage != "" {
 			rows[i][8] = "cannot be read; see oarlock doctor: " + n.Damage
@@ -136,7 +145,7 @@ func queueShow(c *cli.Context, q *queue.Client) error {
 		}
 		jids[state] = list(found)
 	}
-	value := map[string]any{"counts": queueView(counts), "jids": jids}
+	value := map[string]any{"counts": viewQueue(counts), "jids": jids}
 	return show(c, value, func(w io.Writer) {
 		printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", paint(w, bold, name), count(counts.Waiting))
 		if counts.Paused {

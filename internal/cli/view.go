@@ -114,6 +114,16 @@ type queueView struct {
 	Throttled int    `json:"throttled"`
 	Paused    bool   `json:"paused"`
 	Damage    string `json:"damage,omitempty"`
+	// Unserved is for how many seconds the next job has been waiting while none of the queue runs; 0 if
+	// that is less than a minute, or not known.
+	Unserved float64 `json:"unserved,omitempty"`
+}
+
+func viewQueue(n queue.QueueCounts) queueView {
+	return queueView{
+		Name: n.Name, Waiting: n.Waiting, Running: n.Running, Stalled: n.Stalled, Scheduled: n.Scheduled,
+		Depends: n.Depends, Recurring: n.Recurring, Throttled: n.Throttled, Paused: n.Paused, Damage: n.Damage,
+	}
 }
 
 // recurView is a recurring job as --json prints it.
