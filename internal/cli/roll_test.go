@@ -68,3 +68,16 @@ func TestAShortageIsTold(t *testing.T) {
 		t.Errorf("the service manager is told %q", got)
 	}
 }
+
+func TestWhyKnowsBlockedPlaces(t *testing.T) {
+	w := &why{job: queue.Job{JID: "j", State: "waiting"}}
+	w.pool(supervisor.PoolSnapshot{Name: "p", Children: 2, Exclusive: true, Slots: []supervisor.SlotSnapshot{
+		{Slot: 0, State: "blocked"}, {Slot: 1, State: "busy", Runs: []supervisor.RunSnapshot{{JID: "other"}}},
+	}})
+	if got := strings.Join(w.reasons, " "); !strings.Contains(got, "1 are busy, and the places of 1 wait until the child before") {
+		t.Errorf("why says %q", got)
+	}
+	if line := rollLine(&supervisor.RollSnapshot{To: 2, Of: 4, BackStarts: true}); !strings.Contains(line, "going back would start what the command finds now") {
+		t.Errorf("status says %q", line)
+	}
+}

@@ -348,8 +348,11 @@ func (w *why) listeners() error {
 }
 
 func (w *why) pool(pool supervisor.PoolSnapshot) {
-	busy, waits, next := 0, 0, 0.0
+	busy, waits, blocked, next := 0, 0, 0, 0.0
 	for _, slot := range pool.Slots {
+		if slot.State == "blocked" {
+			blocked++
+		}
 		if slot.State == "backoff" {
 			waits++
 			next = max(next, slot.Next)
@@ -378,6 +381,9 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 			waits, pool.Name, seconds(next), pool.Name)
 	case waits > 0 && busy+waits >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
+	case blocked > 0 && busy+blocked >= pool.Children:
+		w.because("Of %d children of pool %s %d are busy, and the places of %d wait until the child before, and all that it started, is gone (replace = \"after\").",
+			pool.Children, pool.Name, busy, blocked)
 	case busy >= pool.Children:
 		w.because("All %d children of pool %s are busy.", busy, pool.Name)
 	}

@@ -23,6 +23,8 @@ func (d *decoder) placeholders(at string, p Pool) {
 			d.bad(key, "is no name of a variable")
 		case strings.HasPrefix(name, "OARLOCK_"):
 			d.bad(key, "names that begin with OARLOCK_ are ours")
+		case loader.MatchString(name) && slices.ContainsFunc(namesOf(text), placeholder.Name.OfJob):
+			d.bad(key, "decides what code the program runs: whoever writes the job would")
 		}
 		d.placeholder(key, name, text, p, false)
 	}
@@ -62,6 +64,9 @@ func namesOf(text string) []placeholder.Name {
 	parsed, _ := placeholder.Parse(text)
 	return parsed.Names()
 }
+
+// loader are variables by which somebody who sets them runs code of his own in a program.
+var loader = regexp.MustCompile(`^(LD_.*|PATH|IFS|ENV|BASH_ENV|PYTHON(PATH|HOME|STARTUP)|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|NODE_(PATH|OPTIONS)|GCONV_PATH|JAVA_TOOL_OPTIONS)$`)
 
 // codeOption is an option of interpreters behind which a program stands, as in sh -ec.
 var codeOption = regexp.MustCompile(`^-[a-z]*[ce]$`)

@@ -18,6 +18,9 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 		{`args = [7]`, "must be a string"},
 		{`env = { "A B" = "x" }`, "is no name of a variable"},
 		{`env = { OARLOCK_SLOT = "x" }`, "names that begin with OARLOCK_ are ours"},
+		{`env = { LD_PRELOAD = "{data.lib}" }`, "pools.p.env.LD_PRELOAD: decides what code the program runs"},
+		{`env = { PATH = "/opt/{jid}" }`, "decides what code the program runs"},
+		{`env = { LD_PRELOAD = "/lib/ours.so", PATH = "/opt/{slot}" }`, ""},
 		{`env = { X = "{data..a}" }`, "is no path through the data"},
 		{`env = { X = "{dir}" }
 sandbox = { private_dir = false }`, "needs sandbox.private_dir"},
