@@ -28,6 +28,7 @@ const (
 	outcomeRetried  = "retried"
 	outcomeFailed   = "failed"
 	outcomeReleased = "released" // given back, uncounted
+	outcomeRequeued = "requeued" // put again, by its child's word
 	outcomeCanceled = "canceled"
 	outcomeLost     = "lost"      // the job was not ours any more
 	outcomeHandedOn = "handed-on" // its child could not begin it: another has it
@@ -48,6 +49,10 @@ func outcomeOf(e *supervisor.Event) string {
 		return outcomeFailed
 	case queue.Release:
 		return outcomeReleased
+	case queue.Requeue:
+		return outcomeRequeued
+	case queue.Cancel:
+		return outcomeCanceled
 	}
 	switch {
 	case e.Redo:
@@ -227,7 +232,7 @@ func (l *attemptLog) account() {
 	if len(hour) > 0 {
 		message = "done in the last hour"
 		attrs = append(attrs, outcomeDone, hour[outcomeDone], outcomeFailed, hour[outcomeFailed], outcomeRetried, hour[outcomeRetried])
-		for _, outcome := range []string{outcomeReleased, outcomeCanceled, outcomeLost, outcomeHandedOn} {
+		for _, outcome := range []string{outcomeReleased, outcomeRequeued, outcomeCanceled, outcomeLost, outcomeHandedOn} {
 			if n := hour[outcome]; n > 0 {
 				attrs = append(attrs, outcome, n)
 			}

@@ -82,6 +82,8 @@ func TestALineForEachAttempt(t *testing.T) {
 		{"failed", attemptEnded("j", queue.Fail, runner.Ending{Kind: runner.Exited, Group: "exit-65"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=exited duration=0s ` + ids + ` group=exit-65`},
 		{"retried", attemptEnded("j", queue.Retry, runner.Ending{Kind: runner.TimedOut, Group: "timeout"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=retried kind=timed-out duration=0s ` + ids + ` group=timeout`},
 		{"canceled", attemptEnded("j", "", runner.Ending{Kind: runner.Canceled}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=canceled kind=canceled duration=0s ` + ids},
+		{"canceled by its child", attemptEnded("j", queue.Cancel, runner.Ending{Kind: runner.Said}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=canceled kind=said duration=0s ` + ids},
+		{"put again by its child", attemptEnded("j", queue.Requeue, runner.Ending{Kind: runner.Said}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=requeued kind=said duration=0s ` + ids},
 		{"lost", attemptEnded("j", "", runner.Ending{Kind: runner.Said}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=lost kind=said duration=0s ` + ids},
 		{"not begun", redo, `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=handed-on kind=left-early duration=0s ` + ids},
 		{"no child was given it", tooLarge, `WARN  attempt ended jid=big klass=Send queue=mail pool=p outcome=failed attempt=2 run=r1 group=payload-too-large err="the job's data is larger than max_job"`},

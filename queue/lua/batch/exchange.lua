@@ -5,7 +5,7 @@
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
 --             Empty: not asked
---   action    complete, fail, retry, or release (given back uncounted)
+--   action    complete, fail, retry, release (given back uncounted), cancel, or requeue (put again, into next or its own queue)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
 --             message; counter (crash, interruption, spared, death), max-crashes, front;
 --             checkpoint, record, unstarted, unknown, cleared
