@@ -129,6 +129,18 @@ func (c *Client) Ping(ctx context.Context) error {
 	return c.clock.Sync(ctx)
 }
 
+// Writable asks by a write that changes nothing whether Redis takes writes: what cannot be written
+// to may answer all else. The Class of the error is ReadOnly of a replica, Disk where it cannot
+// save or has too few replicas, Memory where it has none left, or that of one that is away. A user
+// who may not ask is told nothing.
+func (c *Client) Writable(ctx context.Context) error {
+	err := harmless(classify("write", c.redis.ZAddXX(ctx, c.ns+"oarlock:nothing", redis.Z{Member: "nothing"}).Err()))
+	if class := Class(err); class == Denied || class == Refused {
+		return nil
+	}
+	return err
+}
+
 // Namespace is the prefix of all keys and channels.
 func (c *Client) Namespace() string { return c.ns }
 

@@ -238,6 +238,8 @@ func (f *fakeRedis) those(meant func(*fakeJob) bool) []string {
 	return jids
 }
 
+func (f *fakeRedis) Writable(ctx context.Context) error { return f.call(ctx, "writable", func() {}) }
+
 func (f *fakeRedis) Ping(ctx context.Context) error { return f.call(ctx, "ping", func() {}) }
 
 func (f *fakeRedis) Now() float64 { return float64(time.Now().UnixNano()) / 1e9 }

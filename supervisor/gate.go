@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"oarlock/queue"
 )
 
 // While Redis is away one ping at a time asks for it, however many pools there are,
@@ -31,6 +33,7 @@ type gate struct {
 	shut   chan struct{} // closed while it is not
 	trips  chan struct{} // of size 1: wakes the loop
 	err    error         // why it is closed
+	full   error         // what it says while it has no memory left; the gate stays open then
 	waits  *backoff.ExponentialBackOff
 }
 
@@ -89,7 +92,7 @@ func (g *gate) trip(err error) {
 	g.opened = make(chan struct{})
 	close(g.shut)
 	g.err = err
-	g.log.Warn("redis is away", "err", err)
+	g.log.Warn("redis "+trouble(err), "err", err)
 	select {
 	case g.trips <- struct{}{}:
 	default:
@@ -117,8 +120,8 @@ func (g *gate) run(ctx context.Context) {
 		err := g.ping(ctx)
 		if err != nil {
 			g.mu.Lock()
-			if g.err == nil {
-				g.log.Warn("redis is away", "err", err)
+			if g.err == nil || trouble(g.err) != trouble(err) {
+				g.log.Warn("redis "+trouble(err), "err", err)
 			}
 			g.err = err
 			wait = g.waits.NextBackOff()
@@ -141,7 +144,11 @@ func (g *gate) run(ctx context.Context) {
 func (g *gate) reopen() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.err != nil {
+	switch trouble(g.err) {
+	case "":
+	case NoWrites:
+		g.log.Info("redis takes writes again")
+	default:
 		g.log.Info("redis is back")
 	}
 	g.err = nil
@@ -149,9 +156,66 @@ func (g *gate) reopen() {
 	close(g.opened)
 }
 
+// outOfMemory records that Redis refused something with err for want of memory. What frees
+// some still works, so the gate stays open.
+func (g *gate) outOfMemory(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.full == nil {
+		g.log.Error("redis "+NoMemory+": taking no jobs", "err", err)
+	}
+	g.full = err
+}
+
+// hasMemory records that Redis takes what needs memory.
+func (g *gate) hasMemory() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.full != nil {
+		g.log.Info("redis has memory again")
+	}
+	g.full = nil
+}
+
+// Beginnings of Snapshot.Redis that say of a Redis which is there what it lacks.
+const (
+	NoWrites = "takes no writes"
+	NoMemory = "is out of memory"
+)
+
+// trouble says in a word or two what err means for Redis; "" of nil.
+func trouble(err error) string {
+	switch queue.Class(err) {
+	case queue.Success:
+		return ""
+	case queue.ReadOnly, queue.Disk:
+		return NoWrites
+	case queue.Memory:
+		return NoMemory
+	}
+	return "is away"
+}
+
 // reason returns why the gate is closed, nil when it is open or was never tried.
 func (g *gate) reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
+}
+
+// describe is Snapshot.Redis.
+func (g *gate) describe() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.err
+	if err == nil {
+		err = g.full
+	}
+	switch what := trouble(err); what {
+	case "":
+		return "ok"
+	case NoWrites, NoMemory:
+		return what + ": " + err.Error()
+	}
+	return err.Error()
 }

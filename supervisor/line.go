@@ -282,7 +282,7 @@ func (p *pool) exchangeFailed(x *exchange, err error) {
 	switch class {
 	case queue.Memory:
 		// What frees memory still works, so what ends is settled; nothing is taken.
-		p.log.Error("redis is out of memory: taking no jobs", "err", err)
+		p.gate.outOfMemory(err)
 		l.holdTakes = p.now + l.refusals.NextBackOff()
 		if x.take.Count == 0 {
 			l.holdAll = l.holdTakes

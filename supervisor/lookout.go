@@ -104,6 +104,14 @@ func (o *lookout) run(ctx context.Context) {
 
 // sweep looks after what may have gone wrong in the queues, and at the settings.
 func (o *lookout) sweep(ctx context.Context, queues []string) error {
+	switch err := o.redis.Writable(ctx); queue.Class(err) {
+	case queue.Success:
+		o.gate.hasMemory()
+	case queue.Memory:
+		o.gate.outOfMemory(err)
+	default: // found before a job is, of which the end could not be written
+		return err
+	}
 	swept, err := o.redis.Sweep(ctx, queues, sweepLimit)
 	if err != nil {
 		return err
@@ -159,7 +167,12 @@ func (o *lookout) missedPuts() {
 // failed sorts the errors of looking, which may all be repeated.
 func (o *lookout) failed(err error) {
 	if errors.Is(err, queue.ErrAway) || errors.Is(err, queue.ErrDoubt) {
-		if class := queue.Class(err); class != queue.Memory && class != queue.Busy {
+		switch queue.Class(err) {
+		case queue.Busy:
+		case queue.Memory:
+			o.gate.outOfMemory(err)
+			return
+		default:
 			o.gate.trip(err)
 			return
 		}

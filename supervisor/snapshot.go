@@ -17,7 +17,7 @@ type Snapshot struct {
 	Quiet        bool           `json:"quiet"`
 	Draining     bool           `json:"draining"`
 	KillStrength string         `json:"kill_strength"`   // how whole trees of processes are killed
-	Redis        string         `json:"redis"`           // "ok", or why it is away
+	Redis        string         `json:"redis"`           // "ok", or why it is away, or NoWrites or NoMemory and why
 	Short        string         `json:"short,omitempty"` // what the host has run out of, so that children are started one by one
 	Seen         float64        `json:"redis_seen"`      // seconds since Redis last told what there is in the queues; 0 if it never did
 	Pools        []PoolSnapshot `json:"pools"`

@@ -20,6 +20,7 @@ type store interface {
 // redis is what a supervisor needs of a queue.Client.
 type redis interface {
 	Ping(context.Context) error
+	Writable(context.Context) error
 	Now() float64 // seconds on the server's clock
 	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
@@ -32,12 +33,19 @@ type redis interface {
 type redisClient struct{ *queue.Client }
 
 // Ping also reads a key: a Redis that loads its data, or runs a long script, tells the
-// time and does nothing else.
+// time and does nothing else. And it asks for a write, for want of which all that is to be done
+// would be refused; but for want of memory what ends can be settled still.
 func (c redisClient) Ping(ctx context.Context) error {
 	if err := c.Client.Ping(ctx); err != nil {
 		return err
 	}
-	return c.Redis().Exists(ctx, c.Namespace()+"config").Err()
+	if err := c.Redis().Exists(ctx, c.Namespace()+"config").Err(); err != nil {
+		return err
+	}
+	if err := c.Writable(ctx); queue.Class(err) != queue.Memory {
+		return err
+	}
+	return nil
 }
 
 func (c redisClient) session(worker string) store { return c.Session(worker) }

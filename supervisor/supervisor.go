@@ -365,7 +365,6 @@ func (s *Supervisor) Snapshot() Snapshot {
 		Ready:    ready,
 		Quiet:    s.quiet,
 		Draining: s.ending,
-		Redis:    "ok",
 	}
 	if s.began > 0 {
 		shot.Up = (s.shared.clock() - s.began).Seconds()
@@ -380,9 +379,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		shot.KillStrength = strength.String()
 	}
 	shot.Short, _ = s.shared.starts.shortOf(s.shared.clock())
-	if err := s.shared.gate.reason(); err != nil {
-		shot.Redis = err.Error()
-	}
+	shot.Redis = s.shared.gate.describe()
 	if last := time.Duration(s.look.trip.Load()); last > 0 {
 		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // connect opens Redis for a command that asks it something and ends. The caller closes
@@ -146,6 +147,16 @@ func speaksTLS(at string, within time.Duration) bool {
 	return err == nil || errors.As(err, &alert) || !errors.As(err, &record) && strings.Contains(err.Error(), "tls: ")
 }
 
+// redisTrouble splits what a supervisor says of its Redis: what is wrong with it, and why.
+func redisTrouble(text string) (what, why string) {
+	for _, state := range []string{supervisor.NoWrites, supervisor.NoMemory} {
+		if why, is := strings.CutPrefix(text, state+": "); is {
+			return state, why
+		}
+	}
+	return "is away", text
+}
+
 // advice is what a user can do about an error of Redis. It is the one place that reads
 // the text: the driver leaves nothing else of what the system said.
 func advice(err error) string {
@@ -161,6 +172,14 @@ func advice(err error) string {
 		return "Name the authority that signed its certificate in redis.tls_ca, and the host as the certificate has it."
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		return "Put the password into redis.password_file, or into the URL: redis://user:password@host:6379."
+	case strings.Contains(text, "READONLY"):
+		return "It is a replica: name the master, or use redis+sentinel://."
+	case strings.Contains(text, "MISCONF"):
+		return "It cannot save its data, and takes no more until it can: is its disk full?"
+	case strings.Contains(text, "NOREPLICAS"):
+		return "It has fewer replicas than its min-replicas-to-write asks for."
+	case strings.Contains(text, "OOM "):
+		return "Raise its maxmemory, or keep fewer completed jobs: oarlock config set jobs-history-count N."
 	case strings.Contains(text, "NOPERM"):
 		return "The user of Redis may not run that; queue/ACL.md lists what it needs."
 	}

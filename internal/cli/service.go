@@ -369,7 +369,8 @@ func (s *service) tellManager() {
 func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
 	away := ""
 	if shot.Redis != "ok" {
-		away = fmt.Sprintf("Redis at %s is away (%s); ", redis, visible(shorten(shot.Redis, 200)))
+		what, why := redisTrouble(shot.Redis)
+		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, visible(shorten(why, 200)))
 	}
 	switch {
 	case shot.Draining:

@@ -67,7 +67,8 @@ func printStatus(w io.Writer, shot report) {
 	}
 	printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
-		printLine(w, paint(w, red, "Redis is away: "+shot.Redis))
+		what, why := redisTrouble(shot.Redis)
+		printLine(w, paint(w, red, "Redis "+what+": "+why))
 	}
 	for _, text := range shot.MemoryWatched {
 		printLine(w, paint(w, yellow, text))

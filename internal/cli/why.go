@@ -342,7 +342,8 @@ func (w *why) listeners() error {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
 	}
 	if shot.Redis != "ok" {
-		w.because("The supervisor here cannot reach Redis: %s.", shot.Redis)
+		what, why := redisTrouble(shot.Redis)
+		w.because("The supervisor here finds that Redis %s: %s.", what, why)
 	}
 	return nil
 }

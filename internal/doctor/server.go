@@ -9,6 +9,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue"
 )
 
 // Server looks at the settings of Redis and at how it is doing.
@@ -26,7 +28,7 @@ func (d *Doctor) Server(ctx context.Context) error {
 	d.persistence(facts)
 	d.memory(facts)
 	d.clients(facts)
-	for _, look := range []func(context.Context, server) error{d.completed, d.clock, d.scripts, d.notifications, d.permissions} {
+	for _, look := range []func(context.Context, server) error{d.writes, d.completed, d.clock, d.scripts, d.notifications, d.permissions} {
 		if err := look(ctx, node); err != nil {
 			return err
 		}
@@ -77,6 +79,23 @@ func (d *Doctor) role(facts map[string]string) {
 	case facts["loading"] == "1":
 		d.found(Warning, "role", "Wait until it has.", "The server is still reading its data.")
 	}
+}
+
+// writes asks whether Redis takes any.
+func (d *Doctor) writes(ctx context.Context, _ server) error {
+	advice := map[queue.ErrorClass]string{
+		queue.ReadOnly: "Name the master, or use redis+sentinel://.",
+		queue.Disk:     "Look for a full disk, or for the replicas that min-replicas-to-write asks for.",
+		queue.Memory:   "Raise maxmemory, or keep fewer completed jobs: oarlock config set jobs-history-count N.",
+	}
+	err := d.Client.Writable(ctx)
+	switch what, refused := advice[queue.Class(err)]; {
+	case refused:
+		d.found(Bad, "writes", what, "Redis takes no writes, so no job can be put or taken: %v", err)
+	case err != nil:
+		return err
+	}
+	return nil
 }
 
 func (d *Doctor) persistence(facts map[string]string) {

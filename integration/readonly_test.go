@@ -1,0 +1,85 @@
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Redis that is there and takes no writes is one state with its reason, said once, for as long
+// as it lasts; it is no Redis that comes and goes.
+func TestRedisThatTakesNoWrites(t *testing.T) {
+	for _, trouble := range []struct {
+		name        string
+		begin, end  []any
+		says, ended string // once each, in the log
+		why         string // in status
+		advice      string // of doctor
+	}{
+		{"a replica", []any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"}, "redis takes no writes", "redis takes writes again", "Redis takes no writes: ", "Name the master"},
+		{"too few replicas", []any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}, "redis takes no writes", "redis takes writes again", "NOREPLICAS", "min-replicas-to-write"},
+		{"no memory", []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}, "redis is out of memory", "redis has memory again", "Redis is out of memory: ", "Raise maxmemory"},
+	} {
+		t.Run(trouble.name, func(t *testing.T) {
+			r := newRig(t, 1, rigOptions{})
+			a, _ := r.idle(t, pool{})
+			a.control(t, "quiet")
+			r.put(t, 4, work{MS: 5})
+			if err := r.db.Do(t.Context(), trouble.begin...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			a.control(t, "resume")
+			a.said(t, 10*time.Second, trouble.says)
+			before := r.asked(t)
+			await(t, 20*time.Second, func() error { // it is asked again and again meanwhile
+				if n := r.asked(t) - before; n < 6 {
+					return fmt.Errorf("it was asked %d times", n)
+				}
+				return nil
+			})
+			if n := a.saying("redis is back") + a.saying(trouble.ended); n > 0 {
+				t.Errorf("the log says %d times that it is over", n)
+			}
+			out, err := exec.Command(oarlock(t), "status", "-c", a.config).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), trouble.why) || strings.Contains(string(out), "is away") {
+				t.Errorf("status does not say %q: %v\n%s", trouble.why, err, out)
+			}
+			out, err = exec.Command(oarlock(t), "doctor", "-c", a.config).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "writes: Redis takes no writes") || !strings.Contains(string(out), trouble.advice) {
+				t.Errorf("doctor does not say so: %v\n%s", err, out)
+			}
+			if err := r.db.Do(t.Context(), trouble.end...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			a.said(t, 20*time.Second, trouble.ended)
+			allDone(t, r.settled(t, 20*time.Second))
+			for _, words := range []string{trouble.says, trouble.ended} {
+				if n := a.saying(words); n != 1 {
+					t.Errorf("the log says %d times: %s", n, words)
+				}
+			}
+			a.stop(t)
+		})
+	}
+}
+
+// asked is how often Redis was asked for a write that changes nothing, or by a script.
+func (r *rig) asked(t testing.TB) (n int) {
+	t.Helper()
+	text, err := r.db.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range askedBy.FindAllStringSubmatch(text, -1) {
+		calls, _ := strconv.Atoi(found[1])
+		rejected, _ := strconv.Atoi(found[2])
+		n += calls + rejected
+	}
+	return n
+}
+
+var askedBy = regexp.MustCompile(`cmdstat_(?:zadd|evalsha):calls=(\d+).*rejected_calls=(\d+)`)
