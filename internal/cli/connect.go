@@ -110,7 +110,7 @@ func stranger(url string) string {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(within))
-		_, _ = io.WriteString(conn, words)
+		_, _ = conn.Write([]byte(words))
 		answer := make([]byte, 16)
 		n, _ := io.ReadFull(conn, answer)
 		return string(answer[:n])
