@@ -253,6 +253,9 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy superv
 	}
 	child.Shutdown(spec.KillGrace)
 	<-child.Exited()
+	if talk.printed == [2]bool{true, true} {
+		printLine(w, paint(w, dim, mixed))
+	}
 	return ending, talk.refused, nil
 }
 
@@ -278,7 +281,12 @@ type conversation struct {
 	mu      sync.Mutex
 	w       io.Writer
 	refused []string // verdicts that did not count, with the reasons
+	printed [2]bool  // lines came by stdout, by stderr
 }
+
+// mixed says that lines may stand in another order than the one in which they were printed: the
+// two streams are two pipes, and nobody knows which of them was written first.
+const mixed = "(stdout and stderr are read apart: lines printed in the same moment may have changed places)"
 
 // say shows a line; mark tells who said it.
 func (t *conversation) say(colour, mark, line string) {
@@ -299,6 +307,9 @@ func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) 
 	if line.Dropped > 0 {
 		printLine(t.w, paint(t.w, yellow, "  "+runner.TooManyLines(line.Dropped)))
 		return
+	}
+	if line.Stream == runner.Stdout || line.Stream == runner.Stderr {
+		t.printed[line.Stream] = true
 	}
 	text := string(line.Text)
 	if line.Record != nil {
