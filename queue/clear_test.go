@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -83,7 +85,7 @@ func TestMovedJobsKeepTheirPlaces(t *testing.T) {
 	due := raw.ZScore(t.Context(), "ql:q:q-scheduled", "later").Val()
 	got := must(c.Clear(t.Context(), queue.Clearing{Queue: "q", To: "to"}))(t)
 	equal(t, "moved", fmt.Sprint(got.Done, got.Kept), fmt.Sprint(len(rest), 0))
-	order := raw.ZRevRange(t.Context(), "ql:q:to-work", 0, -1).Val()
+	order := raw.ZRangeArgs(t.Context(), redis.ZRangeArgs{Key: "ql:q:to-work", Start: 0, Stop: -1, Rev: true}).Val()
 	equal(t, "order", strings.Join(order, " "), "high low first needed a last")
 	equal(t, "due", raw.ZScore(t.Context(), "ql:q:to-scheduled", "later").Val(), due)
 	for jid, want := range map[string]string{"a": "waiting", "b": "depends", "later": "scheduled", "running": "running", "failed": "failed"} {

@@ -248,8 +248,8 @@ func (p *pool) freshVacancy(a *attempt) *member {
 	if m == nil {
 		return nil
 	}
-	at := p.now
-	if m.permit, at = p.starts.begin(p, false, p.now); !m.permit.given {
+	permit, at := p.starts.begin(p, false, p.now)
+	if m.permit = permit; !permit.given {
 		p.alert(at)
 		return nil
 	}

@@ -74,7 +74,7 @@ func queueClear(c *cli.Context, q *queue.Client) error {
 	cleared, err := q.Clear(c.Context, what)
 	_ = bar.Finish()
 	if err != nil {
-		return fmt.Errorf("after %s: %w\nThe same command again goes on with the others.", some(cleared.Done, "job"), err)
+		return fmt.Errorf("after %s: %w\n(the same command again goes on with the others)", some(cleared.Done, "job"), err)
 	}
 	if counts, err = q.Queue(c.Context, what.Queue); err != nil {
 		return err

@@ -124,7 +124,7 @@ func settingsBecome(c *cli.Context, q *queue.Client, wanted map[string]string, c
 	if !c.Bool("dry-run") {
 		for done, name := range slices.Sorted(maps.Keys(change)) {
 			if err := change[name](); err != nil {
-				return fmt.Errorf("after %d of %d settings: %w\nThe same command again sets the others.", done, len(change), err)
+				return fmt.Errorf("after %d of %d settings: %w\n(the same command again sets the others)", done, len(change), err)
 			}
 		}
 		if after, err = q.Settings(c.Context); err != nil {

@@ -29,10 +29,9 @@ type fake struct {
 	cron    *queue.Cron   // nil: there is none
 	due     time.Time
 	rev     int
-	by      string            // whose file it is of, by instance; "" by hand
-	runs    []string          // jids that were put
-	given   int               // runs given up
-	said    map[string]string // by instance: print
+	by      string   // whose file it is of, by instance; "" by hand
+	runs    []string // jids that were put
+	given   int      // runs given up
 	away    bool
 	refuses bool          // whatever is to be put
 	asked   int           // how often it refused

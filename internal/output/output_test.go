@@ -42,22 +42,6 @@ func running(t *testing.T, dir string) (s *Store, stop func()) {
 	return s, stop
 }
 
-// settle waits until all that was handed over is written or lost.
-func settle(t *testing.T, s *Store) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		idle := len(s.queue) == 0 && s.began.IsZero()
-		s.mu.Unlock()
-		if idle {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it is never written")
-		}
-	}
-}
-
 func find(t *testing.T, s *Store, jid string, attempt int) string {
 	t.Helper()
 	all, p, err := s.Find(t.Context(), jid, attempt)
