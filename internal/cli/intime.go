@@ -87,16 +87,10 @@ func (s *service) timeToLeave() time.Duration {
 	return limit + grace
 }
 
-// lastResort returns what comes from ended. Once stopping is closed it does not wait for
-// ever: something that nobody foresaw may stand still, such as the file system of the state
-// directory. It gives up leavePatience after the time to leave is over, or since when
-// nothing is in flight.
-func lastResort(ended <-chan error, stopping <-chan struct{}, inFlight func() int, timeToLeave func() time.Duration) error {
-	select {
-	case err := <-ended:
-		return err
-	case <-stopping:
-	}
+// lastResort returns what comes from ended, for which it does not wait for ever: something
+// that nobody foresaw may stand still, such as the file system of the state directory. It
+// gives up leavePatience after the time to leave is over, or since when nothing is in flight.
+func lastResort(ended <-chan error, inFlight func() int, timeToLeave func() time.Duration) error {
 	began := time.Now()
 	free, limit := began, timeToLeave()+leavePatience // free: since when nothing is in flight
 	look := time.NewTicker(leaveLook)

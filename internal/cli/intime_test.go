@@ -165,13 +165,12 @@ func TestTheLastResort(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ended, stopping := make(chan error, 1), make(chan struct{})
-				close(stopping)
+				ended := make(chan error, 1)
 				if tt.ends {
 					ended <- nil
 				}
 				began := time.Now()
-				err := lastResort(ended, stopping, tt.inFlight, minute)
+				err := lastResort(ended, tt.inFlight, minute)
 				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.ends {
 					t.Errorf("after %v: %v; want between %v and %v", took, err, tt.least, tt.most)
 				}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -58,6 +57,7 @@ type service struct {
 	latestAt time.Time
 	reading  chan struct{} // of size 1: holds a token while a configuration is being read
 	hangup   chan struct{} // of size 1: HUP came
+	begun    chan struct{} // closed when there is a supervisor
 	stopping chan struct{} // closed when a limit was set to the time in which to leave
 	leaving  chan struct{} // closed when the parts were told to end
 	stopOnce sync.Once
@@ -76,7 +76,7 @@ func newService(w io.Writer, l config.Log, reread func() (config.Config, error))
 	s := &service{
 		logFile: findLogFile(), reread: reread,
 		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
-		stopping: make(chan struct{}), leaving: make(chan struct{}),
+		begun: make(chan struct{}), stopping: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	log, level, queue := newLogger(w, l)
 	s.level, s.queue, s.rates = level, queue, newRates()
@@ -104,10 +104,26 @@ func (s *service) last(err error) error {
 type part func(context.Context) error
 
 // run supervises the pools of cfg until a signal, the control socket or ctx ends it,
-// and returns when nothing of it is left.
+// and returns when nothing of it is left, or by the last resort.
 func (s *service) run(ctx context.Context, cfg config.Config) error {
-	makeThreads()
 	s.cfg, s.first, s.tried = cfg, cfg, cfg.Sum
+	outlivePipes()
+	signals, stops, release := catchSignals(s.terminal)
+	defer release()
+	ended := make(chan error, 1)
+	go func() { ended <- s.work(ctx, cfg, signals) }() // or the process ends, by the last resort
+	select {
+	case err := <-ended:
+		return err
+	case <-s.stopping:
+	case <-stops:
+	}
+	return lastResort(ended, s.atWork, s.timeToLeave)
+}
+
+// work is run, however long it may stand still.
+func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os.Signal) error {
+	makeThreads()
 	told, err := supervise(cfg, s.log)
 	if err != nil {
 		return err
@@ -135,6 +151,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	s.memory = host.HoldsMemory(runner.KillCgroup)
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
+	close(s.begun)
 	s.crons = cron.New(client, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
@@ -151,7 +168,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 
 	parts := append([]part{
 		s.supervise,
-		s.obey,
+		func(ctx context.Context) error { return s.obey(ctx, signals) },
 		s.reloadOnHangup,
 		s.attempts.run,
 		s.outputs.Run,
@@ -171,9 +188,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 			return config.Watch(ctx, cfg.Path, nil, s.reloadChanged)
 		}))
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- errors.Join(runAll(ctx, parts...), host.Close()) }() // or the process ends, by the last resort
-	return lastResort(ended, s.stopping, s.sup.InFlight, s.timeToLeave)
+	return errors.Join(runAll(ctx, parts...), host.Close())
 }
 
 // warnOfDoubts logs which files of cfg others may have written.
@@ -254,18 +269,7 @@ func (s *service) supervise(ctx context.Context) error {
 var errFinished = errors.New("finished")
 
 // obey does what signals say.
-func (s *service) obey(ctx context.Context) error {
-	signals := make(chan os.Signal, 16)
-	caught := []os.Signal{
-		syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
-		syscall.SIGCONT, syscall.SIGTTIN, syscall.SIGTTOU,
-		syscall.SIGPIPE, // of a log that nobody reads any more: no reason to die
-	}
-	if !s.terminal {
-		caught = append(caught, syscall.SIGTSTP)
-	}
-	signal.Notify(signals, caught...)
-	defer signal.Stop(signals)
+func (s *service) obey(ctx context.Context, signals <-chan os.Signal) error {
 	stopping := false
 	for {
 		var got os.Signal
@@ -415,6 +419,16 @@ func (s *service) standing() []any {
 		attrs = append(attrs, "quiet", true)
 	}
 	return attrs
+}
+
+// atWork is how many jobs are in flight; none before there is a supervisor.
+func (s *service) atWork() int {
+	select {
+	case <-s.begun:
+		return s.sup.InFlight()
+	default:
+		return 0
+	}
 }
 
 // inFlight sums up the pools of shot in one line.

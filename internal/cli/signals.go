@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// catchSignals catches what a supervisor obeys until it is released. It does so from the
+// first moment: a signal that comes while the supervisor is being made is obeyed when it is
+// there, and none that comes while it clears up ends it in the middle of that. At a terminal
+// ^Z is the shell's, not ours. stops has those that set a limit to the time in which to
+// leave as soon as they come, whether or not anybody is there yet who obeys signals.
+func catchSignals(terminal bool) (signals, stops <-chan os.Signal, release func()) {
+	caught := []os.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGCONT, syscall.SIGTTIN, syscall.SIGTTOU,
+	}
+	if !terminal {
+		caught = append(caught, syscall.SIGTSTP)
+	}
+	all, some := make(chan os.Signal, 16), make(chan os.Signal, 1)
+	signal.Notify(all, caught...)
+	signal.Notify(some, syscall.SIGTERM, syscall.SIGINT)
+	return all, some, func() {
+		signal.Stop(all)
+		signal.Stop(some)
+	}
+}
+
+// outlivePipes makes a log that nobody reads any more an error of its writes, from its first
+// line to its last, and not the end of the process. Children do not inherit that.
+var outlivePipes = sync.OnceFunc(func() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) })
