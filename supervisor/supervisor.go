@@ -415,7 +415,9 @@ func (s *Supervisor) logLine(l Line) {
 		if level.UnmarshalText([]byte(l.Record.Level)) != nil || !s.log.Enabled(ctx, level) {
 			return
 		}
-		attrs := []slog.Attr{slog.String("pool", l.Pool), slog.String("jid", l.JID)}
+		attrs := []slog.Attr{ // the stream first: what follows are the words of a child
+			slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.String("jid", l.JID),
+		}
 		for _, f := range l.Record.Fields {
 			attrs = append(attrs, slog.String("child."+f.Name, string(f.Value)))
 		}

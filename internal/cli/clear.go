@@ -136,7 +136,7 @@ func (v *clearView) print(w io.Writer, all int) {
 		}
 	}
 	if v.Running > 0 {
-		printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", some(v.Running, "job"), v.Queue)
+		printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", some(v.Running, "job"), inShell(v.Queue))
 	}
 	if v.Stalled > 0 {
 		printf(w, "%s left alone: their locks ran out, and they are about to be taken back\n", some(v.Stalled, "job"))

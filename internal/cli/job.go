@@ -167,9 +167,9 @@ func jobMove(c *cli.Context, q *queue.Client, to string) error {
 	}
 	switch {
 	case to == "" && job.Queue == "":
-		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, jid)
+		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, inShell(jid))
 	case job.State == "running":
-		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, jid)
+		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, inShell(jid))
 	}
 	again := job.Amend(queue.AmendRetry)
 	if to != "" {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -117,7 +116,7 @@ func jobOutputCommand() *cli.Command {
 			}
 			s, err := reach(c)
 			if errors.Is(err, control.ErrNone) {
-				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, c.Args().First())
+				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, inShell(c.Args().First()))
 			}
 			if err != nil {
 				return err
@@ -176,9 +175,6 @@ func outputLine(s output.State) string {
 // something that nobody else has.
 var nameOfWorker = regexp.MustCompile(`^(.+)-(\d+)-([A-Za-z0-9][A-Za-z0-9_-]*)-[^-]+$`)
 
-// plainWord is a word that no shell changes, nor takes for an option.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:/@%+][A-Za-z0-9_.:/@%+-]*$`)
-
 // lastWorker is who had a job last: the holder of its lock, or whoever last popped it.
 func lastWorker(job *queue.Job) string {
 	if job.State == "running" && job.Worker != "" {
@@ -199,9 +195,5 @@ func whereItPrinted(job *queue.Job) string {
 	if parts == nil {
 		return ""
 	}
-	jid := job.JID
-	if !plainWord.MatchString(jid) {
-		jid = "'" + strings.ReplaceAll(jid, "'", `'\''`) + "'"
-	}
-	return fmt.Sprintf("on host %s, if pool %s has keep_output: oarlock job output %s", parts[1], parts[3], jid)
+	return fmt.Sprintf("on host %s, if pool %s has keep_output: oarlock job output %s", parts[1], parts[3], inShell(job.JID))
 }

@@ -126,7 +126,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		line.WriteString(h.paint(levelColour(record.Level), fmt.Sprintf("%-5s", record.Level)))
 		line.WriteByte(' ')
 	}
-	line.WriteString(visible(record.Message))
+	line.WriteString(phrase(record.Message))
 	line.WriteString(h.attrs)
 	record.Attrs(func(attr slog.Attr) bool {
 		h.attr(&line, h.prefix, attr)
@@ -155,6 +155,14 @@ func oneWord(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// phrase is a message in front of what is key=value: quoted if a part of it could be taken for that.
+func phrase(text string) string {
+	if strings.Contains(text, "=") || strings.HasPrefix(text, `"`) {
+		return strconv.Quote(text)
+	}
+	return visible(text)
 }
 
 func (h *lineHandler) paint(colour, text string) string {

@@ -114,3 +114,16 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAMessageIsNoField logs what a child may say in the hope to be taken for a line of ours.
+func TestAMessageIsNoField(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(&lineHandler{out: &out, level: new(slog.LevelVar), journal: true})
+	log.Info("attempt ended jid=precious outcome=failed", "jid", "mine")
+	log.Info(`"a" message of ours`, "n", 1)
+	log.Info(`the pool "p" is new`, "n", 1)
+	want := `<6>"attempt ended jid=precious outcome=failed" jid=mine` + "\n" + `<6>"\"a\" message of ours" n=1` + "\n" + `<6>the pool "p" is new n=1` + "\n"
+	if out.String() != want {
+		t.Errorf("got %s, want %s", out.String(), want)
+	}
+}

@@ -130,7 +130,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 		Retries: c.Int("retries"), Backlog: c.Int("backlog"), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle"),
 	}
 	if _, err := q.Cron(c.Context, r.JID); err == nil {
-		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, r.JID)
+		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, inShell(r.JID))
 	} else if !errors.Is(err, queue.ErrNoJob) {
 		return err
 	}

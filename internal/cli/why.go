@@ -96,7 +96,7 @@ func (w *why) look() error {
 		w.because("It is complete; nothing holds it.")
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, shorten(job.Failure.Message, 300))
-		w.because("`oarlock job retry %s` puts it into %s again.", job.JID, job.Queue)
+		w.because("`oarlock job retry %s` puts it into %s again.", inShell(job.JID), job.Queue)
 	case "running":
 		return w.running()
 	case "depends":
@@ -295,7 +295,7 @@ func (w *why) ready(before int) error {
 		return err
 	}
 	if counts.Paused {
-		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, w.job.Queue)
+		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, inShell(w.job.Queue))
 	}
 	setting, err := w.q.Setting(w.c.Context, w.job.Queue+"-max-concurrency")
 	if err != nil {
@@ -376,10 +376,10 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:
-		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, pool.Name)
+		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, inShell(pool.Name))
 	case waits >= pool.Children:
 		w.because("All %d children of pool %s wait for a start after others failed: the next is tried in %s; `oarlock recycle %s` tries at once.",
-			waits, pool.Name, seconds(next), pool.Name)
+			waits, pool.Name, seconds(next), inShell(pool.Name))
 	case waits > 0 && busy+waits >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
 	case blocked > 0 && busy+blocked >= pool.Children:

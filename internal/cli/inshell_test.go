@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// ill are names that somebody may choose in the hope that an operator copies them into a shell.
+var ill = []string{"x; touch pwned", "$(touch pwned)", "`touch pwned`", "it's; touch pwned", "a b", "~root", "=ls", "*", "!!", "{a,b}", "x&touch pwned", "#x", ""}
+
+func TestNamesStayOneWordInAShell(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range append(ill, "plain", "mail/eu:1@x%5+", "new\nline") {
+		cmd := exec.Command("sh", "-c", "printf '[%s]' "+inShell(name))
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "["+name+"]" {
+			t.Errorf("%q: %v %s", name, err, out)
+		}
+	}
+	for name, want := range map[string]string{"mail": "mail", "a b": "'a b'", "-rf": "-- '-rf'"} {
+		if got := inShell(name); got != want {
+			t.Errorf("%q becomes %q", name, got)
+		}
+	}
+	if found := filesBelow(t, dir); len(found) > 0 {
+		t.Errorf("there are files: %v", found)
+	}
+}
+
+// TestAdviceCanBeCopied looks for a name that a shell would obey in the commands that are advised.
+func TestAdviceCanBeCopied(t *testing.T) {
+	s := newScript(t, "")
+	server := redistest.Start(t)
+	s.env["REDIS_URL"] = server.URL
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	for _, name := range []string{"$(touch pwned)", "x; touch pwned"} {
+		put := func(queueName, jid string) {
+			t.Helper()
+			if _, err := q.PutAll(t.Context(), []queue.Put{{Queue: queueName, JID: jid, Klass: "k", Data: []byte("{}")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("work", name+" failed")
+		if _, err := q.Pop(t.Context(), "work", "w", 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Fail(t.Context(), name+" failed", "w", "group", "message"); err != nil {
+			t.Fatal(err)
+		}
+		put("work", name+" runs")
+		if _, err := q.Pop(t.Context(), "work", "w", 1); err != nil {
+			t.Fatal(err)
+		}
+		put(name, name)
+		if err := q.Pause(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			ask  []string
+			want string
+		}{
+			{[]string{"job", "why", name + " failed"}, "oarlock job retry '" + name + " failed'"},
+			{[]string{"job", "why", name}, "oarlock queue resume '" + name + "'"},
+			{[]string{"job", "retry", name + " runs"}, "oarlock job timeout '" + name + " runs'"},
+		} {
+			s.anyCode(tt.ask)
+			if said := s.said["stdout"] + s.said["stderr"]; !strings.Contains(said, tt.want) {
+				t.Errorf("%q: not %s in %s", tt.ask, tt.want, said)
+			}
+		}
+	}
+}
