@@ -83,7 +83,7 @@ func (c *Client) bounded(ctx context.Context, name string, settings ...string) (
 }
 
 // CheckSetting says what is wrong with the value of a setting, and what is used in its
-// place; nil if nothing is, or if the setting is none of those that are numbers.
+// place, as a *SettingError; nil if nothing is, or if the setting is none of those that are numbers.
 func CheckSetting(name, value string) error {
 	b, ok := boundOf(name)
 	if !ok {
@@ -92,12 +92,33 @@ func CheckSetting(name, value string) error {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	switch {
 	case err != nil && n == 0, math.IsNaN(n), math.IsInf(n, 0):
-		return fmt.Errorf("%s is %.40q, no number; %s is used", name, value, plain(b.otherwise))
+		return &SettingError{name, value, b.least, b.most, b.otherwise, false}
 	case n < b.least, n > b.most:
-		return fmt.Errorf("%s is %.40s, and must be from %s to %s; %s is used", name, value, plain(b.least), plain(b.most),
-			plain(max(b.least, min(n, b.most))))
+		return &SettingError{name, value, b.least, b.most, max(b.least, min(n, b.most)), true}
 	}
 	return nil
+}
+
+// SettingError says of a setting that its value cannot be used as it is, and what is.
+type SettingError struct {
+	Name, Value string
+	Least, Most float64 // between which it must be
+	Used        float64 // in its place
+	Number      bool    // Value is a number
+}
+
+// Error speaks of a setting that is in Redis.
+func (e *SettingError) Error() string {
+	if !e.Number {
+		return fmt.Sprintf("%s is %.40q, no number; %s is used", e.Name, e.Value, plain(e.Used))
+	}
+	return fmt.Sprintf("%s is %.40s, and must be from %s to %s; %s is used", e.Name, e.Value, plain(e.Least), plain(e.Most), plain(e.Used))
+}
+
+// Refusal speaks of one that is not to get there.
+func (e *SettingError) Refusal() string {
+	return fmt.Sprintf("%s must be a number from %s to %s, and is not to be %.40q; our supervisors would use %s, and other clients the value as it is.",
+		e.Name, plain(e.Least), plain(e.Most), e.Value, plain(e.Used))
 }
 
 func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -25,9 +25,16 @@ func connect(c *cli.Context) (*queue.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg, own, err := findOwn(c.Context, cfg)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Redis.URL == "embedded" {
-		return nil, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only.\n" +
-			"Name the address it printed: --redis URL, or REDIS_URL.")
+		return nil, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only, and none runs with this configuration.\n" +
+			"Start one, or name the address it printed: --redis URL, or REDIS_URL.")
+	}
+	if own != "" && isTerminal(c.App.ErrWriter) {
+		printf(c.App.ErrWriter, "%s\n", paint(c.App.ErrWriter, dim, fmt.Sprintf("With the Redis of the supervisor %s, %s.", own, cfg.Redis.URL)))
 	}
 	client, err := openRedis(c.Context, cfg.Redis, nil)
 	if err != nil {

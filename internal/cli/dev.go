@@ -25,6 +25,7 @@ func devCommand() *cli.Command {
 			"--redis=spawn starts a private redis-server that writes everything down.\n" +
 			"What children print stands behind pool[slot], with | for stdout and ! for stderr; our own lines\n" +
 			"behind oarlock. With [log] format = \"json\" all of it is JSON.\n" +
+			"Other commands with the same configuration find this Redis, if none is named.\n" +
 			"A change of the configuration is applied at once; when a file that a command names\n" +
 			"has changed, the children of its pool are replaced.",
 		Flags: []cli.Flag{
@@ -58,6 +59,9 @@ func dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if said, err := reload(c, config.Options{NoPools: true}); err == nil && said.RedisNamed && !c.IsSet("redis") && said.Redis.URL != "embedded" {
+		printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", address(said.Redis.URL))
+	}
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
 	if cfg.Log.Format != "json" {
 		screen := newScreen(s.queue, c.App.ErrWriter, cfg.Pools)
@@ -77,6 +81,7 @@ func dev(c *cli.Context) error {
 				printf(c.App.ErrWriter, "Kept in %s.\n", file)
 				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
 			}
+			s.owns(url, cfg)
 			return s.last(s.run(ctx, at(cfg, server)))
 		})
 	case "spawn":
@@ -87,6 +92,7 @@ func dev(c *cli.Context) error {
 		defer server.Close()
 		url = server.ShortestURL()
 		cfg.Redis.URL = url
+		s.owns(server.URL(), cfg)
 		printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
 	return s.last(s.run(c.Context, cfg))

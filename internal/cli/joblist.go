@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,7 +32,7 @@ func jobList(c *cli.Context, q *queue.Client) error {
 	case "complete":
 		jobs, more, err = completeJobs(c, q, glob)
 	default:
-		return misused("name one of %v; other jobs are listed by `oarlock queue show`, `queue peek` and `failed ls`", lists)
+		return misused("name one of %s; other jobs are listed by `oarlock queue show`, `queue peek` and `failed ls`", strings.Join(lists, ", "))
 	}
 	if err != nil {
 		return err

@@ -71,7 +71,8 @@ func (l commandLine) globalOption(name string) (value string, given bool) {
 
 // reading calls read with a client of the configured Redis.
 func reading(ctx context.Context, cfg config.Config, read func(q *queue.Client) ([]string, error)) []string {
-	if cfg.Redis.URL == "embedded" {
+	cfg, _, err := findOwn(ctx, cfg)
+	if err != nil || cfg.Redis.URL == "embedded" {
 		return nil
 	}
 	client, err := openRedis(ctx, cfg.Redis, nil)

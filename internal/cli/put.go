@@ -80,6 +80,8 @@ func put(c *cli.Context) error {
 	}
 	from, many := c.String("file"), c.IsSet("file")
 	switch {
+	case c.Args().First() == "-" && c.NArg() == 1 && !many && !c.Bool("force"):
+		return misused("name a queue, and then - for the lines of stdin: oarlock put QUEUE -\nIf the queue is named -: --force.")
 	case many && c.NArg() == 2:
 		return misused("give DATA or --file, not both")
 	case c.Args().Get(1) == "-":
@@ -182,17 +184,58 @@ func somethingToDependOn(c *cli.Context, q *queue.Client, depends []string) erro
 	if len(depends) == 0 || c.Bool("force") {
 		return nil
 	}
-	jobs, err := q.GetMany(c.Context, depends...)
-	if err != nil {
+	depends, err := notInRedis(c, q, depends)
+	if err != nil || len(depends) == 0 {
 		return err
 	}
-	for _, job := range jobs {
-		depends = slices.DeleteFunc(slices.Clone(depends), func(jid string) bool { return jid == job.JID })
+	return doubtful(c, noSuchJob, strings.Join(depends, ", "))
+}
+
+const noSuchJob = "There is no job %s, so nothing would be waited for: it may be complete and pruned, or never have been."
+
+// notInRedis are those of jids that no job has.
+func notInRedis(c *cli.Context, q *queue.Client, jids []string) ([]string, error) {
+	jobs, err := q.GetMany(c.Context, jids...)
+	if err != nil {
+		return nil, err
 	}
-	if len(depends) == 0 {
-		return nil
+	return slices.DeleteFunc(slices.Clone(jids), func(jid string) bool {
+		return slices.ContainsFunc(jobs, func(job queue.Job) bool { return job.JID == jid })
+	}), nil
+}
+
+// dependsOnNothing finds the first job of a batch that depends on one that is neither in Redis nor before it
+// in the batch, and which; it gives the length of the batch if none does. Those of the command line
+// have been asked about.
+func dependsOnNothing(c *cli.Context, q *queue.Client, batch []queue.Put, asked []string) (int, string, error) {
+	ours := map[string]int{} // where each job of the batch is that has a name
+	var others []string
+	for i, job := range batch {
+		for _, jid := range job.Depends {
+			if _, is := ours[jid]; !is && !slices.Contains(asked, jid) {
+				others = append(others, jid)
+			}
+		}
+		if job.JID != "" {
+			ours[job.JID] = i
+		}
 	}
-	return doubtful(c, "There is no job %s, so nothing would be waited for: it may be complete and pruned, or never have been.", strings.Join(depends, ", "))
+	if len(others) == 0 || c.Bool("force") {
+		return len(batch), "", nil
+	}
+	slices.Sort(others)
+	missing, err := notInRedis(c, q, slices.Compact(others))
+	if err != nil {
+		return 0, "", err
+	}
+	for i, job := range batch {
+		for _, jid := range job.Depends {
+			if at, is := ours[jid]; slices.Contains(missing, jid) && (!is || at >= i) {
+				return i, jid, nil
+			}
+		}
+	}
+	return len(batch), "", nil
 }
 
 // errLong says that a line is longer than any job may be.
@@ -268,11 +311,16 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	var batch []queue.Put
 	var held int // bytes of data in batch
 	send := func() error {
-		results, err := client.PutAll(c.Context, batch)
+		first := number - len(batch) + 1
+		sound, missing, err := dependsOnNothing(c, client, batch, like.Depends)
+		if err != nil {
+			return err
+		}
+		results, err := client.PutAll(c.Context, batch[:sound])
 		for i, result := range results {
 			if result.Err != nil {
 				refused++
-				printf(c.App.ErrWriter, "job %d: %v\n", number-len(batch)+i+1, result.Err)
+				printf(c.App.ErrWriter, "job %d: %v\n", first+i, result.Err)
 			} else if result.Existed {
 				existed++
 			} else if result.JID != "" {
@@ -281,7 +329,10 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		}
 		batch, held = batch[:0], 0
 		if errors.As(err, &few) {
-			return nil // they were put
+			err = nil // they were put
+		}
+		if err == nil && missing != "" {
+			err = misused("line %d: "+noSuchJob+"\nNothing was done from there on; --force does it all the same.", first+sound, missing)
 		}
 		return err
 	}

@@ -46,10 +46,10 @@ func runCommand() *cli.Command {
 				return err
 			}
 			if cfg.Redis.URL != "embedded" {
-				return serve(c, cfg, reread)
+				return serve(c, cfg, nil, reread)
 			}
 			return withEmbedded(c.Context, c.App.ErrWriter, "", func(_ context.Context, server *embedded.Server) error {
-				return serve(c, at(cfg, server), func() (config.Config, error) {
+				return serve(c, at(cfg, server), server, func() (config.Config, error) {
 					cfg, err := reread()
 					return at(cfg, server), err
 				})
@@ -58,9 +58,12 @@ func runCommand() *cli.Command {
 	}
 }
 
-// serve runs the service with the configuration cfg until it is told to leave.
-func serve(c *cli.Context, cfg config.Config, reread func() (config.Config, error)) error {
+// serve runs the service with the configuration cfg until it is told to leave. own is its Redis, or nil.
+func serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	if own != nil {
+		s.owns(own.URL(), cfg)
+	}
 	until, _ := c.Generic("until-empty").(*untilEmptyValue)
 	if until == nil || !until.set {
 		return s.last(s.run(c.Context, cfg))

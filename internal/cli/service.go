@@ -44,6 +44,7 @@ type service struct {
 	terminal bool                          // ^Z is the shell's, not ours
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
 	strength runner.KillStrength           // how children are killed whose pool does not say
+	own      *ownRedis                     // nil: Redis lives without us
 	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
 	memory   bool                          // the kernel holds those in control groups to limits.memory
 
@@ -458,7 +459,7 @@ func inFlight(shot supervisor.Snapshot) string {
 
 // Status is what the status command prints.
 func (s *service) Status() any {
-	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State()}
+	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State(), OwnRedis: s.own}
 	r.MemoryWatched = capacity{strength: s.strength, memory: s.memory}.watchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {

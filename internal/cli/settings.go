@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -32,13 +33,22 @@ func settingsCommand() *cli.Command {
 // which check nothing, so that it takes --force.
 func settingsSet(c *cli.Context, q *queue.Client) error {
 	name, value := c.Args().First(), c.Args().Get(1)
-	if err := queue.CheckSetting(name, value); err != nil && !c.Bool("force") {
-		return misused("%v by our supervisors; other clients use the value as it is. Nothing was changed; --force sets it all the same.", err)
+	if err := soundSetting(c, name, value); err != nil {
+		return err
 	}
 	if err := q.Set(c.Context, name, value); err != nil {
 		return err
 	}
 	return said(c, "%s is %s", name, value)
+}
+
+// soundSetting refuses a value that cannot be used as it is.
+func soundSetting(c *cli.Context, name, value string) error {
+	var odd *queue.SettingError
+	if c.Bool("force") || !errors.As(queue.CheckSetting(name, value), &odd) {
+		return nil
+	}
+	return misused("%s\nNothing was changed; --force sets it all the same.", odd.Refusal())
 }
 
 func settingsGet(c *cli.Context, q *queue.Client) error {

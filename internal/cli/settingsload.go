@@ -51,8 +51,8 @@ func settingsLoad(c *cli.Context, q *queue.Client) error {
 		return misused("%s: %v\nIt is to hold an object such as {\"heartbeat\": 60}. Nothing was changed.", file, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if err := queue.CheckSetting(name, wanted[name]); err != nil && !c.Bool("force") {
-			return misused("%s: %v by our supervisors; other clients use the value as it is. Nothing was changed; --force sets it all the same.", file, err)
+		if err := soundSetting(c, name, wanted[name]); err != nil {
+			return misused("%s: %v", file, err)
 		}
 	}
 	return settingsBecome(c, q, wanted, c.Bool("clear"))

@@ -47,6 +47,8 @@ type report struct {
 	Log    logState     `json:"log"`
 	Output output.State `json:"output"`
 
+	OwnRedis *ownRedis `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
+
 	MemoryWatched []string `json:"memory_watched,omitempty"` // of pools whose limits.memory the kernel does not enforce
 
 	Queues        []queueReport `json:"queues"`

@@ -21,9 +21,10 @@ type Config struct {
 	Files []string `toml:"-"` // what was read: Path and the files of conf.d
 	Sum   Sum      `toml:"-"` // of what stood in them; zero if there is none
 
-	Found   bool     `toml:"-"` // Path was looked for, and not named
-	Trusted bool     `toml:"-"` // Options.Trust
-	Doubts  []string `toml:"-"` // sentences about files that others may have written, used or left out
+	Found      bool     `toml:"-"` // Path was looked for, and not named
+	RedisNamed bool     `toml:"-"` // redis.url was said somewhere, and is not the default
+	Trusted    bool     `toml:"-"` // Options.Trust
+	Doubts     []string `toml:"-"` // sentences about files that others may have written, used or left out
 }
 
 // Redis is the table [redis]. A change of it needs a restart.

@@ -50,6 +50,7 @@ func Load(o Options) (Config, error) {
 	for _, key := range slices.Sorted(maps.Keys(o.Set)) {
 		d.override(&c, key, o.Set[key], "command line")
 	}
+	_, c.RedisNamed = d.places["redis.url"]
 	resolve(&c, dir)
 	d.validate(&c)
 	if len(d.problems) > 0 {

@@ -84,6 +84,27 @@ func Find(ctx context.Context, stateDir, pid string) (*Client, error) {
 	return nil, fmt.Errorf("%d supervisors run with the state directory %s; name one: --pid %s", len(alive), stateDir, strings.Join(pids, " or --pid "))
 }
 
+// Mine gives clients for all supervisors of this user, and those of root that let us ask, that run on this
+// host with stateDir, or, where the kernel lists them, with another.
+func Mine(ctx context.Context, stateDir string) []*Client {
+	found := elsewhere(ctx, nil)
+	if found == nil {
+		found = map[string]string{}
+	}
+	paths, _ := sockets(stateDir) // its error is about a pattern; there are none then
+	for path, pid := range paths {
+		if conn, err := dial(ctx, path, nil); err == nil {
+			conn.Close()
+			found[pid] = path
+		}
+	}
+	var clients []*Client
+	for _, pid := range slices.Sorted(maps.Keys(found)) {
+		clients = append(clients, newClient(pid, found[pid], nil))
+	}
+	return clients
+}
+
 // newClient is a client of the supervisor with that process id, at the socket path.
 func newClient(pid, path string, others []int) *Client {
 	client := &Client{PID: pid}

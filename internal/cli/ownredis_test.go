@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What is put beside dev goes to its Redis, as long as it lives, and nowhere else.
+func TestPutFindsTheRedisOfDev(t *testing.T) {
+	for _, args := range [][]string{{"dev"}, {"run"}} {
+		t.Run(args[0], func(t *testing.T) {
+			files := workFiles
+			if args[0] == "run" {
+				files = strings.Replace(files, "[pools.work]", "[redis]\nurl = 'embedded'\n[pools.work]", 1)
+			}
+			s := newScript(t, files)
+			delete(s.env, "REDIS_URL")
+			p := begin(t, s, args...)
+			p.await(`INFO .*ready`)
+			p.ask("put", "elsewhere", "--jid", "found")
+			if text := p.ask("queue", "ls"); !strings.Contains(text, "elsewhere") {
+				t.Errorf("queue ls beside it says %s", text)
+			}
+			if text := p.ask("status", "--json"); !strings.Contains(text, `"own_redis"`) {
+				t.Errorf("status says nothing of its Redis: %s", text)
+			}
+			// Another configuration, even with the same pools, is not beside it.
+			text, err := os.ReadFile("oarlock.toml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append([]byte("redis.url = 'embedded'\n"), text...)
+			if args[0] == "run" {
+				text = text[len("redis.url = 'embedded'\n"):]
+			}
+			if err := os.WriteFile("other.toml", text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.oarlock(exitUsage, []string{"-c", "other.toml", "put", "elsewhere"}); err != nil {
+				t.Error(err, s.said["stderr"])
+			}
+			// From elsewhere, and by a link, it is the same file.
+			link := filepath.Join(t.TempDir(), "link.toml")
+			if err := os.Symlink(filepath.Join(s.dir, "oarlock.toml"), link); err != nil {
+				t.Fatal(err)
+			}
+			if text := p.ask("-c", link, "job", "show", "found"); !strings.Contains(text, "elsewhere") {
+				t.Errorf("by a link: %s", text)
+			}
+			// One that was killed is gone, with what it left.
+			p.signal(syscall.SIGKILL)
+			for range p.lines {
+			}
+			p.cmd.Wait()
+			if left, _ := filepath.Glob(s.dir + "/state/oarlock/control-*.sock"); len(left) != 1 {
+				t.Errorf("the killed one has left %v", left)
+			}
+			// Named, or it would be looked for where any Redis may be.
+			if err := s.oarlock(exitUsage, []string{"--redis", "embedded", "put", "elsewhere"}); err != nil || !strings.Contains(s.said["stderr"], "none runs with this configuration") {
+				t.Error(err, s.said["stderr"])
+			}
+		})
+	}
+}
+
+// A Redis that was named is meant, and dev says that it is left alone.
+func TestDevBesideANamedRedis(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := begin(t, s, "dev")
+	p.await(`is left alone; other commands go there`)
+	url := p.await(`export REDIS_URL=`)
+	p.await(`INFO .*ready`)
+	p.ask("put", "elsewhere", "--jid", "named")
+	if err := s.oarlock(exitGone, []string{"--redis", url[strings.Index(url, "redis://"):], "job", "show", "named"}); err != nil {
+		t.Error(err, s.said["stdout"], s.said["stderr"])
+	}
+	p.ask("job", "show", "named")
+	p.ask("stop")
+	p.leaves(exitOK)
+}
