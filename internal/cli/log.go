@@ -22,9 +22,11 @@ import (
 func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar, *logQueue) {
 	level := new(slog.LevelVar)
 	setLevel(level, l.Level)
-	straight := slog.New(newHandler(w, w, l.Format, level))
-	queue := newLogQueue(w, func(lines int, blocked time.Duration) {
-		straight.Warn(some(lines, "line")+" of the log dropped: nobody took them", "for", blocked.Round(time.Millisecond))
+	straight := newHandler(w, w, l.Format, level)
+	queue := newLogQueue(w, func(lines int, blocked time.Duration) error {
+		record := slog.NewRecord(time.Now(), slog.LevelWarn, some(lines, "line")+" of the log dropped: nobody took them", 0)
+		record.Add("for", blocked.Round(time.Millisecond))
+		return straight.Handle(context.Background(), record)
 	})
 	return slog.New(newHandler(queue, w, l.Format, level)), level, queue
 }

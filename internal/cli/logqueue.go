@@ -26,9 +26,9 @@ const (
 // as soon as lines flow again. Safe for concurrent use.
 type logQueue struct {
 	out  io.Writer
-	told func(lines int, blocked time.Duration) // writes to out that so many lines were dropped
-	wake chan struct{}                          // of size 1: there is something to do
-	done chan struct{}                          // closed when the last line is written
+	told func(lines int, blocked time.Duration) error // writes to out that so many lines were dropped
+	wake chan struct{}                                // of size 1: there is something to do
+	done chan struct{}                                // closed when the last line is written
 
 	mu      sync.Mutex
 	lines   []byte // whole ones, to be written
@@ -40,11 +40,13 @@ type logQueue struct {
 	gapFrom time.Time // when the first of them was
 	began   time.Time // when the write began that is under way; zero if none is
 	failed  error     // of the last write
+
+	torn bool // the last write ended within a line; only for the goroutine that writes
 }
 
 // newLogQueue makes the way to out; told is called by the goroutine that writes, after
 // the last line before a gap.
-func newLogQueue(out io.Writer, told func(lines int, blocked time.Duration)) *logQueue {
+func newLogQueue(out io.Writer, told func(lines int, blocked time.Duration) error) *logQueue {
 	q := &logQueue{out: out, told: told, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run() // until close
 	return q
@@ -124,11 +126,9 @@ func (q *logQueue) run() {
 			s.do()
 		}
 		q.write(b.lines[written:])
-		if b.dropped > 0 {
-			q.told(b.dropped, time.Since(b.gapFrom))
-		}
+		whole := q.tell(b)
 		switch {
-		case q.recycle(b.lines):
+		case q.recycle(b.lines) && whole:
 		case b.ending:
 			return
 		default:
@@ -152,6 +152,43 @@ func (q *logQueue) take() batch {
 	b := batch{lines: q.lines, steps: q.steps, dropped: q.dropped, gapFrom: q.gapFrom, ending: q.ending}
 	q.lines, q.steps, q.dropped, q.telling = q.spare[:0], nil, 0, q.dropped
 	return b
+}
+
+// tell writes how many lines were dropped behind those of b. If that cannot be written
+// either, they stay counted until it can, at the next line; it reports whether none are left.
+func (q *logQueue) tell(b batch) bool {
+	if b.dropped == 0 {
+		return true
+	}
+	q.begin()
+	err := q.mendLine()
+	if err == nil {
+		err = q.told(b.dropped, time.Since(b.gapFrom))
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.began, q.failed = time.Time{}, err
+	if err != nil {
+		q.dropped, q.gapFrom = q.dropped+b.dropped, b.gapFrom
+	}
+	return err == nil
+}
+
+// mendLine ends a line of which only a part could be written.
+func (q *logQueue) mendLine() error {
+	if !q.torn {
+		return nil
+	}
+	_, err := q.out.Write([]byte("\n"))
+	q.torn = err != nil
+	return err
+}
+
+// begin notes since when a write is under way.
+func (q *logQueue) begin() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.began = time.Now()
 }
 
 // recycle gives the memory of lines that were written back, and reports whether there is
@@ -179,15 +216,14 @@ func (q *logQueue) write(lines []byte) {
 // writePiece notes since when it writes. Lines that could not be written are dropped like
 // those without room.
 func (q *logQueue) writePiece(piece []byte) {
-	q.mu.Lock()
-	q.began = time.Now()
-	q.mu.Unlock()
+	q.begin()
 	n, err := q.out.Write(piece)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.failed = err
 	if err != nil {
 		q.drop(bytes.Count(piece[n:], []byte("\n")))
+		q.torn = q.torn && n == 0 || n > 0 && piece[n-1] != '\n'
 	}
 	q.began = time.Time{}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"oarlock/internal/config"
@@ -114,6 +115,61 @@ func TestALogThatFails(t *testing.T) {
 	if !strings.Contains(between, "before") || strings.Contains(between, "after") {
 		t.Errorf("in between it says %q", between)
 	}
+}
+
+// tightWriter has room for so many bytes, like a disk.
+type tightWriter struct {
+	mu   sync.Mutex
+	room int
+	text bytes.Buffer
+}
+
+func (w *tightWriter) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(w.room, len(text))
+	w.room -= n
+	w.text.Write(text[:n])
+	if n < len(text) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// clear makes so much room.
+func (w *tightWriter) clear(room int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.room = room
+}
+
+// Lines that find a full disk stay counted until there is room to say so, and a line of which
+// only the beginning had room takes no other with it.
+func TestALogOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &tightWriter{room: 12}
+		log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+		const lost = 7
+		for range lost {
+			log.Info("lost")
+			synctest.Wait()
+		}
+		if s := queue.state(); s.Dropped != lost || s.Error == "" || s.BlockedSince != nil {
+			t.Errorf("with a full disk the log is %+v", s)
+		}
+		out.clear(1 << 20)
+		log.Info("finds room")
+		synctest.Wait()
+		if s := queue.state(); s != (logState{}) {
+			t.Errorf("with room the log is %+v", s)
+		}
+		log.Info("last")
+		queue.close()
+		lines := strings.Split(out.text.String(), "\n")
+		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], some(lost+1, "line")+" of the log dropped") || !strings.Contains(lines[2], "last") {
+			t.Errorf("the log says %q", lines)
+		}
+	})
 }
 
 // fullPipe gives the end of a pipe that nobody reads and that has no room.
