@@ -187,8 +187,20 @@ func (m *member) rests() bool {
 		old := p.stayer(m.slot)
 		return old != nil && len(old.runs) > 0
 	}
+	return r.to.standing == proven && !r.over && len(m.runs) == 0 && p.heirsCome(max(m.idle, r.provenAt))
+}
+
+// heirsCome reports whether the heirs of all slots are about to come, who were awaited since
+// then, before a job would have ended. Some may not come up, whatever the first of them did;
+// the old ones are not idle for that.
+func (p *pool) heirsCome(since time.Duration) bool {
 	batches := time.Duration(len(p.slots)/p.spare() + 1)
-	return r.to.standing == proven && !r.over && len(m.runs) == 0 && batches*p.boot < p.scaling.length
+	until := since + max(bootsAhead*batches*p.boot, time.Second)
+	if p.now >= until || batches*p.boot >= p.scaling.length {
+		return false
+	}
+	p.alert(until)
+	return true
 }
 
 // retire takes a member out of its slot. It finishes what it has, and leaves.

@@ -19,6 +19,7 @@ type roll struct {
 	staying  []*member          // old members whose slots have changed, oldest first
 	changed  map[*slot]struct{} // slots that had a ready member of the new generation
 	passed   map[*slot]struct{} // slots that others overtook, because their job did not end
+	provenAt time.Duration      // when the new generation was
 	over     bool               // all slots have changed, and only the trial goes on
 }
 
@@ -129,7 +130,7 @@ func (p *pool) tendRoll() {
 		p.change(s)
 		changing++
 	}
-	if changing == 0 && !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.gen != r.to }) {
+	if changing == 0 && r.to.standing != untried && !slices.ContainsFunc(p.slots, func(s *slot) bool { return s.gen != r.to }) {
 		p.rolled()
 	}
 }
@@ -263,17 +264,29 @@ func (p *pool) overtake(s *slot) {
 }
 
 // tendFreshRoll is tendRoll for children that live for one job: one slot starts them
-// from the new generation until that is proven.
+// from the new generation until that is proven. It is the first that can take a job: others
+// may have theirs for long.
 func (p *pool) tendFreshRoll() {
 	r := p.roll
-	if r.to.standing != untried || len(p.slots) == 0 {
+	if r.to.standing != untried {
 		for _, s := range p.slots {
 			s.gen = r.to
 		}
 		p.rolled()
 		return
 	}
-	p.slots[0].gen = r.to
+	tries := func(s *slot) bool { return s.member != nil && s.member.gen == r.to }
+	i := slices.IndexFunc(p.slots, tries)
+	if i < 0 {
+		i = slices.IndexFunc(p.slots, p.vacant)
+	}
+	for n, s := range p.slots {
+		if n == i {
+			s.gen = r.to
+		} else if s.gen == r.to {
+			s.gen = r.from
+		}
+	}
 }
 
 // rolled ends a roll that went well. One that is not proven yet may still be taken back.
@@ -351,28 +364,39 @@ func (p *pool) rollFailed(m *member, message string) {
 		text = "new generation given up: the old one stays where it is, and what it gave away starts what its command finds now"
 	}
 	p.log.Error(text, "generation", r.to.n, "message", message)
-	again := reflect.DeepEqual(r.from.source, r.to.source)
 	p.gen = r.from
 	p.restore(r)
 	p.dismissStaying(0)
 	p.roll = nil
-	left := 0
-	for _, s := range p.slots {
-		if s.gen == r.to {
-			left++
-		}
-	}
-	switch {
-	case left == 0:
-	case again:
+	left, other := p.apart(r)
+	if left > 0 {
 		p.log.Warn("children of the new generation go on: the command would start the same again", "slots", left)
-	default:
-		if r.to.standing != proven { // it is worth nothing
-			p.eachMember(func(m *member) { m.closed = m.closed || m.gen == r.to })
-		}
-		p.roll = newRoll(r.to, r.from)
-		p.roll.back, p.roll.to.standing = true, proven
+		r.to.standing = proven // the breaker is to hear of them: there is nothing better
 	}
+	if other == nil {
+		return
+	}
+	if r.to.standing != proven { // it is worth nothing
+		p.eachMember(func(m *member) { m.closed = m.closed || m.gen == r.to })
+	}
+	p.roll = newRoll(other, r.from)
+	p.roll.back, p.roll.to.standing = true, proven
+}
+
+// apart looks at the slots that a roll which was given up leaves with another generation than
+// the old one. It returns how many have the new one and would start the same again, and one
+// generation, of that roll or of one before it, that is to go; nil if there is none.
+func (p *pool) apart(r *roll) (same int, other *generation) {
+	for _, s := range p.slots {
+		switch {
+		case s.gen == r.from:
+		case !reflect.DeepEqual(s.gen.source, r.from.source):
+			other = s.gen
+		case s.gen == r.to:
+			same++
+		}
+	}
+	return same, other
 }
 
 // restore gives slots that have changed back to the old generation: to the members that

@@ -75,7 +75,7 @@ func (p *pool) tried(a *attempt, b Bearing) {
 func (p *pool) proved(why string) {
 	r := p.roll
 	p.log.Debug("new generation proven", "generation", r.to.n, "why", why)
-	r.to.standing, p.gen = proven, r.to
+	r.to.standing, r.provenAt, p.gen = proven, p.now, r.to
 	p.dismissStaying(p.spare())
 	if r.over {
 		p.roll = nil

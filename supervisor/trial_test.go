@@ -1,0 +1,176 @@
+package supervisor
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// raises fails each job for good.
+func raises(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+	time.Sleep(10 * time.Millisecond)
+	return &runner.Ending{Kind: runner.Said, Group: "Error", Message: "it raises",
+		Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true, Group: "Error"}}
+}
+
+// rolls waits until so many slots have changed to new code, which is proven.
+func (w *rollWorld) rolls(changed int) {
+	w.t.Helper()
+	for range 600 {
+		time.Sleep(100 * time.Millisecond)
+		if r := w.pool().Roll; r != nil && !r.OnTrial && r.Changed >= changed {
+			return
+		}
+	}
+	w.t.Fatalf("the roll is %+v", w.pool().Roll)
+}
+
+// Where no job came, new code has all slots, and a command that did not change has no way
+// back: its bad endings open the breaker like those of any code.
+func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["bad"] = program{greets: true, work: raises}
+		w.redis.put(20)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.write("bad")
+		w.recycle()
+		time.Sleep(10 * time.Minute)
+		w.redis.put(2000)
+		time.Sleep(30 * time.Second)
+		p := w.pool()
+		if p.Breaker == "" || p.Counters.Failed > 600 {
+			t.Errorf("breaker %q, %d jobs failed for good; want it to slow the pool down", p.Breaker, p.Counters.Failed)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// Slots that come while new code is on trial begin on old code, also where there were none.
+func TestAPoolThatGrowsDuringATrialGrowsByOldCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		p := &w.cfg.Pools[0]
+		p.Children, p.MinChildren, p.MaxChildren = 0, 0, 4
+		w.has["hanging"] = program{hangs: true}
+		w.redis.put(20)
+		w.run()
+		time.Sleep(10 * time.Minute)
+		if n := len(w.pool().Slots); n != 0 {
+			t.Fatalf("%d children without a job, want none", n)
+		}
+		w.reload("hanging")
+		time.Sleep(10 * time.Minute)
+		w.redis.put(200)
+		time.Sleep(20 * time.Second)
+		w.want("complete", 220)
+		w.uncounted()
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// Fresh children: a job that does not end holds up no trial, for another slot can have it.
+func TestATrialOfFreshChildrenDoesNotWaitForAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Once, 4)
+		w.has["good"] = program{work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if job.JID == "j0" {
+				return untilStopped(job, stop)
+			}
+			return lasting(50*time.Millisecond)(job, stop)
+		}}
+		w.redis.put(20)
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.reload("other")
+		w.redis.put(100)
+		time.Sleep(10 * time.Second)
+		if p := w.pool(); p.Generation != 2 || p.Rolling {
+			t.Errorf("generation %d, rolling %v; want the second at work", p.Generation, p.Rolling)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// A roll that was overtaken goes on where the one that overtook it is given up: no slot is
+// left on the code before.
+func TestAnOvertakenRollGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 8)
+		w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
+		w.host.boots(func(*runner.Spec) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		})
+		w.has["better"] = w.has["good"]
+		w.has["dying"] = program{greets: true, lives: time.Millisecond}
+		w.redis.put(400)
+		w.run()
+		time.Sleep(12 * time.Second)
+		w.reload("better")
+		w.rolls(1)
+		w.reload("dying")
+		time.Sleep(3 * time.Minute)
+		p := w.pool()
+		for _, s := range p.Slots {
+			if s.Generation != 2 {
+				t.Errorf("slot %d has generation %d, want the second, which is proven", s.Slot, s.Generation)
+			}
+		}
+		if p.Generation != 2 || p.Rolling || len(p.Slots) != 8 {
+			t.Errorf("generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
+
+// Proven code whose further children do not come up costs the old ones no work: they wait
+// for their heirs, but not for long.
+func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 8)
+		var mu sync.Mutex
+		busy := 0
+		w.has["good"] = program{greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			mu.Lock()
+			busy++
+			mu.Unlock()
+			e := lasting(5*time.Second)(job, stop)
+			mu.Lock()
+			busy--
+			mu.Unlock()
+			return e
+		}}
+		w.has["hanging"] = program{hangs: true}
+		w.host.boots(func(*runner.Spec) error {
+			time.Sleep(50 * time.Millisecond)
+			return nil
+		})
+		w.redis.put(400)
+		w.run()
+		time.Sleep(12 * time.Second)
+		w.recycle()
+		w.rolls(1)
+		w.write("hanging")
+		idle := 0
+		everySecond(25, func(int) {
+			mu.Lock()
+			defer mu.Unlock()
+			idle += 8 - busy
+		})
+		if most := 25 * 8 / 4; idle > most {
+			t.Errorf("slots were idle for %d of 200 s, want %d at most", idle, most)
+		}
+		w.s.StopNow()
+		w.wait()
+	})
+}
