@@ -55,7 +55,7 @@ func TestJSONLogIsReadable(t *testing.T) {
 	log, level, queue := newLogger(&out, config.Log{Level: "info", Format: "auto"})
 	log.Info("x", "after", 928*time.Millisecond, "signal", syscall.SIGTERM, "drain", 30*config.Duration(time.Second))
 	flushed := make(chan struct{})
-	queue.do(func() { close(flushed) })
+	queue.do(func() error { close(flushed); return nil })
 	<-flushed
 	for _, want := range []string{`"after":"928ms"`, `"signal":"terminated"`, `"drain":"30s"`} {
 		if !strings.Contains(out.String(), want) {
@@ -109,6 +109,21 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 	p.signal(syscall.SIGUSR1)
 	p.signal(syscall.SIGUSR2)
 	contains(path, "quiet: no more jobs")
+	if err := errors.Join(os.Rename(path, path+".2"), os.Mkdir(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGUSR1)
+	p.until("log goes on into the old file", "status")
+	contains(path+".2", "could not be opened again")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGUSR1)
+	p.signal(syscall.SIGCONT)
+	contains(path, "resumed")
+	if text := p.ask("status"); strings.Contains(text, "old file") {
+		t.Errorf("status says %s", text)
+	}
 	p.signal(syscall.SIGTERM)
 	if err := p.cmd.Wait(); err != nil {
 		t.Error(err)

@@ -40,6 +40,7 @@ type logQueue struct {
 	gapFrom time.Time // when the first of them was
 	began   time.Time // when the write began that is under way; zero if none is
 	failed  error     // of the last write
+	refused error     // of the last step
 
 	torn bool // the last write ended within a line; only for the goroutine that writes
 }
@@ -80,12 +81,12 @@ func (q *logQueue) drop(lines int) {
 // step is something to do when so many bytes of a batch of lines are written.
 type step struct {
 	at int
-	do func()
+	do func() error
 }
 
 // do runs f where the lines are written, between those that are queued by now and those
-// that come later.
-func (q *logQueue) do(f func()) {
+// that come later. Its error shows in the state until another is done.
+func (q *logQueue) do(f func() error) {
 	q.mu.Lock()
 	q.steps = append(q.steps, step{at: len(q.lines), do: f})
 	q.mu.Unlock()
@@ -123,7 +124,7 @@ func (q *logQueue) run() {
 		for _, s := range b.steps {
 			q.write(b.lines[written:s.at])
 			written = s.at
-			s.do()
+			q.doStep(s)
 		}
 		q.write(b.lines[written:])
 		whole := q.tell(b)
@@ -135,6 +136,13 @@ func (q *logQueue) run() {
 			<-q.wake
 		}
 	}
+}
+
+func (q *logQueue) doStep(s step) {
+	err := s.do()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refused = err
 }
 
 // batch is what there is to do at one moment.
@@ -245,6 +253,7 @@ type logState struct {
 	BlockedSince *time.Time `json:"blocked_since,omitempty"` // nil: it flows
 	Dropped      int        `json:"dropped,omitempty"`       // lines, since it last flowed
 	Error        string     `json:"error,omitempty"`         // of the last write
+	NotReopened  string     `json:"not_reopened,omitempty"`  // why lines go on into the old file
 }
 
 // state tells how the log is. Of a nil queue, it is well.
@@ -260,6 +269,9 @@ func (q *logQueue) state() logState {
 	}
 	if q.failed != nil {
 		s.Error = q.failed.Error()
+	}
+	if q.refused != nil {
+		s.NotReopened = q.refused.Error()
 	}
 	return s
 }

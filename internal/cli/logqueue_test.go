@@ -103,7 +103,7 @@ func TestALogThatFails(t *testing.T) {
 	<-out.entered
 	log.Info("before")
 	var between string
-	queue.do(func() { between = out.String() })
+	queue.do(func() error { between = out.String(); return nil })
 	log.Info("after")
 	close(out.free)
 	if !queue.close() {

@@ -303,10 +303,12 @@ func (s *service) obey(ctx context.Context, signals <-chan os.Signal) error {
 			default: // a reload is to come that will see what is in the file now
 			}
 		case syscall.SIGUSR1:
-			s.queue.do(func() { // where it is written: what was logged before is in the old file
-				if err := s.logFile.reopen(); err != nil {
+			s.queue.do(func() error { // where it is written: what was logged before is in the old file
+				err := s.logFile.reopen()
+				if err != nil {
 					s.log.Error("the log could not be opened again", "err", err)
 				}
+				return err
 			})
 		case syscall.SIGTTIN:
 			s.dump()

@@ -140,6 +140,8 @@ func (l logState) String() string {
 		text = "log cannot be written: " + l.Error
 	case l.Dropped > 0:
 		text = "log behind"
+	case l.NotReopened != "":
+		return "log goes on into the old file, for it could not be opened again: " + l.NotReopened
 	default:
 		return ""
 	}
