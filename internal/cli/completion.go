@@ -8,10 +8,13 @@ import (
 
 // completions are the scripts by shell. Each hands what was typed to the binary as one
 // request (see completionOf), behind a first word that nobody types: whatever the line
-// holds, it is looked at and never run. No script evaluates an answer.
+// holds, it is looked at and never run. No script evaluates an answer. What is typed may be an
+// alias or a function of the user's, with words of its own: no function is called, and the
+// program itself is asked.
 var completions = map[string]string{
 	"bash": `_oarlock() {
   local word about typed="${COMP_WORDS[0]/#\~\//$HOME/}"
+  [[ $(type -t -- "$typed") == file ]] || typed=oarlock
   COMPREPLY=()
   while IFS=$'\t' read -r word about; do
     if [[ $word == :files ]]; then
@@ -19,13 +22,14 @@ var completions = map[string]string{
     else
       COMPREPLY+=("$word")
     fi
-  done < <("$typed" __complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:$COMP_POINT}" 2>/dev/null </dev/null)
+  done < <(command "$typed" __complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:$COMP_POINT}" 2>/dev/null </dev/null)
 }
 complete -F _oarlock oarlock
 `,
 	"zsh": `#compdef oarlock
 _oarlock() {
   local word about typed="${words[1]/#\~\//$HOME/}"
+  [[ $(whence -w -- "$typed") == *': '(command|hashed) ]] || typed=oarlock
   local -a names shown
   while IFS=$'\t' read -r word about; do
     if [[ $word == :files ]]; then
@@ -34,7 +38,7 @@ _oarlock() {
       names+=("$word")
       shown+=("$word${about:+  -- $about}")
     fi
-  done < <("$typed" __complete words "${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)
+  done < <(command "$typed" __complete words "${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)
   (( $#names )) && compadd -l -d shown -a names
 }
 if [[ $funcstack[1] == _oarlock ]]; then

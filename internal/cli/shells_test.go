@@ -144,6 +144,19 @@ func TestCompletionInZsh(t *testing.T) {
 	s.drive(traps(), "LISTMAX=10000; unsetopt beep; autoload -Uz compinit; compinit -u -D; . ../script", "zsh", "-f", "-i")
 }
 
+// TestCompletionCallsNoFunction completes behind what users have for oarlock: a function would
+// act upon the request for completion, and an alias is no program.
+func TestCompletionCallsNoFunction(t *testing.T) {
+	wrapped := []string{"wrapped pre", "short pre", "oarlock pre"}
+	functions := `wrapped() { : >called; oarlock put "$@"; }; alias short=oarlock; `
+	t.Run("bash", func(t *testing.T) {
+		newShell(t, "bash").drive(wrapped, functions+"bind 'set bell-style none'; . ../script; complete -F _oarlock wrapped short", "bash", "--norc", "--noprofile", "-i")
+	})
+	t.Run("zsh", func(t *testing.T) {
+		newShell(t, "zsh").drive(wrapped, functions+"unsetopt beep; autoload -Uz compinit; compinit -u -D; . ../script; compdef _oarlock wrapped", "zsh", "-f", "-i")
+	})
+}
+
 // TestCompletionInZshFromFpath has the script loaded on demand, at the first TAB.
 func TestCompletionInZshFromFpath(t *testing.T) {
 	s := newShell(t, "zsh")
