@@ -103,6 +103,9 @@ func printStatus(w io.Writer, shot report) {
 		}
 		if pool.Roll != nil {
 			printLine(w, paint(w, yellow, "  "+rollLine(pool.Roll)))
+			if text := hangs(pool); text != "" {
+				printLine(w, paint(w, yellow, "  "+text))
+			}
 		}
 		for _, damage := range pool.Damaged {
 			printLine(w, paint(w, red, "  leaves out queue "+damage))
@@ -167,6 +170,22 @@ func rollLine(r *supervisor.RollSnapshot) string {
 		told += "; going back would start what the command finds now"
 	}
 	return told
+}
+
+// slowStart is how long the first child of a new generation starts before status speaks of it.
+const slowStart = 5 // seconds
+
+// hangs says of a roll that its first child does not become ready; "" if it is none such.
+func hangs(pool supervisor.PoolSnapshot) string {
+	if !pool.Roll.OnTrial || pool.Roll.Changed > 0 {
+		return ""
+	}
+	for _, slot := range pool.Slots {
+		if slot.Generation == pool.Roll.To && slot.State == "starting" && slot.Age >= slowStart {
+			return fmt.Sprintf("its first child has been starting for %s, the old ones work on; if it hangs, mend what it runs, then `oarlock recycle %s`", seconds(slot.Age), pool.Name)
+		}
+	}
+	return ""
 }
 
 // uncounted says which attempts cost their jobs nothing, though nothing came of them; "" if

@@ -127,7 +127,7 @@ func (w *why) running() error {
 	case w.job.Expires <= now:
 		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", ago(seen, now))
 	case pid != 0 && !alive(pid):
-		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left.", ago(seen, now), pid)
+		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", ago(seen, now), pid, w.job.JID)
 	case late:
 		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", ago(seen, now), span(lock))
 	default:
@@ -235,6 +235,10 @@ func (w *why) dependencies() error {
 			w.because("It waits for %s (%s), which is complete and will not free it; `oarlock doctor --fix` does.", on.JID, on.Klass)
 			continue
 		}
+		if on.State == "failed" {
+			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, on.JID, on.JID)
+			continue
+		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
 	}
 	for _, jid := range w.job.Dependencies {
@@ -320,7 +324,7 @@ func (w *why) ready(before int) error {
 func (w *why) listeners() error {
 	s, err := reach(w.c)
 	if err != nil {
-		w.because("Whether anybody listens to %s cannot be seen from here: %v.", w.job.Queue, err)
+		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.ReplaceAll(err.Error(), "\n  ", "; "))
 		return nil
 	}
 	var shot supervisor.Snapshot
@@ -336,7 +340,7 @@ func (w *why) listeners() error {
 		w.pool(pool)
 	}
 	if !listens {
-		w.because("No pool of the supervisor here (pid %s) listens to %s.", s.PID, w.job.Queue)
+		w.because("No pool of the supervisor here (pid %s) listens to %s: unless one of another host does, name it in the queues of a pool.", s.PID, w.job.Queue)
 	}
 	if shot.Short != "" && w.job.State != "running" {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
@@ -370,9 +374,9 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	switch {
 	case w.job.State == "running":
 	case pool.Barren != "":
-		w.because("Pool %s takes nothing: %s.", pool.Name, pool.Barren)
+		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, pool.Name)
 	case pool.Breaker != "":
-		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s.", pool.Name, pool.Breaker)
+		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, pool.Name)
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:
