@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -165,11 +166,22 @@ func (p *pool) barren() bool { return p.misborn >= misbirths && !p.manned() }
 
 // misbirth hears of a child that ended before it read a job.
 func (p *pool) misbirth(m *member, exit runner.Exit) {
-	p.stillborn = exit.Message
+	p.stillborn = lastWords(exit)
 	p.log.Warn("child ended before it read a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
 		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
 	if p.misborn == misbirths && p.barren() {
 		p.log.Error("children do not start: the pool takes nothing until one does", "command", m.gen.spec.Command, "message", exit.Message)
 	}
-	p.rollFailed(m, exit.Message)
+	p.rollFailed(m, lastWords(exit))
+}
+
+// lastWords is why a child ended that had not read a job.
+func lastWords(exit runner.Exit) string {
+	switch {
+	case exit.Message != "":
+		return exit.Message
+	case exit.Signal != 0:
+		return "a child was ended by " + signalName(exit.Signal) + " before it read a job"
+	}
+	return fmt.Sprintf("a child exited with %d before it read a job", exit.Code)
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,4 +174,17 @@ func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
 		w.s.StopNow()
 		w.wait()
 	})
+}
+
+// A child that ends without a word is told of by how it ended.
+func TestLastWords(t *testing.T) {
+	for want, exit := range map[string]runner.Exit{
+		"SyntaxError": {Code: 1, Message: "SyntaxError"},
+		"a child exited with 3 before it read a job":        {Code: 3},
+		"a child was ended by SIGKILL before it read a job": {Code: -1, Signal: syscall.SIGKILL},
+	} {
+		if got := lastWords(exit); got != want {
+			t.Errorf("%+v: %q, want %q", exit, got, want)
+		}
+	}
 }
