@@ -182,7 +182,7 @@ func hangs(pool supervisor.PoolSnapshot) string {
 	}
 	for _, slot := range pool.Slots {
 		if slot.Generation == pool.Roll.To && slot.State == "starting" && slot.Age >= slowStart {
-			return fmt.Sprintf("its first child has been starting for %s, the old ones work on; if it hangs, mend what it runs, then `oarlock recycle %s`", seconds(slot.Age), pool.Name)
+			return fmt.Sprintf("its first child has been starting for %s, the old ones work on; if it hangs, mend what it runs, then `oarlock recycle %s`", seconds(slot.Age), inShell(pool.Name))
 		}
 	}
 	return ""

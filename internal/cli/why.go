@@ -127,7 +127,7 @@ func (w *why) running() error {
 	case w.job.Expires <= now:
 		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", ago(seen, now))
 	case pid != 0 && !alive(pid):
-		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", ago(seen, now), pid, w.job.JID)
+		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", ago(seen, now), pid, inShell(w.job.JID))
 	case late:
 		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", ago(seen, now), span(lock))
 	default:
@@ -236,7 +236,7 @@ func (w *why) dependencies() error {
 			continue
 		}
 		if on.State == "failed" {
-			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, on.JID, on.JID)
+			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, inShell(on.JID), inShell(on.JID))
 			continue
 		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
@@ -374,9 +374,9 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	switch {
 	case w.job.State == "running":
 	case pool.Barren != "":
-		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, pool.Name)
+		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, inShell(pool.Name))
 	case pool.Breaker != "":
-		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, pool.Name)
+		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, inShell(pool.Name))
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:
