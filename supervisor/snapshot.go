@@ -102,7 +102,7 @@ type Counters struct {
 	Taken       int `json:"taken"`
 	Acked       int `json:"acked"`
 	Retried     int `json:"retried"`     // by the child's word, its exit code or a timeout
-	Failed      int `json:"failed"`      // for good
+	Failed      int `json:"failed"`      // for good, for want of retries too
 	Released    int `json:"released"`    // given back
 	Crashed     int `json:"crashed"`     // attempts whose child died
 	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
@@ -129,8 +129,9 @@ type Counters struct {
 	Renewals    int `json:"renewals"`    // renew calls
 }
 
-// concluded counts an ending that is settled, and what Decide made of it.
-func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
+// concluded counts an ending that is settled, and what Decide made of it. The last attempt has no retry
+// left: where it is to be tried again, Redis makes its job fail.
+func (c *Counters) concluded(e *runner.Ending, o *Outcome, last bool) {
 	c.Refused += len(o.Refused)
 	switch e.Kind {
 	case runner.Died:
@@ -162,7 +163,11 @@ func (c *Counters) concluded(e *runner.Ending, o *Outcome) {
 	case queue.Complete:
 		c.Acked++
 	case queue.Retry:
-		c.Retried++
+		if last {
+			c.Failed++
+		} else {
+			c.Retried++
+		}
 	case queue.Fail:
 		c.Failed++
 	case queue.Release:

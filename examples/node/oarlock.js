@@ -57,6 +57,7 @@ let worker = null;
  */
 function job(klass, options, handler) {
   if (handler === undefined) [options, handler] = [{}, options];
+  if (typeof handler !== "function") throw new TypeError(`job(${JSON.stringify(klass)}, options, handler): the handler, a function, comes last`);
   handlers.set(klass, handler);
   remedies.set(klass, new Remedy(options));
 }

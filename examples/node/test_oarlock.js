@@ -229,6 +229,10 @@ async function play(file) {
 // --- what is Node's own ---
 
 const tests = {
+  async "a handler that does not come last is refused at once"() {
+    assert.throws(() => oarlock.job("Late", () => {}, { retryOn: [] }), /the handler, a function, comes last/);
+  },
+
   async "a waiting handler is aborted"(talk) {
     talk.job("Sleep");
     await talk.expect({ "@": "progress" });

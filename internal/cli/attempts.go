@@ -44,6 +44,9 @@ func outcomeOf(e *supervisor.Event) string {
 	case queue.Complete:
 		return outcomeDone
 	case queue.Retry:
+		if e.Job.Remaining <= 0 {
+			return outcomeFailed // as Redis will have it: no retry is left
+		}
 		return outcomeRetried
 	case queue.Fail:
 		return outcomeFailed

@@ -55,7 +55,7 @@ func (h *heard) lines() []string {
 func attemptEnded(jid string, action queue.Action, e runner.Ending) supervisor.Event {
 	return supervisor.Event{
 		Kind: supervisor.AttemptEnded, Pool: "p", PID: 7, Ending: &e, Action: action, Group: e.Group, Message: e.Message,
-		Job: &protocol.Job{JID: jid, Klass: "Send", Queue: "mail", Attempt: 2, Run: "r1"},
+		Job: &protocol.Job{JID: jid, Klass: "Send", Queue: "mail", Attempt: 2, Remaining: 3, Run: "r1"},
 	}
 }
 
@@ -71,6 +71,8 @@ func TestALineForEachAttempt(t *testing.T) {
 	hostile := endedWell("../../etc\x00" + strings.Repeat("é", 5000))
 	hostile.Job.Klass, hostile.Job.Queue = "\n<2>FORGED", "\x1b[2J"
 	died := runner.Ending{Kind: runner.Died, Group: "signal-SEGV", Message: "killed by SIGSEGV\nlast words", Wall: 1500 * time.Millisecond}
+	exhausted := attemptEnded("j", queue.Retry, runner.Ending{Kind: runner.Exited, Group: "exit-1"})
+	exhausted.Job.Remaining = 0
 	const ids = "attempt=2 run=r1 pid=7"
 	for _, tt := range []struct {
 		name  string
@@ -81,6 +83,7 @@ func TestALineForEachAttempt(t *testing.T) {
 		{"crashed", attemptEnded("j", queue.Release, died), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=released kind=died duration=1.5s ` + ids + ` group=signal-SEGV err="killed by SIGSEGV last words"`},
 		{"failed", attemptEnded("j", queue.Fail, runner.Ending{Kind: runner.Exited, Group: "exit-65"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=exited duration=0s ` + ids + ` group=exit-65`},
 		{"retried", attemptEnded("j", queue.Retry, runner.Ending{Kind: runner.TimedOut, Group: "timeout"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=retried kind=timed-out duration=0s ` + ids + ` group=timeout`},
+		{"no retry left", exhausted, `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=exited duration=0s ` + ids + ` group=exit-1`},
 		{"canceled", attemptEnded("j", "", runner.Ending{Kind: runner.Canceled}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=canceled kind=canceled duration=0s ` + ids},
 		{"canceled by its child", attemptEnded("j", queue.Cancel, runner.Ending{Kind: runner.Said}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=canceled kind=said duration=0s ` + ids},
 		{"put again by its child", attemptEnded("j", queue.Requeue, runner.Ending{Kind: runner.Said}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=requeued kind=said duration=0s ` + ids},

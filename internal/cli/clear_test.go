@@ -130,6 +130,7 @@ func TestPauseAndStop(t *testing.T) {
 		t.Errorf("its worker was told %v: %v", message, err)
 	}
 	s.says(t, 0, "queue pause q --stop --json", `"stopped": 0`)
+	s.says(t, 0, "queue pause q --stop", "paused q; nothing ran there")
 	s.says(t, 0, "queue resume q")
 	s.says(t, 0, "queue peek q", "one")
 }

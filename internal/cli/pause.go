@@ -30,6 +30,10 @@ func stopAll(c *cli.Context, q *queue.Client, names []string) error {
 		}
 	}
 	return show(c, map[string]any{"paused": names, "stopped": stopped}, func(w io.Writer) {
+		if stopped == 0 {
+			printf(w, "paused %s; nothing ran there\n", strings.Join(names, ", "))
+			return
+		}
 		printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), some(stopped, "running job"))
 	})
 }

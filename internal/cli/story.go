@@ -42,7 +42,9 @@ func story(r supervisor.Record) []string {
 	if r.OOM != "" {
 		told = append(told, fmt.Sprintf("It ran out of memory: %s.", r.OOM))
 	}
-	if r.Message != "" {
+	if r.Group == "" && r.Message != "" {
+		told = append(told, fmt.Sprintf("Its reason: %s", r.Message))
+	} else if r.Message != "" {
 		told = append(told, fmt.Sprintf("That counts as %s: %s", r.Group, r.Message))
 	} else if r.Group != "" {
 		told = append(told, fmt.Sprintf("That counts as %s.", r.Group))

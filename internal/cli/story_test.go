@@ -26,6 +26,7 @@ func TestStory(t *testing.T) {
 			[]string{"It ran out of memory: memory.events: oom_kill 1."}},
 		{"a word", supervisor.Record{Ending: "said", Verdict: "fail", Group: "bad", Message: "two\nlines", Dir: "/kept"},
 			[]string{"It said fail.", "That counts as bad: two\n    lines", "Its directory was kept: /kept"}},
+		{"no group", supervisor.Record{Ending: "said", Verdict: "unknown", Message: "no handler"}, []string{"It said unknown.\n", "Its reason: no handler"}},
 		{"no start", supervisor.Record{Ending: "could-not-start"}, []string{"It could not be started."}},
 		{"nonsense", supervisor.Record{Ending: "broke-protocol"}, []string{"It broke the protocol"}},
 		{"silence", supervisor.Record{Ending: "left-early"}, []string{"It left without a verdict."}},
