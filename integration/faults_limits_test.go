@@ -149,8 +149,7 @@ func TestG7NoTerminals(t *testing.T) {
 		if n := len(pidsOf(r.ledger.all(t))); n != 2 {
 			t.Errorf("%d children worked the jobs, want one for each of 2 terminals", n)
 		}
-		a.said(t, time.Second, `"level":"WARN"`, "pseudo-terminal")
-		r.note("refused_starts", a.saying("child ended before", "pseudo-terminal"))
+		a.said(t, time.Second, `"level":"ERROR"`, "pseudo-terminals used up")
 		a.stop(t)
 		r.check(t, allowed{})
 	})

@@ -227,7 +227,11 @@ func TestQueuesAndSettings(t *testing.T) {
 
 		ok(t, c.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2, TTL: time.Minute}))
 		throttle := must(c.Throttle(ctx, "t"))(t)
-		equal(t, "throttle", throttle, queue.Throttle{ID: "t", Maximum: 2, TTL: time.Minute})
+		if throttle.TTL < 50*time.Second { // Redis tells whole seconds of what is left
+			t.Errorf("the throttle's TTL is %v, want a minute, about", throttle.TTL)
+		}
+		throttle.TTL = 0
+		equal(t, "throttle", throttle, queue.Throttle{ID: "t", Maximum: 2})
 		ok(t, c.SetQueueThrottle(ctx, "q", 1))
 		equal(t, "queue throttle", must(c.QueueThrottle(ctx, "q"))(t).Maximum, 1)
 		for _, jid := range []string{"t1", "t2"} {

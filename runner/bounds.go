@@ -82,6 +82,8 @@ func Shortage(err error) string {
 		of = []Resource{Files}
 	case errors.Is(err, syscall.ENFILE):
 		return "open files of the host used up (fs.file-max)"
+	case errors.Is(err, errTerminal) && errors.Is(err, syscall.ENOSPC):
+		return "pseudo-terminals used up (kernel.pty.max, or the option max of /dev/pts)"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "no room left on a disk: " + err.Error()
 	}

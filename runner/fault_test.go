@@ -204,7 +204,7 @@ func acknowledges(t *testing.T, h *Host, f *fault) string {
 	if e.Verdict != nil && e.Verdict.Kind != protocol.Ack {
 		t.Errorf("verdict %v; want ack", e.Verdict.Kind)
 	}
-	return fmt.Sprintf("%v, %d log lines", took, len(w.logs))
+	return fmt.Sprintf("%v, %d log lines", took, len(w.lines()))
 }
 
 func acknowledgesAlways(t *testing.T, h *Host, f *fault) (numbers string) {
@@ -413,7 +413,7 @@ func needsLittleMemory(t *testing.T, h *Host, f *fault) string {
 		t.Errorf("memory grew by %d MiB", grown>>20)
 	}
 	cut := int64(0)
-	for _, line := range w.logs {
+	for _, line := range w.lines() {
 		cut += line.cut + int64(len(line.text))
 	}
 	if want := int64(f.size) << 20; cut != want {
@@ -426,7 +426,7 @@ func isHeardInTheFlood(t *testing.T, h *Host, f *fault) string {
 	e, w, took := f.run(t, h)
 	expectEnding(t, e, Said, "")
 	kept, dropped := 0, 0
-	for _, line := range w.logs {
+	for _, line := range w.lines() {
 		dropped += line.dropped
 		if line.text != "" {
 			kept++

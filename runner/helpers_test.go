@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,20 @@ func (w *witness) RunStopping(c *Child, r *Run, cause Cause) {
 }
 
 func (w *witness) RunEnded(c *Child, r *Run, e *Ending) { w.endings <- e }
+
+// lines returns what was logged so far; more may come at any time.
+func (w *witness) lines() []loggedLine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.logs)
+}
+
+// told is how often somebody was told to ask for wishes.
+func (w *witness) told() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wished
+}
 
 // text returns the lines of a run, joined.
 func (w *witness) text(run string) string {

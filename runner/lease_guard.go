@@ -164,6 +164,7 @@ func (w *warden) start() error {
 	cmd := &exec.Cmd{Stdin: end, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if w.home != "" {
 		var dir *os.File
+		os.MkdirAll(w.home, 0o755) // somebody may have removed it when the last one ended
 		if dir, err = os.OpenFile(w.home, unix.O_DIRECTORY, 0); err == nil {
 			defer dir.Close()
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())

@@ -48,14 +48,11 @@ func obedient(t *testing.T, h *Host, spec Spec, caps ...string) (*Child, *witnes
 func (w *witness) awaitLine(t *testing.T, text string) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		w.mu.Lock()
-		for _, line := range w.logs {
+		for _, line := range w.lines() {
 			if strings.Contains(line.text, text) {
-				w.mu.Unlock()
 				return
 			}
 		}
-		w.mu.Unlock()
 	}
 	t.Fatalf("no line %q within %v", text, patience)
 }
@@ -390,12 +387,12 @@ func TestLogRecords(t *testing.T) {
 	c, w := obedient(t, h, Spec{Mode: Reuse})
 	mustRun(t, c, steps{say("log", "level", "warn", "message", "hot", "degrees", 95), say("ack")}.job("r1"), RunLimits{})
 	await(t, w.endings, "ending")
-	for _, line := range w.logs {
+	for _, line := range w.lines() {
 		if r := line.record; r != nil && line.run == "r1" && r.Level == "warn" && r.Message == "hot" && string(r.Fields[0].Value) == "95" {
 			return
 		}
 	}
-	t.Errorf("no record in %+v", w.logs)
+	t.Errorf("no record in %+v", w.lines())
 }
 
 // The private directory of a run that failed is kept, of others it is not.

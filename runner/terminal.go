@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,12 +13,15 @@ import (
 // terminalSize is wide, for programs cut their lines to it.
 var terminalSize = pty.Winsize{Rows: 24, Cols: 200}
 
+// errTerminal is what an error about one is, too.
+var errTerminal = errors.New("pseudo-terminal")
+
 // openTerminal returns both ends of a pseudo-terminal that passes on bytes as they
 // are: no echo, no CR before LF, no control characters that act.
 func openTerminal() (ours, theirs *os.File, err error) {
 	master, slave, err := pty.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("pseudo-terminal: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", errTerminal, err)
 	}
 	defer master.Close()
 	if ours, err = nonblocking(master); err == nil {
@@ -30,7 +34,7 @@ func openTerminal() (ours, theirs *os.File, err error) {
 		if ours != nil {
 			ours.Close()
 		}
-		return nil, nil, fmt.Errorf("pseudo-terminal: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", errTerminal, err)
 	}
 	return ours, slave, nil
 }

@@ -25,13 +25,14 @@ import (
 // The kernel kills a control group as one, so nothing gets out of it. Should we die without having
 // killed anything, the guard does it for us; what even that could not, the next supervisor does.
 type cgroups struct {
+	own   string // the one that we were given
 	path  string
 	next  atomic.Uint64
 	guard *warden
 }
 
 // CgroupPrefix begins the names of the control groups of all supervisors; the SupervisorMark
-// of the one that it belongs to comes next, and "-".
+// of the one that it belongs to comes next, then the pid namespace in which that has its pid.
 const CgroupPrefix = "oarlock-"
 
 // openCgroups makes our group, after it has ended what dead supervisors left in theirs. The error says
@@ -46,13 +47,8 @@ func openCgroups(t *trees) (*cgroups, error) {
 	}
 	sweepCgroups(own)
 	me, _ := readStat(os.Getpid())
-	c := &cgroups{path: filepath.Join(own, CgroupPrefix+SupervisorMark(os.Getpid(), me.Start)+"-"+randomName())}
-	for _, path := range []string{c.path, c.jobs(), filepath.Join(c.path, "guard")} {
-		if err = os.Mkdir(path, 0o755); err != nil {
-			break
-		}
-	}
-	if err == nil {
+	c := &cgroups{own: own, path: filepath.Join(own, CgroupPrefix+SupervisorMark(os.Getpid(), me.Start)+"-"+pidNamespace()+"-"+randomName())}
+	if err = c.make(); err == nil {
 		if _, missing := os.Stat(filepath.Join(c.path, "cgroup.kill")); missing != nil {
 			err = errors.New("this kernel cannot kill a control group as one (Linux 5.14 can)")
 		}
@@ -66,6 +62,11 @@ func openCgroups(t *trees) (*cgroups, error) {
 	}
 	enableControllers(own, c.path, c.jobs())
 	return c, nil
+}
+
+// make makes our groups where they are not there.
+func (c *cgroups) make() error {
+	return errors.Join(os.MkdirAll(c.jobs(), 0o755), os.MkdirAll(filepath.Join(c.path, "guard"), 0o755))
 }
 
 func (c *cgroups) jobs() string { return filepath.Join(c.path, "jobs") }
@@ -142,16 +143,32 @@ func enableControllers(own string, below ...string) {
 	}
 }
 
-// sweepCgroups ends what supervisors that are no more left running below own.
+// pidNamespace names the set of pids that ours is one of; "0" where that cannot be told.
+func pidNamespace() string {
+	link, _ := os.Readlink("/proc/self/ns/pid") // pid:[4026531836]
+	digits := strings.TrimSuffix(strings.TrimPrefix(link, "pid:["), "]")
+	if _, err := strconv.ParseUint(digits, 10, 64); err != nil {
+		return "0"
+	}
+	return digits
+}
+
+// sweepCgroups ends what supervisors that are no more left running below own. Those of another
+// pid namespace are not ours to judge: a pid that we do not see may live there.
 func sweepCgroups(own string) {
 	left, _ := filepath.Glob(filepath.Join(own, CgroupPrefix+"*"))
+	here := pidNamespace()
 	for _, path := range left {
 		var pid int
-		var start uint64
-		if _, err := fmt.Sscanf(filepath.Base(path), CgroupPrefix+"%d-%d-", &pid, &start); err != nil {
+		var start, namespace uint64
+		if _, err := fmt.Sscanf(filepath.Base(path), CgroupPrefix+"%d-%d-%d-", &pid, &start, &namespace); err != nil {
 			continue
 		}
-		if s, alive := readStat(pid); alive && s.Start == start {
+		if strconv.FormatUint(namespace, 10) != here {
+			continue
+		}
+		// /proc may hide it from us, and we may have no descriptor left to look: a signal asks, too.
+		if s, seen := readStat(pid); seen && s.Start == start || !seen && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 			continue
 		}
 		endCgroup(path, time.Second)
@@ -221,10 +238,16 @@ type cgroup struct {
 func (c *cgroups) create(memory uint64) (*cgroup, error) {
 	g := &cgroup{number: int64(c.next.Add(1))}
 	g.path = filepath.Join(c.jobs(), strconv.FormatInt(g.number, 10))
-	if err := os.Mkdir(g.path, 0o755); err != nil {
+	err := os.Mkdir(g.path, 0o755)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed ours
+		if err = c.make(); err == nil {
+			enableControllers(c.own, c.path, c.jobs())
+			err = os.Mkdir(g.path, 0o755)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("control group: %w", err)
 	}
-	var err error
 	if g.dir, err = os.OpenFile(g.path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
 		os.Remove(g.path)
 		return nil, fmt.Errorf("control group: %w", err)

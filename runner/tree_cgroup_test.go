@@ -91,8 +91,12 @@ func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
 	}
 	own := filepath.Dir(tr.cgroups.path)
 	// As a supervisor leaves it whose guard was killed as well: a process in the group of a child.
-	left := filepath.Join(own, CgroupPrefix+"1073741824-1-test", "jobs", "1")
+	left := filepath.Join(own, CgroupPrefix+"1073741824-1-"+pidNamespace()+"-test", "jobs", "1")
 	must(t, os.MkdirAll(left, 0o755))
+	// A pid that is not to be seen here may be somebody's in another namespace.
+	elsewhere := filepath.Join(own, CgroupPrefix+"1073741824-1-1"+pidNamespace()+"-test")
+	must(t, os.Mkdir(elsewhere, 0o755))
+	defer os.Remove(elsewhere)
 	p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
 	must(t, os.WriteFile(filepath.Join(left, "cgroup.procs"), fmt.Append(nil, p.pid()), 0))
@@ -106,6 +110,26 @@ func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
 	if _, err := os.Stat(tr.cgroups.path); err != nil {
 		t.Errorf("the group of the living is gone: %v", err)
 	}
+	if _, err := os.Stat(elsewhere); err != nil {
+		t.Errorf("the group of a supervisor in another pid namespace is gone: %v", err)
+	}
+}
+
+// Whatever removes the control groups of a supervisor that lives: it makes them anew.
+func TestRemovedCgroupsAreMadeAnew(t *testing.T) {
+	tr := testTrees(t)
+	if tr.cgroups == nil {
+		t.Logf("this machine cannot show strength cgroup: %s", tr.why)
+		return
+	}
+	endCgroup(tr.cgroups.path, time.Second) // with its guard
+	p, out := startIn(t, tr, KillCgroup, settings{}, "sh", "-c", "echo ready; sleep 600")
+	expect(t, out, "ready")
+	p.kill()
+	if exit := p.wait(); exit.Signal != unix.SIGKILL {
+		t.Errorf("it ended as %+v", exit)
+	}
+	p.release()
 }
 
 // TestGuardIsKilled: whoever runs as our user can kill a guard. Its child goes with it, and nothing is

@@ -94,8 +94,8 @@ func TestOthersTextsAreNoCommands(t *testing.T) {
 			} else if e.Kind != Said || e.Group != "own" {
 				t.Errorf("%v %q: %s; want its own word", e.Kind, e.Group, e.Message)
 			}
-			if len(e.Wishes) > 0 || w.wished > 0 {
-				t.Errorf("%d wishes: %+v", w.wished, e.Wishes)
+			if len(e.Wishes) > 0 || w.told() > 0 {
+				t.Errorf("%d wishes: %+v", w.told(), e.Wishes)
 			}
 			if len(e.Puts) > 0 || e.Checkpoint != nil || w.progress > 0 || len(w.byes) > 0 {
 				t.Errorf("%d puts, checkpoint %q, %d times progress, byes %q", len(e.Puts), e.Checkpoint, w.progress, w.byes)
@@ -103,7 +103,7 @@ func TestOthersTextsAreNoCommands(t *testing.T) {
 			if got := len(w.refused); got < 7 {
 				t.Errorf("refused verdicts: %q", w.refused)
 			}
-			for _, line := range w.logs {
+			for _, line := range w.lines() {
 				if line.record != nil {
 					t.Errorf("a record in the log: %+v", line)
 				}

@@ -104,11 +104,11 @@ func TestWishesOfAChild(t *testing.T) {
 	if got := shown(e.Wishes); e.Kind != Said || e.Verdict.Kind != protocol.Retry || !strings.HasPrefix(got, "tag[a b] other.cancel") || strings.Contains(got, "late") {
 		t.Errorf("%v %+v: %s", e.Kind, e.Verdict, got)
 	}
-	if w.wished != 1 {
-		t.Errorf("told %d times to ask", w.wished)
+	if told := w.told(); told != 1 {
+		t.Errorf("told %d times to ask", told)
 	}
 	for _, why := range []string{"tags is not a list of strings", "message is missing"} {
-		if !slices.ContainsFunc(w.logs, func(l loggedLine) bool { return l.refused == why }) {
+		if !slices.ContainsFunc(w.lines(), func(l loggedLine) bool { return l.refused == why }) {
 			t.Errorf("no line was refused because %q", why)
 		}
 	}

@@ -350,6 +350,16 @@ func (s *Supervisor) InFlight() int { return int(s.shared.inFlight.Load()) }
 // asked it yet.
 func (s *Supervisor) Away() error { return s.shared.gate.reason() }
 
+// AwaitRedis returns when Redis is thought to be there, or when ctx ends: at once where it is. What
+// asks Redis beside the pools waits so, and one alone looks whether it is back. It is safe for
+// concurrent use.
+func (s *Supervisor) AwaitRedis(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.shared.gate.open():
+	}
+}
+
 // snapshotWait bounds how long Snapshot waits for a pool. Their loops never wait for
 // anything, so only a machine that stands still makes it that long.
 const snapshotWait = time.Second

@@ -10,8 +10,9 @@ import (
 )
 
 // sweepStats deletes old statistics, a page at a time, until ctx ends; see queue.Client.SweepStats.
-// It begins after a while, for there is no hurry when a supervisor starts.
-func sweepStats(ctx context.Context, client *queue.Client, log *slog.Logger) error {
+// It begins after a while, for there is no hurry when a supervisor starts. await returns when Redis is
+// there.
+func sweepStats(ctx context.Context, client *queue.Client, await func(context.Context), log *slog.Logger) error {
 	deleted, wait := 0, queue.OldStatsPause
 	for {
 		timer := time.NewTimer(wait + rand.N(time.Second))
@@ -21,6 +22,7 @@ func sweepStats(ctx context.Context, client *queue.Client, log *slog.Logger) err
 			return nil
 		case <-timer.C:
 		}
+		await(ctx)
 		n, again, err := client.SweepStats(ctx)
 		if err != nil {
 			again = queue.OldStatsPause // while Redis is away others say so

@@ -153,7 +153,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
-	s.crons = cron.New(client, fleetOf(cfg), s.log)
+	s.crons = cron.New(client, s.sup.AwaitRedis, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
@@ -174,7 +174,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		s.attempts.run,
 		s.outputs.Run,
 		s.crons.Run,
-		func(ctx context.Context) error { return sweepStats(ctx, client, s.log) },
+		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),

@@ -42,6 +42,7 @@ type store interface {
 // Keeper puts what is due. Its methods are safe for concurrent use.
 type Keeper struct {
 	store  store
+	await  func(context.Context)
 	holder queue.CronHolder
 	log    *slog.Logger
 	news   chan struct{}     // of size 1: the file has changed
@@ -55,14 +56,14 @@ type Keeper struct {
 }
 
 // New makes a keeper for a supervisor whose file is shared by a fleet of that name. It does
-// nothing before Run.
-func New(client *queue.Client, fleet string, log *slog.Logger) *Keeper {
-	return build(client, fleet, log)
+// nothing before Run. await returns when Redis is there, or its context ends.
+func New(client *queue.Client, await func(context.Context), fleet string, log *slog.Logger) *Keeper {
+	return build(client, await, fleet, log)
 }
 
-func build(s store, fleet string, log *slog.Logger) *Keeper {
+func build(s store, await func(context.Context), fleet string, log *slog.Logger) *Keeper {
 	return &Keeper{
-		store: s, holder: queue.CronHolder{Fleet: fleet, Instance: strconv.FormatUint(rand.Uint64(), 36)},
+		store: s, await: await, holder: queue.CronHolder{Fleet: fleet, Instance: strconv.FormatUint(rand.Uint64(), 36)},
 		log: log, news: make(chan struct{}, 1), said: map[string]string{}, skips: map[string]skips{},
 	}
 }
@@ -81,7 +82,11 @@ func (k *Keeper) Set(file []queue.Cron) {
 // Run keeps them until ctx ends. While Redis is away it waits; it returns nil.
 func (k *Keeper) Run(ctx context.Context) error {
 	var agreeAt time.Time
-	for ctx.Err() == nil {
+	for {
+		k.await(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
 		began := time.Now()
 		if !began.Before(agreeAt) {
 			agreed, err := k.agree(ctx)
@@ -112,7 +117,6 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-	return nil
 }
 
 // jittered is pause, a tenth more or less, so that many supervisors do not ask at once.

@@ -170,7 +170,7 @@ func keepOn(t *testing.T, file []queue.Cron, before func(f *fake), do func(f *fa
 	synctest.Test(t, func(t *testing.T) {
 		f = &fake{t: t}
 		before(f)
-		k := build(f, "fleet", slog.New(slog.NewTextHandler(&out, nil)))
+		k := build(f, func(context.Context) {}, "fleet", slog.New(slog.NewTextHandler(&out, nil)))
 		k.Set(file)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -366,7 +366,7 @@ func TestOfFiveKeepersOnlyOnePuts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer client.Close()
-		k := New(client, "fleet", slog.New(slog.DiscardHandler))
+		k := New(client, func(context.Context) {}, "fleet", slog.New(slog.DiscardHandler))
 		k.Set(file)
 		ended := make(chan struct{})
 		done = append(done, ended)

@@ -26,21 +26,21 @@ function grant(batch, w)
   end
 end
 
--- change_tags(jid, have, named, add): with those named, or without them
+-- change_tags(jid, have, named, with): with those named, or without them
 -- Unlike the protocol's commands, it counts only what changes.
-function change_tags(jid, have, named, add)
+function change_tags(jid, have, named, with)
   local is, left, changed = {}, {}, {}
   for _, tag in ipairs(have) do is[tostring(tag)] = true end
   for _, tag in ipairs(named) do
-    if (is[tag] or false) ~= add then
-      is[tag], changed[#changed + 1] = add, tag
+    if (is[tag] or false) ~= with then
+      is[tag], changed[#changed + 1] = with, tag
     end
   end
   if #changed == 0 then return end
   for _, tag in ipairs(have) do
     if is[tostring(tag)] then left[#left + 1] = tag end
   end
-  if add then
+  if with then
     for _, tag in ipairs(changed) do left[#left + 1] = tag end
     index_tags(jid, changed)
   else
