@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"runner":               {"internal/nowait", "internal/placeholder", "protocol"},
 	"supervisor":           {"internal/nowait", "protocol", "queue", "runner"},
 	"internal/bench":       {"internal/config", "queue", "runner", "supervisor"},
-	"internal/cli":         {"internal/bench", "internal/config", "internal/control", "internal/cron", "internal/demo", "internal/doctor", "internal/embedded", "internal/output", "internal/redact", "internal/schedule", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
+	"internal/cli":         {"internal/bench", "internal/config", "internal/control", "internal/cron", "internal/demo", "internal/doctor", "internal/embedded", "internal/output", "internal/redact", "internal/schedule", "internal/screen", "internal/systemd", "internal/torture", "protocol", "queue", "runner", "supervisor"},
 	"internal/config":      {"internal/placeholder", "internal/schedule"},
 	"internal/control":     {},
 	"internal/cron":        {"internal/schedule", "queue"},
@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 	"internal/output":      {"protocol", "runner"},
 	"internal/redact":      {},
 	"internal/schedule":    {},
+	"internal/screen":      {"protocol"},
 	"internal/systemd":     {},
 	"internal/torture":     {"internal/config", "protocol", "queue", "runner"},
 	"internal/check":       {}, // the gate, a program of its own

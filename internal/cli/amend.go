@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -34,7 +35,7 @@ func amend(c *cli.Context, q *queue.Client, changes []queue.Amendment) (amended,
 		}
 	}
 	if err != nil && len(results) > 0 {
-		err = fmt.Errorf("after %s of %s jobs: %w", count(len(results)), count(len(changes)), err)
+		err = fmt.Errorf("after %s of %s jobs: %w", screen.Count(len(results)), screen.Count(len(changes)), err)
 	}
 	return a, err
 }
@@ -115,9 +116,9 @@ func amendJobs(c *cli.Context, q *queue.Client, jobs []queue.Job, done string, c
 	}
 	value := map[string]any{strings.ReplaceAll(done, " ", "_"): len(a.done), "jids": list(a.done), "changed": list(a.changed), "refused": list(a.refused)}
 	err = show(c, value, func(w io.Writer) {
-		printf(w, "%s %s\n", some(len(a.done), "job"), done)
+		screen.Printf(w, "%s %s\n", screen.Some(len(a.done), "job"), done)
 		if len(a.changed) > 0 {
-			printf(w, "%s left alone, changed by somebody else since listed: %s\n", some(len(a.changed), "job"), strings.Join(a.changed, " "))
+			screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.changed), "job"), strings.Join(a.changed, " "))
 		}
 	})
 	if err == nil && len(a.refused) > 0 {

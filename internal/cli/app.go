@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -46,7 +47,7 @@ type Program struct {
 func (p Program) Main(ctx context.Context, args []string) (code int) {
 	defer func() {
 		if bug := recover(); bug != nil {
-			printf(p.Err, "oarlock: a mistake of ours, please report it: %s\n%s", lines(fmt.Sprint(bug)), lines(debug.Stack()))
+			screen.Printf(p.Err, "oarlock: a mistake of ours, please report it: %s\n%s", screen.Lines(fmt.Sprint(bug)), screen.Lines(debug.Stack()))
 			code = exitBug
 		}
 	}()
@@ -65,7 +66,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		return exitOK
 	}
 	if text := err.Error(); text != "" {
-		printf(p.Err, "%s%s\n", paint(p.Err, red, "oarlock: "), sentences(err))
+		screen.Printf(p.Err, "%s%s\n", screen.Paint(p.Err, screen.Red, "oarlock: "), sentences(err))
 	}
 	return exitCode(err)
 }
@@ -83,16 +84,16 @@ func hideArguments(args []string) []string {
 
 // sentences are the text of err, the lines behind its first indented, so that what it quotes
 // is taken for no line of ours. Problems of a configuration keep a line each.
-func sentences(err error) lines {
+func sentences(err error) screen.Lines {
 	problems, several := err.(config.Problems)
 	if !several {
-		return lines(strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return screen.Lines(strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
 	var each []string
 	for _, problem := range problems {
 		each = append(each, strings.ReplaceAll(problem.String(), "\n", "\n  "))
 	}
-	return lines(strings.Join(each, "\n"))
+	return screen.Lines(strings.Join(each, "\n"))
 }
 
 // app builds the whole command line.
@@ -150,10 +151,10 @@ var overrides = map[string]string{
 func load(c *cli.Context, o config.Options) (config.Config, error) {
 	cfg, err := reload(c, o)
 	for _, doubt := range cfg.Doubts {
-		printf(c.App.ErrWriter, "%s%s\n", paint(c.App.ErrWriter, yellow, "oarlock: "), doubt)
+		screen.Printf(c.App.ErrWriter, "%s%s\n", screen.Paint(c.App.ErrWriter, screen.Yellow, "oarlock: "), doubt)
 	}
-	if cfg.Found && isTerminal(c.App.ErrWriter) { // whoever reads both outputs of a script is spared it
-		printf(c.App.ErrWriter, "%s\n", paint(c.App.ErrWriter, dim, "With the configuration "+cfg.Path+"."))
+	if cfg.Found && screen.IsTerminal(c.App.ErrWriter) { // whoever reads both outputs of a script is spared it
+		screen.Printf(c.App.ErrWriter, "%s\n", screen.Paint(c.App.ErrWriter, screen.Dim, "With the configuration "+cfg.Path+"."))
 	}
 	return cfg, err
 }
@@ -260,5 +261,19 @@ func wantArgs(c *cli.Context, least, most int, what string) error {
 	case most >= 0 && n > most:
 		return misused("%q is one argument too many: oarlock%s %s", c.Args().Get(most), commandPath(c), c.Command.ArgsUsage)
 	}
+	return nil
+}
+
+// jsonFlag is what every listing has.
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print JSON"}
+}
+
+// show prints value as JSON if --json asks for it, and otherwise calls text.
+func show(c *cli.Context, value any, text func(w io.Writer)) error {
+	if c.Bool("json") {
+		return screen.PrintJSON(c.App.Writer, value)
+	}
+	text(c.App.Writer)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -179,7 +180,7 @@ func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	}
 	if outcome != outcomeDone {
 		text("group", word(e.Group))
-		text("err", shorten(e.Message, 300))
+		text("err", screen.Shorten(e.Message, 300))
 	}
 	l.log.LogAttrs(context.Background(), level, "attempt ended", attrs...)
 }

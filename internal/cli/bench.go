@@ -19,6 +19,7 @@ import (
 	"oarlock/internal/bench"
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -181,7 +182,7 @@ func (p Program) bench(c *cli.Context) error {
 			if len(s.shape.Command) == 0 {
 				s.shape.Command, err = bench.Noop(scratch, s.shape.Mode, p.Helper)
 				if errors.Is(err, bench.ErrNoPython) && !one {
-					printLine(c.App.ErrWriter, "left out:", err)
+					screen.PrintLine(c.App.ErrWriter, "left out:", err)
 					continue
 				}
 				if err != nil {
@@ -218,8 +219,8 @@ func (p Program) soak(c *cli.Context, ctx context.Context, b *bench.Bench, repor
 		return err
 	}
 	if err := show(c, r, func(w io.Writer) {
-		printf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
-		printf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses, r.Restarts)
+		screen.Printf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", screen.Count(r.Jobs), r.Seconds, r.Rate, r.Lost, r.Failed, r.Again)
+		screen.Printf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", r.Children, r.Supervisors, r.Drops, r.Pauses, r.Restarts)
 	}); err != nil {
 		return err
 	}
@@ -279,7 +280,7 @@ func newBenchReport(c *cli.Context) *benchReport {
 func (r *benchReport) begin(what string) {
 	r.bar = progressbar.NewOptions(-1,
 		progressbar.OptionSetWriter(r.err),
-		progressbar.OptionSetVisibility(isTerminal(r.err)),
+		progressbar.OptionSetVisibility(screen.IsTerminal(r.err)),
 		progressbar.OptionSetDescription("measuring "+what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -314,7 +315,7 @@ func (r *benchReport) add(b bench.Result) {
 	}
 	perJob := 1e6 / float64(max(b.Jobs, 1))
 	r.rows = append(r.rows, []string{
-		b.Name, count(b.Jobs), cell("%.2f", b.Seconds), cell("%.0f", b.Rate), cell("%.1f", b.RedisTime), cell("%.3f", b.RedisCalls),
+		b.Name, screen.Count(b.Jobs), cell("%.2f", b.Seconds), cell("%.0f", b.Rate), cell("%.1f", b.RedisTime), cell("%.3f", b.RedisCalls),
 		cell("%.0f%%", b.Ceiling*100), cell("%.1f", b.SupervisorCPU*perJob), cell("%.1f", b.ChildrenCPU*perJob), cell("%.1f", b.RedisCPU*perJob),
 		cell("%.1f", float64(b.SupervisorRSS)/1024), spread(b.PutToStart), spread(b.Wakeup),
 	})
@@ -324,9 +325,9 @@ func (r *benchReport) print() {
 	if r.json {
 		return
 	}
-	table(r.out, "nothing was measured", []string{
+	screen.Table(r.out, "nothing was measured", []string{
 		"SERIES", "JOBS", "SECONDS", "JOBS/S", "REDIS µs", "CALLS", "OF CEILING", "SUPERVISOR µs", "CHILDREN µs", "REDIS CPU µs",
 		"MIB", "PUT TO START ms", "BARE WAKE-UP ms",
 	}, r.rows)
-	printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.\n")
+	screen.Printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.\n")
 }

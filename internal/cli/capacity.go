@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
@@ -150,7 +151,7 @@ func printCapacity(w io.Writer, cfg config.Config) {
 		return
 	}
 	if !fits {
-		sentence = string(paint(w, yellow, "Warning:")) + " " + sentence
+		sentence = string(screen.Paint(w, screen.Yellow, "Warning:")) + " " + sentence
 	}
-	printLine(w, sentence)
+	screen.PrintLine(w, sentence)
 }

@@ -15,6 +15,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/schedule"
+	"oarlock/internal/screen"
 )
 
 func checkCommand() *cli.Command {
@@ -45,23 +46,23 @@ func check(c *cli.Context) error {
 		if err != nil && !errors.As(err, &problems) {
 			return err
 		}
-		return errors.Join(printJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(missingScripts(cfg), optionalArgs(cfg))}), exitQuietly(err))
+		return errors.Join(screen.PrintJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(missingScripts(cfg), optionalArgs(cfg))}), exitQuietly(err))
 	}
 	if err != nil {
 		return err
 	}
 	return show(c, nil, func(w io.Writer) {
-		printf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), poolNames(cfg))
+		screen.Printf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), poolNames(cfg))
 		if told := memoryNeeded(cfg, hostMemory()); told != "" {
-			printLine(w, told)
+			screen.PrintLine(w, told)
 		}
 		printCapacity(w, cfg)
 		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg), capacityHere().watchedMemory(cfg)) {
-			printf(w, "%s %s\n", paint(w, yellow, "Warning:"), warning)
+			screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), warning)
 		}
 		for _, r := range cronsOf(cfg) {
 			if s, err := schedule.Parse(r.Schedule, r.Zone); err == nil { // it was checked
-				printf(w, "recurring.%s: %s comes %s.\n", r.Name, cronWhen(r), comes(s, time.Now()))
+				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, cronWhen(r), comes(s, time.Now()))
 			}
 		}
 	})

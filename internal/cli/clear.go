@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -74,7 +75,7 @@ func queueClear(c *cli.Context, q *queue.Client) error {
 	cleared, err := q.Clear(c.Context, what)
 	_ = bar.Finish()
 	if err != nil {
-		return fmt.Errorf("after %s: %w\n(the same command again goes on with the others)", some(cleared.Done, "job"), err)
+		return fmt.Errorf("after %s: %w\n(the same command again goes on with the others)", screen.Some(cleared.Done, "job"), err)
 	}
 	if counts, err = q.Queue(c.Context, what.Queue); err != nil {
 		return err
@@ -103,9 +104,9 @@ func (v *clearView) leftAlone(n queue.QueueCounts) {
 // question asks whether all of so many jobs are meant.
 func (v *clearView) question(all int) string {
 	if v.To == "" {
-		return fmt.Sprintf("Remove %s of the queue %s for good?", some(all, "job"), v.Queue)
+		return fmt.Sprintf("Remove %s of the queue %s for good?", screen.Some(all, "job"), v.Queue)
 	}
-	return fmt.Sprintf("Move %s of the queue %s to %s?", some(all, "job"), v.Queue, v.To)
+	return fmt.Sprintf("Move %s of the queue %s to %s?", screen.Some(all, "job"), v.Queue, v.To)
 }
 
 // print says what was done, or would be to all jobs, and what was left.
@@ -117,42 +118,42 @@ func (v *clearView) print(w io.Writer, all int) {
 	if v.DryRun {
 		verb, what = "would be "+verb, all
 	}
-	printf(w, "%s of %s %s\n", some(what, "job"), v.Queue, verb)
+	screen.Printf(w, "%s of %s %s\n", screen.Some(what, "job"), v.Queue, verb)
 	for _, state := range queue.ClearStates {
 		if n := v.Would[state]; n > 0 {
-			printf(w, "  %s %s\n", count(n), state)
+			screen.Printf(w, "  %s %s\n", screen.Count(n), state)
 		}
 	}
 	if v.Newer > 0 {
-		printf(w, "%s left: put after this began\n", some(v.Newer, "job"))
+		screen.Printf(w, "%s left: put after this began\n", screen.Some(v.Newer, "job"))
 	}
 	if v.Kept > 0 {
-		printf(w, "%s left:\n", some(v.Kept, "job"))
+		screen.Printf(w, "%s left:\n", screen.Some(v.Kept, "job"))
 		for _, each := range v.Left[:min(len(v.Left), 10)] {
-			printf(w, "  %s: %s\n", each.JID, each.Why)
+			screen.Printf(w, "  %s: %s\n", each.JID, each.Why)
 		}
 		if v.Kept > 10 {
-			printLine(w, "  …; --json names more")
+			screen.PrintLine(w, "  …; --json names more")
 		}
 	}
 	if v.Running > 0 {
-		printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", some(v.Running, "job"), inShell(v.Queue))
+		screen.Printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", screen.Some(v.Running, "job"), inShell(v.Queue))
 	}
 	if v.Stalled > 0 {
-		printf(w, "%s left alone: their locks ran out, and they are about to be taken back\n", some(v.Stalled, "job"))
+		screen.Printf(w, "%s left alone: their locks ran out, and they are about to be taken back\n", screen.Some(v.Stalled, "job"))
 	}
 	if v.Recurring > 0 {
-		printf(w, "%s left alone: see `oarlock recur ls`; they go on to make jobs here\n", some(v.Recurring, "recurring job"))
+		screen.Printf(w, "%s left alone: see `oarlock recur ls`; they go on to make jobs here\n", screen.Some(v.Recurring, "recurring job"))
 	}
 }
 
 // confirmed asks the one at the terminal. Where there is none, or --yes was given, it is as
 // the command says.
 func confirmed(c *cli.Context, question string) bool {
-	if c.Bool("yes") || !isTerminal(c.App.Reader) {
+	if c.Bool("yes") || !screen.IsTerminal(c.App.Reader) {
 		return true
 	}
-	printf(c.App.ErrWriter, "%s [y/N] ", question)
+	screen.Printf(c.App.ErrWriter, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
@@ -161,7 +162,7 @@ func confirmed(c *cli.Context, question string) bool {
 func clearProgress(w io.Writer, all int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(all,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetVisibility(isTerminal(w)),
+		progressbar.OptionSetVisibility(screen.IsTerminal(w)),
 		progressbar.OptionSetDescription("jobs"),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),

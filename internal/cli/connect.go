@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -33,8 +34,8 @@ func connect(c *cli.Context) (*queue.Client, error) {
 		return nil, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only, and none runs with this configuration.\n" +
 			"Start one, or name the address it printed: --redis URL, or REDIS_URL.")
 	}
-	if own != "" && isTerminal(c.App.ErrWriter) {
-		printf(c.App.ErrWriter, "%s\n", paint(c.App.ErrWriter, dim, fmt.Sprintf("With the Redis of the supervisor %s, %s.", own, cfg.Redis.URL)))
+	if own != "" && screen.IsTerminal(c.App.ErrWriter) {
+		screen.Printf(c.App.ErrWriter, "%s\n", screen.Paint(c.App.ErrWriter, screen.Dim, fmt.Sprintf("With the Redis of the supervisor %s, %s.", own, cfg.Redis.URL)))
 	}
 	client, err := openRedis(c.Context, cfg.Redis, nil)
 	if err != nil {
@@ -249,5 +250,5 @@ func group(name, usage string, verbs ...verb) *cli.Command {
 // said prints a short answer, which --json makes an object.
 func said(c *cli.Context, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
-	return show(c, map[string]string{"done": text}, func(w io.Writer) { printLine(w, text) })
+	return show(c, map[string]string{"done": text}, func(w io.Writer) { screen.PrintLine(w, text) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -16,7 +17,7 @@ func consequence(e *runner.Ending, o *supervisor.Outcome, job *queue.Taken) (tex
 	s := &o.Settlement
 	text = howEnded(e) + ": the job " + fate(s, job, o.Redo)
 	if s.Group != "" {
-		text += fmt.Sprintf(" (%s: %s)", s.Group, shorten(s.Message, 200))
+		text += fmt.Sprintf(" (%s: %s)", s.Group, screen.Shorten(s.Message, 200))
 	}
 	return text, s.Action == queue.Complete
 }
@@ -46,7 +47,7 @@ func howEnded(e *runner.Ending) string {
 func fate(s *queue.Settlement, job *queue.Taken, redo bool) string {
 	wait := "at once"
 	if s.Delay > 0 {
-		wait = "after " + span(s.Delay)
+		wait = "after " + screen.Span(s.Delay)
 	}
 	switch {
 	case redo:

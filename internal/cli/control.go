@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
 
@@ -65,7 +66,7 @@ func runOn(shot supervisor.Snapshot) string {
 	if n == 1 {
 		return "1 job runs on"
 	}
-	return count(n) + " jobs run on"
+	return screen.Count(n) + " jobs run on"
 }
 
 // leavingError refuses what a supervisor that leaves cannot do any more.
@@ -118,7 +119,7 @@ func children(n int) string {
 	if n == 1 {
 		return "1 child"
 	}
-	return count(n) + " children"
+	return screen.Count(n) + " children"
 }
 
 func recycle(ctx context.Context, s *control.Client, shot supervisor.Snapshot, args []string) (string, error) {
@@ -159,7 +160,7 @@ func controlCommand(name, does, args string, least, most int, do func(context.Co
 			if err != nil {
 				return err
 			}
-			printLine(c.App.Writer, done)
+			screen.PrintLine(c.App.Writer, done)
 			return nil
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/cron"
 	"oarlock/internal/schedule"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -92,8 +93,8 @@ func addCron(c *cli.Context, q *queue.Client) error {
 	}
 	now := cronNow(q)
 	return show(c, map[string]any{"jid": cron.Name, "queue": cron.Queue, "next": moments(s, now, 3)}, func(w io.Writer) {
-		printLine(w, cron.Name)
-		printf(c.App.ErrWriter, "It comes %s.\n", comes(s, now))
+		screen.PrintLine(w, cron.Name)
+		screen.Printf(c.App.ErrWriter, "It comes %s.\n", comes(s, now))
 	})
 }
 
@@ -133,7 +134,7 @@ func cronNow(q *queue.Client) time.Time { return cron.At(q.Now()) }
 
 // cronTime is a time of a Cron; zero if it is never.
 func cronTime(at float64) time.Time {
-	if at == 0 || at >= noYear {
+	if at == 0 || at >= screen.NoYear {
 		return time.Time{}
 	}
 	return cron.At(at)
@@ -160,8 +161,8 @@ func comes(s schedule.Schedule, now time.Time) string {
 // twoZones tells a moment in local time, and in the zone, if clocks differ there.
 func twoZones(at float64, zone string) string {
 	where, err := time.LoadLocation(zone)
-	if err != nil || at == 0 || at >= noYear {
-		return moment(at)
+	if err != nil || at == 0 || at >= screen.NoYear {
+		return screen.Moment(at)
 	}
 	when := time.Unix(int64(at), 0)
 	here, there := when.Format("2006-01-02 15:04:05"), when.In(where).Format("2006-01-02 15:04:05")
@@ -215,11 +216,11 @@ func showCron(c *cli.Context, q *queue.Client, r queue.Cron) error {
 	return show(c, viewCron(r), func(w io.Writer) {
 		now := q.Now()
 		if r.Damage != "" {
-			printf(w, "%-10s %s\n", "damage", paint(w, red, r.Damage))
+			screen.Printf(w, "%-10s %s\n", "damage", screen.Paint(w, screen.Red, r.Damage))
 		}
 		source := "by hand"
 		if r.FromFile {
-			source = "the configuration of supervisors, one of which said so last at " + moment(r.Seen)
+			source = "the configuration of supervisors, one of which said so last at " + screen.Moment(r.Seen)
 		}
 		next := "paused; `oarlock recur resume` lets it go on"
 		if !r.Paused {
@@ -230,14 +231,14 @@ func showCron(c *cli.Context, q *queue.Client, r queue.Cron) error {
 		}
 		for _, line := range [][2]string{
 			{"job", r.Name}, {"klass", r.Klass}, {"queue", r.Queue}, {"cron", r.Schedule}, {"zone", zoneName(r.Zone)}, {"next", next},
-			{"last", lastRun(r)}, {"runs", fmt.Sprintf("%s put, %s missed, %s skipped", count(r.Runs), count(r.GivenUp), count(r.Skipped))},
+			{"last", lastRun(r)}, {"runs", fmt.Sprintf("%s put, %s missed, %s skipped", screen.Count(r.Runs), screen.Count(r.GivenUp), screen.Count(r.Skipped))},
 			{"missed", string(r.Missed)}, {"overlap", string(r.Overlap)}, {"made", source},
 			{"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)}, {"tags", strings.Join(r.Tags, " ")},
 		} {
-			printf(w, "%-10s %s\n", line[0], line[1])
+			screen.Printf(w, "%-10s %s\n", line[0], line[1])
 		}
 		if r.Pending != 0 {
-			printf(w, "%-10s the run of %s, for the job of the last\n", "waits", twoZones(r.Pending, r.Zone))
+			screen.Printf(w, "%-10s the run of %s, for the job of the last\n", "waits", twoZones(r.Pending, r.Zone))
 		}
 	})
 }
@@ -252,9 +253,9 @@ func zoneName(zone string) string {
 // cronDistance says how far the next run is away, or that nobody has put it.
 func cronDistance(now, due float64) string {
 	if due > now {
-		return ago(now, due) + " from now"
+		return screen.Ago(now, due) + " from now"
 	}
-	return "which was " + ago(due, now) + " ago: it comes when a supervisor runs"
+	return "which was " + screen.Ago(due, now) + " ago: it comes when a supervisor runs"
 }
 
 func lastRun(r queue.Cron) string {
@@ -373,7 +374,7 @@ func recurDiff(c *cli.Context, q *queue.Client) error {
 		for _, d := range all {
 			rows = append(rows, []string{d.Does, d.Name, strings.Join(append(d.Changes, strings.Fields(d.Why)...), " ")})
 		}
-		table(w, "Redis has what the file says.", []string{"RELOAD WOULD", "JOB", "WHAT"}, rows)
+		screen.Table(w, "Redis has what the file says.", []string{"RELOAD WOULD", "JOB", "WHAT"}, rows)
 	})
 	if err == nil && len(all) > 0 {
 		return silent{exitFailed}
@@ -422,7 +423,7 @@ func cronChanges(was, is queue.Cron) []string {
 	old, now := was.Says(), is.Says()
 	for _, field := range slices.Sorted(maps.Keys(now)) {
 		if old[field] != now[field] {
-			changes = append(changes, fmt.Sprintf("%s: %s → %s", field, shorten(old[field], 40), shorten(now[field], 40)))
+			changes = append(changes, fmt.Sprintf("%s: %s → %s", field, screen.Shorten(old[field], 40), screen.Shorten(now[field], 40)))
 		}
 	}
 	return changes

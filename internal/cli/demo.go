@@ -22,6 +22,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/demo"
 	"oarlock/internal/embedded"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -76,7 +77,7 @@ func runDemo(c *cli.Context) error {
 	}
 	out := c.App.Writer
 	return withEmbedded(ctx, out, "", func(ctx context.Context, server *embedded.Server) error {
-		printf(out, "%s files of %s become jobs; %d children count what is in them: %s %s\n\n", count(len(files)), dir,
+		screen.Printf(out, "%s files of %s become jobs; %d children count what is in them: %s %s\n\n", screen.Count(len(files)), dir,
 			c.Int("children"), filepath.Base(command[0]), filepath.Base(command[len(command)-1]))
 		show := newDemoShow(out, demoJobs(files))
 		if err := show.run(ctx, server.URL(), command, c.Int("children")); err != nil {
@@ -143,7 +144,7 @@ func newDemoShow(out io.Writer, jobs []*demoJob) *demoShow {
 	}
 	d.bar = progressbar.NewOptions(len(jobs),
 		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetVisibility(isTerminal(out)),
+		progressbar.OptionSetVisibility(screen.IsTerminal(out)),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("jobs"),
@@ -217,9 +218,9 @@ func (d *demoShow) feed(ctx context.Context, client *queue.Client) error {
 			continue
 		}
 		_ = d.bar.Set(done) // on a terminal that is gone: no matter
-		if step := len(d.order) / 5; !isTerminal(d.out) && step > 0 && done/step > reported {
+		if step := len(d.order) / 5; !screen.IsTerminal(d.out) && step > 0 && done/step > reported {
 			reported = done / step
-			printf(d.out, "  %s of %s jobs have ended after %s\n", count(done), count(len(d.order)), span(time.Since(d.began)))
+			screen.Printf(d.out, "  %s of %s jobs have ended after %s\n", screen.Count(done), screen.Count(len(d.order)), screen.Span(time.Since(d.began)))
 		}
 		if open == 0 {
 			return nil
@@ -311,27 +312,27 @@ func (d *demoShow) verdict() error {
 		}
 	}
 	rows := [][]string{
-		{"done", count(done), ""},
-		{"retried", count(d.retried), "exit code 75, and then done"},
-		{"crashed", count(d.crashed), "segmentation faults; a job may have one, the second fails it"},
+		{"done", screen.Count(done), ""},
+		{"retried", screen.Count(d.retried), "exit code 75, and then done"},
+		{"crashed", screen.Count(d.crashed), "segmentation faults; a job may have one, the second fails it"},
 	}
 	for _, group := range slices.Sorted(maps.Keys(failed)) {
-		rows = append(rows, []string{"failed", count(failed[group]), group})
+		rows = append(rows, []string{"failed", screen.Count(failed[group]), group})
 	}
 	rate := float64(len(d.order)) / d.took.Seconds()
-	rows = append(rows, []string{"rate", fmt.Sprintf("%.0f/s", rate), "a fresh process for each job, in " + span(d.took)})
-	table(d.out, "", []string{"", "JOBS", ""}, rows)
-	printLine(d.out)
+	rows = append(rows, []string{"rate", fmt.Sprintf("%.0f/s", rate), "a fresh process for each job, in " + screen.Span(d.took)})
+	screen.Table(d.out, "", []string{"", "JOBS", ""}, rows)
+	screen.PrintLine(d.out)
 	total := func(what string, t demo.Tally) []string {
-		return []string{what, count(t.Lines), count(t.Words), count(t.Bytes), count(t.Longest)}
+		return []string{what, screen.Count(t.Lines), screen.Count(t.Words), screen.Count(t.Bytes), screen.Count(t.Longest)}
 	}
-	table(d.out, "", []string{"", "LINES", "WORDS", "BYTES", "LONGEST LINE"}, [][]string{total("the children", said), total("a direct count", want)})
+	screen.Table(d.out, "", []string{"", "LINES", "WORDS", "BYTES", "LONGEST LINE"}, [][]string{total("the children", said), total("a direct count", want)})
 	if len(wrong) == 0 && said == want {
-		printf(d.out, "\n%s\n", paint(d.out, green, "The totals agree."))
+		screen.Printf(d.out, "\n%s\n", screen.Paint(d.out, screen.Green, "The totals agree."))
 		return nil
 	}
 	for _, text := range wrong[:min(len(wrong), 10)] {
-		printLine(d.out, paintLines(d.out, red, lines(text)))
+		screen.PrintLine(d.out, screen.PaintLines(d.out, screen.Red, screen.Lines(text)))
 	}
 	return fmt.Errorf("the totals do not agree: %d jobs are not as they should be", len(wrong))
 }

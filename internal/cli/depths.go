@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -175,10 +176,10 @@ func printQueues(w io.Writer, reports []queueReport, pool string) {
 		rows = append(rows, r.row())
 	}
 	if len(rows) > 0 {
-		table(w, "", []string{"  QUEUE", "READY", "RUNNING", "SCHEDULED", "OLDEST", "DONE/S", "FAILED/MIN"}, rows)
+		screen.Table(w, "", []string{"  QUEUE", "READY", "RUNNING", "SCHEDULED", "OLDEST", "DONE/S", "FAILED/MIN"}, rows)
 	}
 	if more := len(ours) - len(rows); more > 0 {
-		printf(w, "  and %s with less to do\n", some(more, "queue"))
+		screen.Printf(w, "  and %s with less to do\n", screen.Some(more, "queue"))
 	}
 }
 
@@ -197,7 +198,7 @@ func (r *queueReport) row() []string {
 	}
 	row := []string{name, "?", "?", "?", "?", rateText(r.DonePerSecond), rateText(r.FailedPerMinute)}
 	if r.Ready != nil {
-		row[1], row[2], row[3], row[4] = count(*r.Ready), count(*r.Running), count(*r.Scheduled), "-"
+		row[1], row[2], row[3], row[4] = screen.Count(*r.Ready), screen.Count(*r.Running), screen.Count(*r.Scheduled), "-"
 		if *r.Ready > 0 {
 			row[4] = seconds(*r.Oldest)
 		}
@@ -213,5 +214,5 @@ func rateText(rate float64) string {
 	case rate < 10:
 		return fmt.Sprintf("%.2g", rate)
 	}
-	return count(int(rate + 0.5))
+	return screen.Count(int(rate + 0.5))
 }

@@ -12,6 +12,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/screen"
 )
 
 // saveEvery is how often dev --data writes its snapshot.
@@ -60,15 +61,15 @@ func dev(c *cli.Context) error {
 		return err
 	}
 	if said, err := reload(c, config.Options{NoPools: true}); err == nil && said.RedisNamed && !c.IsSet("redis") && said.Redis.URL != "embedded" {
-		printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", address(said.Redis.URL))
+		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", address(said.Redis.URL))
 	}
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
 	if cfg.Log.Format != "json" {
-		screen := newScreen(s.queue, c.App.ErrWriter, cfg.Pools)
-		s.logTo(slog.New(&lineHandler{out: screen.ours(), level: s.level, colour: screen.colour}), cfg.Log.Attempts)
-		s.childLog = screen.line
+		console := newConsole(s.queue, c.App.ErrWriter, cfg.Pools)
+		s.logTo(slog.New(&lineHandler{out: console.ours(), level: s.level, colour: console.colour}), cfg.Log.Attempts)
+		s.childLog = console.line
 	}
-	s.terminal = isTerminal(os.Stdin)
+	s.terminal = screen.IsTerminal(os.Stdin)
 	s.watch = programWatches(s, cfg)
 	switch kind {
 	case "embedded":
@@ -78,7 +79,7 @@ func dev(c *cli.Context) error {
 				if err := server.Load(file); err != nil {
 					return err
 				}
-				printf(c.App.ErrWriter, "Kept in %s.\n", file)
+				screen.Printf(c.App.ErrWriter, "Kept in %s.\n", file)
 				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
 			}
 			s.owns(url, cfg)
@@ -93,7 +94,7 @@ func dev(c *cli.Context) error {
 		url = server.ShortestURL()
 		cfg.Redis.URL = url
 		s.owns(server.URL(), cfg)
-		printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
+		screen.Printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
 	return s.last(s.run(c.Context, cfg))
 }

@@ -15,6 +15,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/doctor"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -72,7 +73,7 @@ func examine(c *cli.Context, q *queue.Client) error {
 		}
 	}
 	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, findings); err != nil {
+		if err := screen.PrintJSON(c.App.Writer, findings); err != nil {
 			return err
 		}
 	}
@@ -201,12 +202,12 @@ func unitProblems(text string, need unitLimits) []doctor.Finding {
 
 // printDiagnosis shows a finding.
 func printDiagnosis(w io.Writer, f doctor.Finding) {
-	mark := map[doctor.Level]painted{
-		doctor.OK: paint(w, green, "✓"), doctor.Fixed: paint(w, green, "✓ repaired"), doctor.Note: "·",
-		doctor.Warning: paint(w, yellow, "! warning"), doctor.Bad: paint(w, red, "✗ bad"),
+	mark := map[doctor.Level]screen.Painted{
+		doctor.OK: screen.Paint(w, screen.Green, "✓"), doctor.Fixed: screen.Paint(w, screen.Green, "✓ repaired"), doctor.Note: "·",
+		doctor.Warning: screen.Paint(w, screen.Yellow, "! warning"), doctor.Bad: screen.Paint(w, screen.Red, "✗ bad"),
 	}[f.Level]
-	printf(w, "%s %s: %s\n", mark, paint(w, bold, f.Subject), f.Text)
+	screen.Printf(w, "%s %s: %s\n", mark, screen.Paint(w, screen.Bold, f.Subject), f.Text)
 	if f.Advice != "" {
-		printLine(w, paintLines(w, dim, lines(indent(f.Advice))))
+		screen.PrintLine(w, screen.PaintLines(w, screen.Dim, screen.Lines(indent(f.Advice))))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -57,17 +58,17 @@ func (l left) words(within time.Duration) string {
 	var all []string
 	add := func(n int, format string, args ...any) {
 		if n > 0 {
-			all = append(all, count(n)+" "+fmt.Sprintf(format, args...))
+			all = append(all, screen.Count(n)+" "+fmt.Sprintf(format, args...))
 		}
 	}
 	add(l.Ready, "ready")
-	add(l.Scheduled, "scheduled for later than %s", span(within))
+	add(l.Scheduled, "scheduled for later than %s", screen.Span(within))
 	add(l.Depends, "waiting for other jobs")
 	add(l.Throttled, "waiting for a throttle")
 	add(l.Running, "at work elsewhere")
 	add(l.Recurring, "recurring")
 	for _, p := range l.Paused {
-		all = append(all, fmt.Sprintf("paused queue %s with %s", p.Queue, some(p.Jobs, "job")))
+		all = append(all, fmt.Sprintf("paused queue %s with %s", p.Queue, screen.Some(p.Jobs, "job")))
 	}
 	for _, name := range l.Damaged {
 		all = append(all, fmt.Sprintf("damaged queue %s (oarlock doctor)", name))
@@ -92,28 +93,28 @@ func (d emptied) print(w io.Writer) {
 	case d.Why != "":
 		how = "gave up after"
 	}
-	printf(w, "%s %s: %s done, %s failed, %s retried, %s given back.\n", how, span(time.Duration(d.Seconds*float64(time.Second))),
-		count(d.Done), count(d.Failed), count(d.Retried), count(d.Released))
+	screen.Printf(w, "%s %s: %s done, %s failed, %s retried, %s given back.\n", how, screen.Span(time.Duration(d.Seconds*float64(time.Second))),
+		screen.Count(d.Done), screen.Count(d.Failed), screen.Count(d.Retried), screen.Count(d.Released))
 	if d.Why != "" {
-		printf(w, "given up: %s\n", d.Why)
+		screen.Printf(w, "given up: %s\n", d.Why)
 	}
 	for _, trouble := range d.Trouble {
-		printLine(w, trouble)
+		screen.PrintLine(w, trouble)
 	}
 	if d.Unstarted > 0 {
-		printf(w, "the program of %s could not be started: oarlock job show JID tells why\n", some(d.Unstarted, "job"))
+		screen.Printf(w, "the program of %s could not be started: oarlock job show JID tells why\n", screen.Some(d.Unstarted, "job"))
 	}
 	for _, f := range d.Failures {
-		printf(w, "failed: %s of %s %s\n", f.JID, f.Queue, f.Group)
+		screen.Printf(w, "failed: %s of %s %s\n", f.JID, f.Queue, f.Group)
 	}
 	if more := d.Failed - len(d.Failures); more > 0 {
-		printf(w, "and %s more: oarlock failed ls\n", count(more))
+		screen.Printf(w, "and %s more: oarlock failed ls\n", screen.Count(more))
 	}
 	if d.Left == nil {
-		printf(w, "what is left is not known: %s\n", d.Unknown)
+		screen.Printf(w, "what is left is not known: %s\n", d.Unknown)
 		return
 	}
-	printf(w, "left: %s\n", d.Left.words(d.within))
+	screen.Printf(w, "left: %s\n", d.Left.words(d.within))
 }
 
 // endTally counts what Redis was told of attempts. Safe for concurrent use.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -53,9 +54,9 @@ func events(c *cli.Context, q *queue.Client) error {
 			continue
 		}
 		if c.Bool("json") {
-			err = encodeJSON(w, eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}, "")
+			err = screen.EncodeJSON(w, eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}, "")
 		} else {
-			_, err = printf(w, "%s  %s\n", paint(w, dim, time.Now().Format("15:04:05.000")), eventText(e))
+			_, err = screen.Printf(w, "%s  %s\n", screen.Paint(w, screen.Dim, time.Now().Format("15:04:05.000")), eventText(e))
 		}
 		if err != nil {
 			return err
@@ -70,7 +71,7 @@ func events(c *cli.Context, q *queue.Client) error {
 func eventText(e queue.Event) string {
 	text := fmt.Sprintf("%-10s %s", e.Event, e.JID)
 	for _, fact := range []struct{ name, value string }{
-		{"queue", e.Queue}, {"to", e.To}, {"worker", e.Worker}, {"group", e.Group}, {"message", shorten(e.Message, 100)},
+		{"queue", e.Queue}, {"to", e.To}, {"worker", e.Worker}, {"group", e.Group}, {"message", screen.Shorten(e.Message, 100)},
 		{"option", e.Option}, {"value", e.Value},
 	} {
 		if fact.value != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -50,13 +51,13 @@ func failedList(c *cli.Context, q *queue.Client) error {
 		}
 		var rows [][]string
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			row := []string{name, count(groups[name]), ""}
+			row := []string{name, screen.Count(groups[name]), ""}
 			if groups[name] < 0 {
 				row[1], row[2] = "?", fmt.Sprintf("%sf:%s is no list: rename or delete it", q.Namespace(), name)
 			}
 			rows = append(rows, row)
 		}
-		return show(c, groups, func(w io.Writer) { table(w, "No job has failed.", []string{"GROUP", "JOBS", ""}, rows) })
+		return show(c, groups, func(w io.Writer) { screen.Table(w, "No job has failed.", []string{"GROUP", "JOBS", ""}, rows) })
 	}
 	jobs, err := chosen(c, q, c.Args().First())
 	if err != nil {
@@ -68,9 +69,9 @@ func failedList(c *cli.Context, q *queue.Client) error {
 func printFailed(w io.Writer, jobs []queue.Job) {
 	var rows [][]string
 	for _, job := range jobs {
-		rows = append(rows, []string{job.JID, job.Klass, job.Queue, moment(job.Failure.When), job.Failure.Group, shorten(job.Failure.Message, 70)})
+		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(job.Failure.When), job.Failure.Group, screen.Shorten(job.Failure.Message, 70)})
 	}
-	table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
+	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
 }
 
 // chosen reads the failed jobs of a group that the options of c mean.
@@ -132,7 +133,7 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change queue.Cha
 	if c.Bool("dry-run") {
 		return show(c, viewJobs(jobs), func(w io.Writer) {
 			printFailed(w, jobs)
-			printf(w, "%s would be %s\n", some(len(jobs), "job"), done)
+			screen.Printf(w, "%s would be %s\n", screen.Some(len(jobs), "job"), done)
 		})
 	}
 	if len(jobs) == 0 && !c.Bool("all") {

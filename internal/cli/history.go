@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -27,7 +28,7 @@ func tellHistory(job queue.Job) []entryView {
 			taken = nil
 			// The job keeps the last failure only.
 			if f := job.Failure; e.Group != "" && f.Group == e.Group && f.When == e.When && f.Message != "" {
-				says += ": " + shorten(f.Message, 300)
+				says += ": " + screen.Shorten(f.Message, 300)
 			}
 		}
 		told = append(told, entryView{When: e.When, What: e.What, Queue: e.Queue, Worker: e.Worker, Group: e.Group, More: e.More, Says: says})
@@ -36,7 +37,7 @@ func tellHistory(job queue.Job) []entryView {
 		return told
 	}
 	if f := job.Failure; f.Group != "" && f.When >= taken.When {
-		return append(told, inferredRetry(f.When, *taken, fmt.Sprintf(" (%s: %s)", f.Group, shorten(f.Message, 300))))
+		return append(told, inferredRetry(f.When, *taken, fmt.Sprintf(" (%s: %s)", f.Group, screen.Shorten(f.Message, 300))))
 	}
 	return append(told, inferredRetry(taken.When, *taken, ""))
 }
@@ -78,7 +79,7 @@ func replacedWords(e queue.Entry) string {
 	if json.Unmarshal(e.More["record"], &r) != nil {
 		return "noted: replaced"
 	}
-	return fmt.Sprintf("it had failed before (attempt %d on %s, %s: %s)", r.Attempt, r.Worker, r.Group, shorten(r.Message, 300))
+	return fmt.Sprintf("it had failed before (attempt %d on %s, %s: %s)", r.Attempt, r.Worker, r.Group, screen.Shorten(r.Message, 300))
 }
 
 // givenBackWords says how a job left its worker without an end.
@@ -115,28 +116,28 @@ func printHistory(w io.Writer, told []entryView) {
 				more[name] = value
 			}
 		}
-		printf(w, "%s  %s", moment(e.When), e.Says)
+		screen.Printf(w, "%s  %s", screen.Moment(e.When), e.Says)
 		if len(more) > 0 {
-			printf(w, " %s", paint(w, dim, compact(more)))
+			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, compact(more)))
 		}
-		printLine(w)
+		screen.PrintLine(w)
 	}
 }
 
 // dueWords says when something is due, and how far that is away, or how long ago it was.
 func dueWords(now, due float64) string {
-	if due >= noYear || due <= -noYear {
-		return moment(due)
+	if due >= screen.NoYear || due <= -screen.NoYear {
+		return screen.Moment(due)
 	}
-	return moment(due) + ", " + distance(now, due)
+	return screen.Moment(due) + ", " + distance(now, due)
 }
 
 // distance says how far a due time is away, or how long ago it was.
 func distance(now, due float64) string {
 	if due <= now {
-		return fmt.Sprintf("which was %s ago: it comes with the next take", ago(due, now))
+		return fmt.Sprintf("which was %s ago: it comes with the next take", screen.Ago(due, now))
 	}
-	return ago(now, due) + " from now"
+	return screen.Ago(now, due) + " from now"
 }
 
 // lockWords says how a lock stands that ends at a moment.
@@ -145,7 +146,7 @@ func lockWords(now, expires float64) string {
 	case expires == 0:
 		return "has no end that Redis knows"
 	case expires <= now:
-		return fmt.Sprintf("ran out %s ago", ago(expires, now))
+		return fmt.Sprintf("ran out %s ago", screen.Ago(expires, now))
 	}
-	return fmt.Sprintf("holds for another %s", ago(now, expires))
+	return fmt.Sprintf("holds for another %s", screen.Ago(now, expires))
 }

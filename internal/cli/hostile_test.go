@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +15,7 @@ import (
 
 	"oarlock/internal/doctor"
 	"oarlock/internal/redistest"
+	"oarlock/internal/screen"
 	"oarlock/internal/torture"
 	"oarlock/protocol"
 	"oarlock/queue"
@@ -180,7 +178,7 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 	finding := doctor.Finding{Subject: hostile, Text: hostile, Advice: hostile}
 	var out bytes.Buffer
 	printStatus(&out, shot)
-	printLine(&out, eventText(event))
+	screen.PrintLine(&out, eventText(event))
 	printRecord(&out, text)
 	printDiagnosis(&out, finding)
 	for _, f := range []torture.Finding{{Left: true}, {Kept: true}, {Must: true}, {}} {
@@ -192,11 +190,11 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 	talk.Log(nil, nil, runner.LogLine{Record: &protocol.LogRecord{Level: hostile, Message: hostile}})
 	talk.Progress(nil, nil, protocol.Progress{Message: hostile})
 	talk.Bye(nil, hostile)
-	talk.say(red, "<", verdictLine(&protocol.Verdict{Kind: protocol.Fail, Group: hostile, Message: hostile, Klass: hostile}))
+	talk.say(screen.Red, "<", verdictLine(&protocol.Verdict{Kind: protocol.Fail, Group: hostile, Message: hostile, Klass: hostile}))
 	clean(t, "a supervisor", out.String())
 	out.Reset()
 	for _, v := range []any{shot, event, record, finding} {
-		if err := printJSON(&out, v); err != nil {
+		if err := screen.PrintJSON(&out, v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,29 +216,6 @@ func TestALineOfLogIsOneLine(t *testing.T) {
 		clean(t, name, strings.TrimPrefix(out.String(), "<4>"))
 		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "\n") {
 			t.Errorf("%s: %d lines: %q", name, n, out.String())
-		}
-	}
-}
-
-// TestScreensAreWrittenInOnePlace finds what prints past printf and its like.
-func TestScreensAreWrittenInOnePlace(t *testing.T) {
-	allowed := map[string]int{
-		"output.go": 4, "log.go": 1, // the places
-		"top.go":        1,                                              // the screen is cleared around what printStatus made
-		"completion.go": 1, "init.go": 1, "lua.go": 1, "complete.go": 1, // our own texts
-	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	past := regexp.MustCompile(`fmt\.F?[pP]rint|io\.WriteString|os\.Std(out|err)\.Write`)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(past.FindAll(text, -1)); !strings.HasSuffix(file, "_test.go") && n != allowed[file] {
-			t.Errorf("%s prints in %d places past printf, printLine, table and show", file, n)
 		}
 	}
 }

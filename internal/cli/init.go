@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/screen"
 )
 
 // workerName is the script that the example's command names, and exampleWorker what it may be.
@@ -52,7 +54,7 @@ func (p Program) initCommand() *cli.Command {
 			if err != nil {
 				also = "for the " + worker + " that is there"
 			}
-			printf(c.App.Writer, "Wrote %s %s. It runs as it is; `oarlock dev` brings a Redis.\n"+
+			screen.Printf(c.App.Writer, "Wrote %s %s. It runs as it is; `oarlock dev` brings a Redis.\n"+
 				"Then name your queues and your command in it, and: oarlock check, oarlock run\n", path, also)
 			return nil
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -85,26 +86,26 @@ func jobShow(c *cli.Context, q *queue.Client) error {
 func printJob(w io.Writer, job queue.Job, now float64) {
 	line := func(name string, value any) {
 		if value != "" {
-			printf(w, "%-13s %s\n", name, value)
+			screen.Printf(w, "%-13s %s\n", name, value)
 		}
 	}
-	colour := map[string]string{"failed": red, "stalled": red, "complete": green, "running": cyan}[job.State]
+	colour := map[string]string{"failed": screen.Red, "stalled": screen.Red, "complete": screen.Green, "running": screen.Cyan}[job.State]
 	if colour == "" {
-		colour = yellow
+		colour = screen.Yellow
 	}
 	line("job", job.JID)
 	line("klass", job.Klass)
-	line("state", paint(w, colour, job.State))
+	line("state", screen.Paint(w, colour, job.State))
 	line("queue", job.Queue)
 	if job.Damage != "" {
-		line("damage", paint(w, red, job.Damage))
+		line("damage", screen.Paint(w, screen.Red, job.Damage))
 	}
 	if job.State == "running" {
 		line("worker", job.Worker)
 		line("lock", lockWords(now, job.Expires))
 	}
 	line("output", whereItPrinted(&job))
-	line("data", shorten(string(job.Data), 400))
+	line("data", screen.Shorten(string(job.Data), 400))
 	line("priority", fmt.Sprint(job.Priority))
 	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
 	line("tags", strings.Join(job.Tags, " "))
@@ -119,12 +120,12 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	if v.Deaths > 0 {
 		line("deaths", fmt.Sprintf("%d of supervisors that had it, since it last ended otherwise", v.Deaths))
 	}
-	line("checkpoint", shorten(string(v.Checkpoint), 400))
+	line("checkpoint", screen.Shorten(string(v.Checkpoint), 400))
 	if job.Failure.Group != "" {
-		printf(w, "\n%s %s, %s\n  %s\n", paint(w, red, "failure"), job.Failure.Group, moment(job.Failure.When), lines(strings.ReplaceAll(job.Failure.Message, "\n", "\n  ")))
+		screen.Printf(w, "\n%s %s, %s\n  %s\n", screen.Paint(w, screen.Red, "failure"), job.Failure.Group, screen.Moment(job.Failure.When), screen.Lines(strings.ReplaceAll(job.Failure.Message, "\n", "\n  ")))
 	}
 	printRecord(w, v.Record)
-	printLine(w)
+	screen.PrintLine(w)
 	printHistory(w, v.History)
 }
 
@@ -212,7 +213,7 @@ func jobTag(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { printLine(w, strings.Join(tags, " ")) })
+	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { screen.PrintLine(w, strings.Join(tags, " ")) })
 }
 
 func jobTrack(c *cli.Context, q *queue.Client) error {
@@ -256,9 +257,9 @@ func jobDepend(c *cli.Context, q *queue.Client) error {
 	}
 	return show(c, viewJob(*job), func(w io.Writer) {
 		if len(job.Dependencies) == 0 {
-			printf(w, "%s waits for no job; it is %s\n", jid, job.State)
+			screen.Printf(w, "%s waits for no job; it is %s\n", jid, job.State)
 			return
 		}
-		printf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
+		screen.Printf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
 	})
 }

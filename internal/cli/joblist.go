@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -44,10 +45,10 @@ func jobList(c *cli.Context, q *queue.Client) error {
 	return show(c, value, func(w io.Writer) {
 		printJobs(w, "No job like that is "+which+".", jobs)
 		if len(gone) > 0 {
-			printf(w, "tracked and gone: %v\n", gone)
+			screen.Printf(w, "tracked and gone: %v\n", gone)
 		}
 		if more {
-			printLine(w, "There are more; --offset and --limit show them.")
+			screen.PrintLine(w, "There are more; --offset and --limit show them.")
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"oarlock/internal/control"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -59,7 +60,7 @@ func (s *service) Output(ctx context.Context, jid string, attempt int) (any, err
 	case errors.Is(err, output.ErrNone):
 		return nil, fmt.Errorf("no output of job %s is kept on %s: it ended elsewhere (`oarlock job show` tells where), its pool has no keep_output, "+
 			"or it was pushed out (a pool keeps %s jobs and %s; of those that end well, %d a second)", shortJID(jid), host,
-			count(output.MaxJobs), humanize.IBytes(output.MaxBytes), output.MaxWell)
+			screen.Count(output.MaxJobs), humanize.IBytes(output.MaxBytes), output.MaxWell)
 	case err != nil:
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func hostName(cfg config.Config) string {
 	return cmp.Or(cfg.Supervisor.Name, name)
 }
 
-func shortJID(jid string) string { return visible(word(jid)) }
+func shortJID(jid string) string { return screen.Visible(word(jid)) }
 
 // attemptNumbers names attempts: "1, 2 and 3".
 func attemptNumbers(all []output.Attempt) string {
@@ -135,26 +136,26 @@ var outputMarks = map[string]string{"stdout": "|", "stderr": "!", "status": "@"}
 
 func printOutput(w io.Writer, view outputView) {
 	heading := fmt.Sprintf("Attempt %d of %s, pool %s on %s: %s after %s, at %s",
-		view.Attempt.Attempt, view.JID, view.Pool, view.Host, view.Outcome, seconds(view.Duration), moment(view.Ended))
-	printLine(w, paint(w, bold, heading))
+		view.Attempt.Attempt, view.JID, view.Pool, view.Host, view.Outcome, seconds(view.Duration), screen.Moment(view.Ended))
+	screen.PrintLine(w, screen.Paint(w, screen.Bold, heading))
 	if view.Lost > 0 {
-		printLine(w, paint(w, yellow, fmt.Sprintf("  %s before this were not kept (keep_output)", humanize.IBytes(uint64(view.Lost)))))
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  %s before this were not kept (keep_output)", humanize.IBytes(uint64(view.Lost)))))
 	}
 	if len(view.Lines) == 0 {
-		printLine(w, "  It printed nothing.")
+		screen.PrintLine(w, "  It printed nothing.")
 	}
 	for _, line := range view.Lines {
 		colour := ""
 		if line.Stream == "stderr" {
-			colour = red
+			colour = screen.Red
 		}
-		printf(w, "%s %s\n", outputMarks[line.Stream], paint(w, colour, line.Text))
+		screen.Printf(w, "%s %s\n", outputMarks[line.Stream], screen.Paint(w, colour, line.Text))
 	}
 	if view.Redacted {
-		printLine(w, paint(w, yellow, "  Secrets were blanked ([log] redact)."))
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  Secrets were blanked ([log] redact)."))
 	}
 	if len(view.Attempts) > 1 {
-		printf(w, "Kept are attempts %s; --attempt NUMBER shows another.\n", attemptNumbers(view.Attempts))
+		screen.Printf(w, "Kept are attempts %s; --attempt NUMBER shows another.\n", attemptNumbers(view.Attempts))
 	}
 }
 
@@ -162,11 +163,11 @@ func printOutput(w io.Writer, view outputView) {
 func outputLine(s output.State) string {
 	switch {
 	case s.BlockedSince != nil:
-		return fmt.Sprintf("what jobs print is not kept since %s: the state directory does not answer, %s lost", s.BlockedSince.Local().Format("15:04:05"), some(s.Dropped, "attempt"))
+		return fmt.Sprintf("what jobs print is not kept since %s: the state directory does not answer, %s lost", s.BlockedSince.Local().Format("15:04:05"), screen.Some(s.Dropped, "attempt"))
 	case s.Error != "":
-		return fmt.Sprintf("what jobs print is not kept, %s lost: %s", some(s.Dropped, "attempt"), s.Error)
+		return fmt.Sprintf("what jobs print is not kept, %s lost: %s", screen.Some(s.Dropped, "attempt"), s.Error)
 	case s.Dropped > 0:
-		return fmt.Sprintf("what %s printed was not kept: they came too fast, or the state directory was in trouble", some(s.Dropped, "attempt"))
+		return fmt.Sprintf("what %s printed was not kept: they came too fast, or the state directory was in trouble", screen.Some(s.Dropped, "attempt"))
 	}
 	return ""
 }

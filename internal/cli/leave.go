@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
 
@@ -46,7 +47,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			if err := errors.Join(s.Status(c.Context, &shot), s.Do(c.Context, verb)); err != nil {
 				return err
 			}
-			printf(c.App.Writer, "%s; %s\n", done, runOn(shot))
+			screen.Printf(c.App.Writer, "%s; %s\n", done, runOn(shot))
 			if !c.Bool("wait") {
 				return nil
 			}
@@ -60,10 +61,10 @@ func leaveCommand(verb, does, done string) *cli.Command {
 				if s.Status(c.Context, &shot) == nil {
 					at = inFlight(shot)
 				}
-				printf(c.App.ErrWriter, "oarlock: supervisor %s is still there after %s: %s. It goes on leaving.\n", s.PID, span(c.Duration("timeout")), at)
+				screen.Printf(c.App.ErrWriter, "oarlock: supervisor %s is still there after %s: %s. It goes on leaving.\n", s.PID, screen.Span(c.Duration("timeout")), at)
 				return silent{exitTempFail}
 			}
-			printf(c.App.Writer, "gone after %s\n", span(time.Since(began)))
+			screen.Printf(c.App.Writer, "gone after %s\n", screen.Span(time.Since(began)))
 			return nil
 		},
 	}

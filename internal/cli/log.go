@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/protocol"
 )
 
@@ -24,7 +25,7 @@ func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar, *logQue
 	setLevel(level, l.Level)
 	straight := newHandler(w, w, l.Format, level)
 	queue := newLogQueue(w, func(lines int, blocked time.Duration) error {
-		record := slog.NewRecord(time.Now(), slog.LevelWarn, some(lines, "line")+" of the log dropped: nobody took them", 0)
+		record := slog.NewRecord(time.Now(), slog.LevelWarn, screen.Some(lines, "line")+" of the log dropped: nobody took them", 0)
 		record.Add("for", blocked.Round(time.Millisecond))
 		return straight.Handle(context.Background(), record)
 	})
@@ -43,8 +44,8 @@ func newHandler(out, w io.Writer, format string, level *slog.LevelVar) slog.Hand
 	case format == "json":
 	case isJournal(w):
 		return &lineHandler{out: out, level: level, journal: true}
-	case format == "text", isTerminal(w):
-		return &lineHandler{out: out, level: level, colour: paint(w, dim, "") != ""}
+	case format == "text", screen.IsTerminal(w):
+		return &lineHandler{out: out, level: level, colour: screen.Paint(w, screen.Dim, "") != ""}
 	}
 	return slog.NewJSONHandler(visibleWriter{out}, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})
 }
@@ -123,7 +124,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 	case h.journal:
 		fmt.Fprintf(&line, "<%d>", priority(record.Level))
 	default:
-		line.WriteString(h.paint(dim, record.Time.Format("15:04:05.000")))
+		line.WriteString(h.paint(screen.Dim, record.Time.Format("15:04:05.000")))
 		line.WriteByte(' ')
 		line.WriteString(h.paint(levelColour(record.Level), fmt.Sprintf("%-5s", record.Level)))
 		line.WriteByte(' ')
@@ -148,7 +149,7 @@ func (h *lineHandler) attr(line *bytes.Buffer, prefix string, attr slog.Attr) {
 		}
 		return
 	}
-	line.WriteString(" " + h.paint(dim, oneWord(prefix+attr.Key)+"=") + oneWord(value.String()))
+	line.WriteString(" " + h.paint(screen.Dim, oneWord(prefix+attr.Key)+"=") + oneWord(value.String()))
 }
 
 // oneWord quotes text that would not be one word on one line.
@@ -164,14 +165,14 @@ func phrase(text string) string {
 	if strings.Contains(text, "=") || strings.HasPrefix(text, `"`) {
 		return strconv.Quote(text)
 	}
-	return visible(text)
+	return screen.Visible(text)
 }
 
 func (h *lineHandler) paint(colour, text string) string {
 	if !h.colour {
 		return text
 	}
-	return colour + text + plain
+	return colour + text + screen.Plain
 }
 
 // priority is the level in the numbers of syslog.
@@ -190,11 +191,11 @@ func priority(level slog.Level) int {
 func levelColour(level slog.Level) string {
 	switch {
 	case level >= slog.LevelError:
-		return red
+		return screen.Red
 	case level >= slog.LevelWarn:
-		return yellow
+		return screen.Yellow
 	case level >= slog.LevelInfo:
-		return green
+		return screen.Green
 	}
-	return dim
+	return screen.Dim
 }

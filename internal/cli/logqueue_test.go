@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 )
 
 // stuckWriter stands still until it is let go.
@@ -87,7 +88,7 @@ func TestALogThatStandsStill(t *testing.T) {
 	if strings.Contains(text, "too late") {
 		t.Error("a line behind a gap came before the gap was told")
 	}
-	told := some(dropped, "line") + " of the log dropped"
+	told := screen.Some(dropped, "line") + " of the log dropped"
 	if at := strings.Index(text, told); at < strings.Index(text, " i=0\n") || at > strings.Index(text, "last") {
 		t.Errorf("%q stands at %d of %d", told, at, len(text))
 	}
@@ -166,7 +167,7 @@ func TestALogOnAFullDisk(t *testing.T) {
 		log.Info("last")
 		queue.close()
 		lines := strings.Split(out.text.String(), "\n")
-		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], some(lost+1, "line")+" of the log dropped") || !strings.Contains(lines[2], "last") {
+		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], screen.Some(lost+1, "line")+" of the log dropped") || !strings.Contains(lines[2], "last") {
 			t.Errorf("the log says %q", lines)
 		}
 	})

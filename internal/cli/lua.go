@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -40,7 +41,7 @@ func luaCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(c, map[string]string{"sha": sha}, func(w io.Writer) { printLine(w, sha) })
+				return show(c, map[string]string{"sha": sha}, func(w io.Writer) { screen.PrintLine(w, sha) })
 			}
 			cfg, err := load(c, config.Options{NoPools: true})
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -35,10 +36,10 @@ func doubtful(c *cli.Context, format string, args ...any) error {
 	if c.Bool("force") {
 		return nil
 	}
-	if !isTerminal(c.App.Reader) || !isTerminal(c.App.ErrWriter) {
+	if !screen.IsTerminal(c.App.Reader) || !screen.IsTerminal(c.App.ErrWriter) {
 		return misused("%s\nNothing was done; --force does it all the same.", sentence)
 	}
-	printf(c.App.ErrWriter, "%s Do it all the same? [y/N] ", sentence)
+	screen.Printf(c.App.ErrWriter, "%s Do it all the same? [y/N] ", sentence)
 	answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
 	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -26,15 +27,15 @@ func stopAll(c *cli.Context, q *queue.Client, names []string) error {
 		n, err := stopRunning(c, q, name)
 		stopped += n
 		if err != nil {
-			return fmt.Errorf("%s: paused; after %s taken back: %w", strings.Join(names, ", "), some(stopped, "job"), err)
+			return fmt.Errorf("%s: paused; after %s taken back: %w", strings.Join(names, ", "), screen.Some(stopped, "job"), err)
 		}
 	}
 	return show(c, map[string]any{"paused": names, "stopped": stopped}, func(w io.Writer) {
 		if stopped == 0 {
-			printf(w, "paused %s; nothing ran there\n", strings.Join(names, ", "))
+			screen.Printf(w, "paused %s; nothing ran there\n", strings.Join(names, ", "))
 			return
 		}
-		printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), some(stopped, "running job"))
+		screen.Printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), screen.Some(stopped, "running job"))
 	})
 }
 
@@ -60,7 +61,7 @@ func stopRunning(c *cli.Context, q *queue.Client, name string) (stopped int, err
 		case err != nil:
 			return stopped, err
 		case len(a.done) == 0 && len(a.changed) == 0: // what is left cannot be taken back
-			return stopped, fmt.Errorf("%s of %s: %v", some(len(jids), "job"), name, a.refused)
+			return stopped, fmt.Errorf("%s of %s: %v", screen.Some(len(jids), "job"), name, a.refused)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -273,9 +274,9 @@ func putOne(c *cli.Context, job queue.Put, r queue.PutResult) error {
 		answer["existed"], answer["state"] = true, r.State
 	}
 	return show(c, answer, func(w io.Writer) {
-		printLine(w, r.JID)
+		screen.PrintLine(w, r.JID)
 		if r.Existed {
-			printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
+			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
 		}
 	})
 }
@@ -320,7 +321,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		for i, result := range results {
 			if result.Err != nil {
 				refused++
-				printf(c.App.ErrWriter, "job %d: %v\n", first+i, result.Err)
+				screen.Printf(c.App.ErrWriter, "job %d: %v\n", first+i, result.Err)
 			} else if result.Existed {
 				existed++
 			} else if result.JID != "" {
@@ -340,7 +341,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	for {
 		line, err := readLine(lines, queue.MaxData)
 		if errors.Is(err, errLong) {
-			return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number+1, err, count(done+len(batch))))
+			return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number+1, err, screen.Count(done+len(batch))))
 		}
 		if err != nil && err != io.EOF {
 			return err
@@ -351,14 +352,14 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 			number++
 			job, err := putOf(like, text, c.Bool("jobs"))
 			if err != nil {
-				return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number, err, count(done+len(batch))))
+				return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number, err, screen.Count(done+len(batch))))
 			}
 			batch, elsewhere = append(batch, job), elsewhere || job.Queue != like.Queue
 			held += len(job.Data)
 		}
 		if len(batch) == queue.PutChunk || held > 1<<20 || last && len(batch) > 0 {
 			if err := send(); err != nil {
-				return fmt.Errorf("after %s jobs: %w", count(done), err)
+				return fmt.Errorf("after %s jobs: %w", screen.Count(done), err)
 			}
 		}
 		if last {
@@ -372,16 +373,16 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		if elsewhere {
 			into = "the queues that their lines name"
 		}
-		printf(w, "%s put into %s\n", some(done, "job"), into)
+		screen.Printf(w, "%s put into %s\n", screen.Some(done, "job"), into)
 		if existed > 0 {
-			printf(w, "%s left alone, which existed\n", some(existed, "job"))
+			screen.Printf(w, "%s left alone, which existed\n", screen.Some(existed, "job"))
 		}
 	}); err != nil {
 		return err
 	}
 	switch {
 	case refused > 0:
-		return fmt.Errorf("refused: %s", some(refused, "job"))
+		return fmt.Errorf("refused: %s", screen.Some(refused, "job"))
 	case few != nil:
 		return few
 	}
@@ -457,7 +458,7 @@ func isJSON(text []byte) error {
 func putProgress(w io.Writer, size int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetVisibility(isTerminal(w)),
+		progressbar.OptionSetVisibility(screen.IsTerminal(w)),
 		progressbar.OptionSetDescription("put"),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(100*time.Millisecond),

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/doctor"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -107,12 +108,12 @@ func queueList(c *cli.Context, q *queue.Client) error {
 	for i, n := range counts {
 		views[i] = viewQueue(n)
 		views[i].Unserved = unserved[n.Name].Seconds()
-		rows[i] = []string{n.Name, count(n.Waiting), count(n.Running), count(n.Stalled), count(n.Scheduled), count(n.Depends), count(n.Throttled), count(n.Recurring), ""}
+		rows[i] = []string{n.Name, screen.Count(n.Waiting), screen.Count(n.Running), screen.Count(n.Stalled), screen.Count(n.Scheduled), screen.Count(n.Depends), screen.Count(n.Throttled), screen.Count(n.Recurring), ""}
 		if n.Paused {
 			rows[i][8] = "paused"
 		}
 		if waited := unserved[n.Name]; waited > 0 {
-			rows[i][8] = "none runs, the next waits for " + span(waited) + ": does a pool work it?"
+			rows[i][8] = "none runs, the next waits for " + screen.Span(waited) + ": does a pool work it?"
 		}
 		if n.Damage != "" {
 			rows[i][8] = "cannot be read; see oarlock doctor: " + n.Damage
@@ -123,7 +124,7 @@ func queueList(c *cli.Context, q *queue.Client) error {
 		if c.NArg() > 0 {
 			empty = "There is no queue like that; `oarlock queue ls` lists all."
 		}
-		table(w, empty,
+		screen.Table(w, empty,
 			[]string{"QUEUE", "WAITING", "RUNNING", "STALLED", "SCHEDULED", "DEPENDS", "THROTTLED", "RECURRING", ""}, rows)
 	})
 }
@@ -147,16 +148,16 @@ func queueShow(c *cli.Context, q *queue.Client) error {
 	}
 	value := map[string]any{"counts": viewQueue(counts), "jids": jids}
 	return show(c, value, func(w io.Writer) {
-		printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", paint(w, bold, name), count(counts.Waiting))
+		screen.Printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", screen.Paint(w, screen.Bold, name), screen.Count(counts.Waiting))
 		if counts.Paused {
-			printLine(w, paint(w, yellow, "paused"))
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, "paused"))
 		}
 		for _, state := range states {
 			if len(jids[state]) > 0 {
-				printf(w, "\n%s\n", state)
+				screen.Printf(w, "\n%s\n", state)
 			}
 			for _, jid := range jids[state] {
-				printLine(w, "  "+jid)
+				screen.PrintLine(w, "  "+jid)
 			}
 		}
 	})
@@ -179,9 +180,9 @@ func queuePeek(c *cli.Context, q *queue.Client) error {
 func printJobs(w io.Writer, empty string, jobs []queue.Job) {
 	var rows [][]string
 	for _, job := range jobs {
-		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), fmt.Sprintf("%d/%d", job.Remaining, job.Retries), shorten(string(job.Data), 60)})
+		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), fmt.Sprintf("%d/%d", job.Remaining, job.Retries), screen.Shorten(string(job.Data), 60)})
 	}
-	table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
+	screen.Table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
 }
 
 func queueLimit(c *cli.Context, q *queue.Client) error {
@@ -196,9 +197,9 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 			if value == "" || value == "0" {
 				value = "none"
 			}
-			printLine(w, value)
+			screen.PrintLine(w, value)
 			if knownQueues(c, q, name) != nil {
-				printf(c.App.ErrWriter, "There is no queue %s yet.\n", name)
+				screen.Printf(c.App.ErrWriter, "There is no queue %s yet.\n", name)
 			}
 		})
 	}
@@ -220,5 +221,5 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 	if n == 0 {
 		return said(c, "%s: any number of jobs at a time", name)
 	}
-	return said(c, "%s: at most %s at a time", name, some(n, "job"))
+	return said(c, "%s: at most %s at a time", name, screen.Some(n, "job"))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -63,7 +64,7 @@ func recurList(c *cli.Context, q *queue.Client) error {
 	for _, r := range crons {
 		if patterns := c.Args().Slice(); len(patterns) == 0 || queue.MatchAny(patterns, r.Queue) {
 			views = append(views, viewCron(r))
-			rows = append(rows, []string{r.Name, r.Klass, r.Queue, cronWhen(r), cronNext(r), count(r.Runs), shorten(string(r.Data), 50)})
+			rows = append(rows, []string{r.Name, r.Klass, r.Queue, cronWhen(r), cronNext(r), screen.Count(r.Runs), screen.Shorten(string(r.Data), 50)})
 		}
 	}
 	for _, name := range queues {
@@ -80,11 +81,11 @@ func recurList(c *cli.Context, q *queue.Client) error {
 				return err
 			}
 			views = append(views, viewRecur(r))
-			rows = append(rows, []string{r.JID, r.Klass, r.Queue, span(r.Interval), moment(r.Next), count(r.Count), shorten(string(r.Data), 50)})
+			rows = append(rows, []string{r.JID, r.Klass, r.Queue, screen.Span(r.Interval), screen.Moment(r.Next), screen.Count(r.Count), screen.Shorten(string(r.Data), 50)})
 		}
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
+		screen.Table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
 	})
 }
 
@@ -144,7 +145,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { printLine(w, jid) })
+	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { screen.PrintLine(w, jid) })
 }
 
 // soundRecurring refuses what nobody can mean of a recurring job, or asks.
@@ -193,15 +194,15 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 	}
 	return show(c, viewRecur(r), func(w io.Writer) {
 		if r.Damage != "" {
-			printf(w, "%-10s %s\n", "damage", paint(w, red, r.Damage))
+			screen.Printf(w, "%-10s %s\n", "damage", screen.Paint(w, screen.Red, r.Damage))
 		}
 		for _, line := range [][2]string{
-			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", span(r.Interval)},
+			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", screen.Span(r.Interval)},
 			{"next", dueWords(q.Now(), r.Next)},
-			{"copies", count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
+			{"copies", screen.Count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
 			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
 		} {
-			printf(w, "%-10s %s\n", line[0], line[1])
+			screen.Printf(w, "%-10s %s\n", line[0], line[1])
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/internal/systemd"
 	"oarlock/supervisor"
 )
@@ -223,12 +224,12 @@ func (r reloadReport) print(w io.Writer) {
 	}
 	switch {
 	case r.Ago > 0:
-		printf(w, "reloaded %s ago already, by %s: ", span(time.Duration(r.Ago*float64(time.Second))), r.By)
+		screen.Printf(w, "reloaded %s ago already, by %s: ", screen.Span(time.Duration(r.Ago*float64(time.Second))), r.By)
 	case len(did) == 0:
-		printLine(w, "nothing has changed")
+		screen.PrintLine(w, "nothing has changed")
 		return
 	}
-	printLine(w, strings.Join(did, "; "))
+	screen.PrintLine(w, strings.Join(did, "; "))
 }
 
 // refusedReload is a reload that changed nothing, with the reason and its exit code.

@@ -8,6 +8,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/screen"
 )
 
 func runCommand() *cli.Command {
@@ -95,7 +96,7 @@ func withEmbedded(ctx context.Context, w io.Writer, listen string, use func(cont
 		return err
 	}
 	defer server.Close()
-	printLine(w, paint(w, yellow, "Redis is embedded: ALL IN MEMORY, GONE WHEN THIS PROCESS ENDS. For trying out only."))
-	printf(w, "Use it from elsewhere:  export REDIS_URL=%s\n", server.URL())
+	screen.PrintLine(w, screen.Paint(w, screen.Yellow, "Redis is embedded: ALL IN MEMORY, GONE WHEN THIS PROCESS ENDS. For trying out only."))
+	screen.Printf(w, "Use it from elsewhere:  export REDIS_URL=%s\n", server.URL())
 	return use(ctx, server)
 }

@@ -21,6 +21,7 @@ import (
 	"oarlock/internal/cron"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
+	"oarlock/internal/screen"
 	"oarlock/internal/systemd"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -377,7 +378,7 @@ func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
 	away := ""
 	if shot.Redis != "ok" {
 		what, why := redisTrouble(shot.Redis)
-		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, visible(shorten(why, 200)))
+		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, screen.Visible(screen.Shorten(why, 200)))
 	}
 	switch {
 	case shot.Draining:
@@ -448,7 +449,7 @@ func inFlight(shot supervisor.Snapshot) string {
 	}
 	text := fmt.Sprintf("%d of %d children busy", busy, slots)
 	if busy > 0 {
-		text += ", the longest for " + span(time.Duration(oldest*float64(time.Second)))
+		text += ", the longest for " + screen.Span(time.Duration(oldest*float64(time.Second)))
 	}
 	if shot.Short != "" {
 		text += "; " + shot.Short

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -57,7 +58,7 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		return show(c, map[string]string{name: value}, func(w io.Writer) { printLine(w, value) })
+		return show(c, map[string]string{name: value}, func(w io.Writer) { screen.PrintLine(w, value) })
 	}
 	all, err := q.Settings(c.Context)
 	if err != nil {
@@ -68,6 +69,6 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			rows = append(rows, []string{name, all[name]})
 		}
-		table(w, "No settings.", []string{"SETTING", "VALUE"}, rows)
+		screen.Table(w, "No settings.", []string{"SETTING", "VALUE"}, rows)
 	})
 }

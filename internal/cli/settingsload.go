@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -158,9 +159,9 @@ func showSettingsChange(c *cli.Context, before, after map[string]string, change 
 		rows = append(rows, []string{name, was, is})
 	}
 	return show(c, changes, func(w io.Writer) {
-		table(w, "No setting differs.", []string{"SETTING", "BEFORE", "AFTER"}, rows)
+		screen.Table(w, "No setting differs.", []string{"SETTING", "BEFORE", "AFTER"}, rows)
 		if c.Bool("dry-run") {
-			printLine(w, "Nothing was changed.")
+			screen.PrintLine(w, "Nothing was changed.")
 		}
 	})
 }

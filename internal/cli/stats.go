@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -61,9 +62,9 @@ func stats(c *cli.Context, q *queue.Client) error {
 		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
 	}
 	return show(c, value, func(w io.Writer) {
-		printf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), some(s.Failures, "failure"), some(s.Retries, "lock"))
+		screen.Printf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), screen.Some(s.Failures, "failure"), screen.Some(s.Retries, "lock"))
 		if s.Failed != s.Failures {
-			printf(w, "less those that were put again or canceled, in whichever queue: %s\n", count(s.Failed))
+			screen.Printf(w, "less those that were put again or canceled, in whichever queue: %s\n", screen.Count(s.Failed))
 		}
 		histogram(w, "waited", s.Wait)
 		histogram(w, "ran", s.Run)
@@ -73,10 +74,10 @@ func stats(c *cli.Context, q *queue.Client) error {
 // histogram draws a distribution, from the first bar that is not empty to the last.
 func histogram(w io.Writer, what string, d queue.Durations) {
 	if d.Count == 0 {
-		printf(w, "\nno job %s\n", what)
+		screen.Printf(w, "\nno job %s\n", what)
 		return
 	}
-	printf(w, "\n%s %s: %s on average, ± %s\n", some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
+	screen.Printf(w, "\n%s %s: %s on average, ± %s\n", screen.Some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
 	bars := make([]int, len(steps)+1)
 	rest := d.Count - d.Negative
 	for i, n := range d.Histogram {
@@ -90,7 +91,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 	}
 	bars[len(steps)] += max(rest, 0) // a week or longer is in no bucket
 	if d.Negative > 0 {
-		printf(w, "%s below 0: clocks disagreed\n", count(d.Negative))
+		screen.Printf(w, "%s below 0: clocks disagreed\n", screen.Count(d.Negative))
 	}
 	first, last, most := len(bars), 0, 0
 	for i, n := range bars {
@@ -101,9 +102,9 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 	for i := first; i <= last; i++ {
 		label := "longer"
 		if i < len(steps) {
-			label, _, _ = strings.Cut("<"+span(steps[i]), " 0")
+			label, _, _ = strings.Cut("<"+screen.Span(steps[i]), " 0")
 		}
 		bar := strings.Repeat("█", (bars[i]*barWidth+most-1)/most)
-		printf(w, "%8s %s %s\n", label, paint(w, cyan, bar), count(bars[i]))
+		screen.Printf(w, "%8s %s %s\n", label, screen.Paint(w, screen.Cyan, bar), screen.Count(bars[i]))
 	}
 }

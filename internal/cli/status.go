@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/output"
+	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
 
@@ -58,73 +59,73 @@ type report struct {
 }
 
 func printStatus(w io.Writer, shot report) {
-	state := paint(w, green, "ready")
+	state := screen.Paint(w, screen.Green, "ready")
 	switch {
 	case shot.Draining:
-		state = paint(w, yellow, "draining")
+		state = screen.Paint(w, screen.Yellow, "draining")
 	case shot.Quiet:
-		state = paint(w, yellow, "quiet")
+		state = screen.Paint(w, screen.Yellow, "quiet")
 	case !shot.Ready:
-		state = paint(w, red, "not ready")
+		state = screen.Paint(w, screen.Red, "not ready")
 	}
-	printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
+	screen.Printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
 		what, why := redisTrouble(shot.Redis)
-		printLine(w, paint(w, red, "Redis "+what+": "+why))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, "Redis "+what+": "+why))
 	}
 	for _, text := range shot.MemoryWatched {
-		printLine(w, paint(w, yellow, text))
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
 	}
 	if shot.Short != "" {
-		printLine(w, paint(w, red, shortLine(shot.Short)))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, shortLine(shot.Short)))
 	}
 	if text := shot.Log.String(); text != "" {
-		printLine(w, paint(w, red, text))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, text))
 	}
 	if text := outputLine(shot.Output); text != "" {
-		printLine(w, paint(w, yellow, text))
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
 	}
 	if since := shot.UnknownSince; since != nil {
-		printLine(w, paint(w, red, fmt.Sprintf("What is in the queues is unknown since %s (%s): Redis does not tell", since.Local().Format("15:04:05"), span(time.Since(*since)))))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, fmt.Sprintf("What is in the queues is unknown since %s (%s): Redis does not tell", since.Local().Format("15:04:05"), screen.Span(time.Since(*since)))))
 	}
 	for _, pool := range shot.Pools {
 		n := pool.Counters
-		printf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
-			paint(w, bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
-			count(n.Acked), count(n.Retried), count(n.Failed), count(n.Crashed), count(n.Interrupted))
+		screen.Printf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
+			screen.Paint(w, screen.Bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
+			screen.Count(n.Acked), screen.Count(n.Retried), screen.Count(n.Failed), screen.Count(n.Crashed), screen.Count(n.Interrupted))
 		if told := uncounted(n); told != "" {
-			printLine(w, "  "+told)
+			screen.PrintLine(w, "  "+told)
 		}
 		if pool.Breaker != "" {
-			printLine(w, paint(w, red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
+			screen.PrintLine(w, screen.Paint(w, screen.Red, "  goes slowly, one job at a time, ten a second: "+pool.Breaker))
 		}
 		if pool.Barren != "" {
-			printLine(w, paint(w, red, "  takes nothing: "+pool.Barren))
+			screen.PrintLine(w, screen.Paint(w, screen.Red, "  takes nothing: "+pool.Barren))
 		}
 		if pool.Roll != nil {
-			printLine(w, paint(w, yellow, "  "+rollLine(pool.Roll)))
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  "+rollLine(pool.Roll)))
 			if text := hangs(pool); text != "" {
-				printLine(w, paint(w, yellow, "  "+text))
+				screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  "+text))
 			}
 		}
 		for _, damage := range pool.Damaged {
-			printLine(w, paint(w, red, "  leaves out queue "+damage))
+			screen.PrintLine(w, screen.Paint(w, screen.Red, "  leaves out queue "+damage))
 		}
 		if n.NotPut > 0 {
-			printLine(w, paint(w, yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", count(n.NotPut))))
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", screen.Count(n.NotPut))))
 		}
 		if n.LeftBehind > 0 {
-			printLine(w, paint(w, yellow, "  processes that jobs left running when they exited, and that were killed: "+count(n.LeftBehind)))
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  processes that jobs left running when they exited, and that were killed: "+screen.Count(n.LeftBehind)))
 		}
 		if n.Unheard > 0 {
-			printLine(w, paint(w, yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", count(n.Unheard))))
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", screen.Count(n.Unheard))))
 		}
 		printQueues(w, shot.Queues, pool.Name)
 		var rows [][]string
 		for _, slot := range pool.Slots {
 			rows = append(rows, slotRow(slot))
 		}
-		table(w, "  no children", []string{"  SLOT", "STATE", "GEN", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
+		screen.Table(w, "  no children", []string{"  SLOT", "STATE", "GEN", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
 	}
 }
 
@@ -138,7 +139,7 @@ func (l logState) String() string {
 	var text string
 	switch {
 	case l.BlockedSince != nil:
-		text = fmt.Sprintf("log blocked since %s (%s): nobody reads it", l.BlockedSince.Local().Format("15:04:05"), span(time.Since(*l.BlockedSince)))
+		text = fmt.Sprintf("log blocked since %s (%s): nobody reads it", l.BlockedSince.Local().Format("15:04:05"), screen.Span(time.Since(*l.BlockedSince)))
 	case l.Error != "":
 		text = "log cannot be written: " + l.Error
 	case l.Dropped > 0:
@@ -148,7 +149,7 @@ func (l logState) String() string {
 	default:
 		return ""
 	}
-	return text + ", " + some(l.Dropped, "line") + " dropped"
+	return text + ", " + screen.Some(l.Dropped, "line") + " dropped"
 }
 
 // rollLine tells how far a change of generation is, and what it waits for.
@@ -201,14 +202,14 @@ func uncounted(n supervisor.Counters) string {
 		{n.Spared, "ended badly, as all else, and was spared"},
 	} {
 		if of.n > 0 {
-			told = append(told, of.what+" "+count(of.n))
+			told = append(told, of.what+" "+screen.Count(of.n))
 		}
 	}
 	return strings.Join(told, ", ")
 }
 
 func slotRow(slot supervisor.SlotSnapshot) []string {
-	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, fmt.Sprint(slot.Generation), "-", "-", count(slot.Jobs), "-", "-", "-", ""}
+	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, fmt.Sprint(slot.Generation), "-", "-", screen.Count(slot.Jobs), "-", "-", "-", ""}
 	if slot.PID != 0 {
 		row[3], row[4] = fmt.Sprint(slot.PID), seconds(slot.Age)
 	}
@@ -224,10 +225,10 @@ func slotRow(slot supervisor.SlotSnapshot) []string {
 		if run.Percent != nil {
 			row[9] = fmt.Sprintf("%.0f%% ", *run.Percent)
 		}
-		row[9] += shorten(run.Progress, 40)
+		row[9] += screen.Shorten(run.Progress, 40)
 	}
 	return row
 }
 
 // seconds is a span given in seconds.
-func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return screen.Span(time.Duration(s * float64(time.Second))) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
 
@@ -19,13 +20,13 @@ func printRecord(w io.Writer, text json.RawMessage) {
 	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
 		return
 	}
-	printf(w, "\n%s\n", paint(w, bold, "The last attempt that did not end well"))
+	screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Bold, "The last attempt that did not end well"))
 	for _, sentence := range story(r) {
-		printf(w, "  %s\n", lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
+		screen.Printf(w, "  %s\n", screen.Lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
 	}
 	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
 		if stream.text != "" {
-			printf(w, "  Its last words on %s:\n%s\n", stream.name, lines(indent(stream.text)))
+			screen.Printf(w, "  Its last words on %s:\n%s\n", stream.name, screen.Lines(indent(stream.text)))
 		}
 	}
 }
@@ -34,7 +35,7 @@ func printRecord(w io.Writer, text json.RawMessage) {
 func story(r supervisor.Record) []string {
 	wall, cpu := time.Duration(r.WallMS)*time.Millisecond, time.Duration(r.CPUMS)*time.Millisecond
 	told := []string{fmt.Sprintf("Attempt %d ran for %s, until %s, on %s%s.",
-		r.Attempt, span(wall), r.At.Local().Format("2006-01-02 15:04:05"), r.Worker, pidText(r.PID))}
+		r.Attempt, screen.Span(wall), r.At.Local().Format("2006-01-02 15:04:05"), r.Worker, pidText(r.PID))}
 	if far := progressText(r.Percent, r.Progress); far != "" {
 		told = append(told, fmt.Sprintf("It came as far as: %s.", far))
 	}
@@ -49,7 +50,7 @@ func story(r supervisor.Record) []string {
 	} else if r.Group != "" {
 		told = append(told, fmt.Sprintf("That counts as %s.", r.Group))
 	}
-	used := fmt.Sprintf("It used %s of processor time", span(cpu))
+	used := fmt.Sprintf("It used %s of processor time", screen.Span(cpu))
 	if r.PeakMemory > 0 {
 		used += fmt.Sprintf(" and, when it was seen to use most, %s of memory", humanize.IBytes(uint64(r.PeakMemory)))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -18,7 +19,7 @@ func tagCommand() *cli.Command {
 				}
 				return show(c, list(tags), func(w io.Writer) {
 					for _, tag := range tags {
-						printLine(w, tag)
+						screen.PrintLine(w, tag)
 					}
 				})
 			}},
@@ -35,7 +36,7 @@ func tagCommand() *cli.Command {
 				return show(c, map[string]any{"total": total, "jobs": viewJobs(jobs)}, func(w io.Writer) {
 					printJobs(w, "No job has that tag.", jobs)
 					if total > len(jobs) {
-						printf(w, "%s of %s; --offset and --limit show more\n", count(len(jobs)), count(total))
+						screen.Printf(w, "%s of %s; --offset and --limit show more\n", screen.Count(len(jobs)), screen.Count(total))
 					}
 				})
 			}},

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -117,7 +118,7 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 	views, rows := []throttleView{}, [][]string(nil)
 	for _, id := range ids {
 		v, err := viewThrottle(c, q, id)
-		row := []string{v.ID, count(v.Maximum), count(len(v.Holders)), count(len(v.Waiters)), ttlWords(v.TTL), ""}
+		row := []string{v.ID, screen.Count(v.Maximum), screen.Count(len(v.Holders)), screen.Count(len(v.Waiters)), ttlWords(v.TTL), ""}
 		if queue.Class(err) == queue.Refused {
 			v = throttleView{ID: id, Holders: []string{}, Waiters: []string{}, Damage: wrongKeys(c, q, id, err)}
 			row = []string{id, "?", "?", "?", "?", v.Damage}
@@ -129,7 +130,7 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 		views, rows = append(views, v), append(rows, row)
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
+		screen.Table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
 	})
 }
 
@@ -177,7 +178,7 @@ func mostWords(most int) string {
 	if most == 0 {
 		return "any number of jobs at a time"
 	}
-	return "at most " + some(most, "job") + " at a time"
+	return "at most " + screen.Some(most, "job") + " at a time"
 }
 
 func throttleShow(c *cli.Context, q *queue.Client) error {
@@ -189,11 +190,11 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 		return notThere("there is no throttle %s: it has no limit, and no job names it at the moment", v.ID)
 	}
 	return show(c, v, func(w io.Writer) {
-		printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
+		screen.Printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
 		if v.TTL > 0 {
-			printf(w, "forgotten in: %s\n", seconds(v.TTL))
+			screen.Printf(w, "forgotten in: %s\n", seconds(v.TTL))
 		}
-		printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
+		screen.Printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/screen"
 )
 
 func topCommand() *cli.Command {
@@ -20,7 +22,7 @@ func topCommand() *cli.Command {
 			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 				return err
 			}
-			if !isTerminal(c.App.Writer) {
+			if !screen.IsTerminal(c.App.Writer) {
 				return misused("top needs a terminal; `oarlock status --json` is for programs")
 			}
 			ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
@@ -39,10 +41,10 @@ func topCommand() *cli.Command {
 				if ctx.Err() != nil {
 					return nil
 				}
-				var screen bytes.Buffer
-				printStatus(&screen, shot)
+				var frame bytes.Buffer
+				printStatus(&frame, shot)
 				// Home, each line cleared as it is written over, then what is left below.
-				fmt.Fprintf(c.App.Writer, "\x1b[H%s\x1b[J", bytes.ReplaceAll(screen.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
+				fmt.Fprintf(c.App.Writer, "\x1b[H%s\x1b[J", bytes.ReplaceAll(frame.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
 				select {
 				case <-ticker.C:
 				case <-ctx.Done():

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/internal/torture"
 	"oarlock/runner"
 )
@@ -65,7 +66,7 @@ func tortureProgram(c *cli.Context) error {
 	}
 	out, text := c.App.Writer, !c.Bool("json")
 	if text {
-		printf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
+		screen.Printf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
 	}
 	findings := []torture.Finding{}
 	good, err := trial.Run(ctx, func(f torture.Finding) {
@@ -82,7 +83,7 @@ func tortureProgram(c *cli.Context) error {
 	}
 	if text {
 		printTortured(out, findings)
-	} else if err := printJSON(out, map[string]any{"command": spec.Command, "mode": trial.Spec.Mode.String(), "good": good, "rules": findings}); err != nil {
+	} else if err := screen.PrintJSON(out, map[string]any{"command": spec.Command, "mode": trial.Spec.Mode.String(), "good": good, "rules": findings}); err != nil {
 		return err
 	}
 	if !good {
@@ -95,13 +96,13 @@ func tortureProgram(c *cli.Context) error {
 func printFinding(w io.Writer, f torture.Finding) {
 	switch {
 	case f.Left:
-		printLine(w, paint(w, dim, "  –  "+f.Rule+": says nothing of this program"))
+		screen.PrintLine(w, screen.Paint(w, screen.Dim, "  –  "+f.Rule+": says nothing of this program"))
 	case f.Kept:
-		printf(w, "%s%s\n", paint(w, green, "  ✓  "), f.Rule)
+		screen.Printf(w, "%s%s\n", screen.Paint(w, screen.Green, "  ✓  "), f.Rule)
 	case f.Must:
-		printf(w, "%s%s\n%s\n", paint(w, red, "  ✗  "), f.Rule, lines(indent(f.Why)))
+		screen.Printf(w, "%s%s\n%s\n", screen.Paint(w, screen.Red, "  ✗  "), f.Rule, screen.Lines(indent(f.Why)))
 	default:
-		printf(w, "%s%s\n%s\n", paint(w, yellow, "  ○  "), f.Rule, lines(indent(f.Why)))
+		screen.Printf(w, "%s%s\n%s\n", screen.Paint(w, screen.Yellow, "  ○  "), f.Rule, screen.Lines(indent(f.Why)))
 	}
 }
 
@@ -121,12 +122,12 @@ func printTortured(w io.Writer, findings []torture.Finding) {
 		}
 	}
 	if broken > 0 {
-		printf(w, "\n%s\n", paint(w, red, fmt.Sprintf("It breaks %d of %d obligatory rules.", broken, all)))
+		screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Red, fmt.Sprintf("It breaks %d of %d obligatory rules.", broken, all)))
 		return
 	}
-	printf(w, "\n%s", paint(w, green, fmt.Sprintf("It keeps all %d obligatory rules", all)))
+	screen.Printf(w, "\n%s", screen.Paint(w, screen.Green, fmt.Sprintf("It keeps all %d obligatory rules", all)))
 	if advice > 0 {
-		printf(w, "; %d more would be good", advice)
+		screen.Printf(w, "; %d more would be good", advice)
 	}
-	printLine(w, ".")
+	screen.PrintLine(w, ".")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -80,13 +81,13 @@ func converseAs(c *cli.Context, pool config.Pool, job queue.Taken) error {
 	}
 	outcome := supervisor.Decide(policy, supervisor.Attempt{Job: job, Now: float64(time.Now().Unix()), Where: "here"}, ending)
 	text, good := consequence(ending, &outcome, &job)
-	colour := green
+	colour := screen.Green
 	if !good {
-		colour = red
+		colour = screen.Red
 	}
-	printf(c.App.Writer, "%s%s\n", paint(c.App.Writer, colour, "= "+text), paint(c.App.Writer, dim, fmt.Sprintf("  (%s, %s of processor time)", span(ending.Wall), span(ending.CPU))))
+	screen.Printf(c.App.Writer, "%s%s\n", screen.Paint(c.App.Writer, colour, "= "+text), screen.Paint(c.App.Writer, screen.Dim, fmt.Sprintf("  (%s, %s of processor time)", screen.Span(ending.Wall), screen.Span(ending.CPU))))
 	for _, verdict := range refused {
-		printLine(c.App.Writer, paint(c.App.Writer, red, "! a verdict was refused and counts for nothing: "+verdict))
+		screen.PrintLine(c.App.Writer, screen.Paint(c.App.Writer, screen.Red, "! a verdict was refused and counts for nothing: "+verdict))
 	}
 	if !good || len(refused) > 0 {
 		return silent{exitFailed}
@@ -220,7 +221,7 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy superv
 		return nil, nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
 	}
 	if args := child.Args(); len(args) > 0 {
-		talk.say(cyan, ">", "(arguments: "+compact(args)+")")
+		talk.say(screen.Cyan, ">", "(arguments: "+compact(args)+")")
 	}
 	if spec.Mode != runner.Once {
 		select {
@@ -231,15 +232,15 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy superv
 			return nil, nil, ctx.Err()
 		}
 		if hello := child.Hello(); hello != nil {
-			talk.say(green, "<", fmt.Sprintf(`{"@":"hello","lib":%q,"caps":%s}`, hello.Lib, compact(hello.Caps)))
-			talk.say(cyan, ">", string(protocol.AppendHello(nil, spec.Worker, spec.MaxLine)))
+			talk.say(screen.Green, "<", fmt.Sprintf(`{"@":"hello","lib":%q,"caps":%s}`, hello.Lib, compact(hello.Caps)))
+			talk.say(screen.Cyan, ">", string(protocol.AppendHello(nil, spec.Worker, spec.MaxLine)))
 		}
 	}
 	switch spec.Input {
 	case runner.InputJob:
-		talk.say(cyan, ">", string(protocol.AppendJob(nil, job)))
+		talk.say(screen.Cyan, ">", string(protocol.AppendJob(nil, job)))
 	case runner.InputData:
-		talk.say(cyan, ">", string(protocol.AppendData(nil, job)))
+		talk.say(screen.Cyan, ">", string(protocol.AppendData(nil, job)))
 	}
 	run, err := child.Run(job, runner.RunLimits{Timeout: job.Timeout})
 	if err != nil {
@@ -254,7 +255,7 @@ func converse(ctx context.Context, w io.Writer, spec *runner.Spec, policy superv
 	child.Shutdown(spec.KillGrace)
 	<-child.Exited()
 	if talk.printed == [2]bool{true, true} {
-		printLine(w, paint(w, dim, mixed))
+		screen.PrintLine(w, screen.Paint(w, screen.Dim, mixed))
 	}
 	return ending, talk.refused, nil
 }
@@ -292,20 +293,20 @@ const mixed = "(stdout and stderr are read apart: lines printed in the same mome
 func (t *conversation) say(colour, mark, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	printLine(t.w, paint(t.w, colour, mark+" "+strings.TrimRight(line, "\n")))
+	screen.PrintLine(t.w, screen.Paint(t.w, colour, mark+" "+strings.TrimRight(line, "\n")))
 }
 
 func (t *conversation) ChildReady(*runner.Child) {}
 
 func (t *conversation) Bye(_ *runner.Child, reason string) {
-	t.say(green, "<", string(`{"@":"bye","reason":`+compact(reason)+`}`))
+	t.say(screen.Green, "<", string(`{"@":"bye","reason":`+compact(reason)+`}`))
 }
 
 func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if line.Dropped > 0 {
-		printLine(t.w, paint(t.w, yellow, "  "+runner.TooManyLines(line.Dropped)))
+		screen.PrintLine(t.w, screen.Paint(t.w, screen.Yellow, "  "+runner.TooManyLines(line.Dropped)))
 		return
 	}
 	if line.Stream == runner.Stdout || line.Stream == runner.Stderr {
@@ -315,12 +316,12 @@ func (t *conversation) Log(_ *runner.Child, _ *runner.Run, line runner.LogLine) 
 	if line.Record != nil {
 		text = line.Record.Level + ": " + line.Record.Message
 	}
-	printf(t.w, "< %s%s\n", text, paint(t.w, dim, "  "+line.Stream.String()))
+	screen.Printf(t.w, "< %s%s\n", text, screen.Paint(t.w, screen.Dim, "  "+line.Stream.String()))
 	if line.Refused != "" {
-		printLine(t.w, paint(t.w, red, "  refused: "+line.Refused))
+		screen.PrintLine(t.w, screen.Paint(t.w, screen.Red, "  refused: "+line.Refused))
 	}
 	if line.Cut > 0 {
-		printLine(t.w, paint(t.w, yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
+		screen.PrintLine(t.w, screen.Paint(t.w, screen.Yellow, fmt.Sprintf("  %d bytes more in that line", line.Cut)))
 	}
 }
 
@@ -338,11 +339,11 @@ func (t *conversation) Progress(_ *runner.Child, _ *runner.Run, p protocol.Progr
 	if p.Message != "" {
 		line["message"] = p.Message
 	}
-	t.say(green, "<", compact(line))
+	t.say(screen.Green, "<", compact(line))
 }
 
 func (t *conversation) Checkpoint(_ *runner.Child, _ *runner.Run, data []byte) {
-	t.say(green, "<", `{"@":"checkpoint","data":`+string(data)+`}`)
+	t.say(screen.Green, "<", `{"@":"checkpoint","data":`+string(data)+`}`)
 }
 
 // Wished shows what the child wants done, and does nothing of it.
@@ -350,9 +351,9 @@ func (t *conversation) Wished(_ *runner.Child, r *runner.Run) { t.wishes(r.Wishe
 
 func (t *conversation) wishes(wishes []protocol.Wish) {
 	for _, w := range wishes {
-		t.say(green, "<", wishLine(&w))
+		t.say(screen.Green, "<", wishLine(&w))
 		if why := t.policy.Refuses(w, *t.taken); why != "" {
-			t.say(red, "!", "refused: "+why)
+			t.say(screen.Red, "!", "refused: "+why)
 		}
 	}
 }
@@ -376,13 +377,13 @@ func wishLine(w *protocol.Wish) string {
 }
 
 func (t *conversation) RunStopping(_ *runner.Child, _ *runner.Run, cause runner.Cause) {
-	t.say(cyan, ">", fmt.Sprintf("(asked to stop: %v)", cause))
+	t.say(screen.Cyan, ">", fmt.Sprintf("(asked to stop: %v)", cause))
 }
 
 func (t *conversation) RunEnded(_ *runner.Child, _ *runner.Run, e *runner.Ending) {
 	t.wishes(e.Wishes)
 	if e.Verdict != nil {
-		t.say(green, "<", verdictLine(e.Verdict))
+		t.say(screen.Green, "<", verdictLine(e.Verdict))
 	}
 	t.ended <- e
 }

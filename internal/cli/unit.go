@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 )
 
 // lastWords is what a stop may take beside draining and killing: settling, while Redis
@@ -81,7 +82,7 @@ func unitCommand() *cli.Command {
 				return err
 			}
 			for _, remark := range values.Remarks {
-				printf(c.App.ErrWriter, "%s %s\n", paint(c.App.ErrWriter, yellow, "Mind:"), remark)
+				screen.Printf(c.App.ErrWriter, "%s %s\n", screen.Paint(c.App.ErrWriter, screen.Yellow, "Mind:"), remark)
 			}
 			return unitText.Execute(c.App.Writer, values)
 		},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 )
 
 // unitNeeds are what a unit must grant for a configuration beyond the usual, and what it
@@ -52,7 +53,7 @@ func needsOf(cfg config.Config, program, path, user string) unitNeeds {
 }
 
 func (n *unitNeeds) remark(format string, args ...any) {
-	n.Remarks = append(n.Remarks, visible(fmt.Sprintf(format, args...)))
+	n.Remarks = append(n.Remarks, screen.Visible(fmt.Sprintf(format, args...)))
 }
 
 // hidden tells that a file lies where the service sees a directory of its own.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -135,7 +136,7 @@ func (e *untilEmpty) look(ctx context.Context) (string, error) {
 	}
 	for _, q := range outlook {
 		if in := inRedis(q.NextDue - now); q.NextDue > 0 && in <= e.within {
-			return fmt.Sprintf("a job of %s that is due in %s", q.Queue, span(max(in, 0))), nil
+			return fmt.Sprintf("a job of %s that is due in %s", q.Queue, screen.Span(max(in, 0))), nil
 		}
 	}
 	if waits, err := e.locked(ctx, outlook, now); waits != "" || err != nil {
@@ -187,7 +188,7 @@ func (e *untilEmpty) ready(outlook []queue.QueueOutlook) string {
 		return ""
 	}
 	e.restless()
-	waits := fmt.Sprintf("%s ready in %s", some(n, "job"), enumerate(in))
+	waits := fmt.Sprintf("%s ready in %s", screen.Some(n, "job"), enumerate(in))
 	shot, able := e.sup.Snapshot(), false
 	if shot.Quiet {
 		waits += "; it is quiet: `oarlock resume`"
@@ -240,7 +241,7 @@ func (e *untilEmpty) locked(ctx context.Context, outlook []queue.QueueOutlook, n
 			e.renewed[name] = lock.Last + e.grace(ctx) + 1
 		}
 		if lock.First <= e.renewed[name] {
-			return fmt.Sprintf("jobs of %s that other workers hold, until their locks are renewed or run out, in %s", name, span(max(inRedis(lock.First-now), 0))), nil
+			return fmt.Sprintf("jobs of %s that other workers hold, until their locks are renewed or run out, in %s", name, screen.Span(max(inRedis(lock.First-now), 0))), nil
 		}
 	}
 	return "", nil
@@ -270,7 +271,7 @@ func (e *untilEmpty) dependent(ctx context.Context, names []string) (string, err
 		e.waiting, e.still = waiting, time.Now()
 	}
 	if time.Since(e.still) < emptyStill {
-		return some(waiting, "job") + " waiting for others", nil
+		return screen.Some(waiting, "job") + " waiting for others", nil
 	}
 	return "", nil
 }
@@ -332,7 +333,7 @@ func inRedis(n float64) time.Duration {
 func enumerate(names []string) string {
 	const most = 5
 	if len(names) > most {
-		return strings.Join(names[:most], ", ") + " and " + count(len(names)-most) + " more"
+		return strings.Join(names[:most], ", ") + " and " + screen.Count(len(names)-most) + " more"
 	}
 	return strings.Join(names, ", ")
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/screen"
 )
 
 func (p Program) versionCommand() *cli.Command {
@@ -20,7 +22,7 @@ func (p Program) versionCommand() *cli.Command {
 				System  string `json:"system"`
 			}{p.version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return show(c, v, func(w io.Writer) {
-				printf(w, "oarlock %s (%s, %s)\n", v.Version, v.Go, v.System)
+				screen.Printf(w, "oarlock %s (%s, %s)\n", v.Version, v.Go, v.System)
 			})
 		},
 	}

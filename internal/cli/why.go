@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -30,7 +31,7 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	value := map[string]any{"jid": jid, "state": w.job.State, "queue": w.job.Queue, "reasons": list(w.reasons)}
 	return show(c, value, func(out io.Writer) {
 		for _, reason := range w.reasons {
-			printLine(out, reason)
+			screen.PrintLine(out, reason)
 		}
 	})
 }
@@ -95,7 +96,7 @@ func (w *why) look() error {
 	case "complete":
 		w.because("It is complete; nothing holds it.")
 	case "failed":
-		w.because("It has failed: %s: %s", job.Failure.Group, shorten(job.Failure.Message, 300))
+		w.because("It has failed: %s: %s", job.Failure.Group, screen.Shorten(job.Failure.Message, 300))
 		w.because("`oarlock job retry %s` puts it into %s again.", inShell(job.JID), job.Queue)
 	case "running":
 		return w.running()
@@ -125,13 +126,13 @@ func (w *why) running() error {
 	late := now-seen > lateShare*lock.Seconds()
 	switch pid := w.process(); {
 	case w.job.Expires <= now:
-		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", ago(seen, now))
+		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", screen.Ago(seen, now))
 	case pid != 0 && !alive(pid):
-		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", ago(seen, now), pid, inShell(w.job.JID))
+		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", screen.Ago(seen, now), pid, inShell(w.job.JID))
 	case late:
-		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", ago(seen, now), span(lock))
+		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", screen.Ago(seen, now), screen.Span(lock))
 	default:
-		w.because("That worker was last heard of %s ago.", ago(seen, now))
+		w.because("That worker was last heard of %s ago.", screen.Ago(seen, now))
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func (w *why) before() {
 		if what := told[i].What; what != "timed-out" && what != "retried" {
 			continue
 		}
-		w.because("Its last attempt, %s ago: %s. Retries left: %d of %d.", ago(told[i].When, w.q.Now()), told[i].Says, max(w.job.Remaining, 0), w.job.Retries)
+		w.because("Its last attempt, %s ago: %s. Retries left: %d of %d.", screen.Ago(told[i].When, w.q.Now()), told[i].Says, max(w.job.Remaining, 0), w.job.Retries)
 		return
 	}
 }
@@ -201,10 +202,10 @@ func (w *why) unknown() {
 	}
 	if u := kept.Unknown; u.Count > 0 {
 		w.because("No program that was asked knows its class %s: %s times since %s (%s ago), last of %s. It is offered again until the unknown_for of its pool is over, and fails then.",
-			w.job.Klass, count(u.Count), moment(u.First), ago(u.First, now), strings.Join(u.Names, ", "))
+			w.job.Klass, screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), strings.Join(u.Names, ", "))
 	}
 	if u := kept.Unstarted; u.Count > 0 {
-		w.because("The command that works it could not be run %s times since %s (%s ago): %s", count(u.Count), moment(u.First), ago(u.First, now), shorten(w.job.Failure.Message, 200))
+		w.because("The command that works it could not be run %s times since %s (%s ago): %s", screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), screen.Shorten(w.job.Failure.Message, 200))
 	}
 }
 
@@ -314,7 +315,7 @@ func (w *why) ready(before int) error {
 	case 1:
 		w.because("1 job of its queue comes before it.")
 	default:
-		w.because("%s jobs of its queue come before it.", count(before))
+		w.because("%s jobs of its queue come before it.", screen.Count(before))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -42,13 +43,13 @@ func workerList(c *cli.Context, q *queue.Client) error {
 	views, rows := make([]view, len(workers)), make([][]string, len(workers))
 	for i, n := range workers {
 		views[i] = view(n)
-		rows[i] = []string{n.Name, count(n.Jobs), count(n.Stalled), ago(n.Seen, q.Now()) + " ago", ""}
+		rows[i] = []string{n.Name, screen.Count(n.Jobs), screen.Count(n.Stalled), screen.Ago(n.Seen, q.Now()) + " ago", ""}
 		if n.Damage != "" {
-			rows[i] = []string{n.Name, "?", "?", ago(n.Seen, q.Now()) + " ago", "cannot be read; see oarlock doctor: " + n.Damage}
+			rows[i] = []string{n.Name, "?", "?", screen.Ago(n.Seen, q.Now()) + " ago", "cannot be read; see oarlock doctor: " + n.Damage}
 		}
 	}
 	return show(c, views, func(w io.Writer) {
-		table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED", "SEEN", ""}, rows)
+		screen.Table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED", "SEEN", ""}, rows)
 	})
 }
 
@@ -87,6 +88,6 @@ func workerShow(c *cli.Context, q *queue.Client) error {
 			}
 			rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
 		}
-		table(w, "It holds no job.", []string{"JID", "KLASS", "QUEUE", "STATE", "LOCK"}, rows)
+		screen.Table(w, "It holds no job.", []string{"JID", "KLASS", "QUEUE", "STATE", "LOCK"}, rows)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -26,7 +27,7 @@ var somePools = map[string]config.Pool{"mail": {Children: 2}, "thumbnails": {Max
 
 func TestLinesOfAScreen(t *testing.T) {
 	var out bytes.Buffer
-	s := newScreen(&out, &out, somePools)
+	s := newConsole(&out, &out, somePools)
 	s.line(childLine("mail", 0, runner.LogLine{Text: []byte("hello")}))
 	s.line(childLine("thumbnails", 99, runner.LogLine{Stream: runner.Stderr, Text: []byte("\x1b[2J\r\xff")}))
 	s.line(childLine("mail", 1, runner.LogLine{Dropped: 1234}))
@@ -61,13 +62,13 @@ func TestColoursOfAScreen(t *testing.T) {
 		noColour string
 		want     string
 	}{
-		{"", colourOf("mail") + "mail[0]        " + plain + red + "!" + plain + " x\n"},
+		{"", colourOf("mail") + "mail[0]        " + screen.Plain + screen.Red + "!" + screen.Plain + " x\n"},
 		{"1", "mail[0]        ! x\n"},
 	} {
 		t.Setenv("NO_COLOR", tt.noColour)
 		t.Setenv("TERM", "xterm")
 		var out bytes.Buffer
-		s := newScreen(&out, theirs, somePools)
+		s := newConsole(&out, theirs, somePools)
 		s.line(childLine("mail", 0, runner.LogLine{Stream: runner.Stderr, Text: []byte("x")}))
 		if out.String() != tt.want {
 			t.Errorf("NO_COLOR=%q: %q, want %q", tt.noColour, out.String(), tt.want)
@@ -82,7 +83,7 @@ func TestLinesAreNotMixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue := newLogQueue(write, nil)
-	s := newScreen(queue, write, somePools)
+	s := newConsole(queue, write, somePools)
 	var all sync.WaitGroup
 	for slot := range 20 {
 		all.Go(func() {

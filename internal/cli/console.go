@@ -8,12 +8,13 @@ import (
 	"sync/atomic"
 
 	"oarlock/internal/config"
+	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
-// screen shows what children print, and what we have to say ourselves, as a process manager
+// console shows what children print, and what we have to say ourselves, as a process manager
 // does: each line behind the name of who said it, in a column.
 //
 //	thumbs[0] | on stdout
@@ -21,7 +22,7 @@ import (
 //	oarlock   | INFO ready
 //
 // Each line is one write, so that none begins in the middle of another. Safe for concurrent use.
-type screen struct {
+type console struct {
 	out    io.Writer // takes each line as one write, and never waits
 	colour bool
 	width  atomic.Int64 // of the column; it grows
@@ -31,12 +32,12 @@ type screen struct {
 const ourName = "oarlock"
 
 // nameColours are those of pools; red is kept for what goes wrong.
-var nameColours = []string{cyan, green, yellow, "\x1b[34m", "\x1b[35m", "\x1b[96m", "\x1b[92m", "\x1b[94m", "\x1b[95m"}
+var nameColours = []string{screen.Cyan, screen.Green, screen.Yellow, "\x1b[34m", "\x1b[35m", "\x1b[96m", "\x1b[92m", "\x1b[94m", "\x1b[95m"}
 
-// newScreen makes a screen that writes to out what is fit for w. The column is as wide as the
+// newConsole makes one that writes to out what is fit for w. The column is as wide as the
 // names of the pools need.
-func newScreen(out, w io.Writer, pools map[string]config.Pool) *screen {
-	s := &screen{out: out, colour: paint(w, dim, "") != ""}
+func newConsole(out, w io.Writer, pools map[string]config.Pool) *console {
+	s := &console{out: out, colour: screen.Paint(w, screen.Dim, "") != ""}
 	s.widen(len(ourName))
 	for name, p := range pools {
 		s.widen(len(slotName(name, max(p.Children, p.MaxChildren)-1)))
@@ -47,7 +48,7 @@ func newScreen(out, w io.Writer, pools map[string]config.Pool) *screen {
 func slotName(pool string, slot int) string { return fmt.Sprintf("%s[%d]", pool, slot) }
 
 // widen makes the column at least so wide, and returns how wide it is.
-func (s *screen) widen(width int) int {
+func (s *console) widen(width int) int {
 	for {
 		now := s.width.Load()
 		if int64(width) <= now {
@@ -60,19 +61,19 @@ func (s *screen) widen(width int) int {
 }
 
 // print writes a line behind its name.
-func (s *screen) print(name, colour, mark string, text painted) {
+func (s *console) print(name, colour, mark string, text screen.Painted) {
 	column := fmt.Sprintf("%-*s ", s.widen(len(name)), name)
 	if s.colour {
-		column = colour + column + plain
+		column = colour + column + screen.Plain
 		if mark == "!" {
-			mark = red + mark + plain
+			mark = screen.Red + mark + screen.Plain
 		}
 	}
-	printf(s.out, "%s%s %s\n", painted(column), painted(mark), text) // to a queue, which takes it or counts it
+	screen.Printf(s.out, "%s%s %s\n", screen.Painted(column), screen.Painted(mark), text) // to a queue, which takes it or counts it
 }
 
 // line shows a line of a child.
-func (s *screen) line(l supervisor.Line) {
+func (s *console) line(l supervisor.Line) {
 	mark := "|"
 	if l.Stream == runner.Stderr {
 		mark = "!"
@@ -82,9 +83,9 @@ func (s *screen) line(l supervisor.Line) {
 	case l.Dropped > 0:
 		text = runner.TooManyLines(l.Dropped)
 	case l.Record != nil:
-		text = visible(l.Record.Level + ": " + l.Record.Message)
+		text = screen.Visible(l.Record.Level + ": " + l.Record.Message)
 		for _, f := range l.Record.Fields {
-			text += " " + oneWord(f.Name) + "=" + visible(string(f.Value))
+			text += " " + oneWord(f.Name) + "=" + screen.Visible(string(f.Value))
 		}
 	default:
 		text = string(protocol.Visible(nil, l.Text))
@@ -93,9 +94,9 @@ func (s *screen) line(l supervisor.Line) {
 		text += fmt.Sprintf(" … and %d bytes more", l.Cut)
 	}
 	if l.Refused != "" {
-		text += " (refused: " + visible(l.Refused) + ")"
+		text += " (refused: " + screen.Visible(l.Refused) + ")"
 	}
-	s.print(slotName(l.Pool, l.Slot), colourOf(l.Pool), mark, painted(text))
+	s.print(slotName(l.Pool, l.Slot), colourOf(l.Pool), mark, screen.Painted(text))
 }
 
 // colourOf is the colour of a pool, always the same.
@@ -106,11 +107,11 @@ func colourOf(pool string) string {
 }
 
 // ours takes our own lines, one a write.
-func (s *screen) ours() io.Writer { return ourLines{s} }
+func (s *console) ours() io.Writer { return ourLines{s} }
 
-type ourLines struct{ s *screen }
+type ourLines struct{ s *console }
 
 func (o ourLines) Write(line []byte) (int, error) {
-	o.s.print(ourName, dim, "|", painted(strings.TrimSuffix(string(line), "\n")))
+	o.s.print(ourName, screen.Dim, "|", screen.Painted(strings.TrimSuffix(string(line), "\n")))
 	return len(line), nil
 }
