@@ -140,13 +140,13 @@ func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process,
 func (c *Child) environment(vars []string) []string {
 	s := c.spec
 	ours := map[string]string{
-		"OARLOCK_PROTOCOL": strconv.Itoa(protocol.Version),
+		protocolEnv:        strconv.Itoa(protocol.Version),
 		"OARLOCK_MODE":     s.Mode.String(),
 		"OARLOCK_POOL":     s.Pool,
 		"OARLOCK_SLOT":     strconv.Itoa(c.slot),
 		"OARLOCK_STATUS":   s.Status.String(),
 		"OARLOCK_MAX_LINE": strconv.Itoa(s.MaxLine),
-		SupervisorEnv:      ownMark(),
+		supervisorEnv:      ownMark(),
 	}
 	if s.Status != StatusExit {
 		ours["OARLOCK_STATUS_FD"] = strconv.Itoa(statusFD)

@@ -31,9 +31,9 @@ type cgroups struct {
 	guard *warden
 }
 
-// CgroupPrefix begins the names of the control groups of all supervisors; the SupervisorMark
-// of the one that it belongs to comes next, then the pid namespace in which that has its pid.
-const CgroupPrefix = "oarlock-"
+// cgroupPrefix begins the names of the control groups of all supervisors; the mark of the one
+// that it belongs to comes next, then the pid namespace in which that has its pid.
+const cgroupPrefix = "oarlock-"
 
 // openCgroups makes our group, after it has ended what dead supervisors left in theirs. The error says
 // why there can be none; nothing has changed then.
@@ -46,8 +46,7 @@ func openCgroups(t *trees) (*cgroups, error) {
 		return nil, err
 	}
 	sweepCgroups(own)
-	me, _ := readStat(os.Getpid())
-	c := &cgroups{own: own, path: filepath.Join(own, CgroupPrefix+SupervisorMark(os.Getpid(), me.Start)+"-"+pidNamespace()+"-"+randomName())}
+	c := &cgroups{own: own, path: filepath.Join(own, cgroupPrefix+ownMark()+"-"+pidNamespace()+"-"+randomName())}
 	if err = c.make(); err == nil {
 		if _, missing := os.Stat(filepath.Join(c.path, "cgroup.kill")); missing != nil {
 			err = errors.New("this kernel cannot kill a control group as one (Linux 5.14 can)")
@@ -156,12 +155,12 @@ func pidNamespace() string {
 // sweepCgroups ends what supervisors that are no more left running below own. Those of another
 // pid namespace are not ours to judge: a pid that we do not see may live there.
 func sweepCgroups(own string) {
-	left, _ := filepath.Glob(filepath.Join(own, CgroupPrefix+"*"))
+	left, _ := filepath.Glob(filepath.Join(own, cgroupPrefix+"*"))
 	here := pidNamespace()
 	for _, path := range left {
 		var pid int
 		var start, namespace uint64
-		if _, err := fmt.Sscanf(filepath.Base(path), CgroupPrefix+"%d-%d-%d-", &pid, &start, &namespace); err != nil {
+		if _, err := fmt.Sscanf(filepath.Base(path), cgroupPrefix+"%d-%d-%d-", &pid, &start, &namespace); err != nil {
 			continue
 		}
 		if strconv.FormatUint(namespace, 10) != here {

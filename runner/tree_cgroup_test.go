@@ -91,10 +91,10 @@ func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
 	}
 	own := filepath.Dir(tr.cgroups.path)
 	// As a supervisor leaves it whose guard was killed as well: a process in the group of a child.
-	left := filepath.Join(own, CgroupPrefix+"1073741824-1-"+pidNamespace()+"-test", "jobs", "1")
+	left := filepath.Join(own, cgroupPrefix+"1073741824-1-"+pidNamespace()+"-test", "jobs", "1")
 	must(t, os.MkdirAll(left, 0o755))
 	// A pid that is not to be seen here may be somebody's in another namespace.
-	elsewhere := filepath.Join(own, CgroupPrefix+"1073741824-1-1"+pidNamespace()+"-test")
+	elsewhere := filepath.Join(own, cgroupPrefix+"1073741824-1-1"+pidNamespace()+"-test")
 	must(t, os.Mkdir(elsewhere, 0o755))
 	defer os.Remove(elsewhere)
 	p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; sleep 600")

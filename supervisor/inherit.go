@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/runner"
 )
 
 const (
@@ -54,7 +55,7 @@ func (s *Supervisor) inherit(ctx context.Context) {
 	}
 	var all, ends sync.WaitGroup
 	defer all.Wait()
-	var dead []testament
+	var dead []runner.Identity
 	defer func() { // before all is given back, which waits for Redis
 		ends.Wait()
 		s.awaitRemains(ctx, dead)
@@ -66,7 +67,7 @@ func (s *Supervisor) inherit(ctx context.Context) {
 			s.log.Warn("state directory: jobs of a dead supervisor wait for their locks", "dir", s.cfg.StateDir, "err", err)
 		}
 		for _, h := range left {
-			dead = append(dead, h.testament)
+			dead = append(dead, h.Identity)
 			ends.Add(1)
 			all.Go(func() {
 				if err := s.takeOver(ctx, h, ends.Done); err != nil {
@@ -89,7 +90,7 @@ const remainsPatience = 10 * time.Second
 
 // awaitRemains waits until no process has the mark of a dead supervisor's children any more,
 // where that matters: guards and control groups, which end them, take a moment.
-func (s *Supervisor) awaitRemains(ctx context.Context, dead []testament) {
+func (s *Supervisor) awaitRemains(ctx context.Context, dead []runner.Identity) {
 	s.mu.Lock()
 	matters := slices.ContainsFunc(s.cfg.Pools, func(p Pool) bool { return p.Exclusive })
 	s.mu.Unlock()
@@ -97,7 +98,7 @@ func (s *Supervisor) awaitRemains(ctx context.Context, dead []testament) {
 		return
 	}
 	for end := time.Now().Add(remainsPatience); ; {
-		left := remains(dead)
+		left := runner.Remaining(dead)
 		if len(left) == 0 || sleep(ctx, inheritLook) != nil {
 			return
 		}
@@ -139,10 +140,11 @@ func (s *Supervisor) takeOver(ctx context.Context, h *heritage, ended func()) er
 // endChildren kills the children of a dead supervisor until they are gone. It returns the process
 // groups of those of which nothing proves that they are its children.
 func (s *Supervisor) endChildren(ctx context.Context, h *heritage) (doubtful []int, err error) {
+	left := runner.NewLeftovers(h.Identity, h.children)
 	killed, began := 0, time.Now()
 	for {
 		var n int
-		n, doubtful = h.kill()
+		n, doubtful = left.Kill()
 		killed = max(killed, n)
 		if n == 0 && (len(doubtful) == 0 || time.Since(began) >= proofPatience) {
 			break

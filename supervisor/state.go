@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
+
+	"oarlock/runner"
 )
 
 // A supervisor leaves a life file in the state directory for as long as it lives,
@@ -44,9 +45,7 @@ const noLine = -1
 
 // testament is the content of a life file.
 type testament struct {
-	PID     int       `json:"pid"`
-	Start   uint64    `json:"start"` // of the process, in clock ticks since boot
-	Boot    string    `json:"boot"`  // boot id: process ids mean nothing after a reboot
+	runner.Identity
 	Workers []workers `json:"workers"`
 	Suspect *accused  `json:"suspect,omitempty"` // who is at work; nil if nobody
 	Left    bool      `json:"left,omitempty"`    // it ended by itself, and could not tell Redis
@@ -81,9 +80,7 @@ func beginLife(dir string) (*life, error) {
 		root.Close()
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	pid := os.Getpid()
-	p, _ := readProcess(pid) // without it nobody of ours is mistaken for it either
-	l := &life{dir: root, name: name, lock: lock, testament: testament{PID: pid, Start: p.start, Boot: bootID()}}
+	l := &life{dir: root, name: name, lock: lock, testament: testament{Identity: runner.Self()}}
 	// Locked first and named after, it is never seen without its lock.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -142,11 +139,11 @@ func (l *life) bore(pid, pgid int) (line int, err error) {
 	if l == nil {
 		return noLine, nil
 	}
-	p, err := readProcess(pid)
-	if err != nil {
-		return noLine, nil // it is gone already
+	child, there := runner.LeftoverOf(pid, pgid)
+	if !there {
+		return noLine, nil
 	}
-	text := fmt.Sprintf("%d %d %d", pid, pgid, p.start)
+	text := fmt.Sprintf("%d %d %d", child.PID, child.PGID, child.Start)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last := len(l.free) - 1; last >= 0 {
@@ -194,35 +191,6 @@ func (l *life) abandon() {
 	l.children.Close()
 	l.lock.Close() // drops the lock
 	l.dir.Close()
-}
-
-// procStat is what we read of /proc/<pid>/stat.
-type procStat struct {
-	process
-	zombie bool
-}
-
-// readProcess reads /proc/<pid>/stat, as proc(5) describes it.
-func readProcess(pid int) (procStat, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return procStat{}, err
-	}
-	// The command's name may hold spaces and brackets; the last bracket ends it.
-	_, rest, ok := strings.Cut(string(text[max(bytes.LastIndexByte(text, ')'), 0):]), ") ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
-		return procStat{}, fmt.Errorf("/proc/%d/stat: not understood", pid)
-	}
-	pgid, _ := strconv.Atoi(fields[2])
-	start, err := strconv.ParseUint(fields[19], 10, 64)
-	return procStat{process{pid, pgid, start}, fields[0] == "Z"}, err
-}
-
-// bootID returns the kernel's random name of the time since the last start.
-func bootID() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // absent in some containers: all alike then
-	return strings.TrimSpace(string(id))
 }
 
 // randomName returns ten characters that nobody else draws.

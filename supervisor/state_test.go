@@ -159,113 +159,7 @@ func sleeper(t *testing.T, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// heir is the heritage of a supervisor that died with these children.
-func heir(t *testing.T, dir string, children ...*exec.Cmd) *heritage {
-	t.Helper()
-	l, err := beginLife(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cmd := range children {
-		if _, err := l.bore(cmd.Process.Pid, cmd.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.abandon()
-	left, _, err := heritages(opened(t, dir))
-	if err != nil || len(left) != 1 || len(left[0].children) != len(children) {
-		t.Fatalf("read %+v, %v", left, err)
-	}
-	t.Cleanup(left[0].settled)
-	return left[0]
-}
-
-// lives reports whether a process of ours has not ended.
-func lives(cmd *exec.Cmd) bool {
-	p, err := readProcess(cmd.Process.Pid)
-	return err == nil && !p.zombie
-}
-
 const childMark = "OARLOCK_PROTOCOL=1"
-
-func TestSurvivorsAreKilledAndStrangersAreNot(t *testing.T) {
-	mine, theirs := sleeper(t, childMark), sleeper(t, childMark)
-	h := heir(t, t.TempDir(), mine, theirs)
-	h.children[1].start++ // as if the number had been given to a stranger since
-	boot := h.Boot
-	h.Boot = "another"
-	if n, doubtful := h.kill(); n != 0 || doubtful != nil {
-		t.Errorf("by numbers of another boot %d are killed, %v doubtful", n, doubtful)
-	}
-	h.Boot = boot
-	if n, doubtful := h.kill(); n != 1 || doubtful != nil {
-		t.Errorf("killed %d groups, want 1; doubtful %v", n, doubtful)
-	}
-	mine.Wait()
-	if n, doubtful := h.kill(); n != 0 || doubtful != nil {
-		t.Errorf("still %d to kill, %v doubtful", n, doubtful)
-	}
-	if !lives(theirs) {
-		t.Error("the stranger is dead")
-	}
-}
-
-// A list of children is not enough to be killed by: whoever wrote it, the process must have
-// the mark of our children. It may have it elsewhere in its environment, which proves nothing.
-func TestWhatIsNotProvenToBeOursIsNotKilled(t *testing.T) {
-	mine := sleeper(t, childMark)
-	foreign, pretender := sleeper(t), sleeper(t, "NOTE=OARLOCK_PROTOCOL=1")
-	h := heir(t, t.TempDir(), foreign, mine, pretender)
-	n, doubtful := h.kill()
-	if want := []int{foreign.Process.Pid, pretender.Process.Pid}; n != 1 || !slices.Equal(doubtful, want) {
-		t.Errorf("killed %d groups, want 1; doubtful are %v, want %v", n, doubtful, want)
-	}
-	mine.Wait()
-	for _, cmd := range []*exec.Cmd{foreign, pretender} {
-		if !lives(cmd) {
-			t.Errorf("%v is dead", cmd.Env)
-		}
-	}
-}
-
-// Of a child that is gone, its group is ended if it has the mark of the dead supervisor, and
-// not if it has that of another one.
-func TestTheGroupOfAChildThatIsGoneMustHaveTheSupervisorsMark(t *testing.T) {
-	own, _ := readProcess(os.Getpid())
-	for _, tt := range []struct {
-		name, mark string
-		killed     int
-		doubtful   int
-	}{
-		{"ours", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start), 1, 0},
-		{"of another supervisor", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start+1), 0, 1},
-		{"of one whose start begins alike", runner.SupervisorEnv + "=" + runner.SupervisorMark(os.Getpid(), own.start) + "1", 0, 1},
-		{"of nobody", "A=b", 0, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			leader := sleeper(t, childMark)
-			rest := exec.Command("sleep", "60")
-			rest.Env = []string{"PATH=/usr/bin:/bin", childMark, tt.mark}
-			rest.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: leader.Process.Pid}
-			if err := rest.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer rest.Wait()
-			defer rest.Process.Kill()
-			h := heir(t, t.TempDir(), leader)
-			leader.Process.Kill()
-			leader.Wait()
-			if n, doubtful := h.kill(); n != tt.killed || len(doubtful) != tt.doubtful {
-				t.Errorf("killed %d groups, want %d; doubtful %v", n, tt.killed, doubtful)
-			}
-			if tt.killed > 0 {
-				rest.Wait()
-			} else if !lives(rest) {
-				t.Error("it is dead")
-			}
-		})
-	}
-}
 
 func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 	dir := t.TempDir()
@@ -291,7 +185,7 @@ func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 	}
 	var found []int
 	for _, p := range left[0].children {
-		found = append(found, p.pid)
+		found = append(found, p.PID)
 	}
 	if want := []int{heir.Process.Pid, worker.Process.Pid}; !slices.Equal(found, want) {
 		t.Errorf("children are %v, want those that live, %v", found, want)

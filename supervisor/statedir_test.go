@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oarlock/runner"
 )
 
 // somebody is a user who is neither root nor we.
@@ -115,7 +117,7 @@ func TestOnlyFilesOfOursAreHeeded(t *testing.T) {
 			if len(left) != 1 || left[0].life.name != neighbour.name || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), l.name) {
 				t.Errorf("%d heritages, %v; want only the neighbour's, and %q", len(left), err, tt.want)
 			}
-			if !lives(victim) {
+			if !runner.Alive(victim.Process.Pid) {
 				t.Error("the process that it names is dead")
 			}
 			for _, h := range left {
@@ -154,8 +156,8 @@ func TestJobsWaitForTheirLocksWhereAChildMayLive(t *testing.T) {
 			w.run()
 			w.s.Quiet()
 			time.Sleep(10 * time.Second)
-			if back := w.redis.job("j0").Deaths == 1; back != proven || lives(left) == proven {
-				t.Errorf("proven %t: given back %t, alive %t", proven, back, lives(left))
+			if back := w.redis.job("j0").Deaths == 1; back != proven || runner.Alive(left.Process.Pid) == proven {
+				t.Errorf("proven %t: given back %t, alive %t", proven, back, runner.Alive(left.Process.Pid))
 			}
 			w.end()
 			if said := strings.Contains(log.String(), "nothing proves it"); said == proven {
