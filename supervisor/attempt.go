@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"oarlock/protocol"
@@ -8,16 +10,7 @@ import (
 	"oarlock/runner"
 )
 
-// stage is how far an attempt has come. The stages follow each other in this order,
-// some are left out:
-//
-//	waiting  → running   a child was found
-//	running  → waiting   its child left before it could begin
-//	running  → stopping  the child was asked to stop it
-//	waiting, running, stopping → ended   it is to be settled
-//	ended    → settling  its settlement is in the call that is out
-//	settling → ended     the call did not run
-//	any      → over      nothing more is to be done
+// stage is how far an attempt has come; stageMoves says what may follow what.
 type stage uint8
 
 const (
@@ -32,6 +25,55 @@ const (
 var stageNames = [...]string{"waiting", "running", "stopping", "ended", "settling", "over"}
 
 func (s stage) String() string { return stageNames[s] }
+
+// stageMoves are the stages that may follow each stage.
+var stageMoves = [...][]stage{
+	waiting: {
+		running, // a child was found
+		ended,   // no child is to have it: it cannot be worked, or goes back
+		over,    // its lock is lost, or its job came back
+	},
+	running: {
+		waiting,  // its child left before it could begin, or gives it back
+		stopping, // its child is to stop it
+		ended,    // its child has ended it
+		over,     // likewise, and nothing is to be settled
+	},
+	stopping: {
+		waiting,  // its child left before it could begin
+		stopping, // its child is to stop it sooner
+		ended,    // its child has ended it
+		over,     // likewise, and nothing is to be settled
+	},
+	ended: {
+		waiting,  // judged after a while: its child had not begun it
+		ended,    // judged after a while, or to be settled otherwise
+		settling, // its settlement is sent
+		over,     // its lock is lost, or its job came back
+	},
+	settling: {
+		ended, // the call did not run, or Redis refused the settlement
+		over,  // Redis has answered
+	},
+	over: {}, // nothing more is to be done
+}
+
+// advance brings an attempt to its next stage. Nothing else writes the stage.
+func (p *pool) advance(a *attempt, to stage) {
+	if !slices.Contains(stageMoves[a.stage], to) {
+		p.misstep("attempt", a.stage, to)
+	}
+	a.stage = to
+}
+
+// misstep tells of a change that its table does not allow. It is a mistake of ours, which the
+// tests of this package fail for.
+func (p *pool) misstep(of string, from, to fmt.Stringer) {
+	p.log.Error(mistake, "of", of, "from", from.String(), "to", to.String())
+}
+
+// mistake is the message of misstep.
+const mistake = "mistake in oarlock: a change that cannot be"
 
 // attempt is one job once in our hands, from its take to its settlement. It belongs
 // to its pool's loop.

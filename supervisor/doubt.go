@@ -42,7 +42,7 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 	if l.doubts > 1 { // questions are answered and calls are not
 		l.holdAll = p.now + l.refusals.NextBackOff()
 	}
-	l.hungry = true
+	l.wake()
 	var again []*attempt
 	for i, a := range x.attempts {
 		if resolutions[i] == queue.NotRun {

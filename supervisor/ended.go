@@ -116,7 +116,8 @@ func (p *pool) redo(a *attempt, e *runner.Ending) {
 // undo lets an attempt that no child has begun be given to any.
 func (p *pool) undo(a *attempt) {
 	a.prepare(p.cfg.Timeout)
-	a.stage, a.member, a.run, a.ending, a.gap = waiting, nil, nil, nil, 0
+	p.advance(a, waiting)
+	a.member, a.run, a.ending, a.gap = nil, nil, nil, 0
 }
 
 // wellSince reports whether a job of the pool ended well after a moment; it and now are on
@@ -151,7 +152,7 @@ func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
 	}
 	if closed {
 		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", manner(e))
-		p.line.hungry = true
+		p.line.wake()
 	}
 }
 

@@ -999,6 +999,7 @@ func verbose(t *testing.T) io.Writer {
 
 // run starts the supervisor.
 func (w *fakeWorld) run() {
+	w.cfg.Logger = strictly(w.t, w.cfg.Logger)
 	w.s = build(w.cfg, w.redis, w.host)
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(context.Background())

@@ -76,7 +76,7 @@ func (a *attempt) answersFor(t queue.Taken) bool {
 // can ever take it, its failure.
 func (p *pool) admit(a *attempt) {
 	p.turns++
-	a.stage, a.turn = waiting, p.turns
+	a.turn = p.turns
 	if a.job.Damage != "" {
 		p.log.Error("job set aside: it cannot be read", "jid", a.job.JID, "queue", a.job.Queue, "damage", a.job.Damage)
 		p.fail(a, "damaged", a.job.Damage)
@@ -127,7 +127,8 @@ func (p *pool) unworkable(a *attempt, err error) {
 func (p *pool) settle(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
 	p.line.paced(p.now, len(p.endings) == 0)
-	a.stage, a.settlement = ended, s
+	p.advance(a, ended)
+	a.settlement = s
 	p.acquit(a)
 	p.endings = append(p.endings, a)
 }
@@ -157,7 +158,7 @@ func (p *pool) remove(a *attempt) {
 		p.endings, p.refused = without(p.endings, a), without(p.refused, a)
 		p.withheld = without(p.withheld, a)
 	}
-	a.stage = over
+	p.advance(a, over)
 	p.acquit(a)
 }
 
@@ -256,7 +257,8 @@ func (p *pool) give(a *attempt) bool {
 			p.unworkable(a, err)
 			return true
 		}
-		a.stage, a.member = waiting, nil
+		p.advance(a, waiting)
+		a.member = nil
 		m.closed = true // it is about to exit
 	}
 }
@@ -275,7 +277,7 @@ func (p *pool) stop(a *attempt, cause runner.Cause, grace time.Duration) {
 		}
 		return
 	}
-	a.stage = stopping
+	p.advance(a, stopping)
 	a.cause, a.grace = cause, grace
 	if a.run != nil { // else as soon as it is known
 		a.run.Cancel(cause, grace)

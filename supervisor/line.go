@@ -20,9 +20,9 @@ type line struct {
 	spare      *exchange                   // one that is over: its memory is for the next; may be nil
 	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
 	doubts     int                         // calls in a row that ended so
-	hungry     bool                        // there may be jobs to take
+	hungry     bool                        // there may be jobs to take; see wake
 	rest       bool                        // the last call left something to be done that is nobody's in particular
-	wokenAt    time.Duration               // when somebody last said that there are
+	wokenAt    time.Duration               // when somebody last put one
 	lookAt     time.Duration               // when the next job is known to be due
 	auditAt    time.Duration               // when to compare what Redis holds in our name with what we have
 	holdTakes  time.Duration               // no takes before
@@ -56,6 +56,21 @@ const (
 func newLine(auditAt time.Duration) line {
 	return line{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(refusalFirst, refusalLimit)}
 }
+
+// wake tells that there may be jobs to take.
+func (l *line) wake() { l.hungry = true }
+
+// woken tells that somebody put a job just now.
+func (l *line) woken(now time.Duration) {
+	l.wake()
+	l.wokenAt = now
+}
+
+// wakeAt tells that there will be jobs to take from then on.
+func (l *line) wakeAt(due time.Duration) { l.lookAt = min(l.lookAt, due) }
+
+// nothing tells that there was no job to take at a time, after which somebody may have put one.
+func (l *line) nothing(at time.Duration) { l.hungry = l.hungry && l.wokenAt >= at }
 
 // converse sends the next call if there is anything to say.
 func (p *pool) converse() {
@@ -119,7 +134,7 @@ func (p *pool) exchange() {
 				left = append(left, a)
 				continue
 			}
-			a.stage = settling
+			p.advance(a, settling)
 			x.attempts = append(x.attempts, a)
 			x.settlements = append(x.settlements, a.settlement)
 		}
@@ -162,7 +177,7 @@ func (p *pool) appetite() int {
 		want = 1
 	}
 	if p.now >= l.lookAt {
-		l.hungry = true
+		l.wake()
 	} else {
 		p.alert(l.lookAt)
 	}
@@ -208,12 +223,13 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	if x.take.Count > 0 {
 		l.roundTrip, l.trippedAt = took, p.now
 		again := p.menu.heard(x.take, &reply)
-		l.hungry = l.hungry || again
-		if !again {
+		if again {
+			l.wake()
+		} else {
 			p.scaling.short()
 		}
 		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
-			l.lookAt = min(l.lookAt, p.now+seconds(reply.NextDue-reply.Now))
+			l.wakeAt(p.now + seconds(reply.NextDue-reply.Now))
 		}
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
@@ -277,7 +293,9 @@ func (p *pool) exchangeFailed(x *exchange, err error) {
 		l.doubts++
 		return
 	}
-	l.hungry = l.hungry || x.take.Count > 0
+	if x.take.Count > 0 {
+		l.wake()
+	}
 	p.putBack(x.attempts)
 	switch class {
 	case queue.Memory:
@@ -300,7 +318,7 @@ func (p *pool) putBack(attempts []*attempt) {
 	back := make([]*attempt, 0, len(attempts)+len(p.endings))
 	for _, a := range attempts {
 		if a.stage == settling {
-			a.stage = ended
+			p.advance(a, ended)
 			back = append(back, a)
 		}
 	}

@@ -306,7 +306,7 @@ func (p *pool) serve(queues []string) {
 	}
 	p.queues = queues // calls that are out keep the slice before
 	p.menu.serve(queues, p.cfg.Order)
-	p.line.hungry = true
+	p.line.wake()
 	p.named.Store(&queues)
 }
 
@@ -335,7 +335,9 @@ func (p *pool) tell(v view, due time.Duration) {
 		p.view = v
 		p.saw(v)
 		p.menu.see(v.queues, v.now)
-		p.line.hungry = p.line.hungry || v.ready > 0
-		p.line.lookAt = min(p.line.lookAt, due)
+		if v.ready > 0 {
+			p.line.wake()
+		}
+		p.line.wakeAt(due)
 	})
 }

@@ -120,7 +120,8 @@ func (m *member) started(c child, err error, short string) {
 // package runner if the child takes none any more, and ErrPayload if no child ever
 // takes this one.
 func (m *member) take(a *attempt) error {
-	a.stage, a.member, a.began = running, m, m.pool.now
+	m.pool.advance(a, running)
+	a.member, a.began = m, m.pool.now
 	m.pool.breaker.begun(m.pool.now)
 	m.pool.watch(a.lease) // it may have been renewed while it waited
 	m.runs = append(m.runs, a)

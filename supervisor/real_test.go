@@ -65,6 +65,7 @@ func (w *world) run(cfg Config) *Supervisor {
 	if testing.Verbose() && cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w.t.Output(), nil))
 	}
+	cfg.Logger = strictly(w.t, cfg.Logger)
 	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = 10 * time.Second
 	}

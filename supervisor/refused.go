@@ -36,7 +36,7 @@ func (p *pool) settleOtherwise(a *attempt, err error) {
 		release(&s, queue.CountCrash, releaseDelay) // or it would go round for ever
 		p.settle(a, s)
 	default:
-		a.stage = ended
+		p.advance(a, ended)
 		a.settleAt = p.now + jittered(min(refusedFirst<<min(a.refused-3, 20), refusedLimit))
 		p.refused = append(p.refused, a)
 	}

@@ -60,7 +60,7 @@ func (p *pool) turnOver(spec runner.Spec, trusted bool) {
 func (p *pool) beginAnew() {
 	p.births.anew(p.now)
 	p.breaker.probe(p.now)
-	p.line.hungry = true
+	p.line.wake()
 }
 
 // greets reports whether children of a generation say hello.

@@ -142,7 +142,7 @@ func (p *pool) saw(v view) {
 		s.fresh = true
 	} else if s.crowded {
 		s.crowded = false
-		p.line.hungry = p.line.hungry && p.line.wokenAt >= v.at
+		p.line.nothing(v.at)
 	}
 }
 

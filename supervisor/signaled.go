@@ -95,7 +95,7 @@ func (p *pool) withhold(a *attempt, e *runner.Ending) bool {
 	default:
 		return false
 	}
-	a.stage = ended
+	p.advance(a, ended)
 	p.withheld = append(p.withheld, a)
 	return true
 }

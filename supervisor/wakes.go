@@ -57,5 +57,5 @@ func (p *pool) wake() {
 		p.serve(append(slices.Clone(p.queues), unknown...))
 	}
 	p.menu.came(queues, p.redis.Now())
-	p.line.hungry, p.line.wokenAt = true, p.now
+	p.line.woken(p.now)
 }

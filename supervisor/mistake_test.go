@@ -1,0 +1,129 @@
+package supervisor
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// strict is the log of a supervisor under test: a change that no table allows fails the test.
+type strict struct {
+	slog.Handler
+	t *testing.T
+}
+
+// strictly returns log as one that fails t for mistakes of the supervisor; nil is none.
+func strictly(t *testing.T, log *slog.Logger) *slog.Logger {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return slog.New(strict{log.Handler(), t})
+}
+
+func (s strict) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelError || s.Handler.Enabled(ctx, level)
+}
+
+func (s strict) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == mistake {
+		r.Attrs(func(a slog.Attr) bool {
+			s.t.Errorf("%s: %s", mistake, a)
+			return true
+		})
+	}
+	if !s.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return s.Handler.Handle(ctx, r)
+}
+
+func (s strict) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return strict{s.Handler.WithAttrs(attrs), s.t}
+}
+
+func (s strict) WithGroup(name string) slog.Handler { return strict{s.Handler.WithGroup(name), s.t} }
+
+func TestEachStageOfAnAttemptIsReachedAndLeft(t *testing.T) { walk(t, waiting, over, stageMoves[:]) }
+
+// walk looks at a table of changes: each state has a name, is reached from the first, and is
+// left for another, but for the last.
+func walk[S interface {
+	~uint8
+	String() string
+}](t *testing.T, first, last S, moves [][]S) {
+	if len(moves) != int(last)+1 {
+		t.Fatalf("the table has %d states, want %d", len(moves), last+1)
+	}
+	reached := map[S]bool{}
+	var visit func(S)
+	visit = func(s S) {
+		if reached[s] {
+			return
+		}
+		reached[s] = true
+		for _, next := range moves[s] {
+			visit(next)
+		}
+	}
+	visit(first)
+	names := map[string]bool{}
+	for s := first; s <= last; s++ {
+		if s.String() == "" || names[s.String()] {
+			t.Errorf("state %d is named %q, like another or not at all", s, s)
+		}
+		names[s.String()] = true
+		if !reached[s] {
+			t.Errorf("%v is never reached", s)
+		}
+		if (len(moves[s]) == 0) != (s == last) {
+			t.Errorf("after %v come %v", s, moves[s])
+		}
+	}
+}
+
+// What a table allows, only its own function changes.
+func TestTablesHaveOneWriter(t *testing.T) {
+	writers := map[string]string{"stage": "advance"}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				assigned, ok := n.(*ast.AssignStmt)
+				if !ok {
+					return true
+				}
+				for _, to := range assigned.Lhs {
+					if field, ok := to.(*ast.SelectorExpr); ok && writers[field.Sel.Name] != "" {
+						found[field.Sel.Name] = append(found[field.Sel.Name], f.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for field, writer := range writers {
+		if got := found[field]; len(got) != 1 || got[0] != writer {
+			t.Errorf("%s is written by %v, want %s alone", field, got, writer)
+		}
+	}
+}
