@@ -16,8 +16,7 @@ func (e ear) ready() {
 
 func (e ear) bye(reason string) {
 	e.m.pool.post(func() {
-		e.m.tired = true
-		e.m.pool.retire(e.m, reason)
+		e.m.tires(reason)
 	})
 }
 
@@ -33,7 +32,13 @@ func (e ear) ended(job *protocol.Job, ending *runner.Ending) {
 func (e ear) exited(exit runner.Exit) {
 	p := e.m.pool
 	p.places.leave(p.place(e.m.slot)) // not by the loop, which may be over
-	p.post(func() { e.m.exit(exit) })
+	p.post(func() {
+		short := exit.Short() && e.m.gen.spec.Sandbox.Limits.Memory == nil
+		if short {
+			e.m.ranOut(exit)
+		}
+		e.m.exit(exit, short)
+	})
 }
 
 func (e ear) checkpoint(job *protocol.Job, data []byte) {

@@ -27,7 +27,7 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		a.wishes = append(a.wishes, e.Wishes...)
 		p.wishes(a)
 	}
-	if Unstarted(e) && !e.Short || unread(e) && !a.member.answered {
+	if Unstarted(e) && !e.Short || unread(e) && !a.member.hasRead {
 		p.rollFailed(a.member, e.Message)
 	}
 	if !p.withhold(a, e) {

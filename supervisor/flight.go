@@ -259,7 +259,7 @@ func (p *pool) give(a *attempt) bool {
 		}
 		p.advance(a, waiting)
 		a.member = nil
-		m.closed = true // it is about to exit
+		m.close() // it is about to exit
 	}
 }
 

@@ -148,10 +148,10 @@ func (p *pool) interrupt() {
 func (p *pool) dismiss() {
 	for _, s := range p.slots {
 		if s.heir != nil {
-			p.retire(s.heir, "the pool ends")
+			s.heir.retire("the pool ends")
 		}
 		if m := s.member; m != nil && !p.once() {
-			p.retire(m, "the pool ends")
+			m.retire("the pool ends")
 		}
 	}
 }

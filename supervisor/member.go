@@ -15,21 +15,15 @@ type member struct {
 	pool   *pool
 	slot   *slot
 	gen    *generation
-	child  child      // nil while it is being started
-	permit permit     // to start it, until it has been
-	short  bool       // the host had not what its start takes
-	line   int        // where the state directory notes it; noLine if nowhere
-	first  *attempt   // in mode once: the job it is started for
-	ready  bool       // can be given jobs
-	ahead  bool       // was started before the member whose heir it is was due
-	closed bool       // takes no further job
-	asked  bool       // was asked to leave
-	told   bool       // was told that its replacement waits
-	tired  bool       // said that it wants to leave
+	child  child    // nil while it is being started
+	permit permit   // to start it, until it has been
+	line   int      // where the state directory notes it; noLine if nowhere
+	first  *attempt // in mode once: the job it is started for
+	state  memberState
 	runs   []*attempt // given and not ended, in the order they were written
 
 	jobs      int  // runs that it worked, well or badly
-	answered  bool // it came to work: it has read a job
+	hasRead   bool // a job: it came to work
 	born      time.Duration
 	fitSince  time.Duration // when it was ready, or, in mode once, when its process ran
 	idle      time.Duration // since when it has had no run
@@ -85,15 +79,17 @@ func (m *member) started(c child, err error, short string) {
 	p := m.pool
 	p.starts.over(m.permit, short, p.now)
 	if err != nil {
-		m.short = short != ""
 		if a := m.first; a != nil {
 			p.ended(a, runner.NotStarted(err))
 			m.runs = nil
 		}
-		m.exit(runner.Exit{Code: -1, Message: err.Error()})
+		m.exit(runner.Exit{Code: -1, Message: err.Error()}, short != "")
 		return
 	}
-	m.child, m.fitSince = c, p.now
+	m.child = c
+	if p.once() {
+		m.becameReady()
+	}
 	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
 	if m.line, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
@@ -102,7 +98,7 @@ func (m *member) started(c child, err error, short string) {
 	switch {
 	case p.life.killed:
 		c.Kill(runner.CauseShutdown)
-	case m.closed && len(m.runs) == 0:
+	case m.leaves() && len(m.runs) == 0:
 		m.leave()
 	}
 	if a := m.first; a != nil {
@@ -152,12 +148,9 @@ func (m *member) hand(a *attempt) error {
 	return err
 }
 
-// fit reports whether the member has come so far that it can be at work.
-func (m *member) fit() bool { return m.ready || m.child != nil && m.pool.once() }
-
 // room is how many more jobs the member can be given now.
 func (m *member) room(prefetch int) int {
-	if !m.ready || m.closed || m.child == nil {
+	if m.state != memberReady || m.child == nil {
 		return 0
 	}
 	if m.rests() {
@@ -204,47 +197,6 @@ func (p *pool) heirsCome(since time.Duration) bool {
 	return true
 }
 
-// retire takes a member out of its slot. It finishes what it has, and leaves.
-func (p *pool) retire(m *member, why string) {
-	if m.slot.member == m {
-		m.slot.member = nil
-	}
-	if m.slot.heir == m {
-		m.slot.heir = nil
-	}
-	if p.roll != nil {
-		p.roll.staying = without(p.roll.staying, m)
-	}
-	p.leavers[m] = struct{}{}
-	m.closed = true
-	p.log.Debug("child leaves", "slot", m.slot.n, "pid", m.pid(), "jobs", m.jobs, "why", why)
-	if len(m.runs) == 0 {
-		m.leave()
-	}
-}
-
-// drain tells the member, once, that a replacement waits for it to end what it has.
-func (m *member) drain() {
-	if m.told {
-		return
-	}
-	m.told = true
-	for _, a := range m.runs {
-		if a.stage == running && a.run != nil {
-			a.run.Drain(0)
-		}
-	}
-}
-
-// leave asks a member without jobs to go.
-func (m *member) leave() {
-	if m.child == nil || m.asked || m.pool.once() {
-		return // one that is being started is asked then; one of mode once goes by itself
-	}
-	m.asked = true
-	m.child.Shutdown(m.gen.spec.KillGrace)
-}
-
 // finished notes that a run of the member ended.
 func (m *member) finished(a *attempt, e *runner.Ending) {
 	p := m.pool
@@ -258,70 +210,70 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 		p.weighAfterJob(m)
 	}
 	if worked(e) || e.Began { // a child that has read its job has started, whatever it made of it
-		if !m.answered {
+		if !m.hasRead {
 			p.spawns.earned()
 		}
-		m.answered = true
-		p.misborn = 0
+		m.hasRead = true
+		p.failedStarts = 0
 		p.births.worked(m)
 	}
 	if len(m.runs) == 0 {
 		m.idle = p.now
-		if m.closed && m.slot.member != m {
+		if m.leaves() {
 			m.leave()
 		}
 	}
 }
 
-// exit forgets a member whose process is gone.
-func (m *member) exit(exit runner.Exit) {
-	p, s := m.pool, m.slot
+// exit forgets a member whose process is gone, or was not started; short says that the host had
+// not what its start takes.
+func (m *member) exit(exit runner.Exit, short bool) {
+	p := m.pool
+	asked := m.state == memberAsked
+	m.to(memberGone)
 	p.legacy.bury(m.line)
-	p.event(Event{Kind: ChildExited, Slot: s.n, PID: m.pid(), Exit: &exit})
+	p.event(Event{Kind: ChildExited, Slot: m.slot.n, PID: m.pid(), Exit: &exit})
 	m.greeted()
 	m.leftBehind(exit)
-	if s.member == m {
-		s.member = nil
-	}
-	if s.heir == m {
-		s.heir = nil
-	}
-	stayed := p.stayer(s) == m
+	stayed := p.stayer(m.slot) == m
+	p.dislodge(m)
+	delete(p.leavers, m)
 	if stayed {
-		p.roll.staying = without(p.roll.staying, m)
 		p.stayOn(m)
 	}
-	delete(p.leavers, m)
 	for _, a := range m.runs { // none is left, by the contract of runner.Events
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
 	if m.child != nil {
 		p.starts.freed()
 	}
-	if m.short || exit.Short() && m.gen.spec.Sandbox.Limits.Memory == nil {
+	switch {
+	case short:
 		p.births.ended(m)
-		m.ranOut(exit)
-		return
-	}
-	if m.child == nil && p.life.draining { // its start was given up
-		return
-	}
-	if stayed || m.answered || m.asked && !m.tired || m.first != nil { // what was started for a job has ended it
+	case m.child == nil && p.life.draining: // its start was given up
+	case stayed, asked, m.hasRead, m.first != nil: // what was started for a job has ended it
 		p.births.ended(m)
-		return
+	default:
+		p.startFailed(m, exit)
 	}
-	if p.births.failed(m, p.now) {
-		p.misborn++
+}
+
+// dislodge takes a member from its place in its slot.
+func (p *pool) dislodge(m *member) {
+	if m.slot.member == m {
+		m.slot.member = nil
 	}
-	p.misbirth(m, exit)
+	if m.slot.heir == m {
+		m.slot.heir = nil
+	}
+	if p.roll != nil {
+		p.roll.staying = without(p.roll.staying, m)
+	}
 }
 
 // ranOut tells all pools that the host was short of something when the member's process was
-// to become its program, unless its start failed for that and has told them.
+// to become its program.
 func (m *member) ranOut(exit runner.Exit) {
-	if m.short {
-		return
-	}
 	p := m.pool
 	go func() { // reports to the loop
 		short := runner.Shortage(errors.New(exit.Message))

@@ -50,6 +50,10 @@ func (s strict) WithGroup(name string) slog.Handler { return strict{s.Handler.Wi
 
 func TestEachStageOfAnAttemptIsReachedAndLeft(t *testing.T) { walk(t, waiting, over, stageMoves[:]) }
 
+func TestEachStateOfAMemberIsReachedAndLeft(t *testing.T) {
+	walk(t, memberStarting, memberGone, memberMoves[:])
+}
+
 // walk looks at a table of changes: each state has a name, is reached from the first, and is
 // left for another, but for the last.
 func walk[S interface {
@@ -88,7 +92,7 @@ func walk[S interface {
 
 // What a table allows, only its own function changes.
 func TestTablesHaveOneWriter(t *testing.T) {
-	writers := map[string]string{"stage": "advance"}
+	writers := map[string]string{"stage": "advance", "state": "to"}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

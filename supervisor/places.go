@@ -85,17 +85,17 @@ func (p *pool) mayOccupy(s *slot) bool {
 func (p *pool) vacate(s *slot) {
 	m := s.member
 	why := m.due(p)
-	if why == "" && !m.closed {
+	if why == "" && !m.closed() {
 		return
 	}
 	if optional := m.gen == s.gen && !m.spent() && m.gen.spec.Mode == runner.Reuse; optional && len(p.births.line) > 0 {
 		return // an old child is better than none
 	}
-	m.closed = true
+	m.close()
 	if m.gen != s.gen {
-		m.drain()
+		m.tell()
 	}
 	if len(m.runs) == 0 {
-		p.retire(m, why)
+		m.retire(why)
 	}
 }

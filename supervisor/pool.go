@@ -71,29 +71,29 @@ type pool struct {
 	withheld []*attempt          // those whose ending is judged a little later, oldest first
 	refused  []*attempt          // those whose settlement was refused for good, as far as we know
 
-	slots       []*slot
-	leavers     map[*member]struct{} // members that gave up their slot and are not gone yet
-	gen         *generation          // what new members are started from
-	generations int                  // so many there were
-	past        past                 // how jobs ended on code that is not on trial
-	roll        *roll                // a change of generation under way; nil if none
-	target      int                  // how many slots there should be
-	spawns      spawnRate
-	births      births
-	boot        time.Duration // how long a child takes to be ready: the longest of late
-	misborn     int           // starts in a row whose children died before they read a job
-	stillborn   string        // what the last of them left to say
-	memoryAt    time.Duration // when to look at their memory again
-	view        view          // what there is to take, as last seen
-	breaker     breaker
-	wellAt      time.Duration // when a job last ended well; 0: none has
-	scaling     scaling
-	menu        menu // what takes choose from
-	line        line // the calls to Redis that settle and take
-	renewals    renewals
-	wishing     wishing
-	life        lifetime
-	count       Counters
+	slots        []*slot
+	leavers      map[*member]struct{} // members that gave up their slot and are not gone yet
+	gen          *generation          // what new members are started from
+	generations  int                  // so many there were
+	past         past                 // how jobs ended on code that is not on trial
+	roll         *roll                // a change of generation under way; nil if none
+	target       int                  // how many slots there should be
+	spawns       spawnRate
+	births       births
+	boot         time.Duration // how long a child takes to be ready: the longest of late
+	failedStarts int           // in a row: their children died before they read a job
+	lastFailure  string        // what the last of them left to say
+	memoryAt     time.Duration // when to look at their memory again
+	view         view          // what there is to take, as last seen
+	breaker      breaker
+	wellAt       time.Duration // when a job last ended well; 0: none has
+	scaling      scaling
+	menu         menu // what takes choose from
+	line         line // the calls to Redis that settle and take
+	renewals     renewals
+	wishing      wishing
+	life         lifetime
+	count        Counters
 }
 
 // lifetime is how far a pool is on its way out.

@@ -39,13 +39,6 @@ func (m *member) left() int {
 // spent reports whether the member has all the jobs that it may be given.
 func (m *member) spent() bool { return m.maxJobs > 0 && m.jobs+len(m.runs) >= m.maxJobs }
 
-// becameReady hears that the member can be given jobs.
-func (m *member) becameReady() {
-	p := m.pool
-	m.ready, m.idle, m.fitSince = true, p.now, p.now
-	p.boot = max(p.now-m.born, p.boot-p.boot/8)
-}
-
 // bootsAhead is how many times the time that children take to start an heir has for
 // it: on a busy machine that varies.
 const bootsAhead = 4
@@ -84,7 +77,7 @@ func (m *member) due(p *pool) string {
 	if m.maxAge > 0 {
 		p.alert(m.born + m.maxAge)
 	}
-	if m.jobs > 0 && p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.ready {
+	if m.jobs > 0 && p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.fit() {
 		p.alert(m.idle + p.cfg.IdleTimeout)
 	}
 	return ""
@@ -92,7 +85,7 @@ func (m *member) due(p *pool) string {
 
 // idleFor is how long the member has had no job.
 func (m *member) idleFor(now time.Duration) time.Duration {
-	if len(m.runs) > 0 || !m.ready {
+	if len(m.runs) > 0 || !m.fit() {
 		return 0
 	}
 	return now - m.idle
@@ -153,23 +146,26 @@ func worked(e *runner.Ending) bool {
 
 // manned reports whether a child is there that can work, even if others do not start.
 func (p *pool) manned() bool {
-	return slices.ContainsFunc(p.slots, func(s *slot) bool { return s.member != nil && s.member.ready })
+	return slices.ContainsFunc(p.slots, func(s *slot) bool { return s.member != nil && s.member.fit() })
 }
 
-// misbirths is after how many starts in a row whose children died before they read a
+// barrenAfter is after how many starts in a row whose children died before they read a
 // job a pool counts as barren.
-const misbirths = 5
+const barrenAfter = 5
 
 // barren reports whether the pool has no child that could take a job, because they do
 // not start.
-func (p *pool) barren() bool { return p.misborn >= misbirths && !p.manned() }
+func (p *pool) barren() bool { return p.failedStarts >= barrenAfter && !p.manned() }
 
-// misbirth hears of a child that ended before it read a job.
-func (p *pool) misbirth(m *member, exit runner.Exit) {
-	p.stillborn = lastWords(exit)
+// startFailed hears of a child that ended before it read a job.
+func (p *pool) startFailed(m *member, exit runner.Exit) {
+	if p.births.failed(m, p.now) {
+		p.failedStarts++
+	}
+	p.lastFailure = lastWords(exit)
 	p.log.Warn("child ended before it read a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
 		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
-	if p.misborn == misbirths && p.barren() {
+	if p.failedStarts == barrenAfter && p.barren() {
 		p.log.Error("children do not start: the pool takes nothing until one does", "command", m.gen.spec.Command, "message", exit.Message)
 	}
 	p.rollFailed(m, lastWords(exit))

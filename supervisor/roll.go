@@ -108,7 +108,7 @@ func (p *pool) tendRoll() {
 	}
 	changing := 0
 	for _, s := range p.slots {
-		if m := s.member; s.gen == r.to && m != nil && m.gen == r.to && m.ready {
+		if m := s.member; s.gen == r.to && m != nil && m.gen == r.to && m.fit() {
 			r.changed[s] = struct{}{}
 		}
 		if _, done := r.changed[s]; s.gen == r.to && (!done || r.to.standing == untried) {
@@ -198,7 +198,7 @@ func (p *pool) awaitsHeir(s *slot) bool {
 func (p *pool) rank(s *slot) (rank int, since time.Duration) {
 	m := s.member
 	switch {
-	case m == nil, !m.ready, m.hangs():
+	case m == nil, !m.fit(), m.hangs():
 		return missing, 0
 	case len(m.runs) == 0:
 		return idling, 0
@@ -228,14 +228,14 @@ func (p *pool) change(s *slot) {
 	s.gen = p.roll.to
 	p.births.prefer(s)
 	if s.heir != nil {
-		p.retire(s.heir, "a new generation takes over")
+		s.heir.retire("a new generation takes over")
 	}
 	switch {
 	case m == nil:
-	case !m.ready:
-		p.retire(m, "a new generation takes over")
+	case !m.fit():
+		m.retire("a new generation takes over")
 	case m.hangs():
-		m.closed = true
+		m.close()
 		m.child.Kill(runner.CauseProtocol) // its job goes back uncounted
 	}
 	p.alert(p.now)
@@ -250,14 +250,15 @@ func (p *pool) overtake(s *slot) {
 		if w.gen != r.to || m == nil || m.gen == r.to || len(m.runs) == 0 {
 			continue
 		}
-		if !p.cfg.Exclusive && (heir == nil || !heir.ready || p.now-heir.fitSince < max(p.boot, time.Second)) {
+		if !p.cfg.Exclusive && (heir == nil || !heir.fit() || p.now-heir.fitSince < max(p.boot, time.Second)) {
 			continue
 		}
 		r.passed[w] = struct{}{}
 		if heir != nil {
-			p.retire(heir, "its slot is busy, and another is not")
+			heir.retire("its slot is busy, and another is not")
 		}
-		w.gen, m.closed, m.told = m.gen, false, false
+		w.gen = m.gen
+		m.reopen()
 		p.change(s)
 		return
 	}
@@ -307,11 +308,11 @@ func (p *pool) rolled() {
 // stay keeps a member whose slot has changed, idle; it reports whether it did.
 func (p *pool) stay(m *member) bool {
 	r := p.roll
-	if r == nil || r.back || p.cfg.Exclusive || m.gen == r.to || m.slot.gen != r.to || !m.ready || m.spent() || m.tired || m.gen.spec.Mode == runner.Preload && m.jobs > 0 {
+	if r == nil || r.back || p.cfg.Exclusive || m.gen == r.to || m.slot.gen != r.to || !m.fit() || m.spent() || m.gen.spec.Mode == runner.Preload && m.jobs > 0 {
 		return false
 	}
 	m.slot.member = nil
-	m.closed, m.told = false, false
+	m.reopen()
 	r.staying = append(r.staying, m)
 	if r.to.standing != untried {
 		p.dismissStaying(p.spare())
@@ -323,7 +324,7 @@ func (p *pool) stay(m *member) bool {
 // is proven.
 func (p *pool) stayOn(last *member) {
 	r := p.roll
-	if p.cfg.Exclusive || last.gen.spec.Mode != runner.Preload || !last.answered || r.to.standing != untried || p.life.draining {
+	if p.cfg.Exclusive || last.gen.spec.Mode != runner.Preload || !last.hasRead || r.to.standing != untried || p.life.draining {
 		return
 	}
 	m := p.newMember(last.slot)
@@ -337,7 +338,7 @@ func (p *pool) dismissStaying(left int) {
 		return
 	}
 	for len(p.roll.staying) > left {
-		p.retire(p.roll.staying[0], "its generation is over")
+		p.roll.staying[0].retire("its generation is over")
 	}
 }
 
@@ -377,7 +378,11 @@ func (p *pool) rollFailed(m *member, message string) {
 		return
 	}
 	if r.to.standing != proven { // it is worth nothing
-		p.eachMember(func(m *member) { m.closed = m.closed || m.gen == r.to })
+		p.eachMember(func(m *member) {
+			if m.gen == r.to {
+				m.close()
+			}
+		})
 	}
 	p.roll = newRoll(other, r.from)
 	p.roll.back, p.roll.to.standing = true, proven
@@ -409,25 +414,25 @@ func (p *pool) restore(r *roll) {
 		}
 		p.births.forget(s)
 		if s.heir != nil && s.heir.gen == r.to {
-			p.retire(s.heir, "its generation was given up")
+			s.heir.retire("its generation was given up")
 		}
 		m, old := s.member, p.stayer(s)
 		switch {
 		case p.once(), m == nil && old == nil:
 		case m != nil && m.gen != r.to:
-			m.closed, m.told = false, false
+			m.reopen()
 		case old == nil:
-			if m.ready {
+			if m.fit() {
 				continue
 			}
-			p.retire(m, "its generation was given up")
+			m.retire("its generation was given up")
 		case m != nil && len(m.runs) > 0:
 			r.staying = without(r.staying, old)
 			s.heir = old // takes over when the job has ended
 		default:
 			r.staying = without(r.staying, old)
 			if m != nil {
-				p.retire(m, "its generation was given up")
+				m.retire("its generation was given up")
 			}
 			s.member = old
 		}

@@ -399,7 +399,7 @@ func TestASecondRecycleDoesNotStartOver(t *testing.T) {
 	p := &pool{roll: newRoll(second, third)}
 	for i, g := range []*generation{second, second, first, first} {
 		s := &slot{n: i, gen: g}
-		s.member = &member{pool: p, slot: s, gen: g, ready: true}
+		s.member = &member{pool: p, slot: s, gen: g, state: memberReady}
 		p.slots = append(p.slots, s)
 	}
 	var order []int

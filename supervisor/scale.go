@@ -86,7 +86,7 @@ func (p *pool) wanted() int {
 	}
 	busy, hands := 0, 0
 	for _, slot := range p.slots {
-		if m := slot.member; m != nil && m.ready {
+		if m := slot.member; m != nil && m.fit() {
 			hands++
 			busy += min(len(m.runs), 1)
 		}

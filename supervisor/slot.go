@@ -87,7 +87,7 @@ func (p *pool) shrink(n int) {
 		leave[s] = struct{}{}
 		for _, m := range []*member{s.heir, s.member, p.stayer(s)} {
 			if m != nil {
-				p.retire(m, "the pool shrinks")
+				m.retire("the pool shrinks")
 			}
 		}
 		p.births.forget(s)
@@ -123,9 +123,6 @@ func (p *pool) tendSlots() {
 			p.startWhenDue(s, &s.heir)
 		case m.nearlySpent(p):
 			p.startWhenDue(s, &s.heir)
-			if s.heir != nil {
-				s.heir.ahead = true
-			}
 		}
 	}
 	p.tendRoll()
@@ -156,13 +153,13 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 }
 
 // handOver lets the heir of s take over from its member when it is time: at once if the
-// member was due when the heir was started, else when it is spent, or idle anyway.
+// member is due, else when it will be, or is idle anyway.
 func (p *pool) handOver(s *slot) {
 	m := s.member
-	if !s.heir.ready {
+	if !s.heir.fit() {
 		return
 	}
-	if s.heir.ahead && m.due(p) == "" && m.idleFor(p.now) < idleAhead {
+	if m.due(p) == "" && m.idleFor(p.now) < idleAhead {
 		if len(m.runs) == 0 {
 			p.alert(m.idle + idleAhead)
 		}
@@ -170,13 +167,13 @@ func (p *pool) handOver(s *slot) {
 	}
 	// It takes no further job, and goes when it has finished what it has: the heir
 	// must not make the slot work two jobs at once.
-	m.closed = true
+	m.close()
 	if m.gen != s.gen {
-		m.drain()
+		m.tell()
 	}
 	if len(m.runs) == 0 {
 		if !p.stay(m) {
-			p.retire(m, cmp.Or(m.due(p), "its replacement is ready"))
+			m.retire(cmp.Or(m.due(p), "its replacement is ready"))
 		}
 		s.member, s.heir = s.heir, nil
 	}
@@ -283,7 +280,7 @@ func (p *pool) unbornVacancy(a *attempt) *member {
 func (p *pool) oldVacancy() (old *member, any bool) {
 	for _, s := range p.slots {
 		m := s.member
-		if m != nil && m.ready && !m.gen.onTrial() {
+		if m != nil && m.fit() && !m.gen.onTrial() {
 			any = true
 			if m.room(0) > 0 {
 				return m, true
@@ -292,7 +289,7 @@ func (p *pool) oldVacancy() (old *member, any bool) {
 		if stays := p.stayer(s); stays != nil {
 			room := stays.room(0) > 0
 			another := stays.gen.spec.Mode == runner.Preload // fork follows
-			any = any || room || len(stays.runs) > 0 || !stays.ready || another
+			any = any || room || len(stays.runs) > 0 || !stays.fit() || another
 			if room && (m == nil || len(m.runs) == 0) {
 				old = stays
 			}

@@ -209,7 +209,7 @@ func (p *pool) snapshot() PoolSnapshot {
 	s.Counters.Unheard = p.unheard.count()
 	if p.barren() {
 		s.Barren = "children do not start"
-		if message := lastLine(p.stillborn); message != "" {
+		if message := lastLine(p.lastFailure); message != "" {
 			s.Barren += ": " + message
 		}
 	}
@@ -300,11 +300,11 @@ func (m *member) snapshot(now time.Duration) SlotSnapshot {
 		s.LastOutput = m.child.Silence().Seconds()
 	}
 	switch {
-	case m.closed:
+	case m.closed():
 		s.State = "leaving"
 	case len(m.runs) > 0:
 		s.State = "busy"
-	case !m.ready:
+	case !m.fit():
 		s.State = "starting"
 	}
 	for _, a := range m.runs {

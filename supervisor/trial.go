@@ -90,7 +90,7 @@ func (p *pool) awaitProof() {
 	}
 	for _, s := range p.slots {
 		m := s.member
-		if m == nil || m.gen != r.to || !m.ready || len(m.runs) > 0 || m.jobs > 0 {
+		if m == nil || m.gen != r.to || !m.fit() || len(m.runs) > 0 || m.jobs > 0 {
 			continue
 		}
 		if at := m.fitSince + trialPatience; at > p.now {
