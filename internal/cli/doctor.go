@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +13,7 @@ import (
 	"oarlock/internal/control"
 	"oarlock/internal/doctor"
 	"oarlock/internal/screen"
+	"oarlock/internal/setup"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -132,8 +130,12 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 		d.Report(doctor.Finding{Subject: "unit", Level: doctor.Bad, Text: err.Error()})
 		return
 	}
-	for _, f := range unitProblems(string(text), limitsOf(cfg)) {
-		d.Report(f)
+	misfits := setup.Misfits(string(text), cfg)
+	for _, misfit := range misfits {
+		d.Report(doctor.Finding{Subject: "unit", Level: doctor.Warning, Text: misfit, Advice: "oarlock unit prints one that fits."})
+	}
+	if len(misfits) == 0 {
+		d.Report(doctor.Finding{Subject: "unit", Level: doctor.OK, Text: "It fits the configuration."})
 	}
 }
 
@@ -164,40 +166,6 @@ func examineRunning(c *cli.Context, d *doctor.Doctor, cfg config.Config) {
 		d.Report(doctor.Finding{Subject: "room for children", Level: doctor.Warning, Text: "The supervisor here (pid " + s.PID + ") has run short: " + shortLine(shot.Short) + ".",
 			Advice: "Have fewer children, raise that limit, or find who else takes what is short. No job is blamed."})
 	}
-}
-
-// unitProblems compares a unit with what the configuration needs of one.
-func unitProblems(text string, need unitLimits) []doctor.Finding {
-	has := map[string]string{}
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			has[key] = value
-		}
-	}
-	const advice = "oarlock unit prints one that fits."
-	var findings []doctor.Finding
-	add := func(format string, args ...any) {
-		findings = append(findings, doctor.Finding{Subject: "unit", Level: doctor.Warning, Text: fmt.Sprintf(format, args...), Advice: advice})
-	}
-	if stop, err := strconv.Atoi(strings.TrimSuffix(has["TimeoutStopSec"], "s")); err != nil || stop < need.Stop {
-		add("TimeoutStopSec=%s is too short: draining, killing and the last words take up to %d seconds.", has["TimeoutStopSec"], need.Stop)
-	}
-	if has["KillMode"] != "mixed" {
-		add("KillMode=%s ends the children together with the supervisor, which could not let them finish; it should be mixed.", has["KillMode"])
-	}
-	if has["Type"] != "notify" {
-		add("Type=%s does not tell systemd when the supervisor is ready; it should be notify.", has["Type"])
-	}
-	if !strings.Contains(has["RestartPreventExitStatus"], "78") {
-		add("RestartPreventExitStatus=%s lets systemd restart it again and again with a bad configuration; it should be 64 78.", has["RestartPreventExitStatus"])
-	}
-	if files, err := strconv.Atoi(has["LimitNOFILE"]); err == nil && files < need.Files {
-		add("LimitNOFILE=%d is too low for so many children: it should be %d.", files, need.Files)
-	}
-	if len(findings) == 0 {
-		findings = append(findings, doctor.Finding{Subject: "unit", Level: doctor.OK, Text: "It fits the configuration."})
-	}
-	return findings
 }
 
 // printDiagnosis shows a finding.

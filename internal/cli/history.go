@@ -118,7 +118,7 @@ func printHistory(w io.Writer, told []entryView) {
 		}
 		screen.Printf(w, "%s  %s", screen.Moment(e.When), e.Says)
 		if len(more) > 0 {
-			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, compact(more)))
+			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, screen.Compact(more)))
 		}
 		screen.PrintLine(w)
 	}

@@ -11,59 +11,16 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"oarlock/internal/doctor"
 	"oarlock/internal/redistest"
 	"oarlock/internal/screen"
-	"oarlock/internal/torture"
-	"oarlock/protocol"
+	"oarlock/internal/screentest"
 	"oarlock/queue"
-	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
-// hostile is a text as somebody else may have chosen it: for a job, a queue, a group, a line
-// of log. It tries to be a line of its own, to name the window, to colour and to turn what
-// follows, and to be more than one column.
-const hostile = "v\nFORGED\n<2>FORGED\r\x1b]0;own\a\x1b[31m\u009b2J\u202e\u2028\x7f\xff\tFORGED\x00w"
-
-// clean fails if a terminal would obey any of text, or take a part of hostile for a line.
-func clean(t *testing.T, what, text string) {
-	t.Helper()
-	for line := range strings.SplitSeq(text, "\n") {
-		if bad := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\t' }); bad >= 0 {
-			t.Errorf("%s: shows %q in %q", what, line[bad:min(bad+4, len(line))], line)
-			return
-		}
-		if strings.HasPrefix(line, "FORGED") || strings.HasPrefix(line, "<2>") {
-			t.Errorf("%s: a line is forged: %q", what, line)
-			return
-		}
-	}
-}
-
-// fill makes all texts below v hostile, and all lists one long.
-func fill(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(hostile)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
-	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 {
-			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-			fill(v.Index(0))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i))
-			}
-		}
-	}
-}
+const hostile = screentest.Hostile
 
 // hostileThings are things of all kinds that a client can put, and what a child can leave.
 func hostileThings(t *testing.T, q *queue.Client) {
@@ -77,7 +34,7 @@ func hostileThings(t *testing.T, q *queue.Client) {
 		return queue.Put{Queue: name, JID: jid, Klass: hostile, Data: text, Tags: []string{hostile}}
 	}
 	var record supervisor.Record
-	fill(reflect.ValueOf(&record).Elem())
+	screentest.Fill(reflect.ValueOf(&record).Elem())
 	kept, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +110,7 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 			args := slices.Concat(ask, more)
 			s.anyCode(args)
 			out := s.said["stdout"] + s.said["stderr"]
-			clean(t, fmt.Sprintf("%q", args), out)
+			screentest.Clean(t, fmt.Sprintf("%q", args), out)
 			shown += strings.Count(out, `]0;own`)
 		}
 	}
@@ -162,14 +119,14 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 	}
 }
 
-// TestHostileTextsOfASupervisor prints what a supervisor, a doctor, a torture and the channels
+// TestHostileTextsOfASupervisor prints what a supervisor, a doctor and the channels
 // of Redis can tell, with hostile texts in all places.
 func TestHostileTextsOfASupervisor(t *testing.T) {
 	var shot report
 	var event queue.Event
 	var record supervisor.Record
 	for _, v := range []any{&shot, &event, &record} {
-		fill(reflect.ValueOf(v).Elem())
+		screentest.Fill(reflect.ValueOf(v).Elem())
 	}
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -181,24 +138,14 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 	screen.PrintLine(&out, eventText(event))
 	printRecord(&out, text)
 	printDiagnosis(&out, finding)
-	for _, f := range []torture.Finding{{Left: true}, {Kept: true}, {Must: true}, {}} {
-		f.Rule, f.Why = hostile, hostile
-		printFinding(&out, f)
-	}
-	talk := conversation{w: &out}
-	talk.Log(nil, nil, runner.LogLine{Text: []byte(hostile), Refused: hostile})
-	talk.Log(nil, nil, runner.LogLine{Record: &protocol.LogRecord{Level: hostile, Message: hostile}})
-	talk.Progress(nil, nil, protocol.Progress{Message: hostile})
-	talk.Bye(nil, hostile)
-	talk.say(screen.Red, "<", verdictLine(&protocol.Verdict{Kind: protocol.Fail, Group: hostile, Message: hostile, Klass: hostile}))
-	clean(t, "a supervisor", out.String())
+	screentest.Clean(t, "a supervisor", out.String())
 	out.Reset()
 	for _, v := range []any{shot, event, record, finding} {
 		if err := screen.PrintJSON(&out, v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	clean(t, "a supervisor's JSON", out.String())
+	screentest.Clean(t, "a supervisor's JSON", out.String())
 }
 
 // TestALineOfLogIsOneLine logs hostile messages, names and values in each format.
@@ -213,7 +160,7 @@ func TestALineOfLogIsOneLine(t *testing.T) {
 		out.Reset()
 		log := slog.New(handler).With(hostile, hostile).WithGroup(hostile)
 		log.Warn(hostile, hostile, hostile, "err", errors.New(hostile), "list", []string{hostile})
-		clean(t, name, strings.TrimPrefix(out.String(), "<4>"))
+		screentest.Clean(t, name, strings.TrimPrefix(out.String(), "<4>"))
 		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "\n") {
 			t.Errorf("%s: %d lines: %q", name, n, out.String())
 		}

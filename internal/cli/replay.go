@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/trial"
 	"oarlock/queue"
 )
 
@@ -39,11 +40,11 @@ func replay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	pool, err := replayPool(c, lastQueue(*job), c.Args().Tail())
+	pool, err := replayPool(c, trial.LastQueue(*job), c.Args().Tail())
 	if err != nil {
 		return err
 	}
-	return converseAs(c, pool, takenAs(*job, c.Bool("fresh")))
+	return showTrial(c, pool, trial.Stored(*job, c.Bool("fresh")))
 }
 
 // storedJob reads a job and leaves Redis alone after that.
@@ -55,17 +56,6 @@ func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
 	defer client.Close()
 	job, err := client.Get(c.Context, jid)
 	return job, worded(c, err)
-}
-
-// lastQueue is the queue of a job, or, if it is complete, the last it was in.
-func lastQueue(job queue.Job) string {
-	name := job.Queue
-	for _, entry := range job.History {
-		if job.Queue == "" && entry.Queue != "" {
-			name = entry.Queue
-		}
-	}
-	return name
 }
 
 // replayPool is the pool to imitate: the named one, that of the command, or the one
@@ -87,20 +77,4 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 		}
 	}
 	return imitate(c, name, command)
-}
-
-// takenAs is job as a supervisor would take it; fresh leaves out its checkpoint.
-func takenAs(job queue.Job, fresh bool) queue.Taken {
-	taken := queue.Taken{
-		JID: job.JID, Klass: job.Klass, Queue: lastQueue(job), Data: job.Data, Tags: job.Tags, Priority: job.Priority,
-		Retries: job.Retries, Remaining: max(job.Remaining, 0), Timeout: job.Kept.Timeout, Damage: job.Damage,
-	}
-	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
-		taken.Crashes, taken.Interruptions, taken.Spared, taken.Standstill = kept.Crashes, kept.Interruptions, kept.Spared, kept.Standstill
-		taken.Unstarted, taken.Unknown, taken.Checkpoint = kept.Unstarted, kept.Unknown, kept.Checkpoint
-	}
-	if fresh {
-		taken.Checkpoint = nil
-	}
-	return taken
 }

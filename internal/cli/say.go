@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"oarlock/internal/screen"
 	"oarlock/protocol"
 )
 
@@ -112,20 +113,20 @@ func putOptions() []cli.Flag {
 // spoken is the line that says verb with the words and options of c. It is understood by
 // those who read it, or there is an error.
 func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, error) {
-	line := `{"@":` + compact(verb)
+	line := `{"@":` + screen.Compact(verb)
 	whole := true
 	add := func(name, json string) {
-		line += "," + compact(name) + ":" + json
+		line += "," + screen.Compact(name) + ":" + json
 		whole = whole && protocol.Valid([]byte(json)) // or it could bring fields of its own
 	}
 	if run != "" {
-		add("run", compact(run))
+		add("run", screen.Compact(run))
 	}
 	for i, word := range c.Args().Slice() {
 		switch name := names[min(i, len(names)-1)]; name {
 		case "tags":
 			if i == 0 {
-				add(name, compact(c.Args().Slice()))
+				add(name, screen.Compact(c.Args().Slice()))
 			}
 		case "priority":
 			if _, err := strconv.ParseFloat(word, 64); err != nil {
@@ -140,7 +141,7 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 			}
 			add(name, word)
 		default:
-			add(name, compact(word))
+			add(name, screen.Compact(word))
 		}
 	}
 	for _, option := range c.Command.Flags {
@@ -152,7 +153,7 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 		case *cli.DurationFlag:
 			add(name, fmt.Sprint(c.Duration(name).Seconds()))
 		case *cli.StringSliceFlag:
-			add(strings.TrimSuffix(name, "s")+"s", compact(c.StringSlice(name))) // tag, given again, makes tags
+			add(strings.TrimSuffix(name, "s")+"s", screen.Compact(c.StringSlice(name))) // tag, given again, makes tags
 		case *cli.Float64Flag:
 			add(name, fmt.Sprint(c.Float64(name)))
 		case *cli.IntFlag:
@@ -161,7 +162,7 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 			if name == "data" {
 				add(name, c.String(name))
 			} else {
-				add(strings.ReplaceAll(name, "-", "_"), compact(c.String(name)))
+				add(strings.ReplaceAll(name, "-", "_"), screen.Compact(c.String(name)))
 			}
 		}
 	}

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -14,8 +11,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/screen"
-	"oarlock/internal/torture"
-	"oarlock/runner"
+	"oarlock/internal/trial"
 )
 
 func tortureCommand() *cli.Command {
@@ -49,85 +45,41 @@ func tortureProgram(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	spec, err := specOf("torture", pool)
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
+	t, done, err := newTrial("torture", pool, job)
 	if err != nil {
 		return err
 	}
-	defer host.Close()
-	trial := &torture.Trial{Host: host, Spec: spec, Job: *wire(job, pool), Limit: c.Duration("limit")}
+	defer done()
+	t.Limit = c.Duration("limit")
 	if c.String("mode") == "" && c.String("pool") == "" {
-		trial.Spec.Mode = trial.Guess(ctx)
+		t.Spec.Mode = t.Guess(ctx)
 	}
 	out, text := c.App.Writer, !c.Bool("json")
 	if text {
-		screen.Printf(out, "%s, mode %s\n\n", strings.Join(spec.Command, " "), trial.Spec.Mode)
+		screen.Printf(out, "%s, mode %s\n\n", strings.Join(t.Spec.Command, " "), t.Spec.Mode)
 	}
-	findings := []torture.Finding{}
-	good, err := trial.Run(ctx, func(f torture.Finding) {
+	findings := []trial.Finding{}
+	good, err := t.Torture(ctx, func(f trial.Finding) {
 		findings = append(findings, f)
 		if text {
-			printFinding(out, f)
+			f.Print(out)
 		}
 	})
-	if errors.Is(err, torture.ErrNoProgram) {
+	if errors.Is(err, trial.ErrNoProgram) {
 		return misused("%v", err)
 	}
 	if err != nil {
 		return err
 	}
 	if text {
-		printTortured(out, findings)
-	} else if err := screen.PrintJSON(out, map[string]any{"command": spec.Command, "mode": trial.Spec.Mode.String(), "good": good, "rules": findings}); err != nil {
+		trial.PrintSum(out, findings)
+	} else if err := screen.PrintJSON(out, map[string]any{"command": t.Spec.Command, "mode": t.Spec.Mode.String(), "good": good, "rules": findings}); err != nil {
 		return err
 	}
 	if !good {
 		return silent{exitFailed}
 	}
 	return nil
-}
-
-// printFinding shows a rule and what became of it.
-func printFinding(w io.Writer, f torture.Finding) {
-	switch {
-	case f.Left:
-		screen.PrintLine(w, screen.Paint(w, screen.Dim, "  –  "+f.Rule+": says nothing of this program"))
-	case f.Kept:
-		screen.Printf(w, "%s%s\n", screen.Paint(w, screen.Green, "  ✓  "), f.Rule)
-	case f.Must:
-		screen.Printf(w, "%s%s\n%s\n", screen.Paint(w, screen.Red, "  ✗  "), f.Rule, screen.Lines(indent(f.Why)))
-	default:
-		screen.Printf(w, "%s%s\n%s\n", screen.Paint(w, screen.Yellow, "  ○  "), f.Rule, screen.Lines(indent(f.Why)))
-	}
-}
-
-// printTortured sums up.
-func printTortured(w io.Writer, findings []torture.Finding) {
-	all, broken, advice := 0, 0, 0
-	for _, f := range findings {
-		switch {
-		case f.Left:
-		case !f.Must && !f.Kept:
-			advice++
-		case f.Must:
-			all++
-			if !f.Kept {
-				broken++
-			}
-		}
-	}
-	if broken > 0 {
-		screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Red, fmt.Sprintf("It breaks %d of %d obligatory rules.", broken, all)))
-		return
-	}
-	screen.Printf(w, "\n%s", screen.Paint(w, screen.Green, fmt.Sprintf("It keeps all %d obligatory rules", all)))
-	if advice > 0 {
-		screen.Printf(w, "; %d more would be good", advice)
-	}
-	screen.PrintLine(w, ".")
 }

@@ -1,5 +1,6 @@
-// Package demo is the work that `oarlock demo` has done: Go's own source files, a script
-// that counts what is in one, and the same count done directly, to check the outcome.
+// Package demo shows a supervisor at work: Go's own source files become jobs, a script counts what is in each, and the
+// same count done directly checks the outcome. It owns the script, the trouble that it makes, and the supervisor while
+// Run lasts. It must not know the command line, a configuration, or where its Redis comes from.
 package demo
 
 import (

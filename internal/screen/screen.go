@@ -35,6 +35,15 @@ func EncodeJSON(w io.Writer, value any, indent string) error {
 	return err
 }
 
+// Compact is value as JSON on one line. value is of texts, numbers, and lists and maps of them, which cannot fail.
+func Compact(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value)
+	return strings.TrimSpace(text.String())
+}
+
 // Table prints rows in columns; the first row is the heading. Without rows it says so
 // in the words of empty.
 func Table(w io.Writer, empty string, heading []string, rows [][]string) {

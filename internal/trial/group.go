@@ -1,4 +1,4 @@
-package torture
+package trial
 
 import "github.com/prometheus/procfs"
 

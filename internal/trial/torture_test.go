@@ -1,4 +1,4 @@
-package torture
+package trial
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"oarlock/internal/config"
-	"oarlock/protocol"
 	"oarlock/runner"
 )
 
@@ -43,7 +42,7 @@ func newTrial(t *testing.T, dir string, mode runner.Mode, data string, command .
 	return &Trial{
 		Host:  host,
 		Spec:  runner.Spec{Pool: "torture", Mode: mode, Command: command, Dir: dir, Env: os.Environ(), KillGrace: 3 * time.Second},
-		Job:   protocol.Job{Klass: "Count", Queue: "q", Data: []byte(data), Attempt: 1, Retries: 5, Remaining: 5},
+		Job:   Attempted("Count", "q", []byte(data), 1),
 		Limit: 20 * time.Second,
 	}
 }
@@ -51,7 +50,7 @@ func newTrial(t *testing.T, dir string, mode runner.Mode, data string, command .
 // broken runs a trial and lists the obligatory rules that are broken.
 func broken(t *testing.T, trial *Trial) (rules []string) {
 	t.Helper()
-	good, err := trial.Run(context.Background(), func(f Finding) {
+	good, err := trial.Torture(context.Background(), func(f Finding) {
 		t.Logf("%+v", f)
 		if f.Must && !f.Kept && !f.Left {
 			rules = append(rules, f.Rule)
@@ -104,7 +103,7 @@ func TestNoProgram(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse} {
 		trial := newTrial(t, "testdata", mode, "{}", "sh")
 		trial.Spec.Command = []string{"no-such-program"}
-		good, err := trial.Run(t.Context(), func(f Finding) { t.Errorf("reported %+v", f) })
+		good, err := trial.Torture(t.Context(), func(f Finding) { t.Errorf("reported %+v", f) })
 		if good || !errors.Is(err, ErrNoProgram) || !strings.Contains(err.Error(), "no-such-program") {
 			t.Errorf("mode %v: good: %v, err = %v", mode, good, err)
 		}

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"oarlock/internal/screen"
 )
 
-// unitNeeds are what a unit must grant for a configuration beyond the usual, and what it
+// needs are what a unit must grant for a configuration beyond the usual, and what it
 // cannot grant.
-type unitNeeds struct {
+type needs struct {
 	Capabilities string   // with blanks between; "" for none
 	Reasons      string   // why those: which keys of which pools
 	StateMode    string   // of the state directory
@@ -26,8 +26,8 @@ type unitNeeds struct {
 }
 
 // needsOf works out the needs of the service of cfg that runs as user.
-func needsOf(cfg config.Config, program, path, user string) unitNeeds {
-	n := unitNeeds{StateMode: "0750", StateName: "oarlock"}
+func needsOf(cfg config.Config, program, path, user string) needs {
+	n := needs{StateMode: "0750", StateName: "oarlock"}
 	n.capabilities(cfg, user)
 	n.state(cfg, user)
 	if cfg.Redis.URL == "embedded" {
@@ -52,19 +52,19 @@ func needsOf(cfg config.Config, program, path, user string) unitNeeds {
 	return n
 }
 
-func (n *unitNeeds) remark(format string, args ...any) {
+func (n *needs) remark(format string, args ...any) {
 	n.Remarks = append(n.Remarks, screen.Visible(fmt.Sprintf(format, args...)))
 }
 
 // hidden tells that a file lies where the service sees a directory of its own.
-func (n *unitNeeds) hidden(what, path string) {
+func (n *needs) hidden(what, path string) {
 	if below(path, "/tmp") || below(path, "/var/tmp") {
 		n.remark("%s, %s, is out of its sight: it has a /tmp of its own. Move it, or set PrivateTmp=no.", what, path)
 	}
 }
 
 // capabilities works out which rights of root sandboxes take.
-func (n *unitNeeds) capabilities(cfg config.Config, user string) {
+func (n *needs) capabilities(cfg config.Config, user string) {
 	need, why := map[string]bool{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		s := cfg.Pools[name].Sandbox
@@ -102,7 +102,7 @@ func (n *unitNeeds) capabilities(cfg config.Config, user string) {
 var stateName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`)
 
 // state works out how the service gets its state directory.
-func (n *unitNeeds) state(cfg config.Config, user string) {
+func (n *needs) state(cfg config.Config, user string) {
 	dir := filepath.Clean(cfg.Supervisor.StateDir)
 	if cfg.Supervisor.StateDir == "" {
 		return

@@ -1,7 +1,4 @@
-// Package torture tries a worker program: it is started, fed, canceled, killed, flooded
-// and fed twice, by the same runner that a supervisor uses, without a Redis. What comes
-// out is which rules the program keeps.
-package torture
+package trial
 
 import (
 	"context"
@@ -11,80 +8,8 @@ import (
 	"time"
 
 	"oarlock/protocol"
-	"oarlock/queue"
 	"oarlock/runner"
 )
-
-// Trial is a program and what it is tried with.
-type Trial struct {
-	Host  *runner.Host
-	Spec  runner.Spec
-	Job   protocol.Job  // what a job of the program looks like; run and jid are filled in
-	Limit time.Duration // for an answer, or to be ready; longer counts as never
-
-	works bool            // it acknowledged a job
-	hello *protocol.Hello // what it said of itself, when that was tried
-}
-
-// Finding is what became of one rule.
-type Finding struct {
-	Rule     string  `json:"rule"`
-	Must     bool    `json:"must"` // else it is advice
-	Kept     bool    `json:"kept"`
-	Left     bool    `json:"left"`          // it says nothing about programs of this mode
-	Why      string  `json:"why,omitempty"` // of a broken one: what happened
-	Duration float64 `json:"seconds"`
-}
-
-// errLeft says that a rule does not concern the program.
-var errLeft = errors.New("left out")
-
-// ErrNoProgram says that the command cannot be run at all.
-var ErrNoProgram = errors.New("the program cannot be run")
-
-// Run tries every rule, each on fresh children, and tells report as it goes. It returns
-// whether all obligatory rules are kept; the error is that of ctx, or ErrNoProgram before
-// anything was reported.
-//
-// The first rule is that it works a job. What a program that does not seems to keep of the
-// others says nothing: one that ends at once is quick to leave, too.
-func (t *Trial) Run(ctx context.Context, report func(Finding)) (good bool, err error) {
-	good = true
-	for i, r := range rules {
-		began := time.Now()
-		err := errLeft
-		if r.modes == nil || r.modes[t.Spec.Mode] {
-			err = r.try(ctx, t)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case i == 0 && errors.Is(err, ErrNoProgram):
-			return false, err
-		case i == 0:
-			t.works = err == nil
-		case err == nil && !t.works:
-			err = errLeft
-		}
-		f := Finding{Rule: r.says, Must: r.must, Kept: err == nil, Left: errors.Is(err, errLeft), Duration: time.Since(began).Seconds()}
-		if err != nil && !f.Left {
-			f.Why = err.Error()
-			good = good && !r.must
-		}
-		report(f)
-	}
-	return good, nil
-}
-
-// job makes a job with its own names and with data.
-func (t *Trial) job(data string) *protocol.Job {
-	job := t.Job
-	job.Run, job.JID = protocol.NewRun(), queue.NewJID()
-	if data != "" {
-		job.Data = []byte(data)
-	}
-	return &job
-}
 
 // The exit codes of what could not be run.
 const notExecutable, notFound = 126, 127
@@ -94,36 +19,72 @@ type subject struct {
 	*runner.Child
 	trial *Trial
 	ears  ears
-	given int // runs that have not ended
 }
 
-// start starts a child that is ready; first is the job of a child that works one.
-func (t *Trial) start(ctx context.Context, first *protocol.Job) (*subject, error) {
-	s := &subject{trial: t, ears: ears{make(chan *ended, 4096), make(chan runner.Exit, 1)}}
+// start starts a child, which may not be ready yet, and tells events what happens to it. first is the job of a child
+// that works one. The error is the runner's.
+func (t *Trial) start(ctx context.Context, first *protocol.Job, heard ears, events runner.Events) (*subject, error) {
 	if t.Spec.Mode != runner.Once {
 		first = nil
 	}
-	child, err := t.Host.Start(ctx, &t.Spec, 0, first, s.ears)
+	child, err := t.Host.Start(ctx, &t.Spec, 0, first, events)
+	if err != nil {
+		return nil, err
+	}
+	return &subject{Child: child, trial: t, ears: heard}, nil
+}
+
+// fresh starts a child that nobody listens to, and waits until it is ready.
+func (t *Trial) fresh(ctx context.Context, first *protocol.Job) (*subject, error) {
+	heard := newEars()
+	s, err := t.start(ctx, first, heard, heard)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
-	s.Child = child
-	select {
-	case <-child.Ready():
-		return s, nil
-	case exit := <-s.ears.gone:
-		err := fmt.Errorf("it left before it was ready for a job: %s", exitText(exit))
-		if exit.Code == notFound || exit.Code == notExecutable {
-			err = fmt.Errorf("%w: %s", ErrNoProgram, exitText(exit))
-		}
+	err = s.ready(ctx)
+	if left, is := errors.AsType[*leftError](err); is && (left.exit.Code == notFound || left.exit.Code == notExecutable) {
+		err = fmt.Errorf("%w: %s", ErrNoProgram, exitText(left.exit))
+	}
+	if err != nil {
 		return nil, err
-	case <-time.After(t.Limit):
+	}
+	return s, nil
+}
+
+// leftError says that a child left before it was ready for a job.
+type leftError struct{ exit runner.Exit }
+
+func (e *leftError) Error() string {
+	return "it left before it was ready for a job: " + exitText(e.exit)
+}
+
+// ready waits until the child can take a job. After an error it is gone.
+func (s *subject) ready(ctx context.Context) error {
+	select {
+	case <-s.Ready(): // though it may have left since: then the job tells
+		return nil
+	default:
+	}
+	select {
+	case <-s.Ready():
+		return nil
+	case exit := <-s.ears.gone:
+		return &leftError{exit}
+	case <-s.trial.limit():
 		s.end()
-		return nil, fmt.Errorf("it was not ready within %v", t.Limit)
+		return fmt.Errorf("it was not ready within %v", s.trial.Limit)
 	case <-ctx.Done():
 		s.end()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+// limit is ready after the limit of the trial; never, if there is none.
+func (t *Trial) limit() <-chan time.Time {
+	if t.Limit == 0 {
+		return nil
+	}
+	return time.After(t.Limit)
 }
 
 // end kills the child if it is still there, and waits until all of it is gone.
@@ -138,7 +99,6 @@ func (s *subject) give(job *protocol.Job) (*runner.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it takes no job: %w", err)
 	}
-	s.given++
 	return run, nil
 }
 
@@ -146,9 +106,8 @@ func (s *subject) give(job *protocol.Job) (*runner.Run, error) {
 func (s *subject) answer(ctx context.Context) (*ended, error) {
 	select {
 	case e := <-s.ears.ended:
-		s.given--
 		return e, nil
-	case <-time.After(s.trial.Limit):
+	case <-s.trial.limit():
 		return nil, fmt.Errorf("it gave no answer within %v", s.trial.Limit)
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -157,7 +116,7 @@ func (s *subject) answer(ctx context.Context) (*ended, error) {
 
 // work has the child work one job, and wants it acknowledged.
 func (s *subject) work(ctx context.Context) error {
-	if _, err := s.give(s.trial.job("")); err != nil {
+	if _, err := s.give(s.trial.likeIt("")); err != nil {
 		return err
 	}
 	return s.acknowledges(ctx)
@@ -214,11 +173,13 @@ type ended struct {
 	ending *runner.Ending
 }
 
-// ears are the events of one child.
+// ears hear of one child what happens to its runs and how it leaves, and nothing else.
 type ears struct {
 	ended chan *ended
 	gone  chan runner.Exit
 }
+
+func newEars() ears { return ears{make(chan *ended, 4096), make(chan runner.Exit, 1)} }
 
 func (e ears) ChildReady(*runner.Child)                                    {}
 func (e ears) Bye(*runner.Child, string)                                   {}
@@ -240,18 +201,6 @@ func endingText(e *runner.Ending) string {
 			text += ": " + e.Message
 		}
 		text += ")"
-	}
-	return text
-}
-
-// exitText says how a child left.
-func exitText(exit runner.Exit) string {
-	text := fmt.Sprintf("exit code %d", exit.Code)
-	if exit.Signal != 0 {
-		text = exit.Signal.String()
-	}
-	if exit.Message != "" {
-		text += ": " + exit.Message
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package torture
+package trial
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const settling = 300 * time.Millisecond
 func (t *Trial) Guess(ctx context.Context) runner.Mode {
 	as := *t
 	as.Spec.Mode = runner.Reuse
-	s, err := as.start(ctx, nil)
+	s, err := as.fresh(ctx, nil)
 	if err != nil {
 		return runner.Once // which will tell what is wrong
 	}

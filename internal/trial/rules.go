@@ -1,4 +1,4 @@
-package torture
+package trial
 
 import (
 	"context"
@@ -48,8 +48,8 @@ const flood = 200
 // worksOne wants the job done, not only answered: a program that ends at once with whatever
 // code answers, too.
 func worksOne(ctx context.Context, t *Trial) error {
-	first := t.job("")
-	s, err := t.start(ctx, first)
+	first := t.likeIt("")
+	s, err := t.fresh(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func worksOne(ctx context.Context, t *Trial) error {
 
 // once has a fresh child work one job with data, and takes any answer.
 func once(ctx context.Context, t *Trial, data string) error {
-	first := t.job(data)
-	s, err := t.start(ctx, first)
+	first := t.likeIt(data)
+	s, err := t.fresh(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func longLine(ctx context.Context, t *Trial) error {
 }
 
 func fedTwice(ctx context.Context, t *Trial) error {
-	s, err := t.start(ctx, nil)
+	s, err := t.fresh(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func fedTwice(ctx context.Context, t *Trial) error {
 }
 
 func flooded(ctx context.Context, t *Trial) error {
-	s, err := t.start(ctx, nil)
+	s, err := t.fresh(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer s.end()
 	var given []*runner.Run
 	for range flood {
-		run, err := s.give(t.job(""))
+		run, err := s.give(t.likeIt(""))
 		if err != nil {
 			return err
 		}
@@ -145,8 +145,8 @@ func flooded(ctx context.Context, t *Trial) error {
 }
 
 func killed(ctx context.Context, t *Trial) error {
-	job := t.job("")
-	s, err := t.start(ctx, job)
+	job := t.likeIt("")
+	s, err := t.fresh(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func killed(ctx context.Context, t *Trial) error {
 	}
 	s.end()
 	again := *job
-	again.Run, again.Attempt = t.job("").Run, job.Attempt+1
-	s, err = t.start(ctx, &again)
+	again.Run, again.Attempt = t.likeIt("").Run, job.Attempt+1
+	s, err = t.fresh(ctx, &again)
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func leavesAtWork(ctx context.Context, t *Trial) error {
 
 // stopped has stop end a child's work as soon as it has some.
 func stopped(ctx context.Context, t *Trial, stop func(*subject, *runner.Run)) error {
-	job := t.job("")
-	s, err := t.start(ctx, job)
+	job := t.likeIt("")
+	s, err := t.fresh(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func stopped(ctx context.Context, t *Trial, stop func(*subject, *runner.Run)) er
 }
 
 func leavesIdle(ctx context.Context, t *Trial) error {
-	s, err := t.start(ctx, nil)
+	s, err := t.fresh(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func leavesIdle(ctx context.Context, t *Trial) error {
 // leavesNothing looks at the process group between two jobs. What has left the group,
 // too, is not seen here; a supervisor ends it with the child.
 func leavesNothing(ctx context.Context, t *Trial) error {
-	s, err := t.start(ctx, nil)
+	s, err := t.fresh(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func saysHello(ctx context.Context, t *Trial) error {
 	patient := *t
 	patient.Spec.Hello = runner.HelloRequired
 	patient.Limit = min(t.Limit, helloLimit)
-	s, err := patient.start(ctx, nil)
+	s, err := patient.fresh(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("none came: %w", err)
 	}
