@@ -17,7 +17,6 @@ import (
 var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
-	"queue":          {"internal/nowait"},
 	"runner":         {"internal/nowait", "internal/placeholder", "protocol"},
 	"supervisor":     {"internal/nowait", "protocol", "queue", "runner"},
 	"internal/bench": {"internal/config", "queue", "runner", "supervisor"},
@@ -61,6 +60,11 @@ var arrows = map[string][]string{
 	"internal/redistest":   {},
 	"internal/screentest":  {},
 	"integration":          {},
+
+	"queue":                 {"internal/nowait", "queue/internal/bounds", "queue/internal/script"},
+	"queue/internal/bounds": {},
+	"queue/internal/script": {"queue/internal/bounds", "queue/lua"},
+	"queue/lua":             {},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes

@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
+
+	"oarlock/queue/internal/script"
 )
 
 // TestBatchLeavesWhatSingleCommandsLeave works the same random history off twice, through
@@ -82,7 +84,7 @@ var (
 
 func (m *twins) run(c *Client, dialect Dialect, command string, args ...any) any {
 	m.t.Helper()
-	reply, err := c.run(m.ctx, c.redis, scriptName{dialect, command}, m.now, args...)
+	reply, err := c.run(m.ctx, c.redis, script.Name{Dialect: dialect, Command: command}, m.now, args...)
 	if err != nil {
 		m.t.Fatalf("%s %v: %v", command, args, err)
 	}
@@ -274,7 +276,7 @@ func (m *twins) settle(t *rapid.T) {
 	reply := m.exchange(worker, settlements, Take{})
 	for i, s := range settlements {
 		args, command := m.singleSettle(worker, s), string(s.Action)
-		_, err := m.single.run(m.ctx, m.single.redis, scriptName{Qless, command}, m.now, args...)
+		_, err := m.single.run(m.ctx, m.single.redis, script.Name{Dialect: Qless, Command: command}, m.now, args...)
 		if (err == nil) != (reply.Results[i].Err == nil) {
 			t.Fatalf("%s %v: batch says %v, single %v", command, args, reply.Results[i].Err, err)
 		}
@@ -335,7 +337,7 @@ func (m *twins) renew(t *rapid.T) {
 		if refusal == nil {
 			in.text()
 		}
-		_, err := m.single.run(m.ctx, m.single.redis, scriptName{Qless, "heartbeat"}, m.now, jid, worker)
+		_, err := m.single.run(m.ctx, m.single.redis, script.Name{Dialect: Qless, Command: "heartbeat"}, m.now, jid, worker)
 		if (err == nil) != (refusal == nil) {
 			t.Fatalf("renew %s: batch refuses: %v, single: %v", jid, refusal, err)
 		}

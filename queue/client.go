@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/script"
 )
 
 // Options say where Redis is and how to reach it.
@@ -74,7 +76,7 @@ type Client struct {
 	redis   redis.UniversalClient
 	log     *slog.Logger
 	clock   *Clock
-	scripts *scripts
+	scripts *script.Set
 	cluster bool
 
 	away atomic.Bool // the last command that told found Redis away
@@ -120,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		sessions: make(map[*Session]struct{}),
 	}
 	c.clock = newClock(c.serverTime, o.Logger)
-	c.scripts = newScripts(c.ns)
+	c.scripts = script.NewSet(c.ns)
 	return c, nil
 }
 

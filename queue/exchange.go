@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"oarlock/queue/internal/script"
 )
 
 // Reply answers an Exchange.
@@ -52,7 +54,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	}
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
-	raw, err := s.client.run(ctx, s.connection(), scriptName{Batch, "exchange"}, now,
+	raw, err := s.client.run(ctx, s.connection(), script.Name{Dialect: Batch, Command: "exchange"}, now,
 		exchangeArgs(s.worker, sent, puts, take)...)
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/queue/internal/script"
 )
 
 // The tests of this page raise an error at every command of every batch script, one after
@@ -53,7 +55,7 @@ func newInterrupted(t *testing.T) *interrupted {
 // do runs a whole command at a time.
 func (in *interrupted) do(dialect Dialect, command string, args ...any) any {
 	in.t.Helper()
-	reply, err := in.c.run(in.ctx, in.c.redis, scriptName{dialect, command}, in.now, args...)
+	reply, err := in.c.run(in.ctx, in.c.redis, script.Name{Dialect: dialect, Command: command}, in.now, args...)
 	if err != nil {
 		in.t.Fatalf("%s %v: %v", command, args, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"oarlock/queue/internal/script"
 )
 
 // TestJobsRunInTheOrderOfPutting puts jobs that have the same score, and others, in every
@@ -48,7 +50,7 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 					at := now
 					for i := 0; i < len(puts); i += size {
 						named, _ := nameAndCheck(puts[i:min(i+size, len(puts))])
-						_, err := c.run(t.Context(), c.redis, scriptName{Batch, "put"}, at, appendPuts([]any{""}, named)...)
+						_, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "put"}, at, appendPuts([]any{""}, named)...)
 						must0(t, err)
 						at += 0.002
 					}
@@ -81,7 +83,7 @@ func must0(t *testing.T, err error) {
 func popData(t *testing.T, c *Client, popper string, now float64, count int) (data []string) {
 	t.Helper()
 	if popper == "take" {
-		raw, err := c.run(t.Context(), c.redis, scriptName{Batch, "exchange"}, now, exchangeArgs("w", nil, nil, Take{Queues: []string{"q"}, Count: count})...)
+		raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "exchange"}, now, exchangeArgs("w", nil, nil, Take{Queues: []string{"q"}, Count: count})...)
 		must0(t, err)
 		reply, err := readExchange(raw, now, nil, nil)
 		must0(t, err)
@@ -90,7 +92,7 @@ func popData(t *testing.T, c *Client, popper string, now float64, count int) (da
 		}
 		return data
 	}
-	raw, err := c.run(t.Context(), c.redis, scriptName{Qless, "pop"}, now, "q", "w", count)
+	raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Qless, Command: "pop"}, now, "q", "w", count)
 	must0(t, err)
 	var jobs []struct{ Data string }
 	if text := raw.(string); text != "{}" {

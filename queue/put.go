@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"oarlock/queue/internal/script"
 )
 
 // Put describes a job to be put into a queue. Putting a jid that exists moves that
@@ -139,7 +141,9 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	}
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
-	put := func() (any, error) { return c.run(ctx, conn, scriptName{Batch, "put"}, c.clock.Now(), args...) }
+	put := func() (any, error) {
+		return c.run(ctx, conn, script.Name{Dialect: Batch, Command: "put"}, c.clock.Now(), args...)
+	}
 	reply, err := put()
 	repeated := false
 	if safe && errors.Is(err, ErrDoubt) && ctx.Err() == nil {

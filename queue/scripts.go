@@ -2,61 +2,51 @@ package queue
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/script"
 )
 
-// scripts knows the SHA of each small script and the texts to load. It is safe for
-// concurrent use.
-type scripts struct {
-	ns string
-	mu sync.Mutex
-	by map[scriptName]script // as far as used
+// Dialect is a family of commands: a directory of lua.
+type Dialect = script.Dialect
+
+// The dialects.
+const (
+	Qless   = script.Qless   // the commands of qless, one flat list of names
+	Reqless = script.Reqless // those of reqless, with dotted names and throttles
+	Batch   = script.Batch   // our own, about many jobs in one call
+)
+
+// DefaultNamespace is what the names of all keys and channels begin with
+// wherever other clients of the protocol share the Redis.
+const DefaultNamespace = script.DefaultNamespace
+
+// Script returns the text of the script that runs one command, for SCRIPT LOAD.
+// Its ARGV is the time of the call in seconds since the epoch, then the
+// command's arguments; KEYS are ignored, so that a cluster may be given one to
+// route by. The second result says whether there is such a command.
+func Script(dialect Dialect, command, namespace string) (text string, ok bool) {
+	return script.Text(dialect, command, namespace)
 }
 
-type scriptName struct {
-	dialect Dialect
-	command string
-}
+// Commands returns the names of a dialect's commands, sorted.
+func Commands(dialect Dialect) []string { return script.Commands(dialect) }
 
-type script struct{ sha, text string }
-
-func newScripts(ns string) *scripts {
-	return &scripts{ns: ns, by: make(map[scriptName]script)}
-}
-
-// get assembles a command's script at its first use.
-func (s *scripts) get(name scriptName) (script, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known, ok := s.by[name]; ok {
-		return known, nil
-	}
-	text, ok := Script(name.dialect, name.command, s.ns)
-	if !ok {
-		return script{}, fmt.Errorf("%s has no command %q", name.dialect, name.command)
-	}
-	made := newScript(text)
-	s.by[name] = made
-	return made, nil
-}
-
-func newScript(text string) script {
-	sum := sha1.Sum([]byte(text))
-	return script{hex.EncodeToString(sum[:]), text}
-}
+// Unified returns one script that speaks both dialects in the calling form of
+// the protocol, EVALSHA sha 0 command now argument…, which clients of qless and
+// reqless can load in place of their own. The names the dialects have in common
+// (config.get, config.set, config.unset, queue.forget) answer as shared does,
+// which is Qless or Reqless.
+func Unified(namespace string, shared Dialect) string { return script.Unified(namespace, shared) }
 
 // evaler is what runs scripts: a client of many connections or of one.
 type evaler interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
-	ScriptLoad(ctx context.Context, script string) *redis.StringCmd
+	ScriptLoad(ctx context.Context, text string) *redis.StringCmd
 }
 
 // loadTries is how often a call loads its script before it gives up: somebody may flush
@@ -71,26 +61,26 @@ const loadTimeout = 30 * time.Second
 // the script it is loaded and called once more; nothing has run by then.
 //
 // The reply is nil for a null reply. Errors are classified.
-func (c *Client) run(ctx context.Context, conn evaler, name scriptName, now float64, args ...any) (any, error) {
-	s, err := c.scripts.get(name)
+func (c *Client) run(ctx context.Context, conn evaler, name script.Name, now float64, args ...any) (any, error) {
+	s, err := c.scripts.Get(name)
 	if err != nil {
 		return nil, err
 	}
 	words := make([]any, 0, 5+len(args))
-	words = append(words, "evalsha", s.sha)
+	words = append(words, "evalsha", s.SHA)
 	words = append(words, c.routingKeys()...)
 	words = append(append(words, number(now)), args...)
 	reply, err := conn.Do(ctx, words...).Result()
 	for try := 0; try < loadTries && isUnknown(err); try++ {
 		if err := c.load(ctx, conn, s); err != nil {
-			return nil, classify(name.command, err)
+			return nil, classify(name.Command, err)
 		}
 		reply, err = conn.Do(ctx, words...).Result()
 	}
 	if isNull(err) {
 		reply, err = nil, nil
 	}
-	err = classify(name.command, err)
+	err = classify(name.Command, err)
 	c.noteReach(err)
 	return reply, err
 }
@@ -102,16 +92,16 @@ func isUnknown(err error) bool { return err != nil && strings.HasPrefix(err.Erro
 func isNull(err error) bool { return errors.Is(err, redis.Nil) }
 
 // load makes a script known to the server, or to each master of a cluster.
-func (c *Client) load(ctx context.Context, conn evaler, s script) error {
+func (c *Client) load(ctx context.Context, conn evaler, s script.Script) error {
 	if single, ok := conn.(*redis.Client); ok {
-		return single.WithTimeout(loadTimeout).ScriptLoad(ctx, s.text).Err()
+		return single.WithTimeout(loadTimeout).ScriptLoad(ctx, s.Text).Err()
 	}
 	if cluster, ok := conn.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-			return node.ScriptLoad(ctx, s.text).Err()
+			return node.ScriptLoad(ctx, s.Text).Err()
 		})
 	}
-	return conn.ScriptLoad(ctx, s.text).Err()
+	return conn.ScriptLoad(ctx, s.Text).Err()
 }
 
 // routingKeys is how many keys a call names, and these. In a cluster it is one, so that
@@ -129,5 +119,5 @@ func (c *Client) call(ctx context.Context, dialect Dialect, command string, args
 	if err := c.clock.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	return c.run(ctx, c.redis, scriptName{dialect, command}, c.clock.Now(), args...)
+	return c.run(ctx, c.redis, script.Name{Dialect: dialect, Command: command}, c.clock.Now(), args...)
 }

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"encoding/json"
+
+	"oarlock/queue/internal/script"
 )
 
 // Settings reads all settings of the protocol: those that were set, and the defaults of
@@ -40,11 +42,11 @@ func (c *Client) Unset(ctx context.Context, name string) error {
 // Install loads the unified script, so that other clients find it under the SHA
 // returned. The shared dialect is that of the names both have; see Unified.
 func (c *Client) Install(ctx context.Context, shared Dialect) (sha string, err error) {
-	s := newScript(Unified(c.ns, shared))
+	s := script.New(Unified(c.ns, shared))
 	if err := c.load(ctx, c.redis, s); err != nil {
 		return "", classify("script load", err)
 	}
-	return s.sha, nil
+	return s.SHA, nil
 }
 
 // list is a JSON list, which the scripts write as {} when it is empty.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"oarlock/queue/internal/script"
 )
 
 // Swept is what a Sweep did.
@@ -79,7 +81,7 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 	now = c.clock.Now()
 	outlook = make([]QueueOutlook, 0, len(queues))
 	for some := range slices.Chunk(queues, sliceOfQueues) {
-		raw, err := c.run(ctx, c.redis, scriptName{Batch, "outlook"}, c.clock.Now(), anys(some)...)
+		raw, err := c.run(ctx, c.redis, script.Name{Dialect: Batch, Command: "outlook"}, c.clock.Now(), anys(some)...)
 		if err != nil {
 			return nil, 0, harmless(err)
 		}

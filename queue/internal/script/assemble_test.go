@@ -1,4 +1,4 @@
-package queue
+package script
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestGlobals(t *testing.T) {
 	scripts := map[string]string{"unified": Unified(DefaultNamespace, Qless)}
 	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
 		for _, command := range Commands(dialect) {
-			scripts[string(dialect)+"/"+command], _ = Script(dialect, command, DefaultNamespace)
+			scripts[string(dialect)+"/"+command], _ = Text(dialect, command, DefaultNamespace)
 		}
 	}
 	for name, text := range scripts {
@@ -85,7 +85,7 @@ func TestStrangeGlobals(t *testing.T) {
 // TestScriptHoldsWhatItUses checks that a script is assembled from its command and
 // what that needs, and from nothing else.
 func TestScriptHoldsWhatItUses(t *testing.T) {
-	text, ok := Script(Qless, "length", DefaultNamespace)
+	text, ok := Text(Qless, "length", DefaultNamespace)
 	if !ok {
 		t.Fatal("no length")
 	}
@@ -95,39 +95,19 @@ func TestScriptHoldsWhatItUses(t *testing.T) {
 	if strings.Contains(text, "function remember") {
 		t.Error("length contains a function it does not call")
 	}
-	if _, ok := Script(Qless, "job.get", DefaultNamespace); ok {
+	if _, ok := Text(Qless, "job.get", DefaultNamespace); ok {
 		t.Error("qless has a command of reqless")
 	}
 }
 
 func TestNamespace(t *testing.T) {
 	for _, namespace := range []string{"{oar}:", "a'b\\c:"} {
-		text, _ := Script(Reqless, "queueIdentifierPatterns.getAll", namespace)
+		text, _ := Text(Reqless, "queueIdentifierPatterns.getAll", namespace)
 		if strings.Contains(text, "'ql:") || strings.Contains(text, "'qmore:") {
 			t.Errorf("in namespace %q a key of another is named", namespace)
 		}
 		if _, err := parse.Parse(strings.NewReader(text), ""); err != nil {
 			t.Errorf("namespace %q: %v", namespace, err)
-		}
-	}
-}
-
-// TestSharedNames checks which dialect the unified script answers in where a name
-// belongs to both.
-func TestSharedNames(t *testing.T) {
-	for server := range labs {
-		l := newLab(t, server, DefaultNamespace)
-		for dialect, want := range map[Dialect]any{Qless: int64(60), Reqless: "60"} {
-			text := Unified(DefaultNamespace, dialect)
-			got, err := l.eval(t.Context(), text, nil, []string{"config.get", "0", "heartbeat"})
-			if got != want || err != nil {
-				t.Errorf("%s, %s: config.get heartbeat is %#v, %v; want %#v", server, dialect, got, err, want)
-			}
-			for _, command := range []string{"queues", "queues.counts"} {
-				if _, err := l.eval(t.Context(), text, nil, []string{command, "0"}); err != nil {
-					t.Errorf("%s, %s: %v", server, dialect, err)
-				}
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package queue
+package script
 
 import (
 	"iter"
@@ -20,9 +20,9 @@ const (
 	literal                     // a string in quotes, with them
 )
 
-// luaToken1 matches one token at the start of a text. The long forms of strings
+// oneToken matches one token at the start of a text. The long forms of strings
 // and comments are not used in our sources.
-var luaToken1 = regexp.MustCompile(`^(?:` +
+var oneToken = regexp.MustCompile(`^(?:` +
 	`--[^\n]*|` +
 	`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|` +
 	`[A-Za-z_][A-Za-z_0-9]*|` +
@@ -34,7 +34,7 @@ var luaToken1 = regexp.MustCompile(`^(?:` +
 func luaTokens(text string) iter.Seq[luaToken] {
 	return func(yield func(luaToken) bool) {
 		for text != "" {
-			t := luaToken{text: luaToken1.FindString(text)}
+			t := luaToken{text: oneToken.FindString(text)}
 			if t.text == "" {
 				t.text = text[:1] // a quote that is never closed: for Lua to complain about
 			}

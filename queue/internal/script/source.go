@@ -1,0 +1,214 @@
+package script
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"oarlock/queue/internal/bounds"
+	"oarlock/queue/lua"
+)
+
+// The scripts are assembled from one file per command and a library of shared
+// functions, in queue/lua. To add a command, write lua/<dialect>/<command>.lua:
+//
+//   - its arguments are ARGV: now first, then the command's own; now is a finite
+//     number in a form that Redis takes for a score;
+//   - it may call any function of lua/lib by name; which of them it needs is
+//     found by reading it, so nothing is listed or included by hand;
+//   - the name of every key and channel begins with a literal 'ql:, which
+//     becomes the namespace;
+//   - a command of the reqless dialect that differs from its counterpart only
+//     where the library asks `if reqless` is one line, `return qless.<name>()`.
+//
+// A library file holds top-level statements only, `function name(…) … end` and
+// `name = value`, each starting and ending in the first column. A value must
+// not refer to another name: values are set before the functions are.
+//
+// Every call makes its functions anew, and for that needs as long as for some of
+// its work. One that few calls reach says so in the last line of its comment,
+// `-- Rare.`; what only such functions use is put inside them.
+
+// luaSources is what is in the lua directory, taken apart.
+type luaSources struct {
+	library  map[string]definition
+	commands map[Dialect]map[string]luaCommand
+}
+
+// definition is one function or value of the library, with its comment.
+type definition struct {
+	text     string
+	function bool
+	rare     bool
+	uses     []string // names of the library that it mentions
+}
+
+// luaCommand is one command.
+type luaCommand struct {
+	file   string   // where its body is; aliases share one
+	body   string   // ends in a newline
+	direct []string // the values of the library it needs, and the functions it calls without a rare one
+}
+
+// sources reads the lua directory once. A file that breaks the rules at the top
+// of this page panics; a test assembles every command.
+var sources = sync.OnceValue(func() *luaSources {
+	lua := &luaSources{library: make(map[string]definition), commands: make(map[Dialect]map[string]luaCommand)}
+	for name, text := range luaDir("lib") {
+		lua.addLibrary(name, text)
+	}
+	lua.addLibrary("bounds", bounds.Lua())
+	for name, d := range lua.library {
+		d.uses = lua.uses(d.text)
+		lua.library[name] = d
+	}
+	qless := luaDir(string(Qless))
+	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
+		lua.commands[dialect] = make(map[string]luaCommand)
+		for name, text := range luaDir(string(dialect)) {
+			file := string(dialect) + "/" + name
+			if m := sameAs.FindStringSubmatch(text); m != nil {
+				counterpart, ok := qless[m[1]]
+				if !ok {
+					panic(fmt.Sprintf("lua/%s.lua: qless has no %s", file, m[1]))
+				}
+				file, text = "qless/"+m[1], counterpart
+			}
+			lua.commands[dialect][name] = luaCommand{file, text, lua.direct(lua.uses(text))}
+		}
+	}
+	return lua
+})
+
+// sameAs matches the code of a command that is its qless counterpart.
+var sameAs = regexp.MustCompile(`(?m)^return qless\.([a-z.]+)\(\)$`)
+
+// luaDir returns the text of the files in one directory by their names without
+// the suffix.
+func luaDir(dir string) map[string]string {
+	files := make(map[string]string)
+	paths, _ := fs.Glob(lua.Files, path.Join(dir, "*.lua"))
+	for _, p := range paths {
+		text, err := lua.Files.ReadFile(p)
+		if err != nil {
+			panic(err) // embedded files are always there
+		}
+		files[strings.TrimSuffix(path.Base(p), ".lua")] = string(text)
+	}
+	return files
+}
+
+var (
+	functionStart = regexp.MustCompile(`^function ([A-Za-z_0-9]+)\(`)
+	valueStart    = regexp.MustCompile(`^([A-Za-z_0-9]+) = `)
+)
+
+// addLibrary cuts one file of the library into its definitions. A comment
+// belongs to the definition it stands on; others are about the file.
+func (lua *luaSources) addLibrary(file, text string) {
+	var comment []string
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		switch {
+		case line == "":
+			comment = nil
+			continue
+		case strings.HasPrefix(line, "--"):
+			comment = append(comment, line)
+			continue
+		}
+		var name string
+		var d definition
+		start := i
+		if m := functionStart.FindStringSubmatch(line); m != nil {
+			name, d.function = m[1], true
+			for i < len(lines) && lines[i] != "end" {
+				i++
+			}
+		} else if m := valueStart.FindStringSubmatch(line); m != nil {
+			name = m[1]
+			for strings.HasSuffix(line, "{") && i < len(lines) && lines[i] != "}" {
+				i++
+			}
+		}
+		if name == "" || i == len(lines) {
+			panic(fmt.Sprintf("lua/lib/%s.lua: not a definition: %s", file, line))
+		}
+		if _, twice := lua.library[name]; twice {
+			panic(fmt.Sprintf("lua/lib/%s.lua: %s is defined twice", file, name))
+		}
+		d.rare = len(comment) > 0 && comment[len(comment)-1] == "-- Rare."
+		d.text = strings.Join(append(comment, lines[start:i+1]...), "\n") + "\n"
+		lua.library[name] = d
+		comment = nil
+	}
+}
+
+// uses returns the names of the library that occur in a piece of Lua.
+func (lua *luaSources) uses(text string) []string {
+	var names []string
+	for t := range luaTokens(text) {
+		if _, ok := lua.library[t.text]; ok && t.kind == identifier && !slices.Contains(names, t.text) {
+			names = append(names, t.text)
+		}
+	}
+	return names
+}
+
+// closure returns the names and all that they need, directly or not, sorted.
+func (lua *luaSources) closure(names []string) []string {
+	return lua.reach(names, func(definition) bool { return true })
+}
+
+// direct returns the names and what they need without the help of a rare function,
+// and all values, sorted.
+func (lua *luaSources) direct(names []string) []string {
+	found := lua.reach(names, func(d definition) bool { return !d.rare })
+	for _, name := range lua.closure(names) {
+		if !lua.library[name].function {
+			found = append(found, name)
+		}
+	}
+	return union(found, nil)
+}
+
+// reach follows the uses of the names, and of what it finds, through those that
+// pass.
+func (lua *luaSources) reach(names []string, pass func(definition) bool) []string {
+	seen := make(map[string]bool)
+	for todo := slices.Clone(names); len(todo) > 0; todo = todo[1:] {
+		if name := todo[0]; !seen[name] {
+			seen[name] = true
+			if pass(lua.library[name]) {
+				todo = append(todo, lua.library[name].uses...)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// define returns the text of a definition. A rare function holds all it needs that
+// is not there anyhow.
+func (lua *luaSources) define(name string, there []string) string {
+	d := lua.library[name]
+	if !d.rare {
+		return d.text
+	}
+	inner := slices.DeleteFunc(lua.closure(d.uses), func(use string) bool {
+		return use == name || slices.Contains(there, use)
+	})
+	var b strings.Builder
+	declare(&b, inner)
+	for _, use := range inner {
+		b.WriteString(lua.library[use].text)
+	}
+	body := strings.Index(d.text, "\nfunction "+name) + 1
+	body += strings.Index(d.text[body:], "\n") + 1
+	return d.text[:body] + b.String() + d.text[body:]
+}

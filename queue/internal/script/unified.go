@@ -1,0 +1,178 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unified returns one script that speaks both dialects in the calling form of
+// the protocol, EVALSHA sha 0 command now argument…, which clients of qless and
+// reqless can load in place of their own. The names the dialects have in common
+// (config.get, config.set, config.unset, queue.forget) answer as shared does,
+// which is Qless or Reqless.
+//
+// Its top level builds only what the called command needs: the first chain of
+// conditions marks the wanted functions, the second runs the command.
+func Unified(namespace string, shared Dialect) string {
+	lua := sources()
+	branches := lua.branches(shared)
+	top, always := lua.topLevel(branches)
+
+	var b strings.Builder
+	b.WriteString(unifiedHead)
+	declare(&b, top)
+	for _, name := range top {
+		if !lua.library[name].function {
+			b.WriteString(lua.library[name].text)
+		}
+	}
+	for i, br := range branches {
+		fmt.Fprintf(&b, "%s %s then\n", keyword(i), br.condition())
+		var wanted []string
+		for _, name := range br.direct {
+			if lua.library[name].function {
+				wanted = append(wanted, name)
+			}
+		}
+		if len(wanted) > 0 {
+			fmt.Fprintf(&b, "  %s = %s\n", strings.Join(wanted, ", "), strings.TrimSuffix(strings.Repeat("true, ", len(wanted)), ", "))
+		}
+	}
+	b.WriteString(unifiedNow)
+	for _, name := range top {
+		if lua.library[name].function {
+			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.define(name, always[name]))
+		}
+	}
+	for i, br := range branches {
+		fmt.Fprintf(&b, "%s %s then\n%s", keyword(i), br.condition(), br.dialectLine())
+		b.WriteString(br.body)
+	}
+	b.WriteString("end\n")
+	return inNamespace(b.String(), namespace)
+}
+
+// topLevel returns the names that the unified script defines at its top level, those
+// that some command uses directly; and for each of them the names that are there
+// whenever it is, because all commands that use the one use the other.
+func (lua *luaSources) topLevel(branches []branch) (top []string, always map[string][]string) {
+	always = make(map[string][]string)
+	for _, br := range branches {
+		top = union(top, br.direct)
+		for _, name := range br.direct {
+			others, seen := always[name]
+			if !seen {
+				others = slices.Clone(br.direct)
+			}
+			always[name] = slices.DeleteFunc(others, func(other string) bool { return !slices.Contains(br.direct, other) })
+		}
+	}
+	return top, always
+}
+
+// union returns the names in either list, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+const unifiedHead = `-- The qless and reqless protocols in one script. Call it as
+--   EVALSHA <sha> 0 <command> <now> [argument ...]
+-- Assembled; the sources are one file per command.
+if #KEYS > 0 then error('No Keys should be provided') end
+local command = ARGV[1]
+if not command then error('Must provide a command') end
+`
+
+// The first chain of the unified script ends here, and now is examined. What
+// follows sees ARGV as it is in a script of one command.
+const unifiedNow = `else
+  error('Unknown command ' .. command)
+end
+if not ARGV[2] then error("bad argument #1 to 'tonumber' (value expected)") end
+local clock = tonumber(ARGV[2])
+if not clock or clock - clock ~= 0 then error('Arg "now" missing or not a number: nil') end
+if not string.find(ARGV[2], '^%d+%.?%d*$') then ARGV[2] = string.format('%.17g', clock) end
+table.remove(ARGV, 1)
+`
+
+func keyword(i int) string {
+	if i == 0 {
+		return "if"
+	}
+	return "elseif"
+}
+
+// branch is one alternative of the unified script: a body and all the names it
+// answers to.
+type branch struct {
+	luaCommand
+	names map[Dialect][]string
+}
+
+func (br branch) condition() string {
+	var tests []string
+	for _, d := range []Dialect{Qless, Reqless} {
+		for _, name := range br.names[d] {
+			tests = append(tests, fmt.Sprintf("command == '%s'", name))
+		}
+	}
+	return strings.Join(tests, " or ")
+}
+
+// dialectLine sets reqless for a body that asks for it and can be reached by a
+// reqless name.
+func (br branch) dialectLine() string {
+	if !slices.Contains(br.direct, "reqless") || len(br.names[Reqless]) == 0 {
+		return ""
+	}
+	if len(br.names[Qless]) == 0 {
+		return "reqless = true\n"
+	}
+	return fmt.Sprintf("reqless = command ~= '%s'\n", strings.Join(br.names[Qless], "' and command ~= '"))
+}
+
+// hot names the commands that clients call all the time; they are looked for
+// first.
+var hot = []string{"pop", "put", "complete", "heartbeat", "get", "peek", "retry", "fail"}
+
+// branches returns the alternatives of the unified script, the hot ones first.
+func (lua *luaSources) branches(shared Dialect) []branch {
+	var order []string
+	byBody := make(map[string]*branch)
+	add := func(d Dialect, name string) {
+		c := lua.commands[d][name]
+		br := byBody[c.file]
+		if br == nil {
+			br = &branch{luaCommand: c, names: make(map[Dialect][]string)}
+			byBody[c.file] = br
+			order = append(order, c.file)
+		}
+		br.names[d] = append(br.names[d], name)
+	}
+	other := Reqless
+	if shared == Reqless {
+		other = Qless
+	}
+	for _, name := range hot {
+		add(Qless, name)
+	}
+	for _, name := range Commands(shared) {
+		if shared != Qless || !slices.Contains(hot, name) {
+			add(shared, name)
+		}
+	}
+	for _, name := range Commands(other) {
+		_, taken := lua.commands[shared][name]
+		if !taken && (other != Qless || !slices.Contains(hot, name)) {
+			add(other, name)
+		}
+	}
+	branches := make([]branch, len(order))
+	for i, file := range order {
+		branches[i] = *byBody[file]
+	}
+	return branches
+}
