@@ -61,16 +61,18 @@ var arrows = map[string][]string{
 	"internal/screentest":  {},
 	"integration":          {},
 
-	"queue":                 {"internal/nowait", "queue/internal/bounds", "queue/internal/script"},
-	"queue/internal/bounds": {},
-	"queue/internal/script": {"queue/internal/bounds", "queue/lua"},
-	"queue/lua":             {},
+	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/script"},
+	"queue/internal/bounds":     {},
+	"queue/internal/clock":      {"internal/nowait"},
+	"queue/internal/connection": {"internal/nowait"},
+	"queue/internal/script":     {"queue/internal/bounds", "queue/lua"},
+	"queue/lua":                 {},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes
 // stay in the runner.
 var strangers = map[string][]string{
-	"github.com/redis/go-redis/v9": {"queue", "internal/bench", "internal/cli", "internal/doctor", "internal/redistest"},
+	"github.com/redis/go-redis/v9": {"queue", "queue/internal/connection", "internal/bench", "internal/cli", "internal/doctor", "internal/redistest"},
 	"os/exec":                      {"runner", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
 }
 

@@ -2,14 +2,16 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/queue/internal/clock"
+	"oarlock/queue/internal/connection"
 	"oarlock/queue/internal/script"
 )
 
@@ -72,18 +74,17 @@ const DefaultReadTimeout = 3 * time.Second
 type Client struct {
 	opts    Options
 	ns      string
-	target  *target
+	target  *connection.Target
 	redis   redis.UniversalClient
 	log     *slog.Logger
-	clock   *Clock
+	clock   *clock.Clock
 	scripts *script.Set
 	cluster bool
 
-	away atomic.Bool // the last command that told found Redis away
+	reach connection.Reach
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // so that Close can end their connections
-	back     chan struct{}         // closed when Redis is back; nil if nobody waits for it
 }
 
 // Open prepares a client. It does not connect: the first command does, and Ping
@@ -107,24 +108,36 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 8
 	}
-	target, err := parseURL(o)
+	target, err := connection.Parse(connection.Config{
+		URL: o.URL, Namespace: o.Namespace, PasswordFile: o.PasswordFile, TLSCA: o.TLSCA, TLSCert: o.TLSCert, TLSKey: o.TLSKey,
+		ClientName: o.ClientName, ReadTimeout: o.ReadTimeout, PoolSize: o.PoolSize, Dialer: o.Dialer,
+	})
 	if err != nil {
 		return nil, err
 	}
-	silenceDriver(o.Logger)
+	connection.SilenceDriver(o.Logger)
 	c := &Client{
 		opts:     o,
 		ns:       o.Namespace,
 		target:   target,
-		redis:    target.universal(),
+		redis:    target.Shared(),
 		log:      o.Logger,
 		cluster:  target.IsClusterMode,
 		sessions: make(map[*Session]struct{}),
 	}
-	c.clock = newClock(c.serverTime, o.Logger)
+	c.clock = clock.New(c.serverTime, o.Logger)
 	c.scripts = script.NewSet(c.ns)
 	return c, nil
 }
+
+// Place is what of a URL may be shown to anybody: the hosts with their ports, or the path of a
+// socket, and nothing that could be of a user, a password or an option. The error says why
+// that cannot be told apart; nothing of the text is in it, nor in any other error of Open.
+func Place(url string) (string, error) { return connection.Place(url) }
+
+// HashTag is the part of a namespace by which Redis Cluster chooses a slot, "" if it
+// has none and its keys would be scattered.
+func HashTag(namespace string) string { return connection.HashTag(namespace) }
 
 // Ping asks Redis for a sign of life and measures the clock anew.
 func (c *Client) Ping(ctx context.Context) error {
@@ -154,8 +167,37 @@ func (c *Client) Redis() redis.UniversalClient { return c.redis }
 // on the local clock since the last measurement. It never talks to Redis.
 func (c *Client) Now() float64 { return c.clock.Now() }
 
+// Clock reckons the Redis server's time on the local clock: an offset, measured by TIME when the
+// first command is sent and again when it is older than half a minute. All hosts thus agree on
+// now, however wrong their own clocks are. It is safe for concurrent use.
+type Clock = clock.Clock
+
 // Clock is what Now reads.
 func (c *Client) Clock() *Clock { return c.clock }
+
+// serverTime asks Redis for its time.
+func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
+	t, err := c.redis.Time(ctx).Result()
+	err = harmless(classify("time", err))
+	c.noteReach(err)
+	return t, err
+}
+
+// noteReach keeps track of whether Redis can be reached, by how each command ends.
+func (c *Client) noteReach(err error) {
+	switch {
+	case err == nil:
+		c.reach.Found()
+	case errors.Is(err, ErrAway), errors.Is(err, ErrDoubt):
+		c.reach.Lost()
+	}
+}
+
+// listen delivers what is published on channels until ctx ends or deliver returns false.
+func (c *Client) listen(ctx context.Context, channels, patterns []string, deliver func(*redis.Message) bool) {
+	s := connection.Subscription{Redis: c.redis, Reach: &c.reach, Log: c.log, Channels: channels, Patterns: patterns}
+	s.Deliver(ctx, deliver)
+}
 
 // Close ends all connections, those of sessions too. Calls under way fail.
 func (c *Client) Close() error {

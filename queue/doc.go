@@ -16,9 +16,9 @@
 //
 // # Scripts
 //
-// All that changes more than one key is Lua, one file per command under lua, assembled by
-// [Script] into a small script per command, and by [Unified] into one that any client of the
-// protocol can load in place of its own. PROTOCOL.md specifies what the commands do, BATCH.md
+// All that changes more than one key is Lua, one file per command under lua, which package
+// internal/script puts together: into a small script per command, see [Script], and into one that
+// any client of the protocol can load in place of its own, see [Unified]. PROTOCOL.md specifies what the commands do, BATCH.md
 // those of our own and what we keep in Redis, ACL.md what a Redis user must be allowed.
 //
 // # Time and data

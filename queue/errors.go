@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/connection"
 )
 
 var (
@@ -158,7 +160,7 @@ func refusal(command, text string) error {
 
 // networkClass tells a call that was never sent from one whose end is unknown.
 func networkClass(err error) ErrorClass {
-	var dial *dialError
+	var dial *connection.DialError
 	var op *net.OpError
 	switch {
 	case errors.As(err, &dial), errors.As(err, &op) && op.Op == "dial": // the latter of sentinels

@@ -54,13 +54,11 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	}
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
-	raw, err := s.client.run(ctx, s.connection(), script.Name{Dialect: Batch, Command: "exchange"}, now,
+	raw, err := s.client.run(ctx, s.link.Redis(), script.Name{Dialect: Batch, Command: "exchange"}, now,
 		exchangeArgs(s.worker, sent, puts, take)...)
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
-			s.mu.Lock()
-			s.doubt = true
-			s.mu.Unlock()
+			s.link.Doubt()
 		}
 		return Reply{}, err
 	}

@@ -103,7 +103,7 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 	if want > 0 && len(puts) > 0 {
 		s = c.Session("") // for a connection of its own: replicas are waited for by connection
 		defer s.Close()
-		conn = s.connection()
+		conn = s.link.Redis()
 	}
 	connections := 0 // when the first chunk was written
 	for len(puts) > 0 {
@@ -118,7 +118,7 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 		}
 		results = append(results, chunk...)
 		if s != nil && connections == 0 {
-			connections = s.connections()
+			connections = s.link.Connections()
 		}
 		puts = puts[n:]
 	}

@@ -32,25 +32,18 @@ func (e *ReplicaError) Unwrap() error { return e.Err }
 // and returns how many do. connections is how many it had made when it wrote: of what
 // another one wrote Redis would tell nothing.
 func (s *Session) awaitReplicas(ctx context.Context, want, connections int) (got int, err error) {
-	got, err = s.connection().Do(ctx, "WAIT", want, replicaWait.Milliseconds()).Int()
-	if err == nil && s.connections() != connections {
+	got, err = s.link.Redis().Do(ctx, "WAIT", want, replicaWait.Milliseconds()).Int()
+	if err == nil && s.link.Connections() != connections {
 		got, err = 0, fmt.Errorf("wait: the connection was lost: %w", ErrDoubt)
 	}
 	return got, err
-}
-
-// connections counts those made since the last fence.
-func (s *Session) connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.peers)
 }
 
 // settledOnReplicas waits for the replicas that the options ask for. Fewer are logged: the
 // settlement is made.
 func (s *Session) settledOnReplicas(ctx context.Context) {
 	want := s.client.opts.WaitReplicas
-	if got, err := s.awaitReplicas(ctx, want, s.connections()); err != nil || got < want {
+	if got, err := s.awaitReplicas(ctx, want, s.link.Connections()); err != nil || got < want {
 		s.client.log.Warn("settlement has not reached all replicas", "worker", s.worker, "want", want, "got", got, "err", err)
 	}
 }

@@ -2,9 +2,8 @@ package queue
 
 import (
 	"context"
-	"sync"
 
-	"github.com/redis/go-redis/v9"
+	"oarlock/queue/internal/connection"
 )
 
 // Session takes and settles jobs under one worker name, which nothing else may use
@@ -16,24 +15,13 @@ import (
 type Session struct {
 	client *Client
 	worker string
-
-	mu    sync.Mutex
-	conn  redis.UniversalClient
-	peers []peer // connections made since the last fence
-	doubt bool   // one of peers may still have a call under way
-}
-
-// peer is how the server names one of our connections.
-type peer struct {
-	id   int64
-	addr string // ours as the server sees it; ids begin anew after a restart, addresses differ
+	link   *connection.Link
 }
 
 // Session returns the session of a worker name; the caller closes it. It connects
 // with the first Exchange.
 func (c *Client) Session(worker string) *Session {
-	s := &Session{client: c, worker: worker}
-	s.conn = c.target.dedicated(s.connected)
+	s := &Session{client: c, worker: worker, link: c.target.Link(c.log.With("worker", worker))}
 	c.mu.Lock()
 	c.sessions[s] = struct{}{}
 	c.mu.Unlock()
@@ -49,9 +37,7 @@ func (s *Session) Close() error {
 	s.client.mu.Lock()
 	delete(s.client.sessions, s)
 	s.client.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conn.Close()
+	return s.link.Close()
 }
 
 // Notices is Client.Notices for this worker alone.
@@ -64,8 +50,25 @@ func (s *Session) Deregister(ctx context.Context) error {
 	return s.client.ForgetWorkers(ctx, s.worker)
 }
 
-func (s *Session) connection() redis.UniversalClient {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conn
+// Fence makes sure that nothing sent over the session's connection can still run. It
+// does nothing unless an Exchange ended in doubt. On success whatever Held and
+// Resolve read is final.
+func (s *Session) Fence(ctx context.Context) error {
+	return s.link.Fence(ctx, s.client.kill)
+}
+
+// kill ends one connection on the server's side. Where that cannot be, what a lost take has locked
+// is found by the next Held.
+func (c *Client) kill(ctx context.Context, p connection.Peer) error {
+	switch err := harmless(classify("client kill", p.Kill(ctx, c.redis))); Class(err) {
+	case Denied:
+		c.log.Warn("not permitted to fence a connection; allow client|kill", "err", err)
+		return nil
+	case Refused:
+		// A service that is like Redis and has no such command.
+		c.log.Warn("the server cannot end a connection of ours, so that the last call may still run", "err", err)
+		return nil
+	default:
+		return err
+	}
 }

@@ -1,4 +1,7 @@
-package queue
+// Package connection is how a Redis is reached: by which address and credentials, over which
+// connections, and what is done when one of them breaks. It owns the connections, those that can
+// be fenced, and the subscriptions. It knows no keys and no jobs, and judges no errors.
+package connection
 
 import (
 	"context"
@@ -7,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -19,13 +23,25 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// target is what a URL and the other Options come to: how the driver reaches Redis.
-type target struct {
+// Config says where Redis is and how to reach it. The fields are those of queue.Options, whose
+// comments tell what they mean; there are no defaults here.
+type Config struct {
+	URL, Namespace         string
+	PasswordFile           string
+	TLSCA, TLSCert, TLSKey string
+	ClientName             string
+	ReadTimeout            time.Duration
+	PoolSize               int
+	Dialer                 func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Target is what a Config comes to: how the driver reaches Redis.
+type Target struct {
 	redis.UniversalOptions
 }
 
-// parseURL reads the forms that Options.URL lists.
-func parseURL(o Options) (*target, error) {
+// Parse reads the forms that a URL may have, and the files that are named. It connects to nothing.
+func Parse(o Config) (*Target, error) {
 	scheme, _, found := strings.Cut(o.URL, "://")
 	if !found {
 		return nil, errors.New("redis url: want redis://host:port, rediss://, unix:///path, redis+sentinel:// or redis+cluster://")
@@ -34,7 +50,7 @@ func parseURL(o Options) (*target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w", err)
 	}
-	t := &target{}
+	t := &Target{}
 	switch scheme {
 	case "redis", "rediss", "unix":
 		err = t.single(o.URL)
@@ -57,7 +73,7 @@ func parseURL(o Options) (*target, error) {
 
 // Place is what of a URL may be shown to anybody: the hosts with their ports, or the path of a
 // socket, and nothing that could be of a user, a password or an option. The error says why
-// that cannot be told apart; nothing of the text is in it, nor in any other error of Open.
+// that cannot be told apart; nothing of the text is in it, nor in any other error of Parse.
 func Place(text string) (string, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	end := strings.IndexAny(rest, "/?#")
@@ -82,7 +98,7 @@ var errNotEncoded = errors.New("it cannot be read; in a user or a password, / ? 
 // credential is in the names of options by which people try to give a password.
 var credential = regexp.MustCompile(`(?i)pass|pwd|auth|secret|token|user`)
 
-func (t *target) single(text string) error {
+func (t *Target) single(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
 		return errNotEncoded // its own text would show a part of the password
@@ -107,7 +123,7 @@ func (t *target) single(text string) error {
 	return nil
 }
 
-func (t *target) sentinel(text string) error {
+func (t *Target) sentinel(text string) error {
 	hosts, path, err := t.hosts(text, "26379")
 	if err != nil {
 		return err
@@ -125,7 +141,7 @@ func (t *target) sentinel(text string) error {
 	return nil
 }
 
-func (t *target) clustered(text, namespace string) error {
+func (t *Target) clustered(text, namespace string) error {
 	if HashTag(namespace) == "" {
 		return fmt.Errorf("namespace %q has no hash tag, such as {ql}: has, and a cluster keeps keys together by that", namespace)
 	}
@@ -153,7 +169,7 @@ func HashTag(namespace string) string {
 
 // hosts splits scheme://[user:password@]host[:port][,host[:port]…][/path], which
 // net/url does not know for more than one host.
-func (t *target) hosts(text, port string) (hosts []string, path string, err error) {
+func (t *Target) hosts(text, port string) (hosts []string, path string, err error) {
 	_, rest, _ := strings.Cut(text, "://")
 	rest, path, _ = strings.Cut(rest, "/")
 	if i := strings.LastIndex(rest, "@"); i >= 0 {
@@ -177,7 +193,7 @@ func (t *target) hosts(text, port string) (hosts []string, path string, err erro
 	return hosts, strings.TrimSuffix(path, "/"), nil
 }
 
-func (t *target) secure(o Options, always bool) error {
+func (t *Target) secure(o Config, always bool) error {
 	if !always && o.TLSCA == "" && o.TLSCert == "" {
 		return nil
 	}
@@ -205,7 +221,7 @@ func (t *target) secure(o Options, always bool) error {
 }
 
 // tune sets what does not depend on the URL.
-func (t *target) tune(o Options) {
+func (t *Target) tune(o Config) {
 	t.ClientName = o.ClientName
 	t.Dialer = dialer(o, t.TLSConfig)
 	t.PoolSize = o.PoolSize
@@ -226,21 +242,8 @@ func (t *target) tune(o Options) {
 	}
 }
 
-func (t *target) universal() redis.UniversalClient {
+// Shared returns a client of several connections, for whoever needs one just now. The caller
+// closes it.
+func (t *Target) Shared() redis.UniversalClient {
 	return redis.NewUniversalClient(&t.UniversalOptions)
-}
-
-// callBuffer is how much of a call and of its reply a dedicated connection keeps in each
-// direction: a supervisor has one for each pool, and most exchange a few jobs at a time.
-const callBuffer = 8 << 10
-
-// dedicated returns a client that keeps at most one connection, and calls onConnect
-// for each one it makes, before anything else is sent over it.
-func (t *target) dedicated(onConnect func(context.Context, *redis.Conn) error) redis.UniversalClient {
-	o := t.UniversalOptions
-	o.PoolSize, o.MaxActiveConns = 1, 1
-	o.ConnMaxIdleTime = -1 * time.Nanosecond // keep it however long the queues are empty
-	o.ReadBufferSize, o.WriteBufferSize = callBuffer, callBuffer
-	o.OnConnect = onConnect
-	return redis.NewUniversalClient(&o)
 }

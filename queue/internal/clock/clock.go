@@ -1,4 +1,7 @@
-package queue
+// Package clock reckons the time of a Redis server on the local clock. It owns the measurements
+// and what is believed of them. It asks by a function that it is given, and knows neither Redis
+// nor jobs.
+package clock
 
 import (
 	"context"
@@ -9,12 +12,12 @@ import (
 )
 
 const (
-	// clockAge is how old a measurement may be before the next command takes another.
-	clockAge = 30 * time.Second
-	// clockStep is the largest correction that one measurement makes by itself. A larger
+	// maxAge is how old a measurement may be before the next command takes another.
+	maxAge = 30 * time.Second
+	// maxStep is the largest correction that one measurement makes by itself. A larger
 	// one must be confirmed by a second measurement, because much hangs on `now`: a client
 	// days ahead prunes every completed job, one a minute ahead takes running ones away.
-	clockStep = time.Second
+	maxStep = time.Second
 	// The first measurement may begin with a dial, or come in a bad moment, and there is nothing
 	// to hold against it; who puts one job after the other by a program each depends on it. It is
 	// repeated up to firstLooks times if it may be off by more than firstDoubt.
@@ -37,7 +40,9 @@ type Clock struct {
 	checking bool          // somebody is measuring
 }
 
-func newClock(ask func(context.Context) (time.Time, error), log *slog.Logger) *Clock {
+// New returns a clock that has measured nothing yet. ask asks the server for its time; log hears
+// of jumps.
+func New(ask func(context.Context) (time.Time, error), log *slog.Logger) *Clock {
 	return &Clock{ask: ask, log: log}
 }
 
@@ -85,7 +90,7 @@ func (c *Clock) Sync(ctx context.Context) error {
 	c.mu.Lock()
 	off := c.wrong(m)
 	c.mu.Unlock()
-	if known && off.Abs() > clockStep {
+	if known && off.Abs() > maxStep {
 		if m, err = c.measure(ctx); err != nil {
 			return err
 		}
@@ -93,8 +98,8 @@ func (c *Clock) Sync(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	again := c.wrong(m)
-	if known && off.Abs() > clockStep {
-		if (again - off).Abs() > clockStep {
+	if known && off.Abs() > maxStep {
+		if (again - off).Abs() > maxStep {
 			c.log.Warn("clock of redis is erratic; measurement ignored", "first", off, "second", again)
 			return nil
 		}
@@ -133,7 +138,7 @@ func (c *Clock) wrong(m measurement) time.Duration {
 func (c *Clock) Fresh(ctx context.Context) error {
 	c.mu.Lock()
 	first := c.server.IsZero()
-	if !first && (c.checking || uptime()-c.base < clockAge) {
+	if !first && (c.checking || uptime()-c.base < maxAge) {
 		c.mu.Unlock()
 		return nil
 	}
@@ -162,12 +167,4 @@ func (c *Clock) measure(ctx context.Context) (measurement, error) {
 // seconds is t in seconds since the epoch, to the microsecond.
 func seconds(t time.Time) float64 {
 	return math.Round(float64(t.UnixNano())/1e3) / 1e6
-}
-
-// serverTime asks Redis for its time.
-func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
-	t, err := c.redis.Time(ctx).Result()
-	err = harmless(classify("time", err))
-	c.noteReach(err)
-	return t, err
 }

@@ -1,4 +1,4 @@
-package queue
+package connection
 
 import (
 	"context"
@@ -23,9 +23,9 @@ var (
 	driverOnce sync.Once
 )
 
-// silenceDriver sends the driver's own messages to log, at debug level: every one of
+// SilenceDriver sends the driver's own messages to log, at debug level: every one of
 // them repeats an error that a caller gets, hundreds of times during an outage.
-func silenceDriver(log *slog.Logger) {
+func SilenceDriver(log *slog.Logger) {
 	driver.to.Store(log)
 	driverOnce.Do(func() { redis.SetLogger(&driver) })
 }

@@ -1,4 +1,4 @@
-package queue
+package connection
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestParseURL(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := []struct {
 		url    string
 		addrs  string
@@ -27,7 +27,7 @@ func TestParseURL(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.url, func(t *testing.T) {
-			got, err := parseURL(Options{URL: tt.url, Namespace: "{ql}:"})
+			got, err := Parse(Config{URL: tt.url, Namespace: "{ql}:"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-func TestParseURLRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	tests := []struct{ url, namespace, says string }{
 		{"localhost:6379", "ql:", "want redis://"},
 		{"http://h", "ql:", `unknown scheme "http"`},
@@ -62,14 +62,14 @@ func TestParseURLRefuses(t *testing.T) {
 		{"redis+cluster://h/2", "{ql}:", `no database "2"`},
 	}
 	for _, tt := range tests {
-		_, err := parseURL(Options{URL: tt.url, Namespace: tt.namespace})
+		_, err := Parse(Config{URL: tt.url, Namespace: tt.namespace})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want it to say %q", tt.url, err, tt.says)
 		}
 	}
 	for _, url := range []string{"redis://h?password=s3cret", "redis://h?Pass=s3cret&b=s3cret", "unix:///s?auth=s3cret", "redis://:s3cret/x@h", "redis://u:12/s3cret@h", "redis://u:p?s3cret@h",
 		"redis://u:p#s3cret@h", "u:s3cret@h", "redis://u:%s3cret@h", "redis://u:s3cret@h:x", "ftp://u:s3cret@h", "redis://h/0?db=s3cret", "unix://u:p/s3cret@/sock", "redis://u:s3cret@h/x", "redis+sentinel://u:s3cret@h,", "redis+cluster://:s3cret@h/%zz"} {
-		if _, err := parseURL(Options{URL: url, Namespace: "{ql}:"}); err == nil || strings.Contains(err.Error(), "s3cret") {
+		if _, err := Parse(Config{URL: url, Namespace: "{ql}:"}); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("an error shows the password, or there is none: %v", err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestParseURLRefuses(t *testing.T) {
 
 func TestPasswordFileIsReadAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "password")
-	target, err := parseURL(Options{URL: "redis://me@h", PasswordFile: path})
+	target, err := Parse(Config{URL: "redis://me@h", PasswordFile: path})
 	if err != nil {
 		t.Fatal(err)
 	}

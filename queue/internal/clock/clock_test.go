@@ -1,4 +1,4 @@
-package queue
+package clock
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (s *serverClock) ask(context.Context) (time.Time, error) {
 	return time.Now().Add(s.off), s.err
 }
 
-func (s *serverClock) clock() *Clock { return newClock(s.ask, slog.New(slog.DiscardHandler)) }
+func (s *serverClock) clock() *Clock { return New(s.ask, slog.New(slog.DiscardHandler)) }
 
 // near allows for the time that passes while a test looks.
 func near(t *testing.T, c *Clock, want time.Duration) {
@@ -55,7 +55,7 @@ func TestClockFollowsTheServer(t *testing.T) {
 func TestClockAsksAgainAfterASlowFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := 40 * time.Millisecond
-		c := newClock(func(context.Context) (time.Time, error) {
+		c := New(func(context.Context) (time.Time, error) {
 			now := time.Now()
 			time.Sleep(slow) // on its way back
 			slow = 0
@@ -82,7 +82,7 @@ func TestClockMeasuresEveryHalfMinute(t *testing.T) {
 		if s.asked != 1 {
 			t.Errorf("asked %d times, want once", s.asked)
 		}
-		time.Sleep(clockAge)
+		time.Sleep(maxAge)
 		s.err = errors.New("away")
 		if err := c.Fresh(t.Context()); err != nil || s.asked != 2 {
 			t.Errorf("asked %d times, %v; want another try that fails quietly", s.asked, err)

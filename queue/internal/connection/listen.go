@@ -1,8 +1,9 @@
-package queue
+package connection
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -18,15 +19,23 @@ const (
 	relistenMin, relistenMax = 500 * time.Millisecond, 30 * time.Second
 )
 
-// listen subscribes and delivers messages until ctx ends or deliver returns false. A
+// Subscription is what is listened to, over one connection at a time.
+type Subscription struct {
+	Redis              redis.UniversalClient
+	Reach              *Reach       // says when it is worth trying again
+	Log                *slog.Logger // hears of refused patterns
+	Channels, Patterns []string
+}
+
+// Deliver subscribes and delivers messages until ctx ends or deliver returns false. A
 // connection that breaks is made anew, after a growing, jittered wait, or as soon as some
 // command has found Redis back.
 //
 // The driver can do this, too, but tries ten times a second for as long as Redis is away.
-func (c *Client) listen(ctx context.Context, channels, patterns []string, deliver func(*redis.Message) bool) {
+func (s *Subscription) Deliver(ctx context.Context, deliver func(*redis.Message) bool) {
 	wait := relistenMin
 	for ctx.Err() == nil {
-		heard, more := c.listenOnce(ctx, channels, patterns, deliver)
+		heard, more := s.once(ctx, deliver)
 		if !more {
 			return
 		}
@@ -35,22 +44,22 @@ func (c *Client) listen(ctx context.Context, channels, patterns []string, delive
 		}
 		select {
 		case <-ctx.Done():
-		case <-c.returned():
+		case <-s.Reach.returned():
 		case <-time.After(wait/2 + rand.N(wait/2)):
 			wait = min(2*wait, relistenMax)
 		}
 	}
 }
 
-// listenOnce listens over one connection until it breaks. It reports whether anything was
-// heard over it and whether there is to be another.
-func (c *Client) listenOnce(ctx context.Context, channels, patterns []string, deliver func(*redis.Message) bool) (heard, more bool) {
-	sub := c.redis.Subscribe(ctx, channels...)
+// once listens over one connection until it breaks. It reports whether anything was heard over
+// it and whether there is to be another.
+func (s *Subscription) once(ctx context.Context, deliver func(*redis.Message) bool) (heard, more bool) {
+	sub := s.Redis.Subscribe(ctx, s.Channels...)
 	stop := context.AfterFunc(ctx, func() { sub.Close() })
 	defer stop()
 	defer sub.Close()
-	if len(patterns) > 0 {
-		if err := sub.PSubscribe(ctx, patterns...); err != nil {
+	if len(s.Patterns) > 0 {
+		if err := sub.PSubscribe(ctx, s.Patterns...); err != nil {
 			return false, true
 		}
 	}
@@ -66,7 +75,7 @@ func (c *Client) listenOnce(ctx context.Context, channels, patterns []string, de
 			}
 		case errors.As(err, &refused):
 			// A pattern that permissions forbid, as an old ACL may; the rest works.
-			c.log.Debug("subscription refused", "err", err)
+			s.Log.Debug("subscription refused", "err", err)
 		case errors.As(err, &late) && late.Timeout() && !asked:
 			asked = true
 			if sub.Ping(ctx) != nil {
@@ -75,32 +84,5 @@ func (c *Client) listenOnce(ctx context.Context, channels, patterns []string, de
 		default:
 			return heard, true
 		}
-	}
-}
-
-// returned is closed when a command succeeds after one that found Redis away.
-func (c *Client) returned() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.back == nil {
-		c.back = make(chan struct{})
-	}
-	return c.back
-}
-
-// noteReach keeps track of whether Redis can be reached, by how each command ends.
-func (c *Client) noteReach(err error) {
-	if err != nil {
-		c.away.Store(c.away.Load() || errors.Is(err, ErrAway) || errors.Is(err, ErrDoubt))
-		return
-	}
-	if !c.away.Load() || !c.away.CompareAndSwap(true, false) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.back != nil {
-		close(c.back)
-		c.back = nil
 	}
 }

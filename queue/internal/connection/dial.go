@@ -1,4 +1,4 @@
-package queue
+package connection
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // that the attempt did. If the driver knew of failures, it would after some of them dial by
 // itself once a second, for each of its pools, and answer callers with old errors meanwhile.
 // When to try again is up to whoever makes the call.
-func dialer(o Options, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func dialer(o Config, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := o.Dialer
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: o.ReadTimeout, KeepAlive: 5 * time.Minute}).DialContext
@@ -31,7 +31,7 @@ func dialer(o Options, secure *tls.Config) func(ctx context.Context, network, ad
 			conn, err = shakeHands(ctx, conn, addr, secure)
 		}
 		if err != nil {
-			return failedConn{&dialError{addr, reason(err)}}, nil
+			return failedConn{&DialError{addr, reason(err)}}, nil
 		}
 		return conn, nil
 	}
@@ -51,16 +51,17 @@ func shakeHands(ctx context.Context, conn net.Conn, addr string, config *tls.Con
 	return secure, nil
 }
 
-// dialError says that there is no connection, and so nothing was sent. It does not unwrap,
+// DialError says that there is no connection, and so nothing was sent. It does not unwrap,
 // because the driver would take it off.
-type dialError struct {
+type DialError struct {
 	addr string
 	err  error
 }
 
-func (e *dialError) Error() string { return "connect to " + e.addr + ": " + e.err.Error() }
+// Error tells the address and the reason.
+func (e *DialError) Error() string { return "connect to " + e.addr + ": " + e.err.Error() }
 
-// reason takes off what a dialError says itself.
+// reason takes off what a DialError says itself.
 func reason(err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
