@@ -13,22 +13,22 @@ const (
 	startLimit = 30 * time.Second
 )
 
-// proofOfLife is how long a child on trial must have been fit for a job to prove that
-// children start, if it is not given one.
+// proofOfLife is how long a probe must have been fit for a job to prove that children start,
+// if it is not given one.
 const proofOfLife = time.Second
 
 // births decides when a pool may start children again after some of them died before
-// they worked a job. The slots that this happened to stand in line and share one
-// backoff: a single child is started on trial, after a wait that doubles with each
-// trial that failed. The first that works a job, or is fit for one for a while, frees
-// all the others, so that children which died together are back together. Slots whose
-// children were well do not wait. It belongs to its pool's loop.
+// they worked a job. The slots of these are barred and share one backoff: a single child,
+// the probe, is started after a wait that doubles with each probe that failed. The first
+// child that works a job, or is fit for one for a while, frees all barred slots, so that
+// children which died together are back together. Slots whose children were well do not
+// wait. Births belong to their pool's loop.
 type births struct {
-	line  []*slot       // slots whose last child failed; the first is next
-	after time.Duration // no trial before
-	trial *member       // nil if none is under way
-	since time.Duration // when a wait was last set: children born before prove nothing any more
-	waits *backoff.ExponentialBackOff
+	waiting []*slot       // the barred slots; the first has the next probe
+	after   time.Duration // no probe before
+	probe   *member       // nil if none is under way
+	since   time.Duration // when a wait was last set: children born before prove nothing any more
+	waits   *backoff.ExponentialBackOff
 }
 
 func newBirths() births { return births{since: -1, waits: growing(startFirst, startLimit)} }
@@ -39,19 +39,19 @@ func (b *births) next(s *slot, now time.Duration) time.Duration {
 	switch {
 	case !b.barred(s):
 		return now
-	case b.trial != nil, b.line[0] != s:
+	case b.probe != nil, b.waiting[0] != s:
 		return never
 	}
 	return max(b.after, now)
 }
 
-// barred reports whether s stands in line: its last child failed.
+// barred reports whether s is barred: its last child failed.
 func (b *births) barred(s *slot) bool { return s.barred }
 
 // begun notes that m is being started.
 func (b *births) begun(m *member) {
 	if b.barred(m.slot) {
-		b.trial = m
+		b.probe = m
 	}
 }
 
@@ -60,7 +60,7 @@ func (b *births) begun(m *member) {
 func (b *births) failed(m *member, now time.Duration) (news bool) {
 	b.ended(m)
 	b.leave(m.slot)
-	b.line, m.slot.barred = append(b.line, m.slot), true
+	b.waiting, m.slot.barred = append(b.waiting, m.slot), true
 	if m.born <= b.since {
 		return false // it was started before the last wait, which is for all that were
 	}
@@ -73,8 +73,8 @@ func (b *births) failed(m *member, now time.Duration) (news bool) {
 
 // ended notes that m is gone.
 func (b *births) ended(m *member) {
-	if b.trial == m {
-		b.trial = nil
+	if b.probe == m {
+		b.probe = nil
 	}
 }
 
@@ -89,55 +89,55 @@ func (b *births) worked(m *member) {
 
 // free lets all slots start their children.
 func (b *births) free() {
-	for _, s := range b.line {
+	for _, s := range b.waiting {
 		s.barred = false
 	}
-	b.line, b.trial = nil, nil
+	b.waiting, b.probe = nil, nil
 }
 
-// leave takes s out of the line.
+// leave lets s be barred no more.
 func (b *births) leave(s *slot) {
 	if s.barred {
-		b.line, s.barred = without(b.line, s), false
+		b.waiting, s.barred = without(b.waiting, s), false
 	}
 }
 
 // forget notes that s is no more.
 func (b *births) forget(s *slot) {
 	b.leave(s)
-	if b.trial != nil && b.trial.slot == s {
-		b.trial = nil
+	if b.probe != nil && b.probe.slot == s {
+		b.probe = nil
 	}
 }
 
-// anew forgets how long to wait: the next trial may begin at once, whatever became of those
+// anew forgets how long to wait: the next probe may be started at once, whatever became of those
 // before.
 func (b *births) anew(now time.Duration) {
-	b.after, b.trial = now, nil
+	b.after, b.probe = now, nil
 	b.waits.Reset()
 }
 
-// prefer makes s the first of those that stand in line, if it does.
+// prefer gives the next probe to s, if it is barred.
 func (b *births) prefer(s *slot) {
 	if b.barred(s) {
 		b.leave(s)
-		b.line, s.barred = append([]*slot{s}, b.line...), true
-		b.trial = nil
+		b.waiting, s.barred = append([]*slot{s}, b.waiting...), true
+		b.probe = nil
 	}
 }
 
-// tendBirths frees the slots in line when the child on trial has lived for long enough,
-// and sees to it that there is a turn when the next may be started.
+// tendBirths frees the barred slots when the probe has lived for long enough, and sees to it that
+// there is a turn when the next may be started.
 func (p *pool) tendBirths() {
 	b := &p.births
 	switch {
-	case b.trial != nil && b.trial.fit():
-		if at := b.trial.fitSince + proofOfLife; at > p.now {
+	case b.probe != nil && b.probe.fit():
+		if at := b.probe.fitSince + proofOfLife; at > p.now {
 			p.alert(at)
 		} else {
 			b.free()
 		}
-	case b.trial == nil && len(b.line) > 0 && b.after > p.now:
+	case b.probe == nil && len(b.waiting) > 0 && b.after > p.now:
 		p.alert(b.after)
 	}
 }

@@ -199,6 +199,6 @@ func TestOnlySlotsWhoseChildDiedStandInLine(t *testing.T) {
 	b.failed(was(bad, b.after+1), b.after+2)
 	b.forget(bad)
 	if b.barred(bad) {
-		t.Error("a slot that is no more stands in line")
+		t.Error("a slot that is no more is barred")
 	}
 }

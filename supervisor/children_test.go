@@ -112,7 +112,7 @@ func TestAReplacementIsReadyFirst(t *testing.T) {
 		w.run()
 		time.Sleep(63 * time.Second) // the second is starting
 		if n := w.host.living(); n != 2 {
-			t.Errorf("%d children, want the old one and its heir", n)
+			t.Errorf("%d children, want the old one and its replacement", n)
 		}
 		w.redis.put(1)
 		time.Sleep(50 * time.Millisecond)

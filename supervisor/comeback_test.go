@@ -261,11 +261,11 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 		var a *attempt
 		w.loop(func(p *pool) { a = p.flight["j0"] })
 		w.redis.faults(nil)
-		ear := ear{a.member}
-		ear.checkpoint(a.wire, []byte(`{"at":"version 1"}`))
+		to := reporter{a.member}
+		to.checkpoint(a.wire, []byte(`{"at":"version 1"}`))
 		w.act("put") // the child takes three seconds to stop
 		time.Sleep(time.Second)
-		ear.checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
+		to.checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
 		time.Sleep(90 * time.Second) // and locks are renewed
 		w.want("complete", 1)
 		if got := w.redis.job("j0").Checkpoint; got != nil {

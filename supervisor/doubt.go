@@ -12,9 +12,9 @@ import (
 // settlements are settled by reading the jobs, and what Redis holds in our name
 // beyond what is in flight is what the call has taken.
 func (p *pool) resolve() {
-	l := &p.line
-	x := l.doubt
-	l.out = true
+	e := &p.exchanges
+	x := e.doubt
+	e.out = true
 	sent, now := p.now, p.redis.Now()
 	queues := p.queues
 	go func() { // reports to the loop
@@ -32,17 +32,17 @@ func (p *pool) resolve() {
 }
 
 func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queue.Taken, sent time.Duration, now float64, err error) {
-	l := &p.line
-	l.out = false
+	e := &p.exchanges
+	e.out = false
 	if err != nil {
 		p.askFailed(err)
 		return
 	}
-	l.doubt = nil
-	if l.doubts > 1 { // questions are answered and calls are not
-		l.holdAll = p.now + l.refusals.NextBackOff()
+	e.doubt = nil
+	if e.doubts > 1 { // questions are answered and calls are not
+		e.holdAll = p.now + e.refusals.NextBackOff()
 	}
-	l.wake()
+	e.wake()
 	var again []*attempt
 	for i, a := range x.attempts {
 		if resolutions[i] == queue.NotRun {
@@ -63,18 +63,18 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 }
 
 // audit looks for jobs that Redis holds in our name and that we do not know of, as a
-// lost reply leaves them. It is one of the calls of the line, so that no take can be
+// lost reply leaves them. It takes the place of an exchange, so that no take can be
 // half-way meanwhile.
 func (p *pool) audit() {
-	l := &p.line
-	l.out = true
-	l.auditAt = p.now + jittered(p.renewals.interval())
+	e := &p.exchanges
+	e.out = true
+	e.auditAt = p.now + jittered(p.renewals.interval())
 	sent, now := p.now, p.redis.Now()
 	queues := p.queues
 	go func() { // reports to the loop
 		held, err := p.store.Held(p.ctx, queues)
 		p.post(func() {
-			l.out = false
+			e.out = false
 			if err != nil {
 				p.askFailed(err)
 				return
@@ -108,5 +108,5 @@ func (p *pool) askFailed(err error) {
 		return
 	}
 	p.log.Error("redis refused to say what is ours", "err", err)
-	p.line.holdAll = p.now + p.line.refusals.NextBackOff()
+	p.exchanges.holdAll = p.now + p.exchanges.refusals.NextBackOff()
 }

@@ -56,7 +56,7 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 		p.redo(a, e)
 	default:
 		p.count.concluded(e, &o, a.job.Remaining <= 0)
-		p.settle(a, o.Settlement)
+		p.submit(a, o.Settlement)
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
 	}
 	if closed {
 		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", manner(e))
-		p.line.wake()
+		p.exchanges.wake()
 	}
 }
 

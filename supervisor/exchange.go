@@ -12,10 +12,10 @@ import (
 	"oarlock/queue"
 )
 
-// line is a pool's conversation with Redis about settling and taking. There is at
-// most one call on its way: what finishes meanwhile goes with the next, so batches
-// grow by themselves when there is much to do, and nothing waits when there is little.
-type line struct {
+// exchanges are a pool's calls to Redis that settle and take. There is at most one on its way:
+// what finishes meanwhile goes with the next, so batches grow by themselves when there is much
+// to do, and nothing waits when there is little.
+type exchanges struct {
 	out        bool                        // a call is on its way
 	spare      *exchange                   // one that is over: its memory is for the next; may be nil
 	doubt      *exchange                   // ended in doubt; nothing else is sent before that is resolved
@@ -53,80 +53,80 @@ const (
 	refusalLimit = time.Second
 )
 
-func newLine(auditAt time.Duration) line {
-	return line{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(refusalFirst, refusalLimit)}
+func newExchanges(auditAt time.Duration) exchanges {
+	return exchanges{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(refusalFirst, refusalLimit)}
 }
 
 // wake tells that there may be jobs to take.
-func (l *line) wake() { l.hungry = true }
+func (e *exchanges) wake() { e.hungry = true }
 
 // woken tells that somebody put a job just now.
-func (l *line) woken(now time.Duration) {
-	l.wake()
-	l.wokenAt = now
+func (e *exchanges) woken(now time.Duration) {
+	e.wake()
+	e.wokenAt = now
 }
 
 // wakeAt tells that there will be jobs to take from then on.
-func (l *line) wakeAt(due time.Duration) { l.lookAt = min(l.lookAt, due) }
+func (e *exchanges) wakeAt(due time.Duration) { e.lookAt = min(e.lookAt, due) }
 
 // nothing tells that there was no job to take at a time, after which somebody may have put one.
-func (l *line) nothing(at time.Duration) { l.hungry = l.hungry && l.wokenAt >= at }
+func (e *exchanges) nothing(at time.Duration) { e.hungry = e.hungry && e.wokenAt >= at }
 
 // converse sends the next call if there is anything to say.
 func (p *pool) converse() {
-	l := &p.line
+	e := &p.exchanges
 	if !p.gate.isOpen() {
-		l.shut = l.shut || p.gate.reason() != nil // nil: nobody has asked yet
+		e.shut = e.shut || p.gate.reason() != nil // nil: nobody has asked yet
 		return
 	}
-	if l.shut { // Redis is back: first renew what we hold, then take, not all pools at once
-		l.shut = false
-		l.holdTakes = p.now + rand.N(p.poll/returnShare)
-		l.spareUntil = p.now + returnPatience
-		l.auditAt = p.now
+	if e.shut { // Redis is back: first renew what we hold, then take, not all pools at once
+		e.shut = false
+		e.holdTakes = p.now + rand.N(p.poll/returnShare)
+		e.spareUntil = p.now + returnPatience
+		e.auditAt = p.now
 		p.renewals.first(len(p.flight) > 0)
 	}
-	p.settleRefused()
-	if l.out || p.renewals.awaited {
+	p.submitRefused()
+	if e.out || p.renewals.awaited {
 		return
 	}
-	if p.now < l.holdAll {
-		p.alert(l.holdAll)
+	if p.now < e.holdAll {
+		p.alert(e.holdAll)
 		return
 	}
 	switch {
-	case l.doubt != nil:
+	case e.doubt != nil:
 		p.resolve()
-	case p.now >= l.auditAt:
+	case p.now >= e.auditAt:
 		p.audit()
 	default:
-		p.alert(l.auditAt)
+		p.alert(e.auditAt)
 		p.exchange()
 	}
 }
 
 // exchange settles what has ended and takes as many jobs as the children can have.
 func (p *pool) exchange() {
-	l := &p.line
-	l.gathering = false
+	e := &p.exchanges
+	e.gathering = false
 	want := p.appetite()
 	settleable := p.settleable()
 	if p.renewals.awaited {
 		return
 	}
-	if settleable == 0 && !(want > 0 && l.hungry) {
-		if !l.rest {
+	if settleable == 0 && !(want > 0 && e.hungry) {
+		if !e.rest {
 			return
 		}
 		want = 0 // a call with nothing of ours does that alone
 	}
-	if l.gathering = p.moreToCome(); l.gathering {
+	if e.gathering = p.moreToCome(); e.gathering {
 		return
 	}
-	x := cmp.Or(l.spare, &exchange{})
-	l.spare = nil
+	x := cmp.Or(e.spare, &exchange{})
+	e.spare = nil
 	x.sent = p.now
-	x.take = queue.Take{Order: p.cfg.Order, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < l.spareUntil}
+	x.take = queue.Take{Order: p.cfg.Order, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < e.spareUntil}
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
@@ -143,10 +143,10 @@ func (p *pool) exchange() {
 	}
 	if want > 0 {
 		x.take.Queues, x.take.Heads = p.menu.hand()
-		l.hungry = false
-		l.lookAt = never
+		e.hungry = false
+		e.lookAt = never
 	}
-	l.out, l.rest = true, false
+	e.out, e.rest = true, false
 	p.count.Exchanges++
 	p.event(Event{Kind: Settling, Settles: len(x.attempts), Takes: want})
 	p.calls <- func() {
@@ -158,7 +158,7 @@ func (p *pool) exchange() {
 
 // appetite is how many jobs to take now.
 func (p *pool) appetite() int {
-	l := &p.line
+	e := &p.exchanges
 	if p.life.quiet || p.life.draining || p.menu.empty() {
 		return 0
 	}
@@ -166,8 +166,8 @@ func (p *pool) appetite() int {
 	if want <= 0 {
 		return 0
 	}
-	if p.now < l.holdTakes {
-		p.alert(l.holdTakes)
+	if p.now < e.holdTakes {
+		p.alert(e.holdTakes)
 		return 0
 	}
 	if p.breaker.open {
@@ -176,10 +176,10 @@ func (p *pool) appetite() int {
 		}
 		want = 1
 	}
-	if p.now >= l.lookAt {
-		l.wake()
+	if p.now >= e.lookAt {
+		e.wake()
 	} else {
-		p.alert(l.lookAt)
+		p.alert(e.lookAt)
 	}
 	return want
 }
@@ -203,15 +203,15 @@ func (p *pool) settleable() int {
 
 // exchanged hears the reply.
 func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
-	l := &p.line
-	l.out = false
+	e := &p.exchanges
+	e.out = false
 	if err != nil {
 		p.exchangeFailed(x, err)
 		return
 	}
 	p.gate.worked()
-	l.refusals.Reset()
-	l.doubts, l.rest = 0, reply.Rest
+	e.refusals.Reset()
+	e.doubts, e.rest = 0, reply.Rest
 	took := p.clock() - x.sent
 	for i, a := range x.attempts {
 		p.settled(a, reply.Results[i])
@@ -221,19 +221,19 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	p.complaints.leftOut(p.name, reply.Broken)
 	if x.take.Count > 0 {
-		l.roundTrip, l.trippedAt = took, p.now
+		e.roundTrip, e.trippedAt = took, p.now
 		again := p.menu.heard(x.take, &reply)
 		if again {
-			l.wake()
+			e.wake()
 		} else {
 			p.scaling.short()
 		}
 		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
-			l.wakeAt(p.now + seconds(reply.NextDue-reply.Now))
+			e.wakeAt(p.now + seconds(reply.NextDue-reply.Now))
 		}
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
-	l.spare = x.emptied()
+	e.spare = x.emptied()
 }
 
 // emptied returns x as one that holds on to nothing but the memory of its lists.
@@ -259,7 +259,7 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 	case errors.Is(r.Err, queue.ErrAway): // it became a replica in the middle, or the like
 		p.log.Error("not settled yet", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.putBack([]*attempt{a})
-		p.line.holdAll = p.now + refusalLimit
+		p.exchanges.holdAll = p.now + refusalLimit
 	default:
 		p.settleOtherwise(a, r.Err)
 	}
@@ -284,30 +284,30 @@ func (p *pool) answered(a *attempt, puts []queue.PutResult) {
 
 // exchangeFailed sorts the errors of a whole call.
 func (p *pool) exchangeFailed(x *exchange, err error) {
-	l := &p.line
+	e := &p.exchanges
 	class := queue.Class(err)
 	if !errors.Is(err, queue.ErrAway) && class != queue.Refused {
 		// Sent, and no answer: it may have run, be running, or run later.
 		p.log.Warn("exchange in doubt: asking redis what became of it", "settles", len(x.attempts), "takes", x.take.Count, "err", err)
-		l.doubt = x
-		l.doubts++
+		e.doubt = x
+		e.doubts++
 		return
 	}
 	if x.take.Count > 0 {
-		l.wake()
+		e.wake()
 	}
 	p.putBack(x.attempts)
 	switch class {
 	case queue.Memory:
 		// What frees memory still works, so what ends is settled; nothing is taken.
 		p.gate.outOfMemory(err)
-		l.holdTakes = p.now + l.refusals.NextBackOff()
+		e.holdTakes = p.now + e.refusals.NextBackOff()
 		if x.take.Count == 0 {
-			l.holdAll = l.holdTakes
+			e.holdAll = e.holdTakes
 		}
 	case queue.Refused, queue.Busy:
 		p.log.Error("exchange refused", "err", err)
-		l.holdAll = p.now + l.refusals.NextBackOff()
+		e.holdAll = p.now + e.refusals.NextBackOff()
 	default:
 		p.gate.trip(err)
 	}
@@ -342,12 +342,12 @@ func jittered(d time.Duration) time.Duration {
 // call is sent: they follow each other much faster than calls do, and since the last
 // reply, and since the oldest of them came, not as much time has passed as a call takes.
 func (p *pool) moreToCome() bool {
-	l := &p.line
-	if len(p.endings) == 0 || p.atWork() == 0 || l.roundTrip == never || len(p.endings) >= p.batch() {
+	e := &p.exchanges
+	if len(p.endings) == 0 || p.atWork() == 0 || e.roundTrip == never || len(p.endings) >= p.batch() {
 		return false
 	}
-	until := max(l.since, l.trippedAt) + l.roundTrip
-	if l.pace > l.roundTrip/2 || p.now >= until {
+	until := max(e.since, e.trippedAt) + e.roundTrip
+	if e.pace > e.roundTrip/2 || p.now >= until {
 		return false
 	}
 	p.alert(until)
@@ -369,10 +369,10 @@ func (p *pool) batch() int {
 func (p *pool) atWork() int { return len(p.flight) - len(p.endings) }
 
 // paced notes that an attempt has ended.
-func (l *line) paced(now time.Duration, first bool) {
+func (e *exchanges) paced(now time.Duration, first bool) {
 	if first {
-		l.since = now
+		e.since = now
 	}
-	l.pace += (now - l.last - l.pace) / 8
-	l.last = now
+	e.pace += (now - e.last - e.pace) / 8
+	e.last = now
 }

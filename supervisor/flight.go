@@ -107,7 +107,7 @@ func (p *pool) await(a *attempt) {
 // fail ends an attempt that no child was given.
 func (p *pool) fail(a *attempt, group, message string) {
 	p.event(Event{Kind: SetAside, Job: a.wire, Action: queue.Fail, Group: group, Message: message})
-	p.settle(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
+	p.submit(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
 }
 
 // unworkable fails an attempt that no child can be given; but what has come back meanwhile, to
@@ -123,10 +123,10 @@ func (p *pool) unworkable(a *attempt, err error) {
 	}
 }
 
-// settle ends an attempt by a settlement, whose job it fills in.
-func (p *pool) settle(a *attempt, s queue.Settlement) {
+// submit ends an attempt by a settlement for the next exchange, whose job it fills in.
+func (p *pool) submit(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
-	p.line.paced(p.now, len(p.endings) == 0)
+	p.exchanges.paced(p.now, len(p.endings) == 0)
 	p.advance(a, ended)
 	a.settlement = s
 	p.acquit(a)
@@ -188,7 +188,7 @@ func (p *pool) handOut() {
 		for _, a := range p.waiting { // none of them was begun
 			s := queue.Settlement{}
 			release(&s, queue.CountNothing, 0)
-			p.settle(a, s)
+			p.submit(a, s)
 		}
 		p.waiting = nil
 		return
@@ -231,7 +231,7 @@ func (p *pool) giveBackExcess() {
 	for _, a := range p.waiting[room:] {
 		s := queue.Settlement{}
 		release(&s, queue.CountNothing, 0)
-		p.settle(a, s)
+		p.submit(a, s)
 	}
 	clear(p.waiting[room:])
 	p.waiting = p.waiting[:room]

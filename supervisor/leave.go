@@ -79,12 +79,12 @@ func (p *pool) leave() {
 	}
 	if end := p.lastMoment(atWork); p.now < end {
 		p.alert(end)
-		l.over = atWork == 0 && len(p.flight) == 0 && !p.line.out && p.line.doubt == nil && !p.renewals.out && !p.wishing.out
+		l.over = atWork == 0 && len(p.flight) == 0 && !p.exchanges.out && p.exchanges.doubt == nil && !p.renewals.out && !p.wishing.out
 		return
 	}
-	l.over, l.owing = true, len(p.flight) > 0 || p.line.out || p.line.doubt != nil
+	l.over, l.owing = true, len(p.flight) > 0 || p.exchanges.out || p.exchanges.doubt != nil
 	p.log.Error("leaving without a word to redis: jobs that it holds for us are given back by the next supervisor here, or wait for their locks",
-		"jobs", len(p.flight), "in_doubt", p.line.doubt != nil, "children", atWork)
+		"jobs", len(p.flight), "in_doubt", p.exchanges.doubt != nil, "children", atWork)
 	p.eachMember(func(m *member) {
 		if m.child != nil {
 			m.child.Kill(runner.CauseShutdown)
@@ -147,8 +147,8 @@ func (p *pool) interrupt() {
 // dismiss lets children go that have nothing to do any more.
 func (p *pool) dismiss() {
 	for _, s := range p.slots {
-		if s.heir != nil {
-			s.heir.retire("the pool ends")
+		if s.next != nil {
+			s.next.retire("the pool ends")
 		}
 		if m := s.member; m != nil && !p.once() {
 			m.retire("the pool ends")
@@ -162,8 +162,8 @@ func (p *pool) eachMember(f func(*member)) {
 		if s.member != nil {
 			f(s.member)
 		}
-		if s.heir != nil {
-			f(s.heir)
+		if s.next != nil {
+			f(s.next)
 		}
 	}
 	for m := range p.leavers {
@@ -181,7 +181,7 @@ func (p *pool) eachMember(f func(*member)) {
 func (p *pool) farewell() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
 	defer cancel()
-	if silent := p.line.out || p.renewals.out; p.gate.isOpen() && !p.life.owing && !silent {
+	if silent := p.exchanges.out || p.renewals.out; p.gate.isOpen() && !p.life.owing && !silent {
 		said := make(chan error, 1)
 		go func() { said <- p.store.Deregister(ctx) }() // may outlive ctx for as long as a reply may take
 		var err error

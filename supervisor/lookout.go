@@ -306,7 +306,7 @@ func (p *pool) serve(queues []string) {
 	}
 	p.queues = queues // calls that are out keep the slice before
 	p.menu.serve(queues, p.cfg.Order)
-	p.line.wake()
+	p.exchanges.wake()
 	p.named.Store(&queues)
 }
 
@@ -336,8 +336,8 @@ func (p *pool) tell(v view, due time.Duration) {
 		p.saw(v)
 		p.menu.see(v.queues, v.now)
 		if v.ready > 0 {
-			p.line.wake()
+			p.exchanges.wake()
 		}
-		p.line.wakeAt(due)
+		p.exchanges.wakeAt(due)
 	})
 }

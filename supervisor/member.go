@@ -17,7 +17,7 @@ type member struct {
 	gen    *generation
 	child  child    // nil while it is being started
 	permit permit   // to start it, until it has been
-	line   int      // where the state directory notes it; noLine if nowhere
+	entry  int      // where the state directory notes its process; noLine if nowhere
 	first  *attempt // in mode once: the job it is started for
 	state  memberState
 	runs   []*attempt // given and not ended, in the order they were written
@@ -38,7 +38,7 @@ type member struct {
 
 // newMember prepares a member for a slot without starting it.
 func (p *pool) newMember(s *slot) *member {
-	m := &member{pool: p, slot: s, gen: s.gen, line: noLine, born: p.now, idle: p.now}
+	m := &member{pool: p, slot: s, gen: s.gen, entry: noLine, born: p.now, idle: p.now}
 	m.limit(&p.cfg)
 	return m
 }
@@ -54,7 +54,7 @@ func (p *pool) start(m *member) *member {
 	p.births.begun(m)
 	p.places.take(p.place(m.slot))
 	go func() { // reports to the loop
-		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, ear{m})
+		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, reporter{m})
 		if err != nil {
 			p.places.leave(p.place(m.slot))
 		}
@@ -92,7 +92,7 @@ func (m *member) started(c child, err error, short string) {
 	}
 	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
-	if m.line, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
+	if m.entry, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
 		p.log.Warn("child not noted in the state directory", "err", err)
 	}
 	switch {
@@ -167,7 +167,7 @@ func (m *member) room(prefetch int) int {
 
 // rests reports whether the member has to leave its slot's work to another: to the old
 // member that stays and has a job, or, of old code that is about to be replaced, to an
-// heir that will be ready sooner than a job would end.
+// replacement that will be ready sooner than a job would end.
 func (m *member) rests() bool {
 	p := m.pool
 	r := p.roll
@@ -178,17 +178,17 @@ func (m *member) rests() bool {
 		return false
 	}
 	if m.gen == r.to {
-		old := p.stayer(m.slot)
+		old := p.stayingIn(m.slot)
 		return old != nil && len(old.runs) > 0
 	}
-	return r.to.standing == proven && !r.over && len(m.runs) == 0 && p.heirsCome(max(m.idle, r.provenAt))
+	return r.to.standing == proven && !r.over && len(m.runs) == 0 && p.replacementsCome(max(m.idle, r.provenAt))
 }
 
-// heirsCome reports whether the heirs of all slots are about to come, who were awaited since
+// replacementsCome reports whether the replacements of all slots are about to come, who were awaited since
 // then, before a job would have ended. Some may not come up, whatever the first of them did;
 // the old ones are not idle for that.
-func (p *pool) heirsCome(since time.Duration) bool {
-	batches := time.Duration(len(p.slots)/p.spare() + 1)
+func (p *pool) replacementsCome(since time.Duration) bool {
+	batches := time.Duration(len(p.slots)/p.surplus() + 1)
 	until := since + max(bootsAhead*batches*p.boot, time.Second)
 	if p.now >= until || batches*p.boot >= p.scaling.length {
 		return false
@@ -231,11 +231,11 @@ func (m *member) exit(exit runner.Exit, short bool) {
 	p := m.pool
 	asked := m.state == memberAsked
 	m.to(memberGone)
-	p.legacy.bury(m.line)
+	p.legacy.bury(m.entry)
 	p.event(Event{Kind: ChildExited, Slot: m.slot.n, PID: m.pid(), Exit: &exit})
 	m.greeted()
 	m.leftBehind(exit)
-	stayed := p.stayer(m.slot) == m
+	stayed := p.stayingIn(m.slot) == m
 	p.dislodge(m)
 	delete(p.leavers, m)
 	if stayed {
@@ -263,8 +263,8 @@ func (p *pool) dislodge(m *member) {
 	if m.slot.member == m {
 		m.slot.member = nil
 	}
-	if m.slot.heir == m {
-		m.slot.heir = nil
+	if m.slot.next == m {
+		m.slot.next = nil
 	}
 	if p.roll != nil {
 		p.roll.staying = without(p.roll.staying, m)

@@ -88,7 +88,7 @@ func (p *pool) vacate(s *slot) {
 	if why == "" && !m.closed() {
 		return
 	}
-	if optional := m.gen == s.gen && !m.spent() && m.gen.spec.Mode == runner.Reuse; optional && len(p.births.line) > 0 {
+	if optional := m.gen == s.gen && !m.spent() && m.gen.spec.Mode == runner.Reuse; optional && len(p.births.waiting) > 0 {
 		return // an old child is better than none
 	}
 	m.close()

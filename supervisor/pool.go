@@ -89,7 +89,7 @@ type pool struct {
 	wellAt       time.Duration // when a job last ended well; 0: none has
 	scaling      scaling
 	menu         menu // what takes choose from
-	line         line // the calls to Redis that settle and take
+	exchanges    exchanges
 	renewals     renewals
 	wishing      wishing
 	life         lifetime
@@ -134,7 +134,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.target, _ = cfg.bounds()
 	p.now = s.clock()
 	p.renewals = newRenewals()
-	p.line = newLine(p.now + jittered(p.renewals.interval()))
+	p.exchanges = newExchanges(p.now + jittered(p.renewals.interval()))
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
 	p.serve(expand(cfg.Queues, nil))
@@ -174,7 +174,7 @@ func (p *pool) run() {
 	}
 }
 
-// call makes the calls of the line, which has at most one on its way. It stays, because
+// call makes the exchanges, of which at most one is on its way. This goroutine stays, because
 // the stack that a call needs is large, and would have to grow anew for each.
 func (p *pool) call() {
 	for f := range p.calls {
@@ -190,7 +190,7 @@ func (p *pool) turn() {
 	p.alarm = never
 	p.inbox.work()
 	p.watchLeases()
-	p.settleWithheld()
+	p.finishWithheld()
 	p.tendSuspects()
 	p.tendSlots()
 	p.share()
@@ -217,9 +217,9 @@ func (p *pool) patience() int {
 	switch {
 	case len(p.waiting) > 0:
 		return 1
-	case p.line.out:
+	case p.exchanges.out:
 		return forEver // the reply wakes the loop
-	case p.line.gathering:
+	case p.exchanges.gathering:
 		return max(min(p.atWork(), p.batch()-len(p.endings)), 1)
 	}
 	return 1

@@ -39,12 +39,12 @@ func (m *member) left() int {
 // spent reports whether the member has all the jobs that it may be given.
 func (m *member) spent() bool { return m.maxJobs > 0 && m.jobs+len(m.runs) >= m.maxJobs }
 
-// bootsAhead is how many times the time that children take to start an heir has for
+// bootsAhead is how many times the time that children take to start a replacement has for
 // it: on a busy machine that varies.
 const bootsAhead = 4
 
-// nearlySpent reports whether it is time to start the heir of a member that has almost
-// worked all the jobs it may: the heir should be ready when the last one ends.
+// nearlySpent reports whether it is time to start the replacement of a member that has almost
+// worked all the jobs it may: the replacement should be ready when the last one ends.
 func (m *member) nearlySpent(p *pool) bool {
 	switch {
 	case m.maxJobs == 0 || m.gen.spec.Mode != runner.Reuse:
@@ -56,7 +56,7 @@ func (m *member) nearlySpent(p *pool) bool {
 	return left*float64(m.busy)/float64(m.jobs) <= bootsAhead*float64(p.boot)
 }
 
-// due returns why a member is to be replaced, or "". Until its heir is ready it goes
+// due returns why a member is to be replaced, or "". Until its replacement is ready it goes
 // on working, but for the one limit that it never passes, max_jobs.
 func (m *member) due(p *pool) string {
 	switch {

@@ -30,11 +30,11 @@ func (p *pool) settleOtherwise(a *attempt, err error) {
 		"action", string(a.settlement.Action), "times", a.refused, "err", err)
 	switch a.refused {
 	case 1:
-		p.settle(a, refusal(a))
+		p.submit(a, refusal(a))
 	case 2:
 		s := queue.Settlement{MaxCrashes: p.cfg.MaxCrashes}
 		release(&s, queue.CountCrash, releaseDelay) // or it would go round for ever
-		p.settle(a, s)
+		p.submit(a, s)
 	default:
 		p.advance(a, ended)
 		a.settleAt = p.now + jittered(min(refusedFirst<<min(a.refused-3, 20), refusedLimit))
@@ -47,8 +47,8 @@ func refusal(a *attempt) queue.Settlement {
 	return queue.Settlement{Action: queue.Fail, Group: "refused", Message: a.objection}
 }
 
-// settleRefused lets those try again whose pause is over.
-func (p *pool) settleRefused() {
+// submitRefused lets those try again whose pause is over.
+func (p *pool) submitRefused() {
 	left := p.refused[:0]
 	for _, a := range p.refused {
 		if p.now < a.settleAt {
@@ -56,7 +56,7 @@ func (p *pool) settleRefused() {
 			left = append(left, a)
 			continue
 		}
-		p.settle(a, refusal(a))
+		p.submit(a, refusal(a))
 	}
 	clear(p.refused[len(left):])
 	p.refused = left

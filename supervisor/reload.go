@@ -145,5 +145,5 @@ func (p *pool) reconfigure(next Pool) {
 		p.turnOver(next.Child, false)
 	}
 	p.menu.serve(p.queues, next.Order)
-	p.line.wake()
+	p.exchanges.wake()
 }

@@ -151,7 +151,7 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	if r.lock == never {
 		r.lock = 0
 	}
-	p.line.auditAt = min(p.line.auditAt, p.now+r.interval())
+	p.exchanges.auditAt = min(p.exchanges.auditAt, p.now+r.interval())
 	p.renewalDue()
 	r.awaited = p.lapsed()
 }

@@ -60,7 +60,7 @@ func (p *pool) turnOver(spec runner.Spec, trusted bool) {
 func (p *pool) beginAnew() {
 	p.births.anew(p.now)
 	p.breaker.probe(p.now)
-	p.line.wake()
+	p.exchanges.wake()
 }
 
 // greets reports whether children of a generation say hello.
@@ -76,11 +76,11 @@ func (m *member) greeted() {
 	}
 }
 
-// spare is how many children more than its slots the pool may have in the middle of a
+// surplus is how many children more than its slots the pool may have in the middle of a
 // roll, twice: so many are starting, and so many old ones stay.
-func (p *pool) spare() int { return spare(len(p.slots)) }
+func (p *pool) surplus() int { return surplus(len(p.slots)) }
 
-func spare(slots int) int { return max(1, slots/4) }
+func surplus(slots int) int { return max(1, slots/4) }
 
 // Crowd is how many children a pool may have in the middle of a roll, which is when it needs
 // the most memory.
@@ -89,7 +89,7 @@ func (p *Pool) Crowd() int {
 	if p.Child.Mode == runner.Once || most == 0 || p.Exclusive {
 		return most
 	}
-	return most + 2*spare(most)
+	return most + 2*surplus(most)
 }
 
 // tendRoll lets the next slots change.
@@ -115,13 +115,13 @@ func (p *pool) tendRoll() {
 			changing++
 		}
 	}
-	limit := p.spare()
+	limit := p.surplus()
 	if r.to.standing == untried {
 		limit = 1
 	}
 	for s, rank := p.nextToChange(); s != nil; s, rank = p.nextToChange() {
 		lost := rank == missing && r.to.standing != untried // nothing to lose
-		if !lost && (changing >= limit || p.extra() >= 2*p.spare()) {
+		if !lost && (changing >= limit || p.extra() >= 2*p.surplus()) {
 			if rank == idling && changing >= limit {
 				p.overtake(s)
 			}
@@ -140,7 +140,7 @@ func (p *pool) tendRoll() {
 func (p *pool) extra() int {
 	n := len(p.roll.staying)
 	for _, s := range p.slots {
-		if s.heir != nil && s.heir.gen == p.roll.to {
+		if s.next != nil && s.next.gen == p.roll.to {
 			n++
 		}
 	}
@@ -167,7 +167,7 @@ func (p *pool) nextToChange() (next *slot, rank int) {
 	rank = waitless
 	var since time.Duration
 	for _, s := range p.slots {
-		if s.gen == p.roll.to || p.awaitsHeir(s) {
+		if s.gen == p.roll.to || p.awaitsReplacement(s) {
 			continue
 		}
 		n, at := p.rank(s)
@@ -178,16 +178,16 @@ func (p *pool) nextToChange() (next *slot, rank int) {
 	return next, rank
 }
 
-// heirPatience is how long a slot that is to change waits for an heir that was started before,
+// replacementPatience is how long a slot that is to change waits for a replacement that was started before,
 // because its member has hardly a job left to give: a new one would come too late.
-const heirPatience = 2 * time.Second
+const replacementPatience = 2 * time.Second
 
-// awaitsHeir reports whether a slot is to change only after its heir has taken over.
-func (p *pool) awaitsHeir(s *slot) bool {
-	if s.member == nil || s.heir == nil || s.heir.gen != s.gen {
+// awaitsReplacement reports whether a slot is to change only after its replacement has taken over.
+func (p *pool) awaitsReplacement(s *slot) bool {
+	if s.member == nil || s.next == nil || s.next.gen != s.gen {
 		return false
 	}
-	at := s.heir.born + heirPatience
+	at := s.next.born + replacementPatience
 	if at > p.now {
 		p.alert(at)
 	}
@@ -227,8 +227,8 @@ func (p *pool) change(s *slot) {
 	m := s.member
 	s.gen = p.roll.to
 	p.births.prefer(s)
-	if s.heir != nil {
-		s.heir.retire("a new generation takes over")
+	if s.next != nil {
+		s.next.retire("a new generation takes over")
 	}
 	switch {
 	case m == nil:
@@ -246,16 +246,16 @@ func (p *pool) change(s *slot) {
 func (p *pool) overtake(s *slot) {
 	r := p.roll
 	for _, w := range p.slots {
-		m, heir := w.member, w.heir
+		m, next := w.member, w.next
 		if w.gen != r.to || m == nil || m.gen == r.to || len(m.runs) == 0 {
 			continue
 		}
-		if !p.cfg.Exclusive && (heir == nil || !heir.fit() || p.now-heir.fitSince < max(p.boot, time.Second)) {
+		if !p.cfg.Exclusive && (next == nil || !next.fit() || p.now-next.fitSince < max(p.boot, time.Second)) {
 			continue
 		}
 		r.passed[w] = struct{}{}
-		if heir != nil {
-			heir.retire("its slot is busy, and another is not")
+		if next != nil {
+			next.retire("its slot is busy, and another is not")
 		}
 		w.gen = m.gen
 		m.reopen()
@@ -315,7 +315,7 @@ func (p *pool) stay(m *member) bool {
 	m.reopen()
 	r.staying = append(r.staying, m)
 	if r.to.standing != untried {
-		p.dismissStaying(p.spare())
+		p.dismissStaying(p.surplus())
 	}
 	return true
 }
@@ -342,8 +342,8 @@ func (p *pool) dismissStaying(left int) {
 	}
 }
 
-// stayer returns the old member of a slot that stays; nil if there is none.
-func (p *pool) stayer(s *slot) *member {
+// stayingIn returns the old member of a slot that stays; nil if there is none.
+func (p *pool) stayingIn(s *slot) *member {
 	if p.roll == nil {
 		return nil
 	}
@@ -413,10 +413,10 @@ func (p *pool) restore(r *roll) {
 			continue
 		}
 		p.births.forget(s)
-		if s.heir != nil && s.heir.gen == r.to {
-			s.heir.retire("its generation was given up")
+		if s.next != nil && s.next.gen == r.to {
+			s.next.retire("its generation was given up")
 		}
-		m, old := s.member, p.stayer(s)
+		m, old := s.member, p.stayingIn(s)
 		switch {
 		case p.once(), m == nil && old == nil:
 		case m != nil && m.gen != r.to:
@@ -428,7 +428,7 @@ func (p *pool) restore(r *roll) {
 			m.retire("its generation was given up")
 		case m != nil && len(m.runs) > 0:
 			r.staying = without(r.staying, old)
-			s.heir = old // takes over when the job has ended
+			s.next = old // takes over when the job has ended
 		default:
 			r.staying = without(r.staying, old)
 			if m != nil {

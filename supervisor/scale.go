@@ -42,7 +42,7 @@ func (p *pool) scale() {
 	}
 	p.target = min(max(p.target, least), most)
 	s := &p.scaling
-	if !s.crowded && p.line.hungry && p.target < most && p.room() <= len(p.waiting) {
+	if !s.crowded && p.exchanges.hungry && p.target < most && p.room() <= len(p.waiting) {
 		p.lookSoon()
 	}
 	if s.fresh {
@@ -142,7 +142,7 @@ func (p *pool) saw(v view) {
 		s.fresh = true
 	} else if s.crowded {
 		s.crowded = false
-		p.line.nothing(v.at)
+		p.exchanges.nothing(v.at)
 	}
 }
 

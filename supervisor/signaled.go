@@ -100,8 +100,8 @@ func (p *pool) withhold(a *attempt, e *runner.Ending) bool {
 	return true
 }
 
-// settleWithheld concludes what was kept back for long enough.
-func (p *pool) settleWithheld() {
+// finishWithheld concludes what was kept back for long enough.
+func (p *pool) finishWithheld() {
 	withheld := p.withheld
 	p.withheld = nil
 	for _, a := range withheld {

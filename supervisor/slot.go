@@ -8,15 +8,15 @@ import (
 	"oarlock/runner"
 )
 
-// slot is a place for a child. Its member may be missing for a while; its heir is the
+// slot is a place for a child. Its member may be missing for a while; its replacement is the
 // member that will take over as soon as it is ready. In mode once, a slot has a
 // member only while it has a job.
 type slot struct {
 	n      int
 	gen    *generation // what its member is started from
 	member *member
-	heir   *member
-	barred bool // its last child failed, and it stands in line; of births
+	next   *member // that will take over
+	barred bool    // its last child failed; of births
 }
 
 // generation is one version of what children are started from.
@@ -85,7 +85,7 @@ func (p *pool) shrink(n int) {
 	leave := make(map[*slot]struct{}, n)
 	for _, s := range least[:n] {
 		leave[s] = struct{}{}
-		for _, m := range []*member{s.heir, s.member, p.stayer(s)} {
+		for _, m := range []*member{s.next, s.member, p.stayingIn(s)} {
 			if m != nil {
 				m.retire("the pool shrinks")
 			}
@@ -111,18 +111,18 @@ func (p *pool) tendSlots() {
 	for _, s := range p.slots {
 		m := s.member
 		switch {
-		case m == nil && s.heir != nil:
-			s.member, s.heir = s.heir, nil
+		case m == nil && s.next != nil:
+			s.member, s.next = s.next, nil
 		case m == nil:
 			p.startWhenDue(s, &s.member)
-		case s.heir != nil:
+		case s.next != nil:
 			p.handOver(s)
 		case p.cfg.Exclusive:
 			p.vacate(s)
 		case m.due(p) != "":
-			p.startWhenDue(s, &s.heir)
+			p.startWhenDue(s, &s.next)
 		case m.nearlySpent(p):
-			p.startWhenDue(s, &s.heir)
+			p.startWhenDue(s, &s.next)
 		}
 	}
 	p.tendRoll()
@@ -152,11 +152,11 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 	*place = p.start(m)
 }
 
-// handOver lets the heir of s take over from its member when it is time: at once if the
+// handOver lets the replacement of s take over from its member when it is time: at once if the
 // member is due, else when it will be, or is idle anyway.
 func (p *pool) handOver(s *slot) {
 	m := s.member
-	if !s.heir.fit() {
+	if !s.next.fit() {
 		return
 	}
 	if m.due(p) == "" && m.idleFor(p.now) < idleAhead {
@@ -165,7 +165,7 @@ func (p *pool) handOver(s *slot) {
 		}
 		return
 	}
-	// It takes no further job, and goes when it has finished what it has: the heir
+	// It takes no further job, and goes when it has finished what it has: the replacement
 	// must not make the slot work two jobs at once.
 	m.close()
 	if m.gen != s.gen {
@@ -175,11 +175,11 @@ func (p *pool) handOver(s *slot) {
 		if !p.stay(m) {
 			m.retire(cmp.Or(m.due(p), "its replacement is ready"))
 		}
-		s.member, s.heir = s.heir, nil
+		s.member, s.next = s.next, nil
 	}
 }
 
-// idleAhead is how long a member must be idle to be replaced by an heir that was
+// idleAhead is how long a member must be idle to be replaced by a replacement that was
 // started ahead of time, rather than to keep both.
 const idleAhead = time.Second
 
@@ -241,7 +241,7 @@ func (p *pool) vacancy(a *attempt) *member {
 
 // freshVacancy is vacancy in mode once: a new member that may be started with the job.
 func (p *pool) freshVacancy(a *attempt) *member {
-	m := p.unbornVacancy(a)
+	m := p.unstartedVacancy(a)
 	if m == nil {
 		return nil
 	}
@@ -253,8 +253,8 @@ func (p *pool) freshVacancy(a *attempt) *member {
 	return m
 }
 
-// unbornVacancy is a member for a vacant slot of mode once.
-func (p *pool) unbornVacancy(a *attempt) *member {
+// unstartedVacancy is a member for a vacant slot of mode once.
+func (p *pool) unstartedVacancy(a *attempt) *member {
 	var last *slot
 	wary := p.wary(a)
 	for _, s := range p.slots {
@@ -286,7 +286,7 @@ func (p *pool) oldVacancy() (old *member, any bool) {
 				return m, true
 			}
 		}
-		if stays := p.stayer(s); stays != nil {
+		if stays := p.stayingIn(s); stays != nil {
 			room := stays.room(0) > 0
 			another := stays.gen.spec.Mode == runner.Preload // fork follows
 			any = any || room || len(stays.runs) > 0 || !stays.fit() || another

@@ -203,7 +203,7 @@ func (p *pool) snapshot() PoolSnapshot {
 		Waiting:    len(p.waiting) + len(p.held),
 		Unsettled:  len(p.endings),
 		Counters:   p.count,
-		InDoubt:    p.line.doubt != nil,
+		InDoubt:    p.exchanges.doubt != nil,
 	}
 	s.Roll = p.rollSnapshot(now)
 	s.Counters.Unheard = p.unheard.count()
@@ -221,16 +221,16 @@ func (p *pool) snapshot() PoolSnapshot {
 	if p.renewals.margin != never {
 		s.LeaseMargin = p.renewals.margin.Seconds()
 	}
-	if p.line.roundTrip != never {
-		s.RoundTrip, s.LastTake = p.line.roundTrip.Seconds(), (now - p.line.trippedAt).Seconds()
+	if p.exchanges.roundTrip != never {
+		s.RoundTrip, s.LastTake = p.exchanges.roundTrip.Seconds(), (now - p.exchanges.trippedAt).Seconds()
 	}
 	for _, sl := range p.slots {
 		if p.life.draining && sl.member == nil {
 			continue // its member is among the leavers, if it has one
 		}
 		s.Slots = append(s.Slots, p.slotSnapshot(sl, now))
-		if sl.heir != nil {
-			s.Slots = append(s.Slots, sl.heir.snapshot(now))
+		if sl.next != nil {
+			s.Slots = append(s.Slots, sl.next.snapshot(now))
 		}
 	}
 	if p.roll != nil {

@@ -134,7 +134,7 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 	})
 }
 
-// TestARollWaitsForRoom rolls where there is no process for an heir: the new code is not given
+// TestARollWaitsForRoom rolls where there is no process for a replacement: the new code is not given
 // up for that.
 func TestARollWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

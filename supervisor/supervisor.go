@@ -256,7 +256,7 @@ func (s *Supervisor) setQuiet(quiet bool) {
 	for _, p := range s.pools {
 		p.post(func() {
 			p.life.quiet = quiet
-			p.line.wake()
+			p.exchanges.wake()
 		})
 	}
 }

@@ -75,7 +75,7 @@ func (p *pool) tendSuspects() {
 		case p.now >= a.heldUntil || len(p.held) >= max(p.target, 1):
 			s := queue.Settlement{}
 			release(&s, queue.CountNothing, jittered(suspectPause))
-			p.settle(a, s)
+			p.submit(a, s)
 		default:
 			p.alert(a.heldUntil)
 			p.held = append(p.held, a)

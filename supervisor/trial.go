@@ -76,7 +76,7 @@ func (p *pool) proved(why string) {
 	r := p.roll
 	p.log.Debug("new generation proven", "generation", r.to.n, "why", why)
 	r.to.standing, r.provenAt, p.gen = proven, p.now, r.to
-	p.dismissStaying(p.spare())
+	p.dismissStaying(p.surplus())
 	if r.over {
 		p.roll = nil
 	}
@@ -99,7 +99,7 @@ func (p *pool) awaitProof() {
 		}
 		p.log.Info("no job has come to prove the new generation: it goes on, the old one is kept in mind until one is acknowledged", "generation", r.to.n)
 		r.to.standing, p.gen = waited, r.to
-		p.dismissStaying(p.spare())
+		p.dismissStaying(p.surplus())
 		return
 	}
 }

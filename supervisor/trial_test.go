@@ -135,7 +135,7 @@ func TestAnOvertakenRollGoesOn(t *testing.T) {
 }
 
 // Proven code whose further children do not come up costs the old ones no work: they wait
-// for their heirs, but not for long.
+// for their replacements, but not for long.
 func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 8)

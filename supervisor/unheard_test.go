@@ -16,7 +16,7 @@ func TestRefusedVerdictsAreSaid(t *testing.T) {
 	p := theorist(Pool{})
 	p.shared.clock = func() time.Duration { return now }
 	p.log = slog.New(slog.NewTextHandler(&said, nil)).With("pool", "mail")
-	e := ear{&member{pool: p}}
+	e := reporter{&member{pool: p}}
 	for range 1000 {
 		e.refused(&protocol.Job{JID: "j1"}, "fail", "it does not name its run")
 	}

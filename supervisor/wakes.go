@@ -57,5 +57,5 @@ func (p *pool) wake() {
 		p.serve(append(slices.Clone(p.queues), unknown...))
 	}
 	p.menu.came(queues, p.redis.Now())
-	p.line.woken(p.now)
+	p.exchanges.woken(p.now)
 }
