@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -53,7 +52,7 @@ func failedList(c *cli.Context, q *queue.Client) error {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			row := []string{name, screen.Count(groups[name]), ""}
 			if groups[name] < 0 {
-				row[1], row[2] = "?", fmt.Sprintf("%sf:%s is no list: rename or delete it", q.Namespace(), name)
+				row[1], row[2] = "?", q.FailedGroupDamage(name)
 			}
 			rows = append(rows, row)
 		}

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
@@ -89,37 +86,21 @@ func reading(ctx context.Context, cfg config.Config, read func(q *queue.Client) 
 
 func queueNames(ctx context.Context, cfg config.Config) []string {
 	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
-		return q.Redis().ZRange(ctx, q.Namespace()+"queues", 0, mostQueues-1).Result()
+		return q.SomeQueueNames(ctx, mostQueues)
 	})
 }
 
 func groupNames(ctx context.Context, cfg config.Config) []string {
-	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) { return failureGroups(ctx, q) })
-}
-
-// failureGroups are some of the groups of failed jobs; SMEMBERS would bring all.
-func failureGroups(ctx context.Context, q *queue.Client) ([]string, error) {
-	groups, _, err := q.Redis().SScan(ctx, q.Namespace()+"failures", 0, "", mostGroups).Result()
-	return groups[:min(len(groups), mostGroups)], err
+	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) { return q.SomeFailedGroups(ctx, mostGroups) })
 }
 
 func failedNames(ctx context.Context, cfg config.Config) []string {
 	return reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
-		groups, err := failureGroups(ctx, q)
+		groups, err := q.SomeFailedGroups(ctx, mostGroups)
 		if err != nil {
 			return nil, err
 		}
-		pipe := q.Redis().Pipeline()
-		var lists []*redis.StringSliceCmd
-		for _, group := range groups {
-			lists = append(lists, pipe.LRange(ctx, q.Namespace()+"f:"+group, 0, mostJobs-1))
-		}
-		_, err = pipe.Exec(ctx)
-		var jids []string
-		for _, list := range lists {
-			jids = slices.Concat(jids, list.Val())
-		}
-		return jids, err
+		return q.SomeFailed(ctx, groups, mostJobs)
 	})
 }
 

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/screen"
@@ -75,27 +73,6 @@ func ttlWords(ttl float64) string {
 	return seconds(ttl)
 }
 
-// wrongKeys names the keys of a throttle that are of another type than they should be; err is
-// what is said if none is.
-func wrongKeys(c *cli.Context, q *queue.Client, id string, err error) string {
-	key := q.Namespace() + "th:" + id
-	pipe := q.Redis().Pipeline()
-	pipe.HGet(c.Context, key, "maximum")
-	pipe.ZCard(c.Context, key+"-locks")
-	pipe.ZCard(c.Context, key+"-pending")
-	asked, _ := pipe.Exec(c.Context) // each has its own error
-	var wrong []string
-	for _, of := range asked {
-		if of.Err() != nil && !errors.Is(of.Err(), redis.Nil) {
-			wrong = append(wrong, fmt.Sprintf("%v: %v", of.Args()[1], of.Err()))
-		}
-	}
-	if len(wrong) == 0 {
-		return err.Error()
-	}
-	return strings.Join(wrong, "; ") + ": rename or delete it"
-}
-
 func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, error) {
 	t, err := q.Throttle(c.Context, id)
 	if err != nil {
@@ -109,9 +86,8 @@ func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, err
 	return throttleView{ID: id, Maximum: t.Maximum, TTL: t.TTL.Seconds(), Holders: list(holders), Waiters: list(waiters)}, err
 }
 
-// throttleList finds the throttles by their keys: the protocol keeps no list of them.
 func throttleList(c *cli.Context, q *queue.Client) error {
-	ids, err := throttleIDs(c, q)
+	ids, err := q.ThrottleIDs(c.Context)
 	if err != nil {
 		return err
 	}
@@ -120,7 +96,7 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 		v, err := viewThrottle(c, q, id)
 		row := []string{v.ID, screen.Count(v.Maximum), screen.Count(len(v.Holders)), screen.Count(len(v.Waiters)), ttlWords(v.TTL), ""}
 		if queue.Class(err) == queue.Refused {
-			v = throttleView{ID: id, Holders: []string{}, Waiters: []string{}, Damage: wrongKeys(c, q, id, err)}
+			v = throttleView{ID: id, Holders: []string{}, Waiters: []string{}, Damage: cmp.Or(q.ThrottleDamage(c.Context, id), err.Error())}
 			row = []string{id, "?", "?", "?", "?", v.Damage}
 		} else if err != nil {
 			return err
@@ -132,24 +108,6 @@ func throttleList(c *cli.Context, q *queue.Client) error {
 	return show(c, views, func(w io.Writer) {
 		screen.Table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
 	})
-}
-
-// throttleIDs lists those that may be throttles, with or without a limit, by their keys.
-func throttleIDs(c *cli.Context, q *queue.Client) ([]string, error) {
-	prefix := q.Namespace() + "th:"
-	keys := q.Redis().Scan(c.Context, 0, escapeGlob(prefix)+"*", 1000).Iterator()
-	var ids []string
-	for keys.Next(c.Context) {
-		id := strings.TrimPrefix(keys.Val(), prefix)
-		ids = append(ids, strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending"))
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), keys.Err()
-}
-
-// escapeGlob makes text stand for itself in a pattern of Redis.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
 // throttleRelease makes jobs give a throttle up; it wants each to hold it. One that waits would

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
@@ -161,19 +160,16 @@ func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH
 
 // waits says in which of its places a job is that waits: its state alone does not tell.
 func (w *why) waits() error {
-	pipe := w.q.Redis().Pipeline()
-	ready := pipe.ZRevRank(w.c.Context, w.key("work"), w.job.JID)
-	due := pipe.ZScore(w.c.Context, w.key("scheduled"), w.job.JID)
-	throttled := pipe.ZScore(w.c.Context, w.key("throttled"), w.job.JID)
-	if _, err := pipe.Exec(w.c.Context); err != nil && !errors.Is(err, redis.Nil) {
+	at, err := w.q.Whereabouts(w.c.Context, w.job.Queue, w.job.JID)
+	if err != nil {
 		return err
 	}
-	switch {
-	case ready.Err() == nil:
-		return w.ready(int(ready.Val()))
-	case due.Err() == nil:
-		w.because("It is scheduled for %s.", dueWords(w.q.Now(), due.Val()))
-	case throttled.Err() == nil:
+	switch at.Place {
+	case "ready":
+		return w.ready(at.Before)
+	case "scheduled":
+		w.because("It is scheduled for %s.", dueWords(w.q.Now(), at.Due))
+	case "throttled":
 		return w.throttles()
 	default:
 		w.because("It is %s, but in no place of %s from which it could be taken: unless it was retried into another queue, `oarlock doctor --fix` puts it back.", w.job.State, w.job.Queue)
@@ -216,9 +212,6 @@ func (w *why) suspicion() {
 	}
 }
 
-// key is the key of the job's queue that ends in part.
-func (w *why) key(part string) string { return w.q.Namespace() + "q:" + w.job.Queue + "-" + part }
-
 func (w *why) dependencies() error {
 	jobs, err := w.q.GetMany(w.c.Context, w.job.Dependencies...)
 	if err != nil {
@@ -229,7 +222,9 @@ func (w *why) dependencies() error {
 		there[on.JID] = true
 		if on.State == "complete" {
 			// Where very many waited for it they are freed in slices.
-			if w.q.Redis().ZScore(w.c.Context, w.q.Namespace()+"oarlock:unblock", on.JID).Err() == nil {
+			if freeing, err := w.q.Freeing(w.c.Context, on.JID); err != nil {
+				return err
+			} else if freeing {
 				w.because("It waited for %s (%s), which is complete; those that did are being freed.", on.JID, on.Klass)
 				continue
 			}

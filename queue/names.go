@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What is here finds names for people: it reads parts of long lists, by keys, and changes nothing.
+
+// SomeQueueNames are the names of known queues, most of them at most, the queue known longest first.
+func (c *Client) SomeQueueNames(ctx context.Context, most int) ([]string, error) {
+	names, err := c.redis.ZRange(ctx, c.ns+"queues", 0, int64(most)-1).Result()
+	return names, harmless(classify("zrange", err))
+}
+
+// SomeFailedGroups are the names of groups of failed jobs, most of them at most, in no order.
+func (c *Client) SomeFailedGroups(ctx context.Context, most int) ([]string, error) {
+	groups, _, err := c.redis.SScan(ctx, c.ns+"failures", 0, "", int64(most)).Result() // SMEMBERS would bring all
+	return groups[:min(len(groups), most)], harmless(classify("sscan", err))
+}
+
+// SomeFailed are the ids of jobs that failed in groups, most of each group at most. With the error of
+// one group come the jobs of the others.
+func (c *Client) SomeFailed(ctx context.Context, groups []string, most int) ([]string, error) {
+	pipe := c.redis.Pipeline()
+	var lists []*redis.StringSliceCmd
+	for _, group := range groups {
+		lists = append(lists, pipe.LRange(ctx, c.ns+"f:"+group, 0, int64(most)-1))
+	}
+	_, err := pipe.Exec(ctx)
+	var jids []string
+	for _, list := range lists {
+		jids = append(jids, list.Val()...)
+	}
+	return jids, harmless(classify("lrange", err))
+}
+
+// FailedGroupDamage says what to do about a group that FailedGroups counts -1.
+func (c *Client) FailedGroupDamage(group string) string {
+	return fmt.Sprintf("%sf:%s is no list: rename or delete it", c.ns, group)
+}
+
+// ThrottleIDs lists what may be throttles, with or without a limit, by their keys: the protocol keeps
+// no list of them. They are sorted.
+func (c *Client) ThrottleIDs(ctx context.Context) ([]string, error) {
+	node, err := c.nodeOfKeys(ctx)
+	if err != nil {
+		return nil, harmless(classify("scan", err))
+	}
+	prefix := c.ns + "th:"
+	var ids []string
+	keys := node.Scan(ctx, 0, escapeGlob(prefix)+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		id := strings.TrimPrefix(keys.Val(), prefix)
+		ids = append(ids, strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending"))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), harmless(classify("scan", keys.Err()))
+}
+
+// ThrottleDamage names the keys of a throttle that are of another type than they should be, and
+// what to do about them; "" if none is, or Redis does not tell.
+func (c *Client) ThrottleDamage(ctx context.Context, id string) string {
+	key := c.ns + "th:" + id
+	pipe := c.redis.Pipeline()
+	pipe.HGet(ctx, key, "maximum")
+	pipe.ZCard(ctx, key+"-locks")
+	pipe.ZCard(ctx, key+"-pending")
+	asked, _ := pipe.Exec(ctx) // each has its own error
+	var wrong []string
+	for _, of := range asked {
+		if err := of.Err(); err != nil && !errors.Is(err, redis.Nil) && Class(classify(of.Name(), err)) == Refused {
+			wrong = append(wrong, fmt.Sprintf("%v: %v", of.Args()[1], err))
+		}
+	}
+	if len(wrong) == 0 {
+		return ""
+	}
+	return strings.Join(wrong, "; ") + ": rename or delete it"
+}
