@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"strings"
 	"time"
 
 	"oarlock/protocol"
@@ -21,6 +22,19 @@ type Snapshot struct {
 	Short        string         `json:"short,omitempty"` // what the host has run out of, so that children are started one by one
 	Seen         float64        `json:"redis_seen"`      // seconds since Redis last told what there is in the queues; 0 if it never did
 	Pools        []PoolSnapshot `json:"pools"`
+}
+
+// RedisTrouble splits what s says of Redis: what is wrong with it, "" if nothing is, and why.
+func (s *Snapshot) RedisTrouble() (what, why string) {
+	if s.Redis == "ok" {
+		return "", ""
+	}
+	for _, state := range []string{NoWrites, NoMemory} {
+		if why, is := strings.CutPrefix(s.Redis, state+": "); is {
+			return state, why
+		}
+	}
+	return "is away", s.Redis
 }
 
 // PoolSnapshot is the state of a pool.

@@ -137,7 +137,7 @@ func (v *clearView) print(w io.Writer, all int) {
 		}
 	}
 	if v.Running > 0 {
-		screen.Printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", screen.Some(v.Running, "job"), inShell(v.Queue))
+		screen.Printf(w, "%s left alone: running. `oarlock queue pause --stop %s` ends them\n", screen.Some(v.Running, "job"), screen.InShell(v.Queue))
 	}
 	if v.Stalled > 0 {
 		screen.Printf(w, "%s left alone: their locks ran out, and they are about to be taken back\n", screen.Some(v.Stalled, "job"))

@@ -83,7 +83,7 @@ func addCron(c *cli.Context, q *queue.Client) error {
 		cron.Data = []byte(c.Args().Get(1))
 	}
 	if _, err := q.Recurring(c.Context, cron.Name); err == nil {
-		return misused("%s recurs by an interval; `oarlock recur rm %s` ends that, or give another --jid", cron.Name, inShell(cron.Name))
+		return misused("%s recurs by an interval; `oarlock recur rm %s` ends that, or give another --jid", cron.Name, screen.InShell(cron.Name))
 	} else if !errors.Is(err, queue.ErrNoJob) {
 		return err
 	}

@@ -200,7 +200,7 @@ func (r *queueReport) row() []string {
 	if r.Ready != nil {
 		row[1], row[2], row[3], row[4] = screen.Count(*r.Ready), screen.Count(*r.Running), screen.Count(*r.Scheduled), "-"
 		if *r.Ready > 0 {
-			row[4] = seconds(*r.Oldest)
+			row[4] = screen.Seconds(*r.Oldest)
 		}
 	}
 	return row

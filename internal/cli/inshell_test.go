@@ -1,35 +1,12 @@
 package cli
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
-
-// ill are names that somebody may choose in the hope that an operator copies them into a shell.
-var ill = []string{"x; touch pwned", "$(touch pwned)", "`touch pwned`", "it's; touch pwned", "a b", "~root", "=ls", "*", "!!", "{a,b}", "x&touch pwned", "#x", ""}
-
-func TestNamesStayOneWordInAShell(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range append(ill, "plain", "mail/eu:1@x%5+", "new\nline") {
-		cmd := exec.Command("sh", "-c", "printf '[%s]' "+inShell(name))
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "["+name+"]" {
-			t.Errorf("%q: %v %s", name, err, out)
-		}
-	}
-	for name, want := range map[string]string{"mail": "mail", "a b": "'a b'", "-rf": "-- '-rf'"} {
-		if got := inShell(name); got != want {
-			t.Errorf("%q becomes %q", name, got)
-		}
-	}
-	if found := filesBelow(t, dir); len(found) > 0 {
-		t.Errorf("there are files: %v", found)
-	}
-}
 
 // TestAdviceCanBeCopied looks for a name that a shell would obey in the commands that are advised.
 func TestAdviceCanBeCopied(t *testing.T) {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -9,8 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/config"
+	"oarlock/internal/control"
+	"oarlock/internal/explain"
 	"oarlock/internal/screen"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 func jobCommand() *cli.Command {
@@ -102,7 +108,7 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	}
 	if job.State == "running" {
 		line("worker", job.Worker)
-		line("lock", lockWords(now, job.Expires))
+		line("lock", explain.LockWords(now, job.Expires))
 	}
 	line("output", whereItPrinted(&job))
 	line("data", screen.Shorten(string(job.Data), 400))
@@ -129,15 +135,66 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	printHistory(w, v.History)
 }
 
-func progressText(percent *float64, message string) string {
-	if percent == nil {
-		return message
+// printRecord tells the story of the last attempt that did not end well, and its last words.
+func printRecord(w io.Writer, text json.RawMessage) {
+	var r supervisor.Record
+	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
+		return
 	}
-	return strings.TrimSpace(fmt.Sprintf("%.0f%% %s", *percent, message))
+	screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Bold, "The last attempt that did not end well"))
+	for _, sentence := range explain.Record(r) {
+		screen.Printf(w, "  %s\n", screen.Lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
+	}
+	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		if stream.text != "" {
+			screen.Printf(w, "  Its last words on %s:\n%s\n", stream.name, screen.Lines(indent(stream.text)))
+		}
+	}
+}
+
+// printHistory lists what happened to a job.
+func printHistory(w io.Writer, told []explain.Entry) {
+	for _, e := range told {
+		more := make(map[string]json.RawMessage)
+		for name, value := range e.More {
+			if name != "oarlock" && (name != "record" || e.What != "replaced") {
+				more[name] = value
+			}
+		}
+		screen.Printf(w, "%s  %s", screen.Moment(e.When), e.Says)
+		if len(more) > 0 {
+			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, screen.Compact(more)))
+		}
+		screen.PrintLine(w)
+	}
 }
 
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+// jobWhy says what holds a job.
+func jobWhy(c *cli.Context, q *queue.Client) error {
+	sources := explain.Sources{
+		Client: q,
+		Host: func() string {
+			cfg, err := load(c, config.Options{NoPools: true})
+			if err != nil {
+				return ""
+			}
+			return hostName(cfg)
+		},
+		Supervisor: func(context.Context) (*control.Client, error) { return reach(c) },
+	}
+	hold, err := sources.Why(c.Context, c.Args().First())
+	if err != nil {
+		return err
+	}
+	return show(c, hold, func(w io.Writer) {
+		for _, reason := range hold.Reasons {
+			screen.PrintLine(w, reason)
+		}
+	})
 }
 
 func jobLog(c *cli.Context, q *queue.Client) error {
@@ -155,7 +212,7 @@ func jobLog(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	told := tellHistory(*job)
+	told := explain.History(*job)
 	return show(c, told, func(w io.Writer) { printHistory(w, told) })
 }
 
@@ -168,9 +225,9 @@ func jobMove(c *cli.Context, q *queue.Client, to string) error {
 	}
 	switch {
 	case to == "" && job.Queue == "":
-		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, inShell(jid))
+		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, screen.InShell(jid))
 	case job.State == "running":
-		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, inShell(jid))
+		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, screen.InShell(jid))
 	}
 	again := job.Amend(queue.AmendRetry)
 	if to != "" {

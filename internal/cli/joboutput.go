@@ -117,7 +117,7 @@ func jobOutputCommand() *cli.Command {
 			}
 			s, err := reach(c)
 			if errors.Is(err, control.ErrNone) {
-				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, inShell(c.Args().First()))
+				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, screen.InShell(c.Args().First()))
 			}
 			if err != nil {
 				return err
@@ -136,7 +136,7 @@ var outputMarks = map[string]string{"stdout": "|", "stderr": "!", "status": "@"}
 
 func printOutput(w io.Writer, view outputView) {
 	heading := fmt.Sprintf("Attempt %d of %s, pool %s on %s: %s after %s, at %s",
-		view.Attempt.Attempt, view.JID, view.Pool, view.Host, view.Outcome, seconds(view.Duration), screen.Moment(view.Ended))
+		view.Attempt.Attempt, view.JID, view.Pool, view.Host, view.Outcome, screen.Seconds(view.Duration), screen.Moment(view.Ended))
 	screen.PrintLine(w, screen.Paint(w, screen.Bold, heading))
 	if view.Lost > 0 {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  %s before this were not kept (keep_output)", humanize.IBytes(uint64(view.Lost)))))
@@ -196,5 +196,5 @@ func whereItPrinted(job *queue.Job) string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf("on host %s, if pool %s has keep_output: oarlock job output %s", parts[1], parts[3], inShell(job.JID))
+	return fmt.Sprintf("on host %s, if pool %s has keep_output: oarlock job output %s", parts[1], parts[3], screen.InShell(job.JID))
 }

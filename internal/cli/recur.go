@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/explain"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -131,7 +132,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 		Retries: c.Int("retries"), Backlog: c.Int("backlog"), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle"),
 	}
 	if _, err := q.Cron(c.Context, r.JID); err == nil {
-		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, inShell(r.JID))
+		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, screen.InShell(r.JID))
 	} else if !errors.Is(err, queue.ErrNoJob) {
 		return err
 	}
@@ -198,7 +199,7 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 		}
 		for _, line := range [][2]string{
 			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", screen.Span(r.Interval)},
-			{"next", dueWords(q.Now(), r.Next)},
+			{"next", explain.DueWords(q.Now(), r.Next)},
 			{"copies", screen.Count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
 			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
 		} {

@@ -5,13 +5,14 @@ import (
 	"math"
 	"testing"
 
+	"oarlock/internal/explain"
 	"oarlock/queue"
 )
 
 // A recurring job that was set aside is due never, in words and in JSON.
 func TestASetAsideRecurringJobIsDueNever(t *testing.T) {
 	for at, want := range map[float64]string{math.Inf(1): "never", 1e300: "never", math.Inf(-1): "before all time"} {
-		if got := dueWords(1e9, at); got != want {
+		if got := explain.DueWords(1e9, at); got != want {
 			t.Errorf("due at %v: %q, want %q", at, got, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"oarlock/internal/config"
-	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -29,16 +28,6 @@ func TestStatusTellsHowFarARollIs(t *testing.T) {
 	row := slotRow(supervisor.SlotSnapshot{Slot: 1, State: "backoff", Generation: 7, Next: 3})
 	if row[2] != "7" || !strings.Contains(row[4], "3") {
 		t.Errorf("a slot of generation 7 that starts in 3 s is the row %q", row)
-	}
-}
-
-func TestWhyKnowsBackoff(t *testing.T) {
-	w := &why{job: queue.Job{JID: "j", State: "waiting"}}
-	w.pool(supervisor.PoolSnapshot{Name: "p", Children: 2, Slots: []supervisor.SlotSnapshot{
-		{Slot: 0, State: "backoff"}, {Slot: 1, State: "backoff", Next: 12},
-	}})
-	if got := strings.Join(w.reasons, " "); !strings.Contains(got, "wait for a start") || !strings.Contains(got, "12s") || !strings.Contains(got, "oarlock recycle p") {
-		t.Errorf("why says %q of a pool in backoff", got)
 	}
 }
 
@@ -69,14 +58,7 @@ func TestAShortageIsTold(t *testing.T) {
 	}
 }
 
-func TestWhyKnowsBlockedPlaces(t *testing.T) {
-	w := &why{job: queue.Job{JID: "j", State: "waiting"}}
-	w.pool(supervisor.PoolSnapshot{Name: "p", Children: 2, Exclusive: true, Slots: []supervisor.SlotSnapshot{
-		{Slot: 0, State: "blocked"}, {Slot: 1, State: "busy", Runs: []supervisor.RunSnapshot{{JID: "other"}}},
-	}})
-	if got := strings.Join(w.reasons, " "); !strings.Contains(got, "1 are busy, and the places of 1 wait until the child before") {
-		t.Errorf("why says %q", got)
-	}
+func TestStatusTellsWhatGoingBackWouldStart(t *testing.T) {
 	if line := rollLine(&supervisor.RollSnapshot{To: 2, Of: 4, BackStarts: true}); !strings.Contains(line, "going back would start what the command finds now") {
 		t.Errorf("status says %q", line)
 	}

@@ -77,7 +77,7 @@ func histogram(w io.Writer, what string, d queue.Durations) {
 		screen.Printf(w, "\nno job %s\n", what)
 		return
 	}
-	screen.Printf(w, "\n%s %s: %s on average, ± %s\n", screen.Some(d.Count, "job"), what, seconds(d.Mean), seconds(d.Std))
+	screen.Printf(w, "\n%s %s: %s on average, ± %s\n", screen.Some(d.Count, "job"), what, screen.Seconds(d.Mean), screen.Seconds(d.Std))
 	bars := make([]int, len(steps)+1)
 	rest := d.Count - d.Negative
 	for i, n := range d.Histogram {

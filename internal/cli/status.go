@@ -68,7 +68,7 @@ func printStatus(w io.Writer, shot report) {
 	case !shot.Ready:
 		state = screen.Paint(w, screen.Red, "not ready")
 	}
-	screen.Printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, seconds(shot.Up), shot.KillStrength)
+	screen.Printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, screen.Seconds(shot.Up), shot.KillStrength)
 	if shot.Redis != "ok" {
 		what, why := redisTrouble(shot.Redis)
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "Redis "+what+": "+why))
@@ -165,7 +165,7 @@ func rollLine(r *supervisor.RollSnapshot) string {
 		}
 	}
 	if r.JID != "" {
-		told += fmt.Sprintf(", slot %d waits for job %s since %s", r.Slot, r.JID, seconds(r.Waits))
+		told += fmt.Sprintf(", slot %d waits for job %s since %s", r.Slot, r.JID, screen.Seconds(r.Waits))
 	}
 	if r.BackStarts {
 		told += "; going back would start what the command finds now"
@@ -183,7 +183,7 @@ func hangs(pool supervisor.PoolSnapshot) string {
 	}
 	for _, slot := range pool.Slots {
 		if slot.Generation == pool.Roll.To && slot.State == "starting" && slot.Age >= slowStart {
-			return fmt.Sprintf("its first child has been starting for %s, the old ones work on; if it hangs, mend what it runs, then `oarlock recycle %s`", seconds(slot.Age), inShell(pool.Name))
+			return fmt.Sprintf("its first child has been starting for %s, the old ones work on; if it hangs, mend what it runs, then `oarlock recycle %s`", screen.Seconds(slot.Age), screen.InShell(pool.Name))
 		}
 	}
 	return ""
@@ -211,17 +211,17 @@ func uncounted(n supervisor.Counters) string {
 func slotRow(slot supervisor.SlotSnapshot) []string {
 	row := []string{fmt.Sprintf("  %d", slot.Slot), slot.State, fmt.Sprint(slot.Generation), "-", "-", screen.Count(slot.Jobs), "-", "-", "-", ""}
 	if slot.PID != 0 {
-		row[3], row[4] = fmt.Sprint(slot.PID), seconds(slot.Age)
+		row[3], row[4] = fmt.Sprint(slot.PID), screen.Seconds(slot.Age)
 	}
 	if slot.Memory != 0 {
 		row[6] = humanize.IBytes(uint64(slot.Memory))
 	}
 	if slot.State == "backoff" {
-		row[4] = "in " + seconds(slot.Next)
+		row[4] = "in " + screen.Seconds(slot.Next)
 	}
 	if len(slot.Runs) > 0 {
 		run := slot.Runs[0]
-		row[7], row[8] = run.Klass+" "+run.JID, seconds(run.Age)
+		row[7], row[8] = run.Klass+" "+run.JID, screen.Seconds(run.Age)
 		if run.Percent != nil {
 			row[9] = fmt.Sprintf("%.0f%% ", *run.Percent)
 		}
@@ -229,6 +229,3 @@ func slotRow(slot supervisor.SlotSnapshot) []string {
 	}
 	return row
 }
-
-// seconds is a span given in seconds.
-func seconds(s float64) string { return screen.Span(time.Duration(s * float64(time.Second))) }

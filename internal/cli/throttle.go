@@ -70,7 +70,7 @@ func ttlWords(ttl float64) string {
 	if ttl == 0 {
 		return "for ever"
 	}
-	return seconds(ttl)
+	return screen.Seconds(ttl)
 }
 
 func viewThrottle(c *cli.Context, q *queue.Client, id string) (throttleView, error) {
@@ -150,7 +150,7 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 	return show(c, v, func(w io.Writer) {
 		screen.Printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
 		if v.TTL > 0 {
-			screen.Printf(w, "forgotten in: %s\n", seconds(v.TTL))
+			screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
 		}
 		screen.Printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
 	})

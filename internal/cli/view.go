@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"oarlock/internal/explain"
 	"oarlock/queue"
 )
 
@@ -27,7 +28,7 @@ type jobView struct {
 	Dependents   []string        `json:"dependents,omitempty"`
 	SpawnedFrom  string          `json:"spawned_from,omitempty"`
 	Failure      *queue.Failure  `json:"failure,omitempty"`
-	History      []entryView     `json:"history,omitempty"`
+	History      []explain.Entry `json:"history,omitempty"`
 
 	Timeout       float64         `json:"timeout,omitempty"`
 	Crashes       int             `json:"crashes"`
@@ -36,19 +37,6 @@ type jobView struct {
 	Deaths        int             `json:"deaths"`
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
-}
-
-// entryView is one line of a job's history.
-type entryView struct {
-	When   float64 `json:"when"`
-	What   string  `json:"what"`
-	Queue  string  `json:"queue,omitempty"`
-	Worker string  `json:"worker,omitempty"`
-	Group  string  `json:"group,omitempty"`
-	Says   string  `json:"says"` // in words
-	// Inferred says that Redis has no such entry.
-	Inferred bool                       `json:"inferred,omitempty"`
-	More     map[string]json.RawMessage `json:"more,omitempty"`
 }
 
 func viewJob(job queue.Job) jobView {
@@ -65,7 +53,7 @@ func viewJob(job queue.Job) jobView {
 	if job.State != "running" {
 		v.Worker, v.Expires = "", 0
 	}
-	v.History = tellHistory(job)
+	v.History = explain.History(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
 		v.Crashes, v.Interruptions, v.Spared, v.Deaths = kept.Crashes, kept.Interruptions, kept.Spared, kept.Deaths

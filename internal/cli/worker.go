@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/explain"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -84,7 +85,7 @@ func workerShow(c *cli.Context, q *queue.Client) error {
 		for _, job := range jobs {
 			lock := "" // of a job that was taken back it shows what was
 			if job.State == "running" {
-				lock = lockWords(q.Now(), job.Expires)
+				lock = explain.LockWords(q.Now(), job.Expires)
 			}
 			rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
 		}

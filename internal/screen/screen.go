@@ -172,6 +172,9 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%s%dd %dh", sign, int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// Seconds is Span of so many seconds.
+func Seconds(s float64) string { return Span(time.Duration(s * float64(time.Second))) }
+
 // Count is a whole number with separators.
 func Count(n int) string { return humanize.Comma(int64(n)) }
 

@@ -1,20 +1,32 @@
-package cli
+package explain
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
-// tellHistory says in words what happened to a job. What the keys hold is for other clients to
+// Entry is one line of a job's history.
+type Entry struct {
+	When   float64 `json:"when"`
+	What   string  `json:"what"`
+	Queue  string  `json:"queue,omitempty"`
+	Worker string  `json:"worker,omitempty"`
+	Group  string  `json:"group,omitempty"`
+	Says   string  `json:"says"` // in words
+	// Inferred says that Redis has no such entry.
+	Inferred bool                       `json:"inferred,omitempty"`
+	More     map[string]json.RawMessage `json:"more,omitempty"`
+}
+
+// History says in words what happened to a job. What the keys hold is for other clients to
 // read, too: there a crash is a timeout, and a retry leaves no entry at all; it is inferred
 // from a job that was taken twice, or waits though it was taken.
-func tellHistory(job queue.Job) []entryView {
-	told := []entryView{}
+func History(job queue.Job) []Entry {
+	told := []Entry{}
 	var taken *queue.Entry // the last entry, if it is that the job was taken
 	for i, e := range job.History {
 		says := entryWords(e)
@@ -31,7 +43,7 @@ func tellHistory(job queue.Job) []entryView {
 				says += ": " + screen.Shorten(f.Message, 300)
 			}
 		}
-		told = append(told, entryView{When: e.When, What: e.What, Queue: e.Queue, Worker: e.Worker, Group: e.Group, More: e.More, Says: says})
+		told = append(told, Entry{When: e.When, What: e.What, Queue: e.Queue, Worker: e.Worker, Group: e.Group, More: e.More, Says: says})
 	}
 	if taken == nil || job.State == "running" || job.State == "complete" || job.State == "failed" {
 		return told
@@ -44,8 +56,8 @@ func tellHistory(job queue.Job) []entryView {
 
 // inferredRetry is the entry that a retry does not leave. It was at the moment when, or, if
 // nothing tells, before. why is in brackets, after a blank, or "".
-func inferredRetry(when float64, taken queue.Entry, why string) entryView {
-	return entryView{When: when, What: "retried", Worker: taken.Worker, Inferred: true,
+func inferredRetry(when float64, taken queue.Entry, why string) Entry {
+	return Entry{When: when, What: "retried", Worker: taken.Worker, Inferred: true,
 		Says: fmt.Sprintf("ended badly on %s%s, which used a retry", taken.Worker, why)}
 }
 
@@ -105,48 +117,4 @@ func givenBackWords(e queue.Entry) string {
 		return fmt.Sprintf("taken from %s by hand", e.Worker)
 	}
 	return fmt.Sprintf("given back by %s%s, which uses no retry", e.Worker, group)
-}
-
-// printHistory lists what happened to a job.
-func printHistory(w io.Writer, told []entryView) {
-	for _, e := range told {
-		more := make(map[string]json.RawMessage)
-		for name, value := range e.More {
-			if name != "oarlock" && (name != "record" || e.What != "replaced") {
-				more[name] = value
-			}
-		}
-		screen.Printf(w, "%s  %s", screen.Moment(e.When), e.Says)
-		if len(more) > 0 {
-			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, screen.Compact(more)))
-		}
-		screen.PrintLine(w)
-	}
-}
-
-// dueWords says when something is due, and how far that is away, or how long ago it was.
-func dueWords(now, due float64) string {
-	if due >= screen.NoYear || due <= -screen.NoYear {
-		return screen.Moment(due)
-	}
-	return screen.Moment(due) + ", " + distance(now, due)
-}
-
-// distance says how far a due time is away, or how long ago it was.
-func distance(now, due float64) string {
-	if due <= now {
-		return fmt.Sprintf("which was %s ago: it comes with the next take", screen.Ago(due, now))
-	}
-	return screen.Ago(now, due) + " from now"
-}
-
-// lockWords says how a lock stands that ends at a moment.
-func lockWords(now, expires float64) string {
-	switch {
-	case expires == 0:
-		return "has no end that Redis knows"
-	case expires <= now:
-		return fmt.Sprintf("ran out %s ago", screen.Ago(expires, now))
-	}
-	return fmt.Sprintf("holds for another %s", screen.Ago(now, expires))
 }

@@ -1,43 +1,54 @@
-package cli
+package explain
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
-	"oarlock/internal/config"
+	"oarlock/internal/control"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
-// jobWhy says what holds a job: every reason that is found, the first one first.
-func jobWhy(c *cli.Context, q *queue.Client) error {
-	jid := c.Args().First()
-	job, err := q.Get(c.Context, jid)
+// Sources are where answers to why come from.
+type Sources struct {
+	Client *queue.Client
+	// Host gives the name by which Redis knows the supervisors of this host, or "" if that cannot be
+	// told. It is asked only of jobs that run.
+	Host func() string
+	// Supervisor finds the one that runs on this host.
+	Supervisor func(context.Context) (*control.Client, error)
+}
+
+// Hold is what holds a job.
+type Hold struct {
+	JID     string   `json:"jid"`
+	Queue   string   `json:"queue"`
+	Reasons []string `json:"reasons"` // sentences: every one that was found, the first one first
+	State   string   `json:"state"`
+}
+
+// Why says what holds a job. The error is queue.ErrNoJob where there is none, else one of Redis or of the
+// supervisor; that no supervisor can be found is among the reasons.
+func (s Sources) Why(ctx context.Context, jid string) (Hold, error) {
+	job, err := s.Client.Get(ctx, jid)
 	if err != nil {
-		return err
+		return Hold{}, err
 	}
-	w := why{c: c, q: q, job: *job}
-	if err := w.find(); err != nil {
-		return err
+	w := why{Sources: s, q: s.Client, job: *job, reasons: []string{}}
+	if err := w.find(ctx); err != nil {
+		return Hold{}, err
 	}
-	value := map[string]any{"jid": jid, "state": w.job.State, "queue": w.job.Queue, "reasons": list(w.reasons)}
-	return show(c, value, func(out io.Writer) {
-		for _, reason := range w.reasons {
-			screen.PrintLine(out, reason)
-		}
-	})
+	return Hold{JID: jid, Queue: w.job.Queue, Reasons: w.reasons, State: w.job.State}, nil
 }
 
 // why collects the reasons.
 type why struct {
-	c       *cli.Context
+	Sources
 	q       *queue.Client
 	job     queue.Job
 	reasons []string
@@ -48,13 +59,13 @@ func (w *why) because(format string, args ...any) {
 }
 
 // find looks for the reasons. A job that moves while it is being looked at is looked at again.
-func (w *why) find() error {
+func (w *why) find(ctx context.Context) error {
 	for try := 0; ; try++ {
-		w.reasons = nil
-		if err := w.look(); err != nil {
+		w.reasons = []string{}
+		if err := w.look(ctx); err != nil {
 			return err
 		}
-		now, err := w.q.Get(w.c.Context, w.job.JID)
+		now, err := w.q.Get(ctx, w.job.JID)
 		if err != nil {
 			return err
 		}
@@ -72,7 +83,7 @@ func (w *why) find() error {
 	}
 	w.standstill()
 	w.suspicion()
-	return w.listeners()
+	return w.listeners(ctx)
 }
 
 // standstill says of a job that is interrupted again and again that it comes to no end.
@@ -86,7 +97,7 @@ func (w *why) standstill() {
 const whyTries = 3
 
 // look says where the job is.
-func (w *why) look() error {
+func (w *why) look(ctx context.Context) error {
 	job := w.job
 	if job.Damage != "" {
 		w.because("Its keys hold what cannot be read: %s. Mend them or put the job again.", job.Damage)
@@ -96,27 +107,27 @@ func (w *why) look() error {
 		w.because("It is complete; nothing holds it.")
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, screen.Shorten(job.Failure.Message, 300))
-		w.because("`oarlock job retry %s` puts it into %s again.", inShell(job.JID), job.Queue)
+		w.because("`oarlock job retry %s` puts it into %s again.", screen.InShell(job.JID), job.Queue)
 	case "running":
-		return w.running()
+		return w.running(ctx)
 	case "depends":
-		return w.dependencies()
+		return w.dependencies(ctx)
 	default:
-		return w.waits()
+		return w.waits(ctx)
 	}
 	return nil
 }
 
 // running says who has the job, and whether that still lives, as far as can be seen. A lock that ran
 // out holds until somebody sees that.
-func (w *why) running() error {
+func (w *why) running(ctx context.Context) error {
 	now := w.q.Now()
-	w.because("It is running on %s, whose lock %s.", w.job.Worker, lockWords(now, w.job.Expires))
-	seen, err := w.q.WorkerSeen(w.c.Context, w.job.Worker)
+	w.because("It is running on %s, whose lock %s.", w.job.Worker, LockWords(now, w.job.Expires))
+	seen, err := w.q.WorkerSeen(ctx, w.job.Worker)
 	if err != nil {
 		return err
 	}
-	lock, err := w.q.LockTime(w.c.Context, w.job.Queue)
+	lock, err := w.q.LockTime(ctx, w.job.Queue)
 	if err != nil {
 		return err
 	}
@@ -127,7 +138,7 @@ func (w *why) running() error {
 	case w.job.Expires <= now:
 		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", screen.Ago(seen, now))
 	case pid != 0 && !alive(pid):
-		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", screen.Ago(seen, now), pid, inShell(w.job.JID))
+		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", screen.Ago(seen, now), pid, screen.InShell(w.job.JID))
 	case late:
 		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", screen.Ago(seen, now), screen.Span(lock))
 	default:
@@ -142,11 +153,11 @@ const lateShare = 0.6
 // process is the process id in the name of the job's worker, if it is one of a supervisor on this
 // host, else 0.
 func (w *why) process() int {
-	cfg, err := load(w.c, config.Options{NoPools: true})
-	if err != nil {
+	host := w.Host()
+	if host == "" {
 		return 0
 	}
-	rest, ours := strings.CutPrefix(w.job.Worker, hostName(cfg)+"-")
+	rest, ours := strings.CutPrefix(w.job.Worker, host+"-")
 	text, _, more := strings.Cut(rest, "-")
 	pid, err := strconv.Atoi(text)
 	if !ours || !more || err != nil || pid <= 0 {
@@ -159,18 +170,18 @@ func (w *why) process() int {
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // waits says in which of its places a job is that waits: its state alone does not tell.
-func (w *why) waits() error {
-	at, err := w.q.Whereabouts(w.c.Context, w.job.Queue, w.job.JID)
+func (w *why) waits(ctx context.Context) error {
+	at, err := w.q.Whereabouts(ctx, w.job.Queue, w.job.JID)
 	if err != nil {
 		return err
 	}
 	switch at.Place {
 	case "ready":
-		return w.ready(at.Before)
+		return w.ready(ctx, at.Before)
 	case "scheduled":
-		w.because("It is scheduled for %s.", dueWords(w.q.Now(), at.Due))
+		w.because("It is scheduled for %s.", DueWords(w.q.Now(), at.Due))
 	case "throttled":
-		return w.throttles()
+		return w.throttles(ctx)
 	default:
 		w.because("It is %s, but in no place of %s from which it could be taken: unless it was retried into another queue, `oarlock doctor --fix` puts it back.", w.job.State, w.job.Queue)
 	}
@@ -179,7 +190,7 @@ func (w *why) waits() error {
 
 // before says what became of the last attempt, if this is not the first.
 func (w *why) before() {
-	told := tellHistory(w.job)
+	told := History(w.job)
 	for i := len(told) - 1; i >= 0 && told[i].What != "put"; i-- {
 		if what := told[i].What; what != "timed-out" && what != "retried" {
 			continue
@@ -212,8 +223,8 @@ func (w *why) suspicion() {
 	}
 }
 
-func (w *why) dependencies() error {
-	jobs, err := w.q.GetMany(w.c.Context, w.job.Dependencies...)
+func (w *why) dependencies(ctx context.Context) error {
+	jobs, err := w.q.GetMany(ctx, w.job.Dependencies...)
 	if err != nil {
 		return err
 	}
@@ -222,7 +233,7 @@ func (w *why) dependencies() error {
 		there[on.JID] = true
 		if on.State == "complete" {
 			// Where very many waited for it they are freed in slices.
-			if freeing, err := w.q.Freeing(w.c.Context, on.JID); err != nil {
+			if freeing, err := w.q.Freeing(ctx, on.JID); err != nil {
 				return err
 			} else if freeing {
 				w.because("It waited for %s (%s), which is complete; those that did are being freed.", on.JID, on.Klass)
@@ -232,7 +243,7 @@ func (w *why) dependencies() error {
 			continue
 		}
 		if on.State == "failed" {
-			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, inShell(on.JID), inShell(on.JID))
+			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, screen.InShell(on.JID), screen.InShell(on.JID))
 			continue
 		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
@@ -251,13 +262,13 @@ func (w *why) dependencies() error {
 // shownHolders is how many holders of a throttle are named.
 const shownHolders = 20
 
-func (w *why) throttles() error {
+func (w *why) throttles(ctx context.Context) error {
 	for _, id := range w.job.Throttles {
-		limit, err := w.q.Throttle(w.c.Context, id)
+		limit, err := w.q.Throttle(ctx, id)
 		if err != nil {
 			return err
 		}
-		holders, err := w.q.ThrottleHolders(w.c.Context, id)
+		holders, err := w.q.ThrottleHolders(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -266,7 +277,7 @@ func (w *why) throttles() error {
 		}
 		shown := holders[:min(len(holders), shownHolders)]
 		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(shown, " "))
-		jobs, err := w.q.GetMany(w.c.Context, shown...)
+		jobs, err := w.q.GetMany(ctx, shown...)
 		if err != nil {
 			return err
 		}
@@ -289,15 +300,15 @@ func (w *why) throttles() error {
 // ready looks for what keeps a job that waits for a worker from being handed out.
 //
 //	before   how many jobs of its queue come before it
-func (w *why) ready(before int) error {
-	counts, err := w.q.Queue(w.c.Context, w.job.Queue)
+func (w *why) ready(ctx context.Context, before int) error {
+	counts, err := w.q.Queue(ctx, w.job.Queue)
 	if err != nil {
 		return err
 	}
 	if counts.Paused {
-		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, inShell(w.job.Queue))
+		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, screen.InShell(w.job.Queue))
 	}
-	setting, err := w.q.Setting(w.c.Context, w.job.Queue+"-max-concurrency")
+	setting, err := w.q.Setting(ctx, w.job.Queue+"-max-concurrency")
 	if err != nil {
 		return err
 	}
@@ -317,14 +328,14 @@ func (w *why) ready(before int) error {
 
 // listeners looks at the supervisor of this machine: does any pool listen to the queue,
 // and can it take anything?
-func (w *why) listeners() error {
-	s, err := reach(w.c)
+func (w *why) listeners(ctx context.Context) error {
+	s, err := w.Supervisor(ctx)
 	if err != nil {
 		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.ReplaceAll(err.Error(), "\n  ", "; "))
 		return nil
 	}
 	var shot supervisor.Snapshot
-	if err := s.Status(w.c.Context, &shot); err != nil {
+	if err := s.Status(ctx, &shot); err != nil {
 		return err
 	}
 	listens := false
@@ -341,8 +352,7 @@ func (w *why) listeners() error {
 	if shot.Short != "" && w.job.State != "running" {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
 	}
-	if shot.Redis != "ok" {
-		what, why := redisTrouble(shot.Redis)
+	if what, why := shot.RedisTrouble(); what != "" {
 		w.because("The supervisor here finds that Redis %s: %s.", what, why)
 	}
 	return nil
@@ -360,7 +370,7 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		}
 		for _, run := range slot.Runs {
 			if run.JID == w.job.JID {
-				w.because("It is on child %d (pid %d) of pool %s for %s: %s", slot.Slot, slot.PID, pool.Name, seconds(run.Age), progressText(run.Percent, run.Progress))
+				w.because("It is on child %d (pid %d) of pool %s for %s: %s", slot.Slot, slot.PID, pool.Name, screen.Seconds(run.Age), progressText(run.Percent, run.Progress))
 			}
 		}
 		if len(slot.Runs) > 0 {
@@ -370,16 +380,16 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	switch {
 	case w.job.State == "running":
 	case pool.Barren != "":
-		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, inShell(pool.Name))
+		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, screen.InShell(pool.Name))
 	case pool.Breaker != "":
-		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, inShell(pool.Name))
+		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, screen.InShell(pool.Name))
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
 	case pool.Children == 0:
-		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, inShell(pool.Name))
+		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, screen.InShell(pool.Name))
 	case waits >= pool.Children:
 		w.because("All %d children of pool %s wait for a start after others failed: the next is tried in %s; `oarlock recycle %s` tries at once.",
-			waits, pool.Name, seconds(next), inShell(pool.Name))
+			waits, pool.Name, screen.Seconds(next), screen.InShell(pool.Name))
 	case waits > 0 && busy+waits >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
 	case blocked > 0 && busy+blocked >= pool.Children:

@@ -1,9 +1,7 @@
-package cli
+package explain
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -13,26 +11,9 @@ import (
 	"oarlock/supervisor"
 )
 
-// printRecord tells the story of the last attempt that did not end well: who ran it and
-// for how long, how far it came, how it ended and by whose hand, and its last words.
-func printRecord(w io.Writer, text json.RawMessage) {
-	var r supervisor.Record
-	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
-		return
-	}
-	screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Bold, "The last attempt that did not end well"))
-	for _, sentence := range story(r) {
-		screen.Printf(w, "  %s\n", screen.Lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
-	}
-	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		if stream.text != "" {
-			screen.Printf(w, "  Its last words on %s:\n%s\n", stream.name, screen.Lines(indent(stream.text)))
-		}
-	}
-}
-
-// story is what a record says, in sentences.
-func story(r supervisor.Record) []string {
+// Record is what a record of an attempt that did not end well says, in sentences: who ran it and for how long,
+// how far it came, how it ended and by whose hand. They may have several lines.
+func Record(r supervisor.Record) []string {
 	wall, cpu := time.Duration(r.WallMS)*time.Millisecond, time.Duration(r.CPUMS)*time.Millisecond
 	told := []string{fmt.Sprintf("Attempt %d ran for %s, until %s, on %s%s.",
 		r.Attempt, screen.Span(wall), r.At.Local().Format("2006-01-02 15:04:05"), r.Worker, pidText(r.PID))}
@@ -91,4 +72,12 @@ func pidText(pid int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (pid %d)", pid)
+}
+
+// progressText is how far an attempt came.
+func progressText(percent *float64, message string) string {
+	if percent == nil {
+		return message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.0f%% %s", *percent, message))
 }

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"regexp"
@@ -8,9 +8,9 @@ import (
 // plainWord is a word that no shell changes, nor takes for an option.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:/@%+][A-Za-z0-9_.:/@%+-]*$`)
 
-// inShell is a name as it can be copied into a shell behind a command of ours. Whoever chose
+// InShell is a name as it can be copied into a shell behind a command of ours. Whoever chose
 // the name of a job or a queue must not command who follows our advice.
-func inShell(name string) string {
+func InShell(name string) string {
 	quoted := name
 	if !plainWord.MatchString(name) {
 		quoted = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
