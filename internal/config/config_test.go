@@ -61,6 +61,7 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 	p.KeepOutput = 64 << 10 // of what init writes
 	p.Sandbox.Dir = filepath.Dir(path)
 	want.Pools["default"] = p
+	want.RedisNamed = true // the example does
 	want.Path, want.Files, want.Sum = path, []string{path}, got.Sum
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the example says\n%+v\nthe code\n%+v", got, want)
