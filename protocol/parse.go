@@ -14,7 +14,8 @@ import (
 // line is a status line: one that begins with {, is a whole JSON object, and has
 // the key "@" with a string value. Of a key that comes twice the last counts, and
 // a null is as good as a field left out; but of "@" and "run" the first counts, and
-// there is an Err: such a line is not as its program meant it.
+// there is an Err: such a line is not as its program meant it. The line that asks a child to
+// stop has the verb VerbEcho here, which none of a child's is, so that nobody is ended by it.
 //
 // The result shares no memory with line.
 func ParseStatus(line []byte) (Status, bool) {
@@ -80,6 +81,9 @@ type fields struct {
 
 func (f *fields) status() Status {
 	s := Status{Verb: verbName(f.verb), Run: f.text(f.run), JID: f.text(f.jid)}
+	if f.echo() {
+		s.Verb = VerbEcho
+	}
 	switch s.Verb {
 	case VerbAck:
 		s.Verdict = &Verdict{Kind: Ack, Data: f.raw(f.data), Delay: f.wait(f.delay)}
@@ -169,6 +173,12 @@ func (f *fields) other(name string) []byte {
 		}
 	})
 	return found
+}
+
+// echo reports whether the line is the one that asks a child to stop (AppendCancel). A child that
+// prints what it reads must not end its job for good by it.
+func (f *fields) echo() bool {
+	return f.others && string(f.verb) == `"cancel"` && f.other("grace") != nil
 }
 
 func isNull(value []byte) bool { return len(value) == 0 || value[0] == 'n' }

@@ -50,6 +50,7 @@ func TestParseStatus(t *testing.T) {
 		{`{"@":"priority","priority":-1.5}`, Status{Verb: VerbPriority, Wish: &Wish{Verb: VerbPriority, Priority: -1.5}}},
 		{`{"@":"note","message":"m","data":{"a":1}}`, Status{Verb: VerbNote, Wish: &Wish{Verb: VerbNote, Message: "m", Data: []byte(`{"a":1}`)}}},
 		{`{"@":"cancel","jid":"j"}`, Status{Verb: VerbCancel, JID: "j", Wish: &Wish{Verb: VerbCancel, JID: "j"}}},
+		{`{"@":"cancel","run":"a","reason":"shutdown","grace":5}`, Status{Verb: VerbEcho, Run: "a"}},
 		{`{"@":"requeue","queue":"q","delay":2}`, Status{Verb: VerbRequeue, Wish: &Wish{Verb: VerbRequeue, Queue: "q", Delay: 2 * time.Second}}},
 		{`{"@":"pong","n":42}`, Status{Verb: VerbPong, N: 42}},
 		{`{"@":"bye","reason":"old"}`, Status{Verb: VerbBye, Reason: "old"}},

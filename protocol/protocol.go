@@ -53,6 +53,9 @@ const (
 	VerbRequeue    = "requeue"
 	VerbPong       = "pong"
 	VerbBye        = "bye"
+
+	// VerbEcho is what ParseStatus says of a line by AppendCancel; it stands in no line.
+	VerbEcho = "echo of cancel"
 )
 
 // Known tells whether verb is one that a status line may have.

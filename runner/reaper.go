@@ -102,6 +102,21 @@ func (r *reaper) orphans(leader int) (n int) {
 	return n
 }
 
+// reapGroup reaps at once what we have adopted of the group which leader, a child of ours that is gone,
+// led: that can be nobody's whom somebody else waits for.
+func (r *reaper) reapGroup(leader int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pid := range children(nil, os.Getpid()) {
+		if _, known := r.known[pid]; known {
+			continue
+		}
+		if s, there := readStat(pid); there && s.Group == leader && s.State == 'Z' {
+			syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		}
+	}
+}
+
 // reapPause is the time between two looks, of which there are two before a zombie is reaped: other
 // parts of this program may have children of their own, which they wait for themselves, at once.
 const reapPause = 300 * time.Millisecond

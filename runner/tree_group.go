@@ -82,6 +82,7 @@ func (p *leader) awaitGroup() {
 		if syscall.Kill(-p.pid(), 0) != nil {
 			return
 		}
+		p.trees.reaper.reapGroup(p.pid())
 	}
 }
 

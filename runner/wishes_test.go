@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/protocol"
 )
@@ -133,5 +134,21 @@ func TestWishesThatEndTheirRun(t *testing.T) {
 	mustRun(t, c, steps{say("requeue", "delay", "soon")}.job("r9"), RunLimits{})
 	if e := await(t, w.endings, "ending"); e.Kind != BrokeProtocol || !strings.Contains(e.Message, "delay") {
 		t.Errorf("%v: %s", e.Kind, e.Message)
+	}
+}
+
+// A child that prints what it reads prints the line that asks it to stop, too: its job is not ended
+// by that.
+func TestEchoOfACancelLineIsNoWish(t *testing.T) {
+	h := newHost(t)
+	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapCancel)
+	r := mustRun(t, c, listenThenRetry.job("r1"), RunLimits{})
+	w.awaitLine(t, "at work")
+	r.Cancel(CauseShutdown, 5*time.Second)
+	if e := await(t, w.endings, "ending"); e.Verdict == nil || e.Verdict.Kind != protocol.Retry {
+		t.Errorf("%v by %v, verdict %+v; want its own", e.Kind, e.SentByUs, e.Verdict)
+	}
+	if !strings.Contains(w.text("r1"), `"@":"cancel"`) {
+		t.Errorf("the echo was not logged: %s", w.text("r1"))
 	}
 }
