@@ -18,7 +18,6 @@ var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
 	"runner":         {"internal/nowait", "internal/placeholder", "protocol"},
-	"supervisor":     {"internal/nowait", "protocol", "queue", "runner"},
 	"internal/bench": {"internal/config", "queue", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
@@ -69,6 +68,12 @@ var arrows = map[string][]string{
 	"queue/internal/connection": {"internal/nowait"},
 	"queue/internal/script":     {"queue/internal/bounds", "queue/lua"},
 	"queue/lua":                 {},
+
+	"supervisor":                {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/outcome"},
+	"supervisor/internal/clock": {"internal/nowait"},
+	"supervisor/internal/gate":  {"queue"},
+	"supervisor/internal/inbox": {},
+	"supervisor/outcome":        {"protocol", "queue", "runner", "supervisor/internal/clock"},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes

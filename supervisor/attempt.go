@@ -8,6 +8,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
 )
 
 // stage is how far an attempt has come; stageMoves says what may follow what.
@@ -80,7 +81,7 @@ const mistake = "mistake in oarlock: a change that cannot be"
 type attempt struct {
 	job   queue.Taken
 	wire  *protocol.Job // what the child is told; its address names the run
-	lease lease
+	lease clock.Lease
 	stage stage
 	turn  int64 // its place among all that the pool took, in the order of the queue
 
@@ -115,17 +116,17 @@ type attempt struct {
 
 // newAttempt makes an attempt of a job that was just locked; limit is the pool's
 // timeout, 0 for none.
-func newAttempt(t queue.Taken, l lease, limit time.Duration) *attempt {
+func newAttempt(t queue.Taken, l clock.Lease, limit time.Duration) *attempt {
 	a := &attempt{job: t, lease: l}
 	a.prepare(limit)
 	return a
 }
 
 // hold notes that the job's lock was renewed; the child lives no longer than the lease.
-func (a *attempt) hold(l lease) {
+func (a *attempt) hold(l clock.Lease) {
 	a.lease = l
 	if a.run != nil {
-		a.run.Renew(l.end())
+		a.run.Renew(l.End())
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"oarlock/supervisor/internal/clock"
 )
 
 // Where children die before they worked a job, the wait before the next start grows
@@ -31,7 +33,7 @@ type births struct {
 	waits   *backoff.ExponentialBackOff
 }
 
-func newBirths() births { return births{since: -1, waits: growing(startFirst, startLimit)} }
+func newBirths() births { return births{since: -1, waits: clock.Growing(startFirst, startLimit)} }
 
 // next returns when a child may be started for s; never means that something else has
 // to happen first.

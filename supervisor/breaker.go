@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"oarlock/supervisor/outcome"
 )
 
 // A pool of which no job ends well is broken more likely than its jobs are. So many
@@ -142,7 +144,7 @@ func (b *breaker) why() string {
 // lastLine is the last line of a message that says something, cut to what fits on one.
 func lastLine(message string) string {
 	message = strings.TrimSpace(message)
-	return fit(strings.TrimSpace(message[strings.LastIndexByte(message, '\n')+1:]), 200)
+	return outcome.Fit(strings.TrimSpace(message[strings.LastIndexByte(message, '\n')+1:]), 200)
 }
 
 // mayBegin reports whether the pool may begin another job now: always, unless its

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"oarlock/protocol"
-	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 func TestBreakerOpensAfterManyBadEndingsOfSeveralJobs(t *testing.T) {
@@ -207,7 +207,7 @@ func TestBadJobsDelayGoodOnesByNoMoreThanIsPromised(t *testing.T) {
 				if tt.mode != runner.Once {
 					pool.Child.Mode = runner.Reuse
 				}
-				pool.Retry = Retry{Delay: time.Hour}
+				pool.Retry = outcome.Retry{Delay: time.Hour}
 				w.host.work = endings(tt.each, func(n int, job *protocol.Job) *runner.Ending {
 					if tt.bad(n) {
 						return tt.how(job)
@@ -245,7 +245,7 @@ func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Children = 4
-		w.cfg.Pools[0].Retry = Retry{Backoff: Exponential, Delay: time.Second}
+		w.cfg.Pools[0].Retry = outcome.Retry{Backoff: outcome.Exponential, Delay: time.Second}
 		var mu sync.Mutex
 		put, worst := map[string]time.Time{}, time.Duration(0)
 		w.host.work = endings(10*time.Millisecond, func(n int, job *protocol.Job) *runner.Ending {
@@ -329,7 +329,7 @@ func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 		w := newFakeWorld(t)
 		pool := &w.cfg.Pools[0]
 		pool.Children, pool.Child.Mode, pool.Prefetch = 4, runner.Reuse, 50
-		pool.Retry = Retry{Delay: time.Hour}
+		pool.Retry = outcome.Retry{Delay: time.Hour}
 		var begun atomic.Int32
 		w.host.work = endings(0, func(int, *protocol.Job) *runner.Ending {
 			begun.Add(1)
@@ -344,41 +344,6 @@ func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 		}
 		w.end()
 	})
-}
-
-func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
-	taken := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
-	p := Policy{MaxCrashes: 3, Retry: Retry{Delay: time.Hour}}
-	failure := exited(1, protocol.ExitOnError)
-	var waits []time.Duration
-	for range 10 {
-		o := Decide(p, Attempt{Job: taken, Slowed: true}, failure)
-		if o.Settlement.Action != queue.Release || o.Settlement.Counter != queue.CountSpared {
-			break
-		}
-		waits = append(waits, o.Settlement.Delay)
-		taken.Spared++
-	}
-	if got, want := fmt.Sprint(waits), "[1s 4s 16s 1m4s 4m16s]"; got != want {
-		t.Errorf("it waited %s, want %s", got, want)
-	}
-	counts := func(name string, p Policy, a Attempt, e *runner.Ending) {
-		a.Slowed = true
-		if o := Decide(p, a, e); o.Settlement.Counter == queue.CountSpared {
-			t.Errorf("%s: the job was spared", name)
-		}
-	}
-	fresh := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
-	counts("five times before", p, Attempt{Job: taken}, failure)
-	counts("no retries", p, Attempt{Job: queue.Taken{}}, failure)
-	counts("on_error", Policy{OnError: FailJob}, Attempt{Job: fresh}, failure)
-	counts("on_crash", Policy{OnCrash: FailJob}, Attempt{Job: fresh}, failure)
-	counts("a crash", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.Died})
-	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol, Began: true})
-	counts("said on purpose", p, Attempt{Job: fresh}, said(protocol.Retry))
-	if o := Decide(p, Attempt{Job: fresh, Slowed: true}, raised()); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
-		t.Errorf("an exception costs %+v", o.Settlement)
-	}
 }
 
 func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // Config is everything a Supervisor is told. New and Reload take it as validated.
@@ -61,7 +62,7 @@ type Pool struct {
 	MaxJob  int64         // size of data in bytes above which a job fails unseen; 0 means no limit
 	Timeout time.Duration // of one attempt; a job may name a shorter one. 0 means none
 
-	Policy // what its endings mean
+	outcome.Policy // what its endings mean
 
 	// A child is replaced after so many jobs, so long a life, so much memory (bytes), so
 	// long without a job; 0 means never. Jitter (0…1) spreads the limits among children.

@@ -5,12 +5,13 @@ import (
 
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // A job whose last attempt is to be tried again fails, and is counted as that.
 func TestTheLastRetryCountsAsAFailure(t *testing.T) {
 	var c Counters
-	retry := Outcome{Settlement: queue.Settlement{Action: queue.Retry}}
+	retry := outcome.Outcome{Settlement: queue.Settlement{Action: queue.Retry}}
 	for _, last := range []bool{false, true} {
 		c.concluded(&runner.Ending{Kind: runner.Exited}, &retry, last)
 	}

@@ -1,10 +1,11 @@
 package supervisor
 
 import (
-	"errors"
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
 )
 
 // resolve asks Redis what became of a call that was sent and not answered, and never
@@ -50,7 +51,7 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 			continue
 		}
 		p.count.Resolved++
-		if a.lease.end() <= p.now { // then it may as well have been taken from us before
+		if a.lease.End() <= p.now { // then it may as well have been taken from us before
 			p.log.Warn("verdict in doubt beyond its lock", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run,
 				"action", string(a.settlement.Action), "lease", p.standing(a), "err", queue.ErrDoubt)
 		}
@@ -68,7 +69,7 @@ func (p *pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 func (p *pool) audit() {
 	e := &p.exchanges
 	e.out = true
-	e.auditAt = p.now + jittered(p.renewals.interval())
+	e.auditAt = p.now + clock.Jittered(p.renewals.interval())
 	sent, now := p.now, p.redis.Now()
 	queues := p.queues
 	go func() { // reports to the loop
@@ -79,7 +80,7 @@ func (p *pool) audit() {
 				p.askFailed(err)
 				return
 			}
-			p.gate.worked()
+			p.gate.Worked()
 			if n := p.hold(held, sent, now); n > 0 {
 				p.log.Warn("audit found jobs of ours that nobody worked", "jobs", n)
 			}
@@ -101,10 +102,9 @@ func (p *pool) hold(held []queue.Taken, sent time.Duration, now float64) int {
 	return found
 }
 
-// askFailed sorts the errors of questions, which may be asked again.
+// askFailed hears that a question failed, which may be asked again.
 func (p *pool) askFailed(err error) {
-	if errors.Is(err, queue.ErrAway) || errors.Is(err, queue.ErrDoubt) {
-		p.gate.trip(err)
+	if p.gate.SortHarmless(err) == gate.Away {
 		return
 	}
 	p.log.Error("redis refused to say what is ours", "err", err)

@@ -108,7 +108,7 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		time.Sleep(2 * w.redis.lock)
 		w.redis.faults(nil)
-		time.Sleep(gateLimit + time.Second)
+		time.Sleep(2800 * time.Millisecond)
 		if w.redis.calls("exchange") == 0 || w.redis.job("j0").worker != "other" {
 			t.Errorf("the lock of another was taken right after the outage: %v", w.redis.log)
 		}

@@ -3,11 +3,11 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // ended hears how an attempt ended.
@@ -27,7 +27,7 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 		a.wishes = append(a.wishes, e.Wishes...)
 		p.wishes(a)
 	}
-	if Unstarted(e) && !e.Short || unread(e) && !a.member.hasRead {
+	if outcome.Unstarted(e) && !e.Short || outcome.Unread(e) && !a.member.hasRead {
 		p.rollFailed(a.member, e.Message)
 	}
 	if !p.withhold(a, e) {
@@ -38,7 +38,7 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 // finish makes of an attempt what its ending means.
 func (p *pool) finish(a *attempt, e *runner.Ending) {
 	a.ending = e
-	o := Outcome{Drop: true} // the job has come back, and this attempt means nothing to it
+	o := outcome.Outcome{Drop: true} // the job has come back, and this attempt means nothing to it
 	if !a.again {
 		o = p.conclude(a, e)
 	}
@@ -61,20 +61,16 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 }
 
 // tellEnded tells the observer how an attempt ended, and what is made of it.
-func (p *pool) tellEnded(a *attempt, e *runner.Ending, o *Outcome) {
+func (p *pool) tellEnded(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 	s := &o.Settlement
 	p.event(Event{Kind: AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
 		Action: s.Action, Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
 }
 
-// Standstill is after how many interruptions without a new checkpoint a job is said to
-// come to no end.
-const Standstill = 5
-
 // conclude decides what an ending means for its job, and adds the record of one that
 // did not go well.
-func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
-	facts := Attempt{
+func (p *pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
+	facts := outcome.Attempt{
 		Job:        a.job,
 		Checkpoint: a.checkpoint,
 		Lost:       a.lost,
@@ -87,16 +83,17 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 		facts.OthersWell = p.wellSince(a.job.Unstarted.First, facts.Now)
 		facts.Where = fmt.Sprintf("%s generation %d", p.host, a.member.gen.n)
 	}
-	o := Decide(p.cfg.Policy, facts, e)
+	o := outcome.Decide(p.cfg.Policy, facts, e)
 	forgive(a, &o)
-	if s := &o.Settlement; (o.Bearing != NoBearing || e.Short) && s.Action != queue.Complete && s.Action != queue.Cancel && s.Action != queue.Requeue && s.Action != "" {
-		s.Record = record(a, e, p.worker, keptBytes-len(s.Checkpoint))
+	s := &o.Settlement
+	if o.Recorded(e) {
+		s.Record = outcome.RecordOf(a.wire, a.member.pid(), p.worker, e, len(s.Checkpoint))
 	}
-	if s := &o.Settlement; s.Standstill >= Standstill {
+	if s.Standstill >= outcome.Standstill {
 		p.log.Warn("a job is interrupted again and again where it was: it needs a longer drain_timeout, or to keep checkpoints",
 			"jid", a.job.JID, "klass", a.job.Klass, "queue", a.job.Queue, "interruptions", s.Standstill)
 	}
-	o.Settlement.Cleared = a.job.Deaths > 0 && o.Settlement.Counter != queue.CountInterruption
+	s.Cleared = a.job.Deaths > 0 && s.Counter != queue.CountInterruption
 	for _, wish := range o.Refused {
 		p.log.Warn("wish of a child refused", "jid", a.job.JID, "queue", a.job.Queue, "why", wish)
 	}
@@ -105,7 +102,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) Outcome {
 
 // redo gives an attempt that was not begun to another child, in its turn.
 func (p *pool) redo(a *attempt, e *runner.Ending) {
-	a.early = a.early || unread(e)
+	a.early = a.early || outcome.Unread(e)
 	if e.Checkpoint != nil {
 		a.job.Checkpoint = e.Checkpoint
 	}
@@ -127,46 +124,31 @@ func (p *pool) wellSince(moment, now float64) bool {
 }
 
 // judge lets the breaker learn from an ending.
-func (p *pool) judge(a *attempt, e *runner.Ending, b Bearing) {
+func (p *pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
 	closed := false
 	switch {
-	case b == NoBearing:
+	case b == outcome.NoBearing:
 	case a.member.gen.onTrial():
 		p.tried(a, b)
-		if b == Bad {
+		if b == outcome.Bad {
 			return // the pool is not to blame for it
 		}
 	default:
-		p.past.note(b == Bad)
+		p.past.note(b == outcome.Bad)
 	}
 	switch b {
-	case Good:
+	case outcome.Good:
 		p.wellAt = max(p.now, 1)
 		closed = p.breaker.good()
-	case Neutral:
+	case outcome.Neutral:
 		closed = p.breaker.neutral()
-	case Bad:
-		if p.breaker.bad(a.job.JID, manner(e), e.Message, p.target) {
+	case outcome.Bad:
+		if p.breaker.bad(a.job.JID, outcome.Manner(e), e.Message, p.target) {
 			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.why())
 		}
 	}
 	if closed {
-		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", manner(e))
+		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", outcome.Manner(e))
 		p.exchanges.wake()
 	}
-}
-
-// manner is how an attempt ended, in a few words for all that ended alike.
-func manner(e *runner.Ending) string {
-	switch {
-	case e.Kind == runner.Said && !e.Verdict.Raised:
-		return e.Verdict.Kind.String()
-	case e.Kind == runner.Exited:
-		return fmt.Sprintf("exit %d", e.ExitCode)
-	case e.Kind == runner.CouldNotStart:
-		return "a start that failed"
-	case e.Group != "":
-		return strings.Replace(e.Group, "signal-", "signal ", 1)
-	}
-	return e.Kind.String()
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
 )
 
 // exchanges are a pool's calls to Redis that settle and take. There is at most one on its way:
@@ -54,7 +56,7 @@ const (
 )
 
 func newExchanges(auditAt time.Duration) exchanges {
-	return exchanges{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: growing(refusalFirst, refusalLimit)}
+	return exchanges{auditAt: auditAt, hungry: true, lookAt: never, roundTrip: never, refusals: clock.Growing(refusalFirst, refusalLimit)}
 }
 
 // wake tells that there may be jobs to take.
@@ -75,8 +77,8 @@ func (e *exchanges) nothing(at time.Duration) { e.hungry = e.hungry && e.wokenAt
 // converse sends the next call if there is anything to say.
 func (p *pool) converse() {
 	e := &p.exchanges
-	if !p.gate.isOpen() {
-		e.shut = e.shut || p.gate.reason() != nil // nil: nobody has asked yet
+	if !p.gate.IsOpen() {
+		e.shut = e.shut || p.gate.Reason() != nil // nil: nobody has asked yet
 		return
 	}
 	if e.shut { // Redis is back: first renew what we hold, then take, not all pools at once
@@ -130,7 +132,7 @@ func (p *pool) exchange() {
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
-			if a.lease.end() <= p.now || len(a.wishes) > 0 {
+			if a.lease.End() <= p.now || len(a.wishes) > 0 {
 				left = append(left, a)
 				continue
 			}
@@ -192,7 +194,7 @@ func (p *pool) settleable() int {
 	n := 0
 	for _, a := range p.endings {
 		switch {
-		case a.lease.end() <= p.now:
+		case a.lease.End() <= p.now:
 			p.renewals.first(true)
 		case len(a.wishes) == 0:
 			n++
@@ -209,7 +211,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 		p.exchangeFailed(x, err)
 		return
 	}
-	p.gate.worked()
+	p.gate.Worked()
 	e.refusals.Reset()
 	e.doubts, e.rest = 0, reply.Rest
 	took := p.clock() - x.sent
@@ -217,7 +219,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 		p.settled(a, reply.Results[i])
 	}
 	for _, t := range reply.Jobs {
-		p.taken(t, lease{granted: x.sent, lock: seconds(t.Expires - reply.Now)})
+		p.taken(t, clock.Lease{Granted: x.sent, Lock: queue.Duration(t.Expires - reply.Now)})
 	}
 	p.complaints.leftOut(p.name, reply.Broken)
 	if x.take.Count > 0 {
@@ -229,7 +231,7 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 			p.scaling.short()
 		}
 		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
-			e.wakeAt(p.now + seconds(reply.NextDue-reply.Now))
+			e.wakeAt(p.now + queue.Duration(reply.NextDue-reply.Now))
 		}
 	}
 	p.event(Event{Kind: RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
@@ -256,7 +258,7 @@ func (p *pool) settled(a *attempt, r queue.SettleResult) {
 		p.count.Late++
 		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.drop(a)
-	case errors.Is(r.Err, queue.ErrAway): // it became a replica in the middle, or the like
+	case gate.Of(r.Err).NotRun(): // it became a replica in the middle, or the like
 		p.log.Error("not settled yet", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.putBack([]*attempt{a})
 		p.exchanges.holdAll = p.now + refusalLimit
@@ -282,11 +284,11 @@ func (p *pool) answered(a *attempt, puts []queue.PutResult) {
 	}
 }
 
-// exchangeFailed sorts the errors of a whole call.
+// exchangeFailed hears that a whole call failed.
 func (p *pool) exchangeFailed(x *exchange, err error) {
 	e := &p.exchanges
-	class := queue.Class(err)
-	if !errors.Is(err, queue.ErrAway) && class != queue.Refused {
+	what := p.gate.Sort(err)
+	if what == gate.Doubtful {
 		// Sent, and no answer: it may have run, be running, or run later.
 		p.log.Warn("exchange in doubt: asking redis what became of it", "settles", len(x.attempts), "takes", x.take.Count, "err", err)
 		e.doubt = x
@@ -297,19 +299,16 @@ func (p *pool) exchangeFailed(x *exchange, err error) {
 		e.wake()
 	}
 	p.putBack(x.attempts)
-	switch class {
-	case queue.Memory:
+	switch what {
+	case gate.Full:
 		// What frees memory still works, so what ends is settled; nothing is taken.
-		p.gate.outOfMemory(err)
 		e.holdTakes = p.now + e.refusals.NextBackOff()
 		if x.take.Count == 0 {
 			e.holdAll = e.holdTakes
 		}
-	case queue.Refused, queue.Busy:
+	case gate.Refused, gate.Busy:
 		p.log.Error("exchange refused", "err", err)
 		e.holdAll = p.now + e.refusals.NextBackOff()
-	default:
-		p.gate.trip(err)
 	}
 }
 
@@ -332,11 +331,6 @@ const returnShare = 10
 // returnPatience is how long after Redis' return others have time to renew what they hold:
 // their gates find it back within two seconds.
 const returnPatience = 3 * time.Second
-
-// jittered draws from d ± 10 %.
-func jittered(d time.Duration) time.Duration {
-	return time.Duration(spread(float64(d), 0.2))
-}
 
 // moreToCome reports whether it is worth waiting for further endings before the next
 // call is sent: they follow each other much faster than calls do, and since the last

@@ -17,6 +17,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // fakeRedis is Redis as far as a supervisor sees it, on the clock of the bubble that
@@ -983,7 +984,7 @@ func newFakeWorld(t *testing.T) *fakeWorld {
 			Name:     "p",
 			Queues:   []string{"q"},
 			Children: 2,
-			Policy:   Policy{MaxCrashes: 3},
+			Policy:   outcome.Policy{MaxCrashes: 3},
 			Child:    runner.Spec{Pool: "p", Mode: runner.Reuse, Command: []string{"fake"}, KillGrace: 5 * time.Second},
 		}},
 	}

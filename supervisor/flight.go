@@ -8,11 +8,13 @@ import (
 
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/outcome"
 )
 
 // taken receives a job that Redis has locked in our name, by a take or as found by
 // an audit.
-func (p *pool) taken(t queue.Taken, l lease) {
+func (p *pool) taken(t queue.Taken, l clock.Lease) {
 	a, known := p.flight[t.JID]
 	if !known {
 		a = newAttempt(t, l, p.cfg.Timeout)
@@ -32,7 +34,7 @@ func (p *pool) taken(t queue.Taken, l lease) {
 // knowing, by itself or because somebody took the job back, moved it or put it again, and
 // now it is ours anew. There are never two children for one job: one that still works on
 // the old attempt is stopped, and the job runs again when it is gone.
-func (p *pool) cameBack(a *attempt, t queue.Taken, l lease) {
+func (p *pool) cameBack(a *attempt, t queue.Taken, l clock.Lease) {
 	adopted := a.stage == ended && a.answersFor(t)
 	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "run", a.wire.Run,
 		"stage", a.stage.String(), "lease", p.standing(a), "adopted", adopted)
@@ -187,7 +189,7 @@ func (p *pool) handOut() {
 	if p.life.draining {
 		for _, a := range p.waiting { // none of them was begun
 			s := queue.Settlement{}
-			release(&s, queue.CountNothing, 0)
+			outcome.Release(&s, queue.CountNothing, 0)
 			p.submit(a, s)
 		}
 		p.waiting = nil
@@ -200,7 +202,7 @@ func (p *pool) handOut() {
 			left = append(left, p.waiting[i:]...)
 			break
 		}
-		if a.lease.warning(p.cfg.Child.KillGrace) <= p.now {
+		if a.lease.Warning(p.cfg.Child.KillGrace) <= p.now {
 			p.renewals.now() // it came with a lock that has almost ended
 			left = append(left, a)
 			continue
@@ -230,7 +232,7 @@ func (p *pool) giveBackExcess() {
 	}
 	for _, a := range p.waiting[room:] {
 		s := queue.Settlement{}
-		release(&s, queue.CountNothing, 0)
+		outcome.Release(&s, queue.CountNothing, 0)
 		p.submit(a, s)
 	}
 	clear(p.waiting[room:])
@@ -245,7 +247,7 @@ func (p *pool) give(a *attempt) bool {
 		if m == nil {
 			return false
 		}
-		a.wire.Lease = a.lease.end() - p.now
+		a.wire.Lease = a.lease.End() - p.now
 		err := m.take(a)
 		if err == nil {
 			if p.roll != nil && m.gen != p.roll.to {

@@ -2,13 +2,14 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/outcome"
 )
 
 const (
@@ -183,15 +184,14 @@ func (s *Supervisor) giveBack(ctx context.Context, h *heritage, w workers) (int,
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-s.shared.gate.open():
+		case <-s.shared.gate.Open():
 		}
 		n, err := s.releaseHeld(ctx, session, h, w)
-		switch {
-		case err == nil:
+		// In doubt it is asked again what the worker holds, so nothing is done twice.
+		switch s.shared.gate.SortHarmless(err) {
+		case gate.Done:
 			return n, nil
-		case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt):
-			// In doubt it is asked again what the worker holds, so nothing is done twice.
-			s.shared.gate.trip(err)
+		case gate.Away:
 		default:
 			s.log.Warn("jobs of a dead worker not given back yet", "worker", w.Name, "err", err)
 			if err := sleep(ctx, inheritPause); err != nil {
@@ -241,13 +241,13 @@ func (h *heritage) verdict(w workers, t queue.Taken) queue.Settlement {
 	s := queue.Settlement{JID: t.JID, Queue: t.Queue, Popped: t.Popped}
 	switch {
 	case h.Left:
-		release(&s, queue.CountInterruption, 0)
+		outcome.Release(&s, queue.CountInterruption, 0)
 	case h.Suspect != nil && *h.Suspect == accused{Worker: w.Name, JID: t.JID}:
 		s.Group, s.MaxCrashes = "supervisor-died", w.MaxCrashes
 		s.Message = "the supervisor " + w.Name + " died while it had the job, as others did before"
-		release(&s, queue.CountCrash, 0)
+		outcome.Release(&s, queue.CountCrash, 0)
 	default:
-		release(&s, queue.CountDeath, 0)
+		outcome.Release(&s, queue.CountDeath, 0)
 	}
 	return s
 }

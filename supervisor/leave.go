@@ -181,7 +181,7 @@ func (p *pool) eachMember(f func(*member)) {
 func (p *pool) farewell() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
 	defer cancel()
-	if silent := p.exchanges.out || p.renewals.out; p.gate.isOpen() && !p.life.owing && !silent {
+	if silent := p.exchanges.out || p.renewals.out; p.gate.IsOpen() && !p.life.owing && !silent {
 		said := make(chan error, 1)
 		go func() { said <- p.store.Deregister(ctx) }() // may outlive ctx for as long as a reply may take
 		var err error

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // nothing to do. What is put by our own commands is announced besides.
 type lookout struct {
 	redis      redis
-	gate       *gate
+	gate       *gate.Gate
 	clock      func() time.Duration
 	poll       time.Duration
 	log        *slog.Logger
@@ -72,7 +73,7 @@ func (o *lookout) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.gate.open():
+		case <-o.gate.Open():
 		}
 		now, pools := o.clock(), o.watched()
 		if now-looked > 2*o.poll {
@@ -82,12 +83,12 @@ func (o *lookout) run(ctx context.Context) {
 		}
 		err := error(nil)
 		if o.missed.Swap(false) || now >= queuesAt {
-			queuesAt = now + jittered(queuesPause)
+			queuesAt = now + clock.Jittered(queuesPause)
 			err = o.resolveGlobs(ctx, pools)
 		}
 		queues := served(pools)
 		if err == nil && now >= sweepAt {
-			sweepAt = now + jittered(sweepPause)
+			sweepAt = now + clock.Jittered(sweepPause)
 			err = o.sweep(ctx, queues)
 		}
 		if err == nil {
@@ -104,11 +105,11 @@ func (o *lookout) run(ctx context.Context) {
 
 // sweep looks after what may have gone wrong in the queues, and at the settings.
 func (o *lookout) sweep(ctx context.Context, queues []string) error {
-	switch err := o.redis.Writable(ctx); queue.Class(err) {
-	case queue.Success:
-		o.gate.hasMemory()
-	case queue.Memory:
-		o.gate.outOfMemory(err)
+	err := o.redis.Writable(ctx)
+	switch o.gate.SortHarmless(err) {
+	case gate.Done:
+		o.gate.HasMemory()
+	case gate.Full:
 	default: // found before a job is, of which the end could not be written
 		return err
 	}
@@ -118,11 +119,12 @@ func (o *lookout) sweep(ctx context.Context, queues []string) error {
 	}
 	o.complaints.leftOut("", swept.Broken)
 	odd, err := o.redis.OddSettings(ctx)
-	if errors.Is(err, queue.ErrAway) {
-		return err
-	}
-	if err != nil {
+	switch gate.Of(err) {
+	case gate.Done:
+	case gate.Refused:
 		odd = []error{err} // they are no hash
+	default:
+		return err
 	}
 	o.complaints.odd(odd)
 	return nil
@@ -135,7 +137,7 @@ const soonPause = 100 * time.Millisecond
 // rest waits until it is time to look again, and reports whether that came before the
 // end of ctx.
 func (o *lookout) rest(ctx context.Context) bool {
-	next := time.NewTimer(jittered(o.poll))
+	next := time.NewTimer(clock.Jittered(o.poll))
 	defer next.Stop()
 	select {
 	case <-ctx.Done():
@@ -164,20 +166,13 @@ func (o *lookout) missedPuts() {
 	o.soon()
 }
 
-// failed sorts the errors of looking, which may all be repeated.
+// failed hears that a look failed, which may be repeated.
 func (o *lookout) failed(err error) {
-	if errors.Is(err, queue.ErrAway) || errors.Is(err, queue.ErrDoubt) {
-		switch queue.Class(err) {
-		case queue.Busy:
-		case queue.Memory:
-			o.gate.outOfMemory(err)
-			return
-		default:
-			o.gate.trip(err)
-			return
-		}
+	switch o.gate.SortHarmless(err) {
+	case gate.Away, gate.Full: // the gate has said so
+	default:
+		o.log.Error("queues not looked at", "err", err)
 	}
-	o.log.Error("queues not looked at", "err", err)
 }
 
 // look asks what there is in the queues and tells the pools.
@@ -209,10 +204,10 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 				v.queues = append(v.queues, seenQueue{name, q.Oldest(now)})
 			}
 			if q.HeadPut > 0 {
-				v.oldest = max(v.oldest, seconds(now-q.HeadPut))
+				v.oldest = max(v.oldest, queue.Duration(now-q.HeadPut))
 			}
 			if q.NextDue > now {
-				due = min(due, at+seconds(q.NextDue-now))
+				due = min(due, at+queue.Duration(q.NextDue-now))
 			}
 		}
 		p.tell(v, due)

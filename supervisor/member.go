@@ -49,7 +49,7 @@ func (p *pool) start(m *member) *member {
 	var first *protocol.Job
 	var lease time.Duration
 	if m.first != nil {
-		ctx, first, lease = p.ctx, m.first.wire, m.first.lease.end()
+		ctx, first, lease = p.ctx, m.first.wire, m.first.lease.End()
 	}
 	p.births.begun(m)
 	p.places.take(p.place(m.slot))
@@ -133,7 +133,7 @@ func (m *member) take(a *attempt) error {
 // hand writes the job to the child.
 func (m *member) hand(a *attempt) error {
 	p := m.pool
-	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.end()})
+	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.End()})
 	if err == nil {
 		a.run = r
 		if a.stage == stopping { // decided while the child was being started

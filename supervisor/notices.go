@@ -56,18 +56,17 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 // listen subscribes whenever the gate is open, until ctx ends: a subscription tries to
 // reconnect by itself, and does not wait for the gate.
 func (s *Supervisor) listen(ctx context.Context, workers []string, hear func(queue.Notice)) {
-	gate := s.shared.gate
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-gate.open():
+		case <-s.shared.gate.Open():
 		}
 		subscribed, cancel := context.WithCancel(ctx)
 		notices := s.shared.redis.Notices(subscribed, workers...)
 		for open := true; open; {
 			select {
-			case <-gate.closed():
+			case <-s.shared.gate.Closed():
 				cancel()
 				for range notices { // until it is closed
 				}

@@ -1,26 +1,28 @@
 package supervisor
 
-import "time"
+import "oarlock/supervisor/outcome"
 
-// Policy is what a pool makes of endings about which its children do not decide alone.
-type Policy struct {
-	NextQueues []string // names or globs: where a child may advance and put jobs; none: nowhere
-	Allow      []string // verbs of wishes that its children may have about other jobs than their own
+// What is said of endings has its place in package outcome.
+type (
+	Policy  = outcome.Policy
+	Remedy  = outcome.Remedy
+	Retry   = outcome.Retry
+	Backoff = outcome.Backoff
+	Attempt = outcome.Attempt
+	Outcome = outcome.Outcome
+	Record  = outcome.Record
+)
 
-	OnError    Remedy // after an error that is no verdict; "" means RetryJob
-	OnCrash    Remedy // after a crash; "" means RetryJob
-	MaxCrashes int    // a job that crashed more often fails; 0 means at the first
-	Retry      Retry  // the wait before the next attempt
-
-	// UnknownFor is how long a job waits for somebody who knows its class, from the first
-	// child on that said it did not. Then it fails; 0 means at once.
-	UnknownFor time.Duration
-}
-
-// Remedy is what becomes of a job that ended badly without saying so.
-type Remedy string
-
+// The values and functions of package outcome, see there.
 const (
-	RetryJob Remedy = "retry" // again, as long as its counts allow
-	FailJob  Remedy = "fail"  // failed at once
+	List       = outcome.List
+	Constant   = outcome.Constant
+	Standstill = outcome.Standstill
+	RetryJob   = outcome.RetryJob
+	FailJob    = outcome.FailJob
+)
+
+var (
+	Decide    = outcome.Decide
+	Unstarted = outcome.Unstarted
 )

@@ -3,14 +3,17 @@ package supervisor
 import (
 	"context"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/internal/inbox"
 )
 
 // never is an alarm that does not ring.
-const never = time.Duration(math.MaxInt64)
+const never = clock.Never
 
 // shared is what the pools of one supervisor have in common. It does not change.
 type shared struct {
@@ -18,7 +21,7 @@ type shared struct {
 	redis      redis
 	starter    starter
 	starts     *starts
-	gate       *gate
+	gate       *gate.Gate
 	complaints *complaints
 	legacy     *life
 	suspects   *suspects
@@ -41,7 +44,7 @@ type pool struct {
 	worker   string // the name under which Redis knows who holds its locks
 	store    store
 	log      *slog.Logger
-	inbox    inbox
+	inbox    inbox.Inbox
 	calls    chan func()   // for the caller
 	done     chan struct{} // closed when the loop has ended
 	ctx      context.Context
@@ -117,7 +120,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		worker:  worker,
 		store:   s.redis.session(worker),
 		log:     s.base.With("pool", cfg.Name),
-		inbox:   newInbox(),
+		inbox:   inbox.New(),
 		calls:   make(chan func()),
 		done:    make(chan struct{}),
 		cfg:     cfg,
@@ -134,7 +137,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.target, _ = cfg.bounds()
 	p.now = s.clock()
 	p.renewals = newRenewals()
-	p.exchanges = newExchanges(p.now + jittered(p.renewals.interval()))
+	p.exchanges = newExchanges(p.now + clock.Jittered(p.renewals.interval()))
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
 	p.serve(expand(cfg.Queues, nil))
@@ -143,7 +146,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 
 // post hands work to the loop. Safe for concurrent use; work that comes after the
 // loop has ended is dropped.
-func (p *pool) post(f func()) { p.inbox.post(f) }
+func (p *pool) post(f func()) { p.inbox.Post(f) }
 
 // run works until the pool was drained and nothing of it is left.
 func (p *pool) run() {
@@ -157,11 +160,11 @@ func (p *pool) run() {
 	defer timer.Stop()
 	for {
 		var reopened <-chan struct{}
-		if !p.gate.isOpen() {
-			reopened = p.gate.open()
+		if !p.gate.IsOpen() {
+			reopened = p.gate.Open()
 		}
 		select {
-		case <-p.inbox.wake:
+		case <-p.inbox.Wake:
 		case <-reopened:
 		case <-timer.C:
 		}
@@ -188,7 +191,7 @@ func (p *pool) call() {
 func (p *pool) turn() {
 	p.now = p.clock()
 	p.alarm = never
-	p.inbox.work()
+	p.inbox.Work()
 	p.watchLeases()
 	p.finishWithheld()
 	p.tendSuspects()
@@ -207,7 +210,7 @@ func (p *pool) turn() {
 		p.inFlight.Add(n - p.flying)
 		p.flying = n
 	}
-	p.inbox.await(p.patience())
+	p.inbox.Await(p.patience())
 }
 
 // patience is for how many endings together the loop wants to be woken. Each would be
@@ -218,7 +221,7 @@ func (p *pool) patience() int {
 	case len(p.waiting) > 0:
 		return 1
 	case p.exchanges.out:
-		return forEver // the reply wakes the loop
+		return inbox.ForEver // the reply wakes the loop
 	case p.exchanges.gathering:
 		return max(min(p.atWork(), p.batch()-len(p.endings)), 1)
 	}

@@ -14,6 +14,7 @@ import (
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // world is a real Redis, a real host and a client for a test to look with.
@@ -48,7 +49,7 @@ func (w *world) pool(mode runner.Mode, script string, children int) Pool {
 		Name:     "p",
 		Queues:   []string{"q"},
 		Children: children,
-		Policy:   Policy{MaxCrashes: 3},
+		Policy:   outcome.Policy{MaxCrashes: 3},
 		Child: runner.Spec{
 			Pool:      "p",
 			Mode:      mode,

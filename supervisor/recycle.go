@@ -7,7 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // memoryPause is how often the memory of children is looked at.
@@ -141,7 +144,7 @@ func worked(e *runner.Ending) bool {
 	case runner.CouldNotStart, runner.BadArguments, runner.BrokeProtocol, runner.LeftEarly, runner.Innocent:
 		return false
 	}
-	return !Unstarted(e)
+	return !outcome.Unstarted(e)
 }
 
 // manned reports whether a child is there that can work, even if others do not start.
@@ -164,7 +167,7 @@ func (p *pool) startFailed(m *member, exit runner.Exit) {
 	}
 	p.lastFailure = lastWords(exit)
 	p.log.Warn("child ended before it read a job", "slot", m.slot.n, "pid", m.pid(), "code", exit.Code,
-		"signal", signalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
+		"signal", unix.SignalName(exit.Signal), "cause", exit.Cause.String(), "message", exit.Message, "next", (p.births.after - p.now).Seconds())
 	if p.failedStarts == barrenAfter && p.barren() {
 		p.log.Error("children do not start: the pool takes nothing until one does", "command", m.gen.spec.Command, "message", exit.Message)
 	}
@@ -177,7 +180,7 @@ func lastWords(exit runner.Exit) string {
 	case exit.Message != "":
 		return exit.Message
 	case exit.Signal != 0:
-		return "a child was ended by " + signalName(exit.Signal) + " before it read a job"
+		return "a child was ended by " + unix.SignalName(exit.Signal) + " before it read a job"
 	}
 	return fmt.Sprintf("a child exited with %d before it read a job", exit.Code)
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/outcome"
 )
 
 // A settlement that is refused for good is sent again after pauses that grow from
@@ -33,11 +35,11 @@ func (p *pool) settleOtherwise(a *attempt, err error) {
 		p.submit(a, refusal(a))
 	case 2:
 		s := queue.Settlement{MaxCrashes: p.cfg.MaxCrashes}
-		release(&s, queue.CountCrash, releaseDelay) // or it would go round for ever
+		outcome.Release(&s, queue.CountCrash, outcome.ReleaseDelay) // or it would go round for ever
 		p.submit(a, s)
 	default:
 		p.advance(a, ended)
-		a.settleAt = p.now + jittered(min(refusedFirst<<min(a.refused-3, 20), refusedLimit))
+		a.settleAt = p.now + clock.Jittered(min(refusedFirst<<min(a.refused-3, 20), refusedLimit))
 		p.refused = append(p.refused, a)
 	}
 }

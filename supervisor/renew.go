@@ -6,6 +6,8 @@ import (
 
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
 )
 
 const (
@@ -67,7 +69,7 @@ func (p *pool) renew() {
 		r.awaited = false
 		return
 	}
-	if r.out || !p.gate.isOpen() {
+	if r.out || !p.gate.IsOpen() {
 		return
 	}
 	if at := max(r.at, r.hold); p.now < at {
@@ -112,7 +114,7 @@ func (p *pool) renewalDue() bool {
 		if a.lost {
 			continue
 		}
-		r.hasten(a.lease.renewal())
+		r.hasten(a.lease.Renewal())
 		if a.checkpoint != nil {
 			r.hasten(a.checkpointed + checkpointPause)
 		}
@@ -129,7 +131,7 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 		p.renewFailed(sent, err)
 		return
 	}
-	p.gate.worked()
+	p.gate.Worked()
 	r.hold = p.now + renewGap
 	r.lock = never
 	for i, a := range attempts {
@@ -140,10 +142,10 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 			p.renewalRefused(a, err)
 			continue
 		}
-		r.margin = min(r.margin, a.lease.end()-p.now)
+		r.margin = min(r.margin, a.lease.End()-p.now)
 		a.hold(p.leaseUntil(renewed[i].Expires, sent, now))
 		a.gap = 0
-		r.lock = min(r.lock, a.lease.lock)
+		r.lock = min(r.lock, a.lease.Lock)
 		if c := items[i].Checkpoint; c != nil && len(c) == len(a.checkpoint) && &c[0] == &a.checkpoint[0] {
 			a.checkpoint = nil // stored
 		}
@@ -159,24 +161,24 @@ func (p *pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 // leaseUntil is the lease of a lock that ends at expires, on Redis' clock, where sent
 // and now are the same moment on our clock and on Redis'. If our idea of Redis' clock
 // has changed since, the shorter lease counts.
-func (p *pool) leaseUntil(expires float64, sent time.Duration, now float64) lease {
-	lock := seconds(expires - now)
-	since := seconds(expires-p.redis.Now()) + p.clock() - sent
-	return lease{granted: sent, lock: min(lock, since)}
+func (p *pool) leaseUntil(expires float64, sent time.Duration, now float64) clock.Lease {
+	lock := queue.Duration(expires - now)
+	since := queue.Duration(expires-p.redis.Now()) + p.clock() - sent
+	return clock.Lease{Granted: sent, Lock: min(lock, since)}
 }
 
 // lapsed reports whether a lease has ended and may still be renewed, as when the call
 // that was just answered had been sent before we stood still.
 func (p *pool) lapsed() bool {
 	for _, a := range p.flight {
-		if a.stage != settling && !a.lost && a.lease.end() <= p.now {
+		if a.stage != settling && !a.lost && a.lease.End() <= p.now {
 			return true
 		}
 	}
 	return false
 }
 
-// renewFailed sorts the errors of a renewal. It changed nothing that we may count on,
+// renewFailed hears that a renewal failed. It changed nothing that we may count on,
 // and can be repeated.
 func (p *pool) renewFailed(sent time.Duration, err error) {
 	if p.stoodStill(sent) { // its time ran out while ours did not: that says nothing of Redis
@@ -186,12 +188,7 @@ func (p *pool) renewFailed(sent time.Duration, err error) {
 		return
 	}
 	p.renewals.hold = p.now + renewPause
-	switch {
-	case queue.Class(err) == queue.Memory, queue.Class(err) == queue.Busy:
-		p.log.Error("locks not renewed", "err", err)
-	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt):
-		p.gate.trip(err)
-	default:
+	if p.gate.SortHarmless(err) != gate.Away {
 		p.log.Error("locks not renewed", "err", err)
 	}
 }
@@ -204,7 +201,7 @@ func (p *pool) stoodStill(sent time.Duration) bool {
 		switch {
 		case a.stage != running || a.lost:
 		case a.gap == 0: // watchLeases has not seen it yet
-			still = still || p.now-a.lease.warning(p.cfg.Child.KillGrace) > gapLate
+			still = still || p.now-a.lease.Warning(p.cfg.Child.KillGrace) > gapLate
 		case sent < a.gap-gapGrace:
 			still = true
 			a.gap = p.now + gapGrace
@@ -223,7 +220,7 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 		p.log.Error("renewal refused", "jid", a.job.JID, "queue", a.job.Queue, "err", err)
 		a.checkpoint = nil // the only thing in it that can be refused
 		p.renewals.hold = p.now + renewPause
-		if p.now < a.lease.end() || errors.Is(err, queue.ErrAway) {
+		if p.now < a.lease.End() || gate.Of(err).NotRun() {
 			return
 		}
 		// Nobody can tell any more whose the job is; without it the others can go on.
@@ -243,25 +240,25 @@ func (p *pool) renewalRefused(a *attempt, err error) {
 		p.drop(a)
 	case running, stopping:
 		grace := p.cfg.Child.KillGrace
-		if a.lease.end() <= p.now {
+		if a.lease.End() <= p.now {
 			grace = 0 // somebody else may be at work on it already
 		}
-		p.stop(a, cause, min(grace, max(a.lease.end()-p.now, 0)))
+		p.stop(a, cause, min(grace, max(a.lease.End()-p.now, 0)))
 	}
 }
 
 // standing says in one word whether we may still act on the lock of an attempt.
 func (p *pool) standing(a *attempt) string {
-	if a.warned || a.lease.end() <= p.now {
+	if a.warned || a.lease.End() <= p.now {
 		return "ended"
 	}
 	return "holds"
 }
 
 // watch takes note of a new lease.
-func (p *pool) watch(l lease) {
-	p.renewals.hasten(l.renewal())
-	p.renewals.watch = min(p.renewals.watch, l.warning(p.cfg.Child.KillGrace))
+func (p *pool) watch(l clock.Lease) {
+	p.renewals.hasten(l.Renewal())
+	p.renewals.watch = min(p.renewals.watch, l.Warning(p.cfg.Child.KillGrace))
 }
 
 // watchLeases stops what runs out of its lease, early enough that the child is dead
@@ -278,7 +275,7 @@ func (p *pool) watchLeases() {
 		if a.stage != running || a.lost {
 			continue
 		}
-		end, warning := a.lease.end(), a.lease.warning(p.cfg.Child.KillGrace)
+		end, warning := a.lease.End(), a.lease.Warning(p.cfg.Child.KillGrace)
 		switch {
 		case p.now < warning:
 			r.watch = min(r.watch, warning)

@@ -20,7 +20,7 @@ func (r reporter) bye(reason string) {
 
 func (r reporter) ended(job *protocol.Job, ending *runner.Ending) {
 	p := r.m.pool
-	p.inbox.slip(func() {
+	p.inbox.Slip(func() {
 		if a := r.attempt(job); a != nil {
 			p.ended(a, ending)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // rollWorld is a supervisor whose program changes on disk, or by a reload that names
@@ -294,7 +295,7 @@ func TestAJobIsForgivenOnce(t *testing.T) {
 	a := &attempt{member: &member{gen: p.roll.to}}
 	a.job.JID = "j"
 	for i, want := range []string{"release", "fail"} {
-		o := Outcome{Bearing: Bad}
+		o := outcome.Outcome{Bearing: outcome.Bad}
 		o.Settlement.Action, o.Settlement.Group = "fail", "Error"
 		forgive(a, &o)
 		if s := o.Settlement; string(s.Action) != want || s.Group != "Error" || s.Front {

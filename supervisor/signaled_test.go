@@ -143,7 +143,7 @@ func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
 		w.s.Stop()
 		time.Sleep(2 * time.Second)
 		w.redis.faults(nil)
-		time.Sleep(gateLimit + time.Second)
+		time.Sleep(3 * time.Second)
 		w.want("complete", 1)
 		w.end()
 	})

@@ -7,6 +7,8 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/outcome"
 )
 
 // Snapshot is the state of a supervisor at one moment, fit for JSON.
@@ -36,6 +38,12 @@ func (s *Snapshot) RedisTrouble() (what, why string) {
 	}
 	return "is away", s.Redis
 }
+
+// Beginnings of Snapshot.Redis that say of a Redis which is there what it lacks.
+const (
+	NoWrites = gate.NoWrites
+	NoMemory = gate.NoMemory
+)
 
 // PoolSnapshot is the state of a pool.
 type PoolSnapshot struct {
@@ -145,13 +153,13 @@ type Counters struct {
 
 // concluded counts an ending that is settled, and what Decide made of it. The last attempt has no retry
 // left: where it is to be tried again, Redis makes its job fail.
-func (c *Counters) concluded(e *runner.Ending, o *Outcome, last bool) {
+func (c *Counters) concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
 	c.Refused += len(o.Refused)
 	switch e.Kind {
 	case runner.Died:
 		c.Crashed++
 	case runner.BrokeProtocol:
-		if !unread(e) {
+		if !outcome.Unread(e) {
 			c.Crashed++
 		}
 	case runner.Interrupted, runner.LockLost:
@@ -167,7 +175,7 @@ func (c *Counters) concluded(e *runner.Ending, o *Outcome, last bool) {
 			c.Unknown++
 		}
 	}
-	if Unstarted(e) {
+	if outcome.Unstarted(e) {
 		c.Unstarted++
 	}
 	if o.Settlement.Counter == queue.CountSpared {
@@ -328,7 +336,7 @@ func (m *member) snapshot(now time.Duration) SlotSnapshot {
 			Queue:   a.job.Queue,
 			Attempt: a.wire.Attempt,
 			Age:     (now - a.began).Seconds(),
-			Lease:   (a.lease.end() - now).Seconds(),
+			Lease:   (a.lease.End() - now).Seconds(),
 		}
 		if a.stage == stopping {
 			r.Stopping = a.cause.String()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"oarlock/supervisor/internal/clock"
 )
 
 const (
@@ -52,7 +54,7 @@ type permit struct {
 }
 
 func newStarts(limit int, log *slog.Logger) *starts {
-	return &starts{limit: limit, log: log, waiting: map[*pool]struct{}{}, waits: growing(shortFirst, shortLimit)}
+	return &starts{limit: limit, log: log, waiting: map[*pool]struct{}{}, waits: clock.Growing(shortFirst, shortLimit)}
 }
 
 // begin asks for a permit to start a child for p, which over takes back. The fork of a program

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/gate"
 )
 
 // store is what a pool needs of a queue.Session, whose comments are its contract.
@@ -42,7 +43,7 @@ func (c redisClient) Ping(ctx context.Context) error {
 	if err := c.Redis().Exists(ctx, c.Namespace()+"config").Err(); err != nil {
 		return err
 	}
-	if err := c.Writable(ctx); queue.Class(err) != queue.Memory {
+	if err := c.Writable(ctx); gate.Of(err) != gate.Full {
 		return err
 	}
 	return nil

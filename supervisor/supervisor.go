@@ -23,6 +23,9 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/internal/inbox"
 )
 
 // Supervisor works the jobs of some queues with some pools of children. Its methods are
@@ -31,7 +34,7 @@ type Supervisor struct {
 	host   *runner.Host // nil in tests
 	shared shared
 	look   *lookout
-	inbox  inbox // for the goroutine of Run, which owns the life file and the notices
+	inbox  inbox.Inbox // for the goroutine of Run, which owns the life file and the notices
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -61,14 +64,14 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		cfg.PollInterval = DefaultPollInterval
 	}
 	if cfg.Clock == nil {
-		cfg.Clock = new(bootClock).now
+		cfg.Clock = new(clock.Boot).Now
 	}
 	if cfg.Name == "" {
 		cfg.Name, _ = os.Hostname() // "" will do: the rest of a worker's name is unique
 	}
 	s := &Supervisor{
 		log:   cfg.Logger,
-		inbox: newInbox(),
+		inbox: inbox.New(),
 		cfg:   cfg,
 		pools: map[string]*pool{},
 		shared: shared{
@@ -79,7 +82,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 			redis:      r,
 			starter:    start,
 			starts:     newStarts(startsAtATime(), cfg.Logger),
-			gate:       newGate(r.Ping, cfg.Logger),
+			gate:       gate.New(r.Ping, cfg.Logger),
 			complaints: newComplaints(cfg.Logger, cfg.Clock),
 			base:       cfg.Logger,
 			host:       cfg.Name,
@@ -112,7 +115,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.shared.legacy = legacy
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
-	parts.Go(func() { s.shared.gate.run(background) })
+	parts.Go(func() { s.shared.gate.Run(background) })
 	parts.Go(func() { s.look.run(background) })
 	parts.Go(func() { s.inherit(background) })
 
@@ -131,9 +134,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		case <-stop:
 			stop = nil
 			s.Stop()
-		case <-s.inbox.wake:
+		case <-s.inbox.Wake:
 		}
-		s.inbox.work()
+		s.inbox.Work()
 		pools, over := s.reap()
 		if over {
 			break
@@ -188,7 +191,7 @@ func (s *Supervisor) workerName(pool string) string {
 }
 
 // changed makes Run look at its pools again.
-func (s *Supervisor) changed() { s.inbox.post(func() {}) }
+func (s *Supervisor) changed() { s.inbox.Post(func() {}) }
 
 // reap forgets pools that have ended, and reports whether the supervisor has.
 func (s *Supervisor) reap() (left []*pool, over bool) {
@@ -339,7 +342,7 @@ func (s *Supervisor) Ready() bool {
 	s.mu.Unlock()
 	last := time.Duration(s.look.trip.Load())
 	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
-	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.isOpen()
+	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.IsOpen()
 }
 
 // InFlight is how many attempts are not over. Unlike Snapshot it waits for nobody, and so
@@ -348,7 +351,7 @@ func (s *Supervisor) InFlight() int { return int(s.shared.inFlight.Load()) }
 
 // Away returns why Redis cannot be used at the moment; nil if it can, or if nobody has
 // asked it yet.
-func (s *Supervisor) Away() error { return s.shared.gate.reason() }
+func (s *Supervisor) Away() error { return s.shared.gate.Reason() }
 
 // AwaitRedis returns when Redis is thought to be there, or when ctx ends: at once where it is. What
 // asks Redis beside the pools waits so, and one alone looks whether it is back. It is safe for
@@ -356,7 +359,7 @@ func (s *Supervisor) Away() error { return s.shared.gate.reason() }
 func (s *Supervisor) AwaitRedis(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-s.shared.gate.open():
+	case <-s.shared.gate.Open():
 	}
 }
 
@@ -389,7 +392,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		shot.KillStrength = strength.String()
 	}
 	shot.Short, _ = s.shared.starts.shortOf(s.shared.clock())
-	shot.Redis = s.shared.gate.describe()
+	shot.Redis = s.shared.gate.Describe()
 	if last := time.Duration(s.look.trip.Load()); last > 0 {
 		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/outcome"
 )
 
 const (
@@ -74,7 +76,7 @@ func (p *pool) tendSuspects() {
 			p.await(a)
 		case p.now >= a.heldUntil || len(p.held) >= max(p.target, 1):
 			s := queue.Settlement{}
-			release(&s, queue.CountNothing, jittered(suspectPause))
+			outcome.Release(&s, queue.CountNothing, clock.Jittered(suspectPause))
 			p.submit(a, s)
 		default:
 			p.alert(a.heldUntil)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor/outcome"
 )
 
 // New code proves itself by an acknowledged job; or by trialEndings, of trialJobs jobs,
@@ -46,7 +47,7 @@ func newTrial() trial {
 func (g *generation) onTrial() bool { return g.standing != proven }
 
 // tried hears how an attempt on trial ended, and decides if that is enough.
-func (p *pool) tried(a *attempt, b Bearing) {
+func (p *pool) tried(a *attempt, b outcome.Bearing) {
 	g := a.member.gen
 	if p.roll == nil || p.roll.to != g {
 		return // it was given up
@@ -55,12 +56,12 @@ func (p *pool) tried(a *attempt, b Bearing) {
 	if len(g.jobs) < trialJobs {
 		g.jobs[a.job.JID] = struct{}{}
 	}
-	if b == Bad {
+	if b == outcome.Bad {
 		g.bad++
 		g.oldNext = true
 	}
 	switch {
-	case b == Good:
+	case b == outcome.Good:
 		p.proved("a job was acknowledged")
 	case g.endings < trialEndings || len(g.jobs) < trialJobs:
 	case p.past.worse(g.bad, g.endings):
@@ -105,11 +106,11 @@ func (p *pool) awaitProof() {
 }
 
 // forgive spares a job the cost of an ending on code that is on trial, once a roll.
-func forgive(a *attempt, o *Outcome) {
+func forgive(a *attempt, o *outcome.Outcome) {
 	s := &o.Settlement
 	costs := s.Action == queue.Retry || s.Action == queue.Fail || s.Action == queue.Release && s.Counter == queue.CountCrash
 	g := a.member.gen
-	if o.Bearing != Bad || !costs || !g.onTrial() {
+	if o.Bearing != outcome.Bad || !costs || !g.onTrial() {
 		return
 	}
 	if _, again := g.forgiven[a.job.JID]; again {
@@ -120,7 +121,7 @@ func forgive(a *attempt, o *Outcome) {
 		JID: s.JID, Queue: s.Queue, Popped: s.Popped,
 		Group: s.Group, Message: s.Message, MaxCrashes: s.MaxCrashes, Checkpoint: s.Checkpoint,
 	}
-	release(&spared, queue.CountNothing, trialDelay)
+	outcome.Release(&spared, queue.CountNothing, trialDelay)
 	*s = spared
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // A deploy host by host: jobs of a new class, and an old worker that is as quick to take them.
@@ -151,7 +152,7 @@ func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Child.Mode = runner.Once
-		w.cfg.Pools[0].Retry = Retry{Delay: time.Second}
+		w.cfg.Pools[0].Retry = outcome.Retry{Delay: time.Second}
 		var missing atomic.Bool
 		w.host.work = endings(time.Millisecond, func(n int, _ *protocol.Job) *runner.Ending {
 			switch {
@@ -185,7 +186,7 @@ func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Child.Mode = runner.Once
-		w.cfg.Pools[0].Retry = Retry{Delay: time.Second}
+		w.cfg.Pools[0].Retry = outcome.Retry{Delay: time.Second}
 		w.host.work = endings(time.Millisecond, func(n int, _ *protocol.Job) *runner.Ending {
 			if n == 0 {
 				return exited(127, protocol.ExitMisconfigured)

@@ -13,9 +13,7 @@ import (
 func TestRefusedVerdictsAreSaid(t *testing.T) {
 	var said strings.Builder
 	var now time.Duration
-	p := theorist(Pool{})
-	p.shared.clock = func() time.Duration { return now }
-	p.log = slog.New(slog.NewTextHandler(&said, nil)).With("pool", "mail")
+	p := &pool{shared: &shared{clock: func() time.Duration { return now }}, log: slog.New(slog.NewTextHandler(&said, nil)).With("pool", "mail")}
 	e := reporter{&member{pool: p}}
 	for range 1000 {
 		e.refused(&protocol.Job{JID: "j1"}, "fail", "it does not name its run")

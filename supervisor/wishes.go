@@ -2,12 +2,12 @@ package supervisor
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"oarlock/protocol"
 	"oarlock/queue"
+	"oarlock/supervisor/internal/gate"
 )
 
 const (
@@ -28,19 +28,6 @@ type wishing struct {
 	hold time.Duration // no call before
 }
 
-// Refuses tells why a child may not have what it wishes, in a sentence; "" if it may. own is
-// the job of the run. About its own job a child may ask for anything but a queue that
-// NextQueues does not name.
-func (p *Policy) Refuses(w protocol.Wish, own queue.Taken) string {
-	switch {
-	case w.JID != "" && w.JID != own.JID && !slices.Contains(p.Allow, w.Verb):
-		return fmt.Sprintf("the child asked for a %s of another job, %s, and allow does not name that", w.Verb, w.JID)
-	case w.Queue != "" && w.Queue != own.Queue && !allowed(p.NextQueues, w.Queue):
-		return fmt.Sprintf("the child asked for queue %q, which is not in next_queues", w.Queue)
-	}
-	return ""
-}
-
 // wishes notes that an attempt wants something done.
 func (p *pool) wishes(a *attempt) {
 	if !a.wishing {
@@ -52,7 +39,7 @@ func (p *pool) wishes(a *attempt) {
 // grant sends what is wished for.
 func (p *pool) grant() {
 	w := &p.wishing
-	if w.out || len(w.of) == 0 || !p.gate.isOpen() {
+	if w.out || len(w.of) == 0 || !p.gate.IsOpen() {
 		return
 	}
 	urgent := slices.ContainsFunc(w.of, func(a *attempt) bool { return a.stage == ended })
@@ -118,7 +105,7 @@ func (p *pool) granted(from []*attempt, sent []queue.Wish, answers []error, err 
 	if err != nil {
 		p.wishesFailed(from[len(answers):], err)
 	} else {
-		p.gate.worked()
+		p.gate.Worked()
 	}
 	for _, a := range from {
 		if len(a.wishes) > 0 {
@@ -144,15 +131,13 @@ func (p *pool) wishAnswered(a *attempt, w *queue.Wish, answer error) {
 	}
 }
 
-// wishesFailed sorts the errors of a call. What may yet be done is kept; otherwise it must not
+// wishesFailed hears that a call failed. What may yet be done is kept; otherwise it must not
 // keep jobs from being settled.
 func (p *pool) wishesFailed(from []*attempt, err error) {
-	class := queue.Class(err)
-	switch {
-	case class == queue.Busy:
+	switch p.gate.SortHarmless(err) {
+	case gate.Busy:
 		p.wishing.hold = p.now + wishBusy
-	case class != queue.Memory && class != queue.Refused:
-		p.gate.trip(err)
+	case gate.Away:
 	default:
 		p.log.Error("what children wished is not done", "wishes", len(from), "err", err)
 		for _, a := range from {

@@ -141,26 +141,3 @@ func TestWishesOfALostLock(t *testing.T) {
 		w.end()
 	})
 }
-
-func TestWhatChildrenMayWish(t *testing.T) {
-	p := Policy{Allow: []string{"cancel", "requeue"}, NextQueues: []string{"next-*"}}
-	own := queue.Taken{JID: "j", Queue: "q"}
-	for _, tt := range []struct {
-		wish protocol.Wish
-		want string
-	}{
-		{protocol.Wish{Verb: "tag"}, ""},
-		{protocol.Wish{Verb: "tag", JID: "j"}, ""},
-		{protocol.Wish{Verb: "tag", JID: "x"}, "a tag of another job, x, and allow does not name that"},
-		{protocol.Wish{Verb: "cancel", JID: "x"}, ""},
-		{protocol.Wish{Verb: "requeue", JID: "x"}, ""},
-		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "next-1"}, ""},
-		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "q"}, ""},
-		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "bank"}, `"bank", which is not in next_queues`},
-	} {
-		got := p.Refuses(tt.wish, own)
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%+v: %q, want %q", tt.wish, got, tt.want)
-		}
-	}
-}

@@ -1,9 +1,8 @@
-package supervisor
+package outcome
 
 import (
 	"encoding/json"
-	"errors"
-	"log/slog"
+	"fmt"
 	"regexp"
 	"strings"
 	"syscall"
@@ -15,17 +14,12 @@ import (
 	"oarlock/runner"
 )
 
-// theorist is a pool that concludes and does nothing else.
-func theorist(cfg Pool) *pool {
-	return &pool{shared: &shared{redis: newFakeRedis(nil, 0), host: "h"}, cfg: cfg, worker: "w", log: slog.New(slog.DiscardHandler), flight: map[string]*attempt{}}
-}
-
-// failedTwice is an attempt of a job that has failed twice and crashed once.
-func failedTwice(p *pool) *attempt {
-	a := newAttempt(queue.Taken{JID: "j", Klass: "K", Queue: "q", Retries: 5, Remaining: 3, Crashes: 1, Popped: 7}, lease{}, 0)
-	a.member = &member{gen: &generation{n: 2}}
-	p.flight["j"] = a
-	return a
+// failedTwice is what is known of an attempt of a job that has failed twice and crashed once.
+func failedTwice() Attempt {
+	return Attempt{
+		Job: queue.Taken{JID: "j", Klass: "K", Queue: "q", Retries: 5, Remaining: 3, Crashes: 1, Popped: 7},
+		Now: float64(time.Now().Unix()), Where: "h generation 2",
+	}
 }
 
 // stillUnstarted is a settlement that keeps what stands in the way of the job.
@@ -43,7 +37,7 @@ func TestWhatEndingsMean(t *testing.T) {
 	}
 	retry := queue.Settlement{Action: queue.Retry, Delay: 3 * minute, Group: "exit-1", Message: "oops"}
 	fail := queue.Settlement{Action: queue.Fail, Group: "exit-1", Message: "oops"}
-	later := queue.Settlement{Action: queue.Release, Delay: releaseDelay}
+	later := queue.Settlement{Action: queue.Release, Delay: ReleaseDelay}
 	stands := func(count int) queue.Standing {
 		return queue.Standing{First: 1, Count: count, Names: []string{"other"}}
 	}
@@ -51,7 +45,7 @@ func TestWhatEndingsMean(t *testing.T) {
 	front := queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Standstill: 1}
 	tests := []struct {
 		name     string
-		change   func(*Pool, *attempt) // nil: none
+		change   func(*Policy, *Attempt) // nil: none
 		ending   *runner.Ending
 		want     queue.Settlement
 		bearing  Bearing
@@ -63,14 +57,14 @@ func TestWhatEndingsMean(t *testing.T) {
 	}{
 		{name: "ack", ending: verdict(protocol.Verdict{Kind: protocol.Ack}),
 			want: queue.Settlement{Action: queue.Complete}, bearing: Good},
-		{name: "ack and go on", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"n"} }, ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
+		{name: "ack and go on", change: func(p *Policy, _ *Attempt) { p.NextQueues = []string{"n"} }, ending: verdict(protocol.Verdict{Kind: protocol.Ack, Data: []byte("1"), Next: "n", Delay: &second, Depends: []string{"d"}}),
 			want: queue.Settlement{Action: queue.Complete, Data: []byte("1"), Next: "n", Delay: second, Depends: []string{"d"}}, bearing: Good},
 		{name: "ack and go on where nothing is named", ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n", Data: []byte("1"), Delay: &second, Depends: []string{"d"}}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
 				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Neutral},
 		{name: "a verdict that is too long", ending: &runner.Ending{Kind: runner.TooLong, Group: "verdict-too-long", Message: "its ack is too long"},
 			want: queue.Settlement{Action: queue.Fail, Group: "verdict-too-long", Message: "its ack is too long"}, bearing: Bad},
-		{name: "ack and go where it may not", change: func(p *Pool, _ *attempt) { p.NextQueues = []string{"other-*"} },
+		{name: "ack and go where it may not", change: func(p *Policy, _ *Attempt) { p.NextQueues = []string{"other-*"} },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack, Next: "n"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "next-queue",
 				Message: `the child asked for queue "n", which is not in next_queues`}, bearing: Neutral},
@@ -90,14 +84,14 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "release", ending: verdict(protocol.Verdict{Kind: protocol.Release}), want: later, bearing: Neutral},
 		{name: "not known to this program", ending: verdict(protocol.Verdict{Kind: protocol.Unknown}), bearing: Neutral,
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unknown: &queue.Standing{First: -1, Count: 1, Names: []string{"h generation 2"}}}},
-		{name: "not known for the fourth time", change: func(_ *Pool, a *attempt) { a.job.Unknown = stands(3) }, bearing: Neutral,
+		{name: "not known for the fourth time", change: func(_ *Policy, a *Attempt) { a.Job.Unknown = stands(3) }, bearing: Neutral,
 			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
 			want:   queue.Settlement{Action: queue.Release, Delay: 8 * time.Second, Unknown: &queue.Standing{First: 1, Count: 4, Names: []string{"other", "h generation 2"}}}},
-		{name: "not known for the hundredth time", change: func(_ *Pool, a *attempt) { a.job.Unknown = stands(99) }, bearing: Neutral,
+		{name: "not known for the hundredth time", change: func(_ *Policy, a *Attempt) { a.Job.Unknown = stands(99) }, bearing: Neutral,
 			ending: exit(protocol.ExitUnknown),
 			want: queue.Settlement{Action: queue.Release, Delay: unknownLimit, Group: "exit-1", Message: "oops",
 				Unknown: &queue.Standing{First: 1, Count: 100, Names: []string{"other", "h generation 2"}}}},
-		{name: "not known for too long", change: func(p *Pool, a *attempt) { p.UnknownFor, a.job.Unknown = minute, stands(9) }, bearing: Neutral,
+		{name: "not known for too long", change: func(p *Policy, a *Attempt) { p.UnknownFor, a.Job.Unknown = minute, stands(9) }, bearing: Neutral,
 			ending: verdict(protocol.Verdict{Kind: protocol.Unknown, Klass: "Sub"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "unknown-klass",
 				Message: "no program knew Sub for TIME, asked 10 times, last of other, h generation 2"}},
@@ -109,34 +103,34 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "exit for retry", ending: exit(protocol.ExitRetry), want: retry, bearing: Neutral},
 		{name: "exit for fail", ending: exit(protocol.ExitFail), want: fail, bearing: Neutral},
 		{name: "exit for release", ending: exit(protocol.ExitRelease),
-			want: queue.Settlement{Action: queue.Release, Delay: releaseDelay, Group: "exit-1", Message: "oops"}, bearing: Neutral},
+			want: queue.Settlement{Action: queue.Release, Delay: ReleaseDelay, Group: "exit-1", Message: "oops"}, bearing: Neutral},
 		{name: "exit of a command that cannot be", ending: exit(protocol.ExitMisconfigured), bearing: Bad,
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Group: "exit-1", Message: "oops", Unstarted: &queue.Standing{First: -1, Count: 1}}},
-		{name: "and again, while nothing ends well", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 3} },
+		{name: "and again, while nothing ends well", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 3} },
 			ending: exit(protocol.ExitMisconfigured), bearing: Bad,
 			want: queue.Settlement{Action: queue.Release, Delay: 64 * time.Second, Group: "exit-1", Message: "oops", Unstarted: &queue.Standing{First: 1, Count: 4}}},
-		{name: "and again, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
+		{name: "and again, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
 			ending: exit(protocol.ExitMisconfigured), want: stillUnstarted(retry), bearing: Bad},
-		{name: "could not start, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
+		{name: "could not start, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
 			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: stillUnstarted(queue.Settlement{Action: queue.Retry, Delay: 3 * minute}), bearing: Bad},
-		{name: "could not start for want of processes, while others do", change: func(p *Pool, a *attempt) { a.job.Unstarted = queue.Standing{First: 1, Count: 3} }, well: true,
+		{name: "could not start for want of processes, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 3} }, well: true,
 			ending: &runner.Ending{Kind: runner.CouldNotStart, Short: true}, bearing: NoBearing, told: true,
 			want: queue.Settlement{Action: queue.Release, Delay: shortageDelay, Unstarted: &queue.Standing{First: 1, Count: 4}}},
 		{name: "could not start for the first time, while others do", well: true, bearing: Bad, ending: &runner.Ending{Kind: runner.CouldNotStart},
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "exit with an error", ending: exit(protocol.ExitOnError), want: retry, bearing: Bad},
-		{name: "exit with an error, and on_error fails", change: func(p *Pool, _ *attempt) { p.OnError = FailJob },
+		{name: "exit with an error, and on_error fails", change: func(p *Policy, _ *Attempt) { p.OnError = FailJob },
 			ending: exit(protocol.ExitOnError), want: fail, bearing: Bad},
 		{name: "timeout", ending: &runner.Ending{Kind: runner.TimedOut},
 			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute}, bearing: Bad},
 		{name: "second crash waits", ending: &runner.Ending{Kind: runner.Died}, want: crash, bearing: Bad},
-		{name: "first crash does not", change: func(_ *Pool, a *attempt) { a.job.Crashes = 0 }, ending: &runner.Ending{Kind: runner.Died},
+		{name: "first crash does not", change: func(_ *Policy, a *Attempt) { a.Job.Crashes = 0 }, ending: &runner.Ending{Kind: runner.Died},
 			want: queue.Settlement{Action: queue.Release, Counter: queue.CountCrash}, bearing: Bad},
-		{name: "crash, and on_crash fails", change: func(p *Pool, _ *attempt) { p.OnCrash = FailJob },
+		{name: "crash, and on_crash fails", change: func(p *Policy, _ *Attempt) { p.OnCrash = FailJob },
 			ending: &runner.Ending{Kind: runner.Died, Group: "signal-SEGV"},
 			want:   queue.Settlement{Action: queue.Fail, Group: "signal-SEGV"}, bearing: Bad},
 		{name: "left early", ending: &runner.Ending{Kind: runner.LeftEarly}, redo: true},
-		{name: "left early again", change: func(_ *Pool, a *attempt) { a.early = true }, ending: &runner.Ending{Kind: runner.LeftEarly},
+		{name: "left early again", change: func(_ *Policy, a *Attempt) { a.Early = true }, ending: &runner.Ending{Kind: runner.LeftEarly},
 			want: later, bearing: Bad},
 		{name: "innocent", ending: &runner.Ending{Kind: runner.Innocent}, redo: true},
 		{name: "broke the protocol", ending: &runner.Ending{Kind: runner.BrokeProtocol, Began: true}, want: crash, bearing: Bad},
@@ -144,16 +138,16 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, bearing: Bad,
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "canceled", ending: &runner.Ending{Kind: runner.Canceled}, drop: true},
-		{name: "lock lost", change: func(_ *Pool, a *attempt) { a.lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
-		{name: "a verdict without a lock", change: func(_ *Pool, a *attempt) { a.lost = true },
+		{name: "lock lost", change: func(_ *Policy, a *Attempt) { a.Lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
+		{name: "a verdict without a lock", change: func(_ *Policy, a *Attempt) { a.Lost = true },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), drop: true},
-		{name: "a verdict after the warning", change: func(_ *Pool, a *attempt) { a.warned = true },
+		{name: "a verdict after the warning", change: func(_ *Policy, a *Attempt) { a.Warned = true },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), want: front},
 		{name: "interrupted", ending: &runner.Ending{Kind: runner.Interrupted}, want: front},
-		{name: "interrupted with a checkpoint", change: func(_ *Pool, a *attempt) { a.checkpoint = []byte("1") },
+		{name: "interrupted with a checkpoint", change: func(_ *Policy, a *Attempt) { a.Checkpoint = []byte("1") },
 			ending: &runner.Ending{Kind: runner.Interrupted, Checkpoint: []byte("2")},
 			want:   queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Front: true, Checkpoint: []byte("2")}},
-		{name: "interrupted again where it was before", change: func(_ *Pool, a *attempt) { a.job.Checkpoint, a.job.Standstill = []byte("1"), 3 },
+		{name: "interrupted again where it was before", change: func(_ *Policy, a *Attempt) { a.Job.Checkpoint, a.Job.Standstill = []byte("1"), 3 },
 			ending: &runner.Ending{Kind: runner.Interrupted, Checkpoint: []byte("1")},
 			want:   queue.Settlement{Action: queue.Release, Counter: queue.CountInterruption, Standstill: 4, Front: true, Checkpoint: []byte("1")}},
 		{name: "given back when told that we drain", want: front,
@@ -175,15 +169,13 @@ func TestWhatEndingsMean(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := theorist(Pool{Policy: Policy{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3, UnknownFor: 200 * 365 * 24 * time.Hour}})
-			if tt.well {
-				p.now, p.wellAt = time.Hour, time.Hour
-			}
-			a := failedTwice(p)
+			p := Policy{Retry: Retry{Backoff: Linear, Delay: minute}, MaxCrashes: 3, UnknownFor: 200 * 365 * 24 * time.Hour}
+			a := failedTwice()
+			a.OthersWell = tt.well
 			if tt.change != nil {
-				tt.change(&p.cfg, a)
+				tt.change(&p, &a)
 			}
-			o := p.conclude(a, tt.ending)
+			o := Decide(p, a, tt.ending)
 			if o.Redo != tt.redo || o.Drop != tt.drop || o.Bearing != tt.bearing {
 				t.Errorf("redo %v, drop %v, bearing %v; want %v, %v, %v", o.Redo, o.Drop, o.Bearing, tt.redo, tt.drop, tt.bearing)
 			}
@@ -194,10 +186,10 @@ func TestWhatEndingsMean(t *testing.T) {
 			if s.JID != "j" || s.Queue != "q" || s.Popped != 7 {
 				t.Errorf("it settles %q of %q, popped at %v", s.JID, s.Queue, s.Popped)
 			}
-			if told := s.Record != nil; told != (tt.told || tt.bearing != NoBearing && tt.want.Action != queue.Complete && !tt.norecord) {
-				t.Errorf("record is %q", s.Record)
+			if told := o.Recorded(tt.ending); told != (tt.told || tt.bearing != NoBearing && tt.want.Action != queue.Complete && !tt.norecord) {
+				t.Errorf("it is recorded: %v", told)
 			}
-			s.JID, s.Queue, s.Popped, s.MaxCrashes, s.Record = "", "", 0, 0, nil
+			s.JID, s.Queue, s.Popped, s.MaxCrashes = "", "", 0, 0
 			for _, stands := range []*queue.Standing{s.Unstarted, s.Unknown} {
 				if stands != nil && stands.First != 1 {
 					stands.First = -1 // now
@@ -221,9 +213,9 @@ func text(t *testing.T, v any) string {
 }
 
 func TestPutsOfChildren(t *testing.T) {
-	p := theorist(Pool{Policy: Policy{NextQueues: []string{"mail-*"}}})
-	a := failedTwice(p)
-	o := p.conclude(a, &runner.Ending{
+	p := Policy{NextQueues: []string{"mail-*"}}
+	a := failedTwice()
+	o := Decide(p, a, &runner.Ending{
 		Kind:    runner.Said,
 		Verdict: &protocol.Verdict{Kind: protocol.Ack},
 		Puts: []protocol.Put{
@@ -235,7 +227,7 @@ func TestPutsOfChildren(t *testing.T) {
 		t.Errorf("puts are %+v", puts)
 	}
 	// A job that may not be put fails the one that wants it, rather than being lost.
-	o = p.conclude(a, &runner.Ending{
+	o = Decide(p, a, &runner.Ending{
 		Kind:   runner.Exited,
 		Action: protocol.ExitAck,
 		Puts:   []protocol.Put{{Queue: "mail-out"}, {Queue: "bank", Data: []byte("{}")}},
@@ -246,58 +238,39 @@ func TestPutsOfChildren(t *testing.T) {
 	if len(o.Refused) != 1 {
 		t.Errorf("refused is %q, want one sentence", o.Refused)
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.Settlement.Puts != nil {
+	if o := Decide(p, a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry}, Puts: []protocol.Put{{Queue: "mail-out"}}}); o.Settlement.Puts != nil {
 		t.Errorf("a retry puts %+v", o.Settlement.Puts)
 	}
 }
 
-// What became of the jobs that a child put is counted and said.
-func TestAnswersToPutsAreRead(t *testing.T) {
-	var said strings.Builder
-	p := theorist(Pool{})
-	p.log = slog.New(slog.NewTextHandler(&said, nil))
-	a := failedTwice(p)
-	a.settlement.Puts = []queue.Put{{Queue: "q", JID: "a"}, {Queue: "q", JID: "b", IfExists: queue.Final}, {Queue: "q", JID: "c"}}
-	p.answered(a, []queue.PutResult{{JID: "a"}, {JID: "b", Existed: true, State: "running"}, {JID: "c", Err: errors.New("no memory")}})
-	if p.count.Put != 1 || p.count.NotPut != 2 {
-		t.Errorf("%d put, %d not; want 1 and 2", p.count.Put, p.count.NotPut)
-	}
-	for _, want := range []string{"put=b queue=q state=running if_exists=final", `put=c queue=q err="no memory"`} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("nothing says %q:\n%s", want, said.String())
-		}
-	}
-}
-
 func TestCheckpointsGoBeforeRecords(t *testing.T) {
-	p := theorist(Pool{})
-	a := failedTwice(p)
-	a.checkpoint = []byte(`"old"`)
+	a := failedTwice()
+	a.Checkpoint = []byte(`"old"`)
 	tail := []byte(strings.Repeat("x", 8<<10))
 	for _, size := range []int{3, 30 << 10, 60 << 10, 63 << 10, 64 << 10} {
 		latest := []byte(`"` + strings.Repeat("c", size-2) + `"`)
-		o := p.conclude(a, &runner.Ending{Kind: runner.Died, Signal: syscall.SIGSEGV, Checkpoint: latest, StdoutTail: tail, StderrTail: tail})
+		e := &runner.Ending{Kind: runner.Died, Signal: syscall.SIGSEGV, Checkpoint: latest, StdoutTail: tail, StderrTail: tail}
+		o := Decide(Policy{}, a, e)
+		record := RecordOf(&protocol.Job{}, 0, "w", e, len(o.Settlement.Checkpoint))
 		if string(o.Settlement.Checkpoint) != string(latest) {
 			t.Errorf("checkpoint of %d bytes became one of %d", size, len(o.Settlement.Checkpoint))
 		}
-		if n := len(o.Settlement.Checkpoint) + len(o.Settlement.Record); n > keptBytes {
+		if n := len(o.Settlement.Checkpoint) + len(record); n > keptBytes {
 			t.Errorf("checkpoint of %d bytes: %d bytes are kept, at most %d may", size, n, keptBytes)
 		}
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Died}); string(o.Settlement.Checkpoint) != `"old"` {
+	if o := Decide(Policy{}, a, &runner.Ending{Kind: runner.Died}); string(o.Settlement.Checkpoint) != `"old"` {
 		t.Errorf("the checkpoint not yet stored is lost: %q", o.Settlement.Checkpoint)
 	}
-	if o := p.conclude(a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Ack}}); o.Settlement.Checkpoint != nil {
+	if o := Decide(Policy{}, a, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Ack}}); o.Settlement.Checkpoint != nil {
 		t.Error("an ack stores a checkpoint")
 	}
 }
 
 func TestRecordTellsTheStory(t *testing.T) {
-	p := theorist(Pool{})
-	a := failedTwice(p)
 	percent := 40.0
 	tail := strings.Repeat("é", 5000) + `"\` + "\x01<end>"
-	raw := record(a, &runner.Ending{
+	raw := RecordOf(&protocol.Job{Attempt: 4}, 0, "w", &runner.Ending{
 		Kind:         runner.Died,
 		Signal:       syscall.SIGSEGV,
 		ExitCode:     -1,
@@ -308,7 +281,7 @@ func TestRecordTellsTheStory(t *testing.T) {
 		PeakMemory:   1 << 20,
 		StderrTail:   []byte(tail),
 		LastProgress: &protocol.Progress{Percent: &percent, Message: "half"},
-	}, "w", keptBytes)
+	}, 0)
 	var r Record
 	if err := json.Unmarshal(raw, &r); err != nil {
 		t.Fatal(err)
@@ -322,9 +295,63 @@ func TestRecordTellsTheStory(t *testing.T) {
 	}
 }
 
-func TestGlobsKeepTheirPlace(t *testing.T) {
-	got := expand([]string{"last-*", "b", "*"}, []string{"a", "b", "last-1", "last-2"})
-	if want := "last-1 last-2 b a"; strings.Join(got, " ") != want {
-		t.Errorf("expand() = %v, want %s", got, want)
+func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
+	taken := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
+	p := Policy{MaxCrashes: 3, Retry: Retry{Delay: time.Hour}}
+	said := func(raised bool) *runner.Ending {
+		return &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry, Group: "ValueError", Raised: raised}}
+	}
+	failure := &runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError, Group: "exit-1"}
+	var waits []time.Duration
+	for range 10 {
+		o := Decide(p, Attempt{Job: taken, Slowed: true}, failure)
+		if o.Settlement.Action != queue.Release || o.Settlement.Counter != queue.CountSpared {
+			break
+		}
+		waits = append(waits, o.Settlement.Delay)
+		taken.Spared++
+	}
+	if got, want := fmt.Sprint(waits), "[1s 4s 16s 1m4s 4m16s]"; got != want {
+		t.Errorf("it waited %s, want %s", got, want)
+	}
+	counts := func(name string, p Policy, a Attempt, e *runner.Ending) {
+		a.Slowed = true
+		if o := Decide(p, a, e); o.Settlement.Counter == queue.CountSpared {
+			t.Errorf("%s: the job was spared", name)
+		}
+	}
+	fresh := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5}
+	counts("five times before", p, Attempt{Job: taken}, failure)
+	counts("no retries", p, Attempt{Job: queue.Taken{}}, failure)
+	counts("on_error", Policy{OnError: FailJob}, Attempt{Job: fresh}, failure)
+	counts("on_crash", Policy{OnCrash: FailJob}, Attempt{Job: fresh}, failure)
+	counts("a crash", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.Died})
+	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol, Began: true})
+	counts("said on purpose", p, Attempt{Job: fresh}, said(false))
+	if o := Decide(p, Attempt{Job: fresh, Slowed: true}, said(true)); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
+		t.Errorf("an exception costs %+v", o.Settlement)
+	}
+}
+
+func TestWhatChildrenMayWish(t *testing.T) {
+	p := Policy{Allow: []string{"cancel", "requeue"}, NextQueues: []string{"next-*"}}
+	own := queue.Taken{JID: "j", Queue: "q"}
+	for _, tt := range []struct {
+		wish protocol.Wish
+		want string
+	}{
+		{protocol.Wish{Verb: "tag"}, ""},
+		{protocol.Wish{Verb: "tag", JID: "j"}, ""},
+		{protocol.Wish{Verb: "tag", JID: "x"}, "a tag of another job, x, and allow does not name that"},
+		{protocol.Wish{Verb: "cancel", JID: "x"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "next-1"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "q"}, ""},
+		{protocol.Wish{Verb: "requeue", JID: "x", Queue: "bank"}, `"bank", which is not in next_queues`},
+	} {
+		got := p.Refuses(tt.wish, own)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: %q, want %q", tt.wish, got, tt.want)
+		}
 	}
 }

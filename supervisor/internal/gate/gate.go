@@ -1,4 +1,7 @@
-package supervisor
+// Package gate is where a supervisor waits for Redis, and the one place that says what the
+// error of a call to it means. It owns whether Redis is thought to be away, and the pace at
+// which that is asked. It knows nothing of pools, children or what the calls are about.
+package gate
 
 import (
 	"context"
@@ -21,15 +24,15 @@ const (
 	gateSpread = 0.05
 )
 
-// gate is the one place where a supervisor waits for Redis. It starts closed.
-// Pools send nothing while it is closed; whoever finds Redis away trips it, and
+// Gate is the one place where a supervisor waits for Redis. It starts closed.
+// Pools send nothing while it is closed; a call that finds Redis away closes it, see Sort, and
 // its own loop opens it again when a ping was answered. Safe for concurrent use.
-type gate struct {
+type Gate struct {
 	ping func(context.Context) error
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	opened chan struct{} // closed while the gate is open
+	opened chan struct{} // Closed while the gate is open
 	shut   chan struct{} // closed while it is not
 	trips  chan struct{} // of size 1: wakes the loop
 	err    error         // why it is closed
@@ -37,8 +40,9 @@ type gate struct {
 	waits  *backoff.ExponentialBackOff
 }
 
-func newGate(ping func(context.Context) error, log *slog.Logger) *gate {
-	g := &gate{
+// New makes a gate that asks for Redis by ping, from Run, and tells log of outages.
+func New(ping func(context.Context) error, log *slog.Logger) *Gate {
+	g := &Gate{
 		ping:   ping,
 		log:    log,
 		opened: make(chan struct{}),
@@ -55,24 +59,24 @@ func newGate(ping func(context.Context) error, log *slog.Logger) *gate {
 	return g
 }
 
-// open returns a channel that is closed while Redis is thought to be there.
-func (g *gate) open() <-chan struct{} {
+// Open returns a channel that is closed while Redis is thought to be there.
+func (g *Gate) Open() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.opened
 }
 
 // closed returns a channel that is closed while Redis is thought to be away.
-func (g *gate) closed() <-chan struct{} {
+func (g *Gate) Closed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.shut
 }
 
-// isOpen reports whether Redis is thought to be there.
-func (g *gate) isOpen() bool {
+// IsOpen reports whether Redis is thought to be there.
+func (g *Gate) IsOpen() bool {
 	select {
-	case <-g.open():
+	case <-g.Open():
 		return true
 	default:
 		return false
@@ -81,7 +85,7 @@ func (g *gate) isOpen() bool {
 
 // trip closes the gate because a call found Redis away with err. Pools that find
 // the same outage at the same time trip it once.
-func (g *gate) trip(err error) {
+func (g *Gate) trip(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -99,17 +103,17 @@ func (g *gate) trip(err error) {
 	}
 }
 
-// worked records that a call went through: the next outage waits shortly again.
+// Worked records that a call went through: the next outage waits shortly again.
 // A ping alone does not say so, since some states of Redis answer a ping and
 // refuse the rest.
-func (g *gate) worked() {
+func (g *Gate) Worked() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waits.Reset()
 }
 
-// run asks for Redis whenever the gate is closed, until ctx ends.
-func (g *gate) run(ctx context.Context) {
+// Run asks for Redis whenever the gate is closed, until ctx ends. It is called once.
+func (g *Gate) Run(ctx context.Context) {
 	wait := time.Duration(0) // the very first ping goes at once
 	for {
 		select {
@@ -141,7 +145,7 @@ func (g *gate) run(ctx context.Context) {
 }
 
 // reopen lets everybody through.
-func (g *gate) reopen() {
+func (g *Gate) reopen() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch trouble(g.err) {
@@ -158,7 +162,7 @@ func (g *gate) reopen() {
 
 // outOfMemory records that Redis refused something with err for want of memory. What frees
 // some still works, so the gate stays open.
-func (g *gate) outOfMemory(err error) {
+func (g *Gate) outOfMemory(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.full == nil {
@@ -167,8 +171,8 @@ func (g *gate) outOfMemory(err error) {
 	g.full = err
 }
 
-// hasMemory records that Redis takes what needs memory.
-func (g *gate) hasMemory() {
+// HasMemory records that Redis takes what needs memory.
+func (g *Gate) HasMemory() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.full != nil {
@@ -177,7 +181,7 @@ func (g *gate) hasMemory() {
 	g.full = nil
 }
 
-// Beginnings of Snapshot.Redis that say of a Redis which is there what it lacks.
+// Beginnings of what Describe returns that say of a Redis which is there what it lacks.
 const (
 	NoWrites = "takes no writes"
 	NoMemory = "is out of memory"
@@ -196,15 +200,15 @@ func trouble(err error) string {
 	return "is away"
 }
 
-// reason returns why the gate is closed, nil when it is open or was never tried.
-func (g *gate) reason() error {
+// Reason returns why the gate is closed, nil when it is open or was never tried.
+func (g *Gate) Reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// describe is Snapshot.Redis.
-func (g *gate) describe() string {
+// Describe says how Redis is: "ok", or why it is away, or NoWrites or NoMemory and why.
+func (g *Gate) Describe() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := g.err

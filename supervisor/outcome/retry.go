@@ -1,11 +1,11 @@
-package supervisor
+package outcome
 
 import (
 	"math"
 	"math/rand/v2"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"oarlock/supervisor/internal/clock"
 )
 
 // Backoff names a rule for the wait between two attempts of a job.
@@ -52,7 +52,7 @@ func (r Retry) after(n int) time.Duration {
 		wait = unit
 	}
 	if r.Backoff != Quartic {
-		wait = spread(wait, r.Jitter)
+		wait = clock.Spread(wait, r.Jitter)
 	}
 	limit := float64(maxWait)
 	if r.MaxDelay > 0 {
@@ -63,19 +63,3 @@ func (r Retry) after(n int) time.Duration {
 
 // maxWait bounds a wait whose rule knows no limit, well inside of a Duration.
 const maxWait = 100 * 365 * 24 * time.Hour
-
-// spread draws from v × (1 ± jitter/2), so that the mean stays v.
-func spread(v, jitter float64) float64 {
-	return v * (1 + jitter*(rand.Float64()-0.5))
-}
-
-// growing returns waits that double from first up to limit, each drawn from its
-// upper and lower half around it. Reset makes the next wait the first again.
-func growing(first, limit time.Duration) *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{
-		InitialInterval:     first,
-		RandomizationFactor: 0.5,
-		Multiplier:          2,
-		MaxInterval:         limit,
-	}
-}

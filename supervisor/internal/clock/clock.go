@@ -1,4 +1,7 @@
-package supervisor
+// Package clock is time as a supervisor reckons it: a clock that runs on while the machine
+// sleeps, leases on that clock, and waits that grow or are drawn. It owns what the kernel
+// last said of the time. It knows nothing of Redis, of whose times it is told differences.
+package clock
 
 import (
 	"sync"
@@ -9,14 +12,14 @@ import (
 	"oarlock/internal/nowait"
 )
 
-// bootClock reads the time since the machine was started, including what it slept: a
+// Boot reads the time since the machine was started, including what it slept: a
 // lease runs on while the machine is suspended, and Go's own monotonic clock does not.
 //
 // Asking the kernel takes a system call, and the loop asks in every turn. So it is
 // asked only when it might have to say something new: when the wall clock moved
 // against the monotonic one, as it does in a suspend, and once a second. Safe for
-// concurrent use.
-type bootClock struct {
+// concurrent use. The zero value is ready.
+type Boot struct {
 	mu    sync.Mutex
 	asked time.Time     // when the kernel was asked, on both of Go's clocks
 	boot  time.Duration // what it said
@@ -26,8 +29,8 @@ type bootClock struct {
 // kernel is asked again.
 const clockDrift = time.Millisecond
 
-// now returns the time since boot.
-func (c *bootClock) now() time.Duration {
+// Now returns the time since boot.
+func (c *Boot) Now() time.Duration {
 	t := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +46,7 @@ func askBoot() time.Duration {
 	boot, err := nowait.Clock(unix.CLOCK_BOOTTIME)
 	if err != nil {
 		// Linux has had this clock since 2.6.39; only a broken argument can fail.
-		panic("supervisor: CLOCK_BOOTTIME: " + err.Error())
+		panic("clock: CLOCK_BOOTTIME: " + err.Error())
 	}
 	return boot
 }

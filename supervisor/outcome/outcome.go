@@ -1,4 +1,7 @@
-package supervisor
+// Package outcome says what the ending of an attempt means for its job: what Redis is told,
+// and what that says about the pool. It owns the table of what counts as what, which pools,
+// try and replay share; all of it is pure. It knows no pool, no child and no call to Redis.
+package outcome
 
 import (
 	"bytes"
@@ -12,9 +15,9 @@ import (
 	"oarlock/runner"
 )
 
-// releaseDelay is how long a job that was released, by its child or because of it,
+// ReleaseDelay is how long a job that was released, by its child or because of it,
 // stays away, so that nothing goes round in circles.
-const releaseDelay = 5 * time.Second
+const ReleaseDelay = 5 * time.Second
 
 // releaseLeast is how long it stays away at least, where its child says how long: nothing
 // counts such a round, so nothing else would end one that costs a core of ours and of Redis.
@@ -43,6 +46,16 @@ type Outcome struct {
 	Settlement queue.Settlement // of an attempt that is neither redone nor dropped
 	Bearing    Bearing
 	Refused    []string // wishes of the child that are not granted, a sentence each
+}
+
+// Recorded reports whether a record of the attempt is kept with its job: it did not go well,
+// and that is for somebody to look into.
+func (o *Outcome) Recorded(e *runner.Ending) bool {
+	switch o.Settlement.Action {
+	case "", queue.Complete, queue.Cancel, queue.Requeue:
+		return false
+	}
+	return o.Bearing != NoBearing || e.Short
 }
 
 // Bearing is what an ending says about the pool as a whole.
@@ -74,16 +87,16 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	case a.Warned, e.Kind == runner.LockLost, e.Kind == runner.Interrupted, gaveUp(e):
 		// Stopped for our own reasons. If the lock is ours after all, the job goes back;
 		// what the child may have said meanwhile came too late.
-		release(s, queue.CountInterruption, 0)
+		Release(s, queue.CountInterruption, 0)
 		s.Checkpoint = a.latest(e)
 		if s.Checkpoint == nil || bytes.Equal(s.Checkpoint, a.Job.Checkpoint) {
 			s.Standstill = a.Job.Standstill + 1
 		}
 		return o
-	case e.Kind == runner.Innocent, unread(e) && !a.Early:
+	case e.Kind == runner.Innocent, Unread(e) && !a.Early:
 		return Outcome{Redo: true}
-	case unread(e):
-		release(s, queue.CountNothing, releaseDelay)
+	case Unread(e):
+		Release(s, queue.CountNothing, ReleaseDelay)
 		o.Bearing = Bad
 		return o
 	}
@@ -113,14 +126,33 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	return o
 }
 
-// unread reports whether a child is gone, or was ended, before it had read any of the job.
-func unread(e *runner.Ending) bool {
+// Unread reports whether a child is gone, or was ended, before it had read any of the job.
+func Unread(e *runner.Ending) bool {
 	return e.Kind == runner.LeftEarly || e.Kind == runner.BrokeProtocol && !e.Began
 }
+
+// Standstill is after how many interruptions without a new checkpoint a job is said to
+// come to no end.
+const Standstill = 5
 
 // Unstarted reports whether an ending says that the command cannot be run.
 func Unstarted(e *runner.Ending) bool {
 	return e.Kind == runner.CouldNotStart || e.Kind == runner.Exited && e.Action == protocol.ExitMisconfigured
+}
+
+// Manner is how an attempt ended, in a few words for all that ended alike.
+func Manner(e *runner.Ending) string {
+	switch {
+	case e.Kind == runner.Said && !e.Verdict.Raised:
+		return e.Verdict.Kind.String()
+	case e.Kind == runner.Exited:
+		return fmt.Sprintf("exit %d", e.ExitCode)
+	case e.Kind == runner.CouldNotStart:
+		return "a start that failed"
+	case e.Group != "":
+		return strings.Replace(e.Group, "signal-", "signal ", 1)
+	}
+	return e.Kind.String()
 }
 
 // gaveUp reports whether a child gave its job back because we told it to leave, or to
@@ -179,7 +211,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 		}
 		s.Action, s.Data = queue.Fail, v.Data
 	case protocol.Release:
-		release(s, queue.CountNothing, releaseDelay)
+		Release(s, queue.CountNothing, ReleaseDelay)
 		if v.Delay != nil {
 			s.Delay = max(*v.Delay, releaseLeast)
 		}
@@ -209,7 +241,7 @@ func (p *Policy) exited(o *Outcome, a *Attempt, e *runner.Ending) {
 	case protocol.ExitFail:
 		s.Action = queue.Fail
 	case protocol.ExitRelease:
-		release(s, queue.CountNothing, releaseDelay)
+		Release(s, queue.CountNothing, ReleaseDelay)
 	case protocol.ExitUnknown:
 		p.unknown(s, a, a.Job.Klass)
 	case protocol.ExitMisconfigured:
@@ -258,7 +290,7 @@ func (p *Policy) unstarted(s *queue.Settlement, a *Attempt, short bool) {
 	if short {
 		delay = min(delay, shortageDelay) // others give back what there is too little of
 	}
-	release(s, queue.CountNothing, delay)
+	Release(s, queue.CountNothing, delay)
 	s.Unstarted = stands.Met(a.Now, "")
 }
 
@@ -274,7 +306,7 @@ func (p *Policy) spared(s *queue.Settlement, a *Attempt) bool {
 	if !a.Slowed || a.Job.Spared >= sparings || a.Job.Retries <= 0 || p.OnError == FailJob || p.OnCrash == FailJob {
 		return false
 	}
-	release(s, queue.CountSpared, ownDelay(a.Job.Spared))
+	Release(s, queue.CountSpared, ownDelay(a.Job.Spared))
 	return true
 }
 
@@ -294,7 +326,7 @@ func (p *Policy) unknown(s *queue.Settlement, a *Attempt, klass string) {
 			time.Duration(waited*float64(time.Second)).Round(time.Second), stands.Count, strings.Join(stands.Names, ", "))
 		return
 	}
-	release(s, queue.CountNothing, min(time.Second<<min(stands.Count-1, 10), unknownLimit))
+	Release(s, queue.CountNothing, min(time.Second<<min(stands.Count-1, 10), unknownLimit))
 	s.Unknown = stands
 }
 
@@ -308,7 +340,7 @@ func (p *Policy) onCrash(s *queue.Settlement, job *queue.Taken) {
 		s.Action = queue.Fail
 		return
 	}
-	release(s, queue.CountCrash, 0)
+	Release(s, queue.CountCrash, 0)
 	s.Front = false
 	if job.Crashes > 0 {
 		s.Delay = p.Retry.after(job.Crashes - 1)
@@ -319,8 +351,9 @@ func (p *Policy) retry(s *queue.Settlement, job *queue.Taken) {
 	s.Action, s.Delay = queue.Retry, p.Retry.after(job.Retries-job.Remaining)
 }
 
-// release gives a job back uncounted: to the front, or after a delay.
-func release(s *queue.Settlement, counter queue.Counter, delay time.Duration) {
+// Release makes of s that a job is given back and counts as counter says, if as anything: to the
+// front of its queue, or after a delay.
+func Release(s *queue.Settlement, counter queue.Counter, delay time.Duration) {
 	s.Action, s.Counter, s.Delay, s.Front = queue.Release, counter, delay, delay == 0
 }
 

@@ -1,13 +1,13 @@
-package supervisor
+package outcome
 
 import (
 	"encoding/json"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
+	"oarlock/protocol"
 	"oarlock/runner"
 )
 
@@ -46,35 +46,35 @@ type Record struct {
 	Dir      string   `json:"dir,omitempty"` // the private directory, if it was kept
 }
 
-// record writes the black box of an attempt, in no more than space bytes: without
-// the tails if there is no room for them, and not at all if there is none for it.
-func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
+// RecordOf writes the black box of an attempt of a job, by the child pid, 0 if there was none,
+// of a worker. Beside so many kept bytes of its checkpoint it may be no longer than Redis keeps:
+// it is without the tails if there is no room for them, and nil if there is none for it.
+func RecordOf(job *protocol.Job, pid int, worker string, e *runner.Ending, kept int) []byte {
+	space := keptBytes - kept
 	r := Record{
 		Ending:     e.Kind.String(),
 		At:         time.Now().UTC().Truncate(time.Millisecond),
 		Worker:     worker,
-		Attempt:    a.wire.Attempt,
-		Run:        a.wire.Run,
+		Attempt:    job.Attempt,
+		Run:        job.Run,
+		PID:        pid,
 		OOM:        e.OOM,
 		Group:      e.Group,
-		Message:    fit(e.Message, recordTail),
+		Message:    Fit(e.Message, recordTail),
 		WallMS:     e.Wall.Milliseconds(),
 		CPUMS:      e.CPU.Milliseconds(),
 		PeakMemory: e.PeakMemory,
-		Stdout:     fit(string(e.StdoutTail), recordTail),
-		Stderr:     fit(string(e.StderrTail), recordTail),
+		Stdout:     Fit(string(e.StdoutTail), recordTail),
+		Stderr:     Fit(string(e.StderrTail), recordTail),
 		Dir:        e.Dir,
-	}
-	if a.member != nil && a.member.child != nil {
-		r.PID = a.member.child.PID()
 	}
 	if e.Verdict != nil {
 		r.Verdict = e.Verdict.Kind.String()
-		r.Group, r.Message = e.Verdict.Group, fit(e.Verdict.Message, recordTail)
+		r.Group, r.Message = e.Verdict.Group, Fit(e.Verdict.Message, recordTail)
 	}
 	switch {
 	case e.Signal != 0:
-		r.Signal = signalName(e.Signal)
+		r.Signal = unix.SignalName(e.Signal)
 	case e.ExitCode >= 0 && e.Kind == runner.Exited:
 		r.ExitCode = &e.ExitCode
 	}
@@ -82,11 +82,11 @@ func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
 		r.SentBy = e.SentByUs.String()
 	}
 	if e.LastProgress != nil {
-		r.Percent, r.Progress = e.LastProgress.Percent, fit(e.LastProgress.Message, 1<<10)
+		r.Percent, r.Progress = e.LastProgress.Percent, Fit(e.LastProgress.Message, 1<<10)
 	}
 	text, _ := json.Marshal(r) // strings and numbers that came out of JSON: nothing can fail
 	if len(text) > space {
-		r.Stdout, r.Stderr, r.Message = "", "", fit(r.Message, 1<<10)
+		r.Stdout, r.Stderr, r.Message = "", "", Fit(r.Message, 1<<10)
 		text, _ = json.Marshal(r)
 	}
 	if len(text) > space {
@@ -95,16 +95,8 @@ func record(a *attempt, e *runner.Ending, worker string, space int) []byte {
 	return text
 }
 
-// signalName is the name of a signal, "" for 0.
-func signalName(s syscall.Signal) string {
-	if s == 0 {
-		return ""
-	}
-	return unix.SignalName(s)
-}
-
-// fit returns the end of s whose JSON has at most limit bytes.
-func fit(s string, limit int) string {
+// Fit returns the end of s whose JSON has at most limit bytes.
+func Fit(s string, limit int) string {
 	for i := len(s); i > 0; {
 		r, size := utf8.DecodeLastRuneInString(s[:i])
 		if limit -= jsonWidth(r, size); limit < 0 {
