@@ -64,6 +64,7 @@ func main() {
 	if *faults {
 		sum.rows.print(os.Stdout)
 	}
+	sum.tellLongest(os.Stdout)
 	fmt.Printf("tests took %s\n", time.Since(started).Round(time.Second))
 	fmt.Printf("%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, len(sum.skips))
 	switch {

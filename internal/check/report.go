@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +27,7 @@ type summary struct {
 	passed, failed int
 	skips          []string // "package Test: reason"
 	rows           rows     // of the fault matrix
+	longest        []event  // tests, not their subtests, that took longest
 }
 
 // test runs `go test` with args, prints a line a package, the output of whatever
@@ -70,6 +74,7 @@ func report(in io.Reader, w io.Writer) summary {
 		case "pass":
 			if e.Test != "" {
 				sum.passed++
+				sum.took(e)
 			} else {
 				fmt.Fprintf(w, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
 			}
@@ -88,7 +93,41 @@ func report(in io.Reader, w io.Writer) summary {
 			}
 			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, strings.Join(said[key], ""))
 			delete(said, key)
+			if e.Test == "" {
+				unended(w, said, e.Package)
+			}
 		}
+	}
+}
+
+// unended prints what the tests of a package said that had not ended when it did: it crashed in one of them.
+func unended(w io.Writer, said map[string][]string, name string) {
+	for _, key := range slices.Sorted(maps.Keys(said)) {
+		if strings.HasPrefix(key, name+" ") {
+			fmt.Fprintf(w, "NOT ENDED %s\n%s", key, strings.Join(said[key], ""))
+			delete(said, key)
+		}
+	}
+}
+
+// took keeps e if it is among the tests that took longest.
+func (s *summary) took(e event) {
+	if strings.Contains(e.Test, "/") {
+		return
+	}
+	s.longest = append(s.longest, e)
+	slices.SortFunc(s.longest, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	s.longest = s.longest[:min(len(s.longest), mostLongest)]
+}
+
+// mostLongest is how many of them are told.
+const mostLongest = 25
+
+// tellLongest prints them.
+func (s *summary) tellLongest(w io.Writer) {
+	fmt.Fprintln(w, "longest tests:")
+	for _, e := range s.longest {
+		fmt.Fprintf(w, "  %6.1fs %s %s\n", e.Elapsed, e.Package, e.Test)
 	}
 }
 

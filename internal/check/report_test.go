@@ -17,6 +17,7 @@ func TestReport(t *testing.T) {
 		`{"Action":"output","Package":"p","Test":"TestC","Output":"want 1, got 2\n"}`,
 		`{"Action":"fail","Package":"p","Test":"TestC"}`,
 		`{"Action":"fail","Package":"p"}`,
+		`{"Action":"output","Package":"q","Test":"TestD","Output":"it died here\n"}`,
 		`{"Action":"output","Package":"q","Output":"panic: no\n"}`,
 		`{"Action":"fail","Package":"q"}`,
 		`not JSON at all`,
@@ -29,7 +30,7 @@ func TestReport(t *testing.T) {
 	if want := "p TestB: b_test.go:3: no ruby here"; len(sum.skips) > 0 && sum.skips[0] != want {
 		t.Errorf("skip = %q, want %q", sum.skips[0], want)
 	}
-	for _, want := range []string{"row A1 ok 4", "want 1, got 2", "panic: no", "not JSON at all"} {
+	for _, want := range []string{"row A1 ok 4", "want 1, got 2", "panic: no", "NOT ENDED q TestD\nit died here", "not JSON at all"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not show %q:\n%s", want, out.String())
 		}
