@@ -100,7 +100,7 @@ func (c *Client) amendAll(ctx context.Context, amendments []Amendment) ([]AmendR
 		if err != nil {
 			return results, err
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		done := len(in.items)
 		if done == 0 || done > len(some) {
 			return results, fmt.Errorf("%w: amend answers for %d jobs of %d", ErrDoubt, done, len(some))

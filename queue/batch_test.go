@@ -115,7 +115,7 @@ func (m *twins) put(t *rapid.T) {
 	m.t = t
 	puts := rapid.SliceOfN(somePut, 1, 6).Draw(t, "puts")
 	named, results := nameAndCheck(puts)
-	in := replyReader{items: asList(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))}
+	in := readReply(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))
 	readPuts(&in, results)
 	m.dues = map[time.Duration]int{}
 	m.putSingly("", puts, results)
@@ -331,7 +331,7 @@ func (m *twins) renew(t *rapid.T) {
 			items = append(items, RenewItem{JID: jid, Queue: job.queue, Popped: job.popped})
 		}
 	}
-	in := replyReader{items: asList(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))}
+	in := readReply(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))
 	for _, item := range items {
 		jid, refusal := item.JID, in.nested()
 		if refusal == nil {

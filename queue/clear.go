@@ -91,7 +91,7 @@ func (c *Client) clearPart(ctx context.Context, what Clearing, part, from string
 		if err != nil {
 			return done, err
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		n := in.int()
 		at, rest = in.int(), in.int()
 		all.Newer += in.int()

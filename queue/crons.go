@@ -234,7 +234,7 @@ func (c *Client) AgreeCrons(ctx context.Context, holder CronHolder, crons []Cron
 		if err != nil {
 			return nil, err
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		for range some {
 			one := replyReader{items: in.list()}
 			all = append(all, CronAgreement{Word: CronWord(one.text()), Rev: one.text(), Next: dueTime(one.text())})
@@ -263,7 +263,7 @@ func (c *Client) LeaveCrons(ctx context.Context, holder CronHolder, crons []Cron
 		if err != nil {
 			return ended, err
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		for _, name := range some {
 			if in.text() == "ended" {
 				ended = append(ended, name)
@@ -302,7 +302,7 @@ func (c *Client) DueCrons(ctx context.Context) (due []DueCron, next float64, err
 	if err != nil {
 		return nil, 0, err
 	}
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	list := replyReader{items: in.list()}
 	for range list.items {
 		one := replyReader{items: list.list()}
@@ -382,7 +382,7 @@ func (c *Client) RunCrons(ctx context.Context, runs []CronRun) ([]CronRan, error
 	if err != nil {
 		return nil, err
 	}
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	answers := make([]CronRan, len(runs))
 	for i := range answers {
 		one := replyReader{items: in.list()}

@@ -36,7 +36,7 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 			if err != nil {
 				return nil, harmless(err)
 			}
-			in := replyReader{items: asList(raw)}
+			in := readReply(raw)
 			jobs, err := readAllTaken(in.list())
 			more = in.int() == 1
 			others := replyReader{items: in.list()}
@@ -73,7 +73,7 @@ func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Reso
 	if err != nil {
 		return nil, harmless(err)
 	}
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	resolutions := make([]Resolution, len(settlements))
 	for i := range resolutions {
 		switch in.text() {

@@ -23,7 +23,7 @@ var (
 	// ErrDoubt says that nobody knows whether the call ran: the connection broke, or the
 	// time was up, after it had been sent. Never repeat it; ask (Session.Resolve,
 	// Session.Held, Client.Get).
-	ErrDoubt = errors.New("outcome unknown")
+	ErrDoubt = errUnknown
 
 	// ErrAway says that the call certainly did not run, because Redis is away, busy or
 	// refuses. It may be repeated, after a pause.

@@ -105,7 +105,7 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 // entries, when the next job is due, the cursor, whether there is more, and what is left of
 // the queues. The results hold what is known of them already.
 func readExchange(raw any, now float64, known []SettleResult, queues []string) (Reply, error) {
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	reply := Reply{Now: now, Results: known}
 	results := replyReader{items: in.list()}
 	jobs, broken := in.list(), in.list()

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 )
 
@@ -202,29 +201,4 @@ func (e *Entry) UnmarshalJSON(text []byte) error {
 		e.More[name] = value
 	}
 	return nil
-}
-
-// label is a tag: text, or a number, which the protocol lets through.
-type label string
-
-func (l *label) UnmarshalJSON(text []byte) error {
-	var s string
-	if json.Unmarshal(text, &s) == nil {
-		*l = label(s)
-		return nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	*l = label(number(f))
-	return err
-}
-
-func labels(tags list[label]) []string {
-	if len(tags) == 0 {
-		return nil
-	}
-	texts := make([]string, len(tags))
-	for i, tag := range tags {
-		texts[i] = string(tag)
-	}
-	return texts
 }

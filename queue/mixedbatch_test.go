@@ -74,7 +74,7 @@ func (m *mixture) amend() {
 	a := Amendment{JID: jid, State: seen[0].(string), Mark: seen[1].(string), Queue: m.pick("to", "q1", "q2"),
 		Change: Change(m.pick("change", "retry", "move", "cancel", "timeout", "priority")), Priority: 1,
 		Delay: time.Duration(rapid.IntRange(0, 1).Draw(m.t, "delay")) * 20 * time.Second}
-	in := replyReader{items: asList(m.batch("amend", a.append(nil)...))}
+	in := readReply(m.batch("amend", a.append(nil)...))
 	if err := readAmended(&in, jid); err != nil && Class(err) != Refused {
 		m.t.Fatalf("%+v: %v", a, err)
 	}
@@ -104,7 +104,8 @@ func (m *mixture) somePuts() []Put {
 
 // held are the jobs that Redis says a worker holds.
 func (m *mixture) held(worker string) []Taken {
-	jobs, err := readAllTaken(asList(asList(m.batch("held", worker, 0, "q1", "q2"))[0]))
+	in := readReply(m.batch("held", worker, 0, "q1", "q2"))
+	jobs, err := readAllTaken(in.list())
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (c *Client) SweepStats(ctx context.Context) (deleted int, again time.Durati
 	if err != nil {
 		return 0, OldStatsPause, err
 	}
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	cursor, at := in.text(), in.float()
 	if in.err != nil || cursor == "" {
 		return 0, max(time.Second, Duration(at-c.Now())), in.err

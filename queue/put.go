@@ -153,7 +153,7 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	if err != nil {
 		return nil, err
 	}
-	in := replyReader{items: asList(reply)}
+	in := readReply(reply)
 	readPuts(&in, results)
 	if repeated {
 		for i := range results {

@@ -58,7 +58,7 @@ func (c *Client) CountQueues(ctx context.Context, names []string) ([]QueueCounts
 		if err != nil {
 			return nil, harmless(err)
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		for _, name := range some {
 			all = append(all, QueueCounts{
 				Name: name, Waiting: in.int(), Running: in.int(), Stalled: in.int(), Scheduled: in.int(),

@@ -25,7 +25,7 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	if err != nil {
 		return nil, err
 	}
-	in := replyReader{items: asList(raw)}
+	in := readReply(raw)
 	renewed := make([]Renewed, len(items))
 	for i := range renewed {
 		renewed[i].JID = items[i].JID

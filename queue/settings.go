@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 
 	"oarlock/queue/internal/script"
 )
@@ -47,15 +46,4 @@ func (c *Client) Install(ctx context.Context, shared Dialect) (sha string, err e
 		return "", classify("script load", err)
 	}
 	return s.SHA, nil
-}
-
-// list is a JSON list, which the scripts write as {} when it is empty.
-type list[T any] []T
-
-func (l *list[T]) UnmarshalJSON(text []byte) error {
-	if string(text) == "{}" {
-		*l = nil
-		return nil
-	}
-	return json.Unmarshal(text, (*[]T)(l))
 }

@@ -30,7 +30,7 @@ func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (Swept, 
 		if err != nil {
 			return swept, harmless(err)
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		counts := replyReader{items: in.list()}
 		broken, err := readBroken(in.list())
 		done, more := in.int(), in.int() == 1
@@ -85,7 +85,7 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 		if err != nil {
 			return nil, 0, harmless(err)
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		for _, name := range some {
 			outlook = append(outlook, QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1, Damage: in.text()})
 		}

@@ -1,13 +1,9 @@
 package queue
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -153,66 +149,3 @@ const SuspectDeaths = 2
 
 // Suspect reports whether the job may be one that kills its supervisor.
 func (t *Taken) Suspect() bool { return t.Deaths >= SuspectDeaths }
-
-// fieldReader reads what a job's hash holds, which any client may have written.
-type fieldReader struct {
-	replyReader
-	damage []string // what could not be read, in words
-}
-
-// number reads a finite number; one that is missing or empty is 0.
-func (r *fieldReader) number(field string) float64 {
-	text := r.text()
-	if text == "" {
-		return 0
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsInf(f, 0) || math.IsNaN(f) {
-		r.damage = append(r.damage, fmt.Sprintf("its field %s is %.40q, no number", field, text))
-		return 0
-	}
-	return f
-}
-
-// json reads a JSON text; one that is missing or empty is nil.
-func (r *fieldReader) json(field string) []byte {
-	text := r.bytes()
-	if len(text) == 0 {
-		return nil
-	}
-	if err := checkJSON(text); err != nil {
-		r.damage = append(r.damage, fmt.Sprintf("its field %s: %v", field, err))
-		return nil
-	}
-	return text
-}
-
-// count is number for whole numbers. What exceeds an int is as good as the largest.
-func (r *fieldReader) count(field string) int {
-	return clampInt(r.number(field))
-}
-
-// clampInt is f as an int; what exceeds one is as good as the largest.
-func clampInt(f float64) int { return int(max(-math.MaxInt32, min(f, math.MaxInt32))) }
-
-// parseTags reads a job's tags: {} is how the scripts write none, and a number is kept
-// as a number. What cannot be read is none.
-func parseTags(text string) []string {
-	if text == "" || text == "{}" || text == "[]" {
-		return nil
-	}
-	var tags []any
-	if json.Unmarshal([]byte(text), &tags) != nil {
-		return nil
-	}
-	list := make([]string, 0, len(tags))
-	for _, tag := range tags {
-		switch tag := tag.(type) {
-		case string:
-			list = append(list, tag)
-		case float64:
-			list = append(list, number(tag))
-		}
-	}
-	return list
-}

@@ -41,7 +41,7 @@ func (s *Session) Wish(ctx context.Context, wishes []Wish) ([]error, error) {
 		if err != nil {
 			return answers, err
 		}
-		in := replyReader{items: asList(raw)}
+		in := readReply(raw)
 		done := len(in.items)
 		if done == 0 || done > some {
 			return answers, fmt.Errorf("%w: wish answers for %d of %d", ErrDoubt, done, some)
