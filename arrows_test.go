@@ -62,11 +62,12 @@ var arrows = map[string][]string{
 	"internal/screentest":  {},
 	"integration":          {},
 
-	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/script"},
+	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/script", "queue/internal/wire"},
 	"queue/internal/bounds":     {},
 	"queue/internal/clock":      {"internal/nowait"},
 	"queue/internal/connection": {"internal/nowait"},
 	"queue/internal/script":     {"queue/internal/bounds", "queue/lua"},
+	"queue/internal/wire":       {},
 	"queue/lua":                 {},
 
 	"supervisor":                {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/outcome"},

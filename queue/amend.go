@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // ErrChanged says that a job is no longer as it was seen, so that nothing was done to it.
@@ -100,16 +102,16 @@ func (c *Client) amendAll(ctx context.Context, amendments []Amendment) ([]AmendR
 		if err != nil {
 			return results, err
 		}
-		in := readReply(raw)
-		done := len(in.items)
+		in := wire.Read(raw)
+		done := len(in.Items)
 		if done == 0 || done > len(some) {
 			return results, fmt.Errorf("%w: amend answers for %d jobs of %d", ErrDoubt, done, len(some))
 		}
 		for _, a := range some[:done] {
 			results = append(results, AmendResult{a.JID, readAmended(&in, a.JID)})
 		}
-		if in.err != nil {
-			return results, in.err
+		if in.Err != nil {
+			return results, in.Err
 		}
 		amendments = amendments[done:]
 	}
@@ -123,23 +125,23 @@ func (a Amendment) append(args []any) []any {
 		options = append(options, "queue", a.Queue)
 	}
 	if a.Delay > 0 {
-		options = append(options, "delay", number(a.Delay.Seconds()))
+		options = append(options, "delay", wire.Number(a.Delay.Seconds()))
 	}
 	if a.Change == AmendPriority {
-		options = append(options, "priority", number(a.Priority))
+		options = append(options, "priority", wire.Number(a.Priority))
 	}
 	args = append(args, a.JID, a.State, a.Mark, string(a.Change), len(options)/2)
 	return slices.Concat(args, options)
 }
 
 // readAmended reads what became of one amendment.
-func readAmended(in *replyReader, jid string) error {
-	reason := in.nested()
+func readAmended(in *wire.Reader, jid string) error {
+	reason := in.Nested()
 	if reason == nil {
-		_ = in.text()
+		_ = in.Text()
 		return nil
 	}
-	word, text := reason.text(), reason.text()
+	word, text := reason.Text(), reason.Text()
 	switch word {
 	case "changed":
 		return fmt.Errorf("%s %w: it is %s now", jid, ErrChanged, text)

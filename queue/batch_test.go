@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // TestBatchLeavesWhatSingleCommandsLeave works the same random history off twice, through
@@ -115,7 +116,7 @@ func (m *twins) put(t *rapid.T) {
 	m.t = t
 	puts := rapid.SliceOfN(somePut, 1, 6).Draw(t, "puts")
 	named, results := nameAndCheck(puts)
-	in := readReply(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))
+	in := wire.Read(m.run(m.batch, Batch, "put", appendPuts([]any{""}, named)...))
 	readPuts(&in, results)
 	m.dues = map[time.Duration]int{}
 	m.putSingly("", puts, results)
@@ -133,18 +134,18 @@ func (m *twins) putSingly(worker string, puts []Put, results []PutResult) {
 			delay += float64(m.dues[p.Delay]) / 1e6
 			m.dues[p.Delay]++
 		}
-		single := []any{worker, p.Queue, p.JID, p.Klass, p.Data, number(delay)}
+		single := []any{worker, p.Queue, p.JID, p.Klass, p.Data, wire.Number(delay)}
 		if p.Priority != nil {
-			single = append(single, "priority", number(*p.Priority))
+			single = append(single, "priority", wire.Number(*p.Priority))
 		}
 		if p.Retries != nil {
 			single = append(single, "retries", *p.Retries)
 		}
 		if p.Tags != nil {
-			single = append(single, "tags", jsonList(p.Tags))
+			single = append(single, "tags", wire.JSONList(p.Tags))
 		}
 		if p.Depends != nil {
-			single = append(single, "depends", jsonList(p.Depends))
+			single = append(single, "depends", wire.JSONList(p.Depends))
 		}
 		m.run(m.single, Qless, "put", single...)
 		delete(m.held, p.JID)
@@ -206,7 +207,7 @@ func (m *twins) runInTurn(command string, args ...any) any {
   due = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-scheduled', '0', ARGV[1], 'WITHSCORES')
   for i = 1, #due, 2 do promote_each(queue, tonumber(due[i + 1]), { due[i] }) end
 `, 1)
-	reply, err := m.single.redis.Eval(m.ctx, text, nil, append([]any{number(m.now)}, args...)...).Result()
+	reply, err := m.single.redis.Eval(m.ctx, text, nil, append([]any{wire.Number(m.now)}, args...)...).Result()
 	if err != nil {
 		m.t.Fatalf("%s %v: %v", command, args, err)
 	}
@@ -296,7 +297,7 @@ func (m *twins) singleSettle(worker string, s Settlement) []any {
 	case Fail:
 		return []any{s.JID, worker, s.Group, s.Message}
 	case Retry:
-		args := []any{s.JID, s.Queue, worker, number(s.Delay.Seconds())}
+		args := []any{s.JID, s.Queue, worker, wire.Number(s.Delay.Seconds())}
 		if s.Group != "" {
 			args = append(args, s.Group, s.Message)
 		}
@@ -313,10 +314,10 @@ func (m *twins) singleSettle(worker string, s Settlement) []any {
 	if s.Next != "" {
 		args = append(args, "next", s.Next)
 		if s.Delay > 0 {
-			args = append(args, "delay", number(s.Delay.Seconds()))
+			args = append(args, "delay", wire.Number(s.Delay.Seconds()))
 		}
 		if s.Depends != nil {
-			args = append(args, "depends", jsonList(s.Depends))
+			args = append(args, "depends", wire.JSONList(s.Depends))
 		}
 	}
 	return args
@@ -331,11 +332,11 @@ func (m *twins) renew(t *rapid.T) {
 			items = append(items, RenewItem{JID: jid, Queue: job.queue, Popped: job.popped})
 		}
 	}
-	in := readReply(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))
+	in := wire.Read(m.run(m.batch, Batch, "renew", renewArgs(worker, items)...))
 	for _, item := range items {
-		jid, refusal := item.JID, in.nested()
+		jid, refusal := item.JID, in.Nested()
 		if refusal == nil {
-			in.text()
+			in.Text()
 		}
 		_, err := m.single.run(m.ctx, m.single.redis, script.Name{Dialect: Qless, Command: "heartbeat"}, m.now, jid, worker)
 		if (err == nil) != (refusal == nil) {

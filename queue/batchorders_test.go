@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"pgregory.net/rapid"
+
+	"oarlock/queue/internal/wire"
 )
 
 // What takes in other orders equal in single commands.
@@ -57,7 +59,7 @@ func (m *twins) takeOldest(t *rapid.T) {
 	worker := someWorker.Draw(t, "worker")
 	queues := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "queues")
 	count := rapid.IntRange(1, 5).Draw(t, "count")
-	now := number(m.now)
+	now := wire.Number(m.now)
 	room := make(map[string]int)
 	for _, queue := range queues {
 		prefix := "ql:q:" + queue
@@ -104,7 +106,7 @@ func (m *twins) room(queue string) int {
 	if most <= 0 {
 		return math.MaxInt
 	}
-	running := m.single.redis.ZCount(m.ctx, "ql:q:"+queue+"-locks", number(m.now), "+inf").Val()
+	running := m.single.redis.ZCount(m.ctx, "ql:q:"+queue+"-locks", wire.Number(m.now), "+inf").Val()
 	return max(0, int(most)-int(running))
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // What a take costs: it is bounded by what one call may do, not by what there is, and it
@@ -41,7 +43,7 @@ func (l *boundsLab) put(puts ...Put) {
 // fill runs a script that makes many of something; ARGV[1] is the time.
 func (l *boundsLab) fill(script string, args ...any) {
 	l.t.Helper()
-	if err := l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, append([]any{number(l.client.Now())}, args...)...).Err(); err != nil {
+	if err := l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, append([]any{wire.Number(l.client.Now())}, args...)...).Err(); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Clearing says which jobs of a queue are to be canceled, or moved to another.
@@ -87,26 +89,26 @@ func (c *Client) Clear(ctx context.Context, what Clearing) (Cleared, error) {
 // clearPart goes once over a part of the queue.
 func (c *Client) clearPart(ctx context.Context, what Clearing, part, from string, before float64, all *Cleared) (done int, err error) {
 	for at, rest := 0, 1; rest == 1; {
-		raw, err := c.call(ctx, Batch, "clear", what.Queue, part, what.To, number(before), from, at)
+		raw, err := c.call(ctx, Batch, "clear", what.Queue, part, what.To, wire.Number(before), from, at)
 		if err != nil {
 			return done, err
 		}
-		in := readReply(raw)
-		n := in.int()
-		at, rest = in.int(), in.int()
-		all.Newer += in.int()
-		left := replyReader{items: in.list()}
-		for len(left.items) > 0 && left.err == nil {
-			each := Left{left.text(), left.text()}
+		in := wire.Read(raw)
+		n := in.Int()
+		at, rest = in.Int(), in.Int()
+		all.Newer += in.Int()
+		left := wire.Reader{Items: in.List()}
+		for len(left.Items) > 0 && left.Err == nil {
+			each := Left{left.Text(), left.Text()}
 			if all.Kept++; len(all.Left) < maxLeft {
 				all.Left = append(all.Left, each)
 			}
 		}
-		if in.err != nil {
-			return done, in.err
+		if in.Err != nil {
+			return done, in.Err
 		}
-		if left.err != nil {
-			return done, left.err
+		if left.Err != nil {
+			return done, left.Err
 		}
 		done += n
 		all.Done += n

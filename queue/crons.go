@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Cron is a recurring job that our supervisors put, at the times of a schedule. Each run is
@@ -110,7 +112,7 @@ func (c *Cron) Check() error {
 	case c.Overlap != "" && !slices.Contains(OverlapPolicies, string(c.Overlap)):
 		return fmt.Errorf("overlap is %q; it may be %s", c.Overlap, strings.Join(OverlapPolicies, ", "))
 	case c.Data != nil:
-		return checkJSON(c.Data)
+		return wire.CheckJSON(c.Data)
 	}
 	return nil
 }
@@ -134,8 +136,8 @@ func (c *Cron) fields() []any {
 		overlap = Allow
 	}
 	return []any{
-		"queue", c.Queue, "klass", c.Klass, "data", string(data), "priority", number(c.Priority), "retries", strconv.Itoa(c.Retries),
-		"tags", string(jsonList(c.Tags)), "schedule", c.Schedule, "zone", c.Zone, "missed", string(missed), "overlap", string(overlap),
+		"queue", c.Queue, "klass", c.Klass, "data", string(data), "priority", wire.Number(c.Priority), "retries", strconv.Itoa(c.Retries),
+		"tags", string(wire.JSONList(c.Tags)), "schedule", c.Schedule, "zone", c.Zone, "missed", string(missed), "overlap", string(overlap),
 	}
 }
 
@@ -226,7 +228,7 @@ const cronChunk = 40
 func (c *Client) AgreeCrons(ctx context.Context, holder CronHolder, crons []Cron) ([]CronAgreement, error) {
 	var all []CronAgreement
 	for some := range slices.Chunk(crons, cronChunk) {
-		args := []any{holder.Fleet, holder.Instance, number(CronLease.Seconds())}
+		args := []any{holder.Fleet, holder.Instance, wire.Number(CronLease.Seconds())}
 		for i := range some {
 			args = append(args, some[i].Name, some[i].Print())
 		}
@@ -234,11 +236,11 @@ func (c *Client) AgreeCrons(ctx context.Context, holder CronHolder, crons []Cron
 		if err != nil {
 			return nil, err
 		}
-		in := readReply(raw)
+		in := wire.Read(raw)
 		for range some {
-			one := replyReader{items: in.list()}
-			all = append(all, CronAgreement{Word: CronWord(one.text()), Rev: one.text(), Next: dueTime(one.text())})
-			if err := errors.Join(in.err, one.err); err != nil {
+			one := wire.Reader{Items: in.List()}
+			all = append(all, CronAgreement{Word: CronWord(one.Text()), Rev: one.Text(), Next: dueTime(one.Text())})
+			if err := errors.Join(in.Err, one.Err); err != nil {
 				return nil, err
 			}
 		}
@@ -259,18 +261,18 @@ func (c *Client) LeaveCrons(ctx context.Context, holder CronHolder, crons []Cron
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return has[name] })
 	for some := range slices.Chunk(names, cronChunk) {
-		raw, err := c.call(ctx, Batch, "cron.leave", anys(some, holder.Fleet, holder.Instance, number(CronLease.Seconds()))...)
+		raw, err := c.call(ctx, Batch, "cron.leave", wire.Args(some, holder.Fleet, holder.Instance, wire.Number(CronLease.Seconds()))...)
 		if err != nil {
 			return ended, err
 		}
-		in := readReply(raw)
+		in := wire.Read(raw)
 		for _, name := range some {
-			if in.text() == "ended" {
+			if in.Text() == "ended" {
 				ended = append(ended, name)
 			}
 		}
-		if in.err != nil {
-			return ended, in.err
+		if in.Err != nil {
+			return ended, in.Err
 		}
 	}
 	return ended, nil
@@ -302,19 +304,19 @@ func (c *Client) DueCrons(ctx context.Context) (due []DueCron, next float64, err
 	if err != nil {
 		return nil, 0, err
 	}
-	in := readReply(raw)
-	list := replyReader{items: in.list()}
-	for range list.items {
-		one := replyReader{items: list.list()}
+	in := wire.Read(raw)
+	list := wire.Reader{Items: in.List()}
+	for range list.Items {
+		one := wire.Reader{Items: list.List()}
 		due = append(due, DueCron{
-			Name: one.text(), Rev: one.text(), Due: dueTime(one.text()), Schedule: one.text(), Zone: one.text(), Missed: Missed(one.text()),
+			Name: one.Text(), Rev: one.Text(), Due: dueTime(one.Text()), Schedule: one.Text(), Zone: one.Text(), Missed: Missed(one.Text()),
 		})
-		if one.err != nil {
-			return nil, 0, one.err
+		if one.Err != nil {
+			return nil, 0, one.Err
 		}
 	}
-	next = in.float()
-	return due, next, errors.Join(in.err, list.err)
+	next = in.Float()
+	return due, next, errors.Join(in.Err, list.Err)
 }
 
 // AllCrons lists all recurring jobs as DueCrons does, whenever they are due.
@@ -336,10 +338,10 @@ func (c *Client) AllCrons(ctx context.Context) ([]DueCron, error) {
 			}
 		}
 		for i, read := range reads {
-			one := replyReader{items: read.Val()}
+			one := wire.Reader{Items: read.Val()}
 			if read.Err() == nil && read.Val()[0] != nil {
 				all = append(all, DueCron{
-					Name: some[i], Rev: one.text(), Due: dueTime(one.text()), Schedule: one.text(), Zone: one.text(), Missed: Missed(one.text()),
+					Name: some[i], Rev: one.Text(), Due: dueTime(one.Text()), Schedule: one.Text(), Zone: one.Text(), Missed: Missed(one.Text()),
 				})
 			}
 		}
@@ -382,12 +384,12 @@ func (c *Client) RunCrons(ctx context.Context, runs []CronRun) ([]CronRan, error
 	if err != nil {
 		return nil, err
 	}
-	in := readReply(raw)
+	in := wire.Read(raw)
 	answers := make([]CronRan, len(runs))
 	for i := range answers {
-		one := replyReader{items: in.list()}
-		answers[i] = CronRan{Word: one.text(), Put: one.int(), Skipped: one.int(), Why: one.text()}
-		if err := errors.Join(in.err, one.err); err != nil {
+		one := wire.Reader{Items: in.List()}
+		answers[i] = CronRan{Word: one.Text(), Put: one.Int(), Skipped: one.Int(), Why: one.Text()}
+		if err := errors.Join(in.Err, one.Err); err != nil {
 			return nil, err
 		}
 	}
@@ -400,7 +402,7 @@ var ErrHeld = errors.New("it is in the configuration of a supervisor that runs, 
 // EndCron ends a recurring job; what it has put lives on. The error is ErrNoJob if there is none,
 // and ErrHeld if it would come back.
 func (c *Client) EndCron(ctx context.Context, name string) error {
-	word, err := c.text(ctx, Batch, "cron.end", name, number(CronLease.Seconds()))
+	word, err := c.text(ctx, Batch, "cron.end", name, wire.Number(CronLease.Seconds()))
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"oarlock/queue/internal/wire"
 )
 
 // readEach reads jobs of which at least one cannot be shown, each by itself: any client
@@ -11,7 +13,7 @@ import (
 func (c *Client) readEach(ctx context.Context, jids []string) ([]Job, error) {
 	var jobs []Job
 	for _, jid := range jids {
-		var one list[Job]
+		var one wire.List[Job]
 		err := c.decode(ctx, &one, Reqless, "job.getMulti", jid)
 		if unreadable(err) {
 			one, err = c.readDamaged(ctx, jid, err)
@@ -40,22 +42,22 @@ func (c *Client) readDamaged(ctx context.Context, jid string, why error) ([]Job,
 	if err == nil && len(hash) == 0 {
 		return nil, nil
 	}
-	in := fieldReader{}
+	in := wire.Fields{}
 	number := func(field string) float64 {
-		in.items = []any{hash[field]}
-		return in.number(field)
+		in.Items = []any{hash[field]}
+		return in.Number(field)
 	}
 	job := Job{
 		JID: jid, Klass: hash["klass"], State: hash["state"], Queue: hash["queue"], Worker: hash["worker"], Data: []byte(hash["data"]),
-		Priority: number("priority"), Retries: clampInt(number("retries")), Remaining: clampInt(number("remaining")), Expires: number("expires"),
-		Tags: parseTags(hash["tags"]), Throttles: parseTags(hash["throttles"]), SpawnedFrom: hash["spawned_from_jid"],
+		Priority: number("priority"), Retries: wire.ClampInt(number("retries")), Remaining: wire.ClampInt(number("remaining")), Expires: number("expires"),
+		Tags: wire.Tags(hash["tags"]), Throttles: wire.Tags(hash["throttles"]), SpawnedFrom: hash["spawned_from_jid"],
 	}
 	if json.Unmarshal([]byte(hash["failure"]), &job.Failure) != nil {
 		job.Failure = Failure{}
 	}
 	job.Damage = why.Error()
-	if len(in.damage) > 0 {
-		job.Damage = strings.Join(in.damage, "; ")
+	if len(in.Damage) > 0 {
+		job.Damage = strings.Join(in.Damage, "; ")
 	}
 	return []Job{job}, nil
 }
@@ -69,19 +71,19 @@ func (c *Client) readDamagedRecurring(ctx context.Context, jid string, why error
 	if err == nil && len(hash) == 0 {
 		return nil, &ScriptError{Command: "recur.get", Message: "No recurring job " + jid}
 	}
-	in := fieldReader{}
+	in := wire.Fields{}
 	number := func(field string) float64 {
-		in.items = []any{hash[field]}
-		return in.number(field)
+		in.Items = []any{hash[field]}
+		return in.Number(field)
 	}
 	r := &Recurring{
 		Queue: hash["queue"], JID: jid, Klass: hash["klass"], Data: []byte(hash["data"]),
-		Interval: Duration(number("interval")), Priority: number("priority"), Retries: clampInt(number("retries")),
-		Tags: parseTags(hash["tags"]), Backlog: clampInt(number("backlog")), Throttles: parseTags(hash["throttles"]),
-		Count: clampInt(number("count")), Damage: why.Error(),
+		Interval: Duration(number("interval")), Priority: number("priority"), Retries: wire.ClampInt(number("retries")),
+		Tags: wire.Tags(hash["tags"]), Backlog: wire.ClampInt(number("backlog")), Throttles: wire.Tags(hash["throttles"]),
+		Count: wire.ClampInt(number("count")), Damage: why.Error(),
 	}
-	if len(in.damage) > 0 {
-		r.Damage = strings.Join(in.damage, "; ")
+	if len(in.Damage) > 0 {
+		r.Damage = strings.Join(in.Damage, "; ")
 	}
 	r.Next, err = c.nextOf(ctx, r.Queue, jid)
 	return r, err

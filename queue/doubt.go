@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"context"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Resolution is what Redis knows about a settlement in doubt.
@@ -31,19 +33,19 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 		some := queues[:min(len(queues), sliceOfQueues)]
 		queues = queues[len(some):]
 		for more := true; more; {
-			args := anys(known, s.worker, len(known))
-			raw, err := s.client.call(ctx, Batch, "held", append(args, anys(some)...)...)
+			args := wire.Args(known, s.worker, len(known))
+			raw, err := s.client.call(ctx, Batch, "held", append(args, wire.Args(some)...)...)
 			if err != nil {
 				return nil, harmless(err)
 			}
-			in := readReply(raw)
-			jobs, err := readAllTaken(in.list())
-			more = in.int() == 1
-			others := replyReader{items: in.list()}
-			for range others.items {
-				known = append(known, others.text())
+			in := wire.Read(raw)
+			jobs, err := readAllTaken(in.List())
+			more = in.Int() == 1
+			others := wire.Reader{Items: in.List()}
+			for range others.Items {
+				known = append(known, others.Text())
 			}
-			if err := cmp.Or(err, in.err, others.err); err != nil {
+			if err := cmp.Or(err, in.Err, others.Err); err != nil {
 				return held, err
 			}
 			held = append(held, jobs...)
@@ -67,16 +69,16 @@ func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Reso
 	args := make([]any, 0, 1+2*len(settlements))
 	args = append(args, s.worker)
 	for _, settlement := range settlements {
-		args = append(args, settlement.JID, mark(settlement.Popped))
+		args = append(args, settlement.JID, wire.Mark(settlement.Popped))
 	}
 	raw, err := s.client.call(ctx, Batch, "resolve", args...)
 	if err != nil {
 		return nil, harmless(err)
 	}
-	in := readReply(raw)
+	in := wire.Read(raw)
 	resolutions := make([]Resolution, len(settlements))
 	for i := range resolutions {
-		switch in.text() {
+		switch in.Text() {
 		case "held":
 			resolutions[i] = NotRun
 		case "gone":
@@ -85,5 +87,5 @@ func (s *Session) Resolve(ctx context.Context, settlements []Settlement) ([]Reso
 			resolutions[i] = Took
 		}
 	}
-	return resolutions, in.err
+	return resolutions, in.Err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/connection"
+	"oarlock/queue/internal/wire"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 	// ErrDoubt says that nobody knows whether the call ran: the connection broke, or the
 	// time was up, after it had been sent. Never repeat it; ask (Session.Resolve,
 	// Session.Held, Client.Get).
-	ErrDoubt = errUnknown
+	ErrDoubt = wire.ErrDoubt
 
 	// ErrAway says that the call certainly did not run, because Redis is away, busy or
 	// refuses. It may be repeated, after a pause.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // Reply answers an Exchange.
@@ -74,10 +75,10 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	args := make([]any, 0, 9+6*len(settlements)+2*len(take.Queues))
 	args = append(args, worker, len(settlements))
 	var popped float64 // of the settlement before: most of a call were taken together
-	var text any = mark(popped)
+	var text any = wire.Mark(popped)
 	for i, s := range settlements {
 		if s.Popped != popped {
-			popped, text = s.Popped, mark(s.Popped)
+			popped, text = s.Popped, wire.Mark(s.Popped)
 		}
 		args = appendSettlement(args, s, text)
 		args = appendPuts(args, puts[i])
@@ -94,7 +95,7 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	for i, q := range take.Queues {
 		head := ""
 		if i < len(take.Heads) && take.Heads[i] > 0 {
-			head = number(take.Heads[i])
+			head = wire.Number(take.Heads[i])
 		}
 		args = append(args, q, head)
 	}
@@ -105,13 +106,13 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 // entries, when the next job is due, the cursor, whether there is more, and what is left of
 // the queues. The results hold what is known of them already.
 func readExchange(raw any, now float64, known []SettleResult, queues []string) (Reply, error) {
-	in := readReply(raw)
+	in := wire.Read(raw)
 	reply := Reply{Now: now, Results: known}
-	results := replyReader{items: in.list()}
-	jobs, broken := in.list(), in.list()
-	reply.NextDue, reply.Cursor, reply.More = in.float(), in.int(), in.int() == 1
-	queuesLeft := replyReader{items: in.list()}
-	reply.Rest = in.int() == 1
+	results := wire.Reader{Items: in.List()}
+	jobs, broken := in.List(), in.List()
+	reply.NextDue, reply.Cursor, reply.More = in.Float(), in.Int(), in.Int() == 1
+	queuesLeft := wire.Reader{Items: in.List()}
+	reply.Rest = in.Int() == 1
 	for i := range reply.Results {
 		if reply.Results[i].Err == nil {
 			readResult(&results, &reply.Results[i])
@@ -123,12 +124,12 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 		reply.Jobs[i].Popped = now
 	}
 	reply.Broken, left = readBroken(broken)
-	for len(queuesLeft.items) > 0 && queuesLeft.err == nil {
-		if i, head := queuesLeft.int(), queuesLeft.float(); i >= 1 && i <= len(queues) {
+	for len(queuesLeft.Items) > 0 && queuesLeft.Err == nil {
+		if i, head := queuesLeft.Int(), queuesLeft.Float(); i >= 1 && i <= len(queues) {
 			reply.Left = append(reply.Left, QueueLeft{queues[i-1], head})
 		}
 	}
-	if err := cmp.Or(in.err, results.err, taken, left, queuesLeft.err); err != nil {
+	if err := cmp.Or(in.Err, results.Err, taken, left, queuesLeft.Err); err != nil {
 		return Reply{}, err
 	}
 	return reply, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // The tests of this page raise an error at every command of every batch script, one after
@@ -70,7 +71,7 @@ func (in *interrupted) cut(nth int, command string, args []any) (reply any, hit 
 		text, _ := Script(Batch, command, DefaultNamespace)
 		in.shas[command] = in.c.redis.ScriptLoad(in.ctx, failingHead+text).Val()
 	}
-	words := append([]any{"evalsha", in.shas[command], 1, nth, number(in.now)}, args...)
+	words := append([]any{"evalsha", in.shas[command], 1, nth, wire.Number(in.now)}, args...)
 	reply, err = in.c.redis.Do(in.ctx, words...).Result()
 	hit, _ = in.c.redis.Get(in.ctx, "fault").Result()
 	in.c.redis.Del(in.ctx, "fault")
@@ -488,7 +489,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
 		"stats.turn":   func() []any { return []any{10} },
 		"stats.expire": func() []any { return []any{0, "wait:1:q"} },
-		"clear":        func() []any { return []any{"q8", "work", "q5", number(in.now), "top", 0} },
+		"clear":        func() []any { return []any{"q8", "work", "q5", wire.Number(in.now), "top", 0} },
 		"amend": func() []any {
 			var args []any
 			amend := func(jid, action string, options ...any) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Job is a job as Redis knows it.
@@ -93,8 +95,8 @@ func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
 	if len(jids) == 0 {
 		return nil, nil
 	}
-	var jobs list[Job]
-	err := c.decode(ctx, &jobs, Reqless, "job.getMulti", anys(jids)...)
+	var jobs wire.List[Job]
+	err := c.decode(ctx, &jobs, Reqless, "job.getMulti", wire.Args(jids)...)
 	if unreadable(err) {
 		jobs, err = c.readEach(ctx, jids)
 	}
@@ -131,23 +133,23 @@ func (c *Client) readKept(ctx context.Context, jobs []Job) error {
 		if err != nil {
 			return err
 		}
-		in := fieldReader{replyReader: replyReader{items: values}}
-		state := in.text()
-		if jobs[i].Mark = in.text(); state != jobs[i].State {
+		in := wire.Fields{Reader: wire.Reader{Items: values}}
+		state := in.Text()
+		if jobs[i].Mark = in.Text(); state != jobs[i].State {
 			jobs[i].Mark = moved
 		}
 		jobs[i].Kept = Kept{
-			Queue:         in.text(),
-			Timeout:       Duration(in.number("oarlock-timeout")),
-			Crashes:       in.count("oarlock-crashes"),
-			Interruptions: in.count("oarlock-interruptions"),
-			Spared:        in.count("oarlock-spared"),
-			Checkpoint:    in.bytes(),
-			Record:        in.bytes(),
-			Unstarted:     readStanding(in.bytes()),
-			Unknown:       readStanding(in.bytes()),
-			Standstill:    in.count("oarlock-standstill"),
-			Deaths:        in.count("oarlock-deaths"),
+			Queue:         in.Text(),
+			Timeout:       Duration(in.Number("oarlock-timeout")),
+			Crashes:       in.Count("oarlock-crashes"),
+			Interruptions: in.Count("oarlock-interruptions"),
+			Spared:        in.Count("oarlock-spared"),
+			Checkpoint:    in.Bytes(),
+			Record:        in.Bytes(),
+			Unstarted:     readStanding(in.Bytes()),
+			Unknown:       readStanding(in.Bytes()),
+			Standstill:    in.Count("oarlock-standstill"),
+			Deaths:        in.Count("oarlock-deaths"),
 		}
 	}
 	return nil
@@ -159,10 +161,10 @@ func (j *Job) UnmarshalJSON(text []byte) error {
 		JID, Klass, State, Queue, Worker, Data string
 		Priority, Retries, Remaining, Expires  float64
 		Tracked                                bool
-		Tags                                   list[label]
-		Throttles, Dependencies, Dependents    list[string]
+		Tags                                   wire.List[wire.Label]
+		Throttles, Dependencies, Dependents    wire.List[string]
 		Failure                                Failure
-		History                                list[Entry]
+		History                                wire.List[Entry]
 		SpawnedFrom                            json.RawMessage `json:"spawned_from_jid"`
 	}
 	if err := json.Unmarshal(text, &view); err != nil {
@@ -171,7 +173,7 @@ func (j *Job) UnmarshalJSON(text []byte) error {
 	*j = Job{
 		JID: view.JID, Klass: view.Klass, State: view.State, Queue: view.Queue, Worker: view.Worker,
 		Data: []byte(view.Data), Priority: view.Priority, Retries: int(view.Retries), Remaining: int(view.Remaining),
-		Expires: view.Expires, Tracked: view.Tracked, Tags: labels(view.Tags), Throttles: view.Throttles,
+		Expires: view.Expires, Tracked: view.Tracked, Tags: wire.Labels(view.Tags), Throttles: view.Throttles,
 		Dependencies: view.Dependencies, Dependents: view.Dependents, Failure: view.Failure, History: view.History,
 	}
 	// It is false for a job that nothing spawned.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // The commands of the protocol about single jobs. Those that a worker sends (Pop,
@@ -42,13 +44,13 @@ func (c *Client) Move(ctx context.Context, jid, queue string, delay time.Duratio
 
 // Pop hands out at most count jobs of a queue to a worker.
 func (c *Client) Pop(ctx context.Context, queue, worker string, count int) ([]Job, error) {
-	var jobs list[Job]
+	var jobs wire.List[Job]
 	return jobs, c.decode(ctx, &jobs, Qless, "pop", queue, worker, count)
 }
 
 // Peek shows the jobs that a pop would hand out next, at most count of them.
 func (c *Client) Peek(ctx context.Context, queue string, offset, count int) ([]Job, error) {
-	var jobs list[Job]
+	var jobs wire.List[Job]
 	err := c.decode(ctx, &jobs, Reqless, "queue.peek", queue, offset, count)
 	if unreadable(err) {
 		jids, err := c.redis.ZRevRange(ctx, c.ns+"q:"+queue+"-work", int64(offset), int64(offset+count-1)).Result()
@@ -79,7 +81,7 @@ func (c *Client) Complete(ctx context.Context, jid, worker, queue string, data [
 // Advance is Complete for a job that moves on to the queue next, after a delay or after other
 // jobs completed. It returns the job's state there: waiting, scheduled or depends.
 func (c *Client) Advance(ctx context.Context, jid, worker, queue string, data []byte, next string, delay time.Duration, depends ...string) (state string, err error) {
-	return c.text(ctx, Qless, "complete", jid, worker, queue, data, "next", next, "delay", number(max(0, delay.Seconds())), "depends", jsonList(depends))
+	return c.text(ctx, Qless, "complete", jid, worker, queue, data, "next", next, "delay", wire.Number(max(0, delay.Seconds())), "depends", wire.JSONList(depends))
 }
 
 // Fail ends a running job as failed, filed under group. The error is ErrLockLost if the
@@ -93,7 +95,7 @@ func (c *Client) Fail(ctx context.Context, jid, worker, group, message string) e
 // −1 says that it failed for want of them. The error is ErrLockLost if the lock is
 // not the worker's.
 func (c *Client) Retry(ctx context.Context, jid, queue, worker string, delay time.Duration, group, message string) (remaining int, err error) {
-	args := []any{jid, queue, worker, number(max(0, delay.Seconds()))}
+	args := []any{jid, queue, worker, wire.Number(max(0, delay.Seconds()))}
 	if group != "" {
 		args = append(args, group, message)
 	}
@@ -105,7 +107,7 @@ func (c *Client) Retry(ctx context.Context, jid, queue, worker string, delay tim
 // its queue. The first that is not running ends the call with an error; those before it
 // are done.
 func (c *Client) Timeout(ctx context.Context, jids ...string) error {
-	_, err := c.call(ctx, Qless, "timeout", anys(jids)...)
+	_, err := c.call(ctx, Qless, "timeout", wire.Args(jids)...)
 	return err
 }
 
@@ -113,14 +115,14 @@ func (c *Client) Timeout(ctx context.Context, jids ...string) error {
 // all or none; a job that others depend on is refused unless they are named as well. Jobs that
 // are complete or unknown are passed over.
 func (c *Client) Cancel(ctx context.Context, jids ...string) error {
-	_, err := c.call(ctx, Qless, "cancel", anys(jids)...)
+	_, err := c.call(ctx, Qless, "cancel", wire.Args(jids)...)
 	return err
 }
 
 // SetPriority changes a job's priority; higher is popped first. A job that waits overtakes all
 // others of its new priority.
 func (c *Client) SetPriority(ctx context.Context, jid string, priority float64) error {
-	_, err := c.call(ctx, Qless, "priority", jid, number(priority))
+	_, err := c.call(ctx, Qless, "priority", jid, wire.Number(priority))
 	return err
 }
 
@@ -137,14 +139,14 @@ func (c *Client) Log(ctx context.Context, jid, message string, more []byte) erro
 // Depend makes a job that is in state depends wait for more jobs. Those that are gone or
 // complete are left out.
 func (c *Client) Depend(ctx context.Context, jid string, on ...string) error {
-	_, err := c.call(ctx, Qless, "depends", anys(on, jid, "on")...)
+	_, err := c.call(ctx, Qless, "depends", wire.Args(on, jid, "on")...)
 	return err
 }
 
 // Undepend lets a job that is in state depends wait no longer for the jobs named; with none
 // left it waits for a worker.
 func (c *Client) Undepend(ctx context.Context, jid string, on ...string) error {
-	_, err := c.call(ctx, Reqless, "job.removeDependency", anys(on, jid)...)
+	_, err := c.call(ctx, Reqless, "job.removeDependency", wire.Args(on, jid)...)
 	return err
 }
 
@@ -169,8 +171,8 @@ func (c *Client) Untrack(ctx context.Context, jid string) (bool, error) {
 // Tracked lists the tracked jobs, and the jids of those that are tracked and gone.
 func (c *Client) Tracked(ctx context.Context) (jobs []Job, expired []string, err error) {
 	var reply struct {
-		Jobs    list[Job]
-		Expired list[string]
+		Jobs    wire.List[Job]
+		Expired wire.List[string]
 	}
 	if err := c.decode(ctx, &reply, Reqless, "jobs.tracked"); err != nil {
 		return nil, nil, err
@@ -180,16 +182,16 @@ func (c *Client) Tracked(ctx context.Context) (jobs []Job, expired []string, err
 
 // AddTags gives a job more tags and returns all it has.
 func (c *Client) AddTags(ctx context.Context, jid string, tags ...string) ([]string, error) {
-	var all list[label]
-	err := c.decode(ctx, &all, Qless, "tag", anys(tags, "add", jid)...)
-	return labels(all), err
+	var all wire.List[wire.Label]
+	err := c.decode(ctx, &all, Qless, "tag", wire.Args(tags, "add", jid)...)
+	return wire.Labels(all), err
 }
 
 // RemoveTags takes tags off a job and returns those that are left.
 func (c *Client) RemoveTags(ctx context.Context, jid string, tags ...string) ([]string, error) {
-	var left list[label]
-	err := c.decode(ctx, &left, Qless, "tag", anys(tags, "remove", jid)...)
-	return labels(left), err
+	var left wire.List[wire.Label]
+	err := c.decode(ctx, &left, Qless, "tag", wire.Args(tags, "remove", jid)...)
+	return wire.Labels(left), err
 }
 
 // Tagged lists the jobs with a tag, oldest tagging first, and says how many there are in all.
@@ -199,9 +201,9 @@ func (c *Client) Tagged(ctx context.Context, tag string, offset, count int) (jid
 
 // TopTags lists the tags that are used at least twice, most used first.
 func (c *Client) TopTags(ctx context.Context, offset, count int) ([]string, error) {
-	var tags list[label]
+	var tags wire.List[wire.Label]
 	err := c.decode(ctx, &tags, Qless, "tag", "top", offset, count)
-	return labels(tags), err
+	return wire.Labels(tags), err
 }
 
 // FailedGroups tells how many jobs have failed, by group. A group whose list is of another type
@@ -249,7 +251,7 @@ func (c *Client) Unfail(ctx context.Context, queue, group string, count int) (in
 // page runs a command that answers with a window of a list of jids.
 func (c *Client) page(ctx context.Context, dialect Dialect, command string, args ...any) (jids []string, total int, err error) {
 	var reply struct {
-		Jobs  list[string]
+		Jobs  wire.List[string]
 		Total int
 	}
 	err = c.decode(ctx, &reply, dialect, command, args...)
@@ -271,8 +273,8 @@ func (c *Client) text(ctx context.Context, dialect Dialect, command string, args
 	if err != nil {
 		return "", err
 	}
-	in := replyReader{items: []any{reply}}
-	return in.text(), in.err
+	in := wire.Reader{Items: []any{reply}}
+	return in.Text(), in.Err
 }
 
 // integer runs a command that answers with a whole number.
@@ -281,6 +283,6 @@ func (c *Client) integer(ctx context.Context, dialect Dialect, command string, a
 	if err != nil {
 		return 0, err
 	}
-	in := replyReader{items: []any{reply}}
-	return int64(in.float()), in.err
+	in := wire.Reader{Items: []any{reply}}
+	return int64(in.Float()), in.Err
 }

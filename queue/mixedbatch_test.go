@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
+
+	"oarlock/queue/internal/wire"
 )
 
 // TestMixedBatches is TestMixedDialects with our batch commands at work on the same keys.
@@ -74,7 +76,7 @@ func (m *mixture) amend() {
 	a := Amendment{JID: jid, State: seen[0].(string), Mark: seen[1].(string), Queue: m.pick("to", "q1", "q2"),
 		Change: Change(m.pick("change", "retry", "move", "cancel", "timeout", "priority")), Priority: 1,
 		Delay: time.Duration(rapid.IntRange(0, 1).Draw(m.t, "delay")) * 20 * time.Second}
-	in := readReply(m.batch("amend", a.append(nil)...))
+	in := wire.Read(m.batch("amend", a.append(nil)...))
 	if err := readAmended(&in, jid); err != nil && Class(err) != Refused {
 		m.t.Fatalf("%+v: %v", a, err)
 	}
@@ -104,8 +106,8 @@ func (m *mixture) somePuts() []Put {
 
 // held are the jobs that Redis says a worker holds.
 func (m *mixture) held(worker string) []Taken {
-	in := readReply(m.batch("held", worker, 0, "q1", "q2"))
-	jobs, err := readAllTaken(in.list())
+	in := wire.Read(m.batch("held", worker, 0, "q1", "q2"))
+	jobs, err := readAllTaken(in.List())
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // The protocol keeps statistics by day and queue, and has a setting stats-history for how many
@@ -28,14 +30,14 @@ const (
 // statistics among them that are older than the setting stats-history says. It returns how many,
 // and when it is to be called again. Any number of supervisors may.
 func (c *Client) SweepStats(ctx context.Context) (deleted int, again time.Duration, err error) {
-	raw, err := c.call(ctx, Batch, "stats.turn", number(OldStatsPause.Seconds()))
+	raw, err := c.call(ctx, Batch, "stats.turn", wire.Number(OldStatsPause.Seconds()))
 	if err != nil {
 		return 0, OldStatsPause, err
 	}
-	in := readReply(raw)
-	cursor, at := in.text(), in.float()
-	if in.err != nil || cursor == "" {
-		return 0, max(time.Second, Duration(at-c.Now())), in.err
+	in := wire.Read(raw)
+	cursor, at := in.Text(), in.Float()
+	if in.Err != nil || cursor == "" {
+		return 0, max(time.Second, Duration(at-c.Now())), in.Err
 	}
 	from, err := strconv.ParseUint(cursor, 10, 64)
 	if err != nil {
@@ -60,7 +62,7 @@ func (c *Client) SweepStats(ctx context.Context) (deleted int, again time.Durati
 	fields := []any{"cursor", strconv.FormatUint(next, 10)}
 	if next == 0 {
 		again = oldStatsRest
-		fields = append(fields, "at", number(c.Now()+oldStatsRest.Seconds()))
+		fields = append(fields, "at", wire.Number(c.Now()+oldStatsRest.Seconds()))
 	}
 	return deleted, again, classify("hset", c.redis.HSet(ctx, c.ns+"oarlock:stats-sweep", fields...).Err())
 }
@@ -73,7 +75,7 @@ func (c *Client) ExpireStats(ctx context.Context, keys []string, dry bool) (gone
 		word = "1"
 	}
 	for some := range slices.Chunk(keys, oldStatsChunk) {
-		raw, err := c.call(ctx, Batch, "stats.expire", anys(some, word)...)
+		raw, err := c.call(ctx, Batch, "stats.expire", wire.Args(some, word)...)
 		if err != nil {
 			return gone, err
 		}

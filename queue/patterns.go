@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Queue patterns are tables that clients of reqless keep in Redis, to choose queues by. Nothing
@@ -18,7 +20,7 @@ func (c *Client) IdentifierPatterns(ctx context.Context) (map[string][]string, e
 	}
 	patterns := make(map[string][]string, len(texts))
 	for name, text := range texts {
-		var names list[string]
+		var names wire.List[string]
 		if err := json.Unmarshal([]byte(text), &names); err != nil {
 			return nil, err
 		}
@@ -32,7 +34,7 @@ func (c *Client) IdentifierPatterns(ctx context.Context) (map[string][]string, e
 func (c *Client) SetIdentifierPatterns(ctx context.Context, patterns map[string][]string) error {
 	var args []any
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
-		args = append(args, name, jsonList(patterns[name]))
+		args = append(args, name, wire.JSONList(patterns[name]))
 	}
 	_, err := c.call(ctx, Reqless, "queueIdentifierPatterns.setAll", args...)
 	return err
@@ -46,7 +48,7 @@ type PriorityPattern struct {
 
 // PriorityPatterns reads the groups, the first served first.
 func (c *Client) PriorityPatterns(ctx context.Context) ([]PriorityPattern, error) {
-	var texts list[string]
+	var texts wire.List[string]
 	if err := c.decode(ctx, &texts, Reqless, "queuePriorityPatterns.getAll"); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // Put describes a job to be put into a queue. Putting a jid that exists moves that
@@ -153,7 +154,7 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	if err != nil {
 		return nil, err
 	}
-	in := readReply(reply)
+	in := wire.Read(reply)
 	readPuts(&in, results)
 	if repeated {
 		for i := range results {
@@ -163,7 +164,7 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 			}
 		}
 	}
-	return results, in.err
+	return results, in.Err
 }
 
 // nameAndCheck gives each put a jid and begins its result. Those that will not do have
@@ -194,7 +195,7 @@ func (p *Put) check() error {
 	if err := checkLength(len(p.Data)); err != nil || p.Data == nil {
 		return err
 	}
-	return checkJSON(p.Data)
+	return wire.CheckJSON(p.Data)
 }
 
 // checkLength refuses data that Redis would not take.
@@ -211,29 +212,29 @@ func (p *Put) words() []any {
 	if data == nil {
 		data = []byte("{}")
 	}
-	return []any{p.Queue, p.JID, p.Klass, data, number(max(0, p.Delay.Seconds()))}
+	return []any{p.Queue, p.JID, p.Klass, data, wire.Number(max(0, p.Delay.Seconds()))}
 }
 
 // options are the names and values of what is not left out.
 func (p *Put) options() []any {
 	var options []any
 	if p.Priority != nil {
-		options = append(options, "priority", number(*p.Priority))
+		options = append(options, "priority", wire.Number(*p.Priority))
 	}
 	if p.Retries != nil {
 		options = append(options, "retries", *p.Retries)
 	}
 	if p.Tags != nil {
-		options = append(options, "tags", jsonList(p.Tags))
+		options = append(options, "tags", wire.JSONList(p.Tags))
 	}
 	if p.Depends != nil {
-		options = append(options, "depends", jsonList(p.Depends))
+		options = append(options, "depends", wire.JSONList(p.Depends))
 	}
 	if p.Throttles != nil {
-		options = append(options, "throttles", jsonList(p.Throttles))
+		options = append(options, "throttles", wire.JSONList(p.Throttles))
 	}
 	if p.Timeout > 0 {
-		options = append(options, "timeout", number(p.Timeout.Seconds()))
+		options = append(options, "timeout", wire.Number(p.Timeout.Seconds()))
 	}
 	if p.IfExists == Final || p.IfExists == Never {
 		options = append(options, "if-exists", string(p.IfExists))
@@ -255,17 +256,17 @@ func appendPuts(args []any, puts []Put) []any {
 }
 
 // readPuts reads what a batch script answers for the jobs that have no error yet.
-func readPuts(in *replyReader, results []PutResult) {
+func readPuts(in *wire.Reader, results []PutResult) {
 	for i := range results {
 		r := &results[i]
 		if r.Err != nil {
 			continue
 		}
-		if no := in.nested(); no != nil {
-			r.Err = refusal("put", no.text())
+		if no := in.Nested(); no != nil {
+			r.Err = refusal("put", no.Text())
 			continue
 		}
-		if word := in.text(); word != "put" {
+		if word := in.Text(); word != "put" {
 			r.Existed, r.State = true, word
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // QueueCounts is how many jobs of a queue are in which state.
@@ -54,19 +56,19 @@ const countedQueues = 60
 func (c *Client) CountQueues(ctx context.Context, names []string) ([]QueueCounts, error) {
 	all := make([]QueueCounts, 0, len(names))
 	for some := range slices.Chunk(names, countedQueues) {
-		raw, err := c.call(ctx, Batch, "counts", anys(some)...)
+		raw, err := c.call(ctx, Batch, "counts", wire.Args(some)...)
 		if err != nil {
 			return nil, harmless(err)
 		}
-		in := readReply(raw)
+		in := wire.Read(raw)
 		for _, name := range some {
 			all = append(all, QueueCounts{
-				Name: name, Waiting: in.int(), Running: in.int(), Stalled: in.int(), Scheduled: in.int(),
-				Depends: in.int(), Recurring: in.int(), Throttled: in.int(), Paused: in.int() == 1, Damage: in.text(),
+				Name: name, Waiting: in.Int(), Running: in.Int(), Stalled: in.Int(), Scheduled: in.Int(),
+				Depends: in.Int(), Recurring: in.Int(), Throttled: in.Int(), Paused: in.Int() == 1, Damage: in.Text(),
 			})
 		}
-		if in.err != nil {
-			return nil, in.err
+		if in.Err != nil {
+			return nil, in.Err
 		}
 	}
 	return all, nil
@@ -91,7 +93,7 @@ func (c *Client) Length(ctx context.Context, queue string) (int, error) {
 // recurring or throttled; those that wait are shown by Peek, failed ones by Failed. For complete, queue is
 // not used, and the newest come first.
 func (c *Client) Jobs(ctx context.Context, state, queue string, offset, count int) ([]string, error) {
-	var jids list[string]
+	var jids wire.List[string]
 	if state == "complete" {
 		return jids, c.decode(ctx, &jids, Reqless, "jobs.completed", offset, count)
 	}
@@ -100,20 +102,20 @@ func (c *Client) Jobs(ctx context.Context, state, queue string, offset, count in
 
 // Pause makes queues hand out no more jobs. What runs goes on.
 func (c *Client) Pause(ctx context.Context, queues ...string) error {
-	_, err := c.call(ctx, Qless, "pause", anys(queues)...)
+	_, err := c.call(ctx, Qless, "pause", wire.Args(queues)...)
 	return err
 }
 
 // Resume ends Pause, and wakes supervisors.
 func (c *Client) Resume(ctx context.Context, queues ...string) error {
-	_, err := c.call(ctx, Qless, "unpause", anys(queues)...)
+	_, err := c.call(ctx, Qless, "unpause", wire.Args(queues)...)
 	return err
 }
 
 // ForgetQueues takes queues off the list of known ones. Their jobs stay, and a put makes a
 // queue known again.
 func (c *Client) ForgetQueues(ctx context.Context, queues ...string) error {
-	_, err := c.call(ctx, Qless, "queue.forget", anys(queues)...)
+	_, err := c.call(ctx, Qless, "queue.forget", wire.Args(queues)...)
 	return err
 }
 

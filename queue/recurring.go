@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Recurring is a job that puts a copy of itself into its queue again and again, under the
@@ -41,14 +43,14 @@ func (c *Client) Recur(ctx context.Context, r Recurring) (jid string, err error)
 	if r.Data == nil {
 		r.Data = []byte("{}")
 	}
-	if err := checkJSON(r.Data); err != nil {
+	if err := wire.CheckJSON(r.Data); err != nil {
 		return "", &ScriptError{Command: "recur", Message: err.Error()}
 	}
-	options := []any{"priority", number(r.Priority), "retries", r.Retries, "backlog", r.Backlog, "tags", jsonList(r.Tags)}
+	options := []any{"priority", wire.Number(r.Priority), "retries", r.Retries, "backlog", r.Backlog, "tags", wire.JSONList(r.Tags)}
 	head := []any{r.Queue, r.JID, r.Klass, r.Data}
-	times := []any{number(r.Interval.Seconds()), number(r.Offset.Seconds())}
+	times := []any{wire.Number(r.Interval.Seconds()), wire.Number(r.Offset.Seconds())}
 	if r.Throttles != nil {
-		args := append(append(append(head, times...), options...), "throttles", jsonList(r.Throttles))
+		args := append(append(append(head, times...), options...), "throttles", wire.JSONList(r.Throttles))
 		return c.text(ctx, Reqless, "queue.recurAtInterval", args...)
 	}
 	return c.text(ctx, Qless, "recur", append(append(append(head, "interval"), times...), options...)...)
@@ -59,8 +61,8 @@ func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) 
 	var view *struct {
 		JID, Klass, Queue, Data                     string
 		Count, Retries, Backlog, Interval, Priority float64
-		Tags                                        list[label]
-		Throttles                                   list[string]
+		Tags                                        wire.List[wire.Label]
+		Throttles                                   wire.List[string]
 	}
 	err := c.decode(ctx, &view, Reqless, "recurringJob.get", jid)
 	if unreadable(err) {
@@ -79,7 +81,7 @@ func (c *Client) Recurring(ctx context.Context, jid string) (*Recurring, error) 
 	return &Recurring{
 		Queue: view.Queue, JID: view.JID, Klass: view.Klass, Data: []byte(view.Data),
 		Interval: Duration(view.Interval), Priority: view.Priority,
-		Retries: int(view.Retries), Tags: labels(view.Tags), Backlog: int(view.Backlog),
+		Retries: int(view.Retries), Tags: wire.Labels(view.Tags), Backlog: int(view.Backlog),
 		Throttles: view.Throttles, Count: int(view.Count), Next: next,
 	}, nil
 }
@@ -118,10 +120,10 @@ func (c *Client) UpdateRecurring(ctx context.Context, jid string, change Recurri
 		args = append(args, "data", change.Data)
 	}
 	if change.Interval != nil {
-		args = append(args, "interval", number(change.Interval.Seconds()))
+		args = append(args, "interval", wire.Number(change.Interval.Seconds()))
 	}
 	if change.Priority != nil {
-		args = append(args, "priority", number(*change.Priority))
+		args = append(args, "priority", wire.Number(*change.Priority))
 	}
 	if change.Retries != nil {
 		args = append(args, "retries", *change.Retries)
@@ -135,16 +137,16 @@ func (c *Client) UpdateRecurring(ctx context.Context, jid string, change Recurri
 
 // TagRecurring gives the future copies of a recurring job more tags and returns all of them.
 func (c *Client) TagRecurring(ctx context.Context, jid string, tags ...string) ([]string, error) {
-	var all list[label]
-	err := c.decode(ctx, &all, Qless, "recur.tag", anys(tags, jid)...)
-	return labels(all), err
+	var all wire.List[wire.Label]
+	err := c.decode(ctx, &all, Qless, "recur.tag", wire.Args(tags, jid)...)
+	return wire.Labels(all), err
 }
 
 // UntagRecurring takes tags off the future copies and returns those that are left.
 func (c *Client) UntagRecurring(ctx context.Context, jid string, tags ...string) ([]string, error) {
-	var left list[label]
-	err := c.decode(ctx, &left, Qless, "recur.untag", anys(tags, jid)...)
-	return labels(left), err
+	var left wire.List[wire.Label]
+	err := c.decode(ctx, &left, Qless, "recur.untag", wire.Args(tags, jid)...)
+	return wire.Labels(left), err
 }
 
 // Unrecur ends a recurring job. Copies that were made already stay.

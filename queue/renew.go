@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+
+	"oarlock/queue/internal/wire"
 )
 
 // RenewItem names a lock to extend.
@@ -25,17 +27,17 @@ func (s *Session) Renew(ctx context.Context, items []RenewItem) ([]Renewed, erro
 	if err != nil {
 		return nil, err
 	}
-	in := readReply(raw)
+	in := wire.Read(raw)
 	renewed := make([]Renewed, len(items))
 	for i := range renewed {
 		renewed[i].JID = items[i].JID
-		if no := in.nested(); no != nil {
-			renewed[i].Err = settleError("renew", no.text(), no.text())
+		if no := in.Nested(); no != nil {
+			renewed[i].Err = settleError("renew", no.Text(), no.Text())
 			continue
 		}
-		renewed[i].Expires = in.float()
+		renewed[i].Expires = in.Float()
 	}
-	return renewed, in.err
+	return renewed, in.Err
 }
 
 // renewArgs writes the locks to extend, then the checkpoints that come with some.
@@ -43,7 +45,7 @@ func renewArgs(worker string, items []RenewItem) []any {
 	args := make([]any, 0, 2+3*len(items))
 	args = append(args, worker, len(items))
 	for _, item := range items {
-		args = append(args, item.JID, item.Queue, mark(item.Popped))
+		args = append(args, item.JID, item.Queue, wire.Mark(item.Popped))
 	}
 	for i, item := range items {
 		if item.Checkpoint != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // Dialect is a family of commands: a directory of lua.
@@ -69,7 +70,7 @@ func (c *Client) run(ctx context.Context, conn evaler, name script.Name, now flo
 	words := make([]any, 0, 5+len(args))
 	words = append(words, "evalsha", s.SHA)
 	words = append(words, c.routingKeys()...)
-	words = append(append(words, number(now)), args...)
+	words = append(append(words, wire.Number(now)), args...)
 	reply, err := conn.Do(ctx, words...).Result()
 	for try := 0; try < loadTries && isUnknown(err); try++ {
 		if err := c.load(ctx, conn, s); err != nil {

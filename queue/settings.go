@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // Settings reads all settings of the protocol: those that were set, and the defaults of
 // the others.
 func (c *Client) Settings(ctx context.Context) (map[string]string, error) {
-	var all map[string]label
+	var all map[string]wire.Label
 	if err := c.decode(ctx, &all, Qless, "config.get"); err != nil {
 		return nil, err
 	}

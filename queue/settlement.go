@@ -3,6 +3,8 @@ package queue
 import (
 	"fmt"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Action is what a Settlement makes of a job.
@@ -97,7 +99,7 @@ func checkSettlements(settlements []Settlement) (sent []*Settlement, puts [][]Pu
 	for i := range settlements {
 		s := &settlements[i]
 		if s.Data != nil {
-			if err := checkJSON(s.Data); err != nil {
+			if err := wire.CheckJSON(s.Data); err != nil {
 				results[i].Err = &ScriptError{Command: string(s.Action), Message: err.Error()}
 				continue
 			}
@@ -126,10 +128,10 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 		option("next", s.Next)
 	}
 	if s.Depends != nil {
-		option("depends", jsonList(s.Depends))
+		option("depends", wire.JSONList(s.Depends))
 	}
 	if s.Delay > 0 {
-		option("delay", number(s.Delay.Seconds()))
+		option("delay", wire.Number(s.Delay.Seconds()))
 	}
 	if s.Group != "" || s.Action == Fail {
 		option("group", s.Group)
@@ -166,27 +168,27 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 
 // readResult reads the state the job came to, if that is complete; else a list of the
 // state, or "lost" or "refused", the reason for these, two counts, and what became of the puts.
-func readResult(in *replyReader, r *SettleResult) {
-	more := in.nested()
+func readResult(in *wire.Reader, r *SettleResult) {
+	more := in.Nested()
 	if more == nil {
-		r.State = in.text()
+		r.State = in.Text()
 		return
 	}
-	state, reason := more.text(), more.text()
+	state, reason := more.Text(), more.Text()
 	if state == "lost" || state == "refused" {
 		*r = SettleResult{Err: settleError("settle", state, reason)}
 		return
 	}
-	r.State, r.Remaining, r.Crashes = state, more.int(), more.int()
+	r.State, r.Remaining, r.Crashes = state, more.Int(), more.Int()
 	if len(r.Puts) > 0 {
-		puts := &replyReader{items: more.list()}
+		puts := &wire.Reader{Items: more.List()}
 		readPuts(puts, r.Puts)
-		if more.err == nil {
-			more.err = puts.err
+		if more.Err == nil {
+			more.Err = puts.Err
 		}
 	}
-	if in.err == nil {
-		in.err = more.err
+	if in.Err == nil {
+		in.Err = more.Err
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // Swept is what a Sweep did.
@@ -26,19 +27,19 @@ func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (Swept, 
 	var swept Swept
 	for rest := len(queues) > 0; rest || len(queues) > 0; {
 		some := queues[:min(len(queues), sliceOfQueues)]
-		raw, err := c.call(ctx, Batch, "sweep", anys(some, limit)...)
+		raw, err := c.call(ctx, Batch, "sweep", wire.Args(some, limit)...)
 		if err != nil {
 			return swept, harmless(err)
 		}
-		in := readReply(raw)
-		counts := replyReader{items: in.list()}
-		broken, err := readBroken(in.list())
-		done, more := in.int(), in.int() == 1
+		in := wire.Read(raw)
+		counts := wire.Reader{Items: in.List()}
+		broken, err := readBroken(in.List())
+		done, more := in.Int(), in.Int() == 1
 		swept.Broken = append(swept.Broken, broken...)
-		for range counts.items {
-			swept.Back += counts.int()
+		for range counts.Items {
+			swept.Back += counts.Int()
 		}
-		if err := cmp.Or(err, in.err, counts.err); err != nil {
+		if err := cmp.Or(err, in.Err, counts.Err); err != nil {
 			return swept, err
 		}
 		if done == 0 && len(broken) > 0 && len(some) > 0 {
@@ -81,16 +82,16 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 	now = c.clock.Now()
 	outlook = make([]QueueOutlook, 0, len(queues))
 	for some := range slices.Chunk(queues, sliceOfQueues) {
-		raw, err := c.run(ctx, c.redis, script.Name{Dialect: Batch, Command: "outlook"}, c.clock.Now(), anys(some)...)
+		raw, err := c.run(ctx, c.redis, script.Name{Dialect: Batch, Command: "outlook"}, c.clock.Now(), wire.Args(some)...)
 		if err != nil {
 			return nil, 0, harmless(err)
 		}
-		in := readReply(raw)
+		in := wire.Read(raw)
 		for _, name := range some {
-			outlook = append(outlook, QueueOutlook{Queue: name, Ready: in.int(), HeadPut: in.float(), NextDue: in.float(), Paused: in.int() == 1, Damage: in.text()})
+			outlook = append(outlook, QueueOutlook{Queue: name, Ready: in.Int(), HeadPut: in.Float(), NextDue: in.Float(), Paused: in.Int() == 1, Damage: in.Text()})
 		}
-		if in.err != nil {
-			return nil, 0, in.err
+		if in.Err != nil {
+			return nil, 0, in.Err
 		}
 	}
 	return outlook, now, nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Order is the policy by which a Take serves several queues.
@@ -86,12 +88,12 @@ type Broken struct {
 
 // readBroken reads what a call had to leave out.
 func readBroken(items []any) ([]Broken, error) {
-	in := replyReader{items: items}
+	in := wire.Reader{Items: items}
 	var broken []Broken
-	for len(in.items) > 0 && in.err == nil {
-		broken = append(broken, Broken{in.text(), in.text(), refusalText(in.text())})
+	for len(in.Items) > 0 && in.Err == nil {
+		broken = append(broken, Broken{in.Text(), in.Text(), refusalText(in.Text())})
 	}
-	return broken, in.err
+	return broken, in.Err
 }
 
 // takenWidth is how many values a taken job has in a reply.
@@ -112,34 +114,34 @@ func readAllTaken(items []any) ([]Taken, error) {
 
 // readTaken reads one job, in the order in which the scripts write its fields.
 func readTaken(items []any) Taken {
-	in := &fieldReader{replyReader: replyReader{items: items}}
+	in := &wire.Fields{Reader: wire.Reader{Items: items}}
 	t := Taken{
-		JID:       in.text(),
-		Queue:     in.text(),
-		Klass:     in.text(),
-		Data:      in.bytes(),
-		Size:      int64(in.int()),
-		Tags:      parseTags(in.text()),
-		Priority:  in.number("priority"),
-		Retries:   in.count("retries"),
-		Remaining: in.count("remaining"),
-		Expires:   in.number("expires"),
-		Put:       in.number("time"),
+		JID:       in.Text(),
+		Queue:     in.Text(),
+		Klass:     in.Text(),
+		Data:      in.Bytes(),
+		Size:      int64(in.Int()),
+		Tags:      wire.Tags(in.Text()),
+		Priority:  in.Number("priority"),
+		Retries:   in.Count("retries"),
+		Remaining: in.Count("remaining"),
+		Expires:   in.Number("expires"),
+		Put:       in.Number("time"),
 	}
-	if ours := in.list(); len(ours) > 0 {
-		of := &fieldReader{replyReader: replyReader{items: ours}}
-		t.Crashes, t.Interruptions, t.Spared = of.count("oarlock-crashes"), of.count("oarlock-interruptions"), of.count("oarlock-spared")
-		t.Checkpoint = of.json("oarlock-checkpoint")
-		t.Timeout = Duration(max(0, of.number("oarlock-timeout")))
-		t.Unstarted, t.Unknown = readStanding(of.bytes()), readStanding(of.bytes())
-		t.Standstill = of.count("oarlock-standstill")
-		t.Deaths = of.count("oarlock-deaths")
-		in.damage = append(in.damage, of.damage...)
+	if ours := in.List(); len(ours) > 0 {
+		of := &wire.Fields{Reader: wire.Reader{Items: ours}}
+		t.Crashes, t.Interruptions, t.Spared = of.Count("oarlock-crashes"), of.Count("oarlock-interruptions"), of.Count("oarlock-spared")
+		t.Checkpoint = of.JSON("oarlock-checkpoint")
+		t.Timeout = Duration(max(0, of.Number("oarlock-timeout")))
+		t.Unstarted, t.Unknown = readStanding(of.Bytes()), readStanding(of.Bytes())
+		t.Standstill = of.Count("oarlock-standstill")
+		t.Deaths = of.Count("oarlock-deaths")
+		in.Damage = append(in.Damage, of.Damage...)
 	}
-	if told := in.text(); told != "" {
-		in.damage = append(in.damage, damageText(told))
+	if told := in.Text(); told != "" {
+		in.Damage = append(in.Damage, damageText(told))
 	}
-	t.Damage = strings.Join(in.damage, "; ")
+	t.Damage = strings.Join(in.Damage, "; ")
 	return t
 }
 

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Throttle is a named limit on how many jobs that name it may run at a time.
@@ -45,19 +47,19 @@ func (c *Client) DeleteThrottle(ctx context.Context, id string) error {
 
 // ThrottleHolders lists the jobs that hold a throttle.
 func (c *Client) ThrottleHolders(ctx context.Context, id string) ([]string, error) {
-	var jids list[string]
+	var jids wire.List[string]
 	return jids, c.decode(ctx, &jids, Reqless, "throttle.locks", id)
 }
 
 // ThrottleWaiters lists the jobs that wait for a throttle, longest first.
 func (c *Client) ThrottleWaiters(ctx context.Context, id string) ([]string, error) {
-	var jids list[string]
+	var jids wire.List[string]
 	return jids, c.decode(ctx, &jids, Reqless, "throttle.pending", id)
 }
 
 // ReleaseThrottle makes jobs give a throttle up, or wait for it no longer.
 func (c *Client) ReleaseThrottle(ctx context.Context, id string, jids ...string) error {
-	_, err := c.call(ctx, Reqless, "throttle.release", anys(jids, id)...)
+	_, err := c.call(ctx, Reqless, "throttle.release", wire.Args(jids, id)...)
 	return err
 }
 

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"fmt"
+
+	"oarlock/queue/internal/wire"
 )
 
 // Wish is what a taken job wants done, to itself or to another.
@@ -41,22 +43,22 @@ func (s *Session) Wish(ctx context.Context, wishes []Wish) ([]error, error) {
 		if err != nil {
 			return answers, err
 		}
-		in := readReply(raw)
-		done := len(in.items)
+		in := wire.Read(raw)
+		done := len(in.Items)
 		if done == 0 || done > some {
 			return answers, fmt.Errorf("%w: wish answers for %d of %d", ErrDoubt, done, some)
 		}
 		for range done {
 			var answer error
-			if no := in.nested(); no != nil {
-				answer = settleError("wish", no.text(), no.text())
+			if no := in.Nested(); no != nil {
+				answer = settleError("wish", no.Text(), no.Text())
 			} else {
-				_ = in.text()
+				_ = in.Text()
 			}
 			answers = append(answers, answer)
 		}
-		if in.err != nil {
-			return answers, in.err
+		if in.Err != nil {
+			return answers, in.Err
 		}
 		wishes = wishes[done:]
 	}
@@ -76,7 +78,7 @@ func wishArgs(worker string, wishes []Wish) (args []any, some int) {
 		if target == "" {
 			target = w.JID
 		}
-		args = append(args, w.JID, mark(w.Popped), target, w.Verb, len(words))
+		args = append(args, w.JID, wire.Mark(w.Popped), target, w.Verb, len(words))
 		args = append(args, words...)
 		some++
 		things += max(1, len(w.Tags))
@@ -89,16 +91,16 @@ func wishArgs(worker string, wishes []Wish) (args []any, some int) {
 func (w *Wish) words() []any {
 	switch w.Verb {
 	case "tag", "untag":
-		return anys(w.Tags)
+		return wire.Args(w.Tags)
 	case "priority":
-		return []any{number(w.Priority)}
+		return []any{wire.Number(w.Priority)}
 	case "note":
 		if w.Data != nil {
 			return []any{w.Message, w.Data}
 		}
 		return []any{w.Message}
 	case "requeue":
-		return []any{w.Queue, number(w.Delay)}
+		return []any{w.Queue, wire.Number(w.Delay)}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // WorkerCounts is how many jobs a worker holds.
@@ -31,8 +33,8 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerCounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := number(c.Now())
-	seen, err := c.redis.ZRevRangeByScoreWithScores(ctx, c.ns+"workers", &redis.ZRangeBy{Min: number(c.Now() - age), Max: "+inf"}).Result()
+	now := wire.Number(c.Now())
+	seen, err := c.redis.ZRevRangeByScoreWithScores(ctx, c.ns+"workers", &redis.ZRangeBy{Min: wire.Number(c.Now() - age), Max: "+inf"}).Result()
 	if err != nil {
 		return nil, harmless(classify("zrevrangebyscore", err))
 	}
@@ -77,7 +79,7 @@ func (c *Client) LockTime(ctx context.Context, queue string) (time.Duration, err
 
 // Worker lists the jids that a worker holds, and those whose lock ran out.
 func (c *Client) Worker(ctx context.Context, name string) (jobs, stalled []string, err error) {
-	var reply struct{ Jobs, Stalled list[string] }
+	var reply struct{ Jobs, Stalled wire.List[string] }
 	err = c.decode(ctx, &reply, Qless, "workers", name)
 	return reply.Jobs, reply.Stalled, err
 }
@@ -87,6 +89,6 @@ func (c *Client) ForgetWorkers(ctx context.Context, workers ...string) error {
 	if len(workers) == 0 {
 		return nil
 	}
-	_, err := c.call(ctx, Qless, "worker.deregister", anys(workers)...)
+	_, err := c.call(ctx, Qless, "worker.deregister", wire.Args(workers)...)
 	return err
 }

@@ -1,4 +1,4 @@
-package queue
+package wire
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 // maxDepth is how deep the protocol's scripts let JSON be nested.
 const maxDepth = 1000
 
-// checkJSON sees that data is what the protocol accepts as a job's data. The batch scripts
+// CheckJSON sees that data is what the protocol accepts as a job's data. The batch scripts
 // rely on it: decoding megabytes there would hold up everybody.
-func checkJSON(data []byte) error {
+func CheckJSON(data []byte) error {
 	if !json.Valid(data) {
 		return errors.New("the data is not JSON")
 	}
