@@ -180,20 +180,24 @@ var incidents = map[string]incident{
 	"Its host died": {
 		lock: 10 * time.Minute,
 		begin: func(t *testing.T, n *night) error {
-			host, err := os.Hostname()
-			if err != nil {
-				return err
-			}
 			n.a.control(t, "quiet")
 			n.wait(t)
-			gone := exec.Command("true")
-			if err := gone.Run(); err != nil {
-				return err
+			n.takenByTheDead(t)
+			n.a.control(t, "resume")
+			return nil
+		},
+	},
+	"It waits for a throttle that a dead host's job holds": {
+		lock: 10 * time.Minute,
+		begin: func(t *testing.T, n *night) error {
+			if err := n.client.SetThrottle(t.Context(), queue.Throttle{ID: "license", Maximum: 1}); err != nil {
+				t.Fatal(err)
 			}
-			worker := fmt.Sprintf("%s-%d-gone", host, gone.Process.Pid)
-			if jobs, err := n.client.Pop(t.Context(), "work", worker, 1); err != nil || len(jobs) != 1 {
-				t.Fatalf("the dead worker got %d jobs: %v", len(jobs), err)
-			}
+			licensed := func(p *queue.Put) { p.Throttles = []string{"license"} }
+			n.a.control(t, "quiet")
+			n.other = n.putOne(t, work{}, licensed)
+			n.takenByTheDead(t)
+			n.jid = n.putOne(t, work{}, licensed)
 			n.a.control(t, "resume")
 			return nil
 		},
@@ -350,6 +354,23 @@ func (n *night) named(words string) string {
 func (n *night) wait(t *testing.T) {
 	t.Helper()
 	n.jid = n.put(t, 1, work{MS: 1})[0]
+}
+
+// takenByTheDead has the next job taken by a worker of this host whose process is gone.
+func (n *night) takenByTheDead(t *testing.T) {
+	t.Helper()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	worker := fmt.Sprintf("%s-%d-gone", host, gone.Process.Pid)
+	if jobs, err := n.client.Pop(t.Context(), "work", worker, 1); err != nil || len(jobs) != 1 {
+		t.Fatalf("the dead worker got %d jobs: %v", len(jobs), err)
+	}
 }
 
 func (n *night) programPath() string { return filepath.Join(n.dir, "program.py") }

@@ -173,9 +173,9 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// jobWhy says what holds a job.
-func jobWhy(c *cli.Context, q *queue.Client) error {
-	sources := explain.Sources{
+// sources are where explanations come from.
+func sources(c *cli.Context, q *queue.Client) explain.Sources {
+	return explain.Sources{
 		Client: q,
 		Host: func() string {
 			cfg, err := load(c, config.Options{NoPools: true})
@@ -186,7 +186,11 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 		},
 		Supervisor: func(context.Context) (*control.Client, error) { return reach(c) },
 	}
-	hold, err := sources.Why(c.Context, c.Args().First())
+}
+
+// jobWhy says what holds a job.
+func jobWhy(c *cli.Context, q *queue.Client) error {
+	hold, err := sources(c, q).Why(c.Context, c.Args().First())
 	if err != nil {
 		return err
 	}

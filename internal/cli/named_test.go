@@ -134,6 +134,22 @@ func TestWhyOfAJobWhoseHolderDied(t *testing.T) {
 	says(t, o.run("job", "why", "j"), `and its process 999999999 is gone from this host`)
 }
 
+// So is that of a job which holds what another waits for.
+func TestAThrottleHeldByAJobOfADeadWorker(t *testing.T) {
+	o := newOperator(t)
+	o.prepare("throttle")
+	raw := o.server.Client(t)
+	raw.ZAdd(t.Context(), "ql:th:t-locks", zOf(1, "first"))
+	name := thisHost(t) + "-999999999-p-abc"
+	raw.HSet(t.Context(), "ql:j:first", "worker", name)
+	raw.ZAdd(t.Context(), "ql:workers", zOf(o.client.Now(), name))
+	const told = `^first holds it, and runs on .*-999999999-p-abc, whose lock holds for another .*, and its process 999999999 is gone from this host: .*` + "`oarlock job timeout first`" + ` gives it back at once\.$`
+	says(t, o.run("job", "why", "j"), `^Throttle t is full: 1 of 1, held by first\.$`, told)
+	says(t, o.run("throttle", "show", "t"), `^held by: first$`, `^waited for by: j$`, told)
+	o.run("job", "timeout", "first")
+	says(t, o.run("throttle", "show", "t"), `^held by: no job$`)
+}
+
 func zOf(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
 
 func thisHost(t *testing.T) string {

@@ -62,6 +62,7 @@ type throttleView struct {
 	TTL     float64  `json:"ttl"` // seconds; 0 for ever
 	Holders []string `json:"holders"`
 	Waiters []string `json:"waiters"`
+	Idle    []string `json:"idle,omitempty"` // of show: what is known of holders that do no work
 	Damage  string   `json:"damage,omitempty"`
 }
 
@@ -147,12 +148,18 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 	if v.Maximum == 0 && len(v.Holders) == 0 && len(v.Waiters) == 0 {
 		return notThere("there is no throttle %s: it has no limit, and no job names it at the moment", v.ID)
 	}
+	if v.Idle, err = sources(c, q).Idle(c.Context, v.Holders); err != nil {
+		return err
+	}
 	return show(c, v, func(w io.Writer) {
 		screen.Printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
 		if v.TTL > 0 {
 			screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
 		}
 		screen.Printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
+		for _, holder := range v.Idle {
+			screen.PrintLine(w, holder)
+		}
 	})
 }
 

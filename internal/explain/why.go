@@ -2,11 +2,9 @@ package explain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"oarlock/internal/control"
 	"oarlock/internal/screen"
@@ -121,53 +119,13 @@ func (w *why) look(ctx context.Context) error {
 // running says who has the job, and whether that still lives, as far as can be seen. A lock that ran
 // out holds until somebody sees that.
 func (w *why) running(ctx context.Context) error {
-	now := w.q.Now()
-	w.because("It is running on %s, whose lock %s.", w.job.Worker, LockWords(now, w.job.Expires))
-	seen, err := w.q.WorkerSeen(ctx, w.job.Worker)
-	if err != nil {
-		return err
+	w.because("It is running on %s, whose lock %s.", w.job.Worker, LockWords(w.q.Now(), w.job.Expires))
+	says, _, err := w.worker(ctx, &w.job)
+	if err == nil {
+		w.because("%s", says)
 	}
-	lock, err := w.q.LockTime(ctx, w.job.Queue)
-	if err != nil {
-		return err
-	}
-	// That it was granted so long tells of a renewal, too.
-	seen = max(seen, w.job.Expires-lock.Seconds())
-	late := now-seen > lateShare*lock.Seconds()
-	switch pid := w.process(); {
-	case w.job.Expires <= now:
-		w.because("That worker was last heard of %s ago. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", screen.Ago(seen, now))
-	case pid != 0 && !alive(pid):
-		w.because("That worker was last heard of %s ago, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.", screen.Ago(seen, now), pid, screen.InShell(w.job.JID))
-	case late:
-		w.because("That worker was last heard of %s ago, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock.", screen.Ago(seen, now), screen.Span(lock))
-	default:
-		w.because("That worker was last heard of %s ago.", screen.Ago(seen, now))
-	}
-	return nil
+	return err
 }
-
-// lateShare is the share of a lock after which its worker is late: ours renew after a third.
-const lateShare = 0.6
-
-// process is the process id in the name of the job's worker, if it is one of a supervisor on this
-// host, else 0.
-func (w *why) process() int {
-	host := w.Host()
-	if host == "" {
-		return 0
-	}
-	rest, ours := strings.CutPrefix(w.job.Worker, host+"-")
-	text, _, more := strings.Cut(rest, "-")
-	pid, err := strconv.Atoi(text)
-	if !ours || !more || err != nil || pid <= 0 {
-		return 0
-	}
-	return pid
-}
-
-// alive reports whether there is a process of that id.
-func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // waits says in which of its places a job is that waits: its state alone does not tell.
 func (w *why) waits(ctx context.Context) error {
@@ -259,9 +217,6 @@ func (w *why) dependencies(ctx context.Context) error {
 	return nil
 }
 
-// shownHolders is how many holders of a throttle are named.
-const shownHolders = 20
-
 func (w *why) throttles(ctx context.Context) error {
 	for _, id := range w.job.Throttles {
 		limit, err := w.q.Throttle(ctx, id)
@@ -275,21 +230,12 @@ func (w *why) throttles(ctx context.Context) error {
 		if limit.Maximum == 0 || len(holders) < limit.Maximum {
 			continue
 		}
-		shown := holders[:min(len(holders), shownHolders)]
-		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(shown, " "))
-		jobs, err := w.q.GetMany(ctx, shown...)
+		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(holders[:min(len(holders), shownHolders)], " "))
+		idle, err := w.Idle(ctx, holders)
 		if err != nil {
 			return err
 		}
-		running := make(map[string]bool)
-		for _, job := range jobs {
-			running[job.JID] = job.State == "running"
-		}
-		for _, jid := range shown {
-			if !running[jid] {
-				w.because("%s holds it, but does not run and will not give it back; `oarlock doctor --fix` takes it away.", jid)
-			}
-		}
+		w.reasons = append(w.reasons, idle...)
 	}
 	if len(w.reasons) == 0 {
 		w.because("It is told to wait for a throttle, and none of its throttles (%s) is full; the next job that gives one back lets it on.", strings.Join(w.job.Throttles, " "))

@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"oarlock/internal/screen"
+	"oarlock/queue"
+)
+
+// lateShare is the share of a lock after which its worker is late: ours renew after a third.
+const lateShare = 0.6
+
+// worker tells of the worker of a job that runs whether it still lives, as far as can be seen from here.
+//
+//	says   what is known of it, in sentences
+//	lives  whether it seems to
+func (s Sources) worker(ctx context.Context, job *queue.Job) (says string, lives bool, err error) {
+	now := s.Client.Now()
+	seen, err := s.Client.WorkerSeen(ctx, job.Worker)
+	if err != nil {
+		return "", false, err
+	}
+	lock, err := s.Client.LockTime(ctx, job.Queue)
+	if err != nil {
+		return "", false, err
+	}
+	// That the lock was granted so long tells of a renewal, too.
+	seen = max(seen, job.Expires-lock.Seconds())
+	heard := fmt.Sprintf("That worker was last heard of %s ago", screen.Ago(seen, now))
+	switch pid := s.process(job.Worker); {
+	case job.Expires <= now:
+		return heard + ". Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", false, nil
+	case pid != 0 && !alive(pid):
+		return fmt.Sprintf("%s, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.",
+			heard, pid, screen.InShell(job.JID)), false, nil
+	case now-seen > lateShare*lock.Seconds():
+		return fmt.Sprintf("%s, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock; if it is dead, `oarlock job timeout %s` gives the job back at once.",
+			heard, screen.Span(lock), screen.InShell(job.JID)), false, nil
+	}
+	return heard + ".", true, nil
+}
+
+// process is the process id in the name of a worker, if it is one of a supervisor on this host,
+// else 0.
+func (s Sources) process(worker string) int {
+	host := s.Host()
+	if host == "" {
+		return 0
+	}
+	rest, ours := strings.CutPrefix(worker, host+"-")
+	text, _, more := strings.Cut(rest, "-")
+	pid, err := strconv.Atoi(text)
+	if !ours || !more || err != nil || pid <= 0 {
+		return 0
+	}
+	return pid
+}
+
+// alive reports whether there is a process of that id.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// shownHolders is how many holders of a throttle are looked at.
+const shownHolders = 20
+
+// Idle tells of those jobs that hold a throttle and are at no work, a sentence each: they do not run,
+// or on a worker that is likely dead. Of many holders it looks at the first. The error is one of Redis.
+func (s Sources) Idle(ctx context.Context, holders []string) ([]string, error) {
+	holders = holders[:min(len(holders), shownHolders)]
+	jobs, err := s.Client.GetMany(ctx, holders...)
+	if err != nil {
+		return nil, err
+	}
+	running := make(map[string]*queue.Job)
+	for i := range jobs {
+		if jobs[i].State == "running" {
+			running[jobs[i].JID] = &jobs[i]
+		}
+	}
+	var told []string
+	for _, jid := range holders {
+		job := running[jid]
+		if job == nil {
+			told = append(told, jid+" holds it, but does not run and will not give it back; `oarlock doctor --fix` takes it away.")
+			continue
+		}
+		says, lives, err := s.worker(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		if !lives {
+			told = append(told, fmt.Sprintf("%s holds it, and runs on %s, whose lock %s. %s", jid, job.Worker, LockWords(s.Client.Now(), job.Expires), says))
+		}
+	}
+	return told, nil
+}
