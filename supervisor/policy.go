@@ -15,11 +15,14 @@ type (
 
 // The values and functions of package outcome, see there.
 const (
-	List       = outcome.List
-	Constant   = outcome.Constant
-	Standstill = outcome.Standstill
-	RetryJob   = outcome.RetryJob
-	FailJob    = outcome.FailJob
+	List        = outcome.List
+	Constant    = outcome.Constant
+	Standstill  = outcome.Standstill
+	Linear      = outcome.Linear
+	Exponential = outcome.Exponential
+	Quartic     = outcome.Quartic
+	RetryJob    = outcome.RetryJob
+	FailJob     = outcome.FailJob
 )
 
 var (
