@@ -22,6 +22,7 @@ var arrows = map[string][]string{
 	"internal/cli": {
 		"internal/bench",
 		"internal/config",
+		"internal/connect",
 		"internal/control",
 		"internal/cron",
 		"internal/demo",
@@ -41,6 +42,7 @@ var arrows = map[string][]string{
 		"supervisor",
 	},
 	"internal/config":      {"internal/placeholder", "internal/schedule"},
+	"internal/connect":     {"internal/config", "internal/control", "queue"},
 	"internal/control":     {},
 	"internal/cron":        {"internal/schedule", "queue"},
 	"internal/demo":        {"internal/screen", "queue", "runner", "supervisor"},

@@ -18,6 +18,7 @@ import (
 
 	"oarlock/internal/bench"
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/embedded"
 	"oarlock/internal/screen"
 	"oarlock/queue"
@@ -55,7 +56,7 @@ func (p Program) benchCommands() []*cli.Command {
 			Hidden: true,
 			Action: func(c *cli.Context) error {
 				return bench.Crew(c.Context, c.App.Reader, c.App.Writer, bench.Parts{
-					Open: func(ctx context.Context, r config.Redis) (*queue.Client, error) { return openRedis(ctx, r, nil) },
+					Open: func(ctx context.Context, r config.Redis) (*queue.Client, error) { return connect.Open(ctx, r, nil) },
 					Pool: benchPool,
 				})
 			},
@@ -252,14 +253,11 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r conf
 		defer server.Close()
 		r = config.Redis{URL: server.ShortestURL(), Namespace: r.Namespace}
 	}
-	client, err := openRedis(ctx, r, nil)
+	client, err := connect.Reach(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := client.Ping(ctx); err != nil {
-		return redisAway(r.URL, err)
-	}
 	return use(r, client, server)
 }
 

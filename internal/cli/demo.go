@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/demo"
 	"oarlock/internal/embedded"
 	"oarlock/internal/screen"
@@ -65,7 +66,7 @@ func runDemo(c *cli.Context) error {
 	return withEmbedded(ctx, out, "", func(ctx context.Context, server *embedded.Server) error {
 		screen.Printf(out, "%s files of %s become jobs; %d children count what is in them: %s %s\n\n", screen.Count(len(files)), dir,
 			c.Int("children"), filepath.Base(command[0]), filepath.Base(command[len(command)-1]))
-		client, err := openRedis(ctx, config.Redis{URL: server.URL(), Namespace: "ql:"}, nil)
+		client, err := connect.Open(ctx, config.Redis{URL: server.URL(), Namespace: "ql:"}, nil)
 		if err != nil {
 			return err
 		}

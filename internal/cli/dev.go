@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/embedded"
 	"oarlock/internal/screen"
 )
@@ -61,7 +62,7 @@ func dev(c *cli.Context) error {
 		return err
 	}
 	if said, err := reload(c, config.Options{NoPools: true}); err == nil && said.RedisNamed && !c.IsSet("redis") && said.Redis.URL != "embedded" {
-		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", address(said.Redis.URL))
+		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", connect.Address(said.Redis.URL))
 	}
 	s := newService(c.App.ErrWriter, cfg.Log, reread)
 	if cfg.Log.Format != "json" {

@@ -32,7 +32,7 @@ func luaCommand() *cli.Command {
 				return misused("--dialect: %v", err)
 			}
 			if c.Bool("install") {
-				client, err := connect(c)
+				client, err := open(c)
 				if err != nil {
 					return err
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -68,11 +69,11 @@ func (l commandLine) globalOption(name string) (value string, given bool) {
 
 // reading calls read with a client of the configured Redis.
 func reading(ctx context.Context, cfg config.Config, read func(q *queue.Client) ([]string, error)) []string {
-	cfg, _, err := findOwn(ctx, cfg)
+	cfg, _, err := connect.FindOwn(ctx, cfg)
 	if err != nil || cfg.Redis.URL == "embedded" {
 		return nil
 	}
-	client, err := openRedis(ctx, cfg.Redis, nil)
+	client, err := connect.Open(ctx, cfg.Redis, nil)
 	if err != nil {
 		return nil
 	}

@@ -133,7 +133,7 @@ func put(c *cli.Context) error {
 	if err := isJSON(like.Data); err != nil {
 		return misused("the data is not JSON: %v\nA string needs its quotes: '\"text\"'", err)
 	}
-	client, err := connect(c)
+	client, err := open(c)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		}
 		in = file
 	}
-	client, err := connect(c)
+	client, err := open(c)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func replay(c *cli.Context) error {
 
 // storedJob reads a job and leaves Redis alone after that.
 func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
-	client, err := connect(c)
+	client, err := open(c)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
 	"oarlock/internal/output"
@@ -45,7 +46,7 @@ type service struct {
 	terminal bool                          // ^Z is the shell's, not ours
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
 	strength runner.KillStrength           // how children are killed whose pool does not say
-	own      *ownRedis                     // nil: Redis lives without us
+	own      *connect.Own                  // nil: Redis lives without us
 	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
 	memory   bool                          // the kernel holds those in control groups to limits.memory
 
@@ -93,6 +94,15 @@ func (s *service) logTo(log *slog.Logger, attempts string) {
 	slog.SetDefault(log)
 }
 
+// owns tells whoever asks the supervisor that the Redis at url is its own.
+func (s *service) owns(url string, cfg config.Config) {
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		path = cfg.Path // and nobody finds it
+	}
+	s.own = &connect.Own{URL: url, Config: path}
+}
+
 // last ends the log, and returns the error with which the program is to end: without its
 // words, where the log is blocked, for they would stand still like all others.
 func (s *service) last(err error) error {
@@ -130,7 +140,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	if err != nil {
 		return err
 	}
-	client, err := openRedis(ctx, cfg.Redis, s.log)
+	client, err := connect.Open(ctx, cfg.Redis, s.log)
 	if err != nil {
 		return err
 	}
@@ -156,7 +166,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	close(s.begun)
 	s.crons = cron.New(client, s.sup.AwaitRedis, fleetOf(cfg), s.log)
 	s.crons.Set(cronsOf(cfg))
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
 	for _, text := range s.capacity().watchedMemory(cfg) {
 		s.log.Warn(text)
@@ -352,7 +362,7 @@ func (s *service) announce(ctx context.Context, client *queue.Client) error {
 			}
 			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
 				waiting = true
-				s.log.Warn("waiting for Redis", "redis", address(s.config().Redis.URL), "err", err, "hint", cmp.Or(wrongURL(s.config().Redis.URL, err), advice(err)))
+				s.log.Warn("waiting for Redis", "redis", connect.Address(s.config().Redis.URL), "err", err, "hint", connect.Hint(s.config().Redis.URL, err))
 			}
 			continue
 		case <-tell.C:
@@ -370,14 +380,13 @@ func (s *service) tellManager() {
 	if shot.Draining || !s.ready.Load() {
 		systemd.Extend(3 * announceEvery)
 	}
-	systemd.Status("%s", managerStatus(shot, s.ready.Load(), address(s.config().Redis.URL)))
+	systemd.Status("%s", managerStatus(shot, s.ready.Load(), connect.Address(s.config().Redis.URL)))
 }
 
 // managerStatus is what the service manager shows of a supervisor. ready says that it was told so before.
 func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
 	away := ""
-	if shot.Redis != "ok" {
-		what, why := redisTrouble(shot.Redis)
+	if what, why := shot.RedisTrouble(); what != "" {
 		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, screen.Visible(screen.Shorten(why, 200)))
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/connect"
 	"oarlock/internal/output"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
@@ -48,7 +49,7 @@ type report struct {
 	Log    logState     `json:"log"`
 	Output output.State `json:"output"`
 
-	OwnRedis *ownRedis `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
+	OwnRedis *connect.Own `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
 
 	MemoryWatched []string `json:"memory_watched,omitempty"` // of pools whose limits.memory the kernel does not enforce
 
@@ -69,8 +70,7 @@ func printStatus(w io.Writer, shot report) {
 		state = screen.Paint(w, screen.Red, "not ready")
 	}
 	screen.Printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, screen.Seconds(shot.Up), shot.KillStrength)
-	if shot.Redis != "ok" {
-		what, why := redisTrouble(shot.Redis)
+	if what, why := shot.RedisTrouble(); what != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "Redis "+what+": "+why))
 	}
 	for _, text := range shot.MemoryWatched {

@@ -1,9 +1,9 @@
-package cli
+package connect
 
 import (
 	"context"
+	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,29 +11,20 @@ import (
 	"oarlock/internal/control"
 )
 
-// ownRedis is the Redis that lives and ends with a supervisor: that of `oarlock dev`, or of `oarlock
+// Own is the Redis that lives and ends with a supervisor: that of `oarlock dev`, or of `oarlock
 // run` where redis.url is "embedded". It has no password.
-type ownRedis struct {
+type Own struct {
 	URL    string `json:"url"`
 	Config string `json:"config"` // the absolute path of the configuration
-}
-
-// owns tells whoever asks the supervisor that the Redis at url is its own.
-func (s *service) owns(url string, cfg config.Config) {
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		path = cfg.Path // and nobody finds it
-	}
-	s.own = &ownRedis{URL: url, Config: path}
 }
 
 // askWithin is how long a supervisor may take to say whether it has a Redis of its own.
 const askWithin = time.Second
 
-// findOwn is cfg with the address of the Redis that a supervisor of the same configuration has of
+// FindOwn is cfg with the address of the Redis that a supervisor of the same configuration has of
 // its own, if cfg names none; pid is that supervisor's, or "". It is asked over its control socket, so what
 // it says is true as long as it lives, and only processes of this user and of root are believed.
-func findOwn(ctx context.Context, cfg config.Config) (found config.Config, pid string, err error) {
+func FindOwn(ctx context.Context, cfg config.Config) (found config.Config, pid string, err error) {
 	if cfg.RedisNamed && cfg.Redis.URL != "embedded" {
 		return cfg, "", nil
 	}
@@ -44,7 +35,7 @@ func findOwn(ctx context.Context, cfg config.Config) (found config.Config, pid s
 	var urls []string
 	for _, s := range control.Mine(ctx, cfg.Supervisor.StatePath()) {
 		var said struct {
-			Own ownRedis `json:"own_redis"`
+			Own Own `json:"own_redis"`
 		}
 		asked, cancel := context.WithTimeout(ctx, askWithin)
 		err := s.Status(asked, &said)
@@ -58,7 +49,7 @@ func findOwn(ctx context.Context, cfg config.Config) (found config.Config, pid s
 		}
 	}
 	if len(urls) > 1 {
-		return cfg, "", misused("%d supervisors with a Redis of their own run with %s; name one: --redis %s", len(urls), cfg.Path, strings.Join(urls, " or --redis "))
+		return cfg, "", fmt.Errorf("%d supervisors with a Redis of their own run with %s; name one: --redis %s", len(urls), cfg.Path, strings.Join(urls, " or --redis "))
 	}
 	return cfg, pid, nil
 }
