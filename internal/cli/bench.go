@@ -20,6 +20,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/embedded"
+	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -68,7 +69,7 @@ func (p Program) benchCommands() []*cli.Command {
 func benchPool(s bench.Shape) (supervisor.Pool, error) {
 	pool := config.DefaultPool()
 	pool.Mode, pool.Children, pool.Prefetch, pool.Command = s.Mode, s.Children, s.Prefetch, s.Command
-	return poolOf("bench", pool)
+	return plan.Pool("bench", pool)
 }
 
 // series is one line of the table.

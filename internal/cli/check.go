@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/internal/config"
+	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
 )
@@ -57,15 +58,31 @@ func check(c *cli.Context) error {
 			screen.PrintLine(w, told)
 		}
 		printCapacity(w, cfg)
-		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg), capacityHere().watchedMemory(cfg)) {
+		for _, warning := range slices.Concat(missingScripts(cfg), optionalArgs(cfg), plan.CapacityHere().WatchedMemory(cfg)) {
 			screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), warning)
 		}
-		for _, r := range cronsOf(cfg) {
+		for _, r := range plan.Crons(cfg) {
 			if s, err := schedule.Parse(r.Schedule, r.Zone); err == nil { // it was checked
 				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, cronWhen(r), comes(s, time.Now()))
 			}
 		}
 	})
+}
+
+// printCapacity says what the children of a configuration take of this host.
+func printCapacity(w io.Writer, cfg config.Config) {
+	told, err := plan.Supervisor(cfg, nil)
+	if err != nil {
+		return // it was validated; a file has changed since
+	}
+	sentence, fits := plan.CapacityHere().Told(told.Pools)
+	if sentence == "" {
+		return
+	}
+	if !fits {
+		sentence = string(screen.Paint(w, screen.Yellow, "Warning:")) + " " + sentence
+	}
+	screen.PrintLine(w, sentence)
 }
 
 // missingScripts tells of the scripts that commands name and that are not there, one sentence
@@ -102,7 +119,7 @@ func memoryNeeded(cfg config.Config, host uint64) string {
 		if p.Sandbox.Limits.Memory > 0 {
 			each = p.Sandbox.Limits.Memory
 		}
-		pool, err := poolOf(name, p)
+		pool, err := plan.Pool(name, p)
 		if err != nil || each <= 0 {
 			continue
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/cron"
+	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
 	"oarlock/queue"
@@ -22,35 +21,6 @@ import (
 
 // Recurring jobs that our supervisors put, by a schedule. Those of the protocol, which whoever
 // pops spawns by an interval, are in recur.go.
-
-// cronsOf are those of the configuration, by name.
-func cronsOf(cfg config.Config) []queue.Cron {
-	var crons []queue.Cron
-	for _, name := range slices.Sorted(maps.Keys(cfg.Recurring)) {
-		r := cfg.Recurring[name]
-		crons = append(crons, queue.Cron{
-			Name: name, Schedule: r.Schedule(), Zone: r.Zone, Missed: queue.Missed(r.Missed), Overlap: queue.Overlap(r.Overlap),
-			CronWork: queue.CronWork{Queue: r.Queue, Klass: r.Klass, Data: []byte(r.Data), Priority: r.Priority, Retries: r.Retries, Tags: r.Tags},
-		})
-	}
-	return crons
-}
-
-// fleetOf names those who share the configuration: who is named there, or this host with this file.
-func fleetOf(cfg config.Config) string {
-	if cfg.Supervisor.Fleet != "" {
-		return cfg.Supervisor.Fleet
-	}
-	name := cfg.Supervisor.Name
-	if name == "" {
-		name, _ = os.Hostname() // "" will do
-	}
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		path = cfg.Path
-	}
-	return name + ":" + path
-}
 
 // cronFlags are what a schedule needs, on the command line.
 func cronFlags() []cli.Flag {
@@ -364,11 +334,11 @@ func recurDiff(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	fleet, err := q.FleetCrons(c.Context, fleetOf(cfg))
+	fleet, err := q.FleetCrons(c.Context, plan.Fleet(cfg))
 	if err != nil {
 		return err
 	}
-	all := cronDifferences(cronsOf(cfg), there, fleet, q.Now())
+	all := cronDifferences(plan.Crons(cfg), there, fleet, q.Now())
 	err = show(c, all, func(w io.Writer) {
 		var rows [][]string
 		for _, d := range all {

@@ -15,6 +15,7 @@ import (
 	"oarlock/internal/connect"
 	"oarlock/internal/demo"
 	"oarlock/internal/embedded"
+	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
@@ -84,5 +85,5 @@ func demoPool(command []string, children int) (supervisor.Pool, error) {
 	pool := config.DefaultPool()
 	pool.Command, pool.Children, pool.Input, pool.MaxCrashes = command, children, "data", 1
 	pool.Retry = config.Retry{Backoff: config.Backoff{Curve: "constant"}, Delay: config.Duration(500 * time.Millisecond)}
-	return poolOf("demo", pool)
+	return plan.Pool("demo", pool)
 }

@@ -12,6 +12,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/doctor"
+	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/internal/setup"
 	"oarlock/queue"
@@ -97,27 +98,26 @@ func poolsOf(c *cli.Context) func(string) []string {
 // examineHost looks at this host, and at the unit, as far as there is a configuration
 // to compare them with.
 func examineHost(c *cli.Context, d *doctor.Doctor) {
-	here := capacity{strength: runner.KillGuard, bounds: runner.Bounds()}
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		d.Report(doctor.Finding{Subject: "killing", Level: doctor.Bad, Text: err.Error()})
 	} else {
 		strength, why := host.KillStrength()
-		here.strength, here.memory = strength, host.HoldsMemory(runner.KillCgroup)
 		f := doctor.Finding{Subject: "killing", Level: doctor.OK, Text: "Children are killed with all they started, by " + strength.String() + "."}
 		if why != "" {
 			f.Level, f.Advice = doctor.Note, "Not stronger: "+why
 		}
-		_ = host.Close() // it had no children
 		d.Report(f)
+		defer host.Close() // it has no children
 	}
+	here := plan.CapacityOf(host)
 	cfg, err := load(c, config.Options{})
 	if err != nil {
 		d.Report(doctor.Finding{Subject: "configuration", Level: doctor.Bad, Text: err.Error(), Advice: "oarlock check"})
 		return
 	}
 	examineCapacity(d, cfg, here)
-	for _, text := range here.watchedMemory(cfg) {
+	for _, text := range here.WatchedMemory(cfg) {
 		d.Report(doctor.Finding{Subject: "memory of children", Level: doctor.Warning, Text: text})
 	}
 	examineRunning(c, d, cfg)
@@ -140,14 +140,14 @@ func examineHost(c *cli.Context, d *doctor.Doctor) {
 }
 
 // examineCapacity compares the children of a configuration with what this host allows.
-func examineCapacity(d *doctor.Doctor, cfg config.Config, here capacity) {
-	told, err := supervise(cfg, nil)
+func examineCapacity(d *doctor.Doctor, cfg config.Config, here plan.Capacity) {
+	told, err := plan.Supervisor(cfg, nil)
 	if err != nil {
 		return // it was validated; a file has changed since
 	}
 	f := doctor.Finding{Subject: "room for children", Level: doctor.OK}
 	var fits bool
-	if f.Text, fits = here.told(told.Pools); !fits {
+	if f.Text, fits = here.Told(told.Pools); !fits {
 		f.Level, f.Advice = doctor.Warning, "Have fewer children, or raise that limit (TasksMax=, LimitNPROC=, LimitNOFILE=, MemoryMax= in the unit)."
 	}
 	if f.Text != "" {

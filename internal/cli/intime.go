@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/plan"
 	"oarlock/supervisor"
 )
 
@@ -48,7 +49,7 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 		}
 		var told supervisor.Config
 		if err == nil {
-			told, err = supervise(cfg, s.log)
+			told, err = plan.Supervisor(cfg, s.log)
 		}
 		done <- reading{cfg, told, err}
 	}()

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/internal/systemd"
 	"oarlock/supervisor"
@@ -71,7 +72,7 @@ func (s *service) reload(by string) reloadReport {
 	if !slices.Equal(cfg.Doubts, before.Doubts) {
 		s.warnOfDoubts(cfg)
 	}
-	s.crons.Set(cronsOf(cfg))
+	s.crons.Set(plan.Crons(cfg))
 	setLevel(s.level, cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
 	s.redactor.Store(redactorOf(cfg.Log))

@@ -21,6 +21,7 @@ import (
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
 	"oarlock/internal/output"
+	"oarlock/internal/plan"
 	"oarlock/internal/redact"
 	"oarlock/internal/screen"
 	"oarlock/internal/systemd"
@@ -45,11 +46,10 @@ type service struct {
 	watch    []part                        // more that runs as long as the supervisor
 	terminal bool                          // ^Z is the shell's, not ours
 	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
-	strength runner.KillStrength           // how children are killed whose pool does not say
 	own      *connect.Own                  // nil: Redis lives without us
 	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
-	memory   bool                          // the kernel holds those in control groups to limits.memory
 
+	host  *runner.Host
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
 	ready atomic.Bool // the service manager was told so, and not yet that it stops
@@ -136,7 +136,7 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 // work is run, however long it may stand still.
 func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os.Signal) error {
 	makeThreads()
-	told, err := supervise(cfg, s.log)
+	told, err := plan.Supervisor(cfg, s.log)
 	if err != nil {
 		return err
 	}
@@ -159,16 +159,15 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	s.outputs = output.New(told.StateDir, s.log)
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent, told.ChildLog = s.note, s.childLog
-	s.strength, _ = host.KillStrength()
-	s.memory = host.HoldsMemory(runner.KillCgroup)
+	s.host = host
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
-	s.crons = cron.New(client, s.sup.AwaitRedis, fleetOf(cfg), s.log)
-	s.crons.Set(cronsOf(cfg))
+	s.crons = cron.New(client, s.sup.AwaitRedis, plan.Fleet(cfg), s.log)
+	s.crons.Set(plan.Crons(cfg))
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	warnOfRoot(s.log, cfg)
-	for _, text := range s.capacity().watchedMemory(cfg) {
+	for _, text := range plan.CapacityOf(host).WatchedMemory(cfg) {
 		s.log.Warn(text)
 	}
 	warnOfExposure(s.log, cfg)
@@ -472,7 +471,7 @@ func inFlight(shot supervisor.Snapshot) string {
 // Status is what the status command prints.
 func (s *service) Status() any {
 	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State(), OwnRedis: s.own}
-	r.MemoryWatched = capacity{strength: s.strength, memory: s.memory}.watchedMemory(s.config())
+	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {
 		ago := cmp.Or(r.Seen, r.Up)

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/plan"
 	"oarlock/internal/trial"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -67,7 +68,7 @@ func showTrial(c *cli.Context, pool config.Pool, job queue.Taken) error {
 		return err
 	}
 	defer done()
-	good, err := t.Show(c.Context, c.App.Writer, policyOf(pool))
+	good, err := t.Show(c.Context, c.App.Writer, plan.Policy(pool))
 	if err == nil && !good {
 		err = silent{exitFailed}
 	}
@@ -76,7 +77,7 @@ func showTrial(c *cli.Context, pool config.Pool, job queue.Taken) error {
 
 // newTrial is job on the program of pool, under name; done ends what is left of it.
 func newTrial(name string, pool config.Pool, job queue.Taken) (t *trial.Trial, done func(), err error) {
-	spec, err := specOf(name, pool)
+	spec, err := plan.Spec(name, pool)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package plan
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"oarlock/runner"
 )
 
-// watchedMemory says of each pool whose children the kernel does not hold to limits.memory that they are
+// WatchedMemory says of each pool whose children the kernel does not hold to limits.memory that they are
 // only watched.
-func (c capacity) watchedMemory(cfg config.Config) []string {
+func (c Capacity) WatchedMemory(cfg config.Config) []string {
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		p := cfg.Pools[name]

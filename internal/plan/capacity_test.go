@@ -1,4 +1,4 @@
-package cli
+package plan
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 )
 
 // small is a host for which 1,000 processes are what there is least of.
-func small(strength runner.KillStrength) capacity {
-	return capacity{strength: strength, bounds: []runner.Bound{
+func small(strength runner.KillStrength) Capacity {
+	return Capacity{strength: strength, bounds: []runner.Bound{
 		{Of: runner.Processes, Where: "pids.max of /x.service", Max: 1000},
 		{Of: runner.Processes, Where: "kernel.pid_max", Max: 32768},
 		{Of: runner.Files, Where: "RLIMIT_NOFILE", Max: 65536},
@@ -35,7 +35,7 @@ func TestChildrenAreComparedWithTheHost(t *testing.T) {
 		{runner.KillCgroup, 100, true, "150 children take about 150 of the 1,000"},
 		{runner.KillCgroup, 20000, false, "there is room for 936."},
 	} {
-		says, fits := small(tt.strength).told([]supervisor.Pool{reused("p", tt.children)})
+		says, fits := small(tt.strength).Told([]supervisor.Pool{reused("p", tt.children)})
 		if fits != tt.fits || !strings.Contains(says, tt.says) {
 			t.Errorf("%d children killed by %v: %q, fits: %v; want %q", tt.children, tt.strength, says, fits, tt.says)
 		}
@@ -54,7 +54,7 @@ func TestEachBoundCounts(t *testing.T) {
 	} {
 		here := small(runner.KillGuard)
 		here.bounds = append(here.bounds, tt.bound)
-		err := here.refuse([]supervisor.Pool{reused("p", 1)}, "p", 5000, map[string]int{"p": 1})
+		err := here.Refuse([]supervisor.Pool{reused("p", 1)}, "p", 5000, map[string]int{"p": 1})
 		if err == nil || !strings.Contains(err.Error(), tt.bound.Where) || !strings.HasSuffix(err.Error(), tt.room) {
 			t.Errorf("%v: %v, want %q", tt.bound, err, tt.room)
 		}
@@ -65,15 +65,15 @@ func TestScaleNamesTheBound(t *testing.T) {
 	here, pools := small(runner.KillGuard), []supervisor.Pool{reused("p", 4), reused("q", 50)}
 	now := map[string]int{"p": 4, "q": 50}
 	want := "pool p cannot have 20,000 children: 20,000 children take about 180,000 of the 1,000 processes that there may be (pids.max of /x.service), which is too much; beside the other pools there is room for 54"
-	if err := here.refuse(pools, "p", 20000, now); fmt.Sprint(err) != want {
+	if err := here.Refuse(pools, "p", 20000, now); fmt.Sprint(err) != want {
 		t.Errorf("scale says %v, want %s", err, want)
 	}
 	for _, n := range []int{0, 1, 54} {
-		if err := here.refuse(pools, "p", n, now); err != nil {
+		if err := here.Refuse(pools, "p", n, now); err != nil {
 			t.Errorf("%d children: %v", n, err)
 		}
 	}
-	if err := here.refuse(pools, "none", 20000, now); err != nil {
+	if err := here.Refuse(pools, "none", 20000, now); err != nil {
 		t.Errorf("of a pool that is not there: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestPoolsAreCutToWhatTheHostCarries(t *testing.T) {
 	here := small(runner.KillCgroup)
 	grows := supervisor.Pool{Name: "g", MinChildren: 900, MaxChildren: 5000, Child: runner.Spec{Mode: runner.Reuse}}
 	pools := []supervisor.Pool{reused("p", 5000), reused("q", 1), grows}
-	cut := here.fit(pools)
+	cut := here.Fit(pools)
 	if len(cut) != 2 || !strings.Contains(cut[0], "of 5,000 children") || !strings.Contains(cut[0], "pids.max of /x.service") {
 		t.Errorf("it says %q", cut)
 	}
@@ -90,7 +90,7 @@ func TestPoolsAreCutToWhatTheHostCarries(t *testing.T) {
 	if total > 1000 || total < 900 || pools[1].Children != 1 || pools[2].MinChildren > pools[2].MaxChildren {
 		t.Errorf("pools have %d, %d and %d to %d children", pools[0].Children, pools[1].Children, pools[2].MinChildren, pools[2].MaxChildren)
 	}
-	if cut := here.fit(pools); cut != nil {
+	if cut := here.Fit(pools); cut != nil {
 		t.Errorf("what was cut is cut again: %q", cut)
 	}
 }

@@ -1,4 +1,7 @@
-package cli
+// Package plan turns a configuration into what others are told: a supervisor of its pools, a keeper of its
+// recurring jobs; and compares that with what this host carries. It owns nothing and starts nothing. It must
+// not know Redis' connection, the process that the supervisor runs in, or who asks.
+package plan
 
 import (
 	"log/slog"
@@ -11,9 +14,9 @@ import (
 	"oarlock/supervisor"
 )
 
-// supervise turns a configuration into what a supervisor is told. cfg was validated;
-// the error is about files that have changed since.
-func supervise(cfg config.Config, logger *slog.Logger) (supervisor.Config, error) {
+// Supervisor turns a configuration into what a supervisor is told, which
+// logs to logger. cfg was validated; the error is about files that have changed since.
+func Supervisor(cfg config.Config, logger *slog.Logger) (supervisor.Config, error) {
 	out := supervisor.Config{
 		Name:         cfg.Supervisor.Name,
 		StateDir:     cfg.Supervisor.StatePath(),
@@ -22,7 +25,7 @@ func supervise(cfg config.Config, logger *slog.Logger) (supervisor.Config, error
 		Logger:       logger,
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
-		pool, err := poolOf(name, cfg.Pools[name])
+		pool, err := Pool(name, cfg.Pools[name])
 		if err != nil {
 			return supervisor.Config{}, config.Problems{{File: cfg.Path, Key: "pools." + name, Why: err.Error(), Passing: config.Passes(err)}}
 		}
@@ -31,9 +34,10 @@ func supervise(cfg config.Config, logger *slog.Logger) (supervisor.Config, error
 	return out, nil
 }
 
-// poolOf turns one table into one pool.
-func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
-	child, err := specOf(name, p)
+// Pool turns the table of that name into one pool. p was validated; the error is about files that have
+// changed since.
+func Pool(name string, p config.Pool) (supervisor.Pool, error) {
+	child, err := Spec(name, p)
 	return supervisor.Pool{
 		Name:        name,
 		Queues:      p.Queues,
@@ -46,7 +50,7 @@ func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
 		Prefetch:    p.Prefetch,
 		MaxJob:      int64(p.MaxJob),
 		Timeout:     time.Duration(p.Timeout),
-		Policy:      policyOf(p),
+		Policy:      Policy(p),
 		MaxJobs:     p.MaxJobs,
 		MaxAge:      time.Duration(p.MaxAge),
 		MaxMemory:   int64(p.MaxMemory),
@@ -55,8 +59,8 @@ func poolOf(name string, p config.Pool) (supervisor.Pool, error) {
 	}, err
 }
 
-// policyOf is what the table of a pool makes of endings.
-func policyOf(p config.Pool) supervisor.Policy {
+// Policy is what the table of a pool makes of endings.
+func Policy(p config.Pool) supervisor.Policy {
 	return supervisor.Policy{
 		NextQueues: p.NextQueues,
 		Allow:      p.Allow,

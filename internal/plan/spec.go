@@ -1,4 +1,4 @@
-package cli
+package plan
 
 import (
 	"maps"
@@ -15,8 +15,9 @@ import (
 	"oarlock/runner"
 )
 
-// specOf turns the table of a pool into how its children are started and treated.
-func specOf(name string, p config.Pool) (runner.Spec, error) {
+// Spec turns the table of a pool into how its children are started and treated. p was validated; the error is about
+// files that have changed since.
+func Spec(name string, p config.Pool) (runner.Spec, error) {
 	added, err := p.Sandbox.Environ()
 	if err != nil {
 		return runner.Spec{}, err

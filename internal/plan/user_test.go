@@ -1,4 +1,4 @@
-package cli
+package plan
 
 import (
 	"os/user"
@@ -36,7 +36,7 @@ func TestHomeOfAnotherUser(t *testing.T) {
 			pool := config.DefaultPool()
 			pool.Sandbox = tt.sandbox
 			pool.Command = []string{"true"}
-			spec, err := specOf("p", pool)
+			spec, err := Spec("p", pool)
 			if err != nil {
 				t.Fatal(err)
 			}
