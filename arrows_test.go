@@ -17,7 +17,7 @@ import (
 var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
-	"runner":         {"internal/nowait", "internal/placeholder", "protocol"},
+	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc"},
 	"internal/bench": {"internal/config", "queue", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
@@ -79,13 +79,18 @@ var arrows = map[string][]string{
 	"supervisor/internal/gate":  {"queue"},
 	"supervisor/internal/inbox": {},
 	"supervisor/outcome":        {"protocol", "queue", "runner", "supervisor/internal/clock"},
+
+	// below the runner
+	"runner/internal/private":    {},
+	"runner/internal/proc":       {},
+	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes
 // stay in the runner.
 var strangers = map[string][]string{
 	"github.com/redis/go-redis/v9": {"queue", "queue/internal/connection", "internal/bench", "internal/cli", "internal/doctor", "internal/redistest"},
-	"os/exec":                      {"runner", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
+	"os/exec":                      {"runner", "runner/internal/runnertest", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
 }
 
 func TestArrows(t *testing.T) {

@@ -1,6 +1,10 @@
 package runner
 
-import "time"
+import (
+	"time"
+
+	"oarlock/runner/internal/proc"
+)
 
 // A child that may or may not say hello must have lived for probation to be given a
 // job, for one that fails at once shall not have any. If it is at work then, or would
@@ -108,7 +112,7 @@ func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
 
 // atWork tells whether a process runs, or waits for a core or a disk to go on.
 func atWork(pid int) bool {
-	s, ok := readStat(pid)
+	s, ok := proc.Read(pid)
 	return ok && (s.State == 'R' || s.State == 'D')
 }
 

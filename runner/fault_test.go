@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/proc"
 )
 
 // fault is one way in which a child goes wrong, shown by a program in sh and by
@@ -144,7 +145,7 @@ func within(t *testing.T, bound time.Duration, what string, try func() time.Dura
 // awaitDeath returns the moment at which the process of c ended, as the kernel has it.
 func awaitDeath(c *Child) time.Time {
 	for {
-		if s, ok := readStat(c.PID()); !ok || s.State == 'Z' {
+		if !proc.Alive(c.PID()) {
 			return time.Now()
 		}
 		time.Sleep(100 * time.Microsecond)
@@ -259,8 +260,8 @@ func livingChildren(h *Host) (living []int) {
 	isGuard := func(pid int) bool {
 		return slices.ContainsFunc(guards, func(w *warden) bool { return w != nil && w.leader.pid() == pid })
 	}
-	for _, pid := range children(nil, os.Getpid()) {
-		if s, ok := readStat(pid); ok && s.State != 'Z' && !isGuard(pid) {
+	for _, pid := range proc.Children(nil, os.Getpid()) {
+		if proc.Alive(pid) && !isGuard(pid) {
 			living = append(living, pid)
 		}
 	}

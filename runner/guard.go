@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // A guard is our own binary as the parent of one child. It adopts whatever the child's descendants
@@ -214,7 +216,7 @@ func (g *guard) run(signals <-chan os.Signal) int {
 			if patience == nil {
 				patience = time.After(guardPatience)
 			}
-			killAll(descendants(os.Getpid()))
+			killAll(proc.Descendants(os.Getpid()))
 			again = time.After(5 * time.Millisecond) // whatever was born meanwhile
 		} else if g.killForks(); len(g.forks) > 0 {
 			again = time.After(5 * time.Millisecond)
@@ -241,7 +243,7 @@ func (g *guard) run(signals <-chan os.Signal) int {
 			}
 		case <-again:
 		case <-patience:
-			return g.leave(len(descendants(os.Getpid())))
+			return g.leave(len(proc.Descendants(os.Getpid())))
 		}
 	}
 	return g.leave(0)
@@ -319,7 +321,7 @@ func (g *guard) reap() bool {
 			ended.Unborn = !g.proof.given()
 			g.end = &ended
 			if !g.killing && !g.order.Factory {
-				ended.Behind = living(descendants(os.Getpid()))
+				ended.Behind = proc.Living(proc.Descendants(os.Getpid()))
 			}
 			g.killing = g.killing || !g.order.Factory
 		}

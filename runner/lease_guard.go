@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // leaseOrder is what a guard is told of the leases that it enforces. The zero value: none.
@@ -112,7 +114,7 @@ func (w *watch) look(kill func(row *leaseRow)) (next int64) {
 func killRow(row *leaseRow) {
 	pid := int(row.target.Load())
 	if start := row.start.Load(); start != 0 {
-		if s, ok := readStat(pid); ok && s.Start != start {
+		if s, ok := proc.Read(pid); ok && s.Start != start {
 			return
 		}
 	}

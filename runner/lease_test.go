@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/internal/nowait"
+	"oarlock/runner/internal/proc"
 )
 
 // sinceBoot is the clock of leases.
@@ -24,8 +25,7 @@ func sinceBoot() time.Duration {
 
 // ended tells whether a process has ended, reaped or not.
 func ended(pid int) bool {
-	s, ok := readStat(pid)
-	return !ok || s.State == 'Z'
+	return !proc.Alive(pid)
 }
 
 // escaping returns how a child of a mode is started that, given its job, lets processes escape and waits,

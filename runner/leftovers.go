@@ -2,13 +2,11 @@ package runner
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"oarlock/runner/internal/proc"
 )
 
 // Identity names one process for ever: a number alone is given away again.
@@ -20,27 +18,18 @@ type Identity struct {
 
 // Self returns the identity of this process.
 func Self() Identity {
-	me, _ := readStat(os.Getpid()) // without it nobody of ours is mistaken for it either
-	return Identity{PID: os.Getpid(), Start: me.Start, Boot: bootID()}
+	me, _ := proc.Read(os.Getpid()) // without it nobody of ours is mistaken for it either
+	return Identity{PID: os.Getpid(), Start: me.Start, Boot: proc.Boot()}
 }
 
 // mark is how control groups and the environment of children name their supervisor.
-func (id Identity) mark() string { return fmt.Sprintf("%d-%d", id.PID, id.Start) }
+func (id Identity) mark() string { return proc.Mark(id.PID, id.Start) }
 
 // entry is what the environment of children holds of their supervisor.
 func (id Identity) entry() string { return supervisorEnv + "=" + id.mark() }
 
-// bootID returns the kernel's random name of the time since its start.
-func bootID() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // absent in some containers: all alike then
-	return strings.TrimSpace(string(id))
-}
-
 // Alive reports whether a process of that id has not ended.
-func Alive(pid int) bool {
-	s, there := readStat(pid)
-	return there && s.State != 'Z'
-}
+func Alive(pid int) bool { return proc.Alive(pid) }
 
 // Leftover is what a supervisor writes down of a child while it lives, so that it is found, and told
 // from others, when the supervisor is gone.
@@ -52,7 +41,7 @@ type Leftover struct {
 // LeftoverOf returns what is to be written down of the child pid, which leads the process group pgid;
 // false if it is gone.
 func LeftoverOf(pid, pgid int) (l Leftover, there bool) {
-	s, there := readStat(pid)
+	s, there := proc.Read(pid)
 	return Leftover{pid, pgid, s.Start}, there
 }
 
@@ -72,7 +61,7 @@ func NewLeftovers(of Identity, children []Leftover) *Leftovers {
 // how many of them there were, and which process groups may be others' and are not proven to be theirs.
 // It may be repeated until nothing is left: what dies takes its time, and proves nothing meanwhile.
 func (l *Leftovers) Kill() (killed int, doubtful []int) {
-	if l.of.Boot != bootID() {
+	if l.of.Boot != proc.Boot() {
 		return 0, nil
 	}
 	members := membersByGroup()
@@ -107,7 +96,7 @@ func (l *Leftovers) look(child Leftover, members func(pgid int) []int) remnant {
 	if child.PGID <= 1 {
 		return nothing
 	}
-	if now, there := readStat(child.PID); there && now.State != 'Z' {
+	if now, there := proc.Read(child.PID); there && now.State != 'Z' {
 		switch {
 		case now.Start != child.Start:
 			return nothing // the number is somebody else's now, and so is that of the group
@@ -130,18 +119,10 @@ func (l *Leftovers) look(child Leftover, members func(pgid int) []int) remnant {
 // marked tells whether the process has an entry that begins with entry in its environment,
 // or is in a control group of the dead supervisor's.
 func (l *Leftovers) marked(pid int, entry string) bool {
-	if bytes.Contains(environment(pid), []byte("\x00"+entry)) { // unreadable, or written over, it proves nothing
+	if bytes.Contains(proc.Environment(pid), []byte("\x00"+entry)) { // unreadable, or written over, it proves nothing
 		return true
 	}
-	group, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	return bytes.Contains(group, []byte("/"+cgroupPrefix+l.of.mark()+"-"))
-}
-
-// environment returns the environment that the process was started with, a NUL before and behind each
-// entry; none of one that is gone or not for us to see.
-func environment(pid int) []byte {
-	env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return append([]byte{0}, env...)
+	return bytes.Contains(proc.Cgroups(pid), []byte("/"+cgroupPrefix+l.of.mark()+"-"))
 }
 
 // Remaining returns the living processes that have the mark of a child of one of these dead supervisors
@@ -149,12 +130,12 @@ func environment(pid int) []byte {
 func Remaining(dead []Identity) (pids []int) {
 	var marks [][]byte
 	for _, id := range dead {
-		if id.Boot == bootID() {
+		if id.Boot == proc.Boot() {
 			marks = append(marks, []byte("\x00"+id.entry()+"\x00"))
 		}
 	}
-	for _, pid := range allPIDs() {
-		env := environment(pid)
+	for _, pid := range proc.All() {
+		env := proc.Environment(pid)
 		if slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(env, mark) }) {
 			pids = append(pids, pid)
 		}
@@ -168,23 +149,12 @@ func membersByGroup() (members func(pgid int) []int) {
 	return func(pgid int) []int {
 		if byGroup == nil {
 			byGroup = map[int][]int{}
-			for _, pid := range allPIDs() {
-				if s, there := readStat(pid); there && s.State != 'Z' {
+			for _, pid := range proc.All() {
+				if s, there := proc.Read(pid); there && s.State != 'Z' {
 					byGroup[s.Group] = append(byGroup[s.Group], pid)
 				}
 			}
 		}
 		return byGroup[pgid]
 	}
-}
-
-// allPIDs lists the processes that we see.
-func allPIDs() (pids []int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

@@ -1,17 +1,18 @@
 package runner
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // reaper reaps the processes that we have not started but adopted, as the subreaper of all that our
@@ -70,16 +71,12 @@ func (r *reaper) forget(pid int) {
 func (r *reaper) adopted(marks []string) (pids []int) {
 	r.mu.Lock() // or one that is just being started would look adopted
 	defer r.mu.Unlock()
-	for _, pid := range children(nil, os.Getpid()) {
+	for _, pid := range proc.Children(nil, os.Getpid()) {
 		if _, known := r.known[pid]; known {
 			continue
 		}
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // empty of a zombie
-		if err != nil {
-			continue
-		}
-		entries := strings.Split(string(text), "\x00")
-		if !slices.ContainsFunc(marks, func(mark string) bool { return !slices.Contains(entries, mark) }) {
+		env := proc.Environment(pid) // empty of a zombie
+		if !slices.ContainsFunc(marks, func(mark string) bool { return !bytes.Contains(env, []byte("\x00"+mark+"\x00")) }) {
 			pids = append(pids, pid)
 		}
 	}
@@ -91,11 +88,11 @@ func (r *reaper) adopted(marks []string) (pids []int) {
 func (r *reaper) orphans(leader int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, pid := range children(nil, os.Getpid()) {
+	for _, pid := range proc.Children(nil, os.Getpid()) {
 		if _, known := r.known[pid]; known {
 			continue
 		}
-		if s, there := readStat(pid); there && s.Group == leader && s.State != 'Z' {
+		if s, there := proc.Read(pid); there && s.Group == leader && s.State != 'Z' {
 			n++
 		}
 	}
@@ -151,11 +148,11 @@ func (r *reaper) reap(seen map[int]uint64) map[int]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fresh := map[int]uint64{}
-	for _, pid := range children(nil, os.Getpid()) {
+	for _, pid := range proc.Children(nil, os.Getpid()) {
 		if _, known := r.known[pid]; known {
 			continue
 		}
-		s, ok := readStat(pid)
+		s, ok := proc.Read(pid)
 		if !ok || s.State != 'Z' {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"oarlock/runner/internal/proc"
 )
 
 // TestReaperNeverStealsAStatus is row B16: while the orphans of many jobs are reaped, each job's own
@@ -24,8 +26,8 @@ func TestReaperNeverStealsAStatus(t *testing.T) {
 			case <-time.After(100 * time.Millisecond):
 			}
 			zombies := map[int]time.Time{}
-			for _, pid := range children(nil, os.Getpid()) {
-				if s, ok := readStat(pid); ok && s.State == 'Z' {
+			for _, pid := range proc.Children(nil, os.Getpid()) {
+				if s, ok := proc.Read(pid); ok && s.State == 'Z' {
 					if zombies[pid] = since[pid]; zombies[pid].IsZero() {
 						zombies[pid] = time.Now()
 					}
@@ -60,7 +62,7 @@ func TestReaperNeverStealsAStatus(t *testing.T) {
 	}
 	workers.Wait()
 	until(t, "end of the orphans", func() bool {
-		for _, pid := range children(nil, os.Getpid()) {
+		for _, pid := range proc.Children(nil, os.Getpid()) {
 			h.reaper.mu.Lock()
 			_, known := h.reaper.known[pid]
 			h.reaper.mu.Unlock()

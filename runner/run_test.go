@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/proc"
 )
 
 // What the end of a process means, where nothing else was said.
@@ -190,7 +191,7 @@ func TestOnceChildThatIsFaster(t *testing.T) {
 	w := newWitness()
 	c := start(t, h, &Spec{Command: shell(`echo early; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"`)}, w)
 	for {
-		if s, ok := readStat(c.PID()); !ok || s.State == 'Z' {
+		if !proc.Alive(c.PID()) {
 			break
 		}
 		time.Sleep(time.Millisecond)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // cgroups is the control group below which each of our children gets its own:
@@ -167,7 +169,7 @@ func sweepCgroups(own string) {
 			continue
 		}
 		// /proc may hide it from us, and we may have no descriptor left to look: a signal asks, too.
-		if s, seen := readStat(pid); seen && s.Start == start || !seen && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		if s, seen := proc.Read(pid); seen && s.Start == start || !seen && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 			continue
 		}
 		endCgroup(path, time.Second)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // fakeCgroup makes a directory that looks like a control group with these processes in it.
@@ -146,8 +148,7 @@ func TestGuardIsKilled(t *testing.T) {
 		t.Errorf("ends as %+v", exit)
 	}
 	until(t, "end of the child", func() bool {
-		s, ok := readStat(p.pid())
-		return !ok || s.State == 'Z'
+		return !proc.Alive(p.pid())
 	})
 	if err := p.signal(unix.SIGTERM); err == nil {
 		t.Error("a signal was sent to what is gone")
@@ -176,7 +177,7 @@ func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
 	}
 	p.release()
 	checkLeft(t, KillGuard, file)
-	if s, ok := readStat(daemon); !ok || s.State == 'Z' {
+	if !proc.Alive(daemon) {
 		t.Error("what another child had left is gone, too")
 	}
 	killAll([]int{daemon})

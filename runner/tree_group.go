@@ -119,6 +119,13 @@ func (p *leader) oomProof(pid int, exit Exit) string {
 	return p.trees.oom.proof(pid, p.born)
 }
 
+// killAll sends each of pids SIGKILL.
+func killAll(pids []int) {
+	for _, pid := range pids {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
 // awaitExit returns when our child pid has ended, and leaves it to be reaped. It waits as for any other
 // descriptor where the kernel has one for processes (Linux 5.10): in a system call it would keep a
 // thread for each child, and a Go program that may have no more threads dies.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 var errGuardGone = errors.New("the guard is gone")
@@ -169,7 +171,7 @@ func (p *guarded) killAdopted() {
 			return
 		}
 		for _, pid := range adopted {
-			killAll(append(descendants(pid), pid))
+			killAll(append(proc.Descendants(pid), pid))
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/runner/internal/proc"
 )
 
 // testTrees returns what starts processes, closed when the test ends.
@@ -129,7 +131,7 @@ func alive(t testing.TB, file string) []int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := readStat(pid); ok && s.State != 'Z' {
+		if proc.Alive(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -273,7 +275,7 @@ func running(argument string) []int {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
-		if s, ok := readStat(pid); err == nil && ok && s.State != 'Z' && strings.Contains(string(text), argument+"\x00") {
+		if s, ok := proc.Read(pid); err == nil && ok && s.State != 'Z' && strings.Contains(string(text), argument+"\x00") {
 			pids = append(pids, pid)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oarlock/internal/nowait"
+	"oarlock/runner/internal/proc"
 )
 
 // cpuTime returns the processor time, user and system, that the process has used
@@ -17,13 +18,13 @@ func cpuTime(pid int) time.Duration {
 // Memory returns the memory of the child and of what it has started, in bytes: what
 // it shares counts in part. 0 if it is gone.
 func (c *Child) Memory() int64 {
-	below := descendants(c.pid)
+	below := proc.Descendants(c.pid)
 	if len(below) == 0 && c.spec.Mode != Preload {
-		return residentMemory(c.pid) // shares nothing worth the time to find out
+		return proc.Resident(c.pid) // shares nothing worth the time to find out
 	}
 	var sum int64
 	for _, pid := range append(below, c.pid) {
-		m, _ := readMemory(pid)
+		m, _ := proc.ReadMemory(pid)
 		sum += m.Share
 	}
 	return sum

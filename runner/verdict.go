@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/proc"
 )
 
 // verdict ends r by what the child said of it, which came by s.
@@ -92,7 +93,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	}
 	e.PeakMemory, e.Drained = r.peak, r.drained
 	if c.oneJob() && e.Kind == Said && e.Verdict.Kind != protocol.Ack {
-		e.PeakMemory = max(r.peak, peakMemory(c.pid)) // it is still there to be asked
+		e.PeakMemory = max(r.peak, proc.Peak(c.pid)) // it is still there to be asked
 	}
 	if r.progress.any {
 		e.LastProgress = &r.progress.value

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"oarlock/runner/internal/proc"
 )
 
 // fork is a process that a factory has forked. Until it is given its job it waits on its stdin, so what
@@ -39,7 +41,7 @@ func (f *factory) forked(pid int) (*fork, error) {
 	case err != unix.ESRCH:
 		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	if s, ok := readStat(pid); ok {
+	if s, ok := proc.Read(pid); ok {
 		if s.Parent != f.proc.pid() {
 			p.close()
 			return nil, fmt.Errorf("says that it forked process %d, which is no child of its own", pid)
@@ -183,10 +185,10 @@ func (p *fork) killRest() int {
 // many it found.
 func killMarked(fork int, mark uint64, factory, guard int) int {
 	// Its descendants are below it or, once orphans, below the guard, beside the factory.
-	left := descendants(fork)
-	for _, pid := range children(nil, guard) {
+	left := proc.Descendants(fork)
+	for _, pid := range proc.Children(nil, guard) {
 		if pid != factory {
-			left = append(append(left, pid), descendants(pid)...)
+			left = append(append(left, pid), proc.Descendants(pid)...)
 		}
 	}
 	left = slices.DeleteFunc(left, func(pid int) bool { return pid == fork || !marked(pid, mark) })
@@ -200,8 +202,7 @@ func marked(pid int, mark uint64) bool {
 	if err := unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &limit); err != nil || limit.Max != mark {
 		return false
 	}
-	s, ok := readStat(pid)
-	return ok && s.State != 'Z'
+	return proc.Alive(pid)
 }
 
 func (p *fork) wait() Exit {

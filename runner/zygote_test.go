@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/proc"
 )
 
 // interpreterOf returns the interpreter of a preloaded program's language; empty if it is not here.
@@ -238,7 +239,7 @@ func TestForksOutliveTheirFactory(t *testing.T) {
 				}
 				children = append(children, c)
 			}
-			s, ok := readStat(children[0].PID())
+			s, ok := proc.Read(children[0].PID())
 			if !ok {
 				t.Fatal("the fork is not there")
 			}
@@ -504,7 +505,7 @@ func TestForkSharesMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			until(t, "pause", func() bool { return strings.Contains(w.text("r1"), "pausing") })
-			m, ok := readMemory(c.PID())
+			m, ok := proc.ReadMemory(c.PID())
 			if !ok {
 				t.Fatal("its memory cannot be read")
 			}

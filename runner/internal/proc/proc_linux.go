@@ -1,18 +1,14 @@
-package runner
+package proc
 
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
-	"syscall"
-	"time"
 )
 
-// What the kernel says in /proc about processes. A process that is gone has no children, no memory and
-// has used no time: callers need no error for what ends by itself at any moment.
-
-// children appends to pids the processes whose parent is pid.
-func children(pids []int, pid int) []int {
+// Children appends to pids the processes whose parent is pid.
+func Children(pids []int, pid int) []int {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	dir, err := os.Open(tasks)
 	if err != nil {
@@ -34,85 +30,39 @@ func children(pids []int, pid int) []int {
 	return pids
 }
 
-// descendants returns every process below pid, parents before their children.
-func descendants(pid int) []int {
-	found := children(nil, pid)
-	for i := 0; i < len(found); i++ {
-		found = children(found, found[i])
-	}
-	return found
-}
-
-// living counts those of pids that have not ended.
-func living(pids []int) (n int) {
-	for _, pid := range pids {
-		if s, there := readStat(pid); there && s.State != 'Z' {
-			n++
-		}
-	}
-	return n
-}
-
-// killAll sends each of pids SIGKILL.
-func killAll(pids []int) {
-	for _, pid := range pids {
-		syscall.Kill(pid, syscall.SIGKILL)
-	}
-}
-
-// stat holds fields of /proc/<pid>/stat.
-type stat struct {
-	State  byte // R, S, D, Z, T, …
-	Parent int
-	Group  int
-	Cpu    time.Duration // user and system, of itself
-	Start  uint64        // clock ticks after boot; with the pid, the name of one process for ever
-}
-
-// clockTick is the unit of times in stat: USER_HZ, which Linux fixed at 100 for every architecture of Go's.
-const clockTick = 10 * time.Millisecond
-
-// readStat returns false when pid is gone.
-func readStat(pid int) (stat, bool) {
+// Read returns false when pid is gone.
+func Read(pid int) (Stat, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return stat{}, false
+		return Stat{}, false
 	}
 	// The second field is the program's name in parentheses and may hold anything; the last ")" ends it.
 	end := bytes.LastIndexByte(text, ')')
 	fields := bytes.Fields(text[end+1:])
 	const fieldsBefore = 3 // fields[0] is field 3 of proc(5)
 	if end < 0 || len(fields) <= 22-fieldsBefore {
-		return stat{}, false
+		return Stat{}, false
 	}
 	number := func(field int) uint64 {
 		n, _ := strconv.ParseUint(string(fields[field-fieldsBefore]), 10, 64)
 		return n
 	}
-	return stat{
+	return Stat{
 		State:  fields[0][0],
 		Parent: int(number(4)),
 		Group:  int(number(5)),
-		Cpu:    time.Duration(number(14)+number(15)) * clockTick,
 		Start:  number(22),
 	}, true
 }
 
-// memory is what a process holds, in bytes.
-type memory struct {
-	Resident int64 // with all that it shares with others: too much for a fork
-	Share    int64 // what it shares counts in part (PSS)
-	Private  int64 // its own alone
-}
-
-// readMemory returns false when pid is gone or may not be looked at. It costs the better part of a
-// millisecond for a large process; residentMemory costs a hundredth.
-func readMemory(pid int) (memory, bool) {
+// ReadMemory returns false when pid is gone or may not be looked at. It costs the better part of a
+// millisecond for a large process; Resident costs a hundredth.
+func ReadMemory(pid int) (Memory, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
-		return memory{}, false
+		return Memory{}, false
 	}
-	var m memory
+	var m Memory
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		number, _, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" "))
@@ -132,8 +82,8 @@ func readMemory(pid int) (memory, bool) {
 	return m, m.Resident > 0
 }
 
-// residentMemory returns the resident memory of pid, in bytes; 0 when it is gone.
-func residentMemory(pid int) int64 {
+// Resident returns the resident memory of pid, in bytes; 0 when it is gone.
+func Resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := bytes.Fields(text)
 	if err != nil || len(fields) < 2 {
@@ -143,10 +93,10 @@ func residentMemory(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// peakMemory returns the highest resident memory that pid ever had, in bytes; 0 when it is gone. It is
+// Peak returns the highest resident memory that pid ever had, in bytes; 0 when it is gone. It is
 // not what the kernel reports at its end (ru_maxrss), which begins with that of the process that
 // started it.
-func peakMemory(pid int) int64 {
+func Peak(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0
@@ -155,4 +105,34 @@ func peakMemory(pid int) int64 {
 	number, _, _ := bytes.Cut(bytes.TrimSpace(after), []byte(" "))
 	n, _ := strconv.ParseInt(string(number), 10, 64)
 	return n << 10
+}
+
+// Environment returns the environment that pid was started with, a NUL before and behind each entry; no
+// entry of one that has ended, is gone, or is not for us to see.
+func Environment(pid int) []byte {
+	env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return append([]byte{0}, env...)
+}
+
+// Cgroups returns the control groups that pid is in, a line each as cgroups(7) describes it.
+func Cgroups(pid int) []byte {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	return text
+}
+
+// All returns the processes that we see.
+func All() (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Boot returns the kernel's random name of the time since its start.
+func Boot() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // absent in some containers: all alike then
+	return string(bytes.TrimSpace(id))
 }

@@ -3,51 +3,14 @@ package runner
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/runner/internal/proc"
 )
-
-func TestReadStat(t *testing.T) {
-	before := time.Now()
-	for time.Since(before) < 30*time.Millisecond { // use some time
-	}
-	s, ok := readStat(os.Getpid())
-	if !ok || s.Parent != os.Getppid() || s.Group != syscall.Getpgrp() || s.Cpu < clockTick || s.Start == 0 || !strings.ContainsRune("RS", rune(s.State)) {
-		t.Errorf("of ourselves it says %+v, %v", s, ok)
-	}
-	cmd := exec.Command("sleep", "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(children(nil, os.Getpid()), cmd.Process.Pid) || !slices.Contains(descendants(os.Getpid()), cmd.Process.Pid) {
-		t.Error("a child is not among our children")
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-	if s, ok := readStat(cmd.Process.Pid); ok {
-		t.Errorf("of a process that is gone it says %+v", s)
-	}
-}
-
-func TestStatOfAnAwkwardName(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a) R 1 (b")
-	sleep, err := exec.LookPath("sleep")
-	must(t, err)
-	must(t, os.Symlink(sleep, name))
-	cmd := exec.Command(name, "600")
-	must(t, cmd.Start())
-	s, ok := readStat(cmd.Process.Pid)
-	if !ok || s.Parent != os.Getpid() {
-		t.Errorf("it says %+v, %v", s, ok)
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-}
 
 func TestMemoryOfAProcess(t *testing.T) {
 	const hoard = 64 << 20
@@ -58,8 +21,8 @@ func TestMemoryOfAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "growth", func() bool { return strings.Contains(w.text("r1"), "grown") })
-	m, ok := readMemory(c.PID())
-	resident, peak := residentMemory(c.PID()), peakMemory(c.PID())
+	m, ok := proc.ReadMemory(c.PID())
+	resident, peak := proc.Resident(c.PID()), proc.Peak(c.PID())
 	t.Logf("%+v, resident %d, peak %d", m, resident, peak)
 	if !ok || m.Private < hoard || m.Share < m.Private || m.Resident < m.Share || m.Resident > 2*hoard {
 		t.Errorf("memory is %+v, %v", m, ok)
@@ -69,7 +32,7 @@ func TestMemoryOfAProcess(t *testing.T) {
 	}
 	c.Kill(CauseShutdown)
 	await(t, c.Exited(), "exit")
-	if _, ok := readMemory(c.PID()); ok || residentMemory(c.PID()) != 0 || peakMemory(c.PID()) != 0 {
+	if _, ok := proc.ReadMemory(c.PID()); ok || proc.Resident(c.PID()) != 0 || proc.Peak(c.PID()) != 0 {
 		t.Error("a process that is gone has memory")
 	}
 }
