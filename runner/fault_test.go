@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
 )
 
 // fault is one way in which a child goes wrong, shown by a program in sh and by
@@ -241,10 +241,10 @@ func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 		return took
 	}
 	group := within(t, 500*time.Millisecond, "settled", settle)
-	killAll(livingChildren(h)) // what left the process group was inherited by us
+	runnertest.KillAll(livingChildren()) // what left the process group was inherited by us
 	f.spec.Kill = KillGuard
 	guard := settle()
-	if left := livingChildren(h); len(left) > 0 {
+	if left := livingChildren(); len(left) > 0 {
 		t.Errorf("below a guard, %v are left", left)
 	}
 	return fmt.Sprintf("settled after %v, below a guard after %v", group, guard)
@@ -252,16 +252,9 @@ func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 
 // livingChildren returns the processes that are ours, started or inherited, and
 // have not ended; but for the guards that serve all children of h.
-func livingChildren(h *Host) (living []int) {
-	guards := []*warden{h.trees.groups}
-	if h.trees.cgroups != nil {
-		guards = append(guards, h.trees.cgroups.guard)
-	}
-	isGuard := func(pid int) bool {
-		return slices.ContainsFunc(guards, func(w *warden) bool { return w != nil && w.leader.pid() == pid })
-	}
+func livingChildren() (living []int) {
 	for _, pid := range proc.Children(nil, os.Getpid()) {
-		if proc.Alive(pid) && !isGuard(pid) {
+		if proc.Alive(pid) && !runnertest.IsWarden(pid) {
 			living = append(living, pid)
 		}
 	}
@@ -627,7 +620,8 @@ func reportIsCut(t *testing.T, h *Host, f *fault) string {
 
 // No directory, process or descriptor is left behind by children that are gone.
 func TestNothingIsLeftOpen(t *testing.T) {
-	h := newHost(t)
+	root := t.TempDir()
+	h := newHostAt(t, root)
 	open := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -637,7 +631,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 	spec := Spec{Command: shell("echo hello"), PTY: true, Sandbox: Sandbox{PrivateDir: true}}
 	runOnce(t, h, &spec, RunLimits{})
-	files, processes := open(), len(livingChildren(h))
+	files, processes := open(), len(livingChildren())
 	for range 20 {
 		runOnce(t, h, &spec, RunLimits{})
 	}
@@ -647,10 +641,10 @@ func TestNothingIsLeftOpen(t *testing.T) {
 			t.Fatalf("%d descriptors are open; before, %d", open(), files)
 		}
 	}
-	if now := livingChildren(h); len(now) > processes {
+	if now := livingChildren(); len(now) > processes {
 		t.Errorf("processes %v are left; before, there were %d", now, processes)
 	}
-	if dirs, _ := filepath.Glob(filepath.Join(h.dirs.life, "d-*")); len(dirs) > 0 {
+	if dirs, _ := filepath.Glob(filepath.Join(root, "l-*", "d-*")); len(dirs) > 0 {
 		t.Errorf("directories %v are left", dirs)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"oarlock/runner/internal/runnertest"
 )
 
 // TestSameUserCannotLookIntoUs is rows S7 and S11. Root may look into anything, so it takes another user.
 func TestSameUserCannotLookIntoUs(t *testing.T) {
 	if os.Getuid() == 0 {
-		asNobody(t, t.Name())
+		runnertest.AsNobody(t, t.Name())
 		return
 	}
 	h := newHost(t)

@@ -13,16 +13,32 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/runnertest"
 )
 
 // patience is how long a test waits for what must happen; ten million lines take their time
 // under the race detector.
 var patience = time.Duration(scaled(20, 120)) * time.Second
 
+// What the tests of all packages below use as well.
+var (
+	must     = runnertest.Must
+	until    = runnertest.Until
+	python   = runnertest.Python
+	running  = runnertest.Running
+	escapees = runnertest.Escapees
+)
+
 // newHost returns a host that is closed, with all that it started, when the test ends.
 func newHost(t testing.TB) *Host {
 	t.Helper()
-	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: t.TempDir()})
+	return newHostAt(t, t.TempDir())
+}
+
+// newHostAt is newHost with its private directories in root.
+func newHostAt(t testing.TB, root string) *Host {
+	t.Helper()
+	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: root})
 	if err != nil {
 		t.Fatal(err)
 	}

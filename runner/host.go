@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/private"
 )
 
 // HostOptions are what a host needs to know.
@@ -32,7 +33,7 @@ type Host struct {
 	spawner   *spawner
 	reaper    *reaper
 	trees     *trees
-	dirs      *dirs
+	dirs      *private.Dirs
 	factories factories
 	tempDir   string // to be removed by Close; empty: none
 
@@ -70,11 +71,11 @@ func NewHost(o HostOptions) (*Host, error) {
 			return nil, errors.Join(err, os.Remove(root))
 		}
 	}
-	if h.dirs, err = openDirs(root, h.log); err != nil {
+	if h.dirs, err = private.Open(root, h.log); err != nil {
 		return nil, err
 	}
 	if h.reaper, err = openReaper(); err != nil {
-		h.dirs.close()
+		h.dirs.Close()
 		return nil, err
 	}
 	h.spawner = newSpawner()
@@ -131,7 +132,7 @@ func (h *Host) Close() error {
 	h.trees.close()
 	h.reaper.close()
 	h.spawner.close()
-	h.dirs.close()
+	h.dirs.Close()
 	if h.tempDir != "" {
 		return os.RemoveAll(h.tempDir)
 	}

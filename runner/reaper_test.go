@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
 )
 
 // TestReaperNeverStealsAStatus is row B16: while the orphans of many jobs are reaped, each job's own
@@ -63,10 +64,7 @@ func TestReaperNeverStealsAStatus(t *testing.T) {
 	workers.Wait()
 	until(t, "end of the orphans", func() bool {
 		for _, pid := range proc.Children(nil, os.Getpid()) {
-			h.reaper.mu.Lock()
-			_, known := h.reaper.known[pid]
-			h.reaper.mu.Unlock()
-			if !known {
+			if !runnertest.IsWarden(pid) {
 				return false
 			}
 		}

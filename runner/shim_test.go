@@ -15,11 +15,13 @@ import (
 	"syscall"
 	"testing"
 
+	"oarlock/runner/internal/runnertest"
+
 	"golang.org/x/sys/unix"
 )
 
 // nobody is a user without rights.
-var nobody = user{UID: 65534, GID: 65534}
+var nobody = user{UID: runnertest.Nobody, GID: runnertest.Nobody}
 
 // outputOf runs argv in strength group and returns what it printed and its exit.
 func outputOf(t *testing.T, s settings, argv ...string) (string, Exit) {

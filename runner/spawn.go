@@ -61,14 +61,8 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 		ready: make(chan struct{}), claimed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	var err error
-	if spec.Sandbox.PrivateDir || spec.Dir == privateWorkDir {
-		owner, err := resolveUser(spec.Sandbox.User, spec.Sandbox.Group)
-		if err == nil {
-			c.dir, err = h.dirs.create(owner)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if c.dir, err = h.privateDir(spec); err != nil {
+		return nil, err
 	}
 	ours, theirs, err := openChannels(c.spec)
 	if err == nil {
@@ -282,6 +276,21 @@ func (c *Child) streams() []*stream {
 	return []*stream{c.st, c.out, c.err}
 }
 
+// privateDir makes the private directory that spec asks for; none is "".
+func (h *Host) privateDir(spec *Spec) (string, error) {
+	if !spec.Sandbox.PrivateDir && spec.Dir != privateWorkDir {
+		return "", nil
+	}
+	owner, err := resolveUser(spec.Sandbox.User, spec.Sandbox.Group)
+	if err != nil {
+		return "", err
+	}
+	if owner == nil {
+		return h.dirs.Create(-1, -1)
+	}
+	return h.dirs.Create(owner.UID, owner.GID)
+}
+
 // giveBackDir takes the private directory away from a child that is gone, and
 // returns where it is kept if it is.
 func (c *Child) giveBackDir(keep bool) string {
@@ -289,8 +298,8 @@ func (c *Child) giveBackDir(keep bool) string {
 	case c.dir == "":
 		return ""
 	case keep:
-		return c.host.dirs.keep(c.dir, c.spec.Pool, c.spec.Sandbox.KeepFailed)
+		return c.host.dirs.Keep(c.dir, c.spec.Pool, c.spec.Sandbox.KeepFailed)
 	}
-	c.host.dirs.remove(c.dir)
+	c.host.dirs.Remove(c.dir)
 	return ""
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,7 +49,7 @@ func openCgroups(t *trees) (*cgroups, error) {
 		return nil, err
 	}
 	sweepCgroups(own)
-	c := &cgroups{own: own, path: filepath.Join(own, cgroupPrefix+ownMark()+"-"+pidNamespace()+"-"+randomName())}
+	c := &cgroups{own: own, path: filepath.Join(own, cgroupPrefix+ownMark()+"-"+pidNamespace()+"-"+strings.ToLower(rand.Text()[:13]))}
 	if err = c.make(); err == nil {
 		if _, missing := os.Stat(filepath.Join(c.path, "cgroup.kill")); missing != nil {
 			err = errors.New("this kernel cannot kill a control group as one (Linux 5.14 can)")

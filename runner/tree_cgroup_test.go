@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
 )
 
 // fakeCgroup makes a directory that looks like a control group with these processes in it.
@@ -180,7 +181,7 @@ func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
 	if !proc.Alive(daemon) {
 		t.Error("what another child had left is gone, too")
 	}
-	killAll([]int{daemon})
+	runnertest.KillAll([]int{daemon})
 }
 
 // TestStoppedGuardKills: a guard that was stopped goes on when it is to kill.

@@ -9,12 +9,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
 )
 
 // testTrees returns what starts processes, closed when the test ends.
@@ -96,15 +95,6 @@ func onThread(start func() error) error {
 	return <-done
 }
 
-// python is the interpreter itself, without the wrappers that a PATH may put in front of it.
-var python = sync.OnceValue(func() string {
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		return "python3"
-	}
-	return strings.TrimSpace(string(out))
-})
-
 // expect reads lines until one is want.
 func expect(t testing.TB, out *bufio.Scanner, want string) {
 	t.Helper()
@@ -116,70 +106,6 @@ func expect(t testing.TB, out *bufio.Scanner, want string) {
 		seen = append(seen, out.Text())
 	}
 	t.Fatalf("no line %q in %q", want, seen)
-}
-
-// alive returns those of the processes in file that have not ended.
-func alive(t testing.TB, file string) []int {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for _, field := range strings.Fields(string(text)) {
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if proc.Alive(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// until returns when condition holds, of which nothing tells.
-func until(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for begin := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > patience {
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
-}
-
-// aliveAfter looks until nothing in file is alive, for a second at most.
-func aliveAfter(t testing.TB, file string) (left []int, took time.Duration) {
-	t.Helper()
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		left, took = alive(t, file), time.Since(begin)
-		if len(left) == 0 || took > time.Second {
-			return left, took
-		}
-	}
-}
-
-const escapees = 24
-
-// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
-// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
-func checkLeft(t *testing.T, strength KillStrength, file string) {
-	t.Helper()
-	if strength == KillGroup {
-		left := alive(t, file)
-		t.Logf("B14 %v: %d of %d escapees are left, as they must be", strength, len(left), escapees)
-		if len(left) != escapees {
-			t.Errorf("%d of %d escapees are left", len(left), escapees)
-		}
-		killAll(left)
-		return
-	}
-	left, took := aliveAfter(t, file)
-	t.Logf("B14 %v: %d of %d escapees are left after %v", strength, len(left), escapees, took.Round(time.Millisecond))
-	if len(left) > 0 {
-		t.Errorf("%d of %d escapees are left", len(left), escapees)
-		killAll(left)
-	}
 }
 
 func TestNothingIsLeft(t *testing.T) {
@@ -245,14 +171,14 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 		return
 	}
 	tr := testTrees(t)
-	bomb := filepath.Join(readable(t, "testdata/forks-like-a-bomb.py"), "runner", "testdata", "forks-like-a-bomb.py")
+	bomb := filepath.Join(runnertest.Readable(t, "runner", "testdata/forks-like-a-bomb.py"), "runner", "testdata", "forks-like-a-bomb.py")
 	for _, strength := range strengths(t, tr) {
 		if strength == KillGroup {
 			continue
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			const most = 150
-			p, out := startIn(t, tr, strength, settings{User: &nobody, Dir: "/"}, readablePython(t), bomb, strconv.Itoa(most))
+			p, out := startIn(t, tr, strength, settings{User: &nobody, Dir: "/"}, runnertest.ReadablePython(t), bomb, strconv.Itoa(most))
 			expect(t, out, "full")
 			begin := time.Now()
 			p.kill()
@@ -266,20 +192,6 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 			}
 		})
 	}
-}
-
-// running returns the processes with argument among their arguments.
-func running(argument string) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	var pids []int
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
-		if s, ok := proc.Read(pid); err == nil && ok && s.State != 'Z' && strings.Contains(string(text), argument+"\x00") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 var strengthNames = map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}
@@ -370,4 +282,11 @@ func TestChildrenTakeNoThreads(t *testing.T) {
 			t.Errorf("exit is %+v", exit)
 		}
 	}
+}
+
+// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
+// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
+func checkLeft(t *testing.T, strength KillStrength, file string) {
+	t.Helper()
+	runnertest.CheckLeft(t, strength == KillGroup, file)
 }

@@ -158,21 +158,15 @@ func (f *factory) start() (err error) {
 	// What is counted or bounded per process is for each fork; see fork.equip.
 	box.Limits.CPU, box.Limits.Memory = nil, nil
 	dir := f.spec.Dir
-	if box.PrivateDir || dir == privateWorkDir {
-		owner, err := resolveUser(box.User, box.Group)
-		if err == nil {
-			f.dir, err = f.host.dirs.create(owner)
-		}
-		if err != nil {
-			return err
-		}
+	if f.dir, err = f.host.privateDir(f.spec); err != nil {
+		return err
 	}
 	if dir == privateWorkDir {
 		dir = f.dir
 	}
 	defer func() {
 		if err != nil && f.dir != "" {
-			f.host.dirs.remove(f.dir)
+			f.host.dirs.Remove(f.dir)
 		}
 	}()
 	set, err := settingsOf(dir, &box)
@@ -290,7 +284,7 @@ func (f *factory) reap() {
 	f.output.Close()
 	f.proc.release()
 	if f.dir != "" {
-		f.host.dirs.remove(f.dir)
+		f.host.dirs.Remove(f.dir)
 	}
 	f.host.factories.forget(f)
 }

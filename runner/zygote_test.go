@@ -17,6 +17,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
 )
 
 // interpreterOf returns the interpreter of a preloaded program's language; empty if it is not here.
@@ -327,44 +328,14 @@ func TestForkFailsWithoutMeans(t *testing.T) {
 	h := newHost(t)
 	// The limit counts all processes of the user, whom nobody else here is.
 	script := "import resource, runpy, sys\nresource.setrlimit(resource.RLIMIT_NPROC, (0, 0))\nsys.argv = ['preloaded.py']\nrunpy.run_path(%q)"
-	dir := readable(t, "testdata/preloaded.py", "../examples/python/oarlock.py")
+	dir := runnertest.Readable(t, "runner", "testdata/preloaded.py", "../examples/python/oarlock.py")
 	spec := &Spec{Pool: "test", Mode: Preload, Env: []string{"PATH=/usr/bin:/bin"},
-		Command: []string{readablePython(t), "-c", fmt.Sprintf(script, filepath.Join(dir, "runner", "testdata", "preloaded.py"))},
+		Command: []string{runnertest.ReadablePython(t), "-c", fmt.Sprintf(script, filepath.Join(dir, "runner", "testdata", "preloaded.py"))},
 		Sandbox: Sandbox{User: "nobody", NoNewPrivs: true}}
 	_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
 	if err == nil || !strings.Contains(err.Error(), "cannot fork: BlockingIOError") {
 		t.Errorf("start says %v", err)
 	}
-}
-
-// readable copies files, whose paths are as seen from here, to where anybody may read them, and returns
-// the directory that stands for the module's.
-func readable(t *testing.T, files ...string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "runner-test-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		to := filepath.Join(dir, "runner", file)
-		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		must(t, os.WriteFile(to, text, 0o644))
-	}
-	return dir
-}
-
-// readablePython is a Python that any user may run.
-func readablePython(t *testing.T) string {
-	t.Helper()
-	for _, path := range []string{"/usr/bin/python3", python()} {
-		if out, exit := outputOf(t, settings{User: &nobody, Dir: "/"}, path, "-c", "print(1)"); exit.Code == 0 && out == "1\n" {
-			return path
-		}
-	}
-	t.Log("no python3 here that user nobody may run")
-	return "/usr/bin/python3"
 }
 
 // TestFactoryIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for.

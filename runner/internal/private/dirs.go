@@ -1,8 +1,11 @@
-package runner
+// Package private gives out directories that belong to one child each, keeps those of failed runs for
+// somebody to look at, and gets rid of all others, whatever is in them and whoever has died. It owns the
+// directory that holds them, and a goroutine that removes. It knows of children no more than a user and
+// the name of a pool.
+package private
 
 import (
 	"crypto/rand"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirs gives out private directories and gets rid of them.
+// Dirs gives out private directories and gets rid of them.
 //
 //	<root>/<life>/lock        held as long as this supervisor lives
 //	<root>/<life>/d-<random>  one in use
@@ -29,7 +32,7 @@ import (
 // Names are ours and random: nothing of a job is part of a path. <root> belongs to us and children
 // cannot list it; what is theirs is only the directory itself. Methods may be called by several
 // goroutines.
-type dirs struct {
+type Dirs struct {
 	root string
 	life string // our <life>
 	lock *os.File
@@ -44,9 +47,10 @@ type dirs struct {
 // trashQueue is how many directories may wait for their removal before giving back another waits, too.
 const trashQueue = 1024
 
-// openDirs prepares root and begins to remove what dead supervisors have left there.
-func openDirs(root string, log *slog.Logger) (*dirs, error) {
-	d := &dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue)}
+// Open prepares root, which it makes if it is not there, and begins to remove what dead supervisors have
+// left there. The error says what is the matter with root: somebody else's, most likely.
+func Open(root string, log *slog.Logger) (*Dirs, error) {
+	d := &Dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue)}
 	left, err := d.prepare()
 	if err != nil {
 		return nil, fmt.Errorf("private directories: %w", err)
@@ -56,7 +60,7 @@ func openDirs(root string, log *slog.Logger) (*dirs, error) {
 	return d, nil
 }
 
-func (d *dirs) prepare() (left []string, err error) {
+func (d *Dirs) prepare() (left []string, err error) {
 	if err := ownDir(d.root); err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func (d *dirs) prepare() (left []string, err error) {
 
 // turn lets one of those who share root look through it at a time, or another's directory might be
 // gone through before it is locked.
-func (d *dirs) turn() (*os.File, error) { return lockFile(filepath.Join(d.root, "lock"), unix.LOCK_EX) }
+func (d *Dirs) turn() (*os.File, error) { return lockFile(filepath.Join(d.root, "lock"), unix.LOCK_EX) }
 
 // ownDir makes a directory that belongs to us, which others may go through but neither list nor change:
 // a child under another user gets to its own directory, and sees no other.
@@ -96,12 +100,8 @@ func ownDir(path string) error {
 	return os.Chmod(path, 0o711)
 }
 
-// randomName returns a name of 64 random bits in letters and digits.
-func randomName() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
-}
+// randomName returns a name of 65 random bits in letters and digits.
+func randomName() string { return strings.ToLower(rand.Text()[:13]) }
 
 // lockFile locks a file, as how says, for as long as it is open.
 func lockFile(path string, how int) (*os.File, error) {
@@ -117,7 +117,7 @@ func lockFile(path string, how int) (*os.File, error) {
 }
 
 // leftovers moves what dead supervisors had in use into the trash, and returns all there is in it.
-func (d *dirs) leftovers() ([]string, error) {
+func (d *Dirs) leftovers() ([]string, error) {
 	lives, err := filepath.Glob(filepath.Join(d.root, "l-*"))
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (d *dirs) leftovers() ([]string, error) {
 }
 
 // late is leftovers for the time after the start; what fails is for the next start.
-func (d *dirs) late() []string {
+func (d *Dirs) late() []string {
 	turn, err := d.turn()
 	if err != nil {
 		return nil
@@ -159,7 +159,7 @@ func (d *dirs) late() []string {
 	return left
 }
 
-func (d *dirs) trashDir() string { return filepath.Join(d.root, "trash") }
+func (d *Dirs) trashDir() string { return filepath.Join(d.root, "trash") }
 
 // sweepAgain is how long the sweep waits before it tries once more what it could not remove.
 const sweepAgain = time.Second
@@ -170,7 +170,7 @@ const sweepLooks = 3
 
 // sweep removes left and then everything that is put into the trash, until close. What cannot be
 // removed, as when descriptors have run out, is tried again.
-func (d *dirs) sweep(left []string) {
+func (d *Dirs) sweep(left []string) {
 	defer d.swept.Done()
 	stuck := make(map[string]error)
 	remove := func(path string) {
@@ -227,8 +227,8 @@ func (d *dirs) sweep(left []string) {
 	}
 }
 
-// close waits until all is removed. All directories have been given back.
-func (d *dirs) close() {
+// Close waits until all is removed. All directories have been given back.
+func (d *Dirs) Close() {
 	if trashed, err := d.aside(d.life); err == nil {
 		d.trash <- trashed
 	}
@@ -237,24 +237,22 @@ func (d *dirs) close() {
 	d.lock.Close()
 }
 
-// create makes a private directory, of owner unless that is nil, and returns its path.
-func (d *dirs) create(owner *user) (string, error) {
+// Create makes a private directory and returns its path. It belongs to uid and gid; -1 is ours.
+func (d *Dirs) Create(uid, gid int) (string, error) {
 	path := filepath.Join(d.life, "d-"+randomName())
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return "", fmt.Errorf("private directory: %w", err)
 	}
-	if owner != nil {
-		if err := os.Lchown(path, owner.UID, owner.GID); err != nil {
-			os.Remove(path)
-			return "", fmt.Errorf("private directory: %w", err)
-		}
+	if err := os.Lchown(path, uid, gid); err != nil {
+		os.Remove(path)
+		return "", fmt.Errorf("private directory: %w", err)
 	}
 	return path, nil
 }
 
-// remove takes back a directory that create returned. All that used it has ended. It renames, which
+// Remove takes back a directory that Create returned. All that used it has ended. It renames, which
 // takes no time; the content goes in the background.
-func (d *dirs) remove(path string) {
+func (d *Dirs) Remove(path string) {
 	trashed, err := d.aside(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -265,11 +263,11 @@ func (d *dirs) remove(path string) {
 	d.trash <- trashed
 }
 
-// keep takes back a directory that create returned, and keeps it together with at most most-1 others of
+// Keep takes back a directory that Create returned, and keeps it together with at most most-1 others of
 // pool, the oldest giving way. It returns where it now is; empty if it could not be kept.
-func (d *dirs) keep(path, pool string, most int) string {
+func (d *Dirs) Keep(path, pool string, most int) string {
 	if most < 1 {
-		d.remove(path)
+		d.Remove(path)
 		return ""
 	}
 	d.mu.Lock()
@@ -282,19 +280,19 @@ func (d *dirs) keep(path, pool string, most int) string {
 	}
 	if err != nil {
 		d.log.Warn("a private directory cannot be kept", "dir", path, "pool", pool, "err", err)
-		d.remove(path)
+		d.Remove(path)
 		return ""
 	}
 	entries, _ := os.ReadDir(dir) // sorted by name, which is the time
 	slices.Reverse(entries)
 	for _, entry := range entries[min(most, len(entries)):] {
-		d.remove(filepath.Join(dir, entry.Name()))
+		d.Remove(filepath.Join(dir, entry.Name()))
 	}
 	return kept
 }
 
 // aside moves path into the trash and returns where it is there.
-func (d *dirs) aside(path string) (string, error) {
+func (d *Dirs) aside(path string) (string, error) {
 	trashed := filepath.Join(d.trashDir(), randomName())
 	return trashed, moveDir(path, trashed)
 }

@@ -1,4 +1,4 @@
-package runner
+package private
 
 import (
 	"bytes"
@@ -11,22 +11,28 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/runner/internal/runnertest"
 )
 
+var must = runnertest.Must
+
+const nobody = runnertest.Nobody
+
 // testDirs returns private directories below a fresh root, and what is logged about them.
-func testDirs(t *testing.T, root string) (*dirs, *bytes.Buffer) {
+func testDirs(t *testing.T, root string) (*Dirs, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	d, err := openDirs(root, slog.New(slog.NewTextHandler(&log, nil)))
+	d, err := Open(root, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d, &log
 }
 
-func mustCreate(t *testing.T, d *dirs) string {
+func mustCreate(t *testing.T, d *Dirs) string {
 	t.Helper()
-	path, err := d.create(nil)
+	path, err := d.Create(-1, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +53,6 @@ func entries(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return found
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // makeAwkward fills dir with what is awkward to remove (S19, G4).
@@ -80,7 +79,7 @@ func makeAwkward(t *testing.T, dir, victim string) {
 func TestPrivateDirIsRemovedWhateverItHolds(t *testing.T) {
 	if os.Getuid() == 0 {
 		// Root may do anything; what matters are those who may not. So as somebody else, too.
-		t.Run("as nobody", func(t *testing.T) { asNobody(t, t.Name()) })
+		t.Run("as nobody", func(t *testing.T) { runnertest.AsNobody(t, t.Name()) })
 	}
 	root, outside := filepath.Join(t.TempDir(), "root"), t.TempDir()
 	victim := filepath.Join(outside, "victim")
@@ -89,9 +88,9 @@ func TestPrivateDirIsRemovedWhateverItHolds(t *testing.T) {
 	dir := mustCreate(t, d)
 	makeAwkward(t, dir, victim)
 	begin := time.Now()
-	d.remove(dir)
+	d.Remove(dir)
 	took := time.Since(begin)
-	d.close()
+	d.Close()
 	t.Logf("S19 given back in %v, all removed in %v", took, time.Since(begin))
 	if got := entries(t, root); len(got) != 3 { // lock, trash, kept
 		t.Errorf("left: %q; logged: %s", got, log)
@@ -101,29 +100,6 @@ func TestPrivateDirIsRemovedWhateverItHolds(t *testing.T) {
 	}
 	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the victim's rights changed: %v, %v", info.Mode(), err)
-	}
-}
-
-// asNobody runs the test that name begins with as user nobody, from a copy of the test binary that it
-// may read.
-func asNobody(t *testing.T, name string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "runner-test-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o777))
-	binary, err := os.ReadFile("/proc/self/exe")
-	must(t, err)
-	copied := filepath.Join(dir, "runner.test")
-	must(t, os.WriteFile(copied, binary, 0o755))
-	name, _, _ = strings.Cut(name, "/")
-	cmd := exec.Command(copied, "-test.run", "^"+name+"$", "-test.v")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(nobody.UID), Gid: uint32(nobody.GID)}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+name) {
-		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 }
 
@@ -157,9 +133,9 @@ func TestPrivateDirGoesAwayInNoTime(t *testing.T) {
 			dir := mustCreate(t, d)
 			tt.fill(dir)
 			begin := time.Now()
-			d.remove(dir)
+			d.Remove(dir)
 			took := time.Since(begin)
-			d.close()
+			d.Close()
 			t.Logf("G4 %s: given back in %v, removed in %v", tt.name, took, time.Since(begin))
 			if took > 50*time.Millisecond {
 				t.Errorf("giving it back took %v", took)
@@ -185,7 +161,7 @@ func TestPrivateDirOfTheDead(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(root, "trash", "half-removed"), 0o700))
 
 	next, log := testDirs(t, root)
-	next.close()
+	next.Close()
 	if left, _ := filepath.Glob(filepath.Join(root, "trash", "*")); len(left) > 0 {
 		t.Errorf("left in the trash: %q; logged: %s", left, log)
 	}
@@ -195,7 +171,7 @@ func TestPrivateDirOfTheDead(t *testing.T) {
 	if _, err := os.Stat(inUse); err != nil {
 		t.Errorf("one in use was removed: %v", err)
 	}
-	living.close()
+	living.Close()
 }
 
 // A child that was just being started may hold the lock of its dead supervisor a little longer.
@@ -207,7 +183,7 @@ func TestPrivateDirOfTheDyingDead(t *testing.T) {
 	dead.swept.Wait()
 	next, log := testDirs(t, root)
 	dead.lock.Close()
-	next.close()
+	next.Close()
 	if _, err := os.Stat(dead.life); !os.IsNotExist(err) {
 		t.Errorf("the directory of the dead is there: %v; logged: %s", err, log)
 	}
@@ -220,13 +196,13 @@ func TestPrivateDirIsKept(t *testing.T) {
 	for i := range 5 {
 		dir := mustCreate(t, d)
 		must(t, os.WriteFile(filepath.Join(dir, "number"), fmt.Append(nil, i), 0o600))
-		last = d.keep(dir, "../../mail", 2)
+		last = d.Keep(dir, "../../mail", 2)
 	}
-	d.keep(mustCreate(t, d), "other", 2)
-	if got := d.keep(mustCreate(t, d), "other", 0); got != "" {
+	d.Keep(mustCreate(t, d), "other", 2)
+	if got := d.Keep(mustCreate(t, d), "other", 0); got != "" {
 		t.Errorf("none to keep, and yet %s", got)
 	}
-	d.close()
+	d.Close()
 	kept, _ := filepath.Glob(filepath.Join(root, "kept", "*mail", "*"))
 	if len(kept) != 2 || kept[1] != last {
 		t.Fatalf("kept are %q, the last is %s", kept, last)
@@ -254,11 +230,11 @@ func TestPrivateDirIsReplaced(t *testing.T) {
 			os.Remove(dir)
 			os.Symlink(outside, dir)
 		}()
-		d.remove(dir)
+		d.Remove(dir)
 		<-replaced
 		os.Remove(dir)
 	}
-	d.close()
+	d.Close()
 	info, err := os.Stat(outside)
 	must(t, err)
 	if text, err := os.ReadFile(victim); string(text) != "precious" || info.Mode().Perm() != 0o500 {
@@ -273,7 +249,7 @@ func TestPrivateDirIsReplaced(t *testing.T) {
 func TestPrivateDirsOfOthers(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	d, _ := testDirs(t, root)
-	defer d.close()
+	defer d.Close()
 	dir := mustCreate(t, d)
 	for path, want := range map[string]os.FileMode{root: 0o711, d.life: 0o711, dir: 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -284,21 +260,24 @@ func TestPrivateDirsOfOthers(t *testing.T) {
 		t.Log("S21 takes two users, and so root")
 		return
 	}
-	theirs, err := d.create(&nobody)
+	theirs, err := d.Create(nobody, nobody)
 	must(t, err)
 	must(t, os.Chmod(filepath.Dir(filepath.Dir(root)), 0o711)) // on the way to it, of this test's own
 	must(t, os.Chmod(filepath.Dir(root), 0o711))
-	read := func(path string) (string, Exit) {
-		return outputOf(t, settings{User: &nobody, Dir: theirs}, "ls", path)
+	read := func(path string) (string, error) {
+		cmd := exec.Command("ls", path)
+		cmd.Dir, cmd.SysProcAttr = theirs, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
 	}
-	if out, exit := read(dir); exit.Code == 0 || !strings.Contains(out, "Permission denied") {
-		t.Errorf("S21 another's directory: %q, %+v", out, exit)
+	if out, err := read(dir); err == nil || !strings.Contains(out, "Permission denied") {
+		t.Errorf("S21 another's directory: %q, %v", out, err)
 	}
-	if out, exit := read(d.life); exit.Code == 0 || !strings.Contains(out, "Permission denied") {
-		t.Errorf("S21 the list of all: %q, %+v", out, exit)
+	if out, err := read(d.life); err == nil || !strings.Contains(out, "Permission denied") {
+		t.Errorf("S21 the list of all: %q, %v", out, err)
 	}
-	if out, exit := read(theirs); exit.Code != 0 {
-		t.Errorf("S21 its own directory: %q, %+v", out, exit)
+	if out, err := read(theirs); err != nil {
+		t.Errorf("S21 its own directory: %q, %v", out, err)
 	}
 }
 
@@ -306,7 +285,7 @@ func TestRootOfPrivateDirsMustBeOurs(t *testing.T) {
 	target, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(target, link))
 	for _, root := range []string{link, "/proc/self"} {
-		if _, err := openDirs(root, slog.New(slog.DiscardHandler)); err == nil {
+		if _, err := Open(root, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%s was accepted", root)
 		}
 	}
