@@ -104,11 +104,11 @@ func (r *reaper) orphans(leader int) (n int) {
 func (r *reaper) reapGroup(leader int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, pid := range children(nil, os.Getpid()) {
+	for _, pid := range proc.Children(nil, os.Getpid()) {
 		if _, known := r.known[pid]; known {
 			continue
 		}
-		if s, there := readStat(pid); there && s.Group == leader && s.State == 'Z' {
+		if s, there := proc.Read(pid); there && s.Group == leader && s.State == 'Z' {
 			syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		}
 	}
