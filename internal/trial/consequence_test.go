@@ -9,6 +9,7 @@ import (
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
+	"oarlock/supervisor/outcome"
 )
 
 func TestTryTellsWhatASupervisorWouldDo(t *testing.T) {
@@ -45,7 +46,7 @@ func TestTryTellsWhatASupervisorWouldDo(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			policy, job := supervisor.Policy{
 				OnError: supervisor.RetryJob, OnCrash: supervisor.RetryJob, MaxCrashes: 3,
-				Retry: supervisor.Retry{Backoff: supervisor.Exponential, Delay: 15 * time.Second, MaxDelay: time.Hour},
+				Retry: supervisor.Retry{Backoff: outcome.Exponential, Delay: 15 * time.Second, MaxDelay: time.Hour},
 			}, job()
 			if tt.change != nil {
 				tt.change(&policy, job)
