@@ -23,7 +23,10 @@ type job struct {
 }
 
 // event is one entry of a job's history.
-type event struct{ what, worker string }
+type event struct {
+	what, worker string
+	at           int // seconds of Redis' clock
+}
 
 // settlements counts how often somebody ended an attempt: at most one for each pop.
 func (j job) settlements() (popped, settled int) {
@@ -96,6 +99,9 @@ func parseJob(t testing.TB, jid string, hash []any, history []string) job {
 			t.Fatalf("history of %s: %q", jid, line)
 		}
 		e := event{what: fmt.Sprint(entry[1])}
+		if at, ok := entry[0].(float64); ok {
+			e.at = int(at)
+		}
 		if len(entry) > 2 {
 			if extra, ok := entry[2].(map[string]any); ok {
 				e.worker, _ = extra["worker"].(string)

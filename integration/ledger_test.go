@@ -20,10 +20,12 @@ type entry struct {
 	jid     string
 	attempt int
 	run     string
-	what    string  // begin, beat or end
+	what    string  // begin, beat, end, or fail for a bad one
 	at      float64 // seconds of CLOCK_BOOTTIME, the same clock in all processes
 	pid     int
 	paid    int // retries that the job had paid when this run began; not all handlers say it
+	code    int // version of the handler's code, and slot of its child; few say it
+	slot    int
 }
 
 // ledger reads the file that all handlers of a rig append to.
@@ -72,8 +74,8 @@ func (l *ledger) readOn() error {
 			return nil
 		}
 		var e entry
-		into := []any{&e.jid, &e.attempt, &e.run, &e.what, &e.at, &e.pid, &e.paid}
-		if n, err := fmt.Sscan(string(line), into...); n < len(into)-1 {
+		into := []any{&e.jid, &e.attempt, &e.run, &e.what, &e.at, &e.pid, &e.paid, &e.code, &e.slot}
+		if n, err := fmt.Sscan(string(line), into...); n < 6 {
 			return fmt.Errorf("ledger line %q: %w", line, err)
 		}
 		l.entries = append(l.entries, e)

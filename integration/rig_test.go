@@ -442,10 +442,21 @@ func (r *rig) uncounted(t testing.TB, jobs []job) {
 	}
 }
 
-// payers are the jobs that paid with a retry, now or when any of their runs began:
-// completion gives a job all its retries back. A lock that a starved supervisor lost is
-// paid for by the protocol, and does not count.
+// payers are the jobs that paid with a retry.
 func (r *rig) payers(t testing.TB, jobs []job) (jids []string) {
+	t.Helper()
+	for jid, retries := range r.paid(t, jobs) {
+		if retries > 0 {
+			jids = append(jids, jid)
+		}
+	}
+	return jids
+}
+
+// paid is how many retries jobs have paid, now or when any of their runs began: completion gives
+// a job all its retries back. A lock that a starved supervisor lost is paid for by the protocol,
+// and does not count.
+func (r *rig) paid(t testing.TB, jobs []job) map[string]int {
 	t.Helper()
 	paid := make(map[string]int)
 	for _, j := range jobs {
@@ -457,12 +468,7 @@ func (r *rig) payers(t testing.TB, jobs []job) (jids []string) {
 	for _, jid := range r.starved(t) {
 		paid[jid]--
 	}
-	for jid, retries := range paid {
-		if retries > 0 {
-			jids = append(jids, jid)
-		}
-	}
-	return jids
+	return paid
 }
 
 // allDone fails the test unless every job is complete.

@@ -178,11 +178,18 @@ func (a *Attempt) latest(e *runner.Ending) []byte {
 	return a.Checkpoint
 }
 
-// said settles as the child asked for, unless it did not: an exception is no decision.
+// decided reports whether a verdict is what the child wanted by itself: an exception is none, nor is
+// what it said when it was stopped for its time. That it stops by itself must not tell more for the
+// pool, or cost its job more, than if it had to be killed.
+func decided(e *runner.Ending) bool {
+	return !e.Verdict.Raised && e.SentByUs != runner.CauseTimeout && e.SentByUs != runner.CauseStall
+}
+
+// said settles as the child asked for, unless it did not decide.
 func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 	v, s := e.Verdict, &o.Settlement
 	s.Group, s.Message = v.Group, v.Message
-	if !v.Raised {
+	if decided(e) {
 		o.Bearing = Neutral
 	}
 	switch v.Kind {
@@ -197,7 +204,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 		}
 		p.acked(o, &a.Job, e)
 	case protocol.Retry:
-		if v.Raised && p.spared(s, a) {
+		if !decided(e) && p.spared(s, a) {
 			return
 		}
 		p.retry(s, &a.Job)
@@ -206,7 +213,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 			s.Delay = *v.Delay
 		}
 	case protocol.Fail:
-		if v.Raised && p.spared(s, a) {
+		if !decided(e) && p.spared(s, a) {
 			return
 		}
 		s.Action, s.Data = queue.Fail, v.Data

@@ -164,6 +164,12 @@ func TestWhatEndingsMean(t *testing.T) {
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Release}}},
 		{name: "retried when told to leave", want: front,
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Retry}}},
+		{name: "retried when stopped for its timeout", bearing: Bad, want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute},
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseTimeout, Verdict: &protocol.Verdict{Kind: protocol.Retry}}},
+		{name: "failed when stopped for its silence", bearing: Bad, want: queue.Settlement{Action: queue.Fail},
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseStall, Verdict: &protocol.Verdict{Kind: protocol.Fail}}},
+		{name: "finished when stopped for its timeout", bearing: Good, want: queue.Settlement{Action: queue.Complete},
+			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseTimeout, Verdict: &protocol.Verdict{Kind: protocol.Ack}}},
 		{name: "finished when told to leave", want: queue.Settlement{Action: queue.Complete}, bearing: Good,
 			ending: &runner.Ending{Kind: runner.Said, SentByUs: runner.CauseShutdown, Verdict: &protocol.Verdict{Kind: protocol.Ack}}},
 	}
