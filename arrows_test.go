@@ -74,16 +74,17 @@ var arrows = map[string][]string{
 	"queue/internal/wire":       {},
 	"queue/lua":                 {},
 
-	"supervisor":                {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/outcome"},
-	"supervisor/internal/clock": {"internal/nowait"},
-	"supervisor/internal/gate":  {"queue"},
-	"supervisor/internal/inbox": {},
-	"supervisor/outcome":        {"protocol", "queue", "runner", "supervisor/internal/clock"},
-
 	// below the runner
 	"runner/internal/private":    {},
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
+
+	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/statedir", "supervisor/outcome"},
+	"supervisor/internal/clock":    {"internal/nowait"},
+	"supervisor/internal/gate":     {"queue"},
+	"supervisor/internal/inbox":    {},
+	"supervisor/internal/statedir": {"queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
+	"supervisor/outcome":           {"protocol", "queue", "runner", "supervisor/internal/clock"},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes

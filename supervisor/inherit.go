@@ -3,35 +3,24 @@ package supervisor
 import (
 	"context"
 	"slices"
-	"sync"
-	"time"
 
-	"oarlock/queue"
-	"oarlock/runner"
-	"oarlock/supervisor/internal/gate"
-	"oarlock/supervisor/outcome"
+	"oarlock/supervisor/internal/statedir"
 )
 
-const (
-	// inheritPause is how long to wait between two looks at what a dead worker holds.
-	// The last thing it sent may still be under way when we look first.
-	inheritPause = time.Second
-	// inheritLooks is how often to look for what the dead left while some of it is still
-	// locked, with inheritWait between.
-	inheritLooks = 50
-	inheritWait  = 50 * time.Millisecond
-	// proofPatience is how long what may be a child of the dead is given to prove it, or to
-	// be gone, with inheritLook between two looks.
-	proofPatience = time.Second
-	inheritLook   = 5 * time.Millisecond
-)
+// ExposedError says that somebody else could have written what a state directory holds.
+type ExposedError = statedir.ExposedError
+
+// CheckStateDir makes dir, unless it is there, and reports whether it can be used as a
+// state directory. The error is an *ExposedError if others could have written there, else
+// about the file system. Children under other users may pass through what it makes.
+func CheckStateDir(dir string) error { return statedir.Check(dir) }
 
 // bequeath writes down which workers there are, before any of them takes a job. The
 // caller holds mu.
 func (s *Supervisor) bequeath() {
-	var all []workers
+	var all []statedir.Workers
 	note := func(p *pool) {
-		all = append(all, workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())})
+		all = append(all, statedir.Workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())})
 	}
 	for _, p := range s.pools {
 		note(p)
@@ -39,225 +28,28 @@ func (s *Supervisor) bequeath() {
 	for _, p := range s.leaving {
 		note(p)
 	}
-	if err := s.shared.legacy.write(all); err != nil {
+	if err := s.shared.legacy.Write(all); err != nil {
 		s.log.Warn("state directory not written: if this supervisor is killed, its jobs wait for their locks", "err", err)
 	}
 }
 
-// inherit deals with what dead supervisors left in the state directory: their
-// surviving children are ended, and then their jobs go back at once instead of
-// waiting until their locks run out. That counts as a crash of the suspect that was at work,
-// so that a job which kills its supervisors cannot do so for ever; of the others it is only
-// noted, which makes suspects of them in the end.
-func (s *Supervisor) inherit(ctx context.Context) {
-	if s.shared.legacy == nil {
-		s.shared.places.clear()
-		return
-	}
-	var all, ends sync.WaitGroup
-	defer all.Wait()
-	var dead []runner.Identity
-	defer func() { // before all is given back, which waits for Redis
-		ends.Wait()
-		s.awaitRemains(ctx, dead)
-		s.shared.places.clear()
-	}()
-	for range inheritLooks {
-		left, held, err := heritages(s.shared.legacy.dir)
-		if err != nil {
-			s.log.Warn("state directory: jobs of a dead supervisor wait for their locks", "dir", s.cfg.StateDir, "err", err)
-		}
-		for _, h := range left {
-			dead = append(dead, h.Identity)
-			ends.Add(1)
-			all.Go(func() {
-				if err := s.takeOver(ctx, h, ends.Done); err != nil {
-					h.keep() // for the next who starts here
-					s.log.Warn("jobs of a dead supervisor not given back", "pid", h.PID, "err", err)
-					return
-				}
-				h.settled()
-			})
-		}
-		if err != nil || !held || sleep(ctx, inheritWait) != nil {
-			return
-		}
-	}
-}
-
-// remainsPatience is how long places that are for one child at a time stay empty for processes
-// of dead supervisors' children that nobody finds to kill. Their guards give up before.
-const remainsPatience = 10 * time.Second
-
-// awaitRemains waits until no process has the mark of a dead supervisor's children any more,
-// where that matters: guards and control groups, which end them, take a moment.
-func (s *Supervisor) awaitRemains(ctx context.Context, dead []runner.Identity) {
-	s.mu.Lock()
-	matters := slices.ContainsFunc(s.cfg.Pools, func(p Pool) bool { return p.Exclusive })
-	s.mu.Unlock()
-	if !matters || len(dead) == 0 {
-		return
-	}
-	for end := time.Now().Add(remainsPatience); ; {
-		left := runner.Remaining(dead)
-		if len(left) == 0 || sleep(ctx, inheritLook) != nil {
-			return
-		}
-		if time.Now().After(end) {
-			s.log.Warn("processes of a dead supervisor's children live on; children are started beside them", "pids", left)
-			return
-		}
-	}
-}
-
-// takeOver ends the children of one dead supervisor, calls ended, and gives its jobs back. Where
-// one lives on, perhaps, because nothing proves that it is one, the jobs wait for their locks.
-func (s *Supervisor) takeOver(ctx context.Context, h *heritage, ended func()) error {
-	doubtful, err := s.endChildren(ctx, h)
-	ended()
-	if err != nil {
-		return err
-	}
-	if len(doubtful) > 0 {
-		s.log.Warn("processes are left that may be children of a dead supervisor, and nothing proves it: they are not killed, and its jobs wait for their locks",
-			"pid", h.PID, "groups", doubtful)
-		return nil
-	}
-	back, err := s.giveAllBack(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := sleep(ctx, inheritPause); err != nil {
-		return err
-	}
-	late, err := s.giveAllBack(ctx, h)
-	if err != nil {
-		return err
-	}
-	s.log.Info("took over from a dead supervisor", "pid", h.PID, "jobs", back+late)
-	return nil
-}
-
-// endChildren kills the children of a dead supervisor until they are gone. It returns the process
-// groups of those of which nothing proves that they are its children.
-func (s *Supervisor) endChildren(ctx context.Context, h *heritage) (doubtful []int, err error) {
-	left := runner.NewLeftovers(h.Identity, h.children)
-	killed, began := 0, time.Now()
-	for {
-		var n int
-		n, doubtful = left.Kill()
-		killed = max(killed, n)
-		if n == 0 && (len(doubtful) == 0 || time.Since(began) >= proofPatience) {
-			break
-		}
-		// SIGKILL takes its time where a process is in the kernel, and what dies proves nothing.
-		if err := sleep(ctx, inheritLook); err != nil {
-			return doubtful, err
-		}
-	}
-	if killed > 0 {
-		s.log.Warn("killed children of a dead supervisor", "pid", h.PID, "groups", killed)
-	}
-	return doubtful, nil
-}
-
-// giveAllBack releases what the workers of a dead supervisor hold and returns how many
-// jobs that were.
-func (s *Supervisor) giveAllBack(ctx context.Context, h *heritage) (int, error) {
-	back := 0
-	for _, w := range h.Workers {
-		n, err := s.giveBack(ctx, h, w)
-		if err != nil {
-			return back, err
-		}
-		back += n
-	}
-	return back, nil
-}
-
-// giveBack releases what a dead worker holds and returns how many jobs that were. It
-// waits for Redis, and repeats what may be repeated.
-func (s *Supervisor) giveBack(ctx context.Context, h *heritage, w workers) (int, error) {
-	session := s.shared.redis.session(w.Name)
-	defer session.Close()
-	for {
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-s.shared.gate.Open():
-		}
-		n, err := s.releaseHeld(ctx, session, h, w)
-		// In doubt it is asked again what the worker holds, so nothing is done twice.
-		switch s.shared.gate.SortHarmless(err) {
-		case gate.Done:
-			return n, nil
-		case gate.Away:
-		default:
-			s.log.Warn("jobs of a dead worker not given back yet", "worker", w.Name, "err", err)
-			if err := sleep(ctx, inheritPause); err != nil {
-				return 0, err
-			}
-		}
-	}
-}
-
-func (s *Supervisor) releaseHeld(ctx context.Context, session store, h *heritage, w workers) (int, error) {
-	known, err := s.shared.redis.QueueNames(ctx)
-	if err != nil {
-		return 0, err
-	}
-	held, err := session.Held(ctx, expand(w.Queues, known))
-	if err != nil {
-		return 0, err
-	}
-	if len(held) == 0 {
-		return 0, session.Deregister(ctx)
-	}
-	settlements := make([]queue.Settlement, len(held))
-	for i, t := range held {
-		settlements[i] = h.verdict(w, t)
-	}
-	reply, err := session.Exchange(ctx, settlements, queue.Take{})
-	if err != nil {
-		return 0, err
-	}
-	back := 0
-	for i, r := range reply.Results {
-		if r.Err != nil {
-			s.log.Warn("job of a dead supervisor not given back", "jid", settlements[i].JID, "err", r.Err)
-			continue
-		}
-		back++
-		if r.State == "failed" {
-			s.log.Error("job failed: it was at work each time supervisors died", "jid", settlements[i].JID,
-				"queue", settlements[i].Queue, "group", settlements[i].Group, "crashes", r.Crashes)
-		}
-	}
-	return back, nil
-}
-
-// verdict is what becomes of a job that a worker of the dead supervisor had.
-func (h *heritage) verdict(w workers, t queue.Taken) queue.Settlement {
-	s := queue.Settlement{JID: t.JID, Queue: t.Queue, Popped: t.Popped}
-	switch {
-	case h.Left:
-		outcome.Release(&s, queue.CountInterruption, 0)
-	case h.Suspect != nil && *h.Suspect == accused{Worker: w.Name, JID: t.JID}:
-		s.Group, s.MaxCrashes = "supervisor-died", w.MaxCrashes
-		s.Message = "the supervisor " + w.Name + " died while it had the job, as others did before"
-		outcome.Release(&s, queue.CountCrash, 0)
-	default:
-		outcome.Release(&s, queue.CountDeath, 0)
-	}
-	return s
-}
-
-// sleep waits for d, or returns why ctx ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+// successor deals with what dead supervisors left.
+func (s *Supervisor) successor() *statedir.Successor {
+	redis := s.shared.redis
+	return &statedir.Successor{
+		Life:    s.shared.legacy,
+		Gate:    s.shared.gate,
+		Log:     s.log,
+		Session: func(worker string) statedir.Session { return redis.session(worker) },
+		Queues: func(ctx context.Context, patterns []string) ([]string, error) {
+			known, err := redis.QueueNames(ctx)
+			return expand(patterns, known), err
+		},
+		Empty: s.shared.places.clear,
+		Exclusive: func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return slices.ContainsFunc(s.cfg.Pools, func(p Pool) bool { return p.Exclusive })
+		},
 	}
 }

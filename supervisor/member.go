@@ -7,6 +7,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/statedir"
 )
 
 // member is one child of a pool, from the decision to start it until it is gone. It
@@ -17,7 +18,7 @@ type member struct {
 	gen    *generation
 	child  child    // nil while it is being started
 	permit permit   // to start it, until it has been
-	entry  int      // where the state directory notes its process; noLine if nowhere
+	entry  int      // where the state directory notes its process; statedir.NoEntry if nowhere
 	first  *attempt // in mode once: the job it is started for
 	state  memberState
 	runs   []*attempt // given and not ended, in the order they were written
@@ -38,7 +39,7 @@ type member struct {
 
 // newMember prepares a member for a slot without starting it.
 func (p *pool) newMember(s *slot) *member {
-	m := &member{pool: p, slot: s, gen: s.gen, entry: noLine, born: p.now, idle: p.now}
+	m := &member{pool: p, slot: s, gen: s.gen, entry: statedir.NoEntry, born: p.now, idle: p.now}
 	m.limit(&p.cfg)
 	return m
 }
@@ -92,7 +93,7 @@ func (m *member) started(c child, err error, short string) {
 	}
 	p.count.Started++
 	p.event(Event{Kind: ChildStarted, Slot: m.slot.n, PID: c.PID()})
-	if m.entry, err = p.legacy.bore(c.PID(), c.PGID()); err != nil {
+	if m.entry, err = p.legacy.Enter(c.PID(), c.PGID()); err != nil {
 		p.log.Warn("child not noted in the state directory", "err", err)
 	}
 	switch {
@@ -231,7 +232,7 @@ func (m *member) exit(exit runner.Exit, short bool) {
 	p := m.pool
 	asked := m.state == memberAsked
 	m.to(memberGone)
-	p.legacy.bury(m.entry)
+	p.legacy.Leave(m.entry)
 	p.event(Event{Kind: ChildExited, Slot: m.slot.n, PID: m.pid(), Exit: &exit})
 	m.greeted()
 	m.leftBehind(exit)

@@ -10,6 +10,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/statedir"
 )
 
 // never is an alarm that does not ring.
@@ -23,7 +24,7 @@ type shared struct {
 	starts     *starts
 	gate       *gate.Gate
 	complaints *complaints
-	legacy     *life
+	legacy     *statedir.Life
 	suspects   *suspects
 	places     *places
 	base       *slog.Logger

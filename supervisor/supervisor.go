@@ -10,6 +10,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/statedir"
 )
 
 // Supervisor works the jobs of some queues with some pools of children. Its methods are
@@ -108,7 +110,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 // The error is about the state directory; nothing was started then. Run must be
 // called once.
 func (s *Supervisor) Run(ctx context.Context) error {
-	legacy, err := beginLife(s.cfg.StateDir)
+	legacy, err := statedir.Begin(s.cfg.StateDir)
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { s.shared.gate.Run(background) })
 	parts.Go(func() { s.look.run(background) })
-	parts.Go(func() { s.inherit(background) })
+	parts.Go(func() { s.successor().Run(background) })
 
 	s.mu.Lock()
 	s.began = s.shared.clock()
@@ -147,9 +149,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	end()
 	seeOut(&parts)
 	if s.owing {
-		legacy.abandon()
+		legacy.Abandon()
 	} else {
-		legacy.end()
+		legacy.End()
 	}
 	return nil
 }
@@ -187,7 +189,9 @@ func (s *Supervisor) add(cfg Pool) {
 // workerName makes a name that no other pool, here or anywhere, has or ever had:
 // names are all that Redis knows of who holds a lock.
 func (s *Supervisor) workerName(pool string) string {
-	return fmt.Sprintf("%s-%d-%s-%s", s.cfg.Name, os.Getpid(), pool, randomName())
+	var unique [5]byte
+	rand.Read(unique[:]) // never fails, by its documentation
+	return fmt.Sprintf("%s-%d-%s-%x", s.cfg.Name, os.Getpid(), pool, unique)
 }
 
 // changed makes Run look at its pools again.

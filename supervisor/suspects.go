@@ -6,6 +6,7 @@ import (
 
 	"oarlock/queue"
 	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/statedir"
 	"oarlock/supervisor/outcome"
 )
 
@@ -38,7 +39,7 @@ func (s *suspects) admit(p *pool, a *attempt) bool {
 		return false
 	}
 	s.running, a.accused = a, true
-	p.accuse(&accused{Worker: p.worker, JID: a.job.JID})
+	p.accuse(&statedir.Accused{Worker: p.worker, JID: a.job.JID})
 	return true
 }
 
@@ -55,8 +56,8 @@ func (s *suspects) leave(p *pool, a *attempt) {
 }
 
 // accuse writes down who is to blame if this supervisor dies.
-func (p *pool) accuse(who *accused) {
-	if err := p.legacy.accuse(who); err != nil {
+func (p *pool) accuse(who *statedir.Accused) {
+	if err := p.legacy.Accuse(who); err != nil {
 		p.log.Warn("state directory not written: if this supervisor dies, the wrong job may be blamed", "err", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/statedir"
 )
 
 // suspectWorld is a world of two pools whose first jobs are suspects, half of them in each.
@@ -161,22 +162,22 @@ func TestOnlyTheSuspectPaysForADeath(t *testing.T) {
 				j.Crashes = []int{0, 3, 0, 1}[i]
 			}
 			w.redis.order = nil
-			l, err := beginLife(w.cfg.StateDir)
+			l, err := statedir.Begin(w.cfg.StateDir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.write([]workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
+			if err := l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.accuse(&accused{Worker: "dead", JID: "j3"}); err != nil {
+			if err := l.Accuse(&statedir.Accused{Worker: "dead", JID: "j3"}); err != nil {
 				t.Fatal(err)
 			}
 			deaths, crashes, interruptions := []int{1, 2, 3, 2}, []int{0, 3, 0, 2}, []int{0, 0, 0, 0}
 			if left {
-				l.abandon()
+				l.Abandon()
 				deaths, crashes, interruptions = []int{0, 1, 2, 2}, []int{0, 3, 0, 1}, []int{1, 1, 1, 1}
 			} else {
-				l.die()
+				l.Close()
 			}
 			w.host.work = lasting(time.Hour)
 			w.run()

@@ -1,4 +1,4 @@
-package supervisor
+package statedir
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 type heritage struct {
 	testament
 	children []runner.Leftover
-	life     life
+	life     Life
 }
 
 // heritages returns what dead supervisors left in the state directory dir. Files that
@@ -61,7 +61,7 @@ var errLocked = errors.New("locked")
 // readHeritage reads a life file and keeps its lock. It returns nil without an error if
 // the file went meanwhile.
 func readHeritage(dir *os.Root, name string) (*heritage, error) {
-	file, err := openState(dir, name+lifeSuffix, os.O_RDWR)
+	file, err := openFile(dir, name+lifeSuffix, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -72,12 +72,12 @@ func readHeritage(dir *os.Root, name string) (*heritage, error) {
 		file.Close()
 		return nil, errLocked
 	}
-	h := &heritage{life: life{name: name, lock: file}}
+	h := &heritage{life: Life{name: name, lock: file}}
 	if _, err := dir.Lstat(name + lifeSuffix); err != nil {
 		file.Close() // removed between opening and locking it
 		return nil, nil
 	}
-	text, err := readState(file)
+	text, err := readFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, &h.testament)
 	}
@@ -96,7 +96,7 @@ func readHeritage(dir *os.Root, name string) (*heritage, error) {
 
 // readChildren reads the table of children; without one there are none.
 func readChildren(dir *os.Root, name string) ([]runner.Leftover, error) {
-	file, err := openState(dir, name, os.O_RDONLY)
+	file, err := openFile(dir, name, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -104,7 +104,7 @@ func readChildren(dir *os.Root, name string) ([]runner.Leftover, error) {
 		return nil, err
 	}
 	defer file.Close()
-	table, err := readState(file)
+	table, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func readChildren(dir *os.Root, name string) ([]runner.Leftover, error) {
 }
 
 // settled removes the files of a heritage that was dealt with.
-func (h *heritage) settled() { h.life.end() }
+func (h *heritage) settled() { h.life.End() }
 
 // keep leaves the files of a heritage for the next who looks.
 func (h *heritage) keep() {

@@ -1,13 +1,11 @@
-package supervisor
+package statedir
 
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -26,9 +24,9 @@ const (
 	childLine      = 64 // bytes, line feed included
 )
 
-// life is what a supervisor tells its successor. The methods of a nil *life do
-// nothing: without a state directory nothing is kept.
-type life struct {
+// Life is what a supervisor tells its successor. The methods of a nil *Life do
+// nothing: without a state directory nothing is kept. Safe for concurrent use.
+type Life struct {
 	dir      *os.Root // the state directory
 	name     string   // of the files in it, without suffix
 	lock     *os.File
@@ -40,77 +38,80 @@ type life struct {
 	free      []int // those of them whose child is gone
 }
 
-// noLine stands for the line of a child that is not in the table.
-const noLine = -1
+// NoEntry stands for the line of a child that is not in the table.
+const NoEntry = -1
 
 // testament is the content of a life file.
 type testament struct {
 	runner.Identity
-	Workers []workers `json:"workers"`
-	Suspect *accused  `json:"suspect,omitempty"` // who is at work; nil if nobody
+	Workers []Workers `json:"workers"`
+	Suspect *Accused  `json:"suspect,omitempty"` // who is at work; nil if nobody
 	Left    bool      `json:"left,omitempty"`    // it ended by itself, and could not tell Redis
 }
 
-// accused names the suspect that a supervisor runs.
-type accused struct {
+// Accused names the suspect that a supervisor runs.
+type Accused struct {
 	Worker string `json:"worker"`
 	JID    string `json:"jid"`
 }
 
-// workers is what a testament says of a pool.
-type workers struct {
+// Workers is what a life file says of a pool.
+type Workers struct {
 	Name       string   `json:"name"` // the worker's name in Redis
 	Queues     []string `json:"queues"`
 	MaxCrashes int      `json:"max_crashes"`
 }
 
-// beginLife creates the life files of this process in dir, which is created if need
-// be. An error is about the file system, or an *ExposedError.
-func beginLife(dir string) (*life, error) {
+// Begin creates the life files of this process in dir, which is created if need
+// be; with "" nothing is kept, and the life is nil. An error is about the file system, or an
+// *ExposedError.
+func Begin(dir string) (*Life, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	root, err := openStateDir(dir)
+	root, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
-	name := strconv.Itoa(os.Getpid()) + "-" + randomName()
+	var unique [5]byte
+	rand.Read(unique[:]) // never fails, by its documentation
+	name := fmt.Sprintf("%d-%x", os.Getpid(), unique)
 	lock, err := root.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		root.Close()
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	l := &life{dir: root, name: name, lock: lock, testament: testament{Identity: runner.Self()}}
+	l := &Life{dir: root, name: name, lock: lock, testament: testament{Identity: runner.Self()}}
 	// Locked first and named after, it is never seen without its lock.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
 		l.children, err = root.OpenFile(name+childrenSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err == nil {
-		err = l.write(nil)
+		err = l.Write(nil)
 	}
 	if err == nil {
 		err = root.Rename(name+".new", name+lifeSuffix)
 	}
 	if err != nil {
-		l.end()
+		l.End()
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	return l, nil
 }
 
-// write replaces what the life file says of the workers.
-func (l *life) write(all []workers) error {
+// Write replaces what the life file says of the workers.
+func (l *Life) Write(all []Workers) error {
 	return l.change(func(t *testament) { t.Workers = all })
 }
 
-// accuse replaces what the life file says of the suspect that is at work; nil is nobody.
-func (l *life) accuse(who *accused) error {
+// Accuse replaces what the life file says of the suspect that is at work; nil is nobody.
+func (l *Life) Accuse(who *Accused) error {
 	return l.change(func(t *testament) { t.Suspect = who })
 }
 
 // change changes what the life file says.
-func (l *life) change(how func(*testament)) error {
+func (l *Life) change(how func(*testament)) error {
 	if l == nil {
 		return nil
 	}
@@ -131,17 +132,17 @@ func (l *life) change(how func(*testament)) error {
 	return err
 }
 
-// bore notes that the child pid, leader of the process group pgid, was started, and
-// returns the line that is its own until it is buried. A slot may have several
+// Enter notes that the child pid, leader of the process group pgid, was started, and
+// returns the entry that is its own until Leave. A slot may have several
 // children at a time, all of which a successor must find: one that takes over, and
 // one that still works.
-func (l *life) bore(pid, pgid int) (line int, err error) {
+func (l *Life) Enter(pid, pgid int) (line int, err error) {
 	if l == nil {
-		return noLine, nil
+		return NoEntry, nil
 	}
 	child, there := runner.LeftoverOf(pid, pgid)
 	if !there {
-		return noLine, nil
+		return NoEntry, nil
 	}
 	text := fmt.Sprintf("%d %d %d", child.PID, child.PGID, child.Start)
 	l.mu.Lock()
@@ -156,10 +157,10 @@ func (l *life) bore(pid, pgid int) (line int, err error) {
 	return line, err
 }
 
-// bury lets the line of a child that is gone be another's. What it says stays until
+// Leave lets the entry of a child that is gone be another's. What it says stays until
 // then, and tells a successor of whatever the child has left in its group.
-func (l *life) bury(line int) {
-	if l == nil || line == noLine {
+func (l *Life) Leave(line int) {
+	if l == nil || line == NoEntry {
 		return
 	}
 	l.mu.Lock()
@@ -167,8 +168,8 @@ func (l *life) bury(line int) {
 	l.free = append(l.free, line)
 }
 
-// end removes the life files: nothing was left behind.
-func (l *life) end() {
+// End removes the life files: nothing was left behind.
+func (l *Life) End() {
 	if l == nil {
 		return
 	}
@@ -182,20 +183,18 @@ func (l *life) end() {
 	l.dir.Close()
 }
 
-// abandon leaves the life files to a successor: jobs were left behind.
-func (l *life) abandon() {
+// Abandon leaves the life files to a successor: jobs were left behind.
+func (l *Life) Abandon() {
 	if l == nil {
 		return
 	}
 	_ = l.change(func(t *testament) { t.Left = true }) // else it counts as a death
+	l.Close()
+}
+
+// Close lets the life files go as they are, as the kernel does when a supervisor is killed.
+func (l *Life) Close() {
 	l.children.Close()
 	l.lock.Close() // drops the lock
 	l.dir.Close()
-}
-
-// randomName returns ten characters that nobody else draws.
-func randomName() string {
-	var b [5]byte
-	rand.Read(b[:]) // never fails, by its documentation
-	return hex.EncodeToString(b[:])
 }

@@ -1,4 +1,4 @@
-package supervisor
+package statedir
 
 import (
 	"fmt"
@@ -9,10 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"oarlock/queue"
-	"oarlock/runner"
 )
 
 // files lists a directory.
@@ -31,17 +27,17 @@ func files(t *testing.T, dir string) string {
 
 func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 	dir := t.TempDir()
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.write([]workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
+	if err := l.Write([]Workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || held || err != nil {
 		t.Errorf("the heritage of the living was found: %v, %v, %v", left, held, err)
 	}
-	l.abandon()
+	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("%d heritages, %v; want one", len(left), err)
@@ -60,7 +56,7 @@ func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 
 func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 	dir := t.TempDir()
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +73,7 @@ func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || !held || err != nil {
 		t.Errorf("heritages() = %v, %v, %v; want one that is held", left, held, err)
 	}
-	l.abandon()
+	l.Abandon()
 	if left, held, err := heritages(opened(t, dir)); len(left) != 1 || held || err != nil {
 		t.Errorf("heritages() = %v, %v, %v; want one", left, held, err)
 	}
@@ -85,14 +81,14 @@ func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 
 func TestAnOrderlyEndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.bore(os.Getpid(), os.Getpid()); err != nil {
+	if _, err := l.Enter(os.Getpid(), os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
-	l.end()
+	l.End()
 	if got := files(t, dir); got != "" {
 		t.Errorf("left in the directory: %s", got)
 	}
@@ -100,16 +96,16 @@ func TestAnOrderlyEndLeavesNothing(t *testing.T) {
 
 func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
 	dir := t.TempDir()
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, all := range [][]workers{{{Name: "one"}, {Name: "two"}, {Name: "three"}}, {{Name: "two"}}} {
-		if err := l.write(all); err != nil {
+	for _, all := range [][]Workers{{{Name: "one"}, {Name: "two"}, {Name: "three"}}, {{Name: "two"}}} {
+		if err := l.Write(all); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l.abandon()
+	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 || len(left[0].Workers) != 1 || left[0].Workers[0].Name != "two" {
 		t.Errorf("read %+v, %v", left, err)
@@ -121,11 +117,11 @@ func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "1-x"+lifeSuffix), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.abandon()
+	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
 	if len(left) != 1 || err == nil || !strings.Contains(err.Error(), "1-x") {
 		t.Errorf("%d heritages, %v; want the sound one and the name of the broken one", len(left), err)
@@ -135,7 +131,7 @@ func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 // opened is dir as a state directory.
 func opened(t *testing.T, dir string) *os.Root {
 	t.Helper()
-	root, err := openStateDir(dir)
+	root, err := open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,22 +159,22 @@ const childMark = "OARLOCK_PROTOCOL=1"
 
 func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 	dir := t.TempDir()
-	l, err := beginLife(dir)
+	l, err := Begin(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone, worker, heir := sleeper(t), sleeper(t), sleeper(t)
 	var lines []int
 	for i, cmd := range []*exec.Cmd{gone, worker, heir} {
-		line, err := l.bore(cmd.Process.Pid, cmd.Process.Pid)
+		line, err := l.Enter(cmd.Process.Pid, cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if lines = append(lines, line); i == 1 {
-			l.bury(lines[0]) // the third comes while the second is still at work
+			l.Leave(lines[0]) // the third comes while the second is still at work
 		}
 	}
-	l.abandon()
+	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("read %+v, %v", left, err)
@@ -191,45 +187,4 @@ func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 		t.Errorf("children are %v, want those that live, %v", found, want)
 	}
 	left[0].settled()
-}
-
-// die leaves the files as a killed supervisor does.
-func (l *life) die() {
-	l.children.Close()
-	l.lock.Close()
-	l.dir.Close()
-}
-
-func TestJobsOfADeadSupervisorGoBackAtOnce(t *testing.T) {
-	w := newWorld(t)
-	dir := t.TempDir()
-	w.put(3, `{}`)
-	// A supervisor that took two jobs and was killed, as its successor finds it.
-	l, err := beginLife(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.write([]workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
-		t.Fatal(err)
-	}
-	session := w.client.Session("dead")
-	if _, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
-		t.Fatal(err)
-	}
-	session.Close()
-	l.die()
-
-	began := time.Now()
-	w.run(Config{StateDir: dir, Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}})
-	w.await(3, "complete")
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	redis := w.client.Redis()
-	for _, jid := range []string{"j0", "j1"} {
-		got, err := redis.HMGet(t.Context(), "ql:j:"+jid, "remaining").Result()
-		if err != nil || got[0] != "5" {
-			t.Errorf("%s has %v remaining, %v; want 5", jid, got[0], err)
-		}
-	}
 }

@@ -1,4 +1,7 @@
-package supervisor
+// Package statedir is what a supervisor leaves in the state directory for its successors, and
+// what becomes of that: children of the dead are ended, and their jobs given back. It owns the
+// files in the directory. It knows no pool, and of Redis only what holding and giving back takes.
+package statedir
 
 import (
 	"errors"
@@ -22,19 +25,19 @@ type ExposedError struct {
 
 func (e *ExposedError) Error() string { return e.Path + " " + e.Why }
 
-// CheckStateDir makes dir, unless it is there, and reports whether it can be used as a
+// Check makes dir, unless it is there, and reports whether it can be used as a
 // state directory. The error is an *ExposedError if others could have written there, else
 // about the file system. Children under other users may pass through what it makes.
-func CheckStateDir(dir string) error {
-	root, err := openStateDir(dir)
+func Check(dir string) error {
+	root, err := open(dir)
 	if err != nil {
 		return err
 	}
 	return root.Close()
 }
 
-// openStateDir is CheckStateDir, and holds the directory that was looked at.
-func openStateDir(dir string) (*os.Root, error) {
+// open is Check, and holds the directory that was looked at.
+func open(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -76,9 +79,9 @@ func ownedAlone(path string, info fs.FileInfo) error {
 // mostState is the longest file of a state directory that is read, in bytes.
 const mostState = 16 << 20
 
-// openState opens a file of the state directory, if it is one and ours; it waits for
+// openFile opens a file of the state directory, if it is one and ours; it waits for
 // nothing, and follows no link.
-func openState(dir *os.Root, name string, flag int) (*os.File, error) {
+func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
 	file, err := dir.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -94,8 +97,8 @@ func openState(dir *os.Root, name string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// readState reads an open file of the state directory from its beginning.
-func readState(file *os.File) ([]byte, error) {
+// readFile reads an open file of the state directory from its beginning.
+func readFile(file *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.NewSectionReader(file, 0, mostState+1))
 	if err == nil && len(text) > mostState {
 		err = errors.New("it is longer than we write")

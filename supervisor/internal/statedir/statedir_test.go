@@ -1,16 +1,12 @@
-package supervisor
+package statedir
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"oarlock/runner"
 )
@@ -56,20 +52,20 @@ func TestStateDir(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			err := CheckStateDir(dir)
+			err := Check(dir)
 			var exposed *ExposedError
 			switch {
 			case tt.want == "" && err != nil:
-				t.Errorf("CheckStateDir() = %v", err)
+				t.Errorf("Check() = %v", err)
 			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("CheckStateDir() = %v, want %q", err, tt.want)
+				t.Errorf("Check() = %v, want %q", err, tt.want)
 			case tt.want != "" && errors.As(err, &exposed) == strings.Contains(tt.want, "directory"):
 				t.Errorf("%v is exposure: %t", err, exposed != nil)
 			}
-			if l, again := beginLife(dir); (again == nil) != (err == nil) {
-				t.Errorf("beginLife() = %v", again)
+			if l, again := Begin(dir); (again == nil) != (err == nil) {
+				t.Errorf("Begin() = %v", again)
 			} else if again == nil {
-				l.end()
+				l.End()
 			}
 		})
 	}
@@ -99,20 +95,20 @@ func TestOnlyFilesOfOursAreHeeded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			victim := sleeper(t, childMark)
-			l, err := beginLife(dir)
+			l, err := Begin(dir)
 			must(t, err)
-			_, err = l.bore(victim.Process.Pid, victim.Process.Pid)
+			_, err = l.Enter(victim.Process.Pid, victim.Process.Pid)
 			must(t, err)
-			l.abandon()
+			l.Abandon()
 			if err := tt.change(filepath.Join(dir, l.name+tt.suffix)); errors.Is(err, os.ErrPermission) {
 				t.Log("only root can give a file away")
 				return
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			neighbour, err := beginLife(dir)
+			neighbour, err := Begin(dir)
 			must(t, err)
-			neighbour.abandon()
+			neighbour.Abandon()
 			left, _, err := heritages(opened(t, dir))
 			if len(left) != 1 || left[0].life.name != neighbour.name || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), l.name) {
 				t.Errorf("%d heritages, %v; want only the neighbour's, and %q", len(left), err, tt.want)
@@ -122,46 +118,6 @@ func TestOnlyFilesOfOursAreHeeded(t *testing.T) {
 			}
 			for _, h := range left {
 				h.keep()
-			}
-		})
-	}
-}
-
-// Where a child may live on, and nothing proves it, none of the jobs is given back: they wait
-// for their locks.
-func TestJobsWaitForTheirLocksWhereAChildMayLive(t *testing.T) {
-	for _, proven := range []bool{true, false} {
-		var mark []string
-		if proven {
-			mark = []string{childMark}
-		}
-		left := sleeper(t, mark...)
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
-			var log bytes.Buffer
-			w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			w.cfg.StateDir = t.TempDir()
-			w.redis.put(1)
-			j := w.redis.jobs["j0"]
-			j.pop("dead", 0, time.Hour)
-			j.Expires = w.redis.Now() + 3600
-			w.redis.order = nil
-			l, err := beginLife(w.cfg.StateDir)
-			must(t, err)
-			must(t, l.write([]workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}))
-			_, err = l.bore(left.Process.Pid, left.Process.Pid)
-			must(t, err)
-			l.die()
-			w.host.work = lasting(time.Hour)
-			w.run()
-			w.s.Quiet()
-			time.Sleep(10 * time.Second)
-			if back := w.redis.job("j0").Deaths == 1; back != proven || runner.Alive(left.Process.Pid) == proven {
-				t.Errorf("proven %t: given back %t, alive %t", proven, back, runner.Alive(left.Process.Pid))
-			}
-			w.end()
-			if said := strings.Contains(log.String(), "nothing proves it"); said == proven {
-				t.Errorf("proven %t, and the log says\n%s", proven, &log)
 			}
 		})
 	}
