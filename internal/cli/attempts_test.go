@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oarlock/internal/logging"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -32,7 +33,7 @@ func (h *heard) Write(line []byte) (int, error) {
 
 func newHeard(which string) *heard {
 	h := &heard{}
-	h.attemptLog = newAttemptLog(slog.New(&lineHandler{out: h, level: slog.LevelInfo}), which, func() []any { return []any{"at_work", 2} })
+	h.attemptLog = newAttemptLog(slog.New(logging.Lines(h, slog.LevelInfo, false)), which, func() []any { return []any{"at_work", 2} })
 	return h
 }
 

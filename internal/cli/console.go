@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"oarlock/internal/config"
+	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/runner"
@@ -85,7 +86,7 @@ func (s *console) line(l supervisor.Line) {
 	case l.Record != nil:
 		text = screen.Visible(l.Record.Level + ": " + l.Record.Message)
 		for _, f := range l.Record.Fields {
-			text += " " + oneWord(f.Name) + "=" + screen.Visible(string(f.Value))
+			text += " " + logging.OneWord(f.Name) + "=" + screen.Visible(string(f.Value))
 		}
 	default:
 		text = string(protocol.Visible(nil, l.Text))

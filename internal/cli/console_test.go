@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"oarlock/internal/config"
+	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/runner"
@@ -34,7 +35,7 @@ func TestLinesOfAScreen(t *testing.T) {
 	s.line(childLine("mail", 1, runner.LogLine{Text: []byte("begin"), Cut: 7}))
 	s.line(childLine("mail", 1, runner.LogLine{Text: []byte(`{"@":"ack"}`), Refused: "it names no run"}))
 	s.line(childLine("mail", 1, runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: "warn", Message: "a\nb", Fields: []protocol.Field{{Name: "n", Value: []byte("1")}}}}))
-	slog.New(&lineHandler{out: s.ours(), level: slog.LevelInfo}).Info("ready", "name", "x\ny")
+	slog.New(logging.Lines(s.ours(), slog.LevelInfo, false)).Info("ready", "name", "x\ny")
 	want := strings.Join([]string{
 		`mail[0]        | hello`,
 		`thumbnails[99] ! \x1b[2J\r\xff`,
@@ -82,8 +83,8 @@ func TestLinesAreNotMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := newLogQueue(write, nil)
-	s := newConsole(queue, write, somePools)
+	logs := logging.New(write, "text", "info")
+	s := newConsole(logs, write, somePools)
 	var all sync.WaitGroup
 	for slot := range 20 {
 		all.Go(func() {
@@ -94,7 +95,7 @@ func TestLinesAreNotMixed(t *testing.T) {
 	}
 	go func() {
 		all.Wait()
-		queue.close()
+		logs.Close()
 		write.Close()
 	}()
 	var text bytes.Buffer

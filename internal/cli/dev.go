@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/embedded"
+	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 )
 
@@ -64,10 +64,14 @@ func dev(c *cli.Context) error {
 	if said, err := reload(c, config.Options{NoPools: true}); err == nil && said.RedisNamed && !c.IsSet("redis") && said.Redis.URL != "embedded" {
 		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", connect.Address(said.Redis.URL))
 	}
-	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	logs := logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level)
+	var console *console
 	if cfg.Log.Format != "json" {
-		console := newConsole(s.queue, c.App.ErrWriter, cfg.Pools)
-		s.logTo(slog.New(&lineHandler{out: console.ours(), level: s.level, colour: console.colour}), cfg.Log.Attempts)
+		console = newConsole(logs, c.App.ErrWriter, cfg.Pools)
+		logs.Into(console.ours(), console.colour)
+	}
+	s := newService(logs, cfg.Log, reread)
+	if console != nil {
 		s.childLog = console.line
 	}
 	s.terminal = screen.IsTerminal(os.Stdin)

@@ -3,9 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -146,25 +144,6 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 		}
 	}
 	screentest.Clean(t, "a supervisor's JSON", out.String())
-}
-
-// TestALineOfLogIsOneLine logs hostile messages, names and values in each format.
-func TestALineOfLogIsOneLine(t *testing.T) {
-	level := new(slog.LevelVar)
-	var out bytes.Buffer
-	for name, handler := range map[string]slog.Handler{
-		"text":    newHandler(&out, &out, "text", level),
-		"json":    newHandler(&out, &out, "json", level),
-		"journal": &lineHandler{out: &out, level: level, journal: true},
-	} {
-		out.Reset()
-		log := slog.New(handler).With(hostile, hostile).WithGroup(hostile)
-		log.Warn(hostile, hostile, hostile, "err", errors.New(hostile), "list", []string{hostile})
-		screentest.Clean(t, name, strings.TrimPrefix(out.String(), "<4>"))
-		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "\n") {
-			t.Errorf("%s: %d lines: %q", name, n, out.String())
-		}
-	}
 }
 
 // TestNamesOfHelp puts into queues and asks for jobs whose names mean help to the parser.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/logging"
 )
 
 // leaveBound is within what a supervisor leaves that has nothing in flight.
@@ -54,7 +56,8 @@ func TestAReloadThatStandsStill(t *testing.T) {
 	defer log.SetOutput(out)
 	defer slog.SetDefault(logger)
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(newStuckWriter(), config.Log{Level: "info", Format: "text"}, nil)
+		logs := logging.New(io.Discard, "text", "info")
+		s := newService(logs, config.Log{}, nil)
 		free := make(chan struct{})
 		s.reread = func() (cfg config.Config, err error) { <-free; return cfg, errors.New("too late") }
 		s.cfg.Path = "c.toml"
@@ -71,8 +74,7 @@ func TestAReloadThatStandsStill(t *testing.T) {
 		if r := s.reload("HUP"); r.Refused != "too late" {
 			t.Errorf("when it answers again: %+v", r)
 		}
-		close(s.queue.out.(*stuckWriter).free)
-		s.queue.close()
+		logs.Close()
 	})
 }
 

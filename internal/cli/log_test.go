@@ -3,72 +3,15 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"log/slog"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"oarlock/internal/config"
 )
-
-func TestLinesOfTheLog(t *testing.T) {
-	tests := []struct {
-		name    string
-		handler lineHandler
-		log     func(*slog.Logger)
-		want    string // without the time
-	}{
-		{"plain", lineHandler{}, func(l *slog.Logger) { l.Info("ready", "pools", 2) }, "INFO  ready pools=2\n"},
-		{"quoted where needed", lineHandler{}, func(l *slog.Logger) {
-			l.Warn("x", "a", "two words", "b", "", "c", `q"`, "d", "line\nbreak", "e", "k=v", "f", "é")
-		}, `WARN  x a="two words" b="" c="q\"" d="line\nbreak" e="k=v" f=é` + "\n"},
-		{"journal", lineHandler{journal: true}, func(l *slog.Logger) { l.Error("gone", "err", errors.New("no")) }, "<3>gone err=no\n"},
-		{"journal, warning", lineHandler{journal: true}, func(l *slog.Logger) { l.Warn("gone") }, "<4>gone\n"},
-		{"with", lineHandler{}, func(l *slog.Logger) { l.With("pool", "mail").Info("x", "slot", 1) }, "INFO  x pool=mail slot=1\n"},
-		{"groups", lineHandler{}, func(l *slog.Logger) {
-			l.WithGroup("redis").With("a", 1).Info("x", slog.Group("b", "c", 2))
-		}, "INFO  x redis.a=1 redis.b.c=2\n"},
-		{"level", lineHandler{}, func(l *slog.Logger) { l.Debug("not this"); l.Info("this") }, "INFO  this\n"},
-		{"duration", lineHandler{}, func(l *slog.Logger) { l.Info("x", "after", 90*time.Second) }, "INFO  x after=1m30s\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			tt.handler.out, tt.handler.level = &out, slog.LevelInfo
-			tt.log(slog.New(&tt.handler))
-			got := out.String()
-			if !tt.handler.journal {
-				_, got, _ = strings.Cut(got, " ")
-			}
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestJSONLogIsReadable(t *testing.T) {
-	var out bytes.Buffer
-	log, level, queue := newLogger(&out, config.Log{Level: "info", Format: "auto"})
-	log.Info("x", "after", 928*time.Millisecond, "signal", syscall.SIGTERM, "drain", 30*config.Duration(time.Second))
-	flushed := make(chan struct{})
-	queue.do(func() error { close(flushed); return nil })
-	<-flushed
-	for _, want := range []string{`"after":"928ms"`, `"signal":"terminated"`, `"drain":"30s"`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s lacks %s", out.String(), want)
-		}
-	}
-	out.Reset()
-	setLevel(level, "error")
-	log.Warn("x")
-	if !queue.close() || out.Len() > 0 {
-		t.Error("a changed level has no effect")
-	}
-}
 
 // After a rotation moved the log file away, USR1 makes the process write to a new one.
 func TestTheLogFileIsOpenedAgain(t *testing.T) {
@@ -130,15 +73,81 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestAMessageIsNoField logs what a child may say in the hope to be taken for a line of ours.
-func TestAMessageIsNoField(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(&lineHandler{out: &out, level: new(slog.LevelVar), journal: true})
-	log.Info("attempt ended jid=precious outcome=failed", "jid", "mine")
-	log.Info(`"a" message of ours`, "n", 1)
-	log.Info(`the pool "p" is new`, "n", 1)
-	want := `<6>"attempt ended jid=precious outcome=failed" jid=mine` + "\n" + `<6>"\"a\" message of ours" n=1` + "\n" + `<6>the pool "p" is new n=1` + "\n"
-	if out.String() != want {
-		t.Errorf("got %s, want %s", out.String(), want)
+// fullPipe gives the end of a pipe that nobody reads and that has no room.
+func fullPipe(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { ours.Close() })
+	fd := int(theirs.Fd()) // which makes it one that waits
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = syscall.Write(fd, []byte("full\n"))
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
+}
+
+// beginMute starts oarlock with a log that nobody reads, and waits until it answers.
+func beginMute(t *testing.T, s *script, args ...string) *process {
+	t.Helper()
+	p := ready(t, s, args...)
+	_, theirs := fullPipe(t)
+	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	p.answers()
+	return p
+}
+
+// answers waits until it answers over its socket.
+func (p *process) answers() {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); p.s.oarlock(exitOK, []string{"status"}) != nil; {
+		if time.Now().After(deadline) {
+			p.t.Fatal("it does not answer")
+		}
+	}
+}
+
+// ends waits for its end without reading a line, and fails if that takes longer.
+func (p *process) ends(within time.Duration) {
+	p.t.Helper()
+	began := time.Now()
+	timeout := time.AfterFunc(within, func() { p.cmd.Process.Kill() })
+	defer timeout.Stop()
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
+		p.t.Fatalf("it did not leave within %v: %v", within, err)
+	}
+	p.t.Logf("left after %v with %v", time.Since(began).Round(time.Millisecond), p.cmd.ProcessState)
+}
+
+// A pipe that nobody reads stops neither jobs nor a reload nor a signal.
+func TestALogThatNobodyReads(t *testing.T) {
+	s := newScript(t, workFiles)
+	p := beginMute(t, s, "run")
+	for i := range 20 {
+		p.ask("put", "work", `"good"`, "--jid", fmt.Sprint("j", i))
+	}
+	p.until("done 20", "status")
+	p.until("log blocked since", "status")
+	if text := p.ask("status", "--json"); !strings.Contains(text, `"blocked_since"`) {
+		t.Errorf("status --json says %s", text)
+	}
+	p.ask("reload")
+	p.signal(syscall.SIGHUP)
+	p.signal(syscall.SIGUSR1)
+	p.signal(syscall.SIGTTIN)
+	p.signal(syscall.SIGTERM)
+	p.ends(10 * time.Second)
 }

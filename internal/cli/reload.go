@@ -73,7 +73,7 @@ func (s *service) reload(by string) reloadReport {
 		s.warnOfDoubts(cfg)
 	}
 	s.crons.Set(plan.Crons(cfg))
-	setLevel(s.level, cfg.Log.Level)
+	s.logs.SetLevel(cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
 	s.redactor.Store(redactorOf(cfg.Log))
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 )
 
@@ -61,7 +62,7 @@ func runCommand() *cli.Command {
 
 // serve runs the service with the configuration cfg until it is told to leave. own is its Redis, or nil.
 func serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
-	s := newService(c.App.ErrWriter, cfg.Log, reread)
+	s := newService(logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), cfg.Log, reread)
 	if own != nil {
 		s.owns(own.URL(), cfg)
 	}

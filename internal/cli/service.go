@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
+	"oarlock/internal/logging"
 	"oarlock/internal/output"
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
@@ -33,10 +33,8 @@ import (
 // service is a supervisor with what surrounds it in a process of its own: signals, the
 // control socket, the watch on the configuration, the service manager.
 type service struct {
+	logs     *logging.Log
 	log      *slog.Logger
-	level    *slog.LevelVar
-	queue    *logQueue // on which the log goes out
-	logFile  *logFile
 	attempts *attemptLog
 	outputs  *output.Store // nil before run
 	rates    *rates
@@ -73,25 +71,17 @@ type service struct {
 	first  config.Config // with which we started; what needs a restart is still as it says
 }
 
-// newService makes a service that logs to w as l says. What the standard library logs goes
+// newService makes a service that logs to logs, as l says. What the standard library logs goes
 // the same way, so that none of it can stand still before a log that nobody reads.
-func newService(w io.Writer, l config.Log, reread func() (config.Config, error)) *service {
+func newService(logs *logging.Log, l config.Log, reread func() (config.Config, error)) *service {
 	s := &service{
-		logFile: findLogFile(), reread: reread,
+		logs: logs, log: logs.Logger(), rates: newRates(), reread: reread,
 		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
 		begun: make(chan struct{}), stopping: make(chan struct{}), leaving: make(chan struct{}),
 	}
-	log, level, queue := newLogger(w, l)
-	s.level, s.queue, s.rates = level, queue, newRates()
-	s.logTo(log, l.Attempts)
+	s.attempts = newAttemptLog(s.log, l.Attempts, s.standing)
+	slog.SetDefault(s.log)
 	return s
-}
-
-// logTo makes the log another one, before anything is logged.
-func (s *service) logTo(log *slog.Logger, attempts string) {
-	s.log = log
-	s.attempts = newAttemptLog(log, attempts, s.standing)
-	slog.SetDefault(log)
 }
 
 // owns tells whoever asks the supervisor that the Redis at url is its own.
@@ -106,7 +96,7 @@ func (s *service) owns(url string, cfg config.Config) {
 // last ends the log, and returns the error with which the program is to end: without its
 // words, where the log is blocked, for they would stand still like all others.
 func (s *service) last(err error) error {
-	if !s.queue.close() && err != nil {
+	if !s.logs.Close() && err != nil {
 		return silent{exitCode(err)}
 	}
 	return err
@@ -313,13 +303,7 @@ func (s *service) obey(ctx context.Context, signals <-chan os.Signal) error {
 			default: // a reload is to come that will see what is in the file now
 			}
 		case syscall.SIGUSR1:
-			s.queue.do(func() error { // where it is written: what was logged before is in the old file
-				err := s.logFile.reopen()
-				if err != nil {
-					s.log.Error("the log could not be opened again", "err", err)
-				}
-				return err
-			})
+			s.logs.Reopen()
 		case syscall.SIGTTIN:
 			s.dump()
 		}
@@ -470,7 +454,7 @@ func inFlight(shot supervisor.Snapshot) string {
 
 // Status is what the status command prints.
 func (s *service) Status() any {
-	r := report{Snapshot: s.sup.Snapshot(), Log: s.queue.state(), Output: s.outputs.State(), OwnRedis: s.own}
+	r := report{Snapshot: s.sup.Snapshot(), Log: s.logs.State(), Output: s.outputs.State(), OwnRedis: s.own}
 	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/connect"
+	"oarlock/internal/logging"
 	"oarlock/internal/output"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
@@ -46,8 +47,8 @@ func statusCommand() *cli.Command {
 // report is what a running service says of itself.
 type report struct {
 	supervisor.Snapshot
-	Log    logState     `json:"log"`
-	Output output.State `json:"output"`
+	Log    logging.State `json:"log"`
+	Output output.State  `json:"output"`
 
 	OwnRedis *connect.Own `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
 
@@ -79,7 +80,7 @@ func printStatus(w io.Writer, shot report) {
 	if shot.Short != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, shortLine(shot.Short)))
 	}
-	if text := shot.Log.String(); text != "" {
+	if text := logLine(shot.Log); text != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, text))
 	}
 	if text := outputLine(shot.Output); text != "" {
@@ -134,8 +135,8 @@ func shortLine(short string) string {
 	return short + ": children are started one by one, as there is room"
 }
 
-// String says what is wrong with the log; "" if nothing is.
-func (l logState) String() string {
+// logLine says what is wrong with the log; "" if nothing is.
+func logLine(l logging.State) string {
 	var text string
 	switch {
 	case l.BlockedSince != nil:

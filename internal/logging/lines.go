@@ -1,4 +1,4 @@
-package cli
+package logging
 
 import (
 	"bytes"
@@ -10,33 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
-	"oarlock/internal/config"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
 )
-
-// newLogger makes what the configuration asks for: text for a person at a terminal, lines
-// with a priority for journald, JSON for everything else. The level can be changed later.
-// What is logged goes through the queue, which the caller closes when all is said.
-func newLogger(w io.Writer, l config.Log) (*slog.Logger, *slog.LevelVar, *logQueue) {
-	level := new(slog.LevelVar)
-	setLevel(level, l.Level)
-	straight := newHandler(w, w, l.Format, level)
-	queue := newLogQueue(w, func(lines int, blocked time.Duration) error {
-		record := slog.NewRecord(time.Now(), slog.LevelWarn, screen.Some(lines, "line")+" of the log dropped: nobody took them", 0)
-		record.Add("for", blocked.Round(time.Millisecond))
-		return straight.Handle(context.Background(), record)
-	})
-	return slog.New(newHandler(queue, w, l.Format, level)), level, queue
-}
-
-func setLevel(level *slog.LevelVar, name string) {
-	var parsed slog.Level
-	_ = parsed.UnmarshalText([]byte(name)) // validated
-	level.Set(parsed)
-}
 
 // newHandler makes a handler that writes to out what is fit for w.
 func newHandler(out, w io.Writer, format string, level *slog.LevelVar) slog.Handler {
@@ -98,6 +75,12 @@ type lineHandler struct {
 	attrs   string // written already
 }
 
+// Lines makes a handler that writes each record from level on as a line of text for people, with one
+// write to out, which is safe for concurrent use if loggers are to be.
+func Lines(out io.Writer, level slog.Leveler, colour bool) slog.Handler {
+	return &lineHandler{out: out, level: level, colour: colour}
+}
+
 func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.level.Level()
 }
@@ -149,11 +132,11 @@ func (h *lineHandler) attr(line *bytes.Buffer, prefix string, attr slog.Attr) {
 		}
 		return
 	}
-	line.WriteString(" " + h.paint(screen.Dim, oneWord(prefix+attr.Key)+"=") + oneWord(value.String()))
+	line.WriteString(" " + h.paint(screen.Dim, OneWord(prefix+attr.Key)+"=") + OneWord(value.String()))
 }
 
-// oneWord quotes text that would not be one word on one line.
-func oneWord(text string) string {
+// OneWord quotes text that would not be one word on one line.
+func OneWord(text string) string {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r) }) {
 		return strconv.Quote(text)
 	}

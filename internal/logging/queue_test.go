@@ -1,11 +1,9 @@
-package cli
+package logging
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oarlock/internal/config"
 	"oarlock/internal/screen"
 )
 
@@ -56,7 +53,8 @@ func (w *stuckWriter) String() string {
 // in its place when it flows.
 func TestALogThatStandsStill(t *testing.T) {
 	out := newStuckWriter()
-	log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+	l := New(out, "text", "info")
+	log := l.Logger()
 	log.Info("first")
 	<-out.entered
 	long := strings.Repeat("x", 64<<10)
@@ -65,18 +63,18 @@ func TestALogThatStandsStill(t *testing.T) {
 		log.Info(long, "i", i)
 	}
 	log.Info("too late, though it is short")
-	dropped := queue.state().Dropped
+	dropped := l.State().Dropped
 	if least := n / 2; dropped < least || dropped > n {
 		t.Fatalf("%d of %d lines dropped; want between %d and all", dropped, n+1, least)
 	}
 	close(out.free)
-	for deadline := time.Now().Add(patience); queue.state().Dropped > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); l.State().Dropped > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it never flows again")
 		}
 	}
 	log.Info("last")
-	if !queue.close() {
+	if !l.Close() {
 		t.Fatal("it does not end")
 	}
 	text := out.String()
@@ -99,15 +97,16 @@ func TestALogThatStandsStill(t *testing.T) {
 func TestALogThatFails(t *testing.T) {
 	out := newStuckWriter()
 	out.fail = errors.New("no space left")
-	log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+	l := New(out, "text", "info")
+	log := l.Logger()
 	log.Info("lost")
 	<-out.entered
 	log.Info("before")
 	var between string
-	queue.do(func() error { between = out.String(); return nil })
+	l.queue.do(func() error { between = out.String(); return nil })
 	log.Info("after")
 	close(out.free)
-	if !queue.close() {
+	if !l.Close() {
 		t.Fatal("it does not end")
 	}
 	if text := out.String(); strings.Contains(text, "lost") || !strings.Contains(text, "1 line of the log dropped") || !strings.Contains(text, "after") {
@@ -149,105 +148,27 @@ func (w *tightWriter) clear(room int) {
 func TestALogOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &tightWriter{room: 12}
-		log, _, queue := newLogger(out, config.Log{Level: "info", Format: "text"})
+		l := New(out, "text", "info")
+		log := l.Logger()
 		const lost = 7
 		for range lost {
 			log.Info("lost")
 			synctest.Wait()
 		}
-		if s := queue.state(); s.Dropped != lost || s.Error == "" || s.BlockedSince != nil {
+		if s := l.State(); s.Dropped != lost || s.Error == "" || s.BlockedSince != nil {
 			t.Errorf("with a full disk the log is %+v", s)
 		}
 		out.clear(1 << 20)
 		log.Info("finds room")
 		synctest.Wait()
-		if s := queue.state(); s != (logState{}) {
+		if s := l.State(); s != (State{}) {
 			t.Errorf("with room the log is %+v", s)
 		}
 		log.Info("last")
-		queue.close()
+		l.Close()
 		lines := strings.Split(out.text.String(), "\n")
 		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], screen.Some(lost+1, "line")+" of the log dropped") || !strings.Contains(lines[2], "last") {
 			t.Errorf("the log says %q", lines)
 		}
 	})
-}
-
-// fullPipe gives the end of a pipe that nobody reads and that has no room.
-func fullPipe(t *testing.T) (ours, theirs *os.File) {
-	t.Helper()
-	ours, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ours.Close() })
-	fd := int(theirs.Fd()) // which makes it one that waits
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = syscall.Write(fd, []byte("full\n"))
-	}
-	if err := syscall.SetNonblock(fd, false); err != nil {
-		t.Fatal(err)
-	}
-	return ours, theirs
-}
-
-// beginMute starts oarlock with a log that nobody reads, and waits until it answers.
-func beginMute(t *testing.T, s *script, args ...string) *process {
-	t.Helper()
-	p := ready(t, s, args...)
-	_, theirs := fullPipe(t)
-	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
-	p.answers()
-	return p
-}
-
-// answers waits until it answers over its socket.
-func (p *process) answers() {
-	p.t.Helper()
-	for deadline := time.Now().Add(patience); p.s.oarlock(exitOK, []string{"status"}) != nil; {
-		if time.Now().After(deadline) {
-			p.t.Fatal("it does not answer")
-		}
-	}
-}
-
-// ends waits for its end without reading a line, and fails if that takes longer.
-func (p *process) ends(within time.Duration) {
-	p.t.Helper()
-	began := time.Now()
-	timeout := time.AfterFunc(within, func() { p.cmd.Process.Kill() })
-	defer timeout.Stop()
-	var exit *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
-		p.t.Fatalf("it did not leave within %v: %v", within, err)
-	}
-	p.t.Logf("left after %v with %v", time.Since(began).Round(time.Millisecond), p.cmd.ProcessState)
-}
-
-// A pipe that nobody reads stops neither jobs nor a reload nor a signal.
-func TestALogThatNobodyReads(t *testing.T) {
-	s := newScript(t, workFiles)
-	p := beginMute(t, s, "run")
-	for i := range 20 {
-		p.ask("put", "work", `"good"`, "--jid", fmt.Sprint("j", i))
-	}
-	p.until("done 20", "status")
-	p.until("log blocked since", "status")
-	if text := p.ask("status", "--json"); !strings.Contains(text, `"blocked_since"`) {
-		t.Errorf("status --json says %s", text)
-	}
-	p.ask("reload")
-	p.signal(syscall.SIGHUP)
-	p.signal(syscall.SIGUSR1)
-	p.signal(syscall.SIGTTIN)
-	p.signal(syscall.SIGTERM)
-	p.ends(10 * time.Second)
 }

@@ -1,4 +1,4 @@
-package cli
+package logging
 
 import (
 	"bytes"
@@ -20,11 +20,11 @@ const (
 	logEnds = time.Second
 )
 
-// logQueue is the way of all lines of the log to a writer that may stand still: a pipe
+// queue is the way of all lines of the log to a writer that may stand still: a pipe
 // that nobody reads, a stuck journald, a disk that hangs. Whoever logs never waits: a
 // goroutine of its own writes, and what it has no room for is dropped, counted, and said
 // as soon as lines flow again. Safe for concurrent use.
-type logQueue struct {
+type queue struct {
 	out  io.Writer
 	told func(lines int, blocked time.Duration) error // writes to out that so many lines were dropped
 	wake chan struct{}                                // of size 1: there is something to do
@@ -45,16 +45,16 @@ type logQueue struct {
 	torn bool // the last write ended within a line; only for the goroutine that writes
 }
 
-// newLogQueue makes the way to out; told is called by the goroutine that writes, after
+// newQueue makes the way to out; told is called by the goroutine that writes, after
 // the last line before a gap.
-func newLogQueue(out io.Writer, told func(lines int, blocked time.Duration) error) *logQueue {
-	q := &logQueue{out: out, told: told, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newQueue(out io.Writer, told func(lines int, blocked time.Duration) error) *queue {
+	q := &queue{out: out, told: told, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run() // until close
 	return q
 }
 
 // Write takes one line, or drops it. It never waits and never fails.
-func (q *logQueue) Write(line []byte) (int, error) {
+func (q *queue) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	// Behind a gap nothing is taken until the gap has been told: lines stay in order.
 	if q.dropped > 0 || len(q.lines)+len(line) > mostQueued {
@@ -68,7 +68,7 @@ func (q *logQueue) Write(line []byte) (int, error) {
 }
 
 // drop counts lines that are lost. The caller holds mu.
-func (q *logQueue) drop(lines int) {
+func (q *queue) drop(lines int) {
 	if q.dropped == 0 {
 		q.gapFrom = time.Now()
 		if !q.began.IsZero() {
@@ -86,14 +86,14 @@ type step struct {
 
 // do runs f where the lines are written, between those that are queued by now and those
 // that come later. Its error shows in the state until another is done.
-func (q *logQueue) do(f func() error) {
+func (q *queue) do(f func() error) {
 	q.mu.Lock()
 	q.steps = append(q.steps, step{at: len(q.lines), do: f})
 	q.mu.Unlock()
 	q.rouse()
 }
 
-func (q *logQueue) rouse() {
+func (q *queue) rouse() {
 	select {
 	case q.wake <- struct{}{}:
 	default: // it is awake, or will be
@@ -102,7 +102,7 @@ func (q *logQueue) rouse() {
 
 // close lets the queue end with the lines that it has, and reports whether they were
 // written in time. A write that stands still goes on standing; the program may end.
-func (q *logQueue) close() bool {
+func (q *queue) close() bool {
 	q.mu.Lock()
 	q.ending = true
 	q.mu.Unlock()
@@ -116,7 +116,7 @@ func (q *logQueue) close() bool {
 }
 
 // run writes what is queued until close.
-func (q *logQueue) run() {
+func (q *queue) run() {
 	defer close(q.done)
 	for {
 		b := q.take()
@@ -138,7 +138,7 @@ func (q *logQueue) run() {
 	}
 }
 
-func (q *logQueue) doStep(s step) {
+func (q *queue) doStep(s step) {
 	err := s.do()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +154,7 @@ type batch struct {
 	ending  bool
 }
 
-func (q *logQueue) take() batch {
+func (q *queue) take() batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := batch{lines: q.lines, steps: q.steps, dropped: q.dropped, gapFrom: q.gapFrom, ending: q.ending}
@@ -164,7 +164,7 @@ func (q *logQueue) take() batch {
 
 // tell writes how many lines were dropped behind those of b. If that cannot be written
 // either, they stay counted until it can, at the next line; it reports whether none are left.
-func (q *logQueue) tell(b batch) bool {
+func (q *queue) tell(b batch) bool {
 	if b.dropped == 0 {
 		return true
 	}
@@ -183,7 +183,7 @@ func (q *logQueue) tell(b batch) bool {
 }
 
 // mendLine ends a line of which only a part could be written.
-func (q *logQueue) mendLine() error {
+func (q *queue) mendLine() error {
 	if !q.torn {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (q *logQueue) mendLine() error {
 }
 
 // begin notes since when a write is under way.
-func (q *logQueue) begin() {
+func (q *queue) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.began = time.Now()
@@ -201,7 +201,7 @@ func (q *logQueue) begin() {
 
 // recycle gives the memory of lines that were written back, and reports whether there is
 // more to do.
-func (q *logQueue) recycle(lines []byte) (more bool) {
+func (q *queue) recycle(lines []byte) (more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.telling = 0
@@ -213,7 +213,7 @@ func (q *logQueue) recycle(lines []byte) (more bool) {
 }
 
 // write writes lines piece by piece.
-func (q *logQueue) write(lines []byte) {
+func (q *queue) write(lines []byte) {
 	for len(lines) > 0 {
 		piece := wholeLines(lines)
 		lines = lines[len(piece):]
@@ -223,7 +223,7 @@ func (q *logQueue) write(lines []byte) {
 
 // writePiece notes since when it writes. Lines that could not be written are dropped like
 // those without room.
-func (q *logQueue) writePiece(piece []byte) {
+func (q *queue) writePiece(piece []byte) {
 	q.begin()
 	n, err := q.out.Write(piece)
 	q.mu.Lock()
@@ -248,22 +248,19 @@ func wholeLines(text []byte) []byte {
 	return text[:end+1]
 }
 
-// logState is how the log is, fit for JSON.
-type logState struct {
+// State is how the log is, fit for JSON.
+type State struct {
 	BlockedSince *time.Time `json:"blocked_since,omitempty"` // nil: it flows
 	Dropped      int        `json:"dropped,omitempty"`       // lines, since it last flowed
 	Error        string     `json:"error,omitempty"`         // of the last write
 	NotReopened  string     `json:"not_reopened,omitempty"`  // why lines go on into the old file
 }
 
-// state tells how the log is. Of a nil queue, it is well.
-func (q *logQueue) state() logState {
-	if q == nil {
-		return logState{}
-	}
+// state tells how the log is.
+func (q *queue) state() State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := logState{Dropped: q.dropped + q.telling}
+	s := State{Dropped: q.dropped + q.telling}
 	if began := q.began; !began.IsZero() && time.Since(began) > logStalls {
 		s.BlockedSince = &began
 	}
