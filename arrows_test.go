@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
 	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc"},
-	"internal/bench": {"internal/config", "queue", "runner", "supervisor"},
+	"internal/bench": {"internal/config", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
 		"internal/config",
@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 	"internal/control":     {},
 	"internal/cron":        {"internal/schedule", "queue"},
 	"internal/demo":        {"internal/screen", "queue", "runner", "supervisor"},
-	"internal/doctor":      {"queue"},
+	"internal/doctor":      {"queue", "queue/admin"},
 	"internal/embedded":    {},
 	"internal/explain":     {"internal/control", "internal/screen", "queue", "supervisor"},
 	"internal/logging":     {"internal/screen", "protocol"},
@@ -69,6 +69,7 @@ var arrows = map[string][]string{
 	"integration":          {},
 
 	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/script", "queue/internal/wire"},
+	"queue/admin":               {"queue"},
 	"queue/internal/bounds":     {},
 	"queue/internal/clock":      {"internal/nowait"},
 	"queue/internal/connection": {"internal/nowait"},
@@ -92,7 +93,7 @@ var arrows = map[string][]string{
 // strangers are packages that only some may know: Redis stays in the queue, processes
 // stay in the runner.
 var strangers = map[string][]string{
-	"github.com/redis/go-redis/v9": {"queue", "queue/internal/connection", "internal/bench", "internal/cli", "internal/doctor", "internal/redistest"},
+	"github.com/redis/go-redis/v9": {"queue", "queue/admin", "queue/internal/connection", "internal/redistest"},
 	"os/exec":                      {"runner", "runner/internal/runnertest", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
 }
 

@@ -21,6 +21,8 @@
 // any client of the protocol can load in place of its own, see [Unified]. PROTOCOL.md specifies what the commands do, BATCH.md
 // those of our own and what we keep in Redis, ACL.md what a Redis user must be allowed.
 //
+// Keys that contradict each other are looked for, and mended, by package admin.
+//
 // # Time and data
 //
 // Times are seconds since the epoch on the server's clock, as float64, to the microsecond;

@@ -15,10 +15,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"oarlock/internal/config"
 	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // Shape is how the jobs of a series are worked.
@@ -78,7 +77,7 @@ const queueName = "bench"
 
 // Puts measures how fast n jobs are put, which nobody takes.
 func (b *Bench) Puts(ctx context.Context, n int) (Result, error) {
-	before, err := askRedis(ctx, b.Client.Redis())
+	before, err := askRedis(ctx, b.Client)
 	if err != nil {
 		return Result{}, err
 	}
@@ -87,7 +86,7 @@ func (b *Bench) Puts(ctx context.Context, n int) (Result, error) {
 		return Result{}, err
 	}
 	took := time.Since(began)
-	after, err := askRedis(ctx, b.Client.Redis())
+	after, err := askRedis(ctx, b.Client)
 	r := Result{Name: "put", Jobs: n}
 	r.spent(took, after.minus(before))
 	return r, err
@@ -124,7 +123,7 @@ func (b *Bench) work(ctx context.Context, r *Result, shape Shape, n int, profile
 	if _, err := b.put(ctx, n); err != nil {
 		return err
 	}
-	before, err := askRedis(ctx, b.Client.Redis())
+	before, err := askRedis(ctx, b.Client)
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func (b *Bench) work(ctx context.Context, r *Result, shape Shape, n int, profile
 	if err != nil {
 		return err
 	}
-	after, err := askRedis(ctx, b.Client.Redis())
+	after, err := askRedis(ctx, b.Client)
 	if err != nil {
 		return errors.Join(err, crew.dismiss(nil))
 	}
@@ -196,11 +195,11 @@ func (b *Bench) wait(ctx context.Context, r *Result, shape Shape, n int) error {
 		return err
 	}
 	var starts, wakeups []time.Duration
-	bare, err := newWakeup(ctx, b.Client.Redis(), b.Redis.Namespace+"oarlock:bench")
+	bare, err := admin.NewWakeup(ctx, b.Client)
 	if err != nil {
 		return errors.Join(err, crew.dismiss(nil))
 	}
-	defer bare.close()
+	defer bare.Close()
 	// The first shows that all is there; it does not count.
 	for i := 0; i <= n; i++ {
 		pause := idle + rand.N(idle)
@@ -209,7 +208,7 @@ func (b *Bench) wait(ctx context.Context, r *Result, shape Shape, n int) error {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), crew.dismiss(nil))
 		}
-		woken, err := bare.measure(ctx)
+		woken, err := bare.Measure(ctx)
 		if err != nil {
 			return errors.Join(err, crew.dismiss(nil))
 		}
@@ -236,53 +235,6 @@ func spread(all []time.Duration) *Spread {
 	slices.Sort(all)
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return &Spread{P50: ms(all[len(all)/2]), P99: ms(all[len(all)*99/100])}
-}
-
-// wakeup is a subscriber and what wakes it.
-type wakeup struct {
-	redis   redis.UniversalClient
-	channel string
-	sub     *redis.PubSub
-	woken   chan time.Time
-}
-
-func newWakeup(ctx context.Context, client redis.UniversalClient, channel string) (*wakeup, error) {
-	w := &wakeup{redis: client, channel: channel, sub: client.Subscribe(ctx, channel), woken: make(chan time.Time)}
-	if _, err := w.sub.Receive(ctx); err != nil { // the confirmation
-		return nil, errors.Join(err, w.sub.Close())
-	}
-	go func() { // close ends it, and waits
-		defer close(w.woken)
-		for {
-			if _, err := w.sub.ReceiveMessage(ctx); err != nil {
-				return
-			}
-			w.woken <- time.Now()
-		}
-	}()
-	return w, nil
-}
-
-func (w *wakeup) measure(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
-	if err := w.redis.Publish(ctx, w.channel, "").Err(); err != nil {
-		return 0, err
-	}
-	select {
-	case at, ok := <-w.woken:
-		if ok {
-			return at.Sub(began), nil
-		}
-		return 0, errors.New("the subscription ended")
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-}
-
-func (w *wakeup) close() {
-	_ = w.sub.Close() // it was only read
-	for range w.woken {
-	}
 }
 
 // crew is a Crew at work.
@@ -343,23 +295,7 @@ func (c *crew) dismiss(last *left) error {
 
 // Clear removes every key below the namespace.
 func (b *Bench) Clear(ctx context.Context) error {
-	client := b.Client.Redis()
-	keys := client.Scan(ctx, 0, b.Redis.Namespace+"*", 1000).Iterator()
-	var some []string
-	for keys.Next(ctx) {
-		if some = append(some, keys.Val()); len(some) == 1000 {
-			if err := client.Unlink(ctx, some...).Err(); err != nil {
-				return err
-			}
-			some = some[:0]
-		}
-	}
-	if len(some) > 0 {
-		if err := client.Unlink(ctx, some...).Err(); err != nil {
-			return err
-		}
-	}
-	return keys.Err()
+	return admin.Erase(ctx, b.Client)
 }
 
 // Starts reports why a command cannot even be started, where that can be told beforehand.

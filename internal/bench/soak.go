@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // Soaked is what became of the jobs of a soak, and what was done to those who worked
@@ -205,16 +206,15 @@ func (s *soak) feed(ctx context.Context) error {
 
 // strike does one bad thing.
 func (s *soak) strike(ctx context.Context) error {
-	redis := s.bench.Client.Redis()
 	switch n := rand.IntN(20); {
 	case n < 12:
 		s.killChild()
 	case n < 16:
 		s.result.Drops++
-		_ = redis.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no").Err() // it cuts our own, too
+		_ = admin.CutConnections(ctx, s.bench.Client) // ours, too, so there is an error
 	case n < 19:
 		s.result.Pauses++
-		_ = redis.Do(ctx, "CLIENT", "PAUSE", soakFreeze.Milliseconds(), "ALL").Err() // one less, if it fails
+		_ = admin.Freeze(ctx, s.bench.Client, soakFreeze) // one less, if it fails
 	default:
 		return s.replace(ctx, rand.IntN(len(s.crews)))
 	}

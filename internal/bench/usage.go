@@ -8,7 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // redisUse is what a Redis has done since it started.
@@ -28,14 +29,14 @@ func (u redisUse) minus(then redisUse) redisUse {
 var clientCalls = []string{"evalsha", "eval", "ping", "time"}
 
 // askRedis reads the counters of the server behind client.
-func askRedis(ctx context.Context, client redis.UniversalClient) (redisUse, error) {
+func askRedis(ctx context.Context, client *queue.Client) (redisUse, error) {
 	var use redisUse
-	stats, err := client.Info(ctx, "commandstats").Result()
+	facts, err := admin.Facts(ctx, client, "commandstats", "cpu")
 	if err != nil {
 		return use, err
 	}
 	for _, command := range clientCalls {
-		fields := infoFields(stats, "cmdstat_"+command)
+		fields := statFields(facts["cmdstat_"+command])
 		calls, _ := strconv.Atoi(fields["calls"]) // missing: never called
 		spent, _ := strconv.Atoi(fields["usec"])
 		use.calls += calls
@@ -43,12 +44,8 @@ func askRedis(ctx context.Context, client redis.UniversalClient) (redisUse, erro
 			use.scripts += time.Duration(spent) * time.Microsecond
 		}
 	}
-	cpu, err := client.Info(ctx, "cpu").Result()
-	if err != nil {
-		return use, err
-	}
 	for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
-		seconds, err := strconv.ParseFloat(infoValue(cpu, name), 64)
+		seconds, err := strconv.ParseFloat(facts[name], 64)
 		if err != nil {
 			return use, fmt.Errorf("INFO cpu: %w", err)
 		}
@@ -57,20 +54,10 @@ func askRedis(ctx context.Context, client redis.UniversalClient) (redisUse, erro
 	return use, nil
 }
 
-// infoValue finds what follows "name:" in the answer to INFO; "" if there is no such line.
-func infoValue(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// infoFields splits such a value of the form a=1,b=2.
-func infoFields(info, name string) map[string]string {
+// statFields splits a value of the form a=1,b=2.
+func statFields(value string) map[string]string {
 	fields := map[string]string{}
-	for field := range strings.SplitSeq(infoValue(info, name), ",") {
+	for field := range strings.SplitSeq(value, ",") {
 		if key, value, ok := strings.Cut(field, "="); ok {
 			fields[key] = value
 		}

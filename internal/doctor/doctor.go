@@ -3,13 +3,11 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // Level is how bad a finding is.
@@ -56,16 +54,10 @@ func (d *Doctor) hidden(subject string, err error) error {
 	return err
 }
 
-// server is one Redis.
-type server interface {
-	redis.Cmdable
-	Do(ctx context.Context, words ...any) *redis.Cmd
-}
-
-// node is the server that holds the keys, of those behind the client.
-func (d *Doctor) node(ctx context.Context) (server, error) {
-	if cluster, ok := d.Client.Redis().(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, d.Client.Namespace())
+// readable makes nothing of an error that a key is of a wrong type: Keys tells of it.
+func readable(err error) error {
+	if admin.IsWrongType(err) {
+		return nil
 	}
-	return d.Client.Redis(), nil
+	return err
 }

@@ -1,25 +1,23 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // Server looks at the settings of Redis and at how it is doing.
 func (d *Doctor) Server(ctx context.Context) error {
-	node, err := d.node(ctx)
-	if err != nil {
-		return err
-	}
-	facts, err := d.info(ctx, node)
+	facts, err := d.facts(ctx)
 	if err != nil {
 		return err
 	}
@@ -28,32 +26,27 @@ func (d *Doctor) Server(ctx context.Context) error {
 	d.persistence(facts)
 	d.memory(facts)
 	d.clients(facts)
-	for _, look := range []func(context.Context, server) error{d.writes, d.completed, d.clock, d.scripts, d.notifications, d.permissions} {
-		if err := look(ctx, node); err != nil {
+	for _, look := range []func(context.Context) error{d.writes, d.completed, d.clock, d.scripts, d.notifications, d.permissions} {
+		if err := look(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// info is what INFO says, by name. What it does not say is left out.
-func (d *Doctor) info(ctx context.Context, node server) (map[string]string, error) {
-	facts := map[string]string{}
+// facts is what the server tells of itself, by name. What it does not tell is left out.
+func (d *Doctor) facts(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
 	for _, section := range []string{"server", "replication", "persistence", "memory", "clients"} {
-		text, err := node.Info(ctx, section).Result()
+		some, err := admin.Facts(ctx, d.Client, section)
 		if err != nil {
 			if err := d.hidden("info", err); err != nil {
 				return nil, err
 			}
-			continue
 		}
-		for line := range strings.Lines(text) {
-			if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				facts[name] = value
-			}
-		}
+		maps.Copy(all, some)
 	}
-	return facts, nil
+	return all, nil
 }
 
 // oldestRedis is the first version that has everything we call.
@@ -82,7 +75,7 @@ func (d *Doctor) role(facts map[string]string) {
 }
 
 // writes asks whether Redis takes any.
-func (d *Doctor) writes(ctx context.Context, _ server) error {
+func (d *Doctor) writes(ctx context.Context) error {
 	advice := map[queue.ErrorClass]string{
 		queue.ReadOnly: "Name the master, or use redis+sentinel://.",
 		queue.Disk:     "Look for a full disk, or for the replicas that min-replicas-to-write asks for.",
@@ -153,7 +146,7 @@ const (
 	slowTrip   = 20 * time.Millisecond // a round trip that holds up small jobs
 )
 
-func (d *Doctor) clock(ctx context.Context, node server) error {
+func (d *Doctor) clock(ctx context.Context) error {
 	var trips []time.Duration
 	for range 5 {
 		began := time.Now()
@@ -180,17 +173,17 @@ func (d *Doctor) clock(ctx context.Context, node server) error {
 // slowScript is what no script of ours should take, by far.
 const slowScript = 50 * time.Millisecond
 
-func (d *Doctor) scripts(ctx context.Context, node server) error {
-	entries, err := node.SlowLogGet(ctx, 128).Result()
+func (d *Doctor) scripts(ctx context.Context) error {
+	entries, err := admin.SlowLog(ctx, d.Client)
 	if err != nil {
 		return d.hidden("slow log", err)
 	}
-	slow, worst := 0, redis.SlowLog{}
+	slow, worst := 0, admin.Slow{}
 	for _, entry := range entries {
-		if entry.Duration > slowScript {
+		if entry.Took > slowScript {
 			slow++
 		}
-		if entry.Duration > worst.Duration {
+		if entry.Took > worst.Took {
 			worst = entry
 		}
 	}
@@ -199,42 +192,42 @@ func (d *Doctor) scripts(ctx context.Context, node server) error {
 		return nil
 	}
 	what := "?"
-	if len(worst.Args) > 0 {
-		what = strings.Join(worst.Args[:min(len(worst.Args), 4)], " ")
+	if len(worst.Words) > 0 {
+		what = strings.Join(worst.Words[:min(len(worst.Words), 4)], " ")
 	}
 	d.found(Warning, "slow log", "Everybody waits while Redis is busy: see SLOWLOG GET.",
-		"%d commands took longer than %v lately; the worst took %v: %s", slow, slowScript, worst.Duration, what)
+		"%d commands took longer than %v lately; the worst took %v: %s", slow, slowScript, worst.Took, what)
 	return nil
 }
 
-func (d *Doctor) notifications(ctx context.Context, node server) error {
-	settings, err := node.ConfigGet(ctx, "notify-keyspace-events").Result()
+func (d *Doctor) notifications(ctx context.Context) error {
+	classes, err := admin.Setting(ctx, d.Client, "notify-keyspace-events")
 	if err != nil {
 		return d.hidden("notifications", err)
 	}
-	classes := settings["notify-keyspace-events"]
 	if strings.Contains(classes, "K") && (strings.Contains(classes, "z") || strings.Contains(classes, "A")) {
 		d.found(OK, "notifications", "", "What other clients put is noticed at once.")
 	} else {
 		d.found(Note, "notifications", "notify-keyspace-events Kz",
 			"What clients other than ours put is found by polling (poll_interval), not at once.")
 	}
-	settings, err = node.ConfigGet(ctx, "timeout").Result()
+	seconds, err := admin.Setting(ctx, d.Client, "timeout")
 	if err != nil {
 		return d.hidden("notifications", err)
 	}
-	if seconds := settings["timeout"]; seconds != "" && seconds != "0" {
+	if seconds != "" && seconds != "0" {
 		d.found(Note, "timeout", "timeout 0", "Redis closes connections that are idle for %s seconds; each costs a reconnect.", seconds)
 	}
 	return nil
 }
 
 // permissions tries what is not needed all the time, in ways that do nothing.
-func (d *Doctor) permissions(ctx context.Context, node server) error {
-	who, err := node.Do(ctx, "ACL", "WHOAMI").Text()
+func (d *Doctor) permissions(ctx context.Context) error {
+	may, err := admin.Try(ctx, d.Client)
 	if err != nil {
-		who = "our user"
+		return err
 	}
+	who := cmp.Or(may.User, "our user")
 	if _, _, err := d.Client.Outlook(ctx, []string{"oarlock-doctor"}); err != nil {
 		if strings.Contains(err.Error(), "NOPERM") {
 			d.found(Bad, "permissions", "See queue/ACL.md.", "%s may not run our scripts: %v", who, err)
@@ -242,21 +235,13 @@ func (d *Doctor) permissions(ctx context.Context, node server) error {
 		}
 		return err
 	}
-	missing := false
-	for _, try := range []struct {
-		words []any
-		level Level
-		text  string
-	}{
-		{[]any{"CLIENT", "KILL", "ID", "0"}, Warning, "cannot fence a connection whose last call had no answer; a job it took may wait for the next audit"},
-		{[]any{"PUBLISH", d.Client.WakeChannel(), ""}, Warning, "cannot wake supervisors; jobs are found by polling"},
-	} {
-		if err := node.Do(ctx, try.words...).Err(); err != nil && strings.HasPrefix(err.Error(), "NOPERM") {
-			missing = true
-			d.found(try.level, "permissions", "See queue/ACL.md.", "%s %s.", who, try.text)
-		}
+	if !may.Fence {
+		d.found(Warning, "permissions", "See queue/ACL.md.", "%s cannot fence a connection whose last call had no answer; a job it took may wait for the next audit.", who)
 	}
-	if !missing {
+	if !may.Wake {
+		d.found(Warning, "permissions", "See queue/ACL.md.", "%s cannot wake supervisors; jobs are found by polling.", who)
+	}
+	if may.Fence && may.Wake {
 		d.found(OK, "permissions", "", "%s may do what is needed.", who)
 	}
 	return nil

@@ -1,9 +1,8 @@
-package doctor
+package admin
 
 import (
+	"fmt"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // kinds are the types that a key can have.
@@ -26,8 +25,8 @@ var keyTypes = []keyType{
 	{"oarlock:cron:", "", "hash"}, {"oarlock:cron-held:", "", "hash"}, {"oarlock:cron-files:", "", "set"},
 }
 
-// expectedType is of which type a key of the protocol is; "" if it is none of the protocol's.
-func expectedType(name string) string {
+// ExpectedType is of which type a key is, named without the namespace; "" if it is none of ours or the protocol's.
+func ExpectedType(name string) string {
 	for _, k := range keyTypes {
 		whole := !strings.HasSuffix(k.prefix, ":")
 		if name == k.prefix && whole || !whole && strings.HasPrefix(name, k.prefix) && strings.HasSuffix(name, k.suffix) {
@@ -43,12 +42,12 @@ func (k *keys) types() error {
 	for _, kind := range kinds {
 		err := k.each("*", kind, func(names []string) error {
 			for _, name := range names {
-				want := expectedType(name)
+				want := ExpectedType(name)
 				if want == "" || want == kind || kind == "hash" && (strings.HasPrefix(name, "j:") || strings.HasPrefix(name, "th:")) {
 					continue
 				}
-				k.wrong++
-				k.found(Bad, "keys", "Rename or delete it; --fix does not.", "%s%s is a %s, not a %s: %s", k.ns, name, kind, want, suffers(name))
+				k.account.Wrong++
+				k.report(Contradiction{Text: fmt.Sprintf("%s%s is a %s, not a %s: %s", k.ns, name, kind, want, suffers(name)), Type: true})
 			}
 			return nil
 		})
@@ -73,17 +72,4 @@ func suffers(name string) string {
 		return "this recurring job puts nothing"
 	}
 	return "commands that need it fail"
-}
-
-// isWrongType tells whether a command met a key of another type, which types has told of.
-func isWrongType(err error) bool {
-	return err != nil && (redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"))
-}
-
-// readable makes nothing of an error that only says so.
-func readable(err error) error {
-	if isWrongType(err) {
-		return nil
-	}
-	return err
 }
