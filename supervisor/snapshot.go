@@ -246,13 +246,19 @@ func (p *pool) snapshot() PoolSnapshot {
 	if p.exchanges.roundTrip != never {
 		s.RoundTrip, s.LastTake = p.exchanges.roundTrip.Seconds(), (now - p.exchanges.trippedAt).Seconds()
 	}
+	s.Slots = p.slotSnapshots(now)
+	return s
+}
+
+// slotSnapshots describes all children, and the slots that have none.
+func (p *pool) slotSnapshots(now time.Duration) (shots []SlotSnapshot) {
 	for _, sl := range p.slots {
 		if p.life.draining && sl.member == nil {
 			continue // its member is among the leavers, if it has one
 		}
-		s.Slots = append(s.Slots, p.slotSnapshot(sl, now))
+		shots = append(shots, p.slotSnapshot(sl, now))
 		if sl.next != nil {
-			s.Slots = append(s.Slots, sl.next.snapshot(now))
+			shots = append(shots, sl.next.snapshot(now))
 		}
 	}
 	if p.roll != nil {
@@ -261,13 +267,13 @@ func (p *pool) snapshot() PoolSnapshot {
 			if shot.State == "ready" {
 				shot.State = "staying"
 			}
-			s.Slots = append(s.Slots, shot)
+			shots = append(shots, shot)
 		}
 	}
 	for m := range p.leavers {
-		s.Slots = append(s.Slots, m.snapshot(now))
+		shots = append(shots, m.snapshot(now))
 	}
-	return s
+	return shots
 }
 
 // rollSnapshot describes a roll under way; nil if there is none.
