@@ -516,6 +516,9 @@ type fakeHost struct {
 	// program is what the command of a child is when it starts; nil is the zero program.
 	program func(spec *runner.Spec) program
 
+	// memory is what a child of that age needs; nil: nothing.
+	memory func(age time.Duration) int64
+
 	// carries is how many children the host has processes for; 0: for any number.
 	carries int
 
@@ -595,7 +598,7 @@ func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first
 	if h.places[at]++; h.places[at] > 1 {
 		h.crowded++
 	}
-	c := &fakeChild{at: at, host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
+	c := &fakeChild{at: at, born: time.Now(), host: h, spec: spec, pid: 1000 + h.started, to: to, jobs: make(chan *fakeRun, 100), gone: make(chan runner.Cause, 1)}
 	if h.program != nil {
 		c.program = h.program(spec)
 	}
@@ -609,6 +612,7 @@ type fakeChild struct {
 	host *fakeHost
 	spec *runner.Spec
 	pid  int
+	born time.Time
 	at   string // its place
 	to   sink
 	program
@@ -662,10 +666,17 @@ func (c *fakeChild) has(r *fakeRun) bool {
 
 func (c *fakeChild) PID() int                 { return c.pid }
 func (c *fakeChild) PGID() int                { return 1 } // never signalled by anybody
-func (c *fakeChild) Memory() int64            { return 0 }
 func (c *fakeChild) Silence() time.Duration   { return 0 }
 func (c *fakeChild) Kill(cause runner.Cause)  { c.end(cause) }
 func (c *fakeChild) Shutdown(d time.Duration) { c.end(runner.CauseShutdown) }
+
+// Memory is what the host says of the child.
+func (c *fakeChild) Memory() int64 {
+	if c.host.memory == nil {
+		return 0
+	}
+	return c.host.memory(time.Since(c.born))
+}
 
 func (c *fakeChild) end(cause runner.Cause) {
 	c.mu.Lock()

@@ -182,7 +182,7 @@ func (m *member) rests() bool {
 		old := p.stayingIn(m.slot)
 		return old != nil && len(old.runs) > 0
 	}
-	return r.to.standing == proven && !r.over && len(m.runs) == 0 && p.replacementsCome(max(m.idle, r.provenAt))
+	return r.to.standing != untried && !r.over && len(m.runs) == 0 && p.replacementsCome(max(m.idle, r.followAt))
 }
 
 // replacementsCome reports whether the replacements of all slots are about to come, who were awaited since

@@ -1,6 +1,9 @@
 package supervisor
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // memberState is how far a member has come between the decision to start it and its end;
 // memberMoves says what may follow what. From memberLeaving on, it has no slot.
@@ -59,6 +62,7 @@ func (m *member) becameReady() {
 		m.to(memberReady)
 	}
 	m.idle, m.fitSince = p.now, p.now
+	m.gen.fitAt = cmp.Or(m.gen.fitAt, max(p.now, 1))
 	p.boot = max(p.now-m.born, p.boot-p.boot/8)
 }
 

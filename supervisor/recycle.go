@@ -71,7 +71,7 @@ func (m *member) due(p *pool) string {
 		return "max_jobs"
 	case m.maxAge > 0 && p.now-m.born >= m.maxAge:
 		return "max_age"
-	case m.maxMemory > 0 && m.memory > m.maxMemory:
+	case m.heavy():
 		return "max_memory"
 	case m.jobs > 0 && p.cfg.MaxChildren == 0 && m.idleFor(p.now) >= p.cfg.IdleTimeout && p.cfg.IdleTimeout > 0:
 		// One that never worked is as good as its replacement would be.
@@ -86,6 +86,9 @@ func (m *member) due(p *pool) string {
 	return ""
 }
 
+// heavy reports whether the member needs more memory than it may.
+func (m *member) heavy() bool { return m.maxMemory > 0 && m.memory > m.maxMemory }
+
 // idleFor is how long the member has had no job.
 func (m *member) idleFor(now time.Duration) time.Duration {
 	if len(m.runs) > 0 || !m.fit() {
@@ -94,7 +97,8 @@ func (m *member) idleFor(now time.Duration) time.Duration {
 	return now - m.idle
 }
 
-// sampleMemory looks at the memory of all members now and then, if there is a limit to it.
+// sampleMemory looks at the memory of all members now and then, if there is a limit to it, and
+// lets old ones leave that stay and are above it.
 func (p *pool) sampleMemory() {
 	if p.cfg.MaxMemory <= 0 {
 		return
@@ -105,9 +109,17 @@ func (p *pool) sampleMemory() {
 	}
 	p.memoryAt = p.now + memoryPause
 	p.alert(p.memoryAt)
-	for _, s := range p.slots {
-		if s.member != nil && s.member.child != nil {
-			p.weigh(s.member)
+	p.eachMember(func(m *member) {
+		if m.child != nil {
+			p.weigh(m)
+		}
+	})
+	if p.roll == nil {
+		return
+	}
+	for _, m := range slices.Clone(p.roll.staying) {
+		if m.heavy() {
+			m.retire("max_memory")
 		}
 	}
 }

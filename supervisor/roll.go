@@ -19,7 +19,7 @@ type roll struct {
 	staying  []*member          // old members whose slots have changed, oldest first
 	changed  map[*slot]struct{} // slots that had a ready member of the new generation
 	passed   map[*slot]struct{} // slots that others overtook, because their job did not end
-	provenAt time.Duration      // when the new generation was
+	followAt time.Duration      // when the other slots began to follow the first
 	over     bool               // all slots have changed, and only the trial goes on
 }
 
@@ -135,12 +135,12 @@ func (p *pool) tendRoll() {
 	}
 }
 
-// extra is how many children there are beside the members of the slots, but for those
-// that still work.
+// extra is how many children there are beside the members of the slots because of the roll, but
+// for those that still work. A slot that has changed may have a next one for reasons of its own.
 func (p *pool) extra() int {
 	n := len(p.roll.staying)
 	for _, s := range p.slots {
-		if s.next != nil && s.next.gen == p.roll.to {
+		if _, changed := p.roll.changed[s]; !changed && s.next != nil && s.next.gen == p.roll.to {
 			n++
 		}
 	}
@@ -269,6 +269,10 @@ func (p *pool) overtake(s *slot) {
 // may have theirs for long.
 func (p *pool) tendFreshRoll() {
 	r := p.roll
+	p.awaitProof()
+	if r.over {
+		return
+	}
 	if r.to.standing != untried {
 		for _, s := range p.slots {
 			s.gen = r.to

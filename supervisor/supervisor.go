@@ -307,8 +307,8 @@ func (s *Supervisor) Scale(pool string, n int) error {
 // time and each by one that is ready. The error says that there is no such pool.
 //
 // A new generation of children has to prove itself in one slot first: by an acknowledged
-// job, or 20 endings no worse than those before, or, where no job comes, by being ready for
-// a minute. Until then the old one stays, and takes back its slot at the first bad sign.
+// job, or 20 endings no worse than those before, or, where no job comes or tells anything,
+// by a minute. Until then the old one stays, and takes back its slot at the first bad sign.
 func (s *Supervisor) Recycle(pool string) error { return s.recycle(pool, false) }
 
 // Replace is Recycle without proof: the new children have all slots as soon as they are

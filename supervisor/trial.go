@@ -9,8 +9,8 @@ import (
 )
 
 // New code proves itself by an acknowledged job; or by trialEndings, of trialJobs jobs,
-// that are no worse than those of the old code; or, where no job comes, by being ready for
-// trialPatience.
+// that are no worse than those of the old code; or, where no job ends well or badly, by being
+// there for trialPatience.
 const (
 	trialEndings  = 20
 	trialJobs     = 5
@@ -24,7 +24,7 @@ type standing uint8
 const (
 	proven  standing = iota
 	untried          // one slot is all it may have
-	waited           // no job came: it may have all slots, and the old one may come back
+	waited           // no job told: it may have all slots, and the old one may come back
 )
 
 // trial is what is known of a new generation. A job that ends badly on it is forgiven,
@@ -32,7 +32,8 @@ const (
 // code that is trusted. It belongs to its pool's loop.
 type trial struct {
 	standing standing
-	endings  int                 // of its children
+	fitAt    time.Duration       // when the first of its children was fit; 0: none was
+	endings  int                 // of its children, but for those that say nothing
 	bad      int                 // that went badly
 	jobs     map[string]struct{} // the jobs they were about, up to trialJobs
 	forgiven map[string]struct{} // jobs that ended badly once
@@ -76,33 +77,39 @@ func (p *pool) tried(a *attempt, b outcome.Bearing) {
 func (p *pool) proved(why string) {
 	r := p.roll
 	p.log.Debug("new generation proven", "generation", r.to.n, "why", why)
-	r.to.standing, r.provenAt, p.gen = proven, p.now, r.to
+	r.to.standing, r.followAt, p.gen = proven, p.now, r.to
 	p.dismissStaying(p.surplus())
 	if r.over {
 		p.roll = nil
 	}
 }
 
-// awaitProof lets a new generation go on for which no job has come for long enough.
+// awaitProof lets a new generation go on of which no job has told anything for long enough:
+// because none came, or each was canceled, or the children decided otherwise on purpose.
 func (p *pool) awaitProof() {
-	r := p.roll
-	if r.to.standing != untried || r.to.endings > 0 {
+	g := p.roll.to
+	if g.standing != untried || g.bad > 0 || g.fitAt == 0 {
 		return
 	}
+	if at := g.fitAt + trialPatience; at > p.now {
+		p.alert(at)
+		return
+	}
+	there := p.once() // where children come with their jobs, none has to be there now
 	for _, s := range p.slots {
-		m := s.member
-		if m == nil || m.gen != r.to || !m.fit() || len(m.runs) > 0 || m.jobs > 0 {
-			continue
+		if m := s.member; m != nil && m.gen == g {
+			if len(m.runs) > 0 {
+				return // it may tell
+			}
+			there = there || m.fit()
 		}
-		if at := m.fitSince + trialPatience; at > p.now {
-			p.alert(at)
-			continue
-		}
-		p.log.Info("no job has come to prove the new generation: it goes on, the old one is kept in mind until one is acknowledged", "generation", r.to.n)
-		r.to.standing, p.gen = waited, r.to
-		p.dismissStaying(p.surplus())
+	}
+	if !there {
 		return
 	}
+	p.log.Info("no job has come to prove the new generation: it goes on, the old one is kept in mind until one is acknowledged", "generation", g.n)
+	g.standing, p.roll.followAt, p.gen = waited, p.now, g
+	p.dismissStaying(p.surplus())
 }
 
 // forgive spares a job the cost of an ending on code that is on trial, once a roll.

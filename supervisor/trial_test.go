@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"sync"
 	"syscall"
 	"testing"
@@ -185,6 +186,107 @@ func TestLastWords(t *testing.T) {
 	} {
 		if got := lastWords(exit); got != want {
 			t.Errorf("%+v: %q, want %q", exit, got, want)
+		}
+	}
+}
+
+// Jobs that end for nobody's fault prove nothing, but they do not hold up a roll for ever either.
+func TestATrialOfJobsThatSayNothing(t *testing.T) {
+	cases := map[string]program{
+		"canceled": {greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			lasting(5*time.Second)(job, stop)
+			return &runner.Ending{Kind: runner.Canceled}
+		}},
+		"interrupted": {greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			lasting(5*time.Second)(job, stop)
+			return &runner.Ending{Kind: runner.Interrupted, ExitCode: -1}
+		}},
+		"retried": {greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			lasting(5*time.Second)(job, stop)
+			return said(protocol.Retry)
+		}},
+	}
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
+		for how, program := range cases {
+			t.Run(fmt.Sprintf("%v/%s", mode, how), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newRollWorld(t, mode, 4)
+					w.has["good"], w.has["other"] = program, program
+					w.redis.put(4) // too few to compare
+					w.redis.mu.Lock()
+					for _, j := range w.redis.jobs {
+						j.Retries, j.Remaining = 1000, 1000
+					}
+					w.redis.mu.Unlock()
+					w.run()
+					time.Sleep(7 * time.Second)
+					w.reload("other")
+					everySecond(90, func(int) {
+						if how == "canceled" {
+							w.redis.put(1)
+						}
+					})
+					p := w.pool()
+					for _, s := range p.Slots {
+						if s.Generation != 2 {
+							t.Errorf("slot %d is of generation %d", s.Slot, s.Generation)
+						}
+					}
+					if p.Generation != 2 || p.Rolling {
+						t.Errorf("generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
+					}
+					w.s.StopNow()
+					w.wait()
+				})
+			})
+		}
+	}
+}
+
+// Old children that stay for a roll keep to max_memory like others.
+func TestOldChildrenThatStayKeepToMaxMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 1)
+		w.cfg.Pools[0].MaxMemory = 1000
+		w.has["other"] = w.has["good"]
+		w.host.memory = func(age time.Duration) int64 { return 50 * int64(age/time.Second) }
+		w.run()
+		time.Sleep(10 * time.Second)
+		w.reload("other")
+		time.Sleep(5 * time.Second)
+		if n := w.host.living(); n != 2 {
+			t.Fatalf("%d children, want the old one to stay beside the new one", n)
+		}
+		time.Sleep(10 * time.Second)
+		for _, s := range w.pool().Slots {
+			if s.Generation == 1 {
+				t.Errorf("the old child is %s with %d bytes", s.State, s.Memory)
+			}
+		}
+		w.end()
+	})
+}
+
+// A roll comes to its end where all children have work all the time, in every mode.
+func TestARollOfABusyPoolEnds(t *testing.T) {
+	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
+		for _, children := range []int{1, 2, 4, 8} {
+			t.Run(fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newRollWorld(t, mode, children)
+					w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
+					w.redis.put(40 * children)
+					w.run()
+					time.Sleep(7 * time.Second)
+					w.recycle()
+					time.Sleep(time.Minute)
+					if p := w.pool(); p.Generation != 2 || p.Rolling {
+						t.Errorf("a minute later: generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
+					}
+					w.s.StopNow()
+					w.wait()
+				})
+			})
 		}
 	}
 }
