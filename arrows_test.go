@@ -82,10 +82,11 @@ var arrows = map[string][]string{
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
 
-	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/statedir", "supervisor/outcome"},
+	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome"},
 	"supervisor/internal/clock":    {"internal/nowait"},
 	"supervisor/internal/gate":     {"queue"},
 	"supervisor/internal/inbox":    {},
+	"supervisor/internal/starts":   {"supervisor/internal/clock"},
 	"supervisor/internal/statedir": {"queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 	"supervisor/outcome":           {"protocol", "queue", "runner", "supervisor/internal/clock"},
 }

@@ -226,7 +226,7 @@ func (p *pool) giveBackExcess() {
 	if !p.once() {
 		return
 	}
-	short, room := p.starts.shortOf(p.now)
+	short, room := p.starts.ShortOf(p.now)
 	if room = max(room, 1); short == "" || len(p.waiting) <= room {
 		return
 	}

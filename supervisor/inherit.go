@@ -45,7 +45,7 @@ func (s *Supervisor) successor() *statedir.Successor {
 			known, err := redis.QueueNames(ctx)
 			return expand(patterns, known), err
 		},
-		Empty: s.shared.places.clear,
+		Empty: s.shared.places.Clear,
 		Exclusive: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()

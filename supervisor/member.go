@@ -7,6 +7,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
 
@@ -16,10 +17,10 @@ type member struct {
 	pool   *pool
 	slot   *slot
 	gen    *generation
-	child  child    // nil while it is being started
-	permit permit   // to start it, until it has been
-	entry  int      // where the state directory notes its process; statedir.NoEntry if nowhere
-	first  *attempt // in mode once: the job it is started for
+	child  child         // nil while it is being started
+	permit starts.Permit // to start it, until it has been
+	entry  int           // where the state directory notes its process; statedir.NoEntry if nowhere
+	first  *attempt      // in mode once: the job it is started for
 	state  memberState
 	runs   []*attempt // given and not ended, in the order they were written
 
@@ -53,11 +54,11 @@ func (p *pool) start(m *member) *member {
 		ctx, first, lease = p.ctx, m.first.wire, m.first.lease.End()
 	}
 	p.births.begun(m)
-	p.places.take(p.place(m.slot))
+	p.places.Take(p.place(m.slot))
 	go func() { // reports to the loop
 		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, reporter{m})
 		if err != nil {
-			p.places.leave(p.place(m.slot))
+			p.places.Leave(p.place(m.slot))
 		}
 		short := m.shortage(err)
 		p.post(func() { m.started(c, err, short) })
@@ -78,7 +79,7 @@ func (m *member) shortage(err error) string {
 // out of, if that is the reason.
 func (m *member) started(c child, err error, short string) {
 	p := m.pool
-	p.starts.over(m.permit, short, p.now)
+	p.starts.Over(m.permit, short, p.now)
 	if err != nil {
 		if a := m.first; a != nil {
 			p.ended(a, runner.NotStarted(err))
@@ -246,7 +247,7 @@ func (m *member) exit(exit runner.Exit, short bool) {
 		p.log.Error("child ended without ending its run", "jid", a.job.JID)
 	}
 	if m.child != nil {
-		p.starts.freed()
+		p.starts.Freed()
 	}
 	switch {
 	case short:
@@ -278,7 +279,7 @@ func (m *member) ranOut(exit runner.Exit) {
 	p := m.pool
 	go func() { // reports to the loop
 		short := runner.Shortage(errors.New(exit.Message))
-		p.post(func() { p.starts.ranOut(short, p.now) })
+		p.post(func() { p.starts.RanOut(short, p.now) })
 	}()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/starts"
 )
 
 // restless runs a pool in which everything happens that replaces children, at random, and
@@ -105,16 +106,15 @@ func TestOneChildAtAPlace(t *testing.T) {
 	}
 }
 
-// What a dead supervisor left has its places until it is gone.
-func TestPlacesOfADeadSupervisor(t *testing.T) {
+// A child that is not gone has its place until it is, whoever started it.
+func TestPlacesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].Exclusive = true
 		w.run()
 		time.Sleep(time.Second)
-		w.s.shared.places.mu.Lock()
-		w.s.shared.places.cleared = false
-		w.s.shared.places.mu.Unlock()
+		third := starts.Place{Pool: "p", Slot: 2}
+		w.s.shared.places.Take(third)
 		before := w.host.starts()
 		if err := w.s.Scale("p", 3); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPlacesOfADeadSupervisor(t *testing.T) {
 		if s := w.s.Snapshot().Pools[0].Slots[2]; s.State != "blocked" {
 			t.Errorf("the slot that waits is %+v", s)
 		}
-		w.s.shared.places.clear()
+		w.s.shared.places.Leave(third)
 		time.Sleep(time.Second)
 		if n := w.host.starts() - before; n != 1 {
 			t.Errorf("%d children were started when all was gone", n)

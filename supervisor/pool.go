@@ -10,6 +10,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
 
@@ -21,12 +22,12 @@ type shared struct {
 	clock      func() time.Duration
 	redis      redis
 	starter    starter
-	starts     *starts
+	starts     *starts.Starts
 	gate       *gate.Gate
 	complaints *complaints
 	legacy     *statedir.Life
 	suspects   *suspects
-	places     *places
+	places     *starts.Places
 	base       *slog.Logger
 	host       string // the supervisor's name
 	onEvent    func(Event)
@@ -148,6 +149,9 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 // post hands work to the loop. Safe for concurrent use; work that comes after the
 // loop has ended is dropped.
 func (p *pool) post(f func()) { p.inbox.Post(f) }
+
+// Wake makes the loop take another turn. Safe for concurrent use.
+func (p *pool) Wake() { p.inbox.Post(func() {}) }
 
 // run works until the pool was drained and nothing of it is left.
 func (p *pool) run() {

@@ -29,7 +29,7 @@ func (r reporter) ended(job *protocol.Job, ending *runner.Ending) {
 
 func (r reporter) exited(exit runner.Exit) {
 	p := r.m.pool
-	p.places.leave(p.place(r.m.slot)) // not by the loop, which may be over
+	p.places.Leave(p.place(r.m.slot)) // not by the loop, which may be over
 	p.post(func() {
 		short := exit.Short() && r.m.gen.spec.Sandbox.Limits.Memory == nil
 		if short {

@@ -141,8 +141,8 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 	if !p.mayOccupy(s) {
 		return
 	}
-	permit, at := p.starts.begin(p, s.gen.spec.Mode == runner.Preload, p.now)
-	if !permit.given {
+	permit, at := p.starts.Begin(p, s.gen.spec.Mode == runner.Preload, p.now)
+	if !permit.Given {
 		p.alert(at)
 		return
 	}
@@ -196,7 +196,7 @@ func (p *pool) room() int {
 		}
 	}
 	if p.once() {
-		if short, few := p.starts.shortOf(p.now); short != "" {
+		if short, few := p.starts.ShortOf(p.now); short != "" {
 			return min(room, few)
 		}
 	}
@@ -245,8 +245,8 @@ func (p *pool) freshVacancy(a *attempt) *member {
 	if m == nil {
 		return nil
 	}
-	permit, at := p.starts.begin(p, false, p.now)
-	if m.permit = permit; !permit.given {
+	permit, at := p.starts.Begin(p, false, p.now)
+	if m.permit = permit; !permit.Given {
 		p.alert(at)
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/starts"
 )
 
 // carry sets for how many children there are processes from now on, 0 for any number.
@@ -49,8 +50,8 @@ func TestFewChildrenAreStartedAtATime(t *testing.T) {
 		w.run()
 		time.Sleep(10 * time.Second)
 		w.want("complete", 300)
-		if most, _ := w.host.met(); most != startsAtATime() {
-			t.Errorf("up to %d children were started at a time, want %d", most, startsAtATime())
+		if most, _ := w.host.met(); most != starts.AtATime() {
+			t.Errorf("up to %d children were started at a time, want %d", most, starts.AtATime())
 		}
 		if n := w.host.living(); n != 100 {
 			t.Errorf("%d children live, want 100", n)
@@ -101,7 +102,7 @@ func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
 		}
 
 		w.host.carry(0)
-		time.Sleep(shortLimit*2 + 10*time.Second)
+		time.Sleep(20*time.Second + 10*time.Second)
 		if n := w.host.living(); n != 30 {
 			t.Errorf("%d residents live when there is room again, want 30", n)
 		}
@@ -126,7 +127,7 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 			t.Errorf("%d starts were tried in a minute, by 100 children", after-before)
 		}
 		w.host.carry(0)
-		time.Sleep(shortLimit*2 + 3*time.Second)
+		time.Sleep(20*time.Second + 3*time.Second)
 		if n := w.host.living(); n != 50 {
 			t.Errorf("%d children live, want 50", n)
 		}

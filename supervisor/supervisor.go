@@ -27,6 +27,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
 
@@ -78,12 +79,12 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		pools: map[string]*pool{},
 		shared: shared{
 			suspects:   &suspects{},
-			places:     newPlaces(),
+			places:     starts.NewPlaces(),
 			inFlight:   new(atomic.Int64),
 			clock:      cfg.Clock,
 			redis:      r,
 			starter:    start,
-			starts:     newStarts(startsAtATime(), cfg.Logger),
+			starts:     starts.New(starts.AtATime(), cfg.Logger),
 			gate:       gate.New(r.Ping, cfg.Logger),
 			complaints: newComplaints(cfg.Logger, cfg.Clock),
 			base:       cfg.Logger,
@@ -395,7 +396,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		strength, _ := s.host.KillStrength()
 		shot.KillStrength = strength.String()
 	}
-	shot.Short, _ = s.shared.starts.shortOf(s.shared.clock())
+	shot.Short, _ = s.shared.starts.ShortOf(s.shared.clock())
 	shot.Redis = s.shared.gate.Describe()
 	if last := time.Duration(s.look.trip.Load()); last > 0 {
 		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)

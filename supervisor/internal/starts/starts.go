@@ -1,4 +1,8 @@
-package supervisor
+// Package starts says when and where a child may be started, for all pools of a supervisor
+// together: a few at a time, as the host has room for them, and one at a place where there is to be
+// no other. It owns the waits for that, and who waits. It starts nothing, and knows neither pools
+// nor children.
+package starts
 
 import (
 	"log/slog"
@@ -22,22 +26,25 @@ const (
 	shortProof = 8
 )
 
-// startsAtATime is how many processes are started at a time: each start waits for the same
+// AtATime is how many processes are started at a time: each start waits for the same
 // thread, and then for a processor.
-func startsAtATime() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
+func AtATime() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
 
-// starts lets all pools together start a few children at a time, and none for a while where
+// Waker is who waits for something to change, and is to ask again then. It must be comparable.
+type Waker interface{ Wake() }
+
+// Starts lets all pools together start a few children at a time, and none for a while where
 // the host has run out of what that takes, such as processes. At the end of such a pause one
 // start is tried, and others follow one by one; where a child of ours has ended, there is room
 // for another at once. Neither a command nor a job is to blame for a shortage: no breaker and
 // no backoff hears of it. Safe for concurrent use.
-type starts struct {
+type Starts struct {
 	limit int
 	log   *slog.Logger
 
 	mu      sync.Mutex
 	under   int                // starts under way that count
-	waiting map[*pool]struct{} // pools that want to be woken when something has changed
+	waiting map[Waker]struct{} // pools that want to be woken when something has changed
 	short   string             // what the host has run out of; "" if of nothing
 	until   time.Duration      // while it is short: no start before
 	trying  bool               // one is under way to see whether it still is
@@ -46,38 +53,39 @@ type starts struct {
 	waits   *backoff.ExponentialBackOff
 }
 
-// permit is that to start a child. The zero value is none.
-type permit struct {
-	given   bool
+// Permit is that to start a child. The zero value is none.
+type Permit struct {
+	Given   bool
 	counted bool // among those that are made at a time
 	tries   bool // whether the host is still short
 }
 
-func newStarts(limit int, log *slog.Logger) *starts {
-	return &starts{limit: limit, log: log, waiting: map[*pool]struct{}{}, waits: clock.Growing(shortFirst, shortLimit)}
+// New lets limit children be started at a time.
+func New(limit int, log *slog.Logger) *Starts {
+	return &Starts{limit: limit, log: log, waiting: map[Waker]struct{}{}, waits: clock.Growing(shortFirst, shortLimit)}
 }
 
-// begin asks for a permit to start a child for p, which over takes back. The fork of a program
+// Begin asks for a permit to start a child for w, which Over takes back. The fork of a program
 // that is preloaded does not count: it waits for that program, for as long as it loads. If
-// there is no permit, p is woken when it is worth asking again, and should ask at the time at.
-func (s *starts) begin(p *pool, fork bool, now time.Duration) (given permit, at time.Duration) {
+// there is no permit, w is woken when it is worth asking again, and should ask at the time at.
+func (s *Starts) Begin(w Waker, fork bool, now time.Duration) (given Permit, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lapse(now)
-	given = permit{given: true, counted: !fork}
+	given = Permit{Given: true, counted: !fork}
 	switch {
 	case given.counted && s.under >= s.limit:
-		s.waiting[p] = struct{}{}
-		return permit{}, never
+		s.waiting[w] = struct{}{}
+		return Permit{}, clock.Never
 	case s.short == "":
 	case s.room > 0:
 		s.room--
 	case s.trying || now < s.until:
-		s.waiting[p] = struct{}{}
+		s.waiting[w] = struct{}{}
 		if s.trying {
-			return permit{}, never
+			return Permit{}, clock.Never
 		}
-		return permit{}, s.until
+		return Permit{}, s.until
 	default:
 		s.trying, given.tries = true, true
 	}
@@ -87,9 +95,9 @@ func (s *starts) begin(p *pool, fork bool, now time.Duration) (given permit, at 
 	return given, now
 }
 
-// over hears that a start is over: its process runs, or the host was short of something, or
+// Over hears that a start is over: its process runs, or the host was short of something, or
 // it failed for another reason.
-func (s *starts) over(was permit, short string, now time.Duration) {
+func (s *Starts) Over(was Permit, short string, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if was.counted {
@@ -110,8 +118,8 @@ func (s *starts) over(was permit, short string, now time.Duration) {
 	s.wake()
 }
 
-// ranOut hears of a shortage that a child met whose start was over.
-func (s *starts) ranOut(short string, now time.Duration) {
+// RanOut hears of a shortage that a child met whose start was over.
+func (s *Starts) RanOut(short string, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lacks(short, false, now)
@@ -119,7 +127,7 @@ func (s *starts) ranOut(short string, now time.Duration) {
 
 // lacks begins a pause, or a longer one; not each of those that failed together makes it
 // longer. The caller holds mu.
-func (s *starts) lacks(short string, tried bool, now time.Duration) {
+func (s *Starts) lacks(short string, tried bool, now time.Duration) {
 	if s.short == "" {
 		s.log.Error(short+": children are started one by one, as there is room for them; no job and no command is blamed", "pause", shortFirst.Seconds())
 	}
@@ -130,21 +138,21 @@ func (s *starts) lacks(short string, tried bool, now time.Duration) {
 }
 
 // enough ends the shortage. The caller holds mu.
-func (s *starts) enough() {
+func (s *Starts) enough() {
 	s.log.Info("children are started again as they are needed", "after", s.short)
 	s.short, s.proof, s.room = "", 0, 0
 	s.waits.Reset()
 }
 
 // lapse forgets a shortage that nobody has met for long. The caller holds mu.
-func (s *starts) lapse(now time.Duration) {
+func (s *Starts) lapse(now time.Duration) {
 	if s.short != "" && !s.trying && now >= s.until+shortMemory {
 		s.enough()
 	}
 }
 
-// freed hears that a child of ours has ended: there is room for another.
-func (s *starts) freed() {
+// Freed hears that a child of ours has ended: there is room for another.
+func (s *Starts) Freed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.short != "" {
@@ -154,16 +162,16 @@ func (s *starts) freed() {
 }
 
 // wake wakes all pools that wait. The caller holds mu.
-func (s *starts) wake() {
-	for p := range s.waiting {
-		p.post(func() {})
+func (s *Starts) wake() {
+	for w := range s.waiting {
+		w.Wake()
 	}
 	clear(s.waiting)
 }
 
-// shortOf returns what the host has run out of, "" if of nothing, and for how many children
+// ShortOf returns what the host has run out of, "" if of nothing, and for how many children
 // there is room all the same.
-func (s *starts) shortOf(now time.Duration) (short string, room int) {
+func (s *Starts) ShortOf(now time.Duration) (short string, room int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lapse(now)
