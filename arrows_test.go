@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
 	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc"},
-	"internal/bench": {"internal/config", "queue", "queue/admin", "runner", "supervisor"},
+	"internal/bench": {"internal/config", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
 		"internal/config",

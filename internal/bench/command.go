@@ -18,17 +18,17 @@ var noopShell []byte
 //go:embed noop-preload.py
 var noopPreload []byte
 
-// ErrNoPython says that a mode needs python3, which is not here.
-var ErrNoPython = errors.New("mode preload is measured with python3, which is not in PATH; name a program with --command")
+// errNoPython says that a mode needs python3, which is not here.
+var errNoPython = errors.New("mode preload is measured with python3, which is not in PATH; name a program with --command")
 
-// Noop writes a program that does nothing for each job into dir and gives the command
+// noop writes a program that does nothing for each job into dir and gives the command
 // that runs it in mode: Python if there is one, the shell otherwise. helper is the text
 // of the Python helper, which mode preload needs.
-func Noop(dir, mode, helper string) (command []string, err error) {
+func noop(dir, mode, helper string) (command []string, err error) {
 	python := findPython()
 	switch {
 	case mode == "preload" && python == "":
-		return nil, ErrNoPython
+		return nil, errNoPython
 	case mode == "preload":
 		path := filepath.Join(dir, "noop-preload.py")
 		return []string{python, path}, errors.Join(

@@ -68,15 +68,17 @@ type Bench struct {
 	// Restart, if not nil, kills the server and starts it again, with what it has on disk.
 	Restart func(context.Context) error
 
-	// Progress, if not nil, is told how many of the jobs of a series were put.
-	Progress func(done, all int)
+	Scratch string // directory for the programs that are measured, and for what outlives a supervisor
+	Helper  string // the text of the Python helper, which mode preload needs
+
+	progress func(done, all int) // told how many of the jobs of a series were put; nil: nobody is
 }
 
 // queueName is the queue that is used, within the namespace.
 const queueName = "bench"
 
-// Puts measures how fast n jobs are put, which nobody takes.
-func (b *Bench) Puts(ctx context.Context, n int) (Result, error) {
+// puts measures how fast n jobs are put, which nobody takes.
+func (b *Bench) puts(ctx context.Context, n int) (Result, error) {
 	before, err := askRedis(ctx, b.Client)
 	if err != nil {
 		return Result{}, err
@@ -92,10 +94,10 @@ func (b *Bench) Puts(ctx context.Context, n int) (Result, error) {
 	return r, err
 }
 
-// Series has n jobs, all put before, worked in shape, and then puts as many as latency
+// series has n jobs, all put before, worked in shape, and then puts as many as latency
 // says one by one, each when everything has become idle. A file named by profile gets a
 // profile of the supervisor's processor time during the first part.
-func (b *Bench) Series(ctx context.Context, shape Shape, n, latency int, profile string) (Result, error) {
+func (b *Bench) series(ctx context.Context, shape Shape, n, latency int, profile string) (Result, error) {
 	r := Result{Name: name(shape), Mode: shape.Mode, Children: shape.Children, Prefetch: shape.Prefetch, Jobs: n}
 	if n > 0 {
 		if err := b.work(ctx, &r, shape, n, profile); err != nil {
@@ -177,8 +179,8 @@ func (b *Bench) put(ctx context.Context, n int) ([]string, error) {
 			}
 			jids = append(jids, result.JID)
 		}
-		if b.Progress != nil {
-			b.Progress(len(jids), n)
+		if b.progress != nil {
+			b.progress(len(jids), n)
 		}
 	}
 	return jids, nil
@@ -293,8 +295,8 @@ func (c *crew) dismiss(last *left) error {
 	return c.cmd.Wait()
 }
 
-// Clear removes every key below the namespace.
-func (b *Bench) Clear(ctx context.Context) error {
+// clear removes every key below the namespace.
+func (b *Bench) clear(ctx context.Context) error {
 	return admin.Erase(ctx, b.Client)
 }
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -69,11 +70,11 @@ func TestSeries(t *testing.T) {
 	b := newBench(t)
 	for _, shape := range []Shape{{Mode: "reuse", Children: 2, Prefetch: 4}, {Mode: "preload", Children: 2}, {Mode: "once", Children: 2}} {
 		t.Run(shape.Mode, func(t *testing.T) {
-			if shape.Command, err = Noop(t.TempDir(), shape.Mode, string(helper)); err != nil {
+			if shape.Command, err = noop(t.TempDir(), shape.Mode, string(helper)); err != nil {
 				t.Fatal(err)
 			}
 			const jobs = 20
-			r, err := b.Series(t.Context(), shape, jobs, 3, "")
+			r, err := b.series(t.Context(), shape, jobs, 3, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +93,7 @@ func TestSeries(t *testing.T) {
 	if left := must(b.Client.Queue(t.Context(), queueName)); left.Waiting+left.Running > 0 {
 		t.Errorf("jobs are left: %+v", left)
 	}
-	if err := b.Clear(t.Context()); err != nil {
+	if err := b.clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
@@ -102,12 +103,8 @@ func TestSeries(t *testing.T) {
 
 func TestSoak(t *testing.T) {
 	b := newBench(t)
-	dir := t.TempDir()
-	command, err := Noop(dir, "reuse", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2, Command: command}, dir, 3*time.Second)
+	b.Scratch = t.TempDir()
+	r, err := b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2}, 3*time.Second, NewReport(io.Discard, io.Discard, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +117,8 @@ func TestSoak(t *testing.T) {
 func TestPuts(t *testing.T) {
 	b := newBench(t)
 	seen := 0
-	b.Progress = func(done, all int) { seen = done * 1000 / all }
-	r, err := b.Puts(t.Context(), 700)
+	b.progress = func(done, all int) { seen = done * 1000 / all }
+	r, err := b.puts(t.Context(), 700)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +134,7 @@ func TestPuts(t *testing.T) {
 func TestCrewThatFails(t *testing.T) {
 	b := newBench(t)
 	b.Self = []string{"false"}
-	if _, err := b.Series(t.Context(), Shape{Mode: "once", Children: 1, Command: []string{"true"}}, 1, 0, ""); err == nil {
+	if _, err := b.series(t.Context(), Shape{Mode: "once", Children: 1, Command: []string{"true"}}, 1, 0, ""); err == nil {
 		t.Error("no error")
 	}
 }

@@ -45,9 +45,14 @@ const (
 // Soak has jobs worked in shape for some time while children and supervisors are killed,
 // connections cut, and Redis stopped for moments and, if there is a Restart, killed every
 // ten seconds, and then looks what became of each.
-// dir is for what must outlive a supervisor. It is for a Redis of our own: others are
-// cut off, too.
-func (b *Bench) Soak(ctx context.Context, shape Shape, dir string, length time.Duration) (Soaked, error) {
+// It is for a Redis of our own: others are cut off, too.
+func (b *Bench) Soak(ctx context.Context, shape Shape, length time.Duration, report *Report) (Soaked, error) {
+	if err := b.equip(&shape); err != nil {
+		return Soaked{}, err
+	}
+	b.progress = report.putting
+	report.begin("soak")
+	defer report.bar.Finish()
 	// All are looked at in the end: none may be pruned before.
 	for name, value := range map[string]string{"jobs-history-count": "100000000", "heartbeat": "10", "grace-period": "1"} {
 		if err := b.Client.Set(ctx, name, value); err != nil {
@@ -57,7 +62,7 @@ func (b *Bench) Soak(ctx context.Context, shape Shape, dir string, length time.D
 	s := &soak{bench: b, order: order{Redis: b.Redis, Shape: shape, Queue: queueName, Starts: true}, starts: map[string]int{}, result: Soaked{Name: "soak"}}
 	defer s.dismiss()
 	for i := range soakCrews {
-		s.order.State = filepath.Join(dir, fmt.Sprint("supervisor-", i))
+		s.order.State = filepath.Join(b.Scratch, fmt.Sprint("supervisor-", i))
 		crew, err := s.hire(ctx, s.order)
 		if err != nil {
 			return s.result, err
@@ -163,8 +168,8 @@ func (s *soak) trouble(ctx context.Context, length time.Duration) error {
 			s.result.Restarts++
 			outage = time.Now().Add(soakOutage)
 		}
-		if s.bench.Progress != nil {
-			s.bench.Progress(int(length-time.Until(end))/int(time.Second), int(length/time.Second))
+		if s.bench.progress != nil {
+			s.bench.progress(int(length-time.Until(end))/int(time.Second), int(length/time.Second))
 		}
 		select {
 		case <-ticker.C:

@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"oarlock/internal/screen"
+)
+
+// Report prints results: as JSON each as it comes, on a line, otherwise as one
+// table at the end.
+type Report struct {
+	out, err io.Writer
+	json     bool
+	bar      *progressbar.ProgressBar // while a series is measured, on a terminal
+	rows     [][]string
+}
+
+// NewReport makes a report that prints to out, and to err what is being measured.
+func NewReport(out, err io.Writer, json bool) *Report {
+	return &Report{out: out, err: err, json: json}
+}
+
+// begin says what is being measured.
+func (r *Report) begin(what string) {
+	r.bar = progressbar.NewOptions(-1,
+		progressbar.OptionSetWriter(r.err),
+		progressbar.OptionSetVisibility(screen.IsTerminal(r.err)),
+		progressbar.OptionSetDescription("measuring "+what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+}
+
+// putting shows how many jobs were put.
+func (r *Report) putting(done, all int) {
+	r.bar.ChangeMax(all)
+	_ = r.bar.Set(done) // on a terminal that is gone: no matter
+}
+
+func (r *Report) add(b Result) {
+	_ = r.bar.Finish()
+	if r.json {
+		encoder := json.NewEncoder(r.out)
+		_ = encoder.Encode(b) // to a reader that is gone: no matter
+		return
+	}
+	cell := func(format string, value float64) string {
+		if value == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, value)
+	}
+	spread := func(s *Spread) string {
+		if s == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.2f / %.2f", s.P50, s.P99)
+	}
+	perJob := 1e6 / float64(max(b.Jobs, 1))
+	r.rows = append(r.rows, []string{
+		b.Name, screen.Count(b.Jobs), cell("%.2f", b.Seconds), cell("%.0f", b.Rate), cell("%.1f", b.RedisTime), cell("%.3f", b.RedisCalls),
+		cell("%.0f%%", b.Ceiling*100), cell("%.1f", b.SupervisorCPU*perJob), cell("%.1f", b.ChildrenCPU*perJob), cell("%.1f", b.RedisCPU*perJob),
+		cell("%.1f", float64(b.SupervisorRSS)/1024), spread(b.PutToStart), spread(b.Wakeup),
+	})
+}
+
+func (r *Report) print() {
+	if r.json {
+		return
+	}
+	screen.Table(r.out, "nothing was measured", []string{
+		"SERIES", "JOBS", "SECONDS", "JOBS/S", "REDIS µs", "CALLS", "OF CEILING", "SUPERVISOR µs", "CHILDREN µs", "REDIS CPU µs",
+		"MIB", "PUT TO START ms", "BARE WAKE-UP ms",
+	}, r.rows)
+	screen.Printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.\n")
+}
+
+// Print says in words what became of the jobs, and what was done to those who worked them.
+func (s Soaked) Print(w io.Writer) {
+	screen.Printf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", screen.Count(s.Jobs), s.Seconds, s.Rate, s.Lost, s.Failed, s.Again)
+	screen.Printf(w, "%d children and %d supervisors killed, all connections cut %d times, Redis stopped %d times and killed %d times\n", s.Children, s.Supervisors, s.Drops, s.Pauses, s.Restarts)
+}
