@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/cmdline"
 	"oarlock/internal/config"
 	"oarlock/internal/screen"
 	"oarlock/queue"
@@ -55,11 +56,14 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	leaveCores()
 	collectSeldom()
 	app := p.app()
-	if asked := completionOf(args); asked != nil {
-		return asked.answer(ctx, app, p.Out)
+	if asked := cmdline.Asked(args); asked != nil {
+		asked.Answer(ctx, app, p.Out, lookUpNames)
+		return exitOK
 	}
-	args, err := arrange(app, args)
-	if err == nil {
+	args, err := cmdline.Arrange(app, args)
+	if err != nil {
+		err = misused("%v", err)
+	} else {
 		err = app.RunContext(ctx, args)
 	}
 	if err == nil {
@@ -193,7 +197,7 @@ var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?
 func usageError(c *cli.Context, err error, _ bool) error {
 	if said := badValue.FindStringSubmatch(err.Error()); said != nil && c.Command != nil {
 		value, name := said[1], said[2]
-		switch flagNamed(c.Command.Flags, name).(type) {
+		switch cmdline.FlagNamed(c.Command.Flags, name).(type) {
 		case *cli.DurationFlag:
 			if _, err := config.ParseDuration(value); err != nil {
 				return misused("--%s: %v", name, err)

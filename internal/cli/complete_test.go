@@ -18,8 +18,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/cmdline"
 	"oarlock/internal/redistest"
 )
+
+// The requests of our scripts, and of those of earlier versions.
+const completing, earlier = "__complete", "--generate-bash-completion"
 
 // deaf is a Redis that refuses every command and remembers its name.
 type deaf struct {
@@ -90,9 +94,9 @@ func fullLines() (lines [][]string) {
 				walk(command.Subcommands, line)
 				continue
 			}
-			for i := 0; wordNamed(command.ArgsUsage, i) != "" && i < 3; i++ {
+			for i := 0; cmdline.WordNamed(command.ArgsUsage, i) != "" && i < 3; i++ {
 				word := "precious"
-				if slices.Contains([]string{"NUMBER", "CHILDREN"}, wordNamed(command.ArgsUsage, i)) {
+				if slices.Contains([]string{"NUMBER", "CHILDREN"}, cmdline.WordNamed(command.ArgsUsage, i)) {
 					word = "1"
 				}
 				line = append(line, word)

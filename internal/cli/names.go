@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"oarlock/internal/config"
@@ -27,7 +26,7 @@ const (
 //
 // What the search waits for (a file, a resolver, Redis) may ignore its context; then it is
 // left behind, to end with the process.
-func lookUpNames(ctx context.Context, line commandLine, word string) []string {
+func lookUpNames(ctx context.Context, word string, global func(option string) (string, bool)) []string {
 	find := map[string]func(context.Context, config.Config) []string{
 		"QUEUE": queueNames,
 		"GROUP": groupNames,
@@ -42,7 +41,7 @@ func lookUpNames(ctx context.Context, line commandLine, word string) []string {
 	defer stop()
 	found := make(chan []string, 1)
 	go func() {
-		cfg, err := loadAs(line.globalOption, config.Options{NoPools: true})
+		cfg, err := loadAs(global, config.Options{NoPools: true})
 		if err != nil {
 			found <- nil
 			return
@@ -55,16 +54,6 @@ func lookUpNames(ctx context.Context, line commandLine, word string) []string {
 	case <-ctx.Done():
 		return nil
 	}
-}
-
-// globalOption is the value of an option of all commands, and whether it was given.
-func (l commandLine) globalOption(name string) (value string, given bool) {
-	for _, option := range l.global {
-		if is, text, _ := strings.Cut(option, "="); is == "--"+name {
-			value, given = text, true
-		}
-	}
-	return value, given
 }
 
 // reading calls read with a client of the configured Redis.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"oarlock/internal/cmdline"
 )
 
 // shell is a shell that a test drives, with completion loaded, in an empty directory. The
@@ -48,7 +50,7 @@ func newShell(t *testing.T, name string) *shell {
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{"bin/oarlock": fmt.Sprintf(noting, s.log), "script": completions[name], "log": ""} {
+	for path, text := range map[string]string{"bin/oarlock": fmt.Sprintf(noting, s.log), "script": cmdline.Script(name), "log": ""} {
 		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

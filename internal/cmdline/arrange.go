@@ -1,4 +1,7 @@
-package cli
+// Package cmdline says what the words of a command line mean to the commands and options of a urfave/cli app: it lets
+// options stand anywhere (Arrange), and tells a shell what may follow (Asked). It owns the scripts for the shells. It must
+// not know what any command does: names that exist are looked up by its caller.
+package cmdline
 
 import (
 	"fmt"
@@ -28,11 +31,11 @@ type commandLine struct {
 	ended   bool     // by "--": all that follows are words
 }
 
-// arrange puts the options of a command line in front of its words, where the parser
+// Arrange puts the options of a command line in front of its words, where the parser
 // looks for them: options may then stand anywhere. What follows "--" are words.
 //
-// It refuses a command or an option that does not exist, naming the nearest.
-func arrange(app *cli.App, args []string) ([]string, error) {
+// The error is a command or an option that does not exist, with the nearest that does.
+func Arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
@@ -85,14 +88,14 @@ func (l *commandLine) option(app *cli.App, arg string, rest []string) ([]string,
 	to := &l.local
 	var flag cli.Flag
 	if l.command != nil {
-		flag = flagNamed(l.command.Flags, name)
+		flag = FlagNamed(l.command.Flags, name)
 	}
 	if flag == nil && l.command != nil && takesProgram[l.command.Name] > 0 && len(l.words) >= takesProgram[l.command.Name] {
 		l.words = append(l.words, arg)
 		return rest, nil
 	}
 	if flag == nil {
-		to, flag = &l.global, flagNamed(app.Flags, name)
+		to, flag = &l.global, FlagNamed(app.Flags, name)
 	}
 	if flag == nil && !(name == "help" || name == "h") {
 		return nil, noOption(app, l.command, l.path, name)
@@ -136,7 +139,8 @@ func isOption(arg string) bool {
 	return err != nil
 }
 
-func flagNamed(flags []cli.Flag, name string) cli.Flag {
+// FlagNamed is the flag that has a name; nil if none has.
+func FlagNamed(flags []cli.Flag, name string) cli.Flag {
 	for _, flag := range flags {
 		if slices.Contains(flag.Names(), name) {
 			return flag
@@ -170,7 +174,7 @@ func noOption(app *cli.App, command *cli.Command, path []string, name string) er
 	if near := config.Nearest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean --%s?", near)
 	}
-	return misused("%s\nSee `%s --help`.", text, strings.Join(append([]string{"oarlock"}, path...), " "))
+	return fmt.Errorf("%s\nSee `%s --help`.", text, strings.Join(append([]string{"oarlock"}, path...), " "))
 }
 
 func noCommand(commands []*cli.Command, path []string, word string) error {
@@ -180,7 +184,7 @@ func noCommand(commands []*cli.Command, path []string, word string) error {
 	}
 	before := strings.Join(append([]string{"oarlock"}, path...), " ")
 	if near := config.Nearest(word, names); near != "" {
-		return misused("there is no command `%s %s`; did you mean `%s %s`?", before, word, before, near)
+		return fmt.Errorf("there is no command `%s %s`; did you mean `%s %s`?", before, word, before, near)
 	}
-	return misused("there is no command `%s %s`\nSee `%s --help`.", before, word, before)
+	return fmt.Errorf("there is no command `%s %s`\nSee `%s --help`.", before, word, before)
 }

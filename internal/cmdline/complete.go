@@ -1,4 +1,4 @@
-package cli
+package cmdline
 
 import (
 	"context"
@@ -25,38 +25,38 @@ const completing = "__complete"
 // loaded in a shell that is still open: their lines must not be run, either.
 const earlier = "--generate-bash-completion"
 
-// completion is a request for what may follow.
-type completion struct {
+// Request is a request for what may follow.
+type Request struct {
 	words   []string // all before the current one, without the program
 	current string
 	skip    int  // how much of a candidate stands there already, for bash
 	bare    bool // commands and options only, as earlier scripts expect it
 }
 
-// completionOf is the request that args make; nil if they make none and are to be run.
-func completionOf(args []string) *completion {
+// Asked is the request that args, whose first is the program's name, make; nil if they make none and are to be run.
+func Asked(args []string) *Request {
 	switch n := len(args); {
 	case n >= 2 && args[1] == completing:
-		return completionRequest(args[2:])
+		return requestOf(args[2:])
 	case n >= 2 && args[n-1] == earlier:
 		words := args[1 : n-1]
 		if len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-") {
-			return &completion{words: words[:len(words)-1], current: words[len(words)-1], bare: true}
+			return &Request{words: words[:len(words)-1], current: words[len(words)-1], bare: true}
 		}
-		return &completion{words: words, bare: true}
+		return &Request{words: words, bare: true}
 	}
 	return nil
 }
 
-func completionRequest(args []string) *completion {
+func requestOf(args []string) *Request {
 	switch {
 	case len(args) >= 2 && args[0] == "words":
 		last := len(args) - 1
-		return &completion{words: args[1:last], current: args[last]}
+		return &Request{words: args[1:last], current: args[last]}
 	case len(args) == 3 && args[0] == "bash":
 		words, quoted := splitLine(args[2])
 		last := len(words) - 1
-		c := &completion{current: words[last]}
+		c := &Request{current: words[last]}
 		if last > 0 {
 			c.words = words[1:last]
 		}
@@ -65,7 +65,7 @@ func completionRequest(args []string) *completion {
 		}
 		return c
 	}
-	return &completion{bare: true, words: []string{completing}} // nonsense, after which nothing can follow
+	return &Request{bare: true, words: []string{completing}} // nonsense, after which nothing can follow
 }
 
 // splitLine gives the words of a line as a shell would, of which it knows blanks, quotes
@@ -100,13 +100,17 @@ func splitLine(line string) (words []string, quoted bool) {
 	return append(words, word.String()), quote != 0
 }
 
-// answer prints what may follow. It starts no command.
-func (c *completion) answer(ctx context.Context, app *cli.App, out io.Writer) int {
+// LookUp gives the names that exist for a word of a usage, such as QUEUE; global tells the values of the options of all
+// commands, and whether they were given. It is asked by Answer, and should not take long.
+type LookUp func(ctx context.Context, word string, global func(option string) (value string, given bool)) []string
+
+// Answer prints what may follow, with the names that lookUp gives. It starts no command.
+func (c *Request) Answer(ctx context.Context, app *cli.App, out io.Writer, lookUp LookUp) {
 	line, err := takeApart(app, c.words)
 	if err != nil {
-		return exitOK // nothing follows what does not exist
+		return // nothing follows what does not exist
 	}
-	for _, found := range c.candidates(ctx, app, line) {
+	for _, found := range c.candidates(app, line, func(word string) []string { return lookUp(ctx, word, line.globalOption) }) {
 		name, about, _ := strings.Cut(found, "\t")
 		if !strings.HasPrefix(name, c.current) && name != files {
 			continue
@@ -119,23 +123,22 @@ func (c *completion) answer(ctx context.Context, app *cli.App, out io.Writer) in
 		}
 		fmt.Fprintln(out, name)
 	}
-	return exitOK
 }
 
 // files is the candidate that stands for all files.
 const files = ":files"
 
-func (c *completion) candidates(ctx context.Context, app *cli.App, line commandLine) []string {
+func (c *Request) candidates(app *cli.App, line commandLine, lookUp func(word string) []string) []string {
 	option, _, hasValue := strings.Cut(c.current, "=")
 	switch {
 	case line.awaits != nil:
-		return c.named(ctx, line, placeholder(line.awaits), "")
+		return c.named(line, lookUp, placeholder(line.awaits), "")
 	case isOption(c.current) && hasValue && !line.ended:
-		flag := flagNamed(optionsOf(app, line), strings.TrimLeft(option, "-"))
+		flag := FlagNamed(optionsOf(app, line), strings.TrimLeft(option, "-"))
 		if flag == nil {
 			return nil
 		}
-		return c.named(ctx, line, placeholder(flag), option+"=")
+		return c.named(line, lookUp, placeholder(flag), option+"=")
 	case strings.HasPrefix(c.current, "-") && !line.ended:
 		return optionNames(optionsOf(app, line))
 	case len(line.below) > 0 && !line.ended:
@@ -145,12 +148,12 @@ func (c *completion) candidates(ctx context.Context, app *cli.App, line commandL
 	case line.command.Name == "help" || line.command.Name == "h":
 		return commandNames(app.Commands)
 	}
-	return c.named(ctx, line, wordNamed(line.command.ArgsUsage, len(line.words)), "")
+	return c.named(line, lookUp, WordNamed(line.command.ArgsUsage, len(line.words)), "")
 }
 
 // named gives the names that can stand for a word of the usage, such as QUEUE, with prefix
 // in front of each.
-func (c *completion) named(ctx context.Context, line commandLine, word, prefix string) []string {
+func (c *Request) named(line commandLine, lookUp func(word string) []string, word, prefix string) []string {
 	if c.bare {
 		return nil
 	}
@@ -161,12 +164,12 @@ func (c *completion) named(ctx context.Context, line commandLine, word, prefix s
 	case "":
 		return nil
 	case "SHELL":
-		return []string{"bash", "fish", "zsh"}
+		return Shells()
 	case "FILE", "DIRECTORY", "COMMAND", "ARGUMENT":
 		return []string{files}
 	}
 	var names []string
-	for _, name := range lookUpNames(ctx, line, word) {
+	for _, name := range lookUp(word) {
 		if isPlain(name) {
 			names = append(names, prefix+name)
 		}
@@ -201,9 +204,9 @@ func placeholder(flag cli.Flag) string {
 	return ""
 }
 
-// wordNamed is what a usage such as "JID [MESSAGE]" or "JID…" calls the word at index i;
+// WordNamed is what a usage such as "JID [MESSAGE]" or "JID…" calls the word at index i;
 // "" if there is none.
-func wordNamed(usage string, i int) string {
+func WordNamed(usage string, i int) string {
 	names := usageWord.FindAllString(usage, -1)
 	if n := len(names); n > 0 && i >= n && strings.Contains(usage, "…") {
 		return names[n-1]
@@ -240,4 +243,14 @@ func commandNames(commands []*cli.Command) (names []string) {
 		}
 	}
 	return names
+}
+
+// globalOption is the value of an option of all commands, and whether it was given.
+func (l commandLine) globalOption(name string) (value string, given bool) {
+	for _, option := range l.global {
+		if is, text, _ := strings.Cut(option, "="); is == "--"+name {
+			value, given = text, true
+		}
+	}
+	return value, given
 }
