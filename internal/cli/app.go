@@ -16,6 +16,7 @@ import (
 
 	"oarlock/internal/cmdline"
 	"oarlock/internal/config"
+	"oarlock/internal/say"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -231,7 +232,7 @@ func exitCode(err error) int {
 	var missing gone
 	var problems config.Problems
 	var unreadable *config.UnreadableError
-	var unsaid toSay
+	var unsaid *say.UnsaidError
 	var few *queue.ReplicaError
 	var refused refusedReload
 	switch {

@@ -3,15 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
+	"oarlock/internal/say"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
 )
@@ -68,15 +65,21 @@ func sayVerb(verb, args, usage string, least, most int, names []string, options 
 			if err := wantArgs(c, least, most, strings.ToLower(args)); err != nil {
 				return err
 			}
-			way, err := wayOut(c)
+			way, err := say.WayOut(c.App.Writer, c.String("run"))
 			if err != nil {
 				return err
 			}
-			line, err := spoken(c, verb, names, way.run)
+			fields, err := fieldsOf(c, names)
 			if err != nil {
 				return err
 			}
-			return way.send(line)
+			line, err := say.Line(verb, way.Run, fields)
+			if _, unsaid := errors.AsType[*say.UnsaidError](err); err != nil && !unsaid {
+				return misused("%v", err)
+			} else if err != nil {
+				return err
+			}
+			return way.Send(line)
 		},
 	}
 }
@@ -110,35 +113,21 @@ func putOptions() []cli.Flag {
 	}
 }
 
-// spoken is the line that says verb with the words and options of c. It is understood by
-// those who read it, or there is an error.
-func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, error) {
-	line := `{"@":` + screen.Compact(verb)
-	whole := true
-	add := func(name, json string) {
-		line += "," + screen.Compact(name) + ":" + json
-		whole = whole && protocol.Valid([]byte(json)) // or it could bring fields of its own
-	}
-	if run != "" {
-		add("run", screen.Compact(run))
-	}
+// fieldsOf are what the words of c, which stand for names in order, and its options say.
+func fieldsOf(c *cli.Context, names []string) (fields []say.Field, err error) {
+	add := func(name, json string) { fields = append(fields, say.Field{Name: name, JSON: json}) }
 	for i, word := range c.Args().Slice() {
 		switch name := names[min(i, len(names)-1)]; name {
 		case "tags":
 			if i == 0 {
 				add(name, screen.Compact(c.Args().Slice()))
 			}
-		case "priority":
+		case "priority", "pct":
 			if _, err := strconv.ParseFloat(word, 64); err != nil {
-				return nil, misused("%q is no number", word)
+				return nil, misused("%q is no number%s", word, map[string]string{"pct": " of percent"}[name])
 			}
 			add(name, word)
 		case "data":
-			add(name, word)
-		case "pct":
-			if _, err := strconv.ParseFloat(word, 64); err != nil {
-				return nil, misused("%q is no number of percent", word)
-			}
 			add(name, word)
 		default:
 			add(name, screen.Compact(word))
@@ -166,80 +155,5 @@ func spoken(c *cli.Context, verb string, names []string, run string) ([]byte, er
 			}
 		}
 	}
-	line += "}"
-	said, ok := protocol.ParseStatus([]byte(line))
-	switch {
-	case !ok || !whole || strings.ContainsAny(line, "\r\n"):
-		return nil, misused("the data is not JSON on one line\nA string needs its quotes: '\"text\"'")
-	case said.Err != nil:
-		return nil, misused("%v", said.Err)
-	case len(said.Data) > protocol.MaxCheckpoint:
-		return nil, toSay{fmt.Sprintf("a checkpoint has at most %d bytes; this one has %d", protocol.MaxCheckpoint, len(said.Data))}
-	}
-	return []byte(line), nil
+	return fields, nil
 }
-
-// way is how a status line reaches the supervisor.
-type way struct {
-	out   io.Writer
-	lead  string // in front of a line; a line feed where others print too, and may not have ended theirs
-	run   string // "" where there is none to name
-	limit int    // of a line, in bytes
-}
-
-// wayOut finds the way that the environment shows.
-func wayOut(c *cli.Context) (way, error) {
-	w := way{out: c.App.Writer, lead: "\n", run: c.String("run"), limit: protocol.DefaultMaxLine}
-	if w.run == "" {
-		w.run = os.Getenv("OARLOCK_RUN")
-	}
-	if n, err := strconv.Atoi(os.Getenv("OARLOCK_MAX_LINE")); err == nil && n > 0 {
-		w.limit = n
-	}
-	number, source := os.Getenv("OARLOCK_STATUS_FD"), os.Getenv("OARLOCK_STATUS")
-	if source == "exit" {
-		return w, toSay{`this pool looks at nothing but the exit code (status = "exit")`}
-	}
-	if fd, err := strconv.Atoi(number); err == nil && writable(fd) {
-		w.out, w.lead = os.NewFile(uintptr(fd), "OARLOCK_STATUS_FD"), ""
-		return w, nil
-	}
-	closed := fmt.Sprintf("the descriptor %s (OARLOCK_STATUS_FD) is not open here: who started this program must pass it on, as pass_fds=[%s] does in Python", number, number)
-	switch {
-	case source == "fd":
-		return w, toSay{closed}
-	case w.run != "" || source == "lines":
-		return w, nil
-	case number != "":
-		return w, toSay{closed + "; or name the run: --run, from the job line"}
-	}
-	return w, toSay{"this is no job: neither OARLOCK_STATUS_FD nor OARLOCK_RUN is in the environment"}
-}
-
-// writable tells whether descriptor fd is a pipe or socket that can be written to, as ours
-// is. After it was closed its number may be that of anything.
-func writable(fd int) bool {
-	var stat unix.Stat_t
-	if fd < 3 || unix.Fstat(fd, &stat) != nil || !slices.Contains([]uint32{unix.S_IFIFO, unix.S_IFSOCK}, stat.Mode&unix.S_IFMT) {
-		return false
-	}
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
-}
-
-// send writes line in one piece.
-func (w way) send(line []byte) error {
-	if len(line) > w.limit {
-		return toSay{fmt.Sprintf("the line has %d bytes, and this pool reads %d (max_line): leave it in a file, and say where", len(line), w.limit)}
-	}
-	_, err := w.out.Write(slices.Concat([]byte(w.lead), line, []byte("\n")))
-	if errors.Is(err, unix.EPIPE) {
-		return toSay{"nobody listens any more: the supervisor is gone"}
-	}
-	return err
-}
-
-// toSay is why something cannot be said.
-type toSay struct{ why string }
-
-func (e toSay) Error() string { return e.why }
