@@ -19,6 +19,13 @@ import (
 // taken from among them. The number is how many words there are by then.
 var takesProgram = map[string]int{"try": 1, "torture": 1, "replay": 2}
 
+// MisuseError says that a command line names a command or an option that does not exist.
+type MisuseError struct{ text string }
+
+func (e *MisuseError) Error() string { return e.text }
+
+func misused(format string, args ...any) error { return &MisuseError{fmt.Sprintf(format, args...)} }
+
 // commandLine is a command line taken apart.
 type commandLine struct {
 	global, local []string // options with their values, of all commands and of this one
@@ -34,7 +41,7 @@ type commandLine struct {
 // Arrange puts the options of a command line in front of its words, where the parser
 // looks for them: options may then stand anywhere. What follows "--" are words.
 //
-// The error is a command or an option that does not exist, with the nearest that does.
+// The error is a *MisuseError, with the nearest command or option that exists.
 func Arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
@@ -174,7 +181,7 @@ func noOption(app *cli.App, command *cli.Command, path []string, name string) er
 	if near := config.Nearest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean --%s?", near)
 	}
-	return fmt.Errorf("%s\nSee `%s --help`.", text, strings.Join(append([]string{"oarlock"}, path...), " "))
+	return misused("%s\nSee `%s --help`.", text, strings.Join(append([]string{"oarlock"}, path...), " "))
 }
 
 func noCommand(commands []*cli.Command, path []string, word string) error {
@@ -184,7 +191,7 @@ func noCommand(commands []*cli.Command, path []string, word string) error {
 	}
 	before := strings.Join(append([]string{"oarlock"}, path...), " ")
 	if near := config.Nearest(word, names); near != "" {
-		return fmt.Errorf("there is no command `%s %s`; did you mean `%s %s`?", before, word, before, near)
+		return misused("there is no command `%s %s`; did you mean `%s %s`?", before, word, before, near)
 	}
-	return fmt.Errorf("there is no command `%s %s`\nSee `%s --help`.", before, word, before)
+	return misused("there is no command `%s %s`\nSee `%s --help`.", before, word, before)
 }
