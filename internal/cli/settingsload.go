@@ -1,23 +1,18 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/screen"
+	"oarlock/internal/settings"
 	"oarlock/queue"
 )
-
-// maxSettings is how long a file of settings may be.
-const maxSettings = 1 << 20
 
 func settingsLoadVerb() verb {
 	return verb{name: "load", usage: "change all settings that FILE names, as `config get --json` prints them; - is the standard input", words: "FILE", least: 1, most: 1,
@@ -40,7 +35,7 @@ func settingsClearVerb() verb {
 			if !c.Bool("dry-run") && !confirmed(c, "Return all settings to their defaults?") {
 				return fmt.Errorf("nothing was done")
 			}
-			return settingsBecome(c, q, map[string]string{}, true)
+			return settingsBecome(c, q, settings.Wanted{Clear: true})
 		}}
 }
 
@@ -56,111 +51,36 @@ func settingsLoad(c *cli.Context, q *queue.Client) error {
 			return misused("%s: %v", file, err)
 		}
 	}
-	return settingsBecome(c, q, wanted, c.Bool("clear"))
+	return settingsBecome(c, q, settings.Wanted{Values: wanted, Clear: c.Bool("clear")})
 }
 
-// readSettings reads an object of texts and numbers.
+// readSettings reads the file, or the standard input where that is "-".
 func readSettings(c *cli.Context, file string) (map[string]string, error) {
-	from := c.App.Reader
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		from = f
+	if file == "-" {
+		return settings.Read(c.App.Reader)
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxSettings+1))
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxSettings {
-		return nil, fmt.Errorf("more than %d bytes are no settings", maxSettings)
-	}
-	var values map[string]any
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	if err := in.Decode(&values); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	if values == nil || in.More() {
-		return nil, fmt.Errorf("not one object")
-	}
-	settings := map[string]string{}
-	for name, value := range values {
-		switch value := value.(type) {
-		case string:
-			settings[name] = value
-		case json.Number:
-			settings[name] = value.String()
-		default:
-			return nil, fmt.Errorf("%s is neither a text nor a number", name)
-		}
-		if strings.TrimSpace(name) == "" {
-			return nil, fmt.Errorf("a setting has no name")
-		}
-	}
-	return settings, nil
+	defer f.Close()
+	return settings.Read(f)
 }
 
-// settingsBecome sets what is wanted, and returns the others to their defaults if they are to
-// be cleared; and says what has changed.
-func settingsBecome(c *cli.Context, q *queue.Client, wanted map[string]string, clear bool) error {
-	before, err := q.Settings(c.Context)
+// settingsBecome makes the settings what is wanted, unless with --dry-run, and says what has changed.
+func settingsBecome(c *cli.Context, q *queue.Client, wanted settings.Wanted) error {
+	wanted.DryRun = c.Bool("dry-run")
+	changes, err := settings.Become(c.Context, q, wanted)
 	if err != nil {
 		return err
 	}
-	change := map[string]func() error{}
-	for name, value := range wanted {
-		if before[name] != value {
-			change[name] = func() error { return q.Set(c.Context, name, value) }
-		}
-	}
-	for name := range before {
-		if _, named := wanted[name]; clear && !named {
-			change[name] = func() error { return q.Unset(c.Context, name) }
-		}
-	}
-	after := maps.Clone(wanted)
-	if !c.Bool("dry-run") {
-		for done, name := range slices.Sorted(maps.Keys(change)) {
-			if err := change[name](); err != nil {
-				return fmt.Errorf("after %d of %d settings: %w\n(the same command again sets the others)", done, len(change), err)
-			}
-		}
-		if after, err = q.Settings(c.Context); err != nil {
-			return err
-		}
-	}
-	return showSettingsChange(c, before, after, change, clear)
-}
-
-// settingChange is one line of what has changed.
-type settingChange struct {
-	Name   string `json:"name"`
-	Before string `json:"before"`
-	After  string `json:"after"` // "" where it has none any more
-}
-
-func showSettingsChange(c *cli.Context, before, after map[string]string, change map[string]func() error, clear bool) error {
-	changes := []settingChange{}
-	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(change)) {
-		was, is := before[name], after[name]
-		if c.Bool("dry-run") && clear {
-			if _, named := after[name]; !named {
-				is = "its default"
-			}
-		}
-		if was == is {
-			continue // it had its default already
-		}
-		changes = append(changes, settingChange{name, was, is})
-		rows = append(rows, []string{name, was, is})
-	}
 	return show(c, changes, func(w io.Writer) {
+		var rows [][]string
+		for _, change := range changes {
+			rows = append(rows, []string{change.Name, change.Before, change.After})
+		}
 		screen.Table(w, "No setting differs.", []string{"SETTING", "BEFORE", "AFTER"}, rows)
-		if c.Bool("dry-run") {
+		if wanted.DryRun {
 			screen.PrintLine(w, "Nothing was changed.")
 		}
 	})
