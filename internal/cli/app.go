@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,8 +31,9 @@ const (
 	exitData     = 65
 	exitGone     = 66 // what was named is not there, or not as it would have to be
 	exitBug      = 70
-	exitTempFail = 75 // Redis is away, the host is short of something, or a secret is not there yet
-	exitConfig   = 78 // what the file says
+	exitTempFail = 75  // Redis is away, the host is short of something, or a secret is not there yet
+	exitConfig   = 78  // what the file says
+	exitPipe     = 141 // who read what we print is gone: as if SIGPIPE had ended us
 )
 
 // Program is what a command line needs of its surroundings.
@@ -56,6 +58,8 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	args = hideArguments(args)
 	leaveCores()
 	collectSeldom()
+	out := screen.NewOut(p.Out)
+	p.Out = out
 	app := p.app()
 	if asked := cmdline.Asked(args); asked != nil {
 		asked.Answer(ctx, app, p.Out, lookUpNames)
@@ -65,7 +69,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	if err != nil {
 		err = misused("%v", err)
 	} else {
-		err = app.RunContext(ctx, args)
+		err = printed(app.RunContext(ctx, args), out.Err())
 	}
 	if err == nil {
 		return exitOK
@@ -74,6 +78,18 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		screen.Printf(p.Err, "%s%s\n", screen.Paint(p.Err, screen.Red, "oarlock: "), sentences(err))
 	}
 	return exitCode(err)
+}
+
+// printed is the error of a command that gave err, where wrote is that of what it printed: what nobody can read was not
+// done. A reader that has gone had enough, and hears no more.
+func printed(err, wrote error) error {
+	switch {
+	case wrote == nil || err != nil && !errors.Is(err, wrote):
+		return err
+	case errors.Is(wrote, syscall.EPIPE):
+		return silent{exitPipe}
+	}
+	return fmt.Errorf("what was to be printed could not be written: %v", wrote) // not as a trouble that passes: exit code 1
 }
 
 // hideArguments hides passwords among the arguments of this process from others on the host, and

@@ -24,6 +24,9 @@ import (
 // patience is how long an answer may take. A reload that is refused needs none of it.
 const patience = 30 * time.Second
 
+// mostOthers is how many supervisors elsewhere are named where none is found.
+const mostOthers = 3
+
 // ErrNone says that no supervisor runs with the state directory.
 var ErrNone = errors.New("no supervisor is running")
 
@@ -123,8 +126,12 @@ func noneError(stateDir, pid string, others map[string]string) error {
 		return fmt.Errorf("%w with the process id %s that we may ask", ErrNone, pid)
 	}
 	err := fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
-	for _, its := range slices.Sorted(maps.Keys(others)) {
+	pids := slices.Sorted(maps.Keys(others))
+	for _, its := range pids[:min(len(pids), mostOthers)] {
 		err = fmt.Errorf("%w\none runs with %s; if that is the one, because state_dir was changed since it started: --pid %s", err, filepath.Dir(others[its]), its)
+	}
+	if more := len(pids) - mostOthers; more > 0 {
+		err = fmt.Errorf("%w\nand %d more", err, more)
 	}
 	return err
 }

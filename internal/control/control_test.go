@@ -233,3 +233,22 @@ func TestFindElsewhere(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// Where many run elsewhere, some are named, and the others counted.
+func TestOthersAreBounded(t *testing.T) {
+	others := map[string]string{}
+	for i := range 10 {
+		others[fmt.Sprint(100+i)] = fmt.Sprintf("/run/%d/oarlock.sock", i)
+	}
+	err := noneError("/var/lib/oarlock", "", others)
+	if text := err.Error(); !errors.Is(err, ErrNone) || strings.Count(text, "one runs with") != 3 || !strings.HasSuffix(text, "\nand 7 more") {
+		t.Errorf("it says %s", text)
+	}
+	delete(others, "100")
+	for i := range 6 {
+		delete(others, fmt.Sprint(101+i))
+	}
+	if text := noneError("/var/lib/oarlock", "", others).Error(); strings.Count(text, "one runs with") != 3 || strings.Contains(text, "more") {
+		t.Errorf("of three it says %s", text)
+	}
+}

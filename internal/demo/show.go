@@ -93,7 +93,7 @@ func newShow(out io.Writer, jobs []*item) *show {
 		d.jobs[job.jid] = job
 	}
 	d.bar = progressbar.NewOptions(len(jobs),
-		progressbar.OptionSetWriter(out),
+		progressbar.OptionSetWriter(screen.Under(out)),
 		progressbar.OptionSetVisibility(screen.IsTerminal(out)),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),

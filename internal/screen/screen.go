@@ -139,6 +139,9 @@ func PaintLines(w io.Writer, colour string, text Lines) Painted {
 
 // IsTerminal reports whether w is one.
 func IsTerminal(w any) bool {
+	if out, is := w.(*Out); is {
+		w = out.w
+	}
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
