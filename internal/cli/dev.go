@@ -56,7 +56,7 @@ func dev(c *cli.Context) error {
 	}
 	cfg, err := reread()
 	if err == nil {
-		err = needPools(cfg)
+		err = cfg.NeedPools()
 	}
 	if err != nil {
 		return err

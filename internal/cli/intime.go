@@ -45,7 +45,7 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 			err = config.Exposed(cfg.Files, before.Pools, s.owners)
 		}
 		if err == nil {
-			err = needPools(cfg)
+			err = cfg.NeedPools()
 		}
 		var told supervisor.Config
 		if err == nil {

@@ -73,7 +73,7 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 			}
 		}
 		if name == "" {
-			return config.Pool{}, misused("no pool of the configuration works the queue %q; there is %s\nName a command: oarlock replay JID COMMAND", from, poolNames(cfg))
+			return config.Pool{}, misused("no pool of the configuration works the queue %q; there is %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
 		}
 	}
 	return imitate(c, name, command)

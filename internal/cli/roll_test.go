@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"oarlock/internal/config"
 	"oarlock/supervisor"
 )
 
@@ -28,20 +27,6 @@ func TestStatusTellsHowFarARollIs(t *testing.T) {
 	row := slotRow(supervisor.SlotSnapshot{Slot: 1, State: "backoff", Generation: 7, Next: 3})
 	if row[2] != "7" || !strings.Contains(row[4], "3") {
 		t.Errorf("a slot of generation 7 that starts in 3 s is the row %q", row)
-	}
-}
-
-func TestCheckCountsTheChildrenOfARoll(t *testing.T) {
-	p := config.DefaultPool()
-	p.Mode, p.Children, p.MaxMemory = "reuse", 8, 1<<30
-	cfg := config.Config{Pools: map[string]config.Pool{"p": p}}
-	if got := memoryNeeded(cfg, 4<<30); !strings.Contains(got, "12 children") || !strings.Contains(got, "12 GiB") || !strings.Contains(got, "more than the 4.0 GiB") {
-		t.Errorf("check says %q", got)
-	}
-	p.MaxMemory = 0
-	cfg.Pools["p"] = p
-	if got := memoryNeeded(cfg, 4<<30); got != "" {
-		t.Errorf("of a pool without a limit check says %q", got)
 	}
 }
 

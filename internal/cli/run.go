@@ -42,7 +42,7 @@ func runCommand() *cli.Command {
 			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
 			cfg, err := reread()
 			if err == nil {
-				err = needPools(cfg)
+				err = cfg.NeedPools()
 			}
 			if err != nil {
 				return err

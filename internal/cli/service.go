@@ -161,7 +161,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		s.log.Warn(text)
 	}
 	warnOfExposure(s.log, cfg)
-	for _, warning := range missingScripts(cfg) {
+	for _, warning := range cfg.MissingScripts() {
 		s.log.Warn(warning)
 	}
 	s.warnOfDoubts(cfg)

@@ -111,7 +111,7 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 		}
 		var ok bool
 		if pool, ok = cfg.Pools[name]; !ok {
-			return pool, misused("there is no pool %q; there is %s", name, poolNames(cfg))
+			return pool, misused("there is no pool %q; there is %s", name, cfg.PoolNames())
 		}
 	}
 	if len(command) > 0 {

@@ -33,7 +33,7 @@ func unit(c *cli.Context) error {
 	}
 	cfg, err := load(c, config.Options{})
 	if err == nil {
-		err = needPools(cfg)
+		err = cfg.NeedPools()
 	}
 	if err != nil {
 		return err

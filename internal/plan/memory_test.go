@@ -37,3 +37,17 @@ func TestMemoryThatIsOnlyWatched(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckCountsTheChildrenOfARoll(t *testing.T) {
+	p := config.DefaultPool()
+	p.Mode, p.Children, p.MaxMemory = "reuse", 8, 1<<30
+	cfg := config.Config{Pools: map[string]config.Pool{"p": p}}
+	if got := MemoryNeeded(cfg, 4<<30); !strings.Contains(got, "12 children") || !strings.Contains(got, "12 GiB") || !strings.Contains(got, "more than the 4.0 GiB") {
+		t.Errorf("check says %q", got)
+	}
+	p.MaxMemory = 0
+	cfg.Pools["p"] = p
+	if got := MemoryNeeded(cfg, 4<<30); got != "" {
+		t.Errorf("of a pool without a limit check says %q", got)
+	}
+}
