@@ -37,8 +37,9 @@ func open(c *cli.Context) (*queue.Client, error) {
 // verb is a command that asks Redis something and ends.
 type verb struct {
 	name, usage string
-	words       string // what follows, for the help
-	least, most int    // how many words; most below zero is any number
+	also        []string // what else it may be called
+	words       string   // what follows, for the help
+	least, most int      // how many words; most below zero is any number
 	flags       []cli.Flag
 	do          func(c *cli.Context, q *queue.Client) error
 }
@@ -47,6 +48,7 @@ type verb struct {
 func (v verb) command() *cli.Command {
 	return &cli.Command{
 		Name:      v.name,
+		Aliases:   v.also,
 		Usage:     v.usage,
 		ArgsUsage: v.words,
 		Flags:     v.flags,

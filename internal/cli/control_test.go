@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,6 +52,7 @@ func TestControlVerbsSayWhatIsSo(t *testing.T) {
 	p.ask("put", "fixed")
 	p.await(`line=started`)
 	says(t, p.ask("quiet"), "^quiet: it takes no more jobs until `oarlock resume`; 1 job runs on$")
+	p.await("INFO  quiet: no more jobs are taken until CONT, or `oarlock resume`$")
 	says(t, p.ask("resume"), `^resumed: it takes jobs again$`)
 	says(t, p.ask("recycle", "fixed"), `^recycling the children of fixed`)
 
@@ -60,6 +62,7 @@ func TestControlVerbsSayWhatIsSo(t *testing.T) {
 	refused(exitFailed, "no supervisor is running with the process id 1 that we may ask", "status", "--pid", "1")
 
 	says(t, p.ask("drain"), `^draining: it leaves when what runs has finished; 1 job runs on$`)
+	p.await(fmt.Sprintf(`INFO  asked over the control socket to=drain pid=%d uid=%d$`, os.Getpid(), os.Geteuid()))
 	for _, args := range [][]string{{"recycle"}, {"recycle", "fixed"}, {"resume"}, {"quiet"}, {"scale", "fixed", "1"}} {
 		refused(exitGone, "is draining: it takes no more jobs", args...)
 	}

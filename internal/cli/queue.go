@@ -37,7 +37,7 @@ func queueCommand() *cli.Command {
 		verb{name: "mv", usage: "move the jobs of a queue that are at rest to another; each keeps its place, due time and retries", words: "QUEUE TO", least: 2, most: 2,
 			flags: clearFlags(), do: queueClear},
 		pauseVerb(),
-		verb{name: "resume", usage: "end a pause", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
+		verb{name: "resume", also: []string{"unpause"}, usage: "end a pause", words: "QUEUE…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				if err := knownQueues(c, q, c.Args().Slice()...); err != nil {
 					return err

@@ -47,7 +47,7 @@ func recurCommand() *cli.Command {
 			)...), do: recurUpdate},
 		verb{name: "rm", usage: "end recurring jobs; copies that were made stay", words: "JID…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()}, do: recurRemove},
 		verb{name: "pause", usage: "let one with a schedule put nothing for a while", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(false)},
-		verb{name: "resume", usage: "let it go on", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(true)},
+		verb{name: "resume", also: []string{"unpause"}, usage: "let it go on", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(true)},
 		verb{name: "diff", usage: "compare the configuration with Redis: what a reload would add, change and end; exits 1 if anything", flags: []cli.Flag{jsonFlag()}, do: recurDiff},
 	)
 }

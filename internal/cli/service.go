@@ -469,8 +469,13 @@ func (s *service) Status() any {
 func (s *service) Quiet() {
 	s.sup.Quiet()
 	if s.setQuiet(true) {
-		s.log.Info("quiet: no more jobs are taken")
+		s.log.Info("quiet: no more jobs are taken until CONT, or `oarlock resume`")
 	}
+}
+
+// Asked notes who asks for a change over the socket.
+func (s *service) Asked(verb string, by control.Peer) {
+	s.log.Info("asked over the control socket", "to", verb, "pid", by.PID, "uid", by.UID)
 }
 
 // Resume takes jobs again.

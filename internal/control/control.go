@@ -22,7 +22,8 @@ import (
 // Supervisor is what can be asked of a running supervisor. Its methods may be called
 // at once by several goroutines.
 type Supervisor interface {
-	Status() any // what the status command prints; it becomes JSON
+	Asked(verb string, by Peer) // told first, whenever one of those below is to change something
+	Status() any                // what the status command prints; it becomes JSON
 	Quiet()
 	Resume()
 	Drain()
@@ -32,6 +33,11 @@ type Supervisor interface {
 	Recycle(pool string) error // "" means all pools
 	// Output is what an attempt of a job printed, the last if attempt is 0; it becomes JSON.
 	Output(ctx context.Context, jid string, attempt int) (any, error)
+}
+
+// Peer is a process that asks.
+type Peer struct {
+	PID, UID int // of when it connected; 0 and −1 where the system does not tell
 }
 
 // maxPath is the longest path that a Unix socket can have.
@@ -66,7 +72,12 @@ func Serve(ctx context.Context, stateDir string, s Supervisor, ready func(path s
 		return fmt.Errorf("control socket: %w", err)
 	}
 	defer os.Remove(path)
-	server := &http.Server{Handler: handler(s), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler: handler(s), ReadHeaderTimeout: 5 * time.Second,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, peerKey{}, peerOf(conn))
+		},
+	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(guarded{listener}) }()
 	if ready != nil {
@@ -171,14 +182,22 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
+// peerKey is what the context of a request has its peer under.
+type peerKey struct{}
+
 // handler routes the verbs.
 func handler(s Supervisor) http.Handler {
 	mux := http.NewServeMux()
+	asked := func(verb string, r *http.Request) {
+		peer, _ := r.Context().Value(peerKey{}).(Peer)
+		s.Asked(verb, peer)
+	}
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Status()) // the client is gone if it fails
 	})
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		asked("reload", r)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Reload())
 	})
@@ -199,20 +218,21 @@ func handler(s Supervisor) http.Handler {
 	simple := func(verb func()) func(request) error {
 		return func(request) error { verb(); return nil }
 	}
-	for path, verb := range map[string]func(request) error{
-		"POST /quiet":   simple(s.Quiet),
-		"POST /resume":  simple(s.Resume),
-		"POST /drain":   simple(s.Drain),
-		"POST /stop":    simple(s.Stop),
-		"POST /scale":   func(r request) error { return s.Scale(r.Pool, r.Children) },
-		"POST /recycle": func(r request) error { return s.Recycle(r.Pool) },
+	for name, verb := range map[string]func(request) error{
+		"quiet":   simple(s.Quiet),
+		"resume":  simple(s.Resume),
+		"drain":   simple(s.Drain),
+		"stop":    simple(s.Stop),
+		"scale":   func(r request) error { return s.Scale(r.Pool, r.Children) },
+		"recycle": func(r request) error { return s.Recycle(r.Pool) },
 	} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
 			var args request
 			if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
 				http.Error(w, err.Error(), http.StatusBadRequest)
 				return
 			}
+			asked(name, r)
 			if err := verb(args); err != nil {
 				http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			}

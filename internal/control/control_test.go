@@ -25,6 +25,12 @@ func (f *fake) note(what string) {
 }
 
 func (f *fake) Status() any { return map[string]int{"pools": 2} }
+func (f *fake) Asked(verb string, by Peer) {
+	if by.PID != os.Getpid() || by.UID != os.Geteuid() {
+		verb += fmt.Sprintf(" by somebody else, %+v", by)
+	}
+	f.note("asked to " + verb)
+}
 func (f *fake) Quiet()      { f.note("quiet") }
 func (f *fake) Resume()     { f.note("resume") }
 func (f *fake) Drain()      { f.note("drain") }
@@ -84,7 +90,7 @@ func TestEveryVerbArrives(t *testing.T) {
 	if err := errors.Join(c.Scale(t.Context(), "mail", 7), c.Recycle(t.Context(), "web")); err != nil {
 		t.Error(err)
 	}
-	if got, want := strings.Join(f.asked, ", "), "quiet, resume, drain, stop, scale mail 7, recycle web"; got != want {
+	if got, want := strings.Join(f.asked, ", "), "asked to quiet, quiet, asked to resume, resume, asked to drain, drain, asked to stop, stop, asked to scale, scale mail 7, asked to recycle, recycle web"; got != want {
 		t.Errorf("asked %s; want %s", got, want)
 	}
 	var status struct{ Pools int }

@@ -12,20 +12,37 @@ import (
 // trusted reports whether a process of the same user, of root, or of one of others is at
 // the other end.
 func trusted(conn net.Conn, others ...int) bool {
+	peer := credOf(conn)
+	return peer != nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid() || slices.Contains(others, int(peer.Uid)))
+}
+
+// peerOf is who is at the other end.
+func peerOf(conn net.Conn) Peer {
+	if peer := credOf(conn); peer != nil {
+		return Peer{PID: int(peer.Pid), UID: int(peer.Uid)}
+	}
+	return Peer{UID: -1}
+}
+
+// credOf is what the kernel knows of the other end; nil if it does not tell.
+func credOf(conn net.Conn) *unix.Ucred {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
-		return false
+		return nil
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return false
+		return nil
 	}
 	var peer *unix.Ucred
 	var problem error
 	err = raw.Control(func(fd uintptr) {
 		peer, problem = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
-	return err == nil && problem == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid() || slices.Contains(others, int(peer.Uid)))
+	if err != nil || problem != nil {
+		return nil
+	}
+	return peer
 }
 
 // ownerOf returns the id of the user who owns a directory; −1 if that cannot be learnt.
