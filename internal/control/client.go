@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,6 +120,11 @@ func newClient(pid, path string, others []int) *Client {
 	return client
 }
 
+// newest orders process ids, as words, so that those come first that were given last, as long as the system counts up.
+func newest(a, b string) int {
+	return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a))
+}
+
 // noneError says that no supervisor runs with stateDir, and which do elsewhere: each socket by its
 // process id.
 func noneError(stateDir, pid string, others map[string]string) error {
@@ -126,7 +132,7 @@ func noneError(stateDir, pid string, others map[string]string) error {
 		return fmt.Errorf("%w with the process id %s that we may ask", ErrNone, pid)
 	}
 	err := fmt.Errorf("%w with the state directory %s", ErrNone, stateDir)
-	pids := slices.Sorted(maps.Keys(others))
+	pids := slices.SortedFunc(maps.Keys(others), newest)
 	for _, its := range pids[:min(len(pids), mostOthers)] {
 		err = fmt.Errorf("%w\none runs with %s; if that is the one, because state_dir was changed since it started: --pid %s", err, filepath.Dir(others[its]), its)
 	}

@@ -247,7 +247,7 @@ func TestOthersAreBounded(t *testing.T) {
 		others[fmt.Sprint(100+i)] = fmt.Sprintf("/run/%d/oarlock.sock", i)
 	}
 	err := noneError("/var/lib/oarlock", "", others)
-	if text := err.Error(); !errors.Is(err, ErrNone) || strings.Count(text, "one runs with") != 3 || !strings.HasSuffix(text, "\nand 7 more") {
+	if text := err.Error(); !errors.Is(err, ErrNone) || strings.Count(text, "one runs with") != 3 || !strings.Contains(text, "--pid 109\n") || !strings.HasSuffix(text, "\nand 7 more") {
 		t.Errorf("it says %s", text)
 	}
 	delete(others, "100")
