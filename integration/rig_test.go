@@ -45,6 +45,7 @@ type rig struct {
 
 	jids        []string // of all jobs whose put was acknowledged
 	speechless  bool     // what supervisors tell of their runs is not all there
+	logFile     string   // where supervisors that are started from now on write their log, unheard; "" for a pipe to us
 	supervisors []*supervisor
 	killed      map[int]float64 // when supervisors were killed, by pid
 }

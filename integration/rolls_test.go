@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -318,11 +319,31 @@ type rolling struct {
 
 func (o *rollout) rolling(t *testing.T) rolling {
 	t.Helper()
-	var shot struct{ Pools []rolling }
-	if err := json.Unmarshal([]byte(o.a.control(t, "status", "--json")), &shot); err != nil || len(shot.Pools) != 1 {
-		t.Fatalf("the status has %d pools: %v", len(shot.Pools), err)
+	shot, err := o.a.rolling()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return shot.Pools[0]
+	return shot
+}
+
+// rolling asks the supervisor for the status of its pool.
+func (s *supervisor) rolling() (rolling, error) {
+	program, err := binary()
+	if err != nil {
+		return rolling{}, err
+	}
+	out, err := exec.Command(program, "status", "--json", "-c", s.config).Output()
+	if err != nil {
+		return rolling{}, err
+	}
+	var shot struct{ Pools []rolling }
+	if err = json.Unmarshal(out, &shot); err == nil && len(shot.Pools) != 1 {
+		err = fmt.Errorf("the status has %d pools", len(shot.Pools))
+	}
+	if err != nil {
+		return rolling{}, err
+	}
+	return shot.Pools[0], nil
 }
 
 // onTrial says what the status lacks of a roll on trial, whose code hangs.
@@ -421,6 +442,35 @@ func atWork(entries []entry, from, to float64, slots int) (least int, rests []re
 		least = min(least, n)
 	}
 	return least, rests
+}
+
+// Slots that rest one after the other are not those that rest at once.
+func TestAtWork(t *testing.T) {
+	end := func(slot int, at float64) entry { return entry{what: "end", slot: slot, at: at} }
+	busy := func(slot int, from, to float64) (entries []entry) {
+		for at := from; at <= to; at++ {
+			entries = append(entries, end(slot, at))
+		}
+		return entries
+	}
+	tests := []struct {
+		name    string
+		entries []entry
+		want    int
+	}{
+		{"all work", slices.Concat(busy(0, 0, 10), busy(1, 0, 10)), 2},
+		{"one never does", busy(0, 0, 10), 1},
+		{"one stops", slices.Concat(busy(0, 0, 10), busy(1, 0, 5)), 1},
+		{"one after the other rests", slices.Concat(busy(0, 0, 2), busy(0, 5, 10), busy(1, 0, 6), busy(1, 9, 10)), 1},
+		{"both at once", slices.Concat(busy(0, 0, 2), busy(0, 6, 10), busy(1, 0, 3), busy(1, 7, 10)), 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, when := atWork(tt.entries, 0, 10, 2); got != tt.want {
+				t.Errorf("%d slots are at work, want %d: %v", got, tt.want, when)
+			}
+		})
+	}
 }
 
 // bringForward makes jobs ready that wait for their time: those that a breaker spared wait for long.

@@ -61,6 +61,14 @@ func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
 		t.Fatal(err)
 	}
 	s.cmd.Stdout, s.cmd.Stderr = theirs, theirs
+	if r.logFile != "" {
+		log, err := os.OpenFile(r.logFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		s.cmd.Stdout, s.cmd.Stderr = log, log
+	}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
