@@ -104,6 +104,7 @@ func watchZombies(t testing.TB, pid int) (stop func()) {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		first := make(map[string]float64) // by pid and start: when, in fair time
+		watched, _ := readProcess(pid)    // numbers of processes come again
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -113,7 +114,7 @@ func watchZombies(t testing.TB, pid int) (stop func()) {
 			case <-tick.C:
 				at := now()
 				// A stopped supervisor cannot reap; its time does not count.
-				if p, ok := readProcess(pid); !ok || p.state == 'T' {
+				if p, ok := readProcess(pid); !ok || p.state == 'T' || p.started != watched.started {
 					clear(first)
 					continue
 				}
