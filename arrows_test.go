@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +46,7 @@ var arrows = map[string][]string{
 		"internal/trial",
 		"protocol",
 		"queue",
+		"queue/admin",
 		"runner",
 		"supervisor",
 	},
@@ -74,11 +78,12 @@ var arrows = map[string][]string{
 	"internal/screentest":  {},
 	"integration":          {},
 
-	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/script", "queue/internal/wire"},
-	"queue/admin":               {"queue"},
+	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
+	"queue/admin":               {"queue", "queue/internal/wire"},
 	"queue/internal/bounds":     {},
 	"queue/internal/clock":      {"internal/nowait"},
 	"queue/internal/connection": {"internal/nowait"},
+	"queue/internal/jid":        {},
 	"queue/internal/script":     {"queue/internal/bounds", "queue/lua"},
 	"queue/internal/wire":       {},
 	"queue/lua":                 {},
@@ -142,6 +147,28 @@ func TestArrows(t *testing.T) {
 			}
 		}
 		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKeysOfRedis checks that no code but the queue's reaches for the driver behind a client, or for
+// the namespace, without which nobody builds a key. What is missing becomes a method of the queue.
+func TestKeysOfRedis(t *testing.T) {
+	builds := regexp.MustCompile(`\.(Redis|Namespace)\(\)`)
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && (file == "queue" || entry.Name() == "testdata" || entry.Name() == "node_modules") {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if found := builds.Find(text); found != nil {
+			t.Errorf("%s: %s is for the queue alone", file, found)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -156,6 +156,12 @@ func (c *Client) Writable(ctx context.Context) error {
 	return err
 }
 
+// Serves asks by reading a key whether Redis does its work: one that loads its data, or runs a long
+// script, answers a Ping all the same.
+func (c *Client) Serves(ctx context.Context) error {
+	return harmless(classify("exists", c.redis.Exists(ctx, c.ns+"config").Err()))
+}
+
 // Namespace is the prefix of all keys and channels.
 func (c *Client) Namespace() string { return c.ns }
 

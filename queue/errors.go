@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -147,7 +146,7 @@ func classify(command string, err error) error {
 // refusal is the error behind a server's error reply, or behind one that a script caught
 // and answers for a single job.
 func refusal(command, text string) error {
-	words := refusalText(text)
+	words := wire.Words(text)
 	// Redis 6 wraps what a command inside a script was told, as it does a script's own
 	// words. It refuses before a script's first write or not at all, so nothing ran then either.
 	inside := strings.TrimPrefix(words, "-")
@@ -182,41 +181,6 @@ func harmless(err error) error {
 		return &redisError{Unreachable, server.err}
 	}
 	return err
-}
-
-// refusalText takes the command's own words out of the four shapes that servers wrap
-// around them:
-//
-//	ERR user_script:1: Boo: x script: <sha>, on @user_script:1.
-//	ERR Error running script (call to f_<sha>): @user_script:1: user_script:1: Boo: x
-//	ERR Error compiling script (new function): :1: Boo: x stack traceback: …
-//	WRONGTYPE … and other texts of Redis itself, which stay as they are
-func refusalText(text string) string {
-	text = strings.TrimPrefix(text, "ERR ")
-	if rest, _, found := strings.Cut(text, " stack traceback:"); found {
-		text = strings.TrimSpace(rest)
-	}
-	if i := strings.LastIndex(text, " script: "); i >= 0 && strings.Contains(text[i:], ", on @") {
-		text = text[:i]
-	}
-	for _, mark := range []string{"user_script:", "(new function): :"} {
-		if i := strings.LastIndex(text, mark); i >= 0 {
-			_, rest, found := strings.Cut(text[i+len(mark):], ": ")
-			if found {
-				return rest
-			}
-		}
-	}
-	return text
-}
-
-// position is where in a script an error was raised, as servers put it before its text.
-var position = regexp.MustCompile(`(?:@?user_script|\(new function\): ):\d+: `)
-
-// damageText is refusalText for what a script says of a job: words of ours, and behind them
-// perhaps an error, all of which counts.
-func damageText(text string) string {
-	return strings.ToValidUTF8(refusalText(position.ReplaceAllString(text, "")), "\uFFFD")
 }
 
 // lockCommands are the commands that only the holder of the lock may send.

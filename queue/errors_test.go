@@ -70,20 +70,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestRefusalKeepsTheCommandsWords(t *testing.T) {
-	const words = "Complete(): Job j is not currently running: waiting"
-	for _, text := range []string{
-		"ERR user_script:12: " + words + " script: 0a1b, on @user_script:12.",
-		"ERR Error running script (call to f_0a1b): @user_script:12: user_script:12: " + words,
-		"ERR Error compiling script (new function): :12: " + words + " stack traceback: [G]: in function 'error'",
-		"user_script:12: " + words, // caught by pcall in a batch
-	} {
-		if got := refusalText(text); got != words {
-			t.Errorf("%q reads as %q", text, got)
-		}
-	}
-}
-
 func TestHarmlessDoubtIsNone(t *testing.T) {
 	err := fmt.Errorf("wrapped: %w", harmless(classify("time", io.EOF)))
 	if !errors.Is(err, ErrAway) || errors.Is(err, ErrDoubt) || Class(err) != Unreachable {

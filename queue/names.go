@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // What is here finds names for people: it reads parts of long lists, by keys, and changes nothing.
@@ -54,7 +56,7 @@ func (c *Client) ThrottleIDs(ctx context.Context) ([]string, error) {
 	}
 	prefix := c.ns + "th:"
 	var ids []string
-	keys := node.Scan(ctx, 0, escapeGlob(prefix)+"*", 1000).Iterator()
+	keys := node.Scan(ctx, 0, wire.Literal(prefix)+"*", 1000).Iterator()
 	for keys.Next(ctx) {
 		id := strings.TrimPrefix(keys.Val(), prefix)
 		ids = append(ids, strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending"))

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/wire"
 )
 
 // NoticeKind says what a Notice is about.
@@ -73,8 +75,7 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 // workSetEvents is the pattern of channels on which the server tells of changes to the sets
 // of waiting jobs.
 func (c *Client) workSetEvents() string {
-	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(c.ns)
-	return fmt.Sprintf("__keyspace@%d__:%sq:*-work", c.target.DB, quoted)
+	return fmt.Sprintf("__keyspace@%d__:%sq:*-work", c.target.DB, wire.Literal(c.ns))
 }
 
 // notice reads one message.

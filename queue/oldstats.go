@@ -48,7 +48,7 @@ func (c *Client) SweepStats(ctx context.Context) (deleted int, again time.Durati
 		return 0, OldStatsPause, err
 	}
 	prefix := c.ns + "s:"
-	keys, next, err := node.Scan(ctx, from, escapeGlob(prefix)+"*", oldStatsPage).Result()
+	keys, next, err := node.Scan(ctx, from, wire.Literal(prefix)+"*", oldStatsPage).Result()
 	if err = classify("scan", err); err != nil {
 		return 0, OldStatsPause, err
 	}
@@ -91,9 +91,4 @@ func (c *Client) nodeOfKeys(ctx context.Context) (redis.Cmdable, error) {
 		return cluster.MasterForKey(ctx, c.ns)
 	}
 	return c.redis, nil
-}
-
-// escapeGlob makes text stand for itself in a pattern of Redis.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"oarlock/queue/internal/jid"
 	"oarlock/queue/internal/script"
 	"oarlock/queue/internal/wire"
 )
@@ -59,6 +60,11 @@ type PutResult struct {
 	// memory. The others are put all the same.
 	Err error
 }
+
+// NewJID makes a job id that nobody else makes or guesses: 32 hexadecimal digits, less
+// than all that this process made before, so that among jobs of equal score the one
+// that was named first is popped first. Safe for concurrent use.
+func NewJID() string { return jid.New() }
 
 // PutChunk is how many jobs PutAll sends in one call.
 const PutChunk = 500

@@ -91,7 +91,7 @@ func readBroken(items []any) ([]Broken, error) {
 	in := wire.Reader{Items: items}
 	var broken []Broken
 	for len(in.Items) > 0 && in.Err == nil {
-		broken = append(broken, Broken{in.Text(), in.Text(), refusalText(in.Text())})
+		broken = append(broken, Broken{in.Text(), in.Text(), wire.Words(in.Text())})
 	}
 	return broken, in.Err
 }
@@ -139,7 +139,7 @@ func readTaken(items []any) Taken {
 		in.Damage = append(in.Damage, of.Damage...)
 	}
 	if told := in.Text(); told != "" {
-		in.Damage = append(in.Damage, damageText(told))
+		in.Damage = append(in.Damage, wire.DamageWords(told))
 	}
 	t.Damage = strings.Join(in.Damage, "; ")
 	return t

@@ -40,7 +40,7 @@ func (c redisClient) Ping(ctx context.Context) error {
 	if err := c.Client.Ping(ctx); err != nil {
 		return err
 	}
-	if err := c.Redis().Exists(ctx, c.Namespace()+"config").Err(); err != nil {
+	if err := c.Serves(ctx); err != nil {
 		return err
 	}
 	if err := c.Writable(ctx); gate.Of(err) != gate.Full {

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"oarlock/internal/config"
 	"oarlock/queue"
+	"oarlock/queue/admin"
 )
 
 // warnOfRedis logs settings of the server with which jobs can get lost. A server that
@@ -17,15 +17,12 @@ import (
 func warnOfRedis(ctx context.Context, log *slog.Logger, client *queue.Client) {
 	facts := map[string]string{}
 	for _, section := range []string{"persistence", "memory"} {
-		text, err := client.Redis().Info(ctx, section).Result()
+		some, err := admin.Facts(ctx, client, section)
 		if err != nil {
 			log.Debug("the server does not tell its settings", "section", section, "err", err)
 			return
 		}
-		for line := range strings.Lines(text) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			facts[name] = value
-		}
+		maps.Copy(facts, some)
 	}
 	if facts["aof_enabled"] == "0" {
 		log.Warn("Redis keeps no log of its writes: jobs of the last moments are lost if it is killed", "advice", "set appendonly yes in redis.conf")

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue"
+	"oarlock/queue/internal/wire"
 )
 
 // server is one Redis.
@@ -84,7 +85,7 @@ func (s *scan) members(key string, use func([]string) error) error {
 func (s *scan) each(pattern, kind string, use func([]string) error) error {
 	prefix := s.ns + strings.TrimSuffix(pattern, "*")
 	for cursor := uint64(0); ; {
-		names, next, err := s.node.ScanType(s.ctx, cursor, escapeGlob(prefix)+"*", batch, kind).Result()
+		names, next, err := s.node.ScanType(s.ctx, cursor, wire.Literal(prefix)+"*", batch, kind).Result()
 		if err != nil {
 			return err
 		}
@@ -100,11 +101,6 @@ func (s *scan) each(pattern, kind string, use func([]string) error) error {
 			return nil
 		}
 	}
-}
-
-// escapeGlob makes text stand for itself in a pattern of Redis.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
 // IsWrongType tells whether a command met a key of another type than it is for.

@@ -6,6 +6,7 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // Number writes a float so that Lua reads the same double.
@@ -40,4 +41,9 @@ func Args(list []string, first ...any) []any {
 		args = append(args, s)
 	}
 	return args
+}
+
+// Literal makes text stand for itself in a pattern of Redis.
+func Literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
