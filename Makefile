@@ -8,7 +8,7 @@ test: ## install what the tests need, then format, vet, staticcheck and all test
 	go run ./internal/check
 
 faults: ## the whole fault matrix; takes long
-	go run ./internal/check -faults ./runner ./integration/...
+	go run ./internal/check -faults ./runner/... ./integration/...
 
 soak: ## ordinary work, faults and both at once, for long; OARLOCK_SEED=7 or 1-20 names the seeds, OARLOCK_LENGTH=10m how long a year takes
 	go run ./internal/check -faults -run '^Test(DayOf|Soak|J4)' ./integration

@@ -20,7 +20,7 @@ import (
 var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
-	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc"},
+	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc", "runner/internal/tree"},
 	"internal/bench": {"internal/config", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
@@ -92,6 +92,7 @@ var arrows = map[string][]string{
 	"runner/internal/private":    {},
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
+	"runner/internal/tree":       {"runner/internal/proc"},
 
 	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome"},
 	"supervisor/internal/clock":    {"internal/nowait"},
@@ -106,7 +107,7 @@ var arrows = map[string][]string{
 // stay in the runner.
 var strangers = map[string][]string{
 	"github.com/redis/go-redis/v9": {"queue", "queue/admin", "queue/internal/connection", "internal/redistest"},
-	"os/exec":                      {"runner", "runner/internal/runnertest", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
+	"os/exec":                      {"runner/internal/runnertest", "runner/internal/tree", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest"},
 }
 
 func TestArrows(t *testing.T) {

@@ -69,7 +69,7 @@ func (c *Child) look(now time.Time) (next time.Time) {
 	if !c.killed && a.due(c.killAt) {
 		c.killed = true
 		c.move(Killing)
-		do = append(do, c.proc.kill)
+		do = append(do, c.proc.Kill)
 	}
 	c.mu.Unlock()
 	for _, s := range [...]*stream{c.st, c.out, c.err} {

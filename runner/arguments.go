@@ -68,7 +68,7 @@ func (c *Child) words() (w words, err error) {
 // Args are the arguments that followed the spec's Command, with their placeholders filled in.
 func (c *Child) Args() []string { return c.filled.args }
 
-// noSlot is the slot of a factory, which has none.
+// noSlot is the slot of a preloaded program, which has none.
 const noSlot = -1
 
 // ofSlot reports whether a text names the slot.

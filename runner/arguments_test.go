@@ -90,7 +90,7 @@ func TestWhatPlaceholdersStandFor(t *testing.T) {
 
 // A job that has not what is wanted of it ends by name, and no program is started.
 func TestBadArguments(t *testing.T) {
-	for _, kill := range strengths(t, testTrees(t)) {
+	for _, kill := range strengths(t) {
 		h := newHost(t)
 		for _, tt := range []struct{ args, data, group, message string }{
 			{"{data.path}", `{}`, "bad-arguments", "args[0]: {data.path}: the data of the job has no such value"},
@@ -150,7 +150,7 @@ func TestPlaceholdersOfReusedChildren(t *testing.T) {
 
 // Forks of a preloaded program are told what belongs to their slot.
 func TestPlaceholdersOfForks(t *testing.T) {
-	for language, command := range preloaded(t) {
+	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
 			h := newHost(t)
 			spec := &Spec{Mode: Preload, Command: command, Vars: map[string]string{"WHERE": "gpu \"{slot}", "WHO": "{pool}"}}

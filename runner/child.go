@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
 // Errors that callers tell apart.
@@ -28,7 +29,7 @@ type Child struct {
 	started time.Time
 	dir     string // private directory; empty: none
 	filled  words  // arguments and variables, set before the process is started
-	proc    process
+	proc    tree.Process
 	pid     int
 
 	in       *stdin

@@ -3,6 +3,8 @@ package runner
 import (
 	"fmt"
 
+	"oarlock/runner/internal/tree"
+
 	"github.com/dustin/go-humanize"
 )
 
@@ -21,7 +23,7 @@ var ownTakes = [3]uint64{64, 256, 64 << 20}
 
 // takes is what a child takes that is killed so, beside what its program does with it: a guard
 // is a process of some eight threads. Descriptors are ours: pipes, processes, a control group.
-func (k KillStrength) takes() [3]uint64 {
+func takes(k KillStrength) [3]uint64 {
 	if k == KillGuard {
 		return [3]uint64{9, 8, 2_500_000}
 	}
@@ -31,7 +33,7 @@ func (k KillStrength) takes() [3]uint64 {
 // With is the demand with so many children more, killed as k says, which is not KillAuto.
 func (d Demand) With(k KillStrength, children int) Demand {
 	d.children += children
-	for i, each := range k.takes() {
+	for i, each := range takes(k) {
 		d.takes[i] += each * uint64(children)
 	}
 	return d
@@ -61,7 +63,7 @@ func (d Demand) Room(k KillStrength, bounds []Bound) int {
 		for i, r := range resources {
 			if taken := d.takes[i] + ownTakes[i]; b.Of == r && b.Max > 0 {
 				left := max(int64(b.Max)-int64(taken), 0)
-				room = min(room, int(left/int64(k.takes()[i])))
+				room = min(room, int(left/int64(takes(k)[i])))
 			}
 		}
 	}
@@ -69,7 +71,7 @@ func (d Demand) Room(k KillStrength, bounds []Bound) int {
 }
 
 // maxChildren is how many children a host watches over the leases of: each may take two rows.
-const maxChildren = leaseRows/2 - 16
+const maxChildren = tree.MaxLeases/2 - 16
 
 // Told says in one sentence what the demand takes of the bound that is tightest, and whether
 // the host carries that.

@@ -62,7 +62,7 @@ func TestDrainWithoutAWord(t *testing.T) {
 
 // TestDrainBySignal: of a script, only the script hears it, and gives its job back when what it runs has ended.
 func TestDrainBySignal(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			script := `trap 'told=1' $OARLOCK_DRAIN_SIGNAL; echo at work; sh -c 'sleep 0.2; echo unharmed'; test "$told" && exit 99; exit 3`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
 // EndingKind is how a run ended.
@@ -83,6 +84,12 @@ type Exit struct {
 	Lost      bool   // somebody else reaped it: code and signal are unknown
 }
 
+// exitOf is what is known of a process that ended so, and not yet why.
+func exitOf(e tree.Exit) Exit {
+	return Exit{Code: e.Code, Signal: e.Signal, CoreDump: e.CoreDump, UserCPU: e.UserCPU, SystemCPU: e.SystemCPU,
+		OOM: e.OOM, Started: e.Started, Message: e.Message, Left: e.Left, Lost: e.Lost}
+}
+
 // Short reports whether what was to become the program ended before because the host, or a
 // limit on us, had not what that takes, as in func Short.
-func (e Exit) Short() bool { return !e.Started && e.Code == exitShort }
+func (e Exit) Short() bool { return !e.Started && e.Code == tree.ExitShort }

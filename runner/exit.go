@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
 // lastWords is how long the pipes of a child that is gone are read on: something
@@ -18,7 +19,7 @@ const lastWords = 250 * time.Millisecond
 
 // reap waits for the end of the child and tells of it. It is the only one that does.
 func (c *Child) reap() {
-	exit := c.proc.wait()
+	exit := exitOf(c.proc.Wait())
 	now := time.Now()
 	<-c.claimed
 	for _, s := range c.streams() {
@@ -30,7 +31,7 @@ func (c *Child) reap() {
 
 	c.mu.Lock()
 	switch {
-	case exit.Signal == unix.SIGKILL && c.proc.lease().ended():
+	case exit.Signal == unix.SIGKILL && c.proc.Lapsed():
 		c.lapsed()
 		exit.Cause = CauseLockLost
 	case c.termed || c.killed:
@@ -68,7 +69,7 @@ func (c *Child) reap() {
 	if exit.Message == "" {
 		exit.Message = strings.TrimSpace(string(c.err.tail.text()))
 	}
-	c.proc.release()
+	c.proc.Release()
 	c.exit = exit
 	c.events.ChildExited(c, exit)
 	close(c.exited)
@@ -147,13 +148,13 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case !exit.Started:
 		e.Kind, e.Began = CouldNotStart, false
 		e.Group, e.Message = "start", joinLines(exit.Message, said)
-		if exit.Code == exitTooBig && c.filled.longest != "" {
+		if exit.Code == tree.ExitTooBig && c.filled.longest != "" {
 			e.Kind, e.Group, e.Message = BadArguments, "bad-arguments", c.filled.tooMuch()
 			return
 		}
-		if exit.Code != exitCannotRun && exit.Code != exitNotFound && exit.Code != exitTooBig {
+		if exit.Code != tree.ExitCannotRun && exit.Code != tree.ExitNotFound && exit.Code != tree.ExitTooBig {
 			e.Short = true
-			if exit.Code != exitShort {
+			if exit.Code != tree.ExitShort {
 				e.Message = "what was to become the program died before: " + describe(exit) + "; has the host run out of processes or memory?"
 			}
 		}
@@ -194,15 +195,7 @@ func (c *Child) keepsDir(e *Ending) bool {
 }
 
 // describe says how a process ended.
-func describe(exit *Exit) string {
-	switch {
-	case exit.Signal == 0:
-		return fmt.Sprintf("exited with code %d", exit.Code)
-	case exit.CoreDump:
-		return "killed by " + unix.SignalName(exit.Signal) + ", core dumped"
-	}
-	return "killed by " + unix.SignalName(exit.Signal)
-}
+func describe(exit *Exit) string { return tree.How(exit.Code, exit.Signal, exit.CoreDump) }
 
 // signalGroup names the group of failures that ended by that signal: signal-SEGV.
 func signalGroup(exit *Exit) string {

@@ -14,6 +14,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner/internal/runnertest"
+	"oarlock/runner/internal/tree"
 )
 
 // patience is how long a test waits for what must happen; ten million lines take their time
@@ -28,6 +29,28 @@ var (
 	running  = runnertest.Running
 	escapees = runnertest.Escapees
 )
+
+// strengths are those that this machine has; what it has not is said.
+func strengths(t *testing.T) []KillStrength {
+	t.Helper()
+	starter, err := tree.Open()
+	must(t, err)
+	defer starter.Close()
+	if _, err := starter.Resolve(KillCgroup); err != nil {
+		t.Logf("this machine cannot show strength cgroup: %v", err)
+		return []KillStrength{KillGuard, KillGroup}
+	}
+	return []KillStrength{KillCgroup, KillGuard, KillGroup}
+}
+
+var strengthNames = map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}
+
+// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
+// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
+func checkLeft(t *testing.T, strength KillStrength, file string) {
+	t.Helper()
+	runnertest.CheckLeft(t, strength == KillGroup, file)
+}
 
 // newHost returns a host that is closed, with all that it started, when the test ends.
 func newHost(t testing.TB) *Host {

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"oarlock/protocol"
 	"oarlock/runner/internal/private"
+	"oarlock/runner/internal/tree"
 )
 
 // HostOptions are what a host needs to know.
@@ -28,14 +25,12 @@ type HostOptions struct {
 // of orphans, the clock that all deadlines are read from, the private directories.
 // Its methods may be called by several goroutines.
 type Host struct {
-	log       *slog.Logger
-	clock     *clock
-	spawner   *spawner
-	reaper    *reaper
-	trees     *trees
-	dirs      *private.Dirs
-	factories factories
-	tempDir   string // to be removed by Close; empty: none
+	log      *slog.Logger
+	clock    *clock
+	starter  *tree.Starter
+	dirs     *private.Dirs
+	preloads preloads
+	tempDir  string // to be removed by Close; empty: none
 
 	mu       sync.Mutex
 	closed   bool
@@ -49,65 +44,50 @@ var ErrClosed = errors.New("the host of children is closed")
 // NewHost makes the process fit to have children and returns their host. There
 // should be one in a process; Close ends it.
 func NewHost(o HostOptions) (*Host, error) {
-	if !hiddenServed.Load() {
-		return nil, errors.New("runner: this program must call runner.Hidden(os.Args) first thing in main")
-	}
-	if err := harden(); err != nil {
+	starter, err := tree.Open()
+	if err != nil {
 		return nil, err
 	}
-	h := &Host{log: o.Logger, children: make(map[*Child]struct{})}
+	h := &Host{log: o.Logger, starter: starter, children: make(map[*Child]struct{})}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
-	root := o.PrivateRoot
-	var err error
-	if root == "" {
-		if root, err = os.MkdirTemp("", "oarlock-"); err != nil {
-			return nil, err
-		}
-		h.tempDir = root
-		// Children of other users must get through to their own directories.
-		if err := os.Chmod(root, 0o711); err != nil {
-			return nil, errors.Join(err, os.Remove(root))
-		}
-	}
-	if h.dirs, err = private.Open(root, h.log); err != nil {
+	if err := h.openDirs(o.PrivateRoot); err != nil {
+		starter.Close()
 		return nil, err
 	}
-	if h.reaper, err = openReaper(); err != nil {
-		h.dirs.Close()
-		return nil, err
-	}
-	h.spawner = newSpawner()
-	h.spawner.do(func() error {
-		h.trees = openTrees(h.reaper)
-		return nil
-	})
-	if h.trees.noLeases != nil {
-		h.log.Warn("leases are not enforced from outside this process: should it be stopped, its children work on", "why", h.trees.noLeases)
+	if why := starter.Unleased(); why != nil {
+		h.log.Warn("leases are not enforced from outside this process: should it be stopped, its children work on", "why", why)
 	}
 	h.clock = newClock(h.look)
 	return h, nil
 }
 
+// openDirs makes the private directories below root; below a new directory if that is empty.
+func (h *Host) openDirs(root string) (err error) {
+	if root == "" {
+		if root, err = os.MkdirTemp("", "oarlock-"); err != nil {
+			return err
+		}
+		h.tempDir = root
+		// Children of other users must get through to their own directories.
+		if err := os.Chmod(root, 0o711); err != nil {
+			return errors.Join(err, os.Remove(root))
+		}
+	}
+	h.dirs, err = private.Open(root, h.log)
+	return err
+}
+
 // KillStrength returns how whole trees are killed where a pool does not say, and,
 // if that is not the strongest there is, why no stronger one can be had.
 func (h *Host) KillStrength() (strength KillStrength, why string) {
-	return h.trees.strength, h.trees.why
+	return h.starter.Strongest()
 }
 
 // HoldsMemory reports whether the kernel holds children that are killed so to Limits.Memory. Where it does
 // not, a child is looked at every MemoryWatch while it has a job.
-func (h *Host) HoldsMemory(kill KillStrength) bool {
-	if kill == KillAuto {
-		kill = h.trees.strength
-	}
-	if kill != KillCgroup || h.trees.cgroups == nil {
-		return false
-	}
-	handed, _ := os.ReadFile(filepath.Join(h.trees.cgroups.jobs(), "cgroup.subtree_control"))
-	return slices.Contains(strings.Fields(string(handed)), "memory")
-}
+func (h *Host) HoldsMemory(kill KillStrength) bool { return h.starter.HoldsMemory(kill) }
 
 // MemoryWatch is the time between two looks at the memory of a child at work; see HoldsMemory.
 const MemoryWatch = sampling
@@ -125,13 +105,11 @@ func (h *Host) Close() error {
 	for _, c := range left {
 		c.Kill(CauseShutdown)
 	}
-	h.factories.giveUp()
+	h.preloads.giveUp()
 	h.alive.Wait()
-	h.factories.close()
+	h.preloads.close()
 	h.clock.stop()
-	h.trees.close()
-	h.reaper.close()
-	h.spawner.close()
+	h.starter.Close()
 	h.dirs.Close()
 	if h.tempDir != "" {
 		return os.RemoveAll(h.tempDir)
@@ -206,35 +184,4 @@ func (h *Host) forget(c *Child) {
 	delete(h.children, c)
 	h.mu.Unlock()
 	h.alive.Done()
-}
-
-// spawner starts processes from a thread of its own that never ends before it:
-// the death signal of a child is sent when the thread that started it ends.
-type spawner struct {
-	work chan func()
-	done chan struct{}
-}
-
-func newSpawner() *spawner {
-	s := &spawner{work: make(chan func()), done: make(chan struct{})}
-	go func() { // until close
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-		defer close(s.done)
-		for f := range s.work {
-			f()
-		}
-	}()
-	return s
-}
-
-// do runs f on the thread and returns its error.
-func (s *spawner) do(f func() error) error {
-	result := make(chan error, 1)
-	s.work <- func() { result <- f() }
-	return <-result
-}
-
-func (s *spawner) close() {
-	close(s.work)
-	<-s.done
 }

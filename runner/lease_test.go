@@ -2,11 +2,8 @@ package runner
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +12,8 @@ import (
 
 	"oarlock/internal/nowait"
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/runnertest"
+	"oarlock/runner/internal/tree"
 )
 
 // sinceBoot is the clock of leases.
@@ -44,7 +43,7 @@ func escaping(mode Mode, file string) (command []string, data string) {
 // TestLeaseEndsTheTree holds the lock without which nothing of a child happens in this process, from before
 // the lease ends until the child is dead.
 func TestLeaseEndsTheTree(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		for _, mode := range []Mode{Once, Reuse, Preload} {
 			t.Run(fmt.Sprintf("%v/%v", strength, mode), func(t *testing.T) {
 				h, w := newHost(t), newWitness()
@@ -78,7 +77,7 @@ func TestLeaseEndsTheTree(t *testing.T) {
 
 // TestLeaseOfAChildThatIsBorn ends before Run was called.
 func TestLeaseOfAChildThatIsBorn(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			spec := &Spec{Command: shell("sleep 600"), Kill: strength, Env: []string{"PATH=/usr/bin:/bin"}}
@@ -100,7 +99,7 @@ func TestLeaseOfAChildThatIsBorn(t *testing.T) {
 // TestLeaseLetsLive: what was renewed, what has ended, and who has no job lives on when the guard looks at
 // the time that it was told before. A run that waits for its turn counts when it has come to it.
 func TestLeaseLetsLive(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; *sleep*) sleep 60;; esac; run=${job#*'"run":"'}; echo '{"@":"ack","run":"'${run%%'"'*}'"}'; done`
@@ -118,17 +117,15 @@ func TestLeaseLetsLive(t *testing.T) {
 			}
 			// looks has the guard look, and waits until it has found that nothing ends before at.
 			looks := func(at time.Duration) {
-				held := c.proc.lease()
-				held.guard.rouse(int64(sinceBoot()))
-				alarm := &held.guard.leases.page.rows[held.guard.number].alarm
-				until(t, "look of the guard", func() bool { return alarm.Load() >= int64(at) })
+				next := tree.Watcher(c.proc, sinceBoot())
+				until(t, "look of the guard", func() bool { return next() >= at })
 				if ended(c.PID()) {
 					t.Fatal("the child is dead")
 				}
 			}
 			give("r1", `{}`, sinceBoot()+time.Hour)
 			await(t, w.endings, "first ending")
-			looks(noAlarm)
+			looks(sinceBoot() + 10*time.Hour) // which is never
 
 			r := give("r2", `"wait"`, sinceBoot()+time.Hour)
 			later := sinceBoot() + 2*time.Hour
@@ -151,80 +148,9 @@ func TestLeaseLetsLive(t *testing.T) {
 	}
 }
 
-// TestLeasesAreWatched has many leases set and renewed while a guard looks: none is killed that has not
-// ended, and each that has ended is.
-func TestLeasesAreWatched(t *testing.T) {
-	l, err := openLeases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := l.guard() // not closed, nor is the page: the watch goes on for ever
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	killed := map[int64]time.Duration{}
-	order := leaseOrder{Guard: g.number}
-	for i, fd := range []int{l.fd, g.timer} { // which the watch takes over
-		own, err := unix.Dup(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		*[]*int{&order.Page, &order.Timer}[i] = own
-	}
-	v, err := order.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	go v.run(func(row *leaseRow) {
-		mu.Lock()
-		defer mu.Unlock()
-		killed[row.target.Load()] = sinceBoot()
-	})
-	const n = 60
-	ends := make([]time.Duration, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(i)))
-			held, err := g.lease(int64(i), 0, 0)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for range 200 { // each time well before it ends
-				held.set(sinceBoot() + time.Second + time.Duration(random.IntN(3000))*time.Millisecond)
-				if random.IntN(4) == 0 {
-					held.set(0)
-				}
-			}
-			if i%3 == 0 {
-				held.set(0)
-				return
-			}
-			ends[i] = sinceBoot() + time.Duration(random.IntN(300))*time.Millisecond
-			held.set(ends[i])
-			until(t, "end of a lease", held.ended)
-			held.set(sinceBoot() + time.Hour)
-			if !held.ended() {
-				t.Errorf("lease %d came back to life", i)
-			}
-		})
-	}
-	all.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	for i, end := range ends {
-		at, dead := killed[int64(i)]
-		if dead != (end != 0) || at < end {
-			t.Errorf("lease %d ends at %v; killed: %v at %v", i, end, dead, at)
-		}
-	}
-}
-
 // TestLeaseOutlivesItsGuard: who kills a guard that serves many children does not free them.
 func TestLeaseOutlivesItsGuard(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		if strength == KillGuard {
 			continue // the child dies with its guard
 		}
@@ -232,111 +158,15 @@ func TestLeaseOutlivesItsGuard(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			c := start(t, h, &Spec{Mode: Reuse, Command: shell("read -r job; exec sleep 600"), Kill: strength}, w)
 			r := mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour})
-			guards := h.trees.groups
-			if strength == KillCgroup {
-				guards = h.trees.cgroups.guard
+			for _, pid := range proc.Children(nil, os.Getpid()) {
+				if runnertest.IsWarden(pid) {
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
 			}
-			guards.mu.Lock()
-			first := guards.leader
-			guards.mu.Unlock()
-			first.kill()
 			r.Renew(sinceBoot() + 10*time.Millisecond)
 			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
 				t.Errorf("the run ends as %v", e.Kind)
 			}
 		})
-	}
-}
-
-// TestLeaseThatEndedBeforeTheChildWasBorn: we stand still as we are about to start a child, until its lease has
-// ended and the guard has killed an empty group. The lock without which no process is started stands for that.
-func TestLeaseThatEndedBeforeTheChildWasBorn(t *testing.T) {
-	h, w := newHost(t), newWitness()
-	if h.trees.cgroups == nil {
-		t.Skipf("SKIPPED no control groups: %s", h.trees.why)
-	}
-	spec := &Spec{Command: shell("sleep 600"), Kill: KillCgroup, Env: []string{"PATH=/usr/bin:/bin"}}
-	born := make(chan *Child, 1)
-	syscall.ForkLock.RLock()
-	go func() {
-		defer close(born)
-		c, err := h.StartLeased(t.Context(), spec, 1, newJob("r1"), sinceBoot(), w)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		born <- c
-	}()
-	page := h.trees.leases.page
-	until(t, "look of the guard", func() bool {
-		for i := range page.used.Load() {
-			if page.rows[i].until.Load() == leaseEnded {
-				return true
-			}
-		}
-		return false
-	})
-	syscall.ForkLock.RUnlock()
-	if c := await(t, born, "start"); c != nil {
-		mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot()})
-		if e := await(t, w.endings, "ending"); e.Kind != LockLost {
-			t.Errorf("the run ends as %v", e.Kind)
-		}
-	}
-}
-
-// TestGuardKilledAsItKills: the next guard does what it was about to do. Where the child has ended by then, its
-// row is nobody else's, for the guard may only have been stopped.
-func TestGuardKilledAsItKills(t *testing.T) {
-	l, err := openLeases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	g, err := l.guard()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.close()
-	lease := func(target int64) *lease {
-		held, err := g.lease(target, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return held
-	}
-	lives, died := lease(1), lease(2)
-	lives.row.until.Store(leaseEnding)
-	died.row.until.Store(leaseEnding)
-	died.over()
-	died.close()
-	if lease(3).row == died.row {
-		t.Error("the row of one that a guard is about to kill is another's")
-	}
-	next := &watch{guard: int64(g.number), page: l.page}
-	var killed []int64
-	for range 2 {
-		next.look(func(row *leaseRow) { killed = append(killed, row.target.Load()) })
-	}
-	if !slices.Equal(killed, []int64{1}) || !lives.ended() {
-		t.Errorf("the next guard kills %v", killed)
-	}
-}
-
-// TestLeasesAreGivenBack: children that come and go leave nothing on the page.
-func TestLeasesAreGivenBack(t *testing.T) {
-	h := newHost(t)
-	const times = 5
-	for _, strength := range strengths(t, testTrees(t)) {
-		for range times {
-			e, _ := runOnce(t, h, &Spec{Command: shell("exit 0"), Kill: strength}, RunLimits{Lease: sinceBoot() + time.Hour})
-			if e.Kind != Exited {
-				t.Fatalf("the run ends as %v", e.Kind)
-			}
-		}
-	}
-	// Number 0, two wardens, and what one child needs below a guard.
-	if used := h.trees.leases.page.used.Load(); used > 5 {
-		t.Errorf("%d rows were used for one child at a time", used)
 	}
 }

@@ -9,7 +9,7 @@ func TestProcessesLeftRunningAreCounted(t *testing.T) {
 	h := newHost(t)
 	for _, kill := range []KillStrength{KillGroup, KillGuard, KillCgroup} {
 		t.Run(kill.String(), func(t *testing.T) {
-			if _, err := h.trees.resolve(kill); err != nil {
+			if _, err := h.starter.Resolve(kill); err != nil {
 				t.Skip(err)
 			}
 			for _, tt := range []struct {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"oarlock/runner/internal/proc"
+	"oarlock/runner/internal/tree"
 )
 
 // Identity names one process for ever: a number alone is given away again.
@@ -122,7 +123,7 @@ func (l *Leftovers) marked(pid int, entry string) bool {
 	if bytes.Contains(proc.Environment(pid), []byte("\x00"+entry)) { // unreadable, or written over, it proves nothing
 		return true
 	}
-	return bytes.Contains(proc.Cgroups(pid), []byte("/"+cgroupPrefix+l.of.mark()+"-"))
+	return tree.InGroupOf(l.of.mark(), pid)
 }
 
 // Remaining returns the living processes that have the mark of a child of one of these dead supervisors

@@ -11,11 +11,8 @@ func TestMain(m *testing.M) {
 	Hidden(os.Args)
 	// Or whatever is started with our environment and was built with -race ends a second late.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	if len(os.Args) > 1 && os.Args[1] == doomedCommand {
-		doomed(os.Args[2:])
-	}
-	if len(os.Args) > 1 && os.Args[1] == doomedFactoryCommand {
-		doomedFactory(os.Args[2], os.Args[3])
+	if len(os.Args) > 1 && os.Args[1] == doomedPreloadCommand {
+		doomedPreload(os.Args[2], os.Args[3])
 	}
 	os.Exit(m.Run())
 }

@@ -59,7 +59,7 @@ func (c *Child) relet() {
 	if len(c.runs) > 0 {
 		until = c.runs[0].lease
 	}
-	c.proc.lease().set(until)
+	c.proc.Lease(until)
 }
 
 // readBy tells whether a child that has read so far has begun with the line of r. Who

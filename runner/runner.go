@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
 // Mode is how children live.
@@ -159,31 +160,31 @@ type Limits struct {
 	CPU    *time.Duration // processor time, in whole seconds
 }
 
-// KillStrength is how a child is killed with all that it started.
-type KillStrength uint8
+// KillStrength is how a child is killed with all that it started. Its method String returns it as it is
+// written in a configuration.
+type KillStrength = tree.Strength
 
 // The strengths.
 const (
-	KillAuto   KillStrength = iota // the strongest there is
-	KillCgroup                     // a control group of its own: nothing escapes
-	KillGuard                      // a guard process as parent: what leaves the process group is found again
-	KillGroup                      // the process group: what leaves it stays
+	KillAuto   = tree.Auto   // the strongest there is
+	KillCgroup = tree.Cgroup // a control group of its own: nothing escapes
+	KillGuard  = tree.Guard  // a guard process as parent: what leaves the process group is found again
+	KillGroup  = tree.Group  // the process group: what leaves it stays
 )
 
-// String returns the strength as it is written in a configuration.
-func (k KillStrength) String() string {
-	switch k {
-	case KillAuto:
-		return "auto"
-	case KillCgroup:
-		return "cgroup"
-	case KillGuard:
-		return "guard"
-	case KillGroup:
-		return "group"
-	}
-	return "unknown"
-}
+// Hidden serves the subcommands by which this program starts itself again on behalf of a child. A
+// program that uses this package calls it first thing in main (and in TestMain), with os.Args; it
+// returns at once for any other arguments, and never for its own.
+func Hidden(args []string) { tree.Hidden(args) }
+
+// Conceal keeps others of our user, such as children, from looking into this process: the kernel shows
+// them neither the memory nor the environment nor the open files of one that may not be dumped. Root
+// sees all the same, and signals of the same user get through. What this process starts is not concealed.
+func Conceal() error { return tree.Conceal() }
+
+// Short reports whether err says that the host, or a limit set for us on it, has run out of
+// processes, memory, descriptors or room. Neither a job nor its command is to blame for that.
+func Short(err error) bool { return tree.Short(err) }
 
 // RunLimits bound one run.
 type RunLimits struct {

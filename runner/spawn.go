@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
 // Defaults of a Spec.
@@ -81,7 +81,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 		c.giveBackDir(false)
 		return nil, err
 	}
-	c.pid = c.proc.pid()
+	c.pid = c.proc.PID()
 	c.started = time.Now()
 	for _, s := range c.streams() {
 		c.listening.Go(func() {
@@ -93,7 +93,7 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 }
 
 // launch makes the process of c.
-func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process, err error) {
+func (h *Host) launch(c *Child, lease time.Duration, files channels) (p tree.Process, err error) {
 	dir := c.spec.Dir
 	if dir == privateWorkDir {
 		dir = c.dir
@@ -102,15 +102,15 @@ func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process,
 	if err != nil {
 		return nil, err
 	}
-	set.until = lease
-	strength, err := h.trees.resolve(c.spec.Kill)
+	set.Until = lease
+	strength, err := h.starter.Resolve(c.spec.Kill)
 	if err != nil {
 		return nil, err
 	}
 	if c.filled, err = c.words(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(c.spec.Command[0], slices.Concat(c.spec.Command[1:], c.filled.args)...)
+	cmd := tree.Command(slices.Concat(c.spec.Command, c.filled.args))
 	cmd.Dir = dir
 	cmd.Env = c.environment(c.filled.vars)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files.in, files.out, files.err
@@ -120,14 +120,41 @@ func (h *Host) launch(c *Child, lease time.Duration, files channels) (p process,
 	if files.status != nil {
 		cmd.ExtraFiles = []*os.File{files.status} // becomes statusFD
 	}
-	err = h.spawner.do(func() error {
-		p, err = h.trees.start(cmd, strength, set)
-		return err
-	})
+	p, err = h.starter.Start(cmd, strength, set)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.spec.Command[0], c.filled.tooLong(err))
 	}
 	return p, nil
+}
+
+// settingsOf turns the words of a sandbox into numbers. Names are looked up each time, for an
+// administrator may add a user while we run.
+func settingsOf(dir string, b *Sandbox) (tree.Settings, error) {
+	s := tree.Settings{Dir: dir, Umask: b.Umask, Nice: b.Nice, OOMScoreAdj: b.OOMScoreAdj, NoNewPrivs: b.NoNewPrivs}
+	var err error
+	if s.User, err = tree.LookUp(b.User, b.Group); err != nil {
+		return s, err
+	}
+	l := &b.Limits
+	for _, limit := range []struct {
+		resource int
+		max      *uint64
+	}{
+		{unix.RLIMIT_NOFILE, l.NoFile},
+		{unix.RLIMIT_CORE, l.Core},
+		{unix.RLIMIT_FSIZE, l.FSize},
+	} {
+		if limit.max != nil {
+			s.Limits = append(s.Limits, tree.Rlimit{Resource: limit.resource, Max: *limit.max})
+		}
+	}
+	if l.Memory != nil {
+		s.Memory = *l.Memory
+	}
+	if l.CPU != nil {
+		s.Limits = append(s.Limits, tree.Rlimit{Resource: unix.RLIMIT_CPU, Max: uint64((*l.CPU + time.Second - 1) / time.Second)})
+	}
+	return s, nil
 }
 
 // environment returns the environment of the child: the pool's, vars, and ours on top.
@@ -210,7 +237,7 @@ func (f *channels) close() {
 // if there is an error.
 func openChannels(spec *Spec) (ours, theirs channels, err error) {
 	if spec.Input != InputNone {
-		if theirs.in, ours.in, err = pipe(false); err != nil {
+		if theirs.in, ours.in, err = tree.Pipe(false); err != nil {
 			return ours, theirs, err
 		}
 	}
@@ -218,37 +245,18 @@ func openChannels(spec *Spec) (ours, theirs channels, err error) {
 	if spec.PTY {
 		ours.out, theirs.out, err = openTerminal()
 	} else {
-		ours.out, theirs.out, err = pipe(true)
+		ours.out, theirs.out, err = tree.Pipe(true)
 	}
 	if err != nil {
 		return ours, theirs, err
 	}
-	if ours.err, theirs.err, err = pipe(true); err != nil {
+	if ours.err, theirs.err, err = tree.Pipe(true); err != nil {
 		return ours, theirs, err
 	}
 	if spec.Status != StatusExit {
-		ours.status, theirs.status, err = pipe(true)
+		ours.status, theirs.status, err = tree.Pipe(true)
 	}
 	return ours, theirs, err
-}
-
-// pipe returns a pipe of which our end, reading or writing, never makes a thread
-// wait, while the child finds an ordinary one.
-func pipe(weRead bool) (read, write *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, os.NewSyscallError("pipe2", err)
-	}
-	ours := fds[1]
-	if weRead {
-		ours = fds[0]
-	}
-	if err := unix.SetNonblock(ours, true); err != nil {
-		unix.Close(fds[0])
-		unix.Close(fds[1])
-		return nil, nil, os.NewSyscallError("set pipe non-blocking", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
 }
 
 // takeChannels makes the streams of c of our ends.
@@ -281,7 +289,7 @@ func (h *Host) privateDir(spec *Spec) (string, error) {
 	if !spec.Sandbox.PrivateDir && spec.Dir != privateWorkDir {
 		return "", nil
 	}
-	owner, err := resolveUser(spec.Sandbox.User, spec.Sandbox.Group)
+	owner, err := tree.LookUp(spec.Sandbox.User, spec.Sandbox.Group)
 	if err != nil {
 		return "", err
 	}

@@ -45,7 +45,7 @@ func (r *Run) Drain(left time.Duration) {
 		r.drained = true
 		if !c.told {
 			c.told = true
-			c.proc.tell(c.spec.DrainSignal)
+			c.proc.Tell(c.spec.DrainSignal)
 		}
 	}
 }
@@ -147,6 +147,6 @@ func (c *Child) hasten(termAt, killAt time.Time) {
 
 // terminate asks the process group to end; one that was stopped must go on to hear it.
 func (c *Child) terminate() {
-	c.proc.signal(syscall.SIGTERM)
-	c.proc.signal(syscall.SIGCONT)
+	c.proc.Signal(syscall.SIGTERM)
+	c.proc.Signal(syscall.SIGCONT)
 }

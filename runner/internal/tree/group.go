@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"os"
@@ -13,24 +13,24 @@ import (
 // leader is a process that we started and that leads a process group: strength "group", and the base
 // of the others.
 type leader struct {
-	cmd   *exec.Cmd
-	trees *trees
-	born  time.Time
-	proof *execProof
-	held  *lease
+	cmd     *exec.Cmd
+	starter *Starter
+	born    time.Time
+	proof   *execProof
+	held    *lease
 
 	mu     sync.Mutex
 	reaped bool // from then on its number may be another's
 }
 
-func (p *leader) start(s settings) error {
-	if !s.nothing() {
+func (p *leader) start(s Settings) error {
+	if !s.Nothing() {
 		var err error
 		if p.proof, err = throughShim(p.cmd, s); err != nil {
 			return err
 		}
 	}
-	err := p.trees.reaper.start(p.cmd)
+	err := p.starter.reaper.start(p.cmd)
 	p.proof.started()
 	if err != nil {
 		p.proof.close()
@@ -38,37 +38,37 @@ func (p *leader) start(s settings) error {
 	return err
 }
 
-func (p *leader) pid() int { return p.cmd.Process.Pid }
+func (p *leader) PID() int { return p.cmd.Process.Pid }
 
-func (p *leader) signal(sig syscall.Signal) error {
+func (p *leader) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return os.ErrProcessDone
 	}
-	return syscall.Kill(-p.pid(), sig)
+	return syscall.Kill(-p.PID(), sig)
 }
 
-func (p *leader) tell(sig syscall.Signal) error {
+func (p *leader) Tell(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return os.ErrProcessDone
 	}
-	return syscall.Kill(p.pid(), sig)
+	return syscall.Kill(p.PID(), sig)
 }
 
-func (p *leader) kill() { p.signal(syscall.SIGKILL) }
+func (p *leader) Kill() { p.Signal(syscall.SIGKILL) }
 
-func (p *leader) wait() Exit {
+func (p *leader) Wait() Exit {
 	left := 0
 	exit := p.waitKilling(func() {
-		left = p.trees.reaper.orphans(p.pid())
-		p.kill()
+		left = p.starter.reaper.orphans(p.PID())
+		p.Kill()
 	})
 	exit.Left = left
 	p.awaitGroup()
-	exit.OOM = p.oomProof(p.pid(), exit)
+	exit.OOM = p.oomProof(p.PID(), exit)
 	return exit
 }
 
@@ -79,24 +79,24 @@ const groupPatience = 3 * time.Second
 // killed. Until then its number is nobody else's; and when it is, we wait in vain, once in many years.
 func (p *leader) awaitGroup() {
 	for end := time.Now().Add(groupPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if syscall.Kill(-p.pid(), 0) != nil {
+		if syscall.Kill(-p.PID(), 0) != nil {
 			return
 		}
-		p.trees.reaper.reapGroup(p.pid())
+		p.starter.reaper.reapGroup(p.PID())
 	}
 }
 
 // waitKilling waits for the leader to end, calls kill for what it has left, and only then reaps the
 // leader: until then its number, which is that of its group, cannot become another's.
 func (p *leader) waitKilling(kill func()) Exit {
-	awaitExit(p.pid())
+	awaitExit(p.PID())
 	kill()
 	p.held.over()
 	p.mu.Lock()
 	err := p.cmd.Wait()
 	p.reaped = true
 	p.mu.Unlock()
-	p.trees.reaper.forget(p.pid())
+	p.starter.reaper.forget(p.PID())
 	state := p.cmd.ProcessState
 	if state == nil {
 		return Exit{Code: -1, Started: p.proof.given(), Lost: true, Message: "its end was not seen: " + err.Error()}
@@ -106,9 +106,13 @@ func (p *leader) waitKilling(kill func()) Exit {
 	return exit
 }
 
-func (p *leader) lease() *lease { return p.held }
+func (p *leader) Lease(until time.Duration) { p.held.set(until) }
 
-func (p *leader) release() { p.held.close() }
+func (p *leader) Lapsed() bool { return p.held.ended() }
+
+func (p *leader) watched() *lease { return p.held }
+
+func (p *leader) Release() { p.held.close() }
 
 // oomProof returns how the kernel proves that the process, which nobody we know has killed, died for
 // want of memory.
@@ -116,7 +120,7 @@ func (p *leader) oomProof(pid int, exit Exit) string {
 	if exit.Signal != syscall.SIGKILL {
 		return ""
 	}
-	return p.trees.oom.proof(pid, p.born)
+	return p.starter.oom.proof(pid, p.born)
 }
 
 // killAll sends each of pids SIGKILL.

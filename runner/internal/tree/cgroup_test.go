@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"fmt"
@@ -100,11 +100,11 @@ func TestCgroupsOfTheDeadAreSwept(t *testing.T) {
 	elsewhere := filepath.Join(own, cgroupPrefix+"1073741824-1-1"+pidNamespace()+"-test")
 	must(t, os.Mkdir(elsewhere, 0o755))
 	defer os.Remove(elsewhere)
-	p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; sleep 600")
+	p, out := startIn(t, tr, Group, Settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
-	must(t, os.WriteFile(filepath.Join(left, "cgroup.procs"), fmt.Append(nil, p.pid()), 0))
+	must(t, os.WriteFile(filepath.Join(left, "cgroup.procs"), fmt.Append(nil, p.PID()), 0))
 	sweepCgroups(own)
-	if exit := p.wait(); exit.Signal != unix.SIGKILL {
+	if exit := p.Wait(); exit.Signal != unix.SIGKILL {
 		t.Errorf("the process in it ended as %+v", exit)
 	}
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(left))); !os.IsNotExist(err) {
@@ -126,32 +126,32 @@ func TestRemovedCgroupsAreMadeAnew(t *testing.T) {
 		return
 	}
 	endCgroup(tr.cgroups.path, time.Second) // with its guard
-	p, out := startIn(t, tr, KillCgroup, settings{}, "sh", "-c", "echo ready; sleep 600")
+	p, out := startIn(t, tr, Cgroup, Settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
-	p.kill()
-	if exit := p.wait(); exit.Signal != unix.SIGKILL {
+	p.Kill()
+	if exit := p.Wait(); exit.Signal != unix.SIGKILL {
 		t.Errorf("it ended as %+v", exit)
 	}
-	p.release()
+	p.Release()
 }
 
 // TestGuardIsKilled: whoever runs as our user can kill a guard. Its child goes with it, and nothing is
 // claimed about how that ended.
 func TestGuardIsKilled(t *testing.T) {
 	tr := testTrees(t)
-	p, out := startIn(t, tr, KillGuard, settings{NoNewPrivs: true}, "sh", "-c", "echo ready; sleep 600")
+	p, out := startIn(t, tr, Guard, Settings{NoNewPrivs: true}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
-	guard := p.(*guarded).leader.pid()
+	guard := p.(*guarded).leader.PID()
 	unix.Kill(guard, unix.SIGKILL)
-	exit := p.wait()
-	p.release()
+	exit := p.Wait()
+	p.Release()
 	if !exit.Lost || !exit.Started {
 		t.Errorf("ends as %+v", exit)
 	}
 	until(t, "end of the child", func() bool {
-		return !proc.Alive(p.pid())
+		return !proc.Alive(p.PID())
 	})
-	if err := p.signal(unix.SIGTERM); err == nil {
+	if err := p.Signal(unix.SIGTERM); err == nil {
 		t.Error("a signal was sent to what is gone")
 	}
 }
@@ -162,22 +162,22 @@ func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
 	t.Setenv("OARLOCK_POOL", "test")
 	t.Setenv("OARLOCK_SLOT", "7")
 	file := filepath.Join(t.TempDir(), "pids")
-	p, out := startIn(t, tr, KillGuard, settings{}, python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
+	p, out := startIn(t, tr, Guard, Settings{}, python(), "../../testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
 	expect(t, out, "ready")
 	t.Setenv("OARLOCK_SLOT", "8")
-	other, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & wait")
+	other, out := startIn(t, tr, Group, Settings{}, "sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & wait")
 	out.Scan()
 	daemon, err := strconv.Atoi(out.Text())
 	must(t, err)
-	other.kill()
-	other.wait()
+	other.Kill()
+	other.Wait()
 
-	unix.Kill(p.(*guarded).leader.pid(), unix.SIGKILL)
-	if exit := p.wait(); !exit.Lost {
+	unix.Kill(p.(*guarded).leader.PID(), unix.SIGKILL)
+	if exit := p.Wait(); !exit.Lost {
 		t.Errorf("ends as %+v", exit)
 	}
-	p.release()
-	checkLeft(t, KillGuard, file)
+	p.Release()
+	checkLeft(t, Guard, file)
 	if !proc.Alive(daemon) {
 		t.Error("what another child had left is gone, too")
 	}
@@ -187,13 +187,13 @@ func TestNothingIsLeftOfAKilledGuard(t *testing.T) {
 // TestStoppedGuardKills: a guard that was stopped goes on when it is to kill.
 func TestStoppedGuardKills(t *testing.T) {
 	tr := testTrees(t)
-	p, out := startIn(t, tr, KillGuard, settings{}, "sh", "-c", "echo ready; sleep 600")
+	p, out := startIn(t, tr, Guard, Settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
-	unix.Kill(p.(*guarded).leader.pid(), unix.SIGSTOP)
+	unix.Kill(p.(*guarded).leader.PID(), unix.SIGSTOP)
 	begin := time.Now()
-	p.kill()
-	exit := p.wait()
-	p.release()
+	p.Kill()
+	exit := p.Wait()
+	p.Release()
 	if exit.Signal != unix.SIGKILL || exit.Lost || time.Since(begin) > guardDeadline {
 		t.Errorf("ends as %+v after %v", exit, time.Since(begin))
 	}

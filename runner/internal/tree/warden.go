@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"io"
@@ -126,12 +126,12 @@ func killRow(row *leaseRow) {
 // warden is a guard that serves all children which have none of their own. Should somebody kill it, the
 // kernel for want of memory say, another takes its place.
 type warden struct {
-	trees  *trees
-	order  guardOrder
-	home   string        // the control group that it lives in; empty: ours
-	leases *leaseGuard   // nil where there are none
-	let    chan struct{} // closed when it may go
-	gone   chan struct{} // closed when it has
+	starter *Starter
+	order   guardOrder
+	home    string        // the control group that it lives in; empty: ours
+	leases  *leaseGuard   // nil where there are none
+	let     chan struct{} // closed when it may go
+	gone    chan struct{} // closed when it has
 
 	mu     sync.Mutex // guards what changes with each guard
 	leader *leader
@@ -142,8 +142,8 @@ type warden struct {
 const wardenPause = 50 * time.Millisecond
 
 // startWarden starts a guard with that order, whose leases are filled in.
-func startWarden(t *trees, order guardOrder, home string) (w *warden, err error) {
-	w = &warden{trees: t, order: order, home: home, let: make(chan struct{}), gone: make(chan struct{})}
+func startWarden(t *Starter, order guardOrder, home string) (w *warden, err error) {
+	w = &warden{starter: t, order: order, home: home, let: make(chan struct{}), gone: make(chan struct{})}
 	if w.leases, err = t.leases.guard(); err != nil {
 		return nil, err
 	}
@@ -181,14 +181,14 @@ func (w *warden) start() error {
 		err = becomeSelf(cmd, guardCommand, guardEnv, w.order)
 	}
 	if err == nil {
-		err = w.trees.reaper.start(cmd)
+		err = w.starter.reaper.start(cmd)
 	}
 	if err != nil {
 		hold.Close()
 		return err
 	}
 	w.mu.Lock()
-	w.leader, w.hold = &leader{cmd: cmd, trees: w.trees, born: time.Now()}, hold
+	w.leader, w.hold = &leader{cmd: cmd, starter: w.starter, born: time.Now()}, hold
 	w.mu.Unlock()
 	return nil
 }
@@ -198,7 +198,7 @@ func (w *warden) tend() {
 	defer close(w.gone)
 	for started := true; ; {
 		if started {
-			w.leader.wait()
+			w.leader.Wait()
 			w.hold.Close()
 		}
 		select {
@@ -216,7 +216,7 @@ func (w *warden) close() {
 	for held := true; held; {
 		w.mu.Lock()
 		w.hold.Close() // it may be another's by now
-		w.leader.signal(syscall.SIGCONT)
+		w.leader.Signal(syscall.SIGCONT)
 		w.mu.Unlock()
 		select {
 		case <-w.gone:
@@ -233,7 +233,7 @@ func serveWarden(order *guardOrder, kill func(row *leaseRow), last func()) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	w, err := order.Leases.open()
 	if err != nil {
-		return complain(exitCannotRun, "guard: %v", err)
+		return complain(ExitCannotRun, "guard: %v", err)
 	}
 	if w != nil {
 		go w.run(kill) // ends with the process

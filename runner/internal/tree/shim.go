@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"encoding/json"
@@ -29,14 +29,6 @@ const (
 	guardEnv = "OARLOCK_GUARD"
 )
 
-// Exit codes of a start that failed, as every shell uses them.
-const (
-	exitCannotRun = 126 // the program is there, but we could not become it
-	exitShort     = 71  // the host had not what that takes; EX_OSERR of sysexits.h
-	exitTooBig    = 72  // its arguments and environment are too long
-	exitNotFound  = 127
-)
-
 // hiddenServed says that this program has called Hidden, so that starting its own binary with a hidden
 // subcommand ends in ours and not in a second copy of itself.
 var hiddenServed atomic.Bool
@@ -62,7 +54,7 @@ const self = "/proc/self/exe"
 
 // execOrder is what the shim is told by its environment.
 type execOrder struct {
-	settings
+	Settings
 	Parent int `json:"parent"` // the process whose death is to be the child's
 	Files  int `json:"files"`  // descriptors the child keeps: 0 up to, not including, this
 	Proof  int `json:"proof"`  // the descriptor to prove by that the program was begun
@@ -70,8 +62,8 @@ type execOrder struct {
 
 // throughShim changes cmd so that it applies s before it becomes its program. The death of the process
 // that calls cmd.Start will kill it. Call it once the command's files and environment are complete.
-func throughShim(cmd *exec.Cmd, s settings) (*execProof, error) {
-	order := execOrder{settings: s, Parent: os.Getpid(), Files: 3 + len(cmd.ExtraFiles)}
+func throughShim(cmd *exec.Cmd, s Settings) (*execProof, error) {
+	order := execOrder{Settings: s, Parent: os.Getpid(), Files: 3 + len(cmd.ExtraFiles)}
 	order.Dir = cmd.Dir
 	proof, fd, err := newExecProof(cmd)
 	if err != nil {
@@ -140,7 +132,7 @@ func execChild(argv []string) int {
 	}
 	// Last, because the Go runtime itself may not live under the limits of the child.
 	if err := setLimits(order.Limits); err != nil {
-		return complain(exitCannotRun, "%v", err)
+		return complain(ExitCannotRun, "%v", err)
 	}
 	execPoint(order.Proof)
 	err = syscall.Exec(path, argv, os.Environ())

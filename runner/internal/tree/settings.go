@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"bytes"
@@ -14,85 +14,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settings is what a child gets of its own between fork and exec. The zero value asks for nothing.
-type settings struct {
+// Settings is what a child gets of its own between fork and exec. The zero value asks for nothing.
+type Settings struct {
 	Dir         string   `json:"dir,omitempty"`   // working directory, entered as the child's user; empty: the supervisor's
 	Umask       *int     `json:"umask,omitempty"` // nil: the supervisor's
 	Nice        int      `json:"nice,omitempty"`
 	OOMScoreAdj int      `json:"oom,omitempty"`
-	User        *user    `json:"user,omitempty"` // nil: the supervisor's
+	User        *User    `json:"user,omitempty"` // nil: the supervisor's
 	NoNewPrivs  bool     `json:"nnp,omitempty"`
-	Limits      []rlimit `json:"limits,omitempty"`
+	Limits      []Rlimit `json:"limits,omitempty"`
 
 	// What no process can set itself.
 
 	Memory uint64        `json:"-"` // what its control group may hold, in bytes; 0: any
-	until  time.Duration // when its lease ends; 0: it has none
+	Until  time.Duration `json:"-"` // when its lease ends; 0: it has none
 }
 
-// user is a user and group by number. A child that gets one has no supplementary groups.
-type user struct {
+// User is a user and group by number. A child that gets one has no supplementary groups.
+type User struct {
 	UID int `json:"uid"`
 	GID int `json:"gid"`
 }
 
-// rlimit is one resource limit, soft and hard alike, so that the child cannot raise it again.
-type rlimit struct {
+// Rlimit is one resource limit, soft and hard alike, so that the child cannot raise it again.
+type Rlimit struct {
 	Resource int    `json:"r"`
 	Max      uint64 `json:"m"`
 }
 
 // pair returns the soft and the hard limit. They are the same but for processor time, where the hard
 // one kills outright: a second more lets the program, and us, see SIGXCPU first.
-func (l rlimit) pair() syscall.Rlimit {
+func (l Rlimit) pair() syscall.Rlimit {
 	if l.Resource == unix.RLIMIT_CPU {
 		return syscall.Rlimit{Cur: l.Max, Max: l.Max + 1}
 	}
 	return syscall.Rlimit{Cur: l.Max, Max: l.Max}
 }
 
-// nothing says that a child can be started without the shim: what s asks for, os/exec does.
-func (s *settings) nothing() bool {
+// Nothing says that a child can be started without the shim: what s asks for, os/exec does.
+func (s *Settings) Nothing() bool {
 	return !holdsAmbient() && s.Umask == nil && s.Nice == 0 && s.OOMScoreAdj == 0 && s.User == nil && !s.NoNewPrivs && len(s.Limits) == 0
 }
 
-// settingsOf turns the words of a sandbox into numbers. Names are looked up each time, for an
-// administrator may add a user while we run.
-func settingsOf(dir string, b *Sandbox) (settings, error) {
-	s := settings{Dir: dir, Umask: b.Umask, Nice: b.Nice, OOMScoreAdj: b.OOMScoreAdj, NoNewPrivs: b.NoNewPrivs}
-	var err error
-	if s.User, err = resolveUser(b.User, b.Group); err != nil {
-		return s, err
-	}
-	l := &b.Limits
-	for _, limit := range []struct {
-		resource int
-		max      *uint64
-	}{
-		{unix.RLIMIT_NOFILE, l.NoFile},
-		{unix.RLIMIT_CORE, l.Core},
-		{unix.RLIMIT_FSIZE, l.FSize},
-	} {
-		if limit.max != nil {
-			s.Limits = append(s.Limits, rlimit{limit.resource, *limit.max})
-		}
-	}
-	if l.Memory != nil {
-		s.Memory = *l.Memory
-	}
-	if l.CPU != nil {
-		s.Limits = append(s.Limits, rlimit{unix.RLIMIT_CPU, uint64((*l.CPU + time.Second - 1) / time.Second)})
-	}
-	return s, nil
-}
-
-// resolveUser returns the user and group that name and group stand for; nil if neither is given.
+// LookUp returns the user and group that name and group stand for; nil if neither is given.
 // Either may be a number.
-func resolveUser(name, group string) (*user, error) {
+func LookUp(name, group string) (*User, error) {
 	if name == "" && group == "" {
 		return nil, nil
 	}
-	u := user{UID: os.Getuid(), GID: os.Getgid()}
+	u := User{UID: os.Getuid(), GID: os.Getgid()}
 	if name != "" {
 		entry, err := osuser.Lookup(name)
 		if err != nil {
@@ -123,7 +93,7 @@ func resolveUser(name, group string) (*user, error) {
 
 // apply puts s into force for this thread and what it starts or becomes, in an order in which no step
 // takes away the right to do a later one. The limits are left to setLimits.
-func (s *settings) apply() error {
+func (s *Settings) apply() error {
 	if s.Umask != nil {
 		syscall.Umask(*s.Umask)
 	}
@@ -154,7 +124,7 @@ func (s *settings) apply() error {
 }
 
 // become changes user and group for good and drops all supplementary groups.
-func (u *user) become() error {
+func (u *User) become() error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return fmt.Errorf("drop supplementary groups: %w (only root may change users)", err)
 	}
@@ -190,7 +160,7 @@ func setOOMScoreAdj(pid, adj int) error {
 }
 
 // setLimits limits this process. A limit above a hard one that we may not raise becomes that one.
-func setLimits(limits []rlimit) error {
+func setLimits(limits []Rlimit) error {
 	for _, l := range limits {
 		var now syscall.Rlimit
 		if err := syscall.Getrlimit(l.Resource, &now); err != nil {

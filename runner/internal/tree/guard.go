@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"encoding/json"
@@ -37,9 +37,9 @@ const (
 
 // guardOrder is what a guard is told by its environment.
 type guardOrder struct {
-	Settings settings   `json:"settings"`
-	Control  int        `json:"control"` // our end of the socket; the descriptors below it are the child's
-	Factory  bool       `json:"factory,omitempty"`
+	Settings Settings   `json:"settings"`
+	Control  int        `json:"control"`         // our end of the socket; the descriptors below it are the child's
+	Forks    bool       `json:"forks,omitempty"` // it guards a program whose forks may outlive it
 	Leases   leaseOrder `json:"leases,omitzero"`
 	Cgroup   string     `json:"cgroup,omitempty"` // guard the control groups below this one, and start nothing
 	Groups   bool       `json:"groups,omitempty"` // guard process groups, and start nothing
@@ -56,6 +56,9 @@ type guardReport struct {
 	Behind int           `json:"behind,omitempty"` // processes that were still there when the child ended by itself
 	Unborn bool          `json:"unborn,omitempty"` // the shim of the child ended before it became its program
 }
+
+// exit is the end that was reported.
+func (r *guardReport) exit() Exit { return exitOf(syscall.WaitStatus(r.Status), r.User, r.System) }
 
 // guard is the state of a guard process. Everything happens in the goroutine of run.
 type guard struct {
@@ -82,7 +85,7 @@ func guardChild(argv []string) int {
 	runtime.LockOSThread()
 	g := &guard{}
 	if err := takeOrder(guardEnv, &g.order); err != nil {
-		return complain(exitCannotRun, "%v", err)
+		return complain(ExitCannotRun, "%v", err)
 	}
 	switch {
 	case g.order.Cgroup != "":
@@ -249,7 +252,7 @@ func (g *guard) run(signals <-chan os.Signal) int {
 	return g.leave(0)
 }
 
-// lapsedFork is a fork of the factory whose lease has ended.
+// lapsedFork is a fork of the program whose lease has ended.
 type lapsedFork struct {
 	pid      int
 	mark     uint64
@@ -259,7 +262,7 @@ type lapsedFork struct {
 // outlived hears, in the goroutine that watches the leases, that one has ended.
 func (g *guard) outlived(row *leaseRow) {
 	var fork *lapsedFork
-	if g.order.Factory {
+	if g.order.Forks {
 		fork = &lapsedFork{int(row.target.Load()), row.mark.Load(), time.Now().Add(guardPatience)}
 		killRow(row)
 	}
@@ -320,12 +323,12 @@ func (g *guard) reap() bool {
 		if pid == g.child {
 			ended.Unborn = !g.proof.given()
 			g.end = &ended
-			if !g.killing && !g.order.Factory {
+			if !g.killing && !g.order.Forks {
 				ended.Behind = proc.Living(proc.Descendants(os.Getpid()))
 			}
-			g.killing = g.killing || !g.order.Factory
+			g.killing = g.killing || !g.order.Forks
 		}
-		if g.order.Factory {
+		if g.order.Forks {
 			g.report(ended)
 		}
 	}
@@ -334,9 +337,9 @@ func (g *guard) reap() bool {
 // leave tells how the child ended, and is the last thing a guard does.
 func (g *guard) leave(left int) int {
 	if g.end == nil {
-		return exitCannotRun // the child itself would not die
+		return ExitCannotRun // the child itself would not die
 	}
-	if !g.order.Factory {
+	if !g.order.Forks {
 		g.end.User, g.end.System, g.end.Left = g.user, g.system, left
 		g.report(*g.end)
 	}

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"bytes"
@@ -38,9 +38,14 @@ type cgroups struct {
 // that it belongs to comes next, then the pid namespace in which that has its pid.
 const cgroupPrefix = "oarlock-"
 
+// InGroupOf tells whether pid is in a control group of the supervisor of that proc.Mark.
+func InGroupOf(mark string, pid int) bool {
+	return bytes.Contains(proc.Cgroups(pid), []byte("/"+cgroupPrefix+mark+"-"))
+}
+
 // openCgroups makes our group, after it has ended what dead supervisors left in theirs. The error says
 // why there can be none; nothing has changed then.
-func openCgroups(t *trees) (*cgroups, error) {
+func openCgroups(t *Starter) (*cgroups, error) {
 	own, err := ownCgroup()
 	if err != nil {
 		return nil, err
@@ -49,7 +54,8 @@ func openCgroups(t *trees) (*cgroups, error) {
 		return nil, err
 	}
 	sweepCgroups(own)
-	c := &cgroups{own: own, path: filepath.Join(own, cgroupPrefix+ownMark()+"-"+pidNamespace()+"-"+strings.ToLower(rand.Text()[:13]))}
+	me, _ := proc.Read(os.Getpid())
+	c := &cgroups{own: own, path: filepath.Join(own, cgroupPrefix+proc.Mark(os.Getpid(), me.Start)+"-"+pidNamespace()+"-"+strings.ToLower(rand.Text()[:13]))}
 	if err = c.make(); err == nil {
 		if _, missing := os.Stat(filepath.Join(c.path, "cgroup.kill")); missing != nil {
 			err = errors.New("this kernel cannot kill a control group as one (Linux 5.14 can)")
@@ -206,7 +212,7 @@ func awaitEmpty(path string, patience time.Duration) bool {
 }
 
 // startGuard starts the guard, in a group of its own, which proves that we can start processes so.
-func (c *cgroups) startGuard(t *trees) error {
+func (c *cgroups) startGuard(t *Starter) error {
 	var err error
 	c.guard, err = startWarden(t, guardOrder{Cgroup: c.jobs()}, filepath.Join(c.path, "guard"))
 	if err != nil {
@@ -292,18 +298,18 @@ type inCgroup struct {
 	group *cgroup
 }
 
-func startInCgroup(l *leader, s settings) (process, error) {
-	group, err := l.trees.cgroups.create(s.Memory)
+func startInCgroup(l *leader, s Settings) (Process, error) {
+	group, err := l.starter.cgroups.create(s.Memory)
 	if err != nil {
 		return nil, err
 	}
 	l.cmd.SysProcAttr.UseCgroupFD, l.cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
-	if l.held, err = l.trees.cgroups.guard.leases.lease(group.number, 0, 0); err == nil {
-		l.held.set(s.until)
+	if l.held, err = l.starter.cgroups.guard.leases.lease(group.number, 0, 0); err == nil {
+		l.held.set(s.Until)
 		err = l.start(s)
 	}
 	if err != nil {
-		l.release()
+		l.Release()
 		group.remove()
 		return nil, err
 	}
@@ -313,28 +319,28 @@ func startInCgroup(l *leader, s settings) (process, error) {
 	return &inCgroup{l, group}, nil
 }
 
-func (p *inCgroup) kill() { p.group.kill() }
+func (p *inCgroup) Kill() { p.group.kill() }
 
 // cgroupPatience is how long the end of a child waits for the rest of its group to be gone.
 const cgroupPatience = 3 * time.Second
 
-func (p *inCgroup) wait() Exit {
+func (p *inCgroup) Wait() Exit {
 	left := 0
 	exit := p.waitKilling(func() {
 		left = p.group.alive()
-		p.kill()
+		p.Kill()
 	})
 	exit.Left = left
 	awaitEmpty(p.group.path, cgroupPatience)
 	if kills := p.group.oomKills(); exit.Signal == syscall.SIGKILL && kills > 0 {
 		exit.OOM = fmt.Sprintf("memory.events of its control group counts oom_kill %d", kills)
 	} else {
-		exit.OOM = p.oomProof(p.pid(), exit)
+		exit.OOM = p.oomProof(p.PID(), exit)
 	}
 	return exit
 }
 
-func (p *inCgroup) release() {
-	p.leader.release()
+func (p *inCgroup) Release() {
+	p.leader.Release()
 	p.group.remove()
 }

@@ -1,8 +1,7 @@
-package runner
+package tree
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,32 +20,32 @@ import (
 )
 
 // nobody is a user without rights.
-var nobody = user{UID: runnertest.Nobody, GID: runnertest.Nobody}
+var nobody = User{UID: runnertest.Nobody, GID: runnertest.Nobody}
+
+// What the tests of all packages of the runner use.
+var (
+	must     = runnertest.Must
+	until    = runnertest.Until
+	python   = runnertest.Python
+	running  = runnertest.Running
+	escapees = runnertest.Escapees
+)
 
 // outputOf runs argv in strength group and returns what it printed and its exit.
-func outputOf(t *testing.T, s settings, argv ...string) (string, Exit) {
+func outputOf(t *testing.T, s Settings, argv ...string) (string, Exit) {
 	t.Helper()
-	return outputIn(t, KillGroup, s, argv...)
+	return outputIn(t, Group, s, argv...)
 }
 
-func outputIn(t *testing.T, strength KillStrength, s settings, argv ...string) (string, Exit) {
+func outputIn(t *testing.T, strength Strength, s Settings, argv ...string) (string, Exit) {
 	t.Helper()
-	r, err := openReaper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
 	cmd := &exec.Cmd{Path: argv[0], Args: argv, Env: os.Environ(), Dir: s.Dir, Stdout: in, Stderr: in}
-	var p process
-	err = onThread(func() (err error) {
-		p, err = (&trees{reaper: r, oom: &oomCounter{}}).start(cmd, strength, s)
-		return err
-	})
+	p, err := testTrees(t).Start(cmd, strength, s)
 	in.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +54,13 @@ func outputIn(t *testing.T, strength KillStrength, s settings, argv ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	exit := p.wait()
-	p.release()
+	exit := p.Wait()
+	p.Release()
 	return string(text), exit
 }
 
 // shimmed are the strengths in which a child gets its settings in ways of their own.
-var shimmed = []KillStrength{KillGroup, KillGuard}
+var shimmed = []Strength{Group, Guard}
 
 func TestShimApplies(t *testing.T) {
 	umask := 0o027
@@ -72,19 +71,19 @@ func TestShimApplies(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		s    settings
+		s    Settings
 		argv []string
 		want string
 	}{
-		{"umask", settings{Umask: &umask}, []string{"sh", "-c", "umask"}, "0027"},
-		{"niceness", settings{Nice: 7}, []string{"nice"}, "7"},
-		{"oom score", settings{OOMScoreAdj: 321}, []string{"cat", "/proc/self/oom_score_adj"}, "321"},
-		{"no new privileges", settings{NoNewPrivs: true}, status("NoNewPrivs"), "1"},
-		{"working directory", settings{NoNewPrivs: true, Dir: dir}, []string{"pwd"}, dir},
-		{"open files", settings{Limits: []rlimit{{unix.RLIMIT_NOFILE, 77}}}, []string{"sh", "-c", "ulimit -Sn; ulimit -Hn"}, "77\n77"},
-		{"no core", settings{Limits: []rlimit{{unix.RLIMIT_CORE, 0}}}, []string{"sh", "-c", "ulimit -Hc"}, "0"},
-		{"signals", settings{NoNewPrivs: true}, status("SigIgn"), "0000000000000000"},
-		{"signal mask", settings{NoNewPrivs: true}, status("SigBlk"), "0000000000000000"},
+		{"umask", Settings{Umask: &umask}, []string{"sh", "-c", "umask"}, "0027"},
+		{"niceness", Settings{Nice: 7}, []string{"nice"}, "7"},
+		{"oom score", Settings{OOMScoreAdj: 321}, []string{"cat", "/proc/self/oom_score_adj"}, "321"},
+		{"no new privileges", Settings{NoNewPrivs: true}, status("NoNewPrivs"), "1"},
+		{"working directory", Settings{NoNewPrivs: true, Dir: dir}, []string{"pwd"}, dir},
+		{"open files", Settings{Limits: []Rlimit{{unix.RLIMIT_NOFILE, 77}}}, []string{"sh", "-c", "ulimit -Sn; ulimit -Hn"}, "77\n77"},
+		{"no core", Settings{Limits: []Rlimit{{unix.RLIMIT_CORE, 0}}}, []string{"sh", "-c", "ulimit -Hc"}, "0"},
+		{"signals", Settings{NoNewPrivs: true}, status("SigIgn"), "0000000000000000"},
+		{"signal mask", Settings{NoNewPrivs: true}, status("SigBlk"), "0000000000000000"},
 	}
 	for _, tt := range tests {
 		for _, strength := range shimmed {
@@ -101,9 +100,9 @@ func TestShimApplies(t *testing.T) {
 // TestShimChangesUser needs root; as somebody else it checks that the refusal says what is the matter.
 func TestShimChangesUser(t *testing.T) {
 	script := "id -u; id -g; id -G; grep -E '^Cap(Inh|Prm|Eff|Amb):' /proc/self/status | cut -f2 | sort -u"
-	got, exit := outputOf(t, settings{User: &nobody, NoNewPrivs: true}, "sh", "-c", script)
+	got, exit := outputOf(t, Settings{User: &nobody, NoNewPrivs: true}, "sh", "-c", script)
 	if os.Getuid() != 0 {
-		if exit.Code != exitCannotRun || !strings.Contains(got, "only root may change users") {
+		if exit.Code != ExitCannotRun || !strings.Contains(got, "only root may change users") {
 			t.Errorf("prints %q and exits with %+v", got, exit)
 		}
 		return
@@ -127,20 +126,20 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 	noFormat := file("no-format", "echo hello\n", 0o755)
 	tests := []struct {
 		name string
-		s    settings
+		s    Settings
 		argv []string
 		code int
 		says string
 	}{
-		{"not in PATH", settings{}, []string{"no-such-program"}, exitNotFound, `there is no program "no-such-program" in PATH (`},
-		{"no file", settings{}, []string{"./no-such-program"}, exitNotFound, "there is no file ./no-such-program (seen from "},
-		{"not executable", settings{}, []string{plain}, exitCannotRun, "is not executable"},
-		{"a directory", settings{}, []string{dir}, exitCannotRun, "cannot run"},
-		{"no interpreter", settings{}, []string{noInterpreter}, exitCannotRun, `names an interpreter that is not there: "/no/such/interpreter -x"`},
-		{"no format", settings{}, []string{noFormat}, exitCannotRun, "nor a script whose first line names its interpreter"},
-		{"no working directory", settings{Dir: "/no/such/dir"}, []string{"true"}, exitCannotRun, "enter the working directory: chdir /no/such/dir: no such file"},
-		{"nothing to run", settings{}, []string{""}, exitNotFound, "there is no program"},
-		{"too long", settings{}, []string{"true", strings.Repeat("x", 127<<10)}, 0, ""},
+		{"not in PATH", Settings{}, []string{"no-such-program"}, ExitNotFound, `there is no program "no-such-program" in PATH (`},
+		{"no file", Settings{}, []string{"./no-such-program"}, ExitNotFound, "there is no file ./no-such-program (seen from "},
+		{"not executable", Settings{}, []string{plain}, ExitCannotRun, "is not executable"},
+		{"a directory", Settings{}, []string{dir}, ExitCannotRun, "cannot run"},
+		{"no interpreter", Settings{}, []string{noInterpreter}, ExitCannotRun, `names an interpreter that is not there: "/no/such/interpreter -x"`},
+		{"no format", Settings{}, []string{noFormat}, ExitCannotRun, "nor a script whose first line names its interpreter"},
+		{"no working directory", Settings{Dir: "/no/such/dir"}, []string{"true"}, ExitCannotRun, "enter the working directory: chdir /no/such/dir: no such file"},
+		{"nothing to run", Settings{}, []string{""}, ExitNotFound, "there is no program"},
+		{"too long", Settings{}, []string{"true", strings.Repeat("x", 127<<10)}, 0, ""},
 	}
 	for _, tt := range tests {
 		for _, strength := range shimmed {
@@ -158,21 +157,21 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 func TestShimLimits(t *testing.T) {
 	tests := []struct {
 		name   string
-		limits []rlimit
+		limits []Rlimit
 		script string
 		check  func(out string, e Exit) bool
 	}{
-		{"processor time (B10)", []rlimit{{unix.RLIMIT_CPU, 1}}, "while True: pass",
+		{"processor time (B10)", []Rlimit{{unix.RLIMIT_CPU, 1}}, "while True: pass",
 			func(out string, e Exit) bool {
 				return e.Signal == unix.SIGXCPU && (e.UserCPU+e.SystemCPU).Seconds() <= 1.5
 			}},
-		{"file size", []rlimit{{unix.RLIMIT_FSIZE, 4096}}, "open('f', 'wb', buffering=0).write(b'x' * 8192); open('f', 'ab', buffering=0).write(b'x')",
+		{"file size", []Rlimit{{unix.RLIMIT_FSIZE, 4096}}, "open('f', 'wb', buffering=0).write(b'x' * 8192); open('f', 'ab', buffering=0).write(b'x')",
 			func(out string, e Exit) bool { return e.Code == 1 && strings.Contains(out, "File too large") }},
 	}
 	for _, tt := range tests {
 		for _, strength := range shimmed {
 			t.Run(fmt.Sprintf("%s/%v", tt.name, strength), func(t *testing.T) {
-				out, exit := outputIn(t, strength, settings{Dir: t.TempDir(), Limits: tt.limits}, python(), "-S", "-c", tt.script)
+				out, exit := outputIn(t, strength, Settings{Dir: t.TempDir(), Limits: tt.limits}, python(), "-S", "-c", tt.script)
 				if !tt.check(out, exit) {
 					t.Errorf("prints %q and ends with %+v", out, exit)
 				}
@@ -183,17 +182,13 @@ func TestShimLimits(t *testing.T) {
 
 // TestEnvironmentIsExact: the program sees what it was given and nothing of ours.
 func TestEnvironmentIsExact(t *testing.T) {
-	for _, strength := range []KillStrength{KillGroup, KillGuard} {
+	for _, strength := range []Strength{Group, Guard} {
 		t.Run(strength.String(), func(t *testing.T) {
 			tr := testTrees(t)
 			cmd, out, started := command(t, "env")
 			want := []string{"PATH=" + os.Getenv("PATH"), "A=1", "B=x=y", "C="}
 			cmd.Env = want
-			var p process
-			err := onThread(func() (err error) {
-				p, err = tr.start(cmd, strength, settings{NoNewPrivs: true, OOMScoreAdj: 300})
-				return err
-			})
+			p, err := tr.Start(cmd, strength, Settings{NoNewPrivs: true, OOMScoreAdj: 300})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,8 +197,8 @@ func TestEnvironmentIsExact(t *testing.T) {
 			for out.Scan() {
 				got = append(got, out.Text())
 			}
-			p.wait()
-			p.release()
+			p.Wait()
+			p.Release()
 			slices.Sort(want)
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
@@ -231,20 +226,16 @@ func TestDescriptorsAreExact(t *testing.T) {
 			}
 			defer status.Close()
 			cmd.ExtraFiles = []*os.File{status}
-			var p process
-			err = onThread(func() (err error) {
-				p, err = tr.start(cmd, strength, settings{NoNewPrivs: true})
-				return err
-			})
+			p, err := tr.Start(cmd, strength, Settings{NoNewPrivs: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			started()
 			expect(t, out, "[0, 1, 2, 3]")
-			if exit := p.wait(); exit.Code != 0 {
+			if exit := p.Wait(); exit.Code != 0 {
 				t.Errorf("exit is %+v", exit)
 			}
-			p.release()
+			p.Release()
 		})
 	}
 }
@@ -253,7 +244,7 @@ func TestDescriptorsAreExact(t *testing.T) {
 // start at all.
 func TestShimEndsWithItsParent(t *testing.T) {
 	cmd := &exec.Cmd{Path: "true", Args: []string{"true"}, Env: os.Environ()}
-	proof, err := throughShim(cmd, settings{})
+	proof, err := throughShim(cmd, Settings{})
 	must(t, err)
 	last := len(cmd.Env) - 1
 	cmd.Env[last] = strings.Replace(cmd.Env[last], `"parent":`+strconv.Itoa(os.Getpid()), `"parent":1`, 1)
@@ -262,7 +253,7 @@ func TestShimEndsWithItsParent(t *testing.T) {
 	err = cmd.Run()
 	proof.started()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitCannotRun || !strings.Contains(said.String(), "the supervisor has gone") {
+	if !errors.As(err, &exit) || exit.ExitCode() != ExitCannotRun || !strings.Contains(said.String(), "the supervisor has gone") {
 		t.Errorf("ends with %v and says %q", err, said.String())
 	}
 	if proof.given() {
@@ -292,7 +283,7 @@ func TestProgramIsProvenToHaveBegun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := &exec.Cmd{Path: tt.argv[0], Args: tt.argv, Env: os.Environ()}
-			proof, err := throughShim(cmd, settings{})
+			proof, err := throughShim(cmd, Settings{})
 			must(t, err)
 			if tt.shim != nil {
 				cmd.Args = tt.shim
@@ -313,36 +304,14 @@ func TestHiddenIsForUsAlone(t *testing.T) {
 	for _, subcommand := range []string{execCommand, guardCommand} {
 		out, err := exec.Command(os.Args[0], subcommand, "true").CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitCannotRun || !strings.Contains(string(out), "for the supervisor's own use") {
+		if !errors.As(err, &exit) || exit.ExitCode() != ExitCannotRun || !strings.Contains(string(out), "for the supervisor's own use") {
 			t.Errorf("%s: %v, %q", subcommand, err, out)
 		}
 	}
 }
 
-func TestSettingsOf(t *testing.T) {
-	core, files := uint64(0), uint64(1024)
-	s, err := settingsOf("/x", &Sandbox{User: "root", NoNewPrivs: true, Limits: Limits{Core: &core, NoFile: &files}})
-	if err != nil || s.User == nil || *s.User != (user{0, 0}) || len(s.Limits) != 2 || s.Dir != "/x" || s.nothing() {
-		t.Errorf("settings are %+v, %v", s, err)
-	}
-	if s, err := settingsOf("/x", &Sandbox{}); err != nil || !s.nothing() {
-		t.Errorf("an empty sandbox asks for %+v, %v", s, err)
-	}
-	for _, b := range []Sandbox{{User: "no-such-user"}, {Group: "no-such-group"}, {User: "123456"}} {
-		if _, err := settingsOf("", &b); err == nil || !strings.Contains(err.Error(), "there is no") {
-			t.Errorf("%+v gives %v", b, err)
-		}
-	}
-	if s, err := settingsOf("", &Sandbox{User: "123456", Group: "7"}); err != nil || *s.User != (user{123456, 7}) {
-		t.Errorf("numbers give %+v, %v", s.User, err)
-	}
-	if _, err := json.Marshal(s); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestFindProgramTellsMissingFromForbidden(t *testing.T) {
-	for name, want := range map[string]int{"no-such-program": exitNotFound, "./no-such-program": exitNotFound, "/etc/passwd": exitCannotRun} {
+	for name, want := range map[string]int{"no-such-program": ExitNotFound, "./no-such-program": ExitNotFound, "/etc/passwd": ExitCannotRun} {
 		if _, err := findProgram(name); err == nil || startCode(err) != want {
 			t.Errorf("%s gives %v, which is exit %d", name, err, startCode(err))
 		}

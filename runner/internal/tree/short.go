@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"errors"
@@ -29,9 +29,9 @@ type startError struct {
 func (e startError) Error() string { return e.words }
 func (e startError) Unwrap() error { return e.cause }
 
-// cannotFork is the error of a factory that could not fork, as it told. What it runs has the
+// CannotFork is the error of a program that could not fork, as it told. What it runs has the
 // words of the C library for an error, and perhaps more.
-func cannotFork(told string) error {
+func CannotFork(told string) error {
 	words := strings.ToLower(told)
 	err := startError{words: "cannot fork: " + told}
 	for _, shortage := range []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM} {

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"encoding/json"
@@ -23,23 +23,23 @@ type guarded struct {
 	control *os.File
 	leases  *leaseGuard
 
-	marks   []string      // in the environment of the child and, mostly, of what it starts
-	known   chan struct{} // closed when child is set, or never will be
-	begun   bool          // the guard was about to start the child
-	child   int
-	over    chan struct{} // closed when the guard has said all; then end is set
-	end     *guardReport
-	orphans func(r guardReport, own bool) // of a factory; nil otherwise
+	marks []string      // in the environment of the child and, mostly, of what it starts
+	known chan struct{} // closed when child is set, or never will be
+	begun bool          // the guard was about to start the child
+	child int
+	over  chan struct{} // closed when the guard has said all; then end is set
+	end   *guardReport
+	ended func(pid int, exit Exit, own bool) // see StartForking; nil: of a program without forks
 }
 
-// startGuarded starts the command of l below a guard; that of a factory if orphans is not nil.
-func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) (process, error) {
+// startGuarded starts the command of l below a guard; that of a program with forks if ended is not nil.
+func startGuarded(l *leader, s Settings, ended func(pid int, exit Exit, own bool)) (Process, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket to a guard: %w", err)
 	}
 	unix.SetNonblock(ends[0], true)
-	p := &guarded{leader: l, control: os.NewFile(uintptr(ends[0]), "guard"), orphans: orphans,
+	p := &guarded{leader: l, control: os.NewFile(uintptr(ends[0]), "guard"), ended: ended,
 		known: make(chan struct{}), over: make(chan struct{})}
 	theirs := os.NewFile(uintptr(ends[1]), "guard")
 	defer theirs.Close()
@@ -51,10 +51,10 @@ func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) 
 		}
 	}
 	s.Dir = cmd.Dir
-	order := guardOrder{Settings: s, Control: 3 + len(cmd.ExtraFiles), Factory: orphans != nil}
+	order := guardOrder{Settings: s, Control: 3 + len(cmd.ExtraFiles), Forks: ended != nil}
 	cmd.ExtraFiles = append(cmd.ExtraFiles[:len(cmd.ExtraFiles):len(cmd.ExtraFiles)], theirs)
 	var files []*os.File
-	order.Leases, files, err = p.beWatched(s.until)
+	order.Leases, files, err = p.beWatched(s.Until)
 	defer closeAll(files)
 	// The end of the socket tells a guard that we have died; it must live on to clean up.
 	cmd.SysProcAttr.Pdeathsig = 0
@@ -62,10 +62,10 @@ func startGuarded(l *leader, s settings, orphans func(r guardReport, own bool)) 
 		err = becomeSelf(cmd, guardCommand, guardEnv, order)
 	}
 	if err == nil {
-		err = l.trees.reaper.start(cmd)
+		err = l.starter.reaper.start(cmd)
 	}
 	if err != nil {
-		p.release()
+		p.Release()
 		return nil, err
 	}
 	go p.listen() // ends with the guard; wait waits for it
@@ -92,11 +92,11 @@ func (p *guarded) listen() {
 			close(p.known)
 		case r.PID == p.child:
 			p.end = &r
-			if p.orphans != nil {
-				p.orphans(r, true)
+			if p.ended != nil {
+				p.ended(r.PID, r.exit(), true)
 			}
-		case p.orphans != nil:
-			p.orphans(r, false)
+		case p.ended != nil:
+			p.ended(r.PID, r.exit(), false)
 		}
 	}
 	if !known {
@@ -105,7 +105,7 @@ func (p *guarded) listen() {
 }
 
 // pid waits for the guard to start the child; it is 0 if it could not.
-func (p *guarded) pid() int {
+func (p *guarded) PID() int {
 	<-p.known
 	return p.child
 }
@@ -117,28 +117,28 @@ func (p *guarded) order(packet byte) error {
 	return nil
 }
 
-func (p *guarded) signal(sig syscall.Signal) error { return p.order(byte(sig)) }
+func (p *guarded) Signal(sig syscall.Signal) error { return p.order(byte(sig)) }
 
-func (p *guarded) tell(sig syscall.Signal) error { return p.order(byte(sig) | tellChild) }
+func (p *guarded) Tell(sig syscall.Signal) error { return p.order(byte(sig) | tellChild) }
 
 // guardDeadline is how long a guard that was told to kill may take before it is killed itself. It is
 // its own patience and then some.
 const guardDeadline = guardPatience + 2*time.Second
 
-func (p *guarded) kill() {
-	p.leader.signal(syscall.SIGCONT) // a stopped guard kills nobody
+func (p *guarded) Kill() {
+	p.leader.Signal(syscall.SIGCONT) // a stopped guard kills nobody
 	if p.order(killTree) != nil {
 		return
 	}
-	time.AfterFunc(guardDeadline, p.leader.kill)
+	time.AfterFunc(guardDeadline, p.leader.Kill)
 }
 
-func (p *guarded) wait() Exit {
-	exit := p.leader.waitKilling(p.leader.kill)
+func (p *guarded) Wait() Exit {
+	exit := p.leader.waitKilling(p.leader.Kill)
 	<-p.over
 	switch {
 	case p.end != nil:
-		exit = exitOf(syscall.WaitStatus(p.end.Status), p.end.User, p.end.System)
+		exit = p.end.exit()
 		exit.Started, exit.Left = !p.end.Unborn, p.end.Behind
 		if p.end.Left > 0 {
 			exit.Message = strconv.Itoa(p.end.Left) + " of its processes did not die"
@@ -146,12 +146,12 @@ func (p *guarded) wait() Exit {
 	case p.child != 0:
 		// Somebody killed the guard, and with it, by its death signal, the child.
 		exit.Lost = true
-	case p.begun && exit.Code != exitCannotRun && exit.Code != exitNotFound && exit.Code != exitShort && exit.Code != exitTooBig:
+	case p.begun && exit.Code != ExitCannotRun && exit.Code != ExitNotFound && exit.Code != ExitShort && exit.Code != ExitTooBig:
 		exit.Lost = true // the same, before the guard could tell that it had started the child
 	default:
 		exit.Started = false // the guard has said on stderr why it could not, or died before it could try
 	}
-	if exit.Lost && p.orphans == nil {
+	if exit.Lost && p.ended == nil {
 		p.killAdopted()
 	}
 	exit.OOM = p.oomProof(p.child, exit)
@@ -166,7 +166,7 @@ func (p *guarded) killAdopted() {
 		return
 	}
 	for end := time.Now().Add(guardPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		adopted := p.trees.reaper.adopted(p.marks)
+		adopted := p.starter.reaper.adopted(p.marks)
 		if len(adopted) == 0 {
 			return
 		}
@@ -176,19 +176,19 @@ func (p *guarded) killAdopted() {
 	}
 }
 
-func (p *guarded) release() {
+func (p *guarded) Release() {
 	p.control.Close()
-	p.leader.release()
+	p.leader.Release()
 	p.leases.close()
 }
 
 // beWatched makes the guard one of leases: of the child's, which ends at until, or of those of the forks
-// of a factory, which has none itself.
+// of a program, which has none itself.
 func (p *guarded) beWatched(until time.Duration) (order leaseOrder, files []*os.File, err error) {
-	if p.leases, err = p.trees.leases.guard(); err != nil {
+	if p.leases, err = p.starter.leases.guard(); err != nil {
 		return order, nil, err
 	}
-	if p.orphans == nil {
+	if p.ended == nil {
 		if p.held, err = p.leases.lease(0, 0, 0); err != nil {
 			return order, nil, err
 		}

@@ -29,8 +29,8 @@ func interpreterOf(language string) string {
 	return path
 }
 
-// preloaded are the same program in the languages that have a helper.
-func preloaded(t testing.TB) map[string][]string {
+// preloadable are the same program in the languages that have a helper.
+func preloadable(t testing.TB) map[string][]string {
 	t.Helper()
 	programs := map[string][]string{}
 	for language, file := range map[string]string{"python": "preloaded.py", "ruby": "preloaded.rb"} {
@@ -96,8 +96,8 @@ func TestForkEndsLikeAnyChild(t *testing.T) {
 			{do: "memory", kind: Said, group: "NoMemoryError", message: "failed to allocate memory"},
 		},
 	}
-	for language, command := range preloaded(t) {
-		for _, strength := range strengths(t, testTrees(t)) {
+	for language, command := range preloadable(t) {
+		for _, strength := range strengths(t) {
 			for _, mode := range []Mode{Preload, Once} {
 				if mode == Once && strength != KillGroup {
 					continue // a process of its own is only there to be compared with
@@ -126,7 +126,7 @@ func TestForkEndsLikeAnyChild(t *testing.T) {
 	}
 }
 
-func TestForksShareOneFactory(t *testing.T) {
+func TestForksShareOneProgram(t *testing.T) {
 	h := newHost(t)
 	spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Sandbox: Sandbox{NoNewPrivs: true}}
 	_, _, first := work(t, h, spec, `{"do":"pid"}`)
@@ -146,7 +146,7 @@ func TestForksShareOneFactory(t *testing.T) {
 // TestForkLeavesNothing: what a fork leaves behind is killed at its end, and what others have started
 // is not.
 func TestForkLeavesNothing(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		if strength == KillGroup {
 			continue
 		}
@@ -176,11 +176,11 @@ func TestForkLeavesNothing(t *testing.T) {
 	}
 }
 
-// doomedFactoryCommand makes the test binary a supervisor with a preloaded program, to be killed.
-const doomedFactoryCommand = "doomed-supervisor-of-a-factory"
+// doomedPreloadCommand makes the test binary a supervisor with a preloaded program, to be killed.
+const doomedPreloadCommand = "doomed-supervisor-that-preloads"
 
-// doomedFactory has a fork start processes that escape, and waits.
-func doomedFactory(strength, file string) {
+// doomedPreload has a fork start processes that escape, and waits.
+func doomedPreload(strength, file string) {
 	h, err := NewHost(HostOptions{PrivateRoot: filepath.Join(filepath.Dir(file), "private")})
 	if err != nil {
 		panic(err)
@@ -198,15 +198,15 @@ func doomedFactory(strength, file string) {
 	<-c.Exited()
 }
 
-// TestNothingIsLeftOfForks: neither forks, nor what they started, nor the factory outlive the supervisor.
+// TestNothingIsLeftOfForks: neither forks, nor what they started, nor the program outlive the supervisor.
 func TestNothingIsLeftOfForks(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+	for _, strength := range strengths(t) {
 		if strength == KillGroup {
 			continue // it ends no more than what reads the end of its input
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pids")
-			cmd := exec.Command(os.Args[0], doomedFactoryCommand, strength.String(), file)
+			cmd := exec.Command(os.Args[0], doomedPreloadCommand, strength.String(), file)
 			cmd.Stderr = t.Output()
 			must(t, cmd.Start())
 			until(t, "escape", func() bool {
@@ -223,9 +223,9 @@ func TestNothingIsLeftOfForks(t *testing.T) {
 	}
 }
 
-// TestForksOutliveTheirFactory is row B20.
-func TestForksOutliveTheirFactory(t *testing.T) {
-	for _, strength := range strengths(t, testTrees(t)) {
+// TestForksOutliveTheirProgram is row B20.
+func TestForksOutliveTheirProgram(t *testing.T) {
+	for _, strength := range strengths(t) {
 		t.Run(strength.String(), func(t *testing.T) {
 			h, dir := newHost(t), t.TempDir()
 			spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
@@ -247,7 +247,7 @@ func TestForksOutliveTheirFactory(t *testing.T) {
 			syscall.Kill(s.Parent, syscall.SIGKILL)
 			begin := time.Now()
 			_, _, _ = work(t, h, spec, `{}`)
-			t.Logf("B20 %v: a new factory and its first job %v after the old one was killed", strength, time.Since(begin).Round(time.Millisecond))
+			t.Logf("B20 %v: a new program and its first job %v after the old one was killed", strength, time.Since(begin).Round(time.Millisecond))
 			if time.Since(begin) > 2*time.Second {
 				t.Error("that is too late")
 			}
@@ -264,7 +264,7 @@ func TestForksOutliveTheirFactory(t *testing.T) {
 	}
 }
 
-func TestFactoryThatCannotBe(t *testing.T) {
+func TestPreloadThatCannotBe(t *testing.T) {
 	soon, late := time.Second, patience
 	tests := []struct {
 		name    string
@@ -297,8 +297,8 @@ func TestFactoryThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForNoFactory: a host that is closed ends the start that waits for a factory.
-func TestCloseWaitsForNoFactory(t *testing.T) {
+// TestCloseWaitsForNoPreload: a host that is closed ends the start that waits for a preloaded program.
+func TestCloseWaitsForNoPreload(t *testing.T) {
 	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: t.TempDir()})
 	must(t, err)
 	started := make(chan error)
@@ -307,10 +307,10 @@ func TestCloseWaitsForNoFactory(t *testing.T) {
 		_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
 		started <- err
 	}()
-	until(t, "factory", func() bool {
-		h.factories.mu.Lock()
-		defer h.factories.mu.Unlock()
-		return len(h.factories.all) > 0
+	until(t, "preload", func() bool {
+		h.preloads.mu.Lock()
+		defer h.preloads.mu.Unlock()
+		return len(h.preloads.all) > 0
 	})
 	begin := time.Now()
 	must(t, h.Close())
@@ -338,14 +338,14 @@ func TestForkFailsWithoutMeans(t *testing.T) {
 	}
 }
 
-// TestFactoryIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for.
-func TestFactoryIsLeftWhenIdle(t *testing.T) {
+// TestPreloadIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for.
+func TestPreloadIsLeftWhenIdle(t *testing.T) {
 	h := newHost(t)
 	spec := &Spec{Mode: Preload, Command: fixture("preloaded.py")}
 	work(t, h, spec, `{}`)
-	f := h.factories.all[spec]
+	f := h.preloads.all[spec]
 	f.leave()
-	await(t, f.gone, "end of the factory")
+	await(t, f.gone, "end of the program")
 	if f.end.Code != 0 || f.end.Signal != 0 {
 		t.Errorf("it ended as %+v", f.end)
 	}
@@ -364,7 +364,7 @@ const (
 // TestPreloadPays measures what the mode is for. Both modes work on one child at a time, in short blocks
 // that alternate, because others use this machine as well; the median block counts.
 func TestPreloadPays(t *testing.T) {
-	for language, command := range preloaded(t) {
+	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
 			h := newHost(t)
 			env := []string{"PATH=/usr/bin:/bin", "LOAD_SECONDS=0.2"}
@@ -393,7 +393,7 @@ func TestPreloadPays(t *testing.T) {
 
 // BenchmarkFork works a job in a fork of a program that holds as much as a heavy one.
 func BenchmarkFork(b *testing.B) {
-	for language, command := range preloaded(b) {
+	for language, command := range preloadable(b) {
 		for _, strength := range []KillStrength{KillGroup, KillGuard} {
 			b.Run(fmt.Sprintf("%s/%v", language, strength), func(b *testing.B) {
 				h := newHost(b)
@@ -468,7 +468,7 @@ func rateForks(t testing.TB, h *Host, spec *Spec, jobs int) (rate float64, answe
 
 // TestForkSharesMemory: what a fork has of its own, after its job, is a small part of the program.
 func TestForkSharesMemory(t *testing.T) {
-	for language, command := range preloaded(t) {
+	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			c := start(t, h, &Spec{Mode: Preload, Command: command}, w)

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,31 +16,29 @@ import (
 )
 
 // testTrees returns what starts processes, closed when the test ends.
-func testTrees(t testing.TB) *trees {
+func testTrees(t testing.TB) *Starter {
 	t.Helper()
-	r, err := openReaper()
+	tr, err := Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := openTrees(r)
 	t.Cleanup(func() {
-		tr.close()
-		for seen := r.reap(nil); len(seen) > 0; { // what strength group has left, and we killed
-			seen = r.reap(seen)
+		for seen := tr.reaper.reap(nil); len(seen) > 0; { // what strength group has left, and we killed
+			seen = tr.reaper.reap(seen)
 		}
-		r.close()
+		tr.Close()
 	})
 	return tr
 }
 
 // strengths are those that this machine has; what it has not is said.
-func strengths(t *testing.T, tr *trees) []KillStrength {
+func strengths(t *testing.T, tr *Starter) []Strength {
 	t.Helper()
 	if tr.cgroups == nil {
 		t.Logf("this machine cannot show strength cgroup: %s", tr.why)
-		return []KillStrength{KillGuard, KillGroup}
+		return []Strength{Guard, Group}
 	}
-	return []KillStrength{KillCgroup, KillGuard, KillGroup}
+	return []Strength{Cgroup, Guard, Group}
 }
 
 // command returns a command without input whose output goes to the pipe that is returned with it.
@@ -61,38 +58,16 @@ func command(t testing.TB, argv ...string) (*exec.Cmd, *bufio.Scanner, func()) {
 }
 
 // startIn starts argv, and returns it with what it writes.
-func startIn(t testing.TB, tr *trees, strength KillStrength, s settings, argv ...string) (process, *bufio.Scanner) {
+func startIn(t testing.TB, tr *Starter, strength Strength, s Settings, argv ...string) (Process, *bufio.Scanner) {
 	t.Helper()
 	cmd, out, started := command(t, argv...)
 	defer started()
 	s.Dir, cmd.Dir = "", s.Dir
-	var p process
-	err := onThread(func() (err error) {
-		p, err = tr.start(cmd, strength, s)
-		return err
-	})
+	p, err := tr.Start(cmd, strength, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p, out
-}
-
-// starts are run by one thread that lives for ever.
-var starts = make(chan func())
-
-func init() {
-	go func() {
-		runtime.LockOSThread()
-		for start := range starts {
-			start()
-		}
-	}()
-}
-
-func onThread(start func() error) error {
-	done := make(chan error)
-	starts <- func() { done <- start() }
-	return <-done
 }
 
 // expect reads lines until one is want.
@@ -113,23 +88,23 @@ func TestNothingIsLeft(t *testing.T) {
 	tests := []struct {
 		name string
 		then string
-		end  func(p process)
+		end  func(p Process)
 		want func(Exit) bool
 	}{
-		{"exit", "exit", func(process) {}, func(e Exit) bool { return e.Code == 0 && e.Signal == 0 }},
-		{"crash", "crash", func(process) {}, func(e Exit) bool { return e.Signal == syscall.SIGSEGV && e.Code == -1 }},
-		{"term", "wait", func(p process) { p.signal(syscall.SIGTERM) }, func(e Exit) bool { return e.Signal == syscall.SIGTERM }},
-		{"kill", "wait", func(p process) { p.kill() }, func(e Exit) bool { return e.Signal == syscall.SIGKILL }},
+		{"exit", "exit", func(Process) {}, func(e Exit) bool { return e.Code == 0 && e.Signal == 0 }},
+		{"crash", "crash", func(Process) {}, func(e Exit) bool { return e.Signal == syscall.SIGSEGV && e.Code == -1 }},
+		{"term", "wait", func(p Process) { p.Signal(syscall.SIGTERM) }, func(e Exit) bool { return e.Signal == syscall.SIGTERM }},
+		{"kill", "wait", func(p Process) { p.Kill() }, func(e Exit) bool { return e.Signal == syscall.SIGKILL }},
 	}
 	for _, strength := range strengths(t, tr) {
 		for _, tt := range tests {
 			t.Run(fmt.Sprintf("%v/%s", strength, tt.name), func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "pids")
-				p, out := startIn(t, tr, strength, settings{}, python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
+				p, out := startIn(t, tr, strength, Settings{}, python(), "../../testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
 				expect(t, out, "ready")
 				tt.end(p)
-				exit := p.wait()
-				p.release()
+				exit := p.Wait()
+				p.Release()
 				if !tt.want(exit) || !exit.Started || exit.Lost {
 					t.Errorf("exit is %+v", exit)
 				}
@@ -142,19 +117,19 @@ func TestNothingIsLeft(t *testing.T) {
 func TestNothingIsLeftOfAChain(t *testing.T) {
 	tr := testTrees(t)
 	for _, strength := range strengths(t, tr) {
-		if strength == KillGroup {
+		if strength == Group {
 			continue
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			for range 20 {
-				p, out := startIn(t, tr, strength, settings{}, python(), "testdata/forks-on-and-on.py", "4")
+				p, out := startIn(t, tr, strength, Settings{}, python(), "testdata/forks-on-and-on.py", "4")
 				expect(t, out, "ready")
 				marker := "testdata/forks-on-and-on.py"
-				p.kill()
-				if exit := p.wait(); exit.Signal != syscall.SIGKILL {
+				p.Kill()
+				if exit := p.Wait(); exit.Signal != syscall.SIGKILL {
 					t.Errorf("exit is %+v", exit)
 				}
-				p.release()
+				p.Release()
 				if left := running(marker); len(left) > 0 {
 					killAll(left)
 					t.Fatalf("%d left", len(left))
@@ -171,19 +146,19 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 		return
 	}
 	tr := testTrees(t)
-	bomb := filepath.Join(runnertest.Readable(t, "runner", "testdata/forks-like-a-bomb.py"), "runner", "testdata", "forks-like-a-bomb.py")
+	bomb := filepath.Join(runnertest.Readable(t, "runner/internal/tree", "testdata/forks-like-a-bomb.py"), "runner/internal/tree", "testdata", "forks-like-a-bomb.py")
 	for _, strength := range strengths(t, tr) {
-		if strength == KillGroup {
+		if strength == Group {
 			continue
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			const most = 150
-			p, out := startIn(t, tr, strength, settings{User: &nobody, Dir: "/"}, runnertest.ReadablePython(t), bomb, strconv.Itoa(most))
+			p, out := startIn(t, tr, strength, Settings{User: &nobody, Dir: "/"}, runnertest.ReadablePython(t), bomb, strconv.Itoa(most))
 			expect(t, out, "full")
 			begin := time.Now()
-			p.kill()
-			exit := p.wait()
-			p.release()
+			p.Kill()
+			exit := p.Wait()
+			p.Release()
 			left := running(bomb)
 			t.Logf("S15 %v: %d of %d processes are left after %v", strength, len(left), most, time.Since(begin).Round(time.Millisecond))
 			if len(left) > 0 || time.Since(begin) > 5*time.Second || exit.Signal != syscall.SIGKILL {
@@ -194,21 +169,20 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 	}
 }
 
-var strengthNames = map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}
+var strengthNames = map[string]Strength{"cgroup": Cgroup, "guard": Guard, "group": Group}
 
 // doomedCommand makes the test binary a supervisor with one child, to be killed.
 const doomedCommand = "doomed-supervisor"
 
 // doomed starts a child that waits, in the strength of the first argument, and waits too.
 func doomed(args []string) {
-	runtime.LockOSThread()
-	r, err := openReaper()
+	starter, err := Open()
 	if err != nil {
 		panic(err)
 	}
 	strength := strengthNames[args[0]]
 	cmd := &exec.Cmd{Path: args[1], Args: args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
-	if _, err := openTrees(r).start(cmd, strength, settings{NoNewPrivs: true}); err != nil {
+	if _, err := starter.Start(cmd, strength, Settings{NoNewPrivs: true}); err != nil {
 		panic(err)
 	}
 	select {}
@@ -219,13 +193,13 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 	for _, strength := range strengths(t, tr) {
 		t.Run(strength.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pids")
-			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python(), "testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
+			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python(), "../../testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			started()
 			expect(t, out, "ready")
-			child := running("testdata/leaves-escapees.py")
+			child := running("../../testdata/leaves-escapees.py")
 			if len(child) == 0 {
 				t.Fatal("the child does not run")
 			}
@@ -237,18 +211,18 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 }
 
 func TestStrengthThatCannotBeHad(t *testing.T) {
-	tr := &trees{strength: KillGuard, why: "no such thing"}
-	if got, err := tr.resolve(KillAuto); got != KillGuard || err != nil {
+	tr := &Starter{strength: Guard, why: "no such thing"}
+	if got, err := tr.Resolve(Auto); got != Guard || err != nil {
 		t.Errorf("auto gives %v, %v", got, err)
 	}
-	if got, err := tr.resolve(KillGroup); got != KillGroup || err != nil {
+	if got, err := tr.Resolve(Group); got != Group || err != nil {
 		t.Errorf("group gives %v, %v", got, err)
 	}
-	if _, err := tr.resolve(KillCgroup); err == nil || !strings.Contains(err.Error(), "no such thing") {
+	if _, err := tr.Resolve(Cgroup); err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("cgroup gives %v", err)
 	}
 	tr.blind = "no eyes"
-	if _, err := tr.resolve(KillGuard); err == nil || !strings.Contains(err.Error(), "no eyes") {
+	if _, err := tr.Resolve(Guard); err == nil || !strings.Contains(err.Error(), "no eyes") {
 		t.Errorf("guard gives %v", err)
 	}
 }
@@ -263,22 +237,22 @@ func TestChildrenTakeNoThreads(t *testing.T) {
 	}
 	const many = 40
 	before := threads()
-	var ended []process
+	var ended []Process
 	exits := make(chan Exit, many)
 	for range many {
-		p, out := startIn(t, tr, KillGroup, settings{}, "sh", "-c", "echo ready; exec sleep 600")
+		p, out := startIn(t, tr, Group, Settings{}, "sh", "-c", "echo ready; exec sleep 600")
 		expect(t, out, "ready")
 		ended = append(ended, p)
-		go func() { exits <- p.wait() }()
+		go func() { exits <- p.Wait() }()
 	}
 	if grown := threads() - before; grown > many/2 {
 		t.Errorf("%d threads more with %d children", grown, many)
 	}
 	for _, p := range ended {
-		p.kill()
+		p.Kill()
 	}
 	for range many {
-		if exit := await(t, exits, "exit"); exit.Signal != syscall.SIGKILL {
+		if exit := <-exits; exit.Signal != syscall.SIGKILL {
 			t.Errorf("exit is %+v", exit)
 		}
 	}
@@ -286,7 +260,7 @@ func TestChildrenTakeNoThreads(t *testing.T) {
 
 // checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
 // anything does not: what leaves the group is out of its reach, and the other strengths are for that.
-func checkLeft(t *testing.T, strength KillStrength, file string) {
+func checkLeft(t *testing.T, strength Strength, file string) {
 	t.Helper()
-	runnertest.CheckLeft(t, strength == KillGroup, file)
+	runnertest.CheckLeft(t, strength == Group, file)
 }

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"errors"
@@ -22,13 +22,13 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func TestAFactoryTellsOfAShortage(t *testing.T) {
+func TestAProgramTellsOfAShortage(t *testing.T) {
 	for told, want := range map[string]bool{
 		"[Errno 11] Resource temporarily unavailable": true,
 		"Cannot allocate memory - fork(2)":            true,
 		"no such thing":                               false,
 	} {
-		if err := fmt.Errorf("preload: %w", cannotFork(told)); Short(err) != want {
+		if err := fmt.Errorf("preload: %w", CannotFork(told)); Short(err) != want {
 			t.Errorf("Short(%v) = %v, want %v", err, !want, want)
 		}
 	}

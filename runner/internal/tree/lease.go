@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"errors"
@@ -31,8 +31,8 @@ type leaseRow struct {
 
 	// What to kill. It does not change while guard is set.
 	target atomic.Int64  // pid, or number of the control group; 0: everything below the guard
-	start  atomic.Uint64 // when the process was started, if that must be compared; see procStat
-	mark   atomic.Uint64 // of its processes; see fork.equip
+	start  atomic.Uint64 // when the process was started, if that must be compared; see proc.Stat
+	mark   atomic.Uint64 // of its processes; see Fork.Equip
 }
 
 const (
@@ -43,13 +43,14 @@ const (
 	noAlarm = math.MaxInt64
 )
 
-// leaseRows is how many rows there are, most of them memory that is never touched.
-const leaseRows = 1 << 16
+// MaxLeases is how many rows there are on the page, most of them memory that is never touched: a process
+// takes one, and its guard another.
+const MaxLeases = 1 << 16
 
 // leasePage is the memory that is shared.
 type leasePage struct {
 	used atomic.Int64 // rows from here on were never used
-	rows [leaseRows]leaseRow
+	rows [MaxLeases]leaseRow
 }
 
 // mapLeases maps the page that fd stands for.
@@ -107,7 +108,7 @@ func (l *leases) row() (int, error) {
 		return number, nil
 	}
 	number := l.page.used.Load()
-	if number == leaseRows {
+	if number == MaxLeases {
 		return 0, errLeases
 	}
 	l.page.used.Store(number + 1)

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ type execProof struct {
 // started once cmd was started, or could not be.
 func newExecProof(cmd *exec.Cmd) (p *execProof, fd int, err error) {
 	p = &execProof{}
-	if p.ours, p.theirs, err = pipe(true); err != nil {
+	if p.ours, p.theirs, err = Pipe(true); err != nil {
 		return nil, 0, fmt.Errorf("pipe from the shim: %w", err)
 	}
 	fd = 3 + len(cmd.ExtraFiles)

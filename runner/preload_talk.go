@@ -15,12 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/tree"
 )
 
-// What a factory and we tell each other, over the socket and by its output.
+// What a preloaded program and we tell each other, over the socket and by its output.
 
-// factoryReply is a line from a factory.
-type factoryReply struct {
+// forkReply is a line from a preloaded program.
+type forkReply struct {
 	Verb     string   `json:"@"`
 	Versions []int    `json:"v"`
 	Caps     []string `json:"caps"`
@@ -33,16 +34,16 @@ type factoryReply struct {
 	User     float64  `json:"utime"` // seconds
 	System   float64  `json:"stime"`
 
-	fork *fork // of forked
+	fork *tree.Fork // of forked
 }
 
-// controlSocket returns our end of a new socket and the factory's.
+// controlSocket returns our end of a new socket and the program's.
 func controlSocket() (*net.UnixConn, *os.File, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	ours, theirs := os.NewFile(uintptr(ends[0]), "factory"), os.NewFile(uintptr(ends[1]), "factory")
+	ours, theirs := os.NewFile(uintptr(ends[0]), "preload"), os.NewFile(uintptr(ends[1]), "preload")
 	defer ours.Close() // FileConn has its own
 	conn, err := net.FileConn(ours)
 	if err != nil {
@@ -52,15 +53,15 @@ func controlSocket() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// lineLimit is the longest line taken from a factory, in bytes.
+// lineLimit is the longest line taken from a preloaded program, in bytes.
 const lineLimit = 64 << 10
 
 // listen takes in what f says.
-func (f *factory) listen() {
+func (f *preloaded) listen() {
 	lines := bufio.NewScanner(f.control)
 	lines.Buffer(nil, lineLimit)
 	for lines.Scan() {
-		var r factoryReply
+		var r forkReply
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			f.kill(fmt.Errorf("says what is no JSON: %.100q", lines.Text()))
 			return
@@ -79,7 +80,7 @@ func (f *factory) listen() {
 			f.answer(r)
 		case "exit":
 			seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-			exit := Exit{Code: r.Code, UserCPU: seconds(r.User), SystemCPU: seconds(r.System), Started: true}
+			exit := tree.Exit{Code: r.Code, UserCPU: seconds(r.User), SystemCPU: seconds(r.System), Started: true}
 			if r.Signal != 0 {
 				exit.Code, exit.Signal, exit.CoreDump = -1, syscall.Signal(r.Signal), r.Core
 			}
@@ -94,7 +95,7 @@ func (f *factory) listen() {
 	}
 }
 
-func (f *factory) greet(r *factoryReply) {
+func (f *preloaded) greet(r *forkReply) {
 	switch {
 	case !slices.Contains(r.Versions, protocol.Version):
 		f.kill(fmt.Errorf("speaks version %v of the protocol, we speak %d", r.Versions, protocol.Version))
@@ -114,7 +115,7 @@ func (f *factory) greet(r *factoryReply) {
 }
 
 // answer passes r on to the one whose turn it is; nobody waits for a second answer.
-func (f *factory) answer(r factoryReply) {
+func (f *preloaded) answer(r forkReply) {
 	select {
 	case f.replies <- r:
 	default:
@@ -122,7 +123,7 @@ func (f *factory) answer(r factoryReply) {
 }
 
 // hear keeps and logs what f writes.
-func (f *factory) hear() {
+func (f *preloaded) hear() {
 	defer close(f.heard)
 	reader := bufio.NewReaderSize(f.output, 4<<10)
 	keep := rate{perSecond: f.spec.LogRate}
@@ -148,7 +149,7 @@ func (f *factory) hear() {
 }
 
 // fork asks for a fork with files as its descriptors.
-func (f *factory) fork(ctx context.Context, c *Child, files channels) (*fork, error) {
+func (f *preloaded) fork(ctx context.Context, c *Child, files channels) (tree.Process, error) {
 	select {
 	case <-f.hello:
 	case <-f.gone:
@@ -160,7 +161,7 @@ func (f *factory) fork(ctx context.Context, c *Child, files channels) (*fork, er
 	case <-f.turn:
 		defer func() { f.turn <- struct{}{} }()
 	case <-f.gone:
-		return nil, errFactoryGone
+		return nil, errPreloadGone
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -173,14 +174,15 @@ func (f *factory) fork(ctx context.Context, c *Child, files channels) (*fork, er
 	select {
 	case r := <-f.replies:
 		if r.fork == nil {
-			return nil, cannotFork(r.Message)
+			return nil, tree.CannotFork(r.Message)
 		}
-		if err := r.fork.equip(); err != nil {
-			r.fork.kill()
-			r.fork.abandon()
+		if err := f.equip(r.fork); err != nil {
+			r.fork.Kill()
+			r.fork.Wait()
+			r.fork.Release()
 			return nil, err
 		}
-		return r.fork, nil
+		return fork{r.fork, f}, nil
 	case <-f.gone:
 		return nil, f.sudden()
 	case <-late.C:
@@ -190,8 +192,8 @@ func (f *factory) fork(ctx context.Context, c *Child, files channels) (*fork, er
 }
 
 // request sends the line that asks for a fork, with what are to be its descriptors.
-func (f *factory) request(c *Child, files channels) error {
-	vars := map[string]string{} // what a factory could not have
+func (f *preloaded) request(c *Child, files channels) error {
+	vars := map[string]string{} // what a preloaded program could not have
 	for name, text := range f.spec.Vars {
 		if !ofSlot(text) {
 			continue
@@ -216,26 +218,26 @@ func (f *factory) request(c *Child, files channels) error {
 	}
 	f.control.SetWriteDeadline(time.Now().Add(f.spec.StartTimeout))
 	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, c.slot, vars), unix.UnixRights(fds...), nil); err != nil {
-		f.kill(errFactoryGone)
-		return errFactoryGone
+		f.kill(errPreloadGone)
+		return errPreloadGone
 	}
 	return nil
 }
 
 // sudden is trouble where the end was not our doing.
-func (f *factory) sudden() error {
+func (f *preloaded) sudden() error {
 	f.mu.Lock()
 	why := f.why
 	f.mu.Unlock()
 	if why == nil {
-		return errFactoryGone
+		return errPreloadGone
 	}
 	return f.trouble()
 }
 
 // trouble says why there is no fork to be had of f, which has ended or was killed. What never
 // said hello is most likely a program without the helper.
-func (f *factory) trouble() error {
+func (f *preloaded) trouble() error {
 	<-f.gone
 	<-f.heard
 	select {
@@ -247,7 +249,7 @@ func (f *factory) trouble() error {
 }
 
 // story says how f came to its end.
-func (f *factory) story() error {
+func (f *preloaded) story() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	said := lastLine(f.said.text())
@@ -257,7 +259,7 @@ func (f *factory) story() error {
 	case f.why != nil:
 		return f.why
 	case said != "":
-		return fmt.Errorf("%s: %s", describe(&f.end), said)
+		return fmt.Errorf("%s: %s", tree.How(f.end.Code, f.end.Signal, f.end.CoreDump), said)
 	}
-	return errors.New(describe(&f.end))
+	return errors.New(tree.How(f.end.Code, f.end.Signal, f.end.CoreDump))
 }

@@ -1,4 +1,4 @@
-package runner
+package tree
 
 import (
 	"bytes"
@@ -70,15 +70,15 @@ func interpreter(path string) string {
 // startCode returns the exit code for a program that cannot be run because of err.
 func startCode(err error) int {
 	if _, missing := errors.AsType[noProgram](err); missing {
-		return exitNotFound
+		return ExitNotFound
 	}
 	if errors.Is(err, syscall.E2BIG) {
-		return exitTooBig
+		return ExitTooBig
 	}
 	if Short(err) {
-		return exitShort
+		return ExitShort
 	}
-	return exitCannotRun
+	return ExitCannotRun
 }
 
 // noProgram says that what is to be run is not there.

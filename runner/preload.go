@@ -4,34 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"oarlock/runner/internal/tree"
 )
 
-// A factory is a preloaded program that forks itself whenever it is asked to. It works no job and sees
+// A preloaded program forks itself whenever it is asked to. It works no job and sees
 // none: a fork gets descriptors of its own, and is then a child like any other.
 //
 // We share a socket with it, which it finds under OARLOCK_FORK_FD; protocol/README.md has the lines.
 // Descriptors travel beside a request, so only one is on its way at a time.
-type factory struct {
+type preloaded struct {
 	host   *Host
 	origin *Spec // by which others find it
 	spec   *Spec // origin with its defaults
 	dir    string
-	proc   process
+	proc   tree.Process
 	kills  KillStrength // how its forks are killed
 
 	control *net.UnixConn
-	turn    chan struct{}     // holds a token: whose turn it is to ask for a fork
-	replies chan factoryReply // to the one whose turn it is
-	output  *os.File          // stdout and stderr
+	turn    chan struct{}  // holds a token: whose turn it is to ask for a fork
+	replies chan forkReply // to the one whose turn it is
+	output  *os.File       // stdout and stderr
 
 	hello chan struct{}  // closed when it can fork
 	gone  chan struct{}  // closed when it has ended, after end is set; its forks may live on
@@ -40,36 +42,35 @@ type factory struct {
 
 	mu      sync.Mutex
 	why     error // why we ended it; nil: we did not
-	end     Exit
+	end     tree.Exit
 	ended   bool
 	said    tail
-	forks   map[int]*fork // alive as far as we know, by pid
-	marks   uint64        // given so far; see fork.mark
-	users   int           // requests and forks that were not released
-	leaving *time.Timer   // runs while there are no users
+	forks   map[int]*tree.Fork // alive as far as we know, by pid
+	users   int                // requests and forks that were not released
+	leaving *time.Timer        // runs while there are no users
 }
 
 const (
-	// factoryFD is the number of the socket in a factory.
-	factoryFD = 3
-	// factoryIdle is how long a factory without forks is kept. A pool at work has some all the time;
-	// one that was given new code has its forks from another factory.
-	factoryIdle = 10 * time.Second
-	// factoryGrace is how long a factory that is to leave may take for it.
-	factoryGrace = 2 * time.Second
+	// forkFD is the number of the socket in a preloaded program.
+	forkFD = 3
+	// preloadIdle is how long a preloaded program without forks is kept. A pool at work has some all the time;
+	// one that was given new code has its forks from another program.
+	preloadIdle = 10 * time.Second
+	// preloadGrace is how long a preloaded program that is to leave may take for it.
+	preloadGrace = 2 * time.Second
 )
 
-// factories are those of a host, by the Spec they were started for. A new Spec, even of the same
-// content, may stand for new code and has a factory of its own.
-type factories struct {
+// preloads are the preloaded programs of a host, by the Spec they were started for. A new Spec, even of the same
+// content, may stand for new code and has a program of its own.
+type preloads struct {
 	mu     sync.Mutex
 	closed bool
-	all    map[*Spec]*factory
+	all    map[*Spec]*preloaded
 	alive  sync.WaitGroup
 }
 
 // giveUp ends those that are not ready yet, for whom somebody waits, and lets no new one be started.
-func (s *factories) giveUp() {
+func (s *preloads) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -82,8 +83,8 @@ func (s *factories) giveUp() {
 	}
 }
 
-// close ends the factories that are left. All forks have ended.
-func (s *factories) close() {
+// close ends the programs that are left. All forks have ended.
+func (s *preloads) close() {
 	s.mu.Lock()
 	for _, f := range s.all {
 		f.leave()
@@ -92,19 +93,19 @@ func (s *factories) close() {
 	s.alive.Wait()
 }
 
-// errFactoryGone: the factory ended as it was to fork. It was able to before, so another one may be.
-var errFactoryGone = errors.New("ended as it was to fork")
+// errPreloadGone: the program ended as it was to fork. It was able to before, so another one may be.
+var errPreloadGone = errors.New("ended as it was to fork")
 
-// fork makes the process of c, of mode Preload, by its factory; which it starts if there is none.
-func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels) (process, error) {
+// fork makes the process of c, of mode Preload, by its program; which it starts if there is none.
+func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels) (tree.Process, error) {
 	const tries = 2
-	err := errFactoryGone
-	for try := 0; try < tries && errors.Is(err, errFactoryGone); try++ {
-		var f *factory
-		if f, err = h.factory(origin, c.spec); err != nil {
+	err := errPreloadGone
+	for try := 0; try < tries && errors.Is(err, errPreloadGone); try++ {
+		var f *preloaded
+		if f, err = h.preloaded(origin, c.spec); err != nil {
 			break
 		}
-		var p *fork
+		var p tree.Process
 		if p, err = f.fork(ctx, c, files); err == nil {
 			return p, nil
 		}
@@ -113,9 +114,9 @@ func (h *Host) fork(ctx context.Context, origin *Spec, c *Child, files channels)
 	return nil, fmt.Errorf("preload %s: %w", strings.Join(c.spec.Command, " "), err)
 }
 
-// factory returns the factory for origin, with one user more.
-func (h *Host) factory(origin, spec *Spec) (*factory, error) {
-	s := &h.factories
+// preloaded returns the program for origin, with one user more.
+func (h *Host) preloaded(origin, spec *Spec) (*preloaded, error) {
+	s := &h.preloads
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.all[origin]
@@ -125,16 +126,16 @@ func (h *Host) factory(origin, spec *Spec) (*factory, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	f = &factory{
-		host: h, origin: origin, spec: spec, users: 1, forks: make(map[int]*fork),
-		turn: make(chan struct{}, 1), replies: make(chan factoryReply, 1),
+	f = &preloaded{
+		host: h, origin: origin, spec: spec, users: 1, forks: make(map[int]*tree.Fork),
+		turn: make(chan struct{}, 1), replies: make(chan forkReply, 1),
 		hello: make(chan struct{}), gone: make(chan struct{}), heard: make(chan struct{}),
 	}
 	if err := f.start(); err != nil {
 		return nil, err
 	}
 	if s.all == nil {
-		s.all = make(map[*Spec]*factory)
+		s.all = make(map[*Spec]*preloaded)
 	}
 	s.all[origin] = f
 	s.alive.Add(1)
@@ -143,7 +144,7 @@ func (h *Host) factory(origin, spec *Spec) (*factory, error) {
 }
 
 // forget is the end of f.
-func (s *factories) forget(f *factory) {
+func (s *preloads) forget(f *preloaded) {
 	s.mu.Lock()
 	if s.all[f.origin] == f {
 		delete(s.all, f.origin)
@@ -153,9 +154,9 @@ func (s *factories) forget(f *factory) {
 }
 
 // start starts the program.
-func (f *factory) start() (err error) {
+func (f *preloaded) start() (err error) {
 	box := f.spec.Sandbox
-	// What is counted or bounded per process is for each fork; see fork.equip.
+	// What is counted or bounded per process is for each fork; see forked.
 	box.Limits.CPU, box.Limits.Memory = nil, nil
 	dir := f.spec.Dir
 	if f.dir, err = f.host.privateDir(f.spec); err != nil {
@@ -173,10 +174,10 @@ func (f *factory) start() (err error) {
 	if err != nil {
 		return err
 	}
-	if f.kills, err = f.host.trees.resolve(f.spec.Kill); err != nil {
+	if f.kills, err = f.host.starter.Resolve(f.spec.Kill); err != nil {
 		return err
 	}
-	output, theirOutput, err := pipe(true)
+	output, theirOutput, err := tree.Pipe(true)
 	if err != nil {
 		return err
 	}
@@ -192,15 +193,12 @@ func (f *factory) start() (err error) {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(f.spec.Command[0], slices.Concat(f.spec.Command[1:], filled.args)...)
+	cmd := tree.Command(slices.Concat(f.spec.Command, filled.args))
 	cmd.Dir, cmd.Env = dir, f.environment(filled.vars)
 	cmd.Stdout, cmd.Stderr = theirOutput, theirOutput
-	cmd.ExtraFiles = []*os.File{theirControl} // becomes factoryFD
+	cmd.ExtraFiles = []*os.File{theirControl} // becomes forkFD
 	f.control, f.output = control, output
-	err = f.host.spawner.do(func() error {
-		f.proc, err = f.host.trees.startFactory(cmd, f.kills, set, f.orphan)
-		return err
-	})
+	f.proc, err = f.host.starter.StartForking(cmd, f.kills, set, f.orphan)
 	if err != nil {
 		output.Close()
 		control.Close()
@@ -220,16 +218,16 @@ func (f *factory) start() (err error) {
 }
 
 // environment returns that of any child of the pool, without what a fork has of its own.
-func (f *factory) environment(vars []string) []string {
+func (f *preloaded) environment(vars []string) []string {
 	env := (&Child{spec: f.spec, dir: f.dir}).environment(vars)
 	env = slices.DeleteFunc(env, func(entry string) bool {
 		return strings.HasPrefix(entry, "OARLOCK_SLOT=") || strings.HasPrefix(entry, "OARLOCK_STATUS_FD=")
 	})
-	return append(env, "OARLOCK_FORK_FD="+strconv.Itoa(factoryFD))
+	return append(env, "OARLOCK_FORK_FD="+strconv.Itoa(forkFD))
 }
 
 // use counts one user more, unless f is to leave.
-func (f *factory) use() bool {
+func (f *preloaded) use() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended || f.why != nil {
@@ -244,16 +242,16 @@ func (f *factory) use() bool {
 }
 
 // release counts one user less.
-func (f *factory) release() {
+func (f *preloaded) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.users--; f.users == 0 && !f.ended {
-		f.leaving = time.AfterFunc(factoryIdle, f.leave)
+		f.leaving = time.AfterFunc(preloadIdle, f.leave)
 	}
 }
 
 // leave asks f to end, unless somebody uses it.
-func (f *factory) leave() {
+func (f *preloaded) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.users > 0 || f.ended || f.why != nil {
@@ -261,36 +259,36 @@ func (f *factory) leave() {
 	}
 	f.why = errors.New("is not needed any more")
 	f.control.CloseWrite() // the end of its input
-	time.AfterFunc(factoryGrace, func() { f.proc.kill() })
+	time.AfterFunc(preloadGrace, func() { f.proc.Kill() })
 }
 
 // kill ends f, and none of its forks, because of why.
-func (f *factory) kill(why error) {
+func (f *preloaded) kill(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.why == nil && !f.ended {
 		f.why = why
-		f.proc.signal(syscall.SIGKILL)
+		f.proc.Signal(syscall.SIGKILL)
 	}
 }
 
 // reap is the only one that waits for f.
-func (f *factory) reap() {
-	exit := f.proc.wait()
+func (f *preloaded) reap() {
+	exit := f.proc.Wait()
 	f.hasEnded(exit)
 	f.ears.Wait()
-	f.inherit()
+	f.adoptForks()
 	f.control.Close()
 	f.output.Close()
-	f.proc.release()
+	f.proc.Release()
 	if f.dir != "" {
 		f.host.dirs.Remove(f.dir)
 	}
-	f.host.factories.forget(f)
+	f.host.preloads.forget(f)
 }
 
 // hasEnded notes the end of f. Below a guard it is heard of while forks live on.
-func (f *factory) hasEnded(exit Exit) {
+func (f *preloaded) hasEnded(exit tree.Exit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
@@ -301,7 +299,7 @@ func (f *factory) hasEnded(exit Exit) {
 		f.leaving.Stop()
 	}
 	if f.why == nil {
-		f.host.log.Warn("preloaded program ended", "pool", f.spec.Pool, "how", describe(&exit))
+		f.host.log.Warn("preloaded program ended", "pool", f.spec.Pool, "how", tree.How(exit.Code, exit.Signal, exit.CoreDump))
 	}
 	// Its forks have let go of these, but not whatever else it has started.
 	f.output.SetReadDeadline(time.Now().Add(lastWords))
@@ -310,36 +308,67 @@ func (f *factory) hasEnded(exit Exit) {
 }
 
 // orphan is told of all that the guard of f reaps: f itself, and forks that outlived it.
-func (f *factory) orphan(r guardReport, own bool) {
-	exit := exitOf(syscall.WaitStatus(r.Status), r.User, r.System)
+func (f *preloaded) orphan(pid int, exit tree.Exit, own bool) {
 	if own {
 		f.hasEnded(exit)
 		return
 	}
-	f.forkEnded(r.PID, exit)
+	f.forkEnded(pid, exit)
 }
 
-// inherit waits for the forks that have outlived f and are now our own children, if nobody else told
+// adoptForks waits for the forks that have outlived f and are now our own children, if nobody else told
 // how they ended.
-func (f *factory) inherit() {
+func (f *preloaded) adoptForks() {
 	f.mu.Lock()
-	left := make([]*fork, 0, len(f.forks))
-	for _, p := range f.forks {
-		left = append(left, p)
-	}
+	left := slices.Collect(maps.Values(f.forks))
 	f.mu.Unlock()
 	var all sync.WaitGroup
 	for _, p := range left {
-		all.Go(func() {
-			awaitExit(p.number)
-			var status syscall.WaitStatus
-			var usage syscall.Rusage
-			exit := Exit{Code: -1, Started: true, Lost: true}
-			if pid, err := syscall.Wait4(p.number, &status, 0, &usage); err == nil && pid == p.number {
-				exit = exitOf(status, time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano()))
-			}
-			f.forkEnded(p.number, exit)
-		})
+		all.Go(func() { f.forkEnded(p.PID(), p.AwaitOrphan()) })
 	}
 	all.Wait()
+}
+
+// forked notes a new fork.
+func (f *preloaded) forked(pid int) (*tree.Fork, error) {
+	p, err := f.host.starter.Forked(f.proc, pid)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forks[pid] = p
+	return p, nil
+}
+
+// forkEnded notes how a fork ended. The first to know is believed.
+func (f *preloaded) forkEnded(pid int, exit tree.Exit) {
+	f.mu.Lock()
+	p := f.forks[pid]
+	delete(f.forks, pid)
+	f.mu.Unlock()
+	if p != nil {
+		p.Ended(exit)
+	}
+}
+
+// equip gives a fork what is counted or bounded by process.
+func (f *preloaded) equip(p *tree.Fork) error {
+	limits := f.spec.Sandbox.Limits
+	set, err := settingsOf("", &Sandbox{Limits: Limits{CPU: limits.CPU, Memory: limits.Memory}})
+	if err != nil {
+		return err
+	}
+	return p.Equip(f.kills, set)
+}
+
+// fork is the process of a child of mode Preload, which uses its program until it is released.
+type fork struct {
+	*tree.Fork
+	of *preloaded
+}
+
+func (p fork) Release() {
+	p.Fork.Release()
+	p.of.release()
 }
