@@ -20,7 +20,7 @@ import (
 var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
-	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/private", "runner/internal/proc", "runner/internal/tree"},
+	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/preload", "runner/internal/private", "runner/internal/proc", "runner/internal/tree"},
 	"internal/bench": {"internal/config", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"queue/lua":                 {},
 
 	// below the runner
+	"runner/internal/preload":    {"protocol", "runner/internal/tree"},
 	"runner/internal/private":    {},
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests

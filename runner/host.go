@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/runner/internal/preload"
 	"oarlock/runner/internal/private"
 	"oarlock/runner/internal/tree"
 )
@@ -29,7 +30,7 @@ type Host struct {
 	clock    *clock
 	starter  *tree.Starter
 	dirs     *private.Dirs
-	preloads preloads
+	preloads *preload.Programs
 	tempDir  string // to be removed by Close; empty: none
 
 	mu       sync.Mutex
@@ -59,6 +60,7 @@ func NewHost(o HostOptions) (*Host, error) {
 	if why := starter.Unleased(); why != nil {
 		h.log.Warn("leases are not enforced from outside this process: should it be stopped, its children work on", "why", why)
 	}
+	h.preloads = preload.New(starter, h.log)
 	h.clock = newClock(h.look)
 	return h, nil
 }
@@ -105,9 +107,9 @@ func (h *Host) Close() error {
 	for _, c := range left {
 		c.Kill(CauseShutdown)
 	}
-	h.preloads.giveUp()
+	h.preloads.GiveUp(ErrClosed)
 	h.alive.Wait()
-	h.preloads.close()
+	h.preloads.Close()
 	h.clock.stop()
 	h.starter.Close()
 	h.dirs.Close()

@@ -302,15 +302,15 @@ func TestCloseWaitsForNoPreload(t *testing.T) {
 	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: t.TempDir()})
 	must(t, err)
 	started := make(chan error)
-	spec := &Spec{Pool: "test", Mode: Preload, Command: shell("echo here; sleep 600"), Env: []string{"PATH=/usr/bin:/bin"}, Kill: KillGroup}
+	here := filepath.Join(t.TempDir(), "here")
+	spec := &Spec{Pool: "test", Mode: Preload, Command: shell("echo > " + here + "; sleep 600"), Env: []string{"PATH=/usr/bin:/bin"}, Kill: KillGroup}
 	go func() {
 		_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
 		started <- err
 	}()
-	until(t, "preload", func() bool {
-		h.preloads.mu.Lock()
-		defer h.preloads.mu.Unlock()
-		return len(h.preloads.all) > 0
+	until(t, "preloaded program", func() bool {
+		_, err := os.Stat(here)
+		return err == nil
 	})
 	begin := time.Now()
 	must(t, h.Close())
@@ -335,22 +335,6 @@ func TestForkFailsWithoutMeans(t *testing.T) {
 	_, err := h.Start(context.Background(), spec, 1, nil, newWitness())
 	if err == nil || !strings.Contains(err.Error(), "cannot fork: BlockingIOError") {
 		t.Errorf("start says %v", err)
-	}
-}
-
-// TestPreloadIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for.
-func TestPreloadIsLeftWhenIdle(t *testing.T) {
-	h := newHost(t)
-	spec := &Spec{Mode: Preload, Command: fixture("preloaded.py")}
-	work(t, h, spec, `{}`)
-	f := h.preloads.all[spec]
-	f.leave()
-	await(t, f.gone, "end of the program")
-	if f.end.Code != 0 || f.end.Signal != 0 {
-		t.Errorf("it ended as %+v", f.end)
-	}
-	if e, _, _ := work(t, h, spec, `{}`); e.Kind != Said {
-		t.Errorf("a job after that ends as %+v", e)
 	}
 }
 

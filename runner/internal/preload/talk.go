@@ -1,7 +1,8 @@
-package runner
+package preload
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,10 @@ import (
 	"oarlock/runner/internal/tree"
 )
 
-// What a preloaded program and we tell each other, over the socket and by its output.
+// What a program and we tell each other, over the socket and by its output.
 
-// forkReply is a line from a preloaded program.
-type forkReply struct {
+// reply is a line from a program.
+type reply struct {
 	Verb     string   `json:"@"`
 	Versions []int    `json:"v"`
 	Caps     []string `json:"caps"`
@@ -57,11 +58,11 @@ func controlSocket() (*net.UnixConn, *os.File, error) {
 const lineLimit = 64 << 10
 
 // listen takes in what f says.
-func (f *preloaded) listen() {
+func (f *program) listen() {
 	lines := bufio.NewScanner(f.control)
 	lines.Buffer(nil, lineLimit)
 	for lines.Scan() {
-		var r forkReply
+		var r reply
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			f.kill(fmt.Errorf("says what is no JSON: %.100q", lines.Text()))
 			return
@@ -95,7 +96,7 @@ func (f *preloaded) listen() {
 	}
 }
 
-func (f *preloaded) greet(r *forkReply) {
+func (f *program) greet(r *reply) {
 	switch {
 	case !slices.Contains(r.Versions, protocol.Version):
 		f.kill(fmt.Errorf("speaks version %v of the protocol, we speak %d", r.Versions, protocol.Version))
@@ -103,8 +104,8 @@ func (f *preloaded) greet(r *forkReply) {
 		f.kill(errors.New("cannot fork: its helper does not offer it"))
 	default:
 		if r.Threads > 1 {
-			f.host.log.Warn("preloaded program has threads; a lock that one of them holds stays locked in every fork",
-				"pool", f.spec.Pool, "threads", r.Threads)
+			f.of.log.Warn("preloaded program has threads; a lock that one of them holds stays locked in every fork",
+				"pool", f.Pool, "threads", r.Threads)
 		}
 		select {
 		case <-f.hello: // said twice
@@ -115,41 +116,34 @@ func (f *preloaded) greet(r *forkReply) {
 }
 
 // answer passes r on to the one whose turn it is; nobody waits for a second answer.
-func (f *preloaded) answer(r forkReply) {
+func (f *program) answer(r reply) {
 	select {
 	case f.replies <- r:
 	default:
 	}
 }
 
-// hear keeps and logs what f writes.
-func (f *preloaded) hear() {
+// hear passes on what f writes, and keeps the last line.
+func (f *program) hear() {
 	defer close(f.heard)
+	defer f.Wrote(nil)
 	reader := bufio.NewReaderSize(f.output, 4<<10)
-	keep := rate{perSecond: f.spec.LogRate}
-	tell := func() {
-		if n := keep.takeDropped(); n > 0 {
-			f.host.log.Warn(TooManyLines(n), "pool", f.spec.Pool, "of", "the preloaded program")
-		}
-	}
 	for {
 		line, _, err := reader.ReadLine() // a long one comes in pieces
 		if err != nil {
-			tell()
 			return
 		}
-		f.mu.Lock()
-		f.said.line(line)
-		f.mu.Unlock()
-		if keep.pass(time.Now()) {
-			tell()
-			f.host.log.Info("preloaded program wrote", "pool", f.spec.Pool, "line", string(protocol.Visible(nil, line)))
+		if said := bytes.TrimSpace(line); len(said) > 0 {
+			f.mu.Lock()
+			f.said = string(protocol.Visible(nil, said))
+			f.mu.Unlock()
 		}
+		f.Wrote(line)
 	}
 }
 
-// fork asks for a fork with files as its descriptors.
-func (f *preloaded) fork(ctx context.Context, c *Child, files channels) (tree.Process, error) {
+// fork asks for a fork.
+func (f *program) fork(ctx context.Context, r Request) (tree.Process, error) {
 	select {
 	case <-f.hello:
 	case <-f.gone:
@@ -161,83 +155,72 @@ func (f *preloaded) fork(ctx context.Context, c *Child, files channels) (tree.Pr
 	case <-f.turn:
 		defer func() { f.turn <- struct{}{} }()
 	case <-f.gone:
-		return nil, errPreloadGone
+		return nil, errGone
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if err := f.request(c, files); err != nil {
+	if err := f.request(r); err != nil {
 		return nil, err
 	}
 	// From here on ctx does not count: a fork whose pid nobody took would be lost.
-	late := time.NewTimer(f.spec.StartTimeout)
+	late := time.NewTimer(f.StartTimeout)
 	defer late.Stop()
 	select {
-	case r := <-f.replies:
-		if r.fork == nil {
-			return nil, tree.CannotFork(r.Message)
+	case got := <-f.replies:
+		if got.fork == nil {
+			return nil, tree.CannotFork(got.Message)
 		}
-		if err := f.equip(r.fork); err != nil {
-			r.fork.Kill()
-			r.fork.Wait()
-			r.fork.Release()
+		if err := got.fork.Equip(f.Strength, f.Each); err != nil {
+			got.fork.Kill()
+			got.fork.Wait()
+			got.fork.Release()
 			return nil, err
 		}
-		return fork{r.fork, f}, nil
+		return fork{got.fork, f}, nil
 	case <-f.gone:
 		return nil, f.sudden()
 	case <-late.C:
-		f.kill(fmt.Errorf("did not fork within %v", f.spec.StartTimeout))
+		f.kill(fmt.Errorf("did not fork within %v", f.StartTimeout))
 		return nil, f.trouble()
 	}
 }
 
 // request sends the line that asks for a fork, with what are to be its descriptors.
-func (f *preloaded) request(c *Child, files channels) error {
-	vars := map[string]string{} // what a preloaded program could not have
-	for name, text := range f.spec.Vars {
-		if !ofSlot(text) {
-			continue
-		}
-		value, err := c.fill(&words{}, name, text)
-		if err != nil {
-			return err
-		}
-		vars[name] = value
-	}
+func (f *program) request(r Request) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
-	fds := make([]int, 0, 4)
-	for _, file := range []*os.File{files.in, files.out, files.err, files.status} {
+	fds := make([]int, 0, len(r.Files))
+	for _, file := range r.Files {
 		if file == nil {
 			file = null
 		}
 		fds = append(fds, int(file.Fd()))
 	}
-	f.control.SetWriteDeadline(time.Now().Add(f.spec.StartTimeout))
-	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, c.slot, vars), unix.UnixRights(fds...), nil); err != nil {
-		f.kill(errPreloadGone)
-		return errPreloadGone
+	f.control.SetWriteDeadline(time.Now().Add(f.StartTimeout))
+	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, r.Slot, r.Vars), unix.UnixRights(fds...), nil); err != nil {
+		f.kill(errGone)
+		return errGone
 	}
 	return nil
 }
 
 // sudden is trouble where the end was not our doing.
-func (f *preloaded) sudden() error {
+func (f *program) sudden() error {
 	f.mu.Lock()
 	why := f.why
 	f.mu.Unlock()
 	if why == nil {
-		return errPreloadGone
+		return errGone
 	}
 	return f.trouble()
 }
 
 // trouble says why there is no fork to be had of f, which has ended or was killed. What never
 // said hello is most likely a program without the helper.
-func (f *preloaded) trouble() error {
+func (f *program) trouble() error {
 	<-f.gone
 	<-f.heard
 	select {
@@ -249,17 +232,19 @@ func (f *preloaded) trouble() error {
 }
 
 // story says how f came to its end.
-func (f *preloaded) story() error {
+func (f *program) story() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	said := lastLine(f.said.text())
 	switch {
-	case f.why != nil && said != "":
-		return fmt.Errorf("%w; the last it wrote: %s", f.why, said)
+	case f.why != nil && f.said != "":
+		return fmt.Errorf("%w; the last it wrote: %s", f.why, f.said)
 	case f.why != nil:
 		return f.why
-	case said != "":
-		return fmt.Errorf("%s: %s", tree.How(f.end.Code, f.end.Signal, f.end.CoreDump), said)
+	case f.said != "":
+		return fmt.Errorf("%s: %s", f.how(), f.said)
 	}
-	return errors.New(tree.How(f.end.Code, f.end.Signal, f.end.CoreDump))
+	return errors.New(f.how())
 }
+
+// how says how f ended. The caller holds mu.
+func (f *program) how() string { return tree.How(f.end.Code, f.end.Signal, f.end.CoreDump) }

@@ -1,0 +1,48 @@
+package preload
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"oarlock/runner/internal/runnertest"
+	"oarlock/runner/internal/tree"
+)
+
+// TestMain lets the test binary stand for the program, as the shim and as the guard of what it starts.
+func TestMain(m *testing.M) {
+	tree.Hidden(os.Args)
+	os.Exit(m.Run())
+}
+
+// TestProgramIsLeftWhenIdle: it ends by itself when it is needed no more, which Close does not wait for, and
+// another one is started when there is work again.
+func TestProgramIsLeftWhenIdle(t *testing.T) {
+	starter, err := tree.Open()
+	runnertest.Must(t, err)
+	defer starter.Close()
+	s := New(starter, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer s.Close()
+	over := make(chan struct{}, 2)
+	order := func() (*Order, error) {
+		return &Order{Argv: []string{runnertest.Python(), "../../testdata/preloaded.py"}, Strength: tree.Group,
+			Env:          []string{"PATH=/usr/bin:/bin", "OARLOCK_PROTOCOL=1", "OARLOCK_MODE=preload", "OARLOCK_STATUS=auto"},
+			StartTimeout: time.Minute, Wrote: func([]byte) {}, Over: func() { over <- struct{}{} }}, nil
+	}
+	for range 2 {
+		p, err := s.Fork(t.Context(), "key", order, Request{}) // without a job, it ends at the end of its input
+		runnertest.Must(t, err)
+		p.Wait()
+		p.Release()
+		s.mu.Lock()
+		f := s.all["key"]
+		s.mu.Unlock()
+		f.leave()
+		<-f.gone
+		if f.end.Code != 0 || f.end.Signal != 0 {
+			t.Errorf("it ended as %+v", f.end)
+		}
+		<-over
+	}
+}
