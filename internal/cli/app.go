@@ -17,6 +17,7 @@ import (
 
 	"oarlock/internal/cmdline"
 	"oarlock/internal/config"
+	"oarlock/internal/ops"
 	"oarlock/internal/say"
 	"oarlock/internal/screen"
 	"oarlock/queue"
@@ -245,7 +246,7 @@ func (silent) Error() string { return "" }
 func exitCode(err error) int {
 	var quiet silent
 	var wrong usage
-	var missing gone
+	var missing *ops.Missing
 	var problems config.Problems
 	var unreadable *config.UnreadableError
 	var unsaid *say.UnsaidError

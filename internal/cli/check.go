@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/ops"
 	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
@@ -59,7 +60,7 @@ func check(c *cli.Context) error {
 		}
 		for _, r := range plan.Crons(cfg) {
 			if s, err := schedule.Parse(r.Schedule, r.Zone); err == nil { // it was checked
-				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, cronWhen(r), comes(s, time.Now()))
+				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, ops.CronWhen(r), comes(s, time.Now()))
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -70,7 +71,7 @@ func TestPurgeAndMoveAQueue(t *testing.T) {
 	s.says(t, exitUsage, "queue purge q --state failed", "oarlock failed drop")
 	s.says(t, exitUsage, "queue mv q q", "are in q already")
 	s.says(t, 0, "queue mv q to --dry-run --json", `"dry_run": true`, `"waiting": 2`)
-	var view clearView
+	var view ops.Clearing
 	text := s.says(t, 0, "queue purge q --json")
 	if err := json.Unmarshal([]byte(text), &view); err != nil || view.Done != 1 || view.Kept != 1 || view.Left[0].JID != "needed" || view.Running != 1 {
 		t.Errorf("%+v, %v", view, err)

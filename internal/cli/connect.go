@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -61,7 +62,7 @@ func (v verb) command() *cli.Command {
 				return err
 			}
 			defer client.Close()
-			return worded(c, v.do(c, client))
+			return asked(ops.Worded(c.Args().First(), v.do(c, client)))
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
@@ -86,7 +87,7 @@ func poolOfShot(shot supervisor.Snapshot, name string) (supervisor.PoolSnapshot,
 		}
 		names = append(names, pool.Name)
 	}
-	return supervisor.PoolSnapshot{}, notThere("there is no pool %s%s", name, nearest(name, names))
+	return supervisor.PoolSnapshot{}, notThere("there is no pool %s%s", name, ops.Nearest(name, names))
 }
 
 func scale(ctx context.Context, s *control.Client, shot supervisor.Snapshot, args []string) (string, error) {

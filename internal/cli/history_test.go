@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -107,7 +108,7 @@ func TestHistoryInWords(t *testing.T) {
 	if regexp.MustCompile(`(?m)^(worker|lock) `).MatchString(shown) {
 		t.Errorf("a job in backoff shows a worker or a lock:\n%s", shown)
 	}
-	var view jobView
+	var view ops.Job
 	if err := json.Unmarshal([]byte(o.run("job", "show", "j", "--json")), &view); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/explain"
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -27,26 +28,14 @@ func jobCommand() *cli.Command {
 		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
 		verb{name: "cancel", usage: "remove jobs for good, running ones too; exits 66 if one is not there, or complete", words: "JID…", least: 1, most: -1, flags: onlyJSON,
-			do: func(c *cli.Context, q *queue.Client) error {
-				return jobsAmend(c, q, "canceled", notComplete, func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendCancel) })
-			}},
+			do: func(c *cli.Context, q *queue.Client) error { return jobsAmend(c, q, ops.Cancel) }},
 		verb{name: "retry", usage: "put a job into its queue again, with all its retries", words: "JID", least: 1, most: 1, flags: onlyJSON,
-			do: func(c *cli.Context, q *queue.Client) error { return jobMove(c, q, "") }},
+			do: jobRetry},
 		verb{name: "move", usage: "put a job into another queue", words: "JID QUEUE", least: 2, most: 2,
 			flags: []cli.Flag{&cli.DurationFlag{Name: "delay", Usage: "how long it waits there before it may run"}, forceFlag(), jsonFlag()},
-			do: func(c *cli.Context, q *queue.Client) error {
-				if err := newName(c, "queue", c.Args().Get(1)); err != nil {
-					return err
-				}
-				if c.Duration("delay") < 0 {
-					return misused("--delay is negative; without it the job may run at once")
-				}
-				return jobMove(c, q, c.Args().Get(1))
-			}},
+			do:    jobMove},
 		verb{name: "timeout", usage: "take running jobs from their workers and put them in front of their queues", words: "JID…", least: 1, most: -1, flags: onlyJSON,
-			do: func(c *cli.Context, q *queue.Client) error {
-				return jobsAmend(c, q, "taken back", running, func(job queue.Job) queue.Amendment { return job.Amend(queue.AmendTimeout) })
-			}},
+			do: func(c *cli.Context, q *queue.Client) error { return jobsAmend(c, q, ops.TakeBack) }},
 		verb{name: "priority", usage: "change the priority of a job; higher comes first", words: "JID NUMBER", least: 2, most: 2, flags: onlyJSON, do: jobPriority},
 		verb{name: "tag", usage: "give a job tags", words: "JID TAG…", least: 2, most: -1,
 			flags: []cli.Flag{&cli.BoolFlag{Name: "remove", Usage: "take the tags away"}, forceFlag(), jsonFlag()}, do: jobTag},
@@ -63,33 +52,18 @@ func jobCommand() *cli.Command {
 	return job
 }
 
-// notComplete says that there is nothing to cancel.
-func notComplete(job queue.Job) string {
-	if job.State == "complete" {
-		return fmt.Sprintf("%s is complete: there is nothing to cancel", job.JID)
-	}
-	return ""
-}
-
-// running says that nobody has the job.
-func running(job queue.Job) string {
-	if job.State != "running" {
-		return fmt.Sprintf("%s is not running but %s: nobody has it", job.JID, job.State)
-	}
-	return ""
-}
-
 func jobShow(c *cli.Context, q *queue.Client) error {
 	job, err := q.Get(c.Context, c.Args().First())
 	if err != nil {
 		return err
 	}
-	return show(c, viewJob(*job), func(w io.Writer) { printJob(w, *job, q.Now()) })
+	v := ops.View(*job)
+	return show(c, v, func(w io.Writer) { printJob(w, &v, q.Now()) })
 }
 
 // printJob shows a job the way a person asks: what and where it is, why it failed, what
 // was seen of its last bad attempt, and what happened to it.
-func printJob(w io.Writer, job queue.Job, now float64) {
+func printJob(w io.Writer, job *ops.Job, now float64) {
 	line := func(name string, value any) {
 		if value != "" {
 			screen.Printf(w, "%-13s %s\n", name, value)
@@ -110,8 +84,8 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 		line("worker", job.Worker)
 		line("lock", explain.LockWords(now, job.Expires))
 	}
-	line("output", whereItPrinted(&job))
-	line("data", screen.Shorten(string(job.Data), 400))
+	line("output", whereItPrinted(job))
+	line("data", screen.Shorten(job.Payload(), 400))
 	line("priority", fmt.Sprint(job.Priority))
 	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
 	line("tags", strings.Join(job.Tags, " "))
@@ -119,20 +93,19 @@ func printJob(w io.Writer, job queue.Job, now float64) {
 	line("waits for", strings.Join(job.Dependencies, " "))
 	line("waited for by", strings.Join(job.Dependents, " "))
 	line("made by", job.SpawnedFrom)
-	v := viewJob(job)
-	if v.Crashes+v.Interruptions+v.Spared > 0 {
-		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", v.Crashes, v.Interruptions, v.Spared))
+	if job.Crashes+job.Interruptions+job.Spared > 0 {
+		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", job.Crashes, job.Interruptions, job.Spared))
 	}
-	if v.Deaths > 0 {
-		line("deaths", fmt.Sprintf("%d of supervisors that had it, since it last ended otherwise", v.Deaths))
+	if job.Deaths > 0 {
+		line("deaths", fmt.Sprintf("%d of supervisors that had it, since it last ended otherwise", job.Deaths))
 	}
-	line("checkpoint", screen.Shorten(string(v.Checkpoint), 400))
-	if job.Failure.Group != "" {
-		screen.Printf(w, "\n%s %s, %s\n  %s\n", screen.Paint(w, screen.Red, "failure"), job.Failure.Group, screen.Moment(job.Failure.When), screen.Lines(strings.ReplaceAll(job.Failure.Message, "\n", "\n  ")))
+	line("checkpoint", screen.Shorten(string(job.Checkpoint), 400))
+	if failed := job.Failed(); failed.Group != "" {
+		screen.Printf(w, "\n%s %s, %s\n  %s\n", screen.Paint(w, screen.Red, "failure"), failed.Group, screen.Moment(failed.When), screen.Lines(strings.ReplaceAll(failed.Message, "\n", "\n  ")))
 	}
-	printRecord(w, v.Record)
+	printRecord(w, job.Record)
 	screen.PrintLine(w)
-	printHistory(w, v.History)
+	printHistory(w, job.History)
 }
 
 // printRecord tells the story of the last attempt that did not end well, and its last words.
@@ -220,103 +193,101 @@ func jobLog(c *cli.Context, q *queue.Client) error {
 	return show(c, told, func(w io.Writer) { printHistory(w, told) })
 }
 
-// jobMove puts a job into a queue, its own if that is "".
-func jobMove(c *cli.Context, q *queue.Client, to string) error {
+// jobsAmend changes the jobs that are named on the command line, and says what became of them. That one was
+// not, for want of a reason to, has an exit code of its own.
+func jobsAmend(c *cli.Context, q *queue.Client, do func(context.Context, *queue.Client, []string) (ops.Amended, error)) error {
+	a, err := do(c.Context, q, c.Args().Slice())
+	if err == nil {
+		err = showAmended(c, a)
+	}
+	if err == nil {
+		err = a.Err()
+	}
+	return err
+}
+
+func showAmended(c *cli.Context, a ops.Amended) error {
+	return show(c, a, func(w io.Writer) {
+		screen.Printf(w, "%s %s\n", screen.Some(len(a.Done), "job"), a.Deed)
+		if len(a.Changed) > 0 {
+			screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.Changed), "job"), strings.Join(a.Changed, " "))
+		}
+	})
+}
+
+func jobRetry(c *cli.Context, q *queue.Client) error {
 	jid := c.Args().First()
-	job, err := q.Get(c.Context, jid)
+	in, err := ops.Retry(c.Context, q, jid)
 	if err != nil {
 		return err
 	}
-	switch {
-	case to == "" && job.Queue == "":
-		return fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, screen.InShell(jid))
-	case job.State == "running":
-		return fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, screen.InShell(jid))
-	}
-	again := job.Amend(queue.AmendRetry)
-	if to != "" {
-		again.Change, again.Queue = queue.AmendMove, to
-	} else {
-		to = job.Queue
-	}
-	again.Delay = c.Duration("delay")
-	if err := amendOne(c, q, again); err != nil {
+	return said(c, "%s is in %s", jid, in)
+}
+
+func jobMove(c *cli.Context, q *queue.Client) error {
+	jid, to := c.Args().First(), c.Args().Get(1)
+	if err := ops.Move(c.Context, q, jid, to, c.Duration("delay"), sure(c)); err != nil {
 		return err
 	}
 	return said(c, "%s is in %s", jid, to)
 }
 
 func jobPriority(c *cli.Context, q *queue.Client) error {
+	jid := c.Args().First()
 	priority, err := strconv.ParseFloat(c.Args().Get(1), 64)
 	if err != nil || math.IsNaN(priority) || math.IsInf(priority, 0) {
 		return misused("%q is no number", c.Args().Get(1))
 	}
-	job, err := q.Get(c.Context, c.Args().First())
-	if err != nil {
+	if err := ops.SetPriority(c.Context, q, jid, priority); err != nil {
 		return err
 	}
-	change := job.Amend(queue.AmendPriority)
-	change.Priority = priority
-	if err := amendOne(c, q, change); err != nil {
-		return err
-	}
-	return said(c, "%s has priority %v", job.JID, priority)
+	return said(c, "%s has priority %v", jid, priority)
 }
 
 func jobTag(c *cli.Context, q *queue.Client) error {
-	change := q.AddTags
-	if c.Bool("remove") {
-		change = q.RemoveTags
-	} else if err := newNames(c, "tag", c.Args().Tail()...); err != nil {
-		return err
+	var tags ops.Tags
+	var err error
+	if jid, named := c.Args().First(), c.Args().Tail(); c.Bool("remove") {
+		tags, err = ops.Untag(c.Context, q, jid, named)
+	} else {
+		tags, err = ops.Tag(c.Context, q, jid, named, sure(c))
 	}
-	tags, err := change(c.Context, c.Args().First(), c.Args().Tail()...)
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]any{"tags": list(tags)}, func(w io.Writer) { screen.PrintLine(w, strings.Join(tags, " ")) })
+	return show(c, tags, func(w io.Writer) { screen.PrintLine(w, strings.Join(tags.Tags, " ")) })
 }
 
 func jobTrack(c *cli.Context, q *queue.Client) error {
-	change, done := q.Track, "tracked"
+	jid := c.Args().First()
 	if c.Bool("stop") {
-		change, done = q.Untrack, "no longer tracked"
+		if err := ops.Untrack(c.Context, q, jid); err != nil {
+			return err
+		}
+		return said(c, "%s is no longer tracked", jid)
 	}
-	changed, err := change(c.Context, c.Args().First())
-	if err != nil {
+	if _, err := q.Track(c.Context, jid); err != nil {
 		return err
 	}
-	if !changed && c.Bool("stop") {
-		return notThere("%s was not tracked", c.Args().First())
-	}
-	return said(c, "%s is %s", c.Args().First(), done)
+	return said(c, "%s is tracked", jid)
 }
 
 func jobDepend(c *cli.Context, q *queue.Client) error {
 	jid, on := c.Args().First(), c.Args().Tail()
-	before, err := q.Get(c.Context, jid)
+	var job ops.Job
+	var err error
 	switch {
-	case err != nil:
-		return err
-	case before.State != "depends":
-		return notThere("%s is %s and waits for no other job: what it depends on cannot be changed any more", jid, before.State)
 	case c.Bool("remove") && c.Bool("all"):
-		err = q.UndependAll(c.Context, jid)
-	case len(on) == 0:
-		return misused("name the jobs that %s waits for", jid)
+		job, err = ops.DependOnNone(c.Context, q, jid)
 	case c.Bool("remove"):
-		err = q.Undepend(c.Context, jid, on...)
+		job, err = ops.DependLess(c.Context, q, jid, on)
 	default:
-		err = q.Depend(c.Context, jid, on...)
+		job, err = ops.DependMore(c.Context, q, jid, on)
 	}
 	if err != nil {
 		return err
 	}
-	job, err := q.Get(c.Context, jid)
-	if err != nil {
-		return err
-	}
-	return show(c, viewJob(*job), func(w io.Writer) {
+	return show(c, job, func(w io.Writer) {
 		if len(job.Dependencies) == 0 {
 			screen.Printf(w, "%s waits for no job; it is %s\n", jid, job.State)
 			return

@@ -15,10 +15,10 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
+	"oarlock/internal/ops"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
 	"oarlock/internal/screen"
-	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -177,7 +177,7 @@ func outputLine(s output.State) string {
 var nameOfWorker = regexp.MustCompile(`^(.+)-(\d+)-([A-Za-z0-9][A-Za-z0-9_-]*)-[^-]+$`)
 
 // lastWorker is who had a job last: the holder of its lock, or whoever last popped it.
-func lastWorker(job *queue.Job) string {
+func lastWorker(job *ops.Job) string {
 	if job.State == "running" && job.Worker != "" {
 		return job.Worker
 	}
@@ -191,7 +191,7 @@ func lastWorker(job *queue.Job) string {
 
 // whereItPrinted says which host can tell what a job printed, and how to ask it; "" if it never ran under
 // one of our supervisors.
-func whereItPrinted(job *queue.Job) string {
+func whereItPrinted(job *ops.Job) string {
 	parts := nameOfWorker.FindStringSubmatch(lastWorker(job))
 	if parts == nil {
 		return ""

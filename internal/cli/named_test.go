@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,21 +39,6 @@ func TestCancelOfACompleteJob(t *testing.T) {
 	says(t, o.run("job", "show", "done"), `^state +complete$`)
 	if err := o.oarlock(exitGone, []string{"job", "show", "waits"}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestReadLine(t *testing.T) {
-	from := bufio.NewReaderSize(strings.NewReader("12345\n1234567890\n"+strings.Repeat("x", 100)), 16)
-	for _, want := range []string{"12345\n", "1234567890\n"} {
-		if line, err := readLine(from, 10); err != nil || string(line) != want {
-			t.Errorf("read %q, %v; want %q", line, err, want)
-		}
-	}
-	if line, err := readLine(from, 10); !errors.Is(err, errLong) {
-		t.Errorf("read %q, %v of a line that is too long", line, err)
-	}
-	if line, err := readLine(bufio.NewReader(strings.NewReader("end")), 10); err != io.EOF || string(line) != "end" {
-		t.Errorf("the end is %q, %v", line, err)
 	}
 }
 

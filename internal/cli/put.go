@@ -1,23 +1,17 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -50,33 +44,12 @@ func putCommand() *cli.Command {
 			forceFlag(),
 			jsonFlag(),
 		},
-		Action: put,
+		Action: func(c *cli.Context) error { return asked(put(c)) },
 	}
-}
-
-// putLine is one line of a file with --jobs.
-type putLine struct {
-	Queue    string          `json:"queue"`
-	JID      string          `json:"jid"`
-	Klass    string          `json:"klass"`
-	Data     json.RawMessage `json:"data"`
-	Priority *float64        `json:"priority"`
-	Retries  *int            `json:"retries"`
-	Delay    float64         `json:"delay"`   // seconds
-	Timeout  float64         `json:"timeout"` // seconds
-	Tags     []string        `json:"tags"`
-	Depends  []string        `json:"depends"`
-	IfExists queue.IfExists  `json:"if_exists"` // replace, final, never
-
-	Throttles    []string `json:"throttles"`
-	WaitReplicas int      `json:"wait_replicas"`
 }
 
 func put(c *cli.Context) error {
 	if err := wantArgs(c, 1, 2, "a queue"); err != nil {
-		return err
-	}
-	if err := soundPut(c); err != nil {
 		return err
 	}
 	from, many := c.String("file"), c.IsSet("file")
@@ -90,35 +63,9 @@ func put(c *cli.Context) error {
 	case c.Bool("jobs") && !many:
 		return misused("--jobs says what the lines of --file are; name a file")
 	}
-	like := queue.Put{
-		Queue:     c.Args().First(),
-		JID:       c.String("jid"),
-		Klass:     c.String("klass"),
-		Delay:     c.Duration("delay"),
-		Timeout:   c.Duration("timeout"),
-		Tags:      c.StringSlice("tag"),
-		Depends:   c.StringSlice("depends"),
-		Throttles: c.StringSlice("throttle"),
-		IfExists:  queue.IfExists(c.String("if-exists")),
-
-		WaitReplicas: c.Int("wait-replicas"),
-	}
-	if err := config.OneOf(c.String("if-exists"), ifExistsWords); err != nil && c.IsSet("if-exists") {
-		return misused("--if-exists: %v", err)
-	}
-	if c.Bool("if-absent") {
-		if c.IsSet("if-exists") {
-			return misused("give --if-absent or --if-exists, not both")
-		}
-		like.IfExists = queue.Never
-	}
-	if c.IsSet("priority") {
-		priority := c.Float64("priority")
-		like.Priority = &priority
-	}
-	if c.IsSet("retries") {
-		retries := c.Int("retries")
-		like.Retries = &retries
+	like, err := putOf(c)
+	if err != nil {
+		return err
 	}
 	if many {
 		if like.JID != "" {
@@ -130,7 +77,7 @@ func put(c *cli.Context) error {
 	if c.NArg() == 2 {
 		like.Data = []byte(c.Args().Get(1))
 	}
-	if err := isJSON(like.Data); err != nil {
+	if err := ops.CheckJSON(like.Data); err != nil {
 		return misused("the data is not JSON: %v\nA string needs its quotes: '\"text\"'", err)
 	}
 	client, err := open(c)
@@ -138,151 +85,64 @@ func put(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	if err := somethingToDependOn(c, client, like.Depends); err != nil {
+	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
-	results, err := client.PutAll(c.Context, []queue.Put{like})
+	done, err := ops.PutOne(c.Context, client, like)
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
 		return err
 	}
-	return errors.Join(putOne(c, like, results[0]), err)
+	return errors.Join(show(c, done, func(w io.Writer) {
+		screen.PrintLine(w, done.JID)
+		if done.Existed {
+			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
+		}
+	}), err)
 }
 
-// soundPut refuses what nobody can mean by a put, or asks.
-func soundPut(c *cli.Context) error {
+// putOf is the job that the options of c describe, without its data.
+func putOf(c *cli.Context) (queue.Put, error) {
+	p := queue.Put{
+		Queue:     c.Args().First(),
+		JID:       c.String("jid"),
+		Klass:     c.String("klass"),
+		Priority:  given(c, "priority", c.Float64),
+		Retries:   given(c, "retries", c.Int),
+		Delay:     c.Duration("delay"),
+		Timeout:   c.Duration("timeout"),
+		Tags:      c.StringSlice("tag"),
+		Depends:   c.StringSlice("depends"),
+		Throttles: c.StringSlice("throttle"),
+		IfExists:  queue.IfExists(c.String("if-exists")),
+
+		WaitReplicas: c.Int("wait-replicas"),
+	}
 	switch {
-	case c.Int("retries") < 0:
-		return misused("--retries is negative; 0 means that it is tried once")
-	case c.Duration("delay") < 0:
-		return misused("--delay is negative; without it the job may run at once")
-	case c.Duration("timeout") < 0 || c.IsSet("timeout") && c.Duration("timeout") == 0:
-		return misused("--timeout must be more than 0; without it that of the pool holds")
-	case c.Int("wait-replicas") < 0:
-		return misused("--wait-replicas is negative")
-	case math.IsNaN(c.Float64("priority")) || math.IsInf(c.Float64("priority"), 0):
-		return misused("--priority must be a number, higher comes first")
+	case c.IsSet("timeout") && p.Timeout == 0:
+		return p, misused("--timeout must be more than 0; without it that of the pool holds")
+	case c.IsSet("jid") && p.JID == "":
+		return p, misused("the jid is empty; give it a name")
 	}
-	names := [][2]string{{"queue", c.Args().First()}, {"klass", c.String("klass")}}
-	if c.IsSet("jid") {
-		names = append(names, [2]string{"jid", c.String("jid")})
+	if err := ops.CheckPut(p, sure(c)); err != nil {
+		return p, err
 	}
-	for _, of := range [][2]string{{"tag", "tag"}, {"depends", "jid in --depends"}, {"throttle", "throttle"}} {
-		for _, name := range c.StringSlice(of[0]) {
-			names = append(names, [2]string{of[1], name})
+	if err := config.OneOf(c.String("if-exists"), ifExistsWords); err != nil && c.IsSet("if-exists") {
+		return p, misused("--if-exists: %v", err)
+	}
+	if c.Bool("if-absent") {
+		if c.IsSet("if-exists") {
+			return p, misused("give --if-absent or --if-exists, not both")
 		}
+		p.IfExists = queue.Never
 	}
-	for _, name := range names {
-		if err := newName(c, name[0], name[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// somethingToDependOn asks about jobs to depend on that are not there: nothing would be waited for.
-func somethingToDependOn(c *cli.Context, q *queue.Client, depends []string) error {
-	if len(depends) == 0 || c.Bool("force") {
-		return nil
-	}
-	depends, err := notInRedis(c, q, depends)
-	if err != nil || len(depends) == 0 {
-		return err
-	}
-	return doubtful(c, noSuchJob, strings.Join(depends, ", "))
-}
-
-const noSuchJob = "There is no job %s, so nothing would be waited for: it may be complete and pruned, or never have been."
-
-// notInRedis are those of jids that no job has.
-func notInRedis(c *cli.Context, q *queue.Client, jids []string) ([]string, error) {
-	jobs, err := q.GetMany(c.Context, jids...)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(jids), func(jid string) bool {
-		return slices.ContainsFunc(jobs, func(job queue.Job) bool { return job.JID == jid })
-	}), nil
-}
-
-// dependsOnNothing finds the first job of a batch that depends on one that is neither in Redis nor before it
-// in the batch, and which; it gives the length of the batch if none does. Those of the command line
-// have been asked about.
-func dependsOnNothing(c *cli.Context, q *queue.Client, batch []queue.Put, asked []string) (int, string, error) {
-	ours := map[string]int{} // where each job of the batch is that has a name
-	var others []string
-	for i, job := range batch {
-		for _, jid := range job.Depends {
-			if _, is := ours[jid]; !is && !slices.Contains(asked, jid) {
-				others = append(others, jid)
-			}
-		}
-		if job.JID != "" {
-			ours[job.JID] = i
-		}
-	}
-	if len(others) == 0 || c.Bool("force") {
-		return len(batch), "", nil
-	}
-	slices.Sort(others)
-	missing, err := notInRedis(c, q, slices.Compact(others))
-	if err != nil {
-		return 0, "", err
-	}
-	for i, job := range batch {
-		for _, jid := range job.Depends {
-			if at, is := ours[jid]; slices.Contains(missing, jid) && (!is || at >= i) {
-				return i, jid, nil
-			}
-		}
-	}
-	return len(batch), "", nil
-}
-
-// errLong says that a line is longer than any job may be.
-var errLong = fmt.Errorf("is longer than %s, the most that Redis takes for the data of a job (proto-max-bulk-len)", humanize.IBytes(queue.MaxData))
-
-// readLine reads up to and with the next line feed, or gives errLong once it is longer than most bytes.
-func readLine(from *bufio.Reader, most int) ([]byte, error) {
-	var line []byte
-	for {
-		some, err := from.ReadSlice('\n')
-		line = append(line, some...)
-		switch {
-		case len(line) > most+1:
-			return nil, errLong
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, err
-		}
-	}
+	return p, nil
 }
 
 // ifExistsWords are what a put may say of a job that has its jid.
 var ifExistsWords = []string{string(queue.Replace), string(queue.Final), string(queue.Never)}
 
-// putOne says what became of one job. That one of its jid is there is what --if-absent
-// asks for, and an error for who wanted it replaced.
-func putOne(c *cli.Context, job queue.Put, r queue.PutResult) error {
-	switch {
-	case r.Err != nil:
-		return r.Err
-	case r.Existed && job.IfExists != queue.Never:
-		return fmt.Errorf("job %s exists and is %s: it was left alone", r.JID, r.State)
-	}
-	answer := map[string]any{"jid": r.JID, "queue": job.Queue}
-	if r.Existed {
-		answer["existed"], answer["state"] = true, r.State
-	}
-	return show(c, answer, func(w io.Writer) {
-		screen.PrintLine(w, r.JID)
-		if r.Existed {
-			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", r.State)
-		}
-	})
-}
-
-// putFile puts a job for each line of the file name, - being stdin, in batches. A line
-// that is wrong stops it before any later one is put.
+// putFile puts a job for each line of the file name, - being stdin.
 func putFile(c *cli.Context, name string, like queue.Put) error {
 	in, size := c.App.Reader, int64(-1)
 	if name != "-" {
@@ -301,157 +161,44 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return err
 	}
 	defer client.Close()
-	if err := somethingToDependOn(c, client, like.Depends); err != nil {
+	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
-
 	bar := putProgress(c.App.ErrWriter, size)
-	done, existed, refused, number := 0, 0, 0, 0
-	elsewhere := false          // a line named another queue
-	var few *queue.ReplicaError // of the last batch that has one
-	var batch []queue.Put
-	var held int // bytes of data in batch
-	send := func() error {
-		first := number - len(batch) + 1
-		sound, missing, err := dependsOnNothing(c, client, batch, like.Depends)
-		if err != nil {
-			return err
-		}
-		results, err := client.PutAll(c.Context, batch[:sound])
-		for i, result := range results {
-			if result.Err != nil {
-				refused++
-				screen.Printf(c.App.ErrWriter, "job %d: %v\n", first+i, result.Err)
-			} else if result.Existed {
-				existed++
-			} else if result.JID != "" {
-				done++
-			}
-		}
-		batch, held = batch[:0], 0
-		if errors.As(err, &few) {
-			err = nil // they were put
-		}
-		if err == nil && missing != "" {
-			err = misused("line %d: "+noSuchJob+"\nNothing was done from there on; --force does it all the same.", first+sound, missing)
-		}
+	feed := ops.Feed{
+		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
+		Read:    func(bytes int) { _ = bar.Add(bytes) }, // on a terminal that is gone: no matter
+		Refused: func(job int, why error) { screen.Printf(c.App.ErrWriter, "job %d: %v\n", job, why) },
+	}
+	fed, err := feed.From(c.Context, in)
+	if doubt := (*ops.Doubt)(nil); errors.As(err, &doubt) {
+		return misused("%v\nNothing was done from there on; --force does it all the same.", err)
+	}
+	if err != nil {
 		return err
 	}
-	lines := bufio.NewReaderSize(in, 1<<16)
-	for {
-		line, err := readLine(lines, queue.MaxData)
-		if errors.Is(err, errLong) {
-			return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number+1, err, screen.Count(done+len(batch))))
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		last := err == io.EOF
-		bar.Add(len(line))
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			number++
-			job, err := putOf(like, text, c.Bool("jobs"))
-			if err != nil {
-				return errors.Join(send(), fmt.Errorf("line %d: %w; %s jobs before it were put", number, err, screen.Count(done+len(batch))))
-			}
-			batch, elsewhere = append(batch, job), elsewhere || job.Queue != like.Queue
-			held += len(job.Data)
-		}
-		if len(batch) == queue.PutChunk || held > 1<<20 || last && len(batch) > 0 {
-			if err := send(); err != nil {
-				return fmt.Errorf("after %s jobs: %w", screen.Count(done), err)
-			}
-		}
-		if last {
-			break
-		}
-	}
-	bar.Finish()
-	result := map[string]any{"queue": like.Queue, "put": done, "existed": existed, "refused": refused}
-	if err := show(c, result, func(w io.Writer) {
-		into := like.Queue
-		if elsewhere {
-			into = "the queues that their lines name"
-		}
-		screen.Printf(w, "%s put into %s\n", screen.Some(done, "job"), into)
-		if existed > 0 {
-			screen.Printf(w, "%s left alone, which existed\n", screen.Some(existed, "job"))
-		}
-	}); err != nil {
+	_ = bar.Finish()
+	if err := show(c, fed, func(w io.Writer) { printFed(w, fed) }); err != nil {
 		return err
 	}
 	switch {
-	case refused > 0:
-		return fmt.Errorf("refused: %s", screen.Some(refused, "job"))
-	case few != nil:
-		return few
+	case fed.Refused > 0:
+		return fmt.Errorf("refused: %s", screen.Some(fed.Refused, "job"))
+	case fed.Few != nil:
+		return fed.Few
 	}
 	return nil
 }
 
-// putOf makes the job that a line describes, like the one of the command line.
-func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
-	job := like
-	if !whole {
-		job.Data = bytes.Clone(text)
-		return job, isJSON(job.Data)
+func printFed(w io.Writer, fed ops.Fed) {
+	into := fed.Queue
+	if fed.Elsewhere {
+		into = "the queues that their lines name"
 	}
-	var line putLine
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
-		return job, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	screen.Printf(w, "%s put into %s\n", screen.Some(fed.Put, "job"), into)
+	if fed.Existed > 0 {
+		screen.Printf(w, "%s left alone, which existed\n", screen.Some(fed.Existed, "job"))
 	}
-	job.JID, job.Data = line.JID, line.Data
-	if job.Data == nil {
-		job.Data = []byte("{}")
-	}
-	if line.Queue != "" {
-		job.Queue = line.Queue
-	}
-	if line.Klass != "" {
-		job.Klass = line.Klass
-	}
-	if line.Priority != nil {
-		job.Priority = line.Priority
-	}
-	if line.Retries != nil {
-		job.Retries = line.Retries
-	}
-	for name, n := range map[string]float64{"delay": line.Delay, "timeout": line.Timeout, "wait_replicas": float64(line.WaitReplicas)} {
-		if n < 0 {
-			return job, fmt.Errorf("%s is negative", name)
-		}
-	}
-	if line.Retries != nil && *line.Retries < 0 {
-		return job, errors.New("retries is negative")
-	}
-	if line.Delay > 0 {
-		job.Delay = time.Duration(line.Delay * float64(time.Second))
-	}
-	if line.Timeout > 0 {
-		job.Timeout = time.Duration(line.Timeout * float64(time.Second))
-	}
-	if line.Tags != nil {
-		job.Tags = line.Tags
-	}
-	if line.Depends != nil {
-		job.Depends = line.Depends
-	}
-	if line.IfExists != "" {
-		job.IfExists = line.IfExists
-	}
-	if line.Throttles != nil {
-		job.Throttles = line.Throttles
-	}
-	job.WaitReplicas = max(job.WaitReplicas, line.WaitReplicas)
-	return job, nil
-}
-
-// isJSON says where text stops being JSON.
-func isJSON(text []byte) error {
-	var any json.RawMessage
-	return json.Unmarshal(text, &any)
 }
 
 // putProgress shows on a terminal how far a file was read; size below zero is unknown.

@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/cron"
 	"oarlock/internal/explain"
+	"oarlock/internal/ops"
+	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -46,74 +45,35 @@ func recurCommand() *cli.Command {
 				&cli.StringSliceFlag{Name: "untag", Usage: "one `TAG` less; may be given again"},
 			)...), do: recurUpdate},
 		verb{name: "rm", usage: "end recurring jobs; copies that were made stay", words: "JID…", least: 1, most: -1, flags: []cli.Flag{jsonFlag()}, do: recurRemove},
-		verb{name: "pause", usage: "let one with a schedule put nothing for a while", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(false)},
-		verb{name: "resume", also: []string{"unpause"}, usage: "let it go on", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: pauseCron(true)},
+		verb{name: "pause", usage: "let one with a schedule put nothing for a while", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: recurPause},
+		verb{name: "resume", also: []string{"unpause"}, usage: "let it go on", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: recurResume},
 		verb{name: "diff", usage: "compare the configuration with Redis: what a reload would add, change and end; exits 1 if anything", flags: []cli.Flag{jsonFlag()}, do: recurDiff},
 	)
 }
 
 func recurList(c *cli.Context, q *queue.Client) error {
-	queues, err := recurringQueues(c, q)
+	all, err := ops.ListRecurring(c.Context, q, c.Args().Slice(), pageOf(c))
 	if err != nil {
 		return err
 	}
-	views, rows := []recurView{}, [][]string(nil)
-	crons, err := q.Crons(c.Context)
-	if err != nil {
-		return err
-	}
-	for _, r := range crons {
-		if patterns := c.Args().Slice(); len(patterns) == 0 || queue.MatchAny(patterns, r.Queue) {
-			views = append(views, viewCron(r))
-			rows = append(rows, []string{r.Name, r.Klass, r.Queue, cronWhen(r), cronNext(r), screen.Count(r.Runs), screen.Shorten(string(r.Data), 50)})
+	var rows [][]string
+	for _, r := range all {
+		var every, next string
+		if s := r.BySchedule; s != nil {
+			every, next = ops.CronWhen(*s), cronNext(*s)
+		} else {
+			every, next = screen.Span(r.ByInterval.Interval), screen.Moment(r.ByInterval.Next)
 		}
+		rows = append(rows, []string{r.JID, r.Klass, r.Queue, every, next, screen.Count(r.Count), screen.Shorten(r.Payload(), 50)})
 	}
-	for _, name := range queues {
-		jids, err := q.Jobs(c.Context, "recurring", name, c.Int("offset"), c.Int("limit"))
-		if err != nil {
-			return err
-		}
-		for _, jid := range jids {
-			r, err := q.Recurring(c.Context, jid)
-			if errors.Is(err, queue.ErrNoJob) {
-				continue // it went meanwhile, or an entry has none
-			}
-			if err != nil {
-				return err
-			}
-			views = append(views, viewRecur(r))
-			rows = append(rows, []string{r.JID, r.Klass, r.Queue, screen.Span(r.Interval), screen.Moment(r.Next), screen.Count(r.Count), screen.Shorten(string(r.Data), 50)})
-		}
-	}
-	return show(c, views, func(w io.Writer) {
+	return show(c, all, func(w io.Writer) {
 		screen.Table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
 	})
 }
 
-// recurringQueues are the queues that the words of c name, and those known with recurring jobs
-// that its globs match; all of them if there is no word.
-func recurringQueues(c *cli.Context, q *queue.Client) ([]string, error) {
-	patterns, queues := c.Args().Slice(), []string(nil)
-	for _, pattern := range patterns {
-		if !queue.IsGlob(pattern) {
-			queues = append(queues, pattern)
-		}
-	}
-	if len(patterns) == 0 {
-		patterns = []string{"*"}
-	}
-	counts, err := q.Queues(c.Context)
-	for _, n := range counts {
-		if n.Recurring > 0 && queue.MatchAny(patterns, n.Name) && !slices.Contains(queues, n.Name) {
-			queues = append(queues, n.Name)
-		}
-	}
-	return queues, err
-}
-
 func recurAdd(c *cli.Context, q *queue.Client) error {
-	if err := soundRecurring(c); err != nil {
-		return err
+	if c.IsSet("jid") && c.String("jid") == "" {
+		return misused("the jid is empty; give it a name")
 	}
 	if c.IsSet("cron") {
 		return addCron(c, q)
@@ -127,75 +87,38 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 		return misused("say how often: --every 1h, or --cron \"0 4 * * Mon-Fri\"")
 	}
 	r := queue.Recurring{
-		Queue: c.Args().First(), JID: c.String("jid"), Klass: c.String("klass"), Data: []byte("{}"),
+		Queue: c.Args().First(), JID: c.String("jid"), Klass: c.String("klass"), Data: recurData(c),
 		Interval: c.Duration("every"), Offset: c.Duration("offset"), Priority: c.Float64("priority"),
 		Retries: c.Int("retries"), Backlog: c.Int("backlog"), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle"),
 	}
-	if _, err := q.Cron(c.Context, r.JID); err == nil {
-		return misused("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, screen.InShell(r.JID))
-	} else if !errors.Is(err, queue.ErrNoJob) {
-		return err
-	}
-	if c.NArg() == 2 {
-		r.Data = []byte(c.Args().Get(1))
-	}
-	if err := isJSON(r.Data); err != nil {
-		return misused("the data is not JSON: %v", err)
-	}
-	jid, err := q.Recur(c.Context, r)
+	jid, err := ops.Recur(c.Context, q, r, sure(c))
 	if err != nil {
 		return err
 	}
 	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { screen.PrintLine(w, jid) })
 }
 
-// soundRecurring refuses what nobody can mean of a recurring job, or asks.
-func soundRecurring(c *cli.Context) error {
-	switch {
-	case c.Int("retries") < 0:
-		return misused("--retries is negative; 0 means that a copy is tried once")
-	case c.Int("backlog") < 0:
-		return misused("--backlog is negative; 0 means that all missed copies are made up for")
-	case c.Duration("offset") < 0:
-		return misused("--offset is negative; without it the first copy comes at once")
-	case math.IsNaN(c.Float64("priority")) || math.IsInf(c.Float64("priority"), 0):
-		return misused("--priority must be a number, higher comes first")
+// recurData is the data of the copies of one that is added.
+func recurData(c *cli.Context) []byte {
+	if c.NArg() == 2 {
+		return []byte(c.Args().Get(1))
 	}
-	names := [][2]string{{"klass", c.String("klass")}}
-	if c.Command.Name == "add" {
-		names = append(names, [2]string{"queue", c.Args().First()})
-	}
-	for _, option := range []string{"jid", "queue"} {
-		if c.IsSet(option) {
-			names = append(names, [2]string{option, c.String(option)})
-		}
-	}
-	for _, of := range []string{"tag", "throttle"} {
-		for _, name := range c.StringSlice(of) {
-			names = append(names, [2]string{of, name})
-		}
-	}
-	for _, name := range names {
-		if err := newName(c, name[0], name[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return []byte("{}")
 }
 
 func recurShow(c *cli.Context, q *queue.Client) error {
-	if r, err := q.Cron(c.Context, c.Args().First()); err == nil {
-		return showCron(c, q, r)
-	} else if !errors.Is(err, queue.ErrNoJob) {
-		return err
-	}
-	r, err := q.Recurring(c.Context, c.Args().First())
+	shown, err := ops.ShowRecurring(c.Context, q, c.Args().First())
 	if err != nil {
 		return err
 	}
-	return show(c, viewRecur(r), func(w io.Writer) {
-		if r.Damage != "" {
-			screen.Printf(w, "%-10s %s\n", "damage", screen.Paint(w, screen.Red, r.Damage))
+	return show(c, shown, func(w io.Writer) {
+		if shown.Damage != "" {
+			screen.Printf(w, "%-10s %s\n", "damage", screen.Paint(w, screen.Red, shown.Damage))
+		}
+		r := shown.ByInterval
+		if r == nil {
+			printCron(w, *shown.BySchedule, q.Now())
+			return
 		}
 		for _, line := range [][2]string{
 			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", screen.Span(r.Interval)},
@@ -209,49 +132,27 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 }
 
 func recurUpdate(c *cli.Context, q *queue.Client) error {
-	jid := c.Args().First()
-	if c.IsSet("data") {
-		if err := isJSON([]byte(c.String("data"))); err != nil {
-			return misused("the data is not JSON: %v", err)
-		}
-	}
-	if err := soundRecurring(c); err != nil {
-		return err
-	}
-	if r, err := q.Cron(c.Context, jid); err == nil {
-		return updateCron(c, q, r)
-	} else if !errors.Is(err, queue.ErrNoJob) {
-		return err
-	}
-	for _, flag := range []string{"cron", "zone", "missed", "overlap"} {
-		if c.IsSet(flag) {
-			return misused("--%s is for recurring jobs with a schedule; %s has none", flag, jid)
-		}
-	}
-	change := queue.RecurringChange{
+	change := ops.RecurringChange{
 		Queue: given(c, "queue", c.String), Klass: given(c, "klass", c.String), Interval: given(c, "every", c.Duration),
 		Priority: given(c, "priority", c.Float64), Retries: given(c, "retries", c.Int), Backlog: given(c, "backlog", c.Int),
+		Tag: c.StringSlice("tag"), Untag: c.StringSlice("untag"), Schedule: given(c, "cron", c.String), Zone: given(c, "zone", c.String),
+		Missed: given(c, "missed", c.String), Overlap: given(c, "overlap", c.String),
 	}
 	if c.IsSet("data") {
 		change.Data = []byte(c.String("data"))
 	}
-	if change.Interval != nil && *change.Interval < time.Millisecond {
-		return misused("--every must be more than zero")
-	}
-	if err := q.UpdateRecurring(c.Context, jid, change); err != nil {
+	r, err := ops.UpdateRecurring(c.Context, q, c.Args().First(), change, sure(c))
+	if err != nil {
 		return err
 	}
-	if tags := c.StringSlice("tag"); len(tags) > 0 {
-		if _, err := q.TagRecurring(c.Context, jid, tags...); err != nil {
-			return err
-		}
+	if r.BySchedule == nil {
+		return said(c, "%s is changed", r.JID)
 	}
-	if tags := c.StringSlice("untag"); len(tags) > 0 {
-		if _, err := q.UntagRecurring(c.Context, jid, tags...); err != nil {
-			return err
-		}
+	s, err := schedule.Parse(r.BySchedule.Schedule, r.BySchedule.Zone)
+	if err != nil {
+		return err
 	}
-	return said(c, "%s is changed", jid)
+	return said(c, "%s is changed; it comes %s", r.JID, comes(s, cron.At(q.Now())))
 }
 
 // given is the value of an option, or nil if the command line does not have it.
@@ -264,20 +165,8 @@ func given[T any](c *cli.Context, name string, value func(string) T) *T {
 }
 
 func recurRemove(c *cli.Context, q *queue.Client) error {
-	for _, jid := range c.Args().Slice() {
-		if err := q.EndCron(c.Context, jid); err == nil {
-			continue
-		} else if errors.Is(err, queue.ErrHeld) {
-			return fmt.Errorf("%s does not end: %w; take it out there, or pause it", jid, err)
-		} else if !errors.Is(err, queue.ErrNoJob) {
-			return err
-		}
-		if _, err := q.Recurring(c.Context, jid); err != nil {
-			return err
-		}
-		if err := q.Unrecur(c.Context, jid); err != nil {
-			return err
-		}
+	if err := ops.EndRecurring(c.Context, q, c.Args().Slice()); err != nil {
+		return err
 	}
 	return said(c, "recurs no more: %s", strings.Join(c.Args().Slice(), " "))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/ops"
 	"oarlock/internal/trial"
 	"oarlock/queue"
 )
@@ -55,7 +56,7 @@ func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
 	}
 	defer client.Close()
 	job, err := client.Get(c.Context, jid)
-	return job, worded(c, err)
+	return job, ops.Worded(c.Args().First(), err)
 }
 
 // replayPool is the pool to imitate: the named one, that of the command, or the one

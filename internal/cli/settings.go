@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -25,31 +27,38 @@ func settingsCommand() *cli.Command {
 				}
 				return said(c, "%s is as by default", c.Args().First())
 			}},
-		settingsLoadVerb(),
-		settingsClearVerb(),
+		verb{name: "load", usage: "change all settings that FILE names, as `config get --json` prints them; - is the standard input", words: "FILE", least: 1, most: 1,
+			flags: []cli.Flag{
+				&cli.BoolFlag{Name: "clear", Usage: "return all others to their defaults"},
+				&cli.BoolFlag{Name: "dry-run", Usage: "say what would change"},
+				&cli.BoolFlag{Name: "force", Usage: "set them even if they are out of their bounds"},
+				jsonFlag(),
+			}, do: settingsLoad},
+		verb{name: "clear", usage: "return all settings to their defaults",
+			flags: []cli.Flag{
+				&cli.BoolFlag{Name: "dry-run", Usage: "say what would change"},
+				&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask, on a terminal"},
+				jsonFlag(),
+			}, do: settingsClear},
 	)
 }
 
-// settingsSet changes a setting. A value that cannot be used as it is breaks other clients,
-// which check nothing, so that it takes --force.
 func settingsSet(c *cli.Context, q *queue.Client) error {
 	name, value := c.Args().First(), c.Args().Get(1)
-	if err := soundSetting(c, name, value); err != nil {
-		return err
-	}
-	if err := q.Set(c.Context, name, value); err != nil {
+	if err := ops.SetSetting(c.Context, q, name, value, soundOnly(c)); err != nil {
 		return err
 	}
 	return said(c, "%s is %s", name, value)
 }
 
-// soundSetting refuses a value that cannot be used as it is.
-func soundSetting(c *cli.Context, name, value string) error {
-	var odd *queue.SettingError
-	if c.Bool("force") || !errors.As(queue.CheckSetting(name, value), &odd) {
-		return nil
+// soundOnly refuses, but for --force.
+func soundOnly(c *cli.Context) ops.Sure {
+	if c.Bool("force") {
+		return ops.Always
 	}
-	return misused("%s\nNothing was changed; --force sets it all the same.", odd.Refusal())
+	return func(sentence string) error {
+		return misused("%s\nNothing was changed; --force sets it all the same.", sentence)
+	}
 }
 
 func settingsGet(c *cli.Context, q *queue.Client) error {
@@ -70,5 +79,56 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 			rows = append(rows, []string{name, all[name]})
 		}
 		screen.Table(w, "No settings.", []string{"SETTING", "VALUE"}, rows)
+	})
+}
+
+// settingsLoad makes the settings what a file says. All of it is checked before any is set.
+func settingsLoad(c *cli.Context, q *queue.Client) error {
+	file := c.Args().First()
+	wanted, err := readSettings(c, file)
+	if err != nil {
+		return misused("%s: %v\nIt is to hold an object such as {\"heartbeat\": 60}. Nothing was changed.", file, err)
+	}
+	if err := ops.CheckSettings(wanted, soundOnly(c)); err != nil {
+		return misused("%s: %v", file, err)
+	}
+	return settingsBecome(c, q, wanted, c.Bool("clear"))
+}
+
+func readSettings(c *cli.Context, file string) (map[string]string, error) {
+	if file == "-" {
+		return ops.ReadSettings(c.App.Reader)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ops.ReadSettings(f)
+}
+
+func settingsClear(c *cli.Context, q *queue.Client) error {
+	if !c.Bool("dry-run") && !confirmed(c, "Return all settings to their defaults?") {
+		return errors.New("nothing was done")
+	}
+	return settingsBecome(c, q, map[string]string{}, true)
+}
+
+// settingsBecome sets what is wanted, and returns the others to their defaults if they are to
+// be cleared; and says what has changed.
+func settingsBecome(c *cli.Context, q *queue.Client, wanted map[string]string, clear bool) error {
+	changes, err := ops.Become(c.Context, q, wanted, clear, c.Bool("dry-run"))
+	if err != nil {
+		return err
+	}
+	return show(c, changes, func(w io.Writer) {
+		var rows [][]string
+		for _, change := range changes {
+			rows = append(rows, []string{change.Name, change.Before, change.After})
+		}
+		screen.Table(w, "No setting differs.", []string{"SETTING", "BEFORE", "AFTER"}, rows)
+		if c.Bool("dry-run") {
+			screen.PrintLine(w, "Nothing was changed.")
+		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -31,38 +32,13 @@ func statsCommand() *cli.Command {
 	return command
 }
 
-// durationsView is a distribution as --json prints it: seconds, and the counts of
-// queue.HistogramBucket.
-type durationsView struct {
-	Count     int     `json:"count"`
-	Mean      float64 `json:"mean"`
-	Std       float64 `json:"std"`
-	Histogram []int   `json:"histogram"`
-	Negative  int     `json:"negative"` // in none of the histogram's
-}
-
 func stats(c *cli.Context, q *queue.Client) error {
-	day := time.UnixMicro(int64(q.Now() * 1e6)).UTC()
-	if text := c.String("day"); text != "" {
-		var err error
-		if day, err = time.Parse(time.DateOnly, text); err != nil {
-			return misused("--day %q is not of the form 2026-01-31", text)
-		}
-	}
-	name := c.Args().First()
-	if err := knownQueues(c, q, name); err != nil {
-		return err
-	}
-	s, err := q.Stats(c.Context, name, day)
+	s, err := ops.StatsOf(c.Context, q, c.Args().First(), c.String("day"))
 	if err != nil {
 		return err
 	}
-	value := map[string]any{
-		"queue": name, "day": day.Format(time.DateOnly), "wait": durationsView(s.Wait), "run": durationsView(s.Run),
-		"failures": s.Failures, "failed": s.Failed, "retries": s.Retries,
-	}
-	return show(c, value, func(w io.Writer) {
-		screen.Printf(w, "%s on %s: %s, %s ran out\n", name, day.Format(time.DateOnly), screen.Some(s.Failures, "failure"), screen.Some(s.Retries, "lock"))
+	return show(c, s, func(w io.Writer) {
+		screen.Printf(w, "%s on %s: %s, %s ran out\n", s.Queue, s.Day, screen.Some(s.Failures, "failure"), screen.Some(s.Retries, "lock"))
 		if s.Failed != s.Failures {
 			screen.Printf(w, "less those that were put again or canceled, in whichever queue: %s\n", screen.Count(s.Failed))
 		}
@@ -72,7 +48,7 @@ func stats(c *cli.Context, q *queue.Client) error {
 }
 
 // histogram draws a distribution, from the first bar that is not empty to the last.
-func histogram(w io.Writer, what string, d queue.Durations) {
+func histogram(w io.Writer, what string, d ops.Durations) {
 	if d.Count == 0 {
 		screen.Printf(w, "\nno job %s\n", what)
 		return

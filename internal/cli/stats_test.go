@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"oarlock/queue"
+	"oarlock/internal/ops"
 )
 
 func TestHistogram(t *testing.T) {
-	d := queue.Durations{Count: 106, Mean: 4.5, Std: 1, Histogram: make([]int, 148)}
+	d := ops.Durations{Count: 106, Mean: 4.5, Std: 1, Histogram: make([]int, 148)}
 	d.Histogram[1] = 100 // one to two seconds
 	d.Histogram[60] = 4  // a minute to two
 	d.Count, d.Negative = d.Count+3, 3

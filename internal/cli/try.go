@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/ops"
 	"oarlock/internal/plan"
 	"oarlock/internal/trial"
 	"oarlock/queue"
@@ -147,7 +148,7 @@ func tryJob(c *cli.Context, pool config.Pool) (queue.Taken, error) {
 			return queue.Taken{}, err
 		}
 	}
-	if err := isJSON(data); err != nil {
+	if err := ops.CheckJSON(data); err != nil {
 		return queue.Taken{}, misused("--job is not JSON: %v", err)
 	}
 	from := c.String("queue")
@@ -159,7 +160,7 @@ func tryJob(c *cli.Context, pool config.Pool) (queue.Taken, error) {
 	}
 	job := trial.Attempted(c.String("klass"), from, bytes.TrimSpace(data), c.Int("attempt"))
 	if text := c.String("checkpoint"); text != "" {
-		if err := isJSON([]byte(text)); err != nil {
+		if err := ops.CheckJSON([]byte(text)); err != nil {
 			return queue.Taken{}, misused("--checkpoint is not JSON: %v", err)
 		}
 		job.Checkpoint = []byte(text)

@@ -1,15 +1,14 @@
-package cli
+package ops
 
 import (
 	"encoding/json"
-	"math"
 
 	"oarlock/internal/explain"
 	"oarlock/queue"
 )
 
-// jobView is a job as --json prints it. Times are seconds since the epoch.
-type jobView struct {
+// Job is a job as people and their programs are told of it. Times are seconds since the epoch.
+type Job struct {
 	JID          string          `json:"jid"`
 	Klass        string          `json:"klass"`
 	State        string          `json:"state"`
@@ -37,14 +36,28 @@ type jobView struct {
 	Deaths        int             `json:"deaths"`
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
+
+	payload []byte // Data as it was put, were it no JSON
 }
 
-func viewJob(job queue.Job) jobView {
-	v := jobView{
+// Payload is the data of the job as it was put, which may be no JSON.
+func (j *Job) Payload() string { return string(j.payload) }
+
+// Failed is the failure, or the zero value if there is none.
+func (j *Job) Failed() queue.Failure {
+	if j.Failure == nil {
+		return queue.Failure{}
+	}
+	return *j.Failure
+}
+
+// View is what is told of a job.
+func View(job queue.Job) Job {
+	v := Job{
 		JID: job.JID, Klass: job.Klass, State: job.State, Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
 		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
 		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
-		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage,
+		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage, payload: job.Data,
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure
@@ -62,10 +75,11 @@ func viewJob(job queue.Job) jobView {
 	return v
 }
 
-func viewJobs(jobs []queue.Job) []jobView {
-	views := make([]jobView, len(jobs))
+// Views is View of each.
+func Views(jobs []queue.Job) []Job {
+	views := make([]Job, len(jobs))
 	for i, job := range jobs {
-		views[i] = viewJob(job)
+		views[i] = View(job)
 	}
 	return views
 }
@@ -82,16 +96,8 @@ func rawJSON(text []byte) json.RawMessage {
 	return quoted
 }
 
-// list makes nil an empty list: [] in JSON.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
-
-// queueView is a queue as --json prints it.
-type queueView struct {
+// Queue is how many jobs of a queue are in which state.
+type Queue struct {
 	Name      string `json:"name"`
 	Waiting   int    `json:"waiting"`
 	Running   int    `json:"running"`
@@ -107,53 +113,9 @@ type queueView struct {
 	Unserved float64 `json:"unserved,omitempty"`
 }
 
-func viewQueue(n queue.QueueCounts) queueView {
-	return queueView{
+func viewQueue(n queue.QueueCounts) Queue {
+	return Queue{
 		Name: n.Name, Waiting: n.Waiting, Running: n.Running, Stalled: n.Stalled, Scheduled: n.Scheduled,
 		Depends: n.Depends, Recurring: n.Recurring, Throttled: n.Throttled, Paused: n.Paused, Damage: n.Damage,
-	}
-}
-
-// recurView is a recurring job as --json prints it.
-type recurView struct {
-	JID       string          `json:"jid"`
-	Klass     string          `json:"klass"`
-	Queue     string          `json:"queue"`
-	Damage    string          `json:"damage,omitempty"`
-	Data      json.RawMessage `json:"data"`
-	Every     float64         `json:"every"` // seconds
-	Next      *float64        `json:"next"`  // seconds since the epoch; null if never
-	Count     int             `json:"count"`
-	Priority  float64         `json:"priority"`
-	Retries   int             `json:"retries"`
-	Backlog   int             `json:"backlog"`
-	Tags      []string        `json:"tags"`
-	Throttles []string        `json:"throttles,omitempty"`
-	Cron      *cronView       `json:"cron,omitempty"` // of one with a schedule; every and backlog say nothing then
-}
-
-// cronView is what only recurring jobs with a schedule have.
-type cronView struct {
-	Schedule string  `json:"schedule"`
-	Zone     string  `json:"zone"` // "" is UTC
-	Missed   string  `json:"missed"`
-	Overlap  string  `json:"overlap"`
-	Source   string  `json:"source"` // file or hand
-	Paused   bool    `json:"paused"`
-	Pending  float64 `json:"pending,omitempty"` // seconds since the epoch: a run that waits for the last
-	Last     float64 `json:"last,omitempty"`    // when the last run was due
-	LastJID  string  `json:"last_jid,omitempty"`
-	GivenUp  int     `json:"missed_runs"`
-	Skipped  int     `json:"skipped_runs"`
-}
-
-func viewRecur(r *queue.Recurring) recurView {
-	next := &r.Next
-	if math.IsInf(r.Next, 0) { // it was set aside, because it cannot be read
-		next = nil
-	}
-	return recurView{
-		JID: r.JID, Klass: r.Klass, Queue: r.Queue, Damage: r.Damage, Data: rawJSON(r.Data), Every: r.Interval.Seconds(), Next: next, Count: r.Count,
-		Priority: r.Priority, Retries: r.Retries, Backlog: r.Backlog, Tags: list(r.Tags), Throttles: r.Throttles,
 	}
 }
