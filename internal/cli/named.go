@@ -23,36 +23,33 @@ func forceFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "force", Usage: "do it without asking, however odd it looks"}
 }
 
-// doubtful asks whether what the command line says is meant: on a terminal it waits for the
-// answer, elsewhere it refuses. With --force it is not in doubt.
-func doubtful(c *cli.Context, sentence string) error {
-	if c.Bool("force") {
-		return nil
-	}
-	if !screen.IsTerminal(c.App.Reader) || !screen.IsTerminal(c.App.ErrWriter) {
-		return misused("%s\nNothing was done; --force does it all the same.", sentence)
-	}
-	screen.Printf(c.App.ErrWriter, "%s Do it all the same? [y/N] ", sentence)
-	answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	}
-	return misused("Nothing was done.")
-}
-
-// sure asks about what is in doubt.
+// sure asks whether what is in doubt is meant: on a terminal it waits for the answer, elsewhere it
+// refuses. With --force nothing is in doubt.
 func sure(c *cli.Context) ops.Sure {
-	return func(sentence string) error { return doubtful(c, sentence) }
+	if c.Bool("force") {
+		return ops.Always
+	}
+	return func(sentence string) error {
+		if !screen.IsTerminal(c.App.Reader) || !screen.IsTerminal(c.App.ErrWriter) {
+			return misused("%s\nNothing was done; --force does it all the same.", sentence)
+		}
+		screen.Printf(c.App.ErrWriter, "%s Do it all the same? [y/N] ", sentence)
+		answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
+		if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
+			return nil
+		}
+		return misused("Nothing was done.")
+	}
 }
 
 // asked is err in the words of the command line: what is wrong with an argument is said of its option.
 func asked(err error) error {
 	var wrong *ops.Wrong
-	if errors.As(err, &wrong) {
-		if wrong.Argument != "" {
-			return misused("--%v", wrong)
-		}
-		return misused("%v", wrong)
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Argument != "":
+		return misused("--%v", wrong)
 	}
-	return err
+	return misused("%v", wrong)
 }
