@@ -85,6 +85,26 @@ func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
 	})
 }
 
+// A child that may work a single job waits for it, and its replacement with it, for as long as none comes.
+func TestAChildOfOneJobIsNotReplacedBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Children = 1, 4
+		w.run()
+		time.Sleep(10 * time.Minute)
+		if n := w.host.starts(); n != 8 {
+			t.Errorf("%d starts without a job, want one for each of 4 slots and one ahead of time", n)
+		}
+		w.redis.put(12)
+		time.Sleep(10 * time.Minute)
+		w.want("complete", 12)
+		if n := w.host.starts(); n != 8+12 {
+			t.Errorf("%d starts after 12 jobs, want 20", n)
+		}
+		w.end()
+	})
+}
+
 func TestAnOldChildIsBetterThanNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)

@@ -153,14 +153,15 @@ func (p *pool) startWhenDue(s *slot, place **member) {
 }
 
 // handOver lets the replacement of s take over from its member when it is time: at once if the
-// member is due, else when it will be, or is idle anyway.
+// member is due, else when it will be, or is idle after a job. One that had none yet is as good
+// as its replacement.
 func (p *pool) handOver(s *slot) {
 	m := s.member
 	if !s.next.fit() {
 		return
 	}
-	if m.due(p) == "" && m.idleFor(p.now) < idleAhead {
-		if len(m.runs) == 0 {
+	if m.due(p) == "" && (m.jobs == 0 || m.idleFor(p.now) < idleAhead) {
+		if m.jobs > 0 && len(m.runs) == 0 {
 			p.alert(m.idle + idleAhead)
 		}
 		return
