@@ -69,7 +69,7 @@ func (m *member) due(p *pool) string {
 		return "a new generation takes over"
 	case m.spent():
 		return "max_jobs"
-	case m.maxAge > 0 && p.now-m.born >= m.maxAge:
+	case m.maxAge > 0 && m.fit() && p.now-m.fitSince >= m.maxAge: // however long its start took
 		return "max_age"
 	case m.heavy():
 		return "max_memory"
@@ -77,8 +77,8 @@ func (m *member) due(p *pool) string {
 		// One that never worked is as good as its replacement would be.
 		return "idle_timeout"
 	}
-	if m.maxAge > 0 {
-		p.alert(m.born + m.maxAge)
+	if m.maxAge > 0 && m.fit() {
+		p.alert(m.fitSince + m.maxAge)
 	}
 	if m.jobs > 0 && p.cfg.IdleTimeout > 0 && p.cfg.MaxChildren == 0 && len(m.runs) == 0 && m.fit() {
 		p.alert(m.idle + p.cfg.IdleTimeout)
