@@ -222,18 +222,19 @@ func (p *pool) vacancy(a *attempt) *member {
 		}
 	}
 	var best *member
+	trial := p.roll != nil && p.roll.to.onTrial()
 	for _, s := range p.slots {
 		m := s.member
 		if m == nil || m.room(p.prefetch()) == 0 {
 			continue
 		}
-		if m.gen.onTrial() {
+		if trial && m.gen == p.roll.to {
 			return m
 		}
 		if best == nil || len(m.runs) < len(best.runs) {
 			best = m
 		}
-		if len(best.runs) == 0 {
+		if len(best.runs) == 0 && !trial {
 			break
 		}
 	}

@@ -290,3 +290,18 @@ func TestARollOfABusyPoolEnds(t *testing.T) {
 		}
 	}
 }
+
+// What was given up, and has its slot still, does not take the jobs that are to prove what mends it.
+func TestAJobGoesToWhatIsOnTrialRatherThanToWhatWasGivenUp(t *testing.T) {
+	old, givenUp, mended := &generation{n: 1}, &generation{n: 2, trial: newTrial()}, &generation{n: 3, trial: newTrial()}
+	p := &pool{shared: &shared{}, roll: newRoll(old, mended), gen: old}
+	for i, g := range []*generation{old, givenUp, mended} {
+		g.spec.Mode = runner.Reuse
+		s := &slot{n: i, gen: g}
+		s.member = &member{pool: p, slot: s, gen: g, child: &fakeChild{}, state: memberReady}
+		p.slots = append(p.slots, s)
+	}
+	if m := p.vacancy(&attempt{}); m.gen != mended {
+		t.Errorf("the job goes to generation %d, want %d", m.gen.n, mended.n)
+	}
+}
