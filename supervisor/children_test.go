@@ -130,7 +130,7 @@ func TestAReplacementIsReadyFirst(t *testing.T) {
 			return nil
 		}
 		w.run()
-		time.Sleep(63 * time.Second) // the second is starting
+		time.Sleep(68 * time.Second) // 65 after the start of the first, which took 5, and the second is starting
 		if n := w.host.living(); n != 2 {
 			t.Errorf("%d children, want the old one and its replacement", n)
 		}
