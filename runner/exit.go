@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func (c *Child) reap() {
 		if c.settle(r) {
 			first := !r.since.IsZero()
 			began := first && (c.spec.Mode == Once || c.spec.Input == InputNone || r.readBy(consumed))
-			c.classify(r, &exit, first, began, now)
+			c.classify(r, &exit, first, began)
 		}
 		failed = failed || c.keepsDir(&r.ending)
 	}
@@ -86,7 +87,7 @@ func (c *Child) lapsed() {
 
 // classify says how r ended by the end of its process. first tells whether it was the
 // next to be worked, and began whether the child had read so far.
-func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
+func (c *Child) classify(r *Run, exit *Exit, first, began bool) {
 	e := &r.ending
 	e.ExitCode, e.Signal, e.OOM = exit.Code, exit.Signal, exit.OOM
 	e.Began = began
@@ -96,89 +97,109 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool, now time.Time) {
 	case first:
 		e.CPU = max(exit.UserCPU+exit.SystemCPU-r.cpu, 0)
 	}
-	cause := r.stopping // which nobody changes any more
-	if cause == CauseNone {
-		cause = exit.Cause
-		if cause != CauseNone && cause == c.stopped {
-			cause = CauseShutdown // it was another run that had to be stopped
-		}
+	e.SentByUs = c.causeOf(r, exit)
+	switch {
+	case c.stoppedForRun(r):
+	case !first:
+		e.Kind, e.Message = Innocent, "its child ended at an earlier job"
+	case stoppedForChild(e, exit):
+	case !exit.Started && !exit.Lost:
+		c.neverStarted(e, exit)
+	default:
+		c.leftByItself(e, exit, began)
 	}
-	e.SentByUs = cause
-	said := lastLine(c.err.tail.text())
+}
 
-	switch cause {
+// causeOf returns why we ended r, or the child for other reasons than r; CauseNone: we did not.
+func (c *Child) causeOf(r *Run, exit *Exit) Cause {
+	switch { // nobody changes r.stopping any more
+	case r.stopping != CauseNone:
+		return r.stopping
+	case exit.Cause != CauseNone && exit.Cause == c.stopped:
+		return CauseShutdown // it was another run that had to be stopped
+	}
+	return exit.Cause
+}
+
+// stoppedForRun says how r ended if we ended it for its own sake, and tells whether we did.
+func (c *Child) stoppedForRun(r *Run) bool {
+	e := &r.ending
+	switch e.SentByUs {
 	case CauseCanceled:
 		e.Kind, e.Message = Canceled, "canceled"
-		return
 	case CauseLockLost:
 		e.Kind, e.Message = LockLost, "the lock was lost"
-		return
 	case CauseTimeout:
 		e.Kind, e.Group, e.Message = TimedOut, "timeout", "took longer than "+r.limits.Timeout.String()
 		if r.limits.Timeout == 0 {
 			e.Message = "took too long"
 		}
-		return
 	case CauseStall:
 		e.Kind, e.Group, e.Message = TimedOut, "stalled", "was silent for longer than "+c.spec.StallTimeout.String()
-		return
+	default:
+		return false
 	}
-	if !first {
-		e.Kind, e.Message = Innocent, "its child ended at an earlier job"
-		return
-	}
-	switch cause {
+	return true
+}
+
+// stoppedForChild says how a run ended if we ended its child, and tells whether we did.
+func stoppedForChild(e *Ending, exit *Exit) bool {
+	switch e.SentByUs {
 	case CauseShutdown:
 		e.Kind, e.Message = Interrupted, "the child was told to leave"
-		return
 	case CauseMemory:
 		e.Kind, e.Group, e.Message = Died, "memory", "outgrew its memory limit"
-		return
 	case CauseProtocol:
 		e.Kind, e.Group, e.Message = BrokeProtocol, "protocol", exit.Message
-		return
 	case CauseStart:
 		e.Kind, e.Group, e.Message, e.Began = CouldNotStart, "start", exit.Message, false
-		return
+	default:
+		return false
 	}
-	action := c.spec.ExitCodes.Action(exit.Code)
+	return true
+}
+
+// neverStarted says how a run ended whose program could not be run at all.
+func (c *Child) neverStarted(e *Ending, exit *Exit) {
+	e.Kind, e.Began = CouldNotStart, false
+	e.Group, e.Message = "start", joinLines(exit.Message, c.lastSaid())
+	switch exit.Code {
+	case tree.ExitTooBig:
+		if c.filled.longest != "" {
+			e.Kind, e.Group, e.Message = BadArguments, "bad-arguments", c.filled.tooMuch()
+		}
+	case tree.ExitCannotRun, tree.ExitNotFound:
+	case tree.ExitShort:
+		e.Short = true
+	default:
+		e.Short = true
+		e.Message = "what was to become the program died before: " + describe(exit) + "; has the host run out of processes or memory?"
+	}
+}
+
+// leftByItself says how a run ended whose child left, or was ended by somebody else.
+func (c *Child) leftByItself(e *Ending, exit *Exit, began bool) {
 	switch {
 	case exit.Lost:
 		e.Kind, e.Group, e.Message = Died, "unknown", "its end was not seen"
-	case !exit.Started:
-		e.Kind, e.Began = CouldNotStart, false
-		e.Group, e.Message = "start", joinLines(exit.Message, said)
-		if exit.Code == tree.ExitTooBig && c.filled.longest != "" {
-			e.Kind, e.Group, e.Message = BadArguments, "bad-arguments", c.filled.tooMuch()
-			return
-		}
-		if exit.Code != tree.ExitCannotRun && exit.Code != tree.ExitNotFound && exit.Code != tree.ExitTooBig {
-			e.Short = true
-			if exit.Code != tree.ExitShort {
-				e.Message = "what was to become the program died before: " + describe(exit) + "; has the host run out of processes or memory?"
-			}
-		}
 	case !began:
 		e.Kind, e.Message = LeftEarly, "the child left before it read the job: "+describe(exit)
 	case exit.OOM != "":
-		e.Kind, e.Group, e.Message = Died, "oom", joinLines(exit.OOM, said)
+		e.Kind, e.Group, e.Message = Died, "oom", joinLines(exit.OOM, c.lastSaid())
 	case exit.Signal != 0:
-		e.Kind, e.Group, e.Message = Died, signalGroup(exit), joinLines(describe(exit), said)
-	case exit.Code == 0 && (c.oneJob() && c.hello == nil):
-		e.Kind, e.Action = Exited, action
-	case exit.Code == 0:
+		e.Kind, e.Group, e.Message = Died, signalGroup(exit), joinLines(describe(exit), c.lastSaid())
+	case exit.Code == 0 && (!c.oneJob() || c.hello != nil):
 		e.Kind, e.Group, e.Message = Died, protocol.ExitGroup(0), "left without a verdict"
 	default:
-		e.Kind, e.Action = Exited, action
-		e.Group, e.Message = protocol.ExitGroup(exit.Code), said
-		if said == "" {
-			e.Message = describe(exit)
+		e.Kind, e.Action = Exited, c.spec.ExitCodes.Action(exit.Code)
+		if exit.Code != 0 && e.Action != protocol.ExitAck {
+			e.Group, e.Message = protocol.ExitGroup(exit.Code), cmp.Or(c.lastSaid(), describe(exit))
 		}
 	}
-	if e.Kind == Exited && e.Action == protocol.ExitAck {
-		e.Group, e.Message = "", ""
-	}
 }
+
+// lastSaid returns the last line of stderr.
+func (c *Child) lastSaid() string { return lastLine(c.err.tail.text()) }
 
 // keepsDir tells whether the private directory is to be kept because of e.
 func (c *Child) keepsDir(e *Ending) bool {
