@@ -61,10 +61,8 @@ func Bounds() []Bound {
 		open, _ := os.ReadDir("/proc/self/fd")
 		all = append(all, Bound{Files, "RLIMIT_NOFILE", uint64(len(open)), files.Cur})
 	}
-	var host unix.Sysinfo_t
-	if unix.Sysinfo(&host) == nil {
-		unit := uint64(host.Unit)
-		all = append(all, Bound{Memory, "of this host", (uint64(host.Totalram) - available(uint64(host.Freeram)*unit)/unit) * unit, uint64(host.Totalram) * unit})
+	if total, free, ok := hostMemory(); ok {
+		all = append(all, Bound{Memory, "of this host", total - available(free), total})
 	}
 	return all
 }

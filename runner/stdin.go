@@ -5,8 +5,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"oarlock/internal/nowait"
 )
 
@@ -154,7 +152,7 @@ func (w *stdin) consumed() int64 {
 // unread is how much there is in the pipe. The caller holds mu, and the pipe is open.
 func (w *stdin) unread() int64 {
 	n := 0
-	w.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	w.raw.Control(func(fd uintptr) { n = waitingIn(int(fd)) })
 	return int64(n)
 }
 

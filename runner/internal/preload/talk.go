@@ -40,7 +40,7 @@ type reply struct {
 
 // controlSocket returns our end of a new socket and the program's.
 func controlSocket() (*net.UnixConn, *os.File, error) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ends, err := tree.SocketPair(unix.SOCK_STREAM)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}

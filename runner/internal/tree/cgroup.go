@@ -303,7 +303,7 @@ func startInCgroup(l *leader, s Settings) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.cmd.SysProcAttr.UseCgroupFD, l.cmd.SysProcAttr.CgroupFD = true, int(group.dir.Fd())
+	startInGroup(l.cmd.SysProcAttr, group.dir)
 	if l.held, err = l.starter.cgroups.guard.leases.lease(group.number, 0, 0); err == nil {
 		l.held.set(s.Until)
 		err = l.start(s)

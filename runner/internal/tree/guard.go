@@ -108,7 +108,7 @@ func guardChild(argv []string) int {
 
 // hide keeps others of our user from looking into this process. From then on its /proc/self belongs to
 // root, so what lies there must be set before.
-func hide() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+func hide() { _ = Conceal() }
 
 // prepare makes this process fit to be a guard.
 func (g *guard) prepare() error {
@@ -116,7 +116,7 @@ func (g *guard) prepare() error {
 	if err := closeAtExec(3); err != nil {
 		return err
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return err
 	}
 	if err := unix.SetNonblock(g.order.Control, true); err != nil {
@@ -133,17 +133,15 @@ func (g *guard) prepare() error {
 // child closes shall be closed.
 func (g *guard) start(argv []string) error {
 	cmd := &exec.Cmd{
-		Args:   argv,
-		Env:    os.Environ(),
-		Dir:    g.order.Settings.Dir,
-		Stdin:  os.Stdin,
-		Stdout: os.Stdout,
-		Stderr: os.Stderr,
-		SysProcAttr: &syscall.SysProcAttr{
-			Setpgid:   true,
-			Pdeathsig: syscall.SIGKILL,
-		},
+		Args:        argv,
+		Env:         os.Environ(),
+		Dir:         g.order.Settings.Dir,
+		Stdin:       os.Stdin,
+		Stdout:      os.Stdout,
+		Stderr:      os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
+	dieWithUs(cmd.SysProcAttr, true)
 	for fd := 3; fd < g.order.Control; fd++ {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), "inherited"))
 	}
@@ -164,7 +162,7 @@ func (g *guard) start(argv []string) error {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err == nil {
 		for fd := range 3 {
-			unix.Dup3(null, fd, 0)
+			duplicate(null, fd)
 		}
 		unix.Close(null)
 	}

@@ -34,7 +34,7 @@ type guarded struct {
 
 // startGuarded starts the command of l below a guard; that of a program with forks if ended is not nil.
 func startGuarded(l *leader, s Settings, ended func(pid int, exit Exit, own bool)) (Process, error) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	ends, err := SocketPair(unix.SOCK_SEQPACKET)
 	if err != nil {
 		return nil, fmt.Errorf("socket to a guard: %w", err)
 	}
@@ -57,7 +57,7 @@ func startGuarded(l *leader, s Settings, ended func(pid int, exit Exit, own bool
 	order.Leases, files, err = p.beWatched(s.Until)
 	defer closeAll(files)
 	// The end of the socket tells a guard that we have died; it must live on to clean up.
-	cmd.SysProcAttr.Pdeathsig = 0
+	dieWithUs(cmd.SysProcAttr, false)
 	if err == nil {
 		err = becomeSelf(cmd, guardCommand, guardEnv, order)
 	}

@@ -73,9 +73,9 @@ type leases struct {
 }
 
 func openLeases() (*leases, error) {
-	fd, err := unix.MemfdCreate("oarlock-leases", unix.MFD_CLOEXEC)
+	fd, err := sharedMemory("oarlock-leases")
 	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
+		return nil, err
 	}
 	if err = unix.Ftruncate(fd, int64(unsafe.Sizeof(leasePage{}))); err == nil {
 		var page *leasePage
@@ -139,9 +139,9 @@ func (l *leases) guard() (*leaseGuard, error) {
 	if l == nil {
 		return nil, nil
 	}
-	timer, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	timer, err := newTimer()
 	if err != nil {
-		return nil, os.NewSyscallError("timerfd_create", err)
+		return nil, err
 	}
 	number, err := l.row()
 	if err != nil {
@@ -192,15 +192,6 @@ func (g *leaseGuard) rouse(until int64) {
 		alarm.Store(until)
 		setAlarm(g.timer, until)
 	}
-}
-
-// setAlarm sets a timer to a time on CLOCK_BOOTTIME.
-func setAlarm(timer int, at int64) {
-	var spec unix.ItimerSpec // all zero: never
-	if at != noAlarm {
-		spec.Value = unix.NsecToTimespec(at)
-	}
-	unix.TimerfdSettime(timer, unix.TFD_TIMER_ABSTIME, &spec, nil)
 }
 
 // lease is the row of one child. Methods of a nil one do nothing.

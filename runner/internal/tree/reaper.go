@@ -28,7 +28,7 @@ type reaper struct {
 
 // openReaper makes this process a subreaper and starts to reap.
 func openReaper() (*reaper, error) {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return nil, os.NewSyscallError("become a subreaper", err)
 	}
 	r := &reaper{known: make(map[int]struct{}), stop: make(chan struct{}), stopped: make(chan struct{})}

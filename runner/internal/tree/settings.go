@@ -116,7 +116,7 @@ func (s *Settings) apply() error {
 		}
 	}
 	if s.NoNewPrivs {
-		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		if err := gainNoPrivileges(); err != nil {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}
 	}
@@ -128,13 +128,7 @@ func (u *User) become() error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return fmt.Errorf("drop supplementary groups: %w (only root may change users)", err)
 	}
-	if err := syscall.Setresgid(u.GID, u.GID, u.GID); err != nil {
-		return fmt.Errorf("change to group %d: %w", u.GID, err)
-	}
-	if err := syscall.Setresuid(u.UID, u.UID, u.UID); err != nil {
-		return fmt.Errorf("change to user %d: %w", u.UID, err)
-	}
-	return nil
+	return becomeIDs(u.UID, u.GID)
 }
 
 // setOOMScoreAdj makes pid a likelier (or, with the right to, an unlikelier) victim when memory runs

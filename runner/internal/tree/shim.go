@@ -9,9 +9,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // The hidden subcommands. Between fork and exec a Go program can do almost nothing, so what has to be
@@ -144,42 +141,4 @@ func execChild(argv []string) int {
 func complain(code int, format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, "oarlock: %s\n", fmt.Sprintf(format, args...))
 	return code
-}
-
-// dieWithParent asks for a death signal. It comes after a change of user, which would take it back.
-func dieWithParent(parent int) error {
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("ask for a death signal: %w", err)
-	}
-	if os.Getppid() != parent {
-		return errors.New("the supervisor has gone")
-	}
-	return nil
-}
-
-// The C library keeps these two for itself, and the Go runtime lets them be. Some parents leave the
-// first ignored, and a child would inherit that.
-const (
-	sigCancel = 32
-	sigSetXID = 33
-)
-
-// resetSignals gives the signals from first to last their default action, past the runtime, whose
-// way to take a signal back from being ignored wakes a thread for each.
-func resetSignals(first, last uintptr) {
-	var byDefault [4]uint64 // struct sigaction of the kernel: SIG_DFL, no flags, an empty mask
-	for sig := first; sig <= last; sig++ {
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) // EINVAL: KILL and STOP
-	}
-}
-
-// defaultSignals lets the program start with every signal at its default and none blocked, whatever
-// the supervisor inherited, such as the ignored HUP of nohup. From here on neither the Go runtime nor the
-// C library handles a signal; the change of user would have needed one.
-func defaultSignals() error {
-	resetSignals(1, 64)
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil); err != nil {
-		return fmt.Errorf("unblock signals: %w", err)
-	}
-	return nil
 }

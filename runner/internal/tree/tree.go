@@ -180,7 +180,8 @@ func (s *Starter) StartForking(cmd *exec.Cmd, strength Strength, set Settings, e
 
 // start is StartForking on the thread that starts processes, whose end would be theirs.
 func (s *Starter) start(cmd *exec.Cmd, strength Strength, set Settings, ended func(pid int, exit Exit, own bool)) (Process, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithUs(cmd.SysProcAttr, true)
 	l := &leader{cmd: cmd, starter: s, born: time.Now()}
 	switch strength {
 	case Guard:

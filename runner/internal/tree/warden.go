@@ -84,8 +84,7 @@ func (w *watch) run(kill func(row *leaseRow)) {
 
 // look kills what has outlived its lease, and returns when the next one ends.
 func (w *watch) look(kill func(row *leaseRow)) (next int64) {
-	var now unix.Timespec
-	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	now := bootTime()
 	next = noAlarm
 	for i := range w.page.used.Load() {
 		row := &w.page.rows[i]
@@ -98,13 +97,13 @@ func (w *watch) look(kill func(row *leaseRow)) (next int64) {
 			kill(row)
 			row.until.Store(leaseEnded)
 		case until <= 0:
-		case until > now.Nano():
+		case until > now:
 			next = min(next, until)
 		case row.until.CompareAndSwap(until, leaseEnding):
 			kill(row)
 			row.until.Store(leaseEnded)
 		default:
-			next = now.Nano() // it was renewed in this very moment
+			next = now // it was renewed in this very moment
 		}
 	}
 	return next
@@ -169,7 +168,7 @@ func (w *warden) start() error {
 		os.MkdirAll(w.home, 0o755) // somebody may have removed it when the last one ended
 		if dir, err = os.OpenFile(w.home, unix.O_DIRECTORY, 0); err == nil {
 			defer dir.Close()
-			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+			startInGroup(cmd.SysProcAttr, dir)
 		}
 	}
 	var files []*os.File
