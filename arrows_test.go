@@ -95,10 +95,13 @@ var arrows = map[string][]string{
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
 	"runner/internal/tree":       {"runner/internal/proc"},
 
-	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome"},
+	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/breaker", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/lookout", "supervisor/internal/menu", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome"},
+	"supervisor/internal/breaker":  {"supervisor/outcome"},
 	"supervisor/internal/clock":    {"internal/nowait"},
 	"supervisor/internal/gate":     {"queue"},
 	"supervisor/internal/inbox":    {},
+	"supervisor/internal/lookout":  {"queue", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/menu"},
+	"supervisor/internal/menu":     {"queue"},
 	"supervisor/internal/starts":   {"supervisor/internal/clock"},
 	"supervisor/internal/statedir": {"queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 	"supervisor/outcome":           {"protocol", "queue", "runner", "supervisor/internal/clock"},

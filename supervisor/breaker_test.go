@@ -11,92 +11,9 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/outcome"
 )
-
-func TestBreakerOpensAfterManyBadEndingsOfSeveralJobs(t *testing.T) {
-	tests := []struct {
-		name     string
-		proven   bool
-		children int
-		endings  int
-		jobs     int
-		wantOpen bool
-	}{
-		{"fresh, too few endings", false, 1000, breakerFresh - 1, breakerJobs, false},
-		{"fresh, too few jobs", false, 2, 10 * breakerWindow, breakerJobs - 1, false},
-		{"fresh, enough of both", false, 1000, breakerFresh, breakerJobs, true},
-		{"proven, too few endings", true, 2, breakerWindow - 1, breakerJobs, false},
-		{"proven, enough", true, 25, breakerWindow, breakerJobs, true},
-		{"proven and large, too few", true, 100, 399, breakerJobs, false},
-		{"proven and large, enough", true, 100, 400, breakerJobs, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newBreaker()
-			if tt.proven {
-				b.good()
-			}
-			for i := range tt.endings {
-				b.neutral() // is not in the window
-				b.bad(fmt.Sprint(i%tt.jobs), "exit 1", "", tt.children)
-			}
-			if b.open != tt.wantOpen {
-				t.Errorf("open = %v, want %v", b.open, tt.wantOpen)
-			}
-		})
-	}
-}
-
-func TestAGoodEndingBetweenBadOnesKeepsTheBreakerClosed(t *testing.T) {
-	b := newBreaker()
-	for i := range 10 * breakerWindow {
-		if i%(breakerFresh-1) == 0 {
-			b.good()
-		}
-		if b.bad(fmt.Sprint(i), "exit 1", "", 1) {
-			t.Fatalf("open after ending %d", i)
-		}
-	}
-}
-
-func TestAnyEndingThatIsNotBadClosesTheBreaker(t *testing.T) {
-	for name, end := range map[string]func(*breaker) bool{"good": (*breaker).good, "neutral": (*breaker).neutral} {
-		b := newBreaker()
-		for i := range breakerFresh {
-			b.bad(fmt.Sprint(i), "exit 1", "", 1)
-		}
-		if !b.open || !end(&b) || b.open || b.why() != "" {
-			t.Errorf("%s: open %v: %s", name, b.open, b.why())
-		}
-	}
-}
-
-func TestNewCodeIsOnTrialAgain(t *testing.T) {
-	b := newBreaker()
-	b.good()
-	b.changed()
-	for i := range breakerFresh {
-		b.bad(fmt.Sprint(i), "exit 1", "", 1)
-	}
-	if !b.open {
-		t.Error("the breaker is closed after a window of bad endings of new code")
-	}
-}
-
-func TestTheBreakerNamesWhatHappened(t *testing.T) {
-	b := newBreaker()
-	for i := range breakerFresh {
-		if i%3 == 0 {
-			b.bad(fmt.Sprint(i), "signal SEGV", "killed by SIGSEGV", 1)
-			continue
-		}
-		b.bad(fmt.Sprint(i), "exit 127", "first line\nsh: convert-nosuch: not found\n", 1)
-	}
-	if got, want := b.why(), "the last 20 attempts ended badly, most by exit 127: sh: convert-nosuch: not found"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
-	}
-}
 
 // Whoever repairs a broken pool changes its code while the breaker is open, and looks at it.
 func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
@@ -110,7 +27,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 			}
 			return nil
 		})
-		w.redis.put(breakerFresh)
+		w.redis.put(breaker.Fresh)
 		w.run()
 		time.Sleep(5 * time.Second)
 		if err := w.s.Recycle(""); err != nil {
@@ -121,7 +38,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 		}
 		sick.Store(false)
 		time.Sleep(10 * time.Minute)
-		w.want("complete", breakerFresh)
+		w.want("complete", breaker.Fresh)
 		if why := w.s.Snapshot().Pools[0].Breaker; why != "" {
 			t.Errorf("the snapshot says %q after all ended well", why)
 		}
@@ -132,7 +49,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 // slowness tells by how much k bad jobs may delay those behind them: the promise of the
 // breaker, and a second for everything else.
 func slowness(k int, each time.Duration) time.Duration {
-	return time.Duration(k)*max(breakerPause, min(each, breakerHold)) + time.Second
+	return time.Duration(k)*max(breaker.Pause, min(each, breaker.Hold)) + time.Second
 }
 
 // endings makes fake children end jobs as how says by the number of the job; a nil ending
@@ -300,8 +217,8 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 			j := w.redis.job(fmt.Sprintf("j%d", n))
 			paid += j.Retries - j.Remaining
 		}
-		if paid < breakerFresh || paid > breakerFresh+8 {
-			t.Errorf("%d retries were paid, want those of the first %d endings and of what was at work", paid, breakerFresh)
+		if paid < breaker.Fresh || paid > breaker.Fresh+8 {
+			t.Errorf("%d retries were paid, want those of the first %d endings and of what was at work", paid, breaker.Fresh)
 		}
 		before := w.host.starts()
 		most.Store(0)
@@ -339,8 +256,8 @@ func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 		w.redis.put(300)
 		w.run()
 		time.Sleep(10 * time.Second)
-		if n := begun.Load(); n > breakerFresh+2*4+100 {
-			t.Errorf("%d jobs were begun in 10 s, want ten a second after the first %d", n, breakerFresh)
+		if n := begun.Load(); n > breaker.Fresh+2*4+100 {
+			t.Errorf("%d jobs were begun in 10 s, want ten a second after the first %d", n, breaker.Fresh)
 		}
 		w.end()
 	})

@@ -199,8 +199,8 @@ func TestADamagedQueueConcernsNoOther(t *testing.T) {
 		until(t, name+" is named", func() bool { return named(name) > 0 })
 	}
 	// Some looks later each is named once still, and shown.
-	looks := s.look.trip.Load()
-	until(t, "more looks", func() bool { return s.look.trip.Load() > looks+int64(300*time.Millisecond) })
+	looks := s.look.Answered()
+	until(t, "more looks", func() bool { return s.look.Answered() > looks+300*time.Millisecond })
 	shown := fmt.Sprint(s.Snapshot().Pools)
 	for _, name := range damaged {
 		if n := named(name); n != 1 {
@@ -278,10 +278,10 @@ func TestAnAbsurdDueTimeCostsNothing(t *testing.T) {
 		raw.ZAdd(ctx, "ql:q:"+name+"-scheduled", driver.Z{Score: due, Member: "late-" + name})
 	}
 	s := w.run(Config{Pools: []Pool{w.acking("p", "q", "far", "never")}, PollInterval: 10 * time.Millisecond})
-	until(t, "a look", func() bool { return s.look.trip.Load() > 0 })
+	until(t, "a look", func() bool { return s.look.Answered() > 0 })
 	asked := func() int { return int(s.Snapshot().Pools[0].Counters.Exchanges) }
-	before, looks := asked(), s.look.trip.Load()
-	until(t, "more looks", func() bool { return s.look.trip.Load() > looks+int64(500*time.Millisecond) })
+	before, looks := asked(), s.look.Answered()
+	until(t, "more looks", func() bool { return s.look.Answered() > looks+500*time.Millisecond })
 	if n := asked() - before; n > 20 {
 		t.Errorf("%d takes while nothing was due", n)
 	}
@@ -301,23 +301,4 @@ func TestOddSettingsAreSaid(t *testing.T) {
 	const said = "heartbeat is -5, and must be from 1 to 2592000; 1 is used"
 	until(t, "the setting is named", func() bool { return strings.Contains(log.String(), said) })
 	calm(t, log)
-}
-
-func TestComplaintsAreMadeOnce(t *testing.T) {
-	log, now := new(lockedBuffer), time.Duration(0)
-	c := newComplaints(slog.New(slog.NewTextHandler(log, nil)), func() time.Duration { return now })
-	broken := []queue.Broken{{Queue: "q", JID: "j", Reason: "no job"}}
-	said := func() int { return strings.Count(log.String(), "jid=j") }
-	for range 100 {
-		c.leftOut("p", broken)
-		now += time.Second
-	}
-	if n := said(); n != 1 {
-		t.Errorf("met a hundred times, said %d times", n)
-	}
-	now += 2 * complaintPause
-	c.leftOut("p", broken)
-	if n := said(); n != 2 {
-		t.Errorf("met again after a pause, said %d times", n)
-	}
 }

@@ -76,7 +76,7 @@ func (p *pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
 		Lost:       a.lost,
 		Warned:     a.warned,
 		Early:      a.early,
-		Slowed:     p.breaker.open,
+		Slowed:     p.breaker.Open,
 	}
 	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
 		facts.Now = p.redis.Now()
@@ -139,12 +139,12 @@ func (p *pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
 	switch b {
 	case outcome.Good:
 		p.wellAt = max(p.now, 1)
-		closed = p.breaker.good()
+		closed = p.breaker.Good()
 	case outcome.Neutral:
-		closed = p.breaker.neutral()
+		closed = p.breaker.Neutral()
 	case outcome.Bad:
-		if p.breaker.bad(a.job.JID, outcome.Manner(e), e.Message, p.target) {
-			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.why())
+		if p.breaker.Bad(a.job.JID, outcome.Manner(e), e.Message, p.target) {
+			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.Why())
 		}
 	}
 	if closed {

@@ -144,7 +144,7 @@ func (p *pool) exchange() {
 		p.endings = left
 	}
 	if want > 0 {
-		x.take.Queues, x.take.Heads = p.menu.hand()
+		x.take.Queues, x.take.Heads = p.menu.Hand()
 		e.hungry = false
 		e.lookAt = never
 	}
@@ -161,7 +161,7 @@ func (p *pool) exchange() {
 // appetite is how many jobs to take now.
 func (p *pool) appetite() int {
 	e := &p.exchanges
-	if p.life.quiet || p.life.draining || p.menu.empty() {
+	if p.life.quiet || p.life.draining || p.menu.Empty() {
 		return 0
 	}
 	want := p.room() - len(p.waiting)
@@ -172,7 +172,7 @@ func (p *pool) appetite() int {
 		p.alert(e.holdTakes)
 		return 0
 	}
-	if p.breaker.open {
+	if p.breaker.Open {
 		if len(p.waiting) > 0 || !p.mayBegin() {
 			return 0
 		}
@@ -221,10 +221,10 @@ func (p *pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	for _, t := range reply.Jobs {
 		p.taken(t, clock.Lease{Granted: x.sent, Lock: queue.Duration(t.Expires - reply.Now)})
 	}
-	p.complaints.leftOut(p.name, reply.Broken)
+	p.complaints.LeftOut(p.name, reply.Broken)
 	if x.take.Count > 0 {
 		e.roundTrip, e.trippedAt = took, p.now
-		again := p.menu.heard(x.take, &reply)
+		again := p.menu.Heard(x.take, &reply)
 		if again {
 			e.wake()
 		} else {
@@ -250,7 +250,7 @@ func (x *exchange) emptied() *exchange {
 func (p *pool) settled(a *attempt, r queue.SettleResult) {
 	switch {
 	case r.Err == nil:
-		p.menu.left(a.job.Queue)
+		p.menu.Left(a.job.Queue)
 		p.answered(a, r.Puts)
 		p.event(Event{Kind: Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: r.State})
 		p.drop(a)

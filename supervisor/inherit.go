@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/internal/statedir"
 )
 
@@ -20,7 +21,7 @@ func CheckStateDir(dir string) error { return statedir.Check(dir) }
 func (s *Supervisor) bequeath() {
 	var all []statedir.Workers
 	note := func(p *pool) {
-		all = append(all, statedir.Workers{Name: p.worker, Queues: p.patterns(), MaxCrashes: int(p.maxCrashes.Load())})
+		all = append(all, statedir.Workers{Name: p.worker, Queues: p.Patterns(), MaxCrashes: int(p.maxCrashes.Load())})
 	}
 	for _, p := range s.pools {
 		note(p)
@@ -43,7 +44,7 @@ func (s *Supervisor) successor() *statedir.Successor {
 		Session: func(worker string) statedir.Session { return redis.session(worker) },
 		Queues: func(ctx context.Context, patterns []string) ([]string, error) {
 			known, err := redis.QueueNames(ctx)
-			return expand(patterns, known), err
+			return lookout.Expand(patterns, known), err
 		},
 		Empty: s.shared.places.Clear,
 		Exclusive: func() bool {

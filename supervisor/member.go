@@ -120,7 +120,7 @@ func (m *member) started(c child, err error, short string) {
 func (m *member) take(a *attempt) error {
 	m.pool.advance(a, running)
 	a.member, a.began = m, m.pool.now
-	m.pool.breaker.begun(m.pool.now)
+	m.pool.breaker.Begun(m.pool.now)
 	m.pool.watch(a.lease) // it may have been renewed while it waited
 	m.runs = append(m.runs, a)
 	if m.child == nil { // mode once: its process comes with the job

@@ -42,7 +42,7 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 					p.woken(n.Queue)
 				}
 			case n.Kind == queue.NoticeMissed:
-				s.look.missedPuts()
+				s.look.MissedPuts()
 				for _, p := range pools {
 					p.post(p.renewals.now) // any of its jobs may be meant
 				}

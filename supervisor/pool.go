@@ -7,9 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/lookout"
+	"oarlock/supervisor/internal/menu"
 	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
@@ -24,7 +27,7 @@ type shared struct {
 	starter    starter
 	starts     *starts.Starts
 	gate       *gate.Gate
-	complaints *complaints
+	complaints *lookout.Complaints
 	legacy     *statedir.Life
 	suspects   *suspects
 	places     *starts.Places
@@ -54,10 +57,10 @@ type pool struct {
 	resident context.Context    // of starts for no job in particular
 	cease    context.CancelFunc // gives up those that have not begun
 
-	maxCrashes atomic.Int64             // cfg.MaxCrashes
-	asked      atomic.Pointer[[]string] // cfg.Queues
-	named      atomic.Pointer[[]string] // queues
-	told       atomic.Pointer[view]     // the last view posted
+	maxCrashes atomic.Int64                 // cfg.MaxCrashes
+	asked      atomic.Pointer[[]string]     // cfg.Queues
+	named      atomic.Pointer[[]string]     // queues
+	told       atomic.Pointer[lookout.View] // the last view posted
 	wakes      wakes
 	unheard    unheard // verdicts of its children that were refused
 
@@ -89,11 +92,11 @@ type pool struct {
 	failedStarts int           // in a row: their children died before they read a job
 	lastFailure  string        // what the last of them left to say
 	memoryAt     time.Duration // when to look at their memory again
-	view         view          // what there is to take, as last seen
-	breaker      breaker
+	view         lookout.View  // what there is to take, as last seen
+	breaker      breaker.Breaker
 	wellAt       time.Duration // when a job last ended well; 0: none has
 	scaling      scaling
-	menu         menu // what takes choose from
+	menu         menu.Menu // what takes choose from
 	exchanges    exchanges
 	renewals     renewals
 	wishing      wishing
@@ -129,7 +132,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		flight:  map[string]*attempt{},
 		leavers: map[*member]struct{}{},
 		births:  newBirths(),
-		breaker: newBreaker(),
+		breaker: breaker.New(),
 		life:    lifetime{drainBy: never, endBy: never, freeAt: never},
 	}
 	p.ctx, p.giveUp = context.WithCancel(context.Background())
@@ -142,7 +145,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 	p.exchanges = newExchanges(p.now + clock.Jittered(p.renewals.interval()))
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
-	p.serve(expand(cfg.Queues, nil))
+	p.serve(lookout.Expand(cfg.Queues, nil))
 	return p
 }
 

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"oarlock/supervisor/internal/lookout"
 )
 
 // Changes are what a Reload did to the pools. The names are in order.
@@ -134,7 +136,7 @@ func (p *pool) reconfigure(next Pool) {
 	last := p.cfg
 	p.cfg = next
 	if !reflect.DeepEqual(last.Queues, next.Queues) {
-		p.serve(expand(next.Queues, p.queues)) // the lookout will find what else its globs stand for
+		p.serve(lookout.Expand(next.Queues, p.queues)) // the lookout will find what else its globs stand for
 	}
 	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {
 		least, most := next.bounds()
@@ -144,6 +146,6 @@ func (p *pool) reconfigure(next Pool) {
 	if !reflect.DeepEqual(last.Child, next.Child) {
 		p.turnOver(next.Child, false)
 	}
-	p.menu.serve(p.queues, next.Order)
+	p.menu.Serve(p.queues, next.Order)
 	p.exchanges.wake()
 }

@@ -48,7 +48,7 @@ func (p *pool) turnOver(spec runner.Spec, trusted bool) {
 	}
 	p.gen, p.roll = from, newRoll(from, to)
 	p.roll.staying = staying
-	p.breaker.changed()
+	p.breaker.Changed()
 	p.beginAnew()
 	p.log.Info("rolling in a new generation", "generation", to.n)
 	if trusted {
@@ -59,7 +59,7 @@ func (p *pool) turnOver(spec runner.Spec, trusted bool) {
 // beginAnew forgets the waits that failures have caused: what was mended is probed at once.
 func (p *pool) beginAnew() {
 	p.births.anew(p.now)
-	p.breaker.probe(p.now)
+	p.breaker.Probe(p.now)
 	p.exchanges.wake()
 }
 

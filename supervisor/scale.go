@@ -3,6 +3,8 @@ package supervisor
 import (
 	"math"
 	"time"
+
+	"oarlock/supervisor/internal/lookout"
 )
 
 const (
@@ -49,7 +51,7 @@ func (p *pool) scale() {
 		s.fresh = false
 		if want := min(p.wanted(), most); want > p.target {
 			p.target = want
-			p.log.Info("pool grows", "children", p.target, "waiting", p.view.ready)
+			p.log.Info("pool grows", "children", p.target, "waiting", p.view.Ready)
 		}
 	}
 	if p.now >= s.at {
@@ -81,7 +83,7 @@ func (p *pool) lookSoon() {
 // is gone are not wanted, and those that are starting count.
 func (p *pool) wanted() int {
 	s := &p.scaling
-	if p.life.quiet || p.breaker.open || p.barren() || !s.crowded || p.view.ready == 0 {
+	if p.life.quiet || p.breaker.Open || p.barren() || !s.crowded || p.view.Ready == 0 {
 		return 0
 	}
 	busy, hands := 0, 0
@@ -92,12 +94,12 @@ func (p *pool) wanted() int {
 		}
 	}
 	patience := max(scaleAge, p.boot)
-	work := float64(p.view.ready) * p.lengthOfJobs().Seconds()
+	work := float64(p.view.Ready) * p.lengthOfJobs().Seconds()
 	if work > float64(hands)*patience.Seconds() {
-		return busy + min(p.view.ready, int(math.Ceil(work/scaleGoal.Seconds())))
+		return busy + min(p.view.Ready, int(math.Ceil(work/scaleGoal.Seconds())))
 	}
 	if hands == len(p.slots) && p.now-s.since >= patience {
-		return p.target + min(p.view.ready, max(p.target/4, 1))
+		return p.target + min(p.view.Ready, max(p.target/4, 1))
 	}
 	return 0
 }
@@ -136,13 +138,13 @@ func (s *scaling) short() { s.crowded = false }
 
 // saw hears what there is to take now. Where there is no room, no take would find out
 // that there is nothing.
-func (p *pool) saw(v view) {
+func (p *pool) saw(v lookout.View) {
 	s := &p.scaling
-	if v.ready > 0 {
+	if v.Ready > 0 {
 		s.fresh = true
 	} else if s.crowded {
 		s.crowded = false
-		p.exchanges.nothing(v.at)
+		p.exchanges.nothing(v.At)
 	}
 }
 

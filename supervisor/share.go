@@ -19,7 +19,7 @@ func (p *pool) share() {
 	for _, s := range p.slots {
 		switch m := s.member; {
 		case m == nil:
-		case m.closed(), p.life.draining, p.breaker.open:
+		case m.closed(), p.life.draining, p.breaker.Open:
 			p.recall(m)
 		case len(m.runs) == 0 && m.room(p.prefetch()) > 0:
 			idle++
@@ -49,7 +49,7 @@ func (p *pool) share() {
 // prefetch is how many attempts may wait behind another at a child: none while the breaker
 // is open, for the child would begin them without asking.
 func (p *pool) prefetch() int {
-	if p.breaker.open {
+	if p.breaker.Open {
 		return 0
 	}
 	return p.cfg.Prefetch

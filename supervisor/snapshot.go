@@ -7,6 +7,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/outcome"
 )
@@ -218,10 +219,10 @@ func (p *pool) snapshot() PoolSnapshot {
 		Rolling:    p.roll != nil && !p.roll.over,
 		Quiet:      p.life.quiet,
 		Draining:   p.life.draining,
-		Breaker:    p.breaker.why(),
-		Damaged:    p.view.damaged,
-		Ready:      p.view.ready,
-		Oldest:     p.view.oldest.Seconds(),
+		Breaker:    p.breaker.Why(),
+		Damaged:    p.view.Damaged,
+		Ready:      p.view.Ready,
+		Oldest:     p.view.Oldest.Seconds(),
 		Waiting:    len(p.waiting) + len(p.held),
 		Unsettled:  len(p.endings),
 		Counters:   p.count,
@@ -231,7 +232,7 @@ func (p *pool) snapshot() PoolSnapshot {
 	s.Counters.Unheard = p.unheard.count()
 	if p.barren() {
 		s.Barren = "children do not start"
-		if message := lastLine(p.lastFailure); message != "" {
+		if message := breaker.LastLine(p.lastFailure); message != "" {
 			s.Barren += ": " + message
 		}
 	}

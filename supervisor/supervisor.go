@@ -27,6 +27,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
@@ -36,7 +37,7 @@ import (
 type Supervisor struct {
 	host   *runner.Host // nil in tests
 	shared shared
-	look   *lookout
+	look   *lookout.Lookout
 	inbox  inbox.Inbox // for the goroutine of Run, which owns the life file and the notices
 	log    *slog.Logger
 
@@ -86,7 +87,7 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 			starter:    start,
 			starts:     starts.New(starts.AtATime(), cfg.Logger),
 			gate:       gate.New(r.Ping, cfg.Logger),
-			complaints: newComplaints(cfg.Logger, cfg.Clock),
+			complaints: lookout.NewComplaints(cfg.Logger, cfg.Clock),
 			base:       cfg.Logger,
 			host:       cfg.Name,
 			onEvent:    cfg.OnEvent,
@@ -97,11 +98,8 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 	if s.shared.childLog == nil {
 		s.shared.childLog = s.logLine
 	}
-	s.look = &lookout{
-		redis: r, gate: s.shared.gate, clock: cfg.Clock, poll: cfg.PollInterval, log: cfg.Logger,
-		asked: make(chan struct{}, 1), complaints: s.shared.complaints,
-	}
-	s.shared.soon = s.look.soon
+	s.look = lookout.New(r, s.shared.gate, cfg.Clock, cfg.PollInterval, s.shared.complaints, cfg.Logger)
+	s.shared.soon = s.look.Soon
 	return s
 }
 
@@ -119,7 +117,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	parts.Go(func() { s.shared.gate.Run(background) })
-	parts.Go(func() { s.look.run(background) })
+	parts.Go(func() { s.look.Run(background) })
 	parts.Go(func() { s.successor().Run(background) })
 
 	s.mu.Lock()
@@ -214,7 +212,11 @@ func (s *Supervisor) reap() (left []*pool, over bool) {
 	for _, p := range s.pools {
 		left = append(left, p)
 	}
-	s.look.watch(left)
+	watched := make([]lookout.Pool, len(left))
+	for i, p := range left {
+		watched[i] = p
+	}
+	s.look.Watch(watched)
 	left = append(left, s.leaving...)
 	return left, s.ending && len(left) == 0
 }
@@ -345,7 +347,7 @@ func (s *Supervisor) Ready() bool {
 	s.mu.Lock()
 	began, ending := s.began, s.ending
 	s.mu.Unlock()
-	last := time.Duration(s.look.trip.Load())
+	last := s.look.Answered()
 	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
 	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.IsOpen()
 }
@@ -398,7 +400,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 	}
 	shot.Short, _ = s.shared.starts.ShortOf(s.shared.clock())
 	shot.Redis = s.shared.gate.Describe()
-	if last := time.Duration(s.look.trip.Load()); last > 0 {
+	if last := s.look.Answered(); last > 0 {
 		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
 	}
 	timeout := time.After(snapshotWait)

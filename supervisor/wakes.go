@@ -37,7 +37,7 @@ func (w *wakes) take() map[string]struct{} {
 
 // woken hears that something was put into a queue. Safe for concurrent use.
 func (p *pool) woken(name string) {
-	ours := p.globs() && queue.MatchAny(p.patterns(), name) || slices.Contains(p.serving(), name)
+	ours := p.globs() && queue.MatchAny(p.Patterns(), name) || slices.Contains(p.Serving(), name)
 	if ours && p.wakes.add(name) {
 		p.post(p.wake)
 	}
@@ -48,7 +48,7 @@ func (p *pool) wake() {
 	queues := p.wakes.take()
 	var unknown []string // and of one of our globs
 	for name := range queues {
-		if !p.menu.serves(name) {
+		if !p.menu.Serves(name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -56,6 +56,6 @@ func (p *pool) wake() {
 		slices.Sort(unknown)
 		p.serve(append(slices.Clone(p.queues), unknown...))
 	}
-	p.menu.came(queues, p.redis.Now())
+	p.menu.Came(queues, p.redis.Now())
 	p.exchanges.woken(p.now)
 }

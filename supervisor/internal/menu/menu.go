@@ -1,4 +1,7 @@
-package supervisor
+// Package menu is what the takes of a pool choose from: its queues, in the order in which they are
+// served. It owns what is known of what there is in them. It asks nobody, and knows of Redis only
+// what it is told of a look or a take.
+package menu
 
 import (
 	"cmp"
@@ -12,10 +15,10 @@ import (
 // pool that has no more hands all of them to every take.
 const fewQueues = 32
 
-// menu is what the takes of a pool choose from: its queues in the order in which they are
+// Menu is what the takes of a pool choose from: its queues in the order in which they are
 // served, as far as the lookout, and the takes since, told what there is in them. It
-// belongs to the loop.
-type menu struct {
+// belongs to the loop. The zero value serves no queue.
+type Menu struct {
 	order  queue.Order
 	places map[string]int // of the pool's queues, in its configured order
 	line   []*offer       // where there are few queues, all; else those seen to have jobs
@@ -31,16 +34,16 @@ type offer struct {
 	none  bool    // there was nothing to take when we last looked
 }
 
-// seenQueue is a queue in which the lookout saw jobs.
-type seenQueue struct {
-	name string
-	head float64 // when the next was put; 0 if that is not known
+// Seen is a queue in which the lookout saw jobs.
+type Seen struct {
+	Name string
+	Head float64 // when the next was put; 0 if that is not known
 }
 
-func (m *menu) few() bool { return len(m.places) <= fewQueues }
+func (m *Menu) few() bool { return len(m.places) <= fewQueues }
 
-// serve sets what the pool's queues are, and by which order they are served.
-func (m *menu) serve(queues []string, order queue.Order) {
+// Serve sets what the pool's queues are, and by which order they are served.
+func (m *Menu) Serve(queues []string, order queue.Order) {
 	old := m.line
 	m.order, m.places = order, make(map[string]int, len(queues))
 	for i, name := range queues {
@@ -56,24 +59,24 @@ func (m *menu) serve(queues []string, order queue.Order) {
 	m.sort()
 }
 
-// see sets what there is to take, as the lookout saw it at a time on Redis' clock.
-func (m *menu) see(seen []seenQueue, at float64) {
+// See sets what there is to take, as the lookout saw it at a time on Redis' clock.
+func (m *Menu) See(seen []Seen, at float64) {
 	m.clear()
 	for _, q := range seen {
-		m.add(q.name, q.head)
+		m.add(q.Name, q.Head)
 	}
 	m.fillUp(at)
 	m.sort()
 }
 
-// serves reports whether a queue is one of the pool's.
-func (m *menu) serves(name string) bool {
+// Serves reports whether a queue is one of the pool's.
+func (m *Menu) Serves(name string) bool {
 	_, ours := m.places[name]
 	return ours
 }
 
-// came hears that something came into queues, at a time on Redis' clock.
-func (m *menu) came(queues map[string]struct{}, now float64) {
+// Came hears that something came into queues, at a time on Redis' clock.
+func (m *Menu) Came(queues map[string]struct{}, now float64) {
 	for name := range queues {
 		if o := m.byName[name]; o == nil {
 			m.add(name, now)
@@ -84,15 +87,15 @@ func (m *menu) came(queues map[string]struct{}, now float64) {
 	m.sort()
 }
 
-// left hears that a job has left a queue, where there may be room for another now.
-func (m *menu) left(name string) {
+// Left hears that a job has left a queue, where there may be room for another now.
+func (m *Menu) Left(name string) {
 	if o := m.byName[name]; o != nil {
 		o.none = false
 	}
 }
 
-// hand returns the queues for the next take, and what is known of their heads.
-func (m *menu) hand() (queues []string, heads []float64) {
+// Hand returns the queues for the next take, and what is known of their heads.
+func (m *Menu) Hand() (queues []string, heads []float64) {
 	start := 0
 	switch {
 	case m.order == queue.Shuffled && !m.few() && len(m.line) > 0:
@@ -117,8 +120,8 @@ func (m *menu) hand() (queues []string, heads []float64) {
 	return queues, heads
 }
 
-// heard hears what came of a take, and reports whether there may be more to take at once.
-func (m *menu) heard(take queue.Take, reply *queue.Reply) bool {
+// Heard hears what came of a take, and reports whether there may be more to take at once.
+func (m *Menu) Heard(take queue.Take, reply *queue.Reply) bool {
 	for _, left := range reply.Left {
 		m.leave(left.Queue, left.Head, reply.Now)
 	}
@@ -138,7 +141,7 @@ func (m *menu) heard(take queue.Take, reply *queue.Reply) bool {
 }
 
 // leave notes what a take left of a queue: when its next job was put, or 0.
-func (m *menu) leave(name string, head, now float64) {
+func (m *Menu) leave(name string, head, now float64) {
 	o := m.byName[name]
 	switch {
 	case o == nil:
@@ -151,14 +154,14 @@ func (m *menu) leave(name string, head, now float64) {
 	}
 }
 
-// empty reports whether there is no queue to take from.
-func (m *menu) empty() bool {
+// Empty reports whether there is no queue to take from.
+func (m *Menu) Empty() bool {
 	return !slices.ContainsFunc(m.line, func(o *offer) bool { return !o.none })
 }
 
-func (m *menu) clear() { m.line, m.byName = nil, map[string]*offer{} }
+func (m *Menu) clear() { m.line, m.byName = nil, map[string]*offer{} }
 
-func (m *menu) add(name string, head float64) {
+func (m *Menu) add(name string, head float64) {
 	place, ours := m.places[name]
 	if !ours || m.byName[name] != nil {
 		return
@@ -169,7 +172,7 @@ func (m *menu) add(name string, head float64) {
 }
 
 // fillUp adds the queues that are not on a menu of few, of which no job was put before a time.
-func (m *menu) fillUp(head float64) {
+func (m *Menu) fillUp(head float64) {
 	if m.few() {
 		for name := range m.places {
 			m.add(name, head)
@@ -177,7 +180,7 @@ func (m *menu) fillUp(head float64) {
 	}
 }
 
-func (m *menu) sort() {
+func (m *Menu) sort() {
 	slices.SortFunc(m.line, func(a, b *offer) int {
 		if m.order == queue.Oldest && a.head != b.head {
 			return cmp.Compare(a.head, b.head)

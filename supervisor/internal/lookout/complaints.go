@@ -1,4 +1,4 @@
-package supervisor
+package lookout
 
 import (
 	"log/slog"
@@ -8,10 +8,10 @@ import (
 	"oarlock/queue"
 )
 
-// complaints tells what is not as it should be in Redis, where one job, queue or setting must
+// Complaints tells what is not as it should be in Redis, where one job, queue or setting must
 // not keep us from the others: each thing once, and again only after a pause in which nobody
 // met it. Safe for concurrent use.
-type complaints struct {
+type Complaints struct {
 	log   *slog.Logger
 	clock func() time.Duration
 
@@ -22,13 +22,14 @@ type complaints struct {
 // complaintPause is for how long something must not have been met to be told again.
 const complaintPause = time.Minute
 
-func newComplaints(log *slog.Logger, clock func() time.Duration) *complaints {
-	return &complaints{log: log, clock: clock, said: map[any]time.Duration{}}
+// NewComplaints tells log, on that clock.
+func NewComplaints(log *slog.Logger, clock func() time.Duration) *Complaints {
+	return &Complaints{log: log, clock: clock, said: map[any]time.Duration{}}
 }
 
-// leftOut tells what a call of a pool had to leave out; pool is "" for calls that are
+// LeftOut tells what a call of a pool had to leave out; pool is "" for calls that are
 // made for all.
-func (c *complaints) leftOut(pool string, broken []queue.Broken) {
+func (c *Complaints) LeftOut(pool string, broken []queue.Broken) {
 	for _, b := range broken {
 		if !c.isNew(b) {
 			continue
@@ -45,7 +46,7 @@ func (c *complaints) leftOut(pool string, broken []queue.Broken) {
 }
 
 // odd tells which settings cannot be used as they are.
-func (c *complaints) odd(settings []error) {
+func (c *Complaints) odd(settings []error) {
 	for _, err := range settings {
 		if c.isNew(err.Error()) {
 			c.log.Warn("setting out of bounds; see oarlock config set", "setting", err.Error())
@@ -54,7 +55,7 @@ func (c *complaints) odd(settings []error) {
 }
 
 // isNew notes that something was met, and reports whether it is to be told.
-func (c *complaints) isNew(what any) bool {
+func (c *Complaints) isNew(what any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock()

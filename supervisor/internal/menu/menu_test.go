@@ -1,4 +1,4 @@
-package supervisor
+package menu
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 type larder map[string][]float64
 
 // take serves the menu as the take of the script does, of queues that have what it says.
-func (l larder) take(m *menu, count int) (from []string, more bool) {
-	queues, heads := m.hand()
+func (l larder) take(m *Menu, count int) (from []string, more bool) {
+	queues, heads := m.Hand()
 	take := queue.Take{Queues: queues, Heads: heads, Order: m.order, Count: count}
 	reply := queue.Reply{Now: 1000}
 	for len(reply.Jobs) < count {
@@ -46,12 +46,12 @@ func (l larder) take(m *menu, count int) (from []string, more bool) {
 	for _, job := range reply.Jobs {
 		from = append(from, job.Queue)
 	}
-	return from, m.heard(take, &reply)
+	return from, m.Heard(take, &reply)
 }
 
 // Of more queues than a take is handed, each has its turn also where the order is drawn.
 func TestShuffledMenusServeAllQueues(t *testing.T) {
-	var m menu
+	var m Menu
 	var names []string
 	l := larder{}
 	for i := range 200 {
@@ -59,11 +59,11 @@ func TestShuffledMenusServeAllQueues(t *testing.T) {
 		names = append(names, name)
 		l[name] = []float64{1, 2, 3}
 	}
-	m.serve(names, queue.Shuffled)
-	m.see(l.seen(), 0)
+	m.Serve(names, queue.Shuffled)
+	m.See(l.seen(), 0)
 	served := map[string]bool{}
 	for range 8000 {
-		queues, _ := m.hand()
+		queues, _ := m.Hand()
 		if len(queues) != fewQueues {
 			t.Fatalf("%d queues are handed", len(queues))
 		}
@@ -75,10 +75,10 @@ func TestShuffledMenusServeAllQueues(t *testing.T) {
 }
 
 // seen is what the lookout would tell of the larder.
-func (l larder) seen() (seen []seenQueue) {
+func (l larder) seen() (seen []Seen) {
 	for name, jobs := range l {
 		if len(jobs) > 0 {
-			seen = append(seen, seenQueue{name, jobs[0]})
+			seen = append(seen, Seen{name, jobs[0]})
 		}
 	}
 	return seen
@@ -92,20 +92,20 @@ func TestTakesOfManyQueues(t *testing.T) {
 	}
 	for _, order := range []queue.Order{queue.Ordered, queue.RoundRobin, queue.Oldest} {
 		t.Run(string(order), func(t *testing.T) {
-			l, m := larder{}, &menu{}
+			l, m := larder{}, &Menu{}
 			for i := range 100 {
 				at := float64(1 + (i*37)%100)
 				l[names[2*i]] = []float64{at, at + 100, at + 200}
 			}
-			m.serve(names, order)
-			if !m.empty() {
+			m.Serve(names, order)
+			if !m.Empty() {
 				t.Error("a menu of many queues has some of which nothing is known")
 			}
-			m.see(l.seen(), 900)
+			m.See(l.seen(), 900)
 			var served []string
 			takes := 0
 			for more := true; more; takes++ {
-				if queues, _ := m.hand(); len(queues) > fewQueues {
+				if queues, _ := m.Hand(); len(queues) > fewQueues {
 					t.Fatalf("a take is handed %d queues", len(queues))
 				}
 				var from []string
@@ -115,7 +115,7 @@ func TestTakesOfManyQueues(t *testing.T) {
 			if len(served) != 300 || takes > 300/7+5 {
 				t.Fatalf("%d jobs in %d takes", len(served), takes)
 			}
-			if !m.empty() {
+			if !m.Empty() {
 				t.Error("something is left")
 			}
 			first := served[:100]
@@ -149,15 +149,15 @@ func TestTakesOfManyQueues(t *testing.T) {
 // TestTakesInTurnGoOnAfterALook sees to it that a look begins no new turn.
 func TestTakesInTurnGoOnAfterALook(t *testing.T) {
 	names := make([]string, 100)
-	l, m := larder{}, &menu{}
+	l, m := larder{}, &Menu{}
 	for i := range names {
 		names[i] = fmt.Sprintf("q%02d", i)
 		l[names[i]] = make([]float64, 100)
 	}
-	m.serve(names, queue.RoundRobin)
+	m.Serve(names, queue.RoundRobin)
 	count := map[string]int{}
 	for range 300 {
-		m.see(l.seen(), 900)
+		m.See(l.seen(), 900)
 		from, _ := l.take(m, 1)
 		count[from[0]]++
 	}
@@ -174,11 +174,11 @@ func TestMenuHearsOfWhatComesAndLeaves(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("q%02d", i)
 	}
-	m := &menu{}
-	m.serve(names, queue.Oldest)
-	m.see([]seenQueue{{"q05", 50}, {"q07", 30}}, 100)
+	m := &Menu{}
+	m.Serve(names, queue.Oldest)
+	m.See([]Seen{{"q05", 50}, {"q07", 30}}, 100)
 	hand := func() string {
-		queues, heads := m.hand()
+		queues, heads := m.Hand()
 		return fmt.Sprint(strings.Join(queues, " "), heads)
 	}
 	steps := []struct {
@@ -188,13 +188,13 @@ func TestMenuHearsOfWhatComesAndLeaves(t *testing.T) {
 	}{
 		{"the look", func() {}, "q07 q05[30 50]"},
 		{"q07 has nothing left", func() { m.leave("q07", 0, 101) }, "q05[50]"},
-		{"something comes into it", func() { m.came(map[string]struct{}{"q07": {}}, 110) }, "q05 q07[50 110]"},
-		{"and into one not seen", func() { m.came(map[string]struct{}{"q39": {}}, 120) }, "q05 q07 q39[50 110 120]"},
-		{"and into one not ours", func() { m.came(map[string]struct{}{"x": {}}, 120) }, "q05 q07 q39[50 110 120]"},
+		{"something comes into it", func() { m.Came(map[string]struct{}{"q07": {}}, 110) }, "q05 q07[50 110]"},
+		{"and into one not seen", func() { m.Came(map[string]struct{}{"q39": {}}, 120) }, "q05 q07 q39[50 110 120]"},
+		{"and into one not ours", func() { m.Came(map[string]struct{}{"x": {}}, 120) }, "q05 q07 q39[50 110 120]"},
 		{"q05 may run no more", func() { m.leave("q05", 0, 121) }, "q07 q39[110 120]"},
-		{"a job of it ends", func() { m.left("q05") }, "q05 q07 q39[50 110 120]"},
-		{"fewer queues", func() { m.serve(names[:8], queue.Oldest) }, "q00 q01 q02 q03 q04 q06 q05 q07[0 0 0 0 0 0 50 110]"},
-		{"of few, all are handed", func() { m.see([]seenQueue{{"q05", 50}}, 130) }, "q05 q00 q01 q02 q03 q04 q06 q07[50 130 130 130 130 130 130 130]"},
+		{"a job of it ends", func() { m.Left("q05") }, "q05 q07 q39[50 110 120]"},
+		{"fewer queues", func() { m.Serve(names[:8], queue.Oldest) }, "q00 q01 q02 q03 q04 q06 q05 q07[0 0 0 0 0 0 50 110]"},
+		{"of few, all are handed", func() { m.See([]Seen{{"q05", 50}}, 130) }, "q05 q00 q01 q02 q03 q04 q06 q07[50 130 130 130 130 130 130 130]"},
 	}
 	for _, step := range steps {
 		step.do()

@@ -1,4 +1,7 @@
-package supervisor
+// Package lookout looks what there is in the queues of a supervisor, for all of its pools in one
+// call, and after what went wrong there. It owns when that is done, and what was last said of it. It
+// knows of a pool which queues it serves, and takes nothing itself.
+package lookout
 
 import (
 	"context"
@@ -11,6 +14,7 @@ import (
 	"oarlock/queue"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/internal/menu"
 )
 
 const (
@@ -22,52 +26,81 @@ const (
 	queuesPause = 5 * time.Second
 )
 
-// lookout looks at all queues of a supervisor in one call per poll interval, and tells
+// Redis is what a lookout needs of a queue.Client, whose comments are its contract.
+type Redis interface {
+	Writable(context.Context) error
+	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
+	OddSettings(context.Context) ([]error, error)
+	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
+	QueueNames(context.Context) ([]string, error)
+}
+
+// Pool is who is told. Its methods must be safe for concurrent use.
+type Pool interface {
+	Patterns() []string             // the names and globs that it is configured for
+	Serving() []string              // the queues that it takes from
+	Found(queues []string)          // what its globs stand for now
+	Tell(v View, due time.Duration) // what there is for it, and when the next job is due; Never if none is
+}
+
+// Lookout looks at all queues of a supervisor in one call per poll interval, and tells
 // the pools what there is for them: that is what it costs to have many pools with
 // nothing to do. What is put by our own commands is announced besides.
-type lookout struct {
-	redis      redis
+type Lookout struct {
+	redis      Redis
 	gate       *gate.Gate
 	clock      func() time.Duration
 	poll       time.Duration
 	log        *slog.Logger
 	asked      chan struct{} // of size 1: somebody wants to see soon
 	missed     atomic.Bool   // puts, so there may be queues that nobody knows of
-	complaints *complaints
+	complaints *Complaints
 
-	damaged map[string]string // by queue: what is wrong with it, as last said; of the goroutine of run
+	damaged map[string]string // by queue: what is wrong with it, as last said; of the goroutine of Run
 
 	mu    sync.Mutex
-	pools []*pool
+	pools []Pool
 
 	trip atomic.Int64 // when the last look was answered, on the clock; 0 never
 }
 
-// view is what a pool was last told of its queues.
-type view struct {
-	at      time.Duration // when that was asked
-	now     float64       // the same on Redis' clock
-	ready   int           // jobs that could be taken
-	oldest  time.Duration // how long the oldest of those next in turn has been waiting
-	queues  []seenQueue   // in which there are any
-	damaged []string      // those that are left out, each with what is wrong with it
+// New prepares a lookout, which does nothing before Run. It looks every poll, give or take, on that
+// clock.
+func New(redis Redis, gate *gate.Gate, clock func() time.Duration, poll time.Duration, complaints *Complaints, log *slog.Logger) *Lookout {
+	return &Lookout{
+		redis: redis, gate: gate, clock: clock, poll: poll, log: log,
+		asked: make(chan struct{}, 1), complaints: complaints,
+	}
 }
 
-// watch replaces the pools that are told.
-func (o *lookout) watch(pools []*pool) {
+// Answered returns when the last look was answered, on the clock; 0 if none was.
+func (o *Lookout) Answered() time.Duration { return time.Duration(o.trip.Load()) }
+
+// View is what a pool was last told of its queues.
+type View struct {
+	At      time.Duration // when that was asked
+	Now     float64       // the same on Redis' clock
+	Ready   int           // jobs that could be taken
+	Oldest  time.Duration // how long the oldest of those next in turn has been waiting
+	Queues  []menu.Seen   // in which there are any
+	Damaged []string      // those that are left out, each with what is wrong with it
+}
+
+// Watch replaces the pools that are told.
+func (o *Lookout) Watch(pools []Pool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.pools = slices.Clone(pools)
 }
 
-func (o *lookout) watched() []*pool {
+func (o *Lookout) watched() []Pool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.pools)
 }
 
-// run looks until ctx ends.
-func (o *lookout) run(ctx context.Context) {
+// Run looks until ctx ends.
+func (o *Lookout) Run(ctx context.Context) {
 	var sweepAt, queuesAt time.Duration
 	for looked := o.clock(); ; looked = o.clock() {
 		select {
@@ -104,7 +137,7 @@ func (o *lookout) run(ctx context.Context) {
 }
 
 // sweep looks after what may have gone wrong in the queues, and at the settings.
-func (o *lookout) sweep(ctx context.Context, queues []string) error {
+func (o *Lookout) sweep(ctx context.Context, queues []string) error {
 	err := o.redis.Writable(ctx)
 	switch o.gate.SortHarmless(err) {
 	case gate.Done:
@@ -117,7 +150,7 @@ func (o *lookout) sweep(ctx context.Context, queues []string) error {
 	if err != nil {
 		return err
 	}
-	o.complaints.leftOut("", swept.Broken)
+	o.complaints.LeftOut("", swept.Broken)
 	odd, err := o.redis.OddSettings(ctx)
 	switch gate.Of(err) {
 	case gate.Done:
@@ -136,7 +169,7 @@ const soonPause = 100 * time.Millisecond
 
 // rest waits until it is time to look again, and reports whether that came before the
 // end of ctx.
-func (o *lookout) rest(ctx context.Context) bool {
+func (o *Lookout) rest(ctx context.Context) bool {
 	next := time.NewTimer(clock.Jittered(o.poll))
 	defer next.Stop()
 	select {
@@ -152,22 +185,22 @@ func (o *lookout) rest(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// soon asks for a look before the poll interval is over. Safe for concurrent use.
-func (o *lookout) soon() {
+// Soon asks for a look before the poll interval is over. Safe for concurrent use.
+func (o *Lookout) Soon() {
 	select {
 	case o.asked <- struct{}{}:
 	default: // somebody has asked
 	}
 }
 
-// missedPuts hears that puts were not heard of, into queues unknown. Safe for concurrent use.
-func (o *lookout) missedPuts() {
+// MissedPuts hears that puts were not heard of, into queues unknown. Safe for concurrent use.
+func (o *Lookout) MissedPuts() {
 	o.missed.Store(true)
-	o.soon()
+	o.Soon()
 }
 
 // failed hears that a look failed, which may be repeated.
-func (o *lookout) failed(err error) {
+func (o *Lookout) failed(err error) {
 	switch o.gate.SortHarmless(err) {
 	case gate.Away, gate.Full: // the gate has said so
 	default:
@@ -176,7 +209,7 @@ func (o *lookout) failed(err error) {
 }
 
 // look asks what there is in the queues and tells the pools.
-func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) error {
+func (o *Lookout) look(ctx context.Context, pools []Pool, queues []string) error {
 	asked := o.clock()
 	outlook, now, err := o.redis.Outlook(ctx, queues)
 	if err != nil {
@@ -190,34 +223,34 @@ func (o *lookout) look(ctx context.Context, pools []*pool, queues []string) erro
 	}
 	o.name(outlook)
 	for _, p := range pools {
-		v, due := view{at: asked, now: now}, never
-		for _, name := range p.serving() {
+		v, due := View{At: asked, Now: now}, clock.Never
+		for _, name := range p.Serving() {
 			q := byName[name]
 			if q != nil && q.Damage != "" {
-				v.damaged = append(v.damaged, name+": "+q.Damage)
+				v.Damaged = append(v.Damaged, name+": "+q.Damage)
 			}
 			if q == nil || q.Paused {
 				continue
 			}
 			if q.Ready > 0 {
-				v.ready += q.Ready
-				v.queues = append(v.queues, seenQueue{name, q.Oldest(now)})
+				v.Ready += q.Ready
+				v.Queues = append(v.Queues, menu.Seen{Name: name, Head: q.Oldest(now)})
 			}
 			if q.HeadPut > 0 {
-				v.oldest = max(v.oldest, queue.Duration(now-q.HeadPut))
+				v.Oldest = max(v.Oldest, queue.Duration(now-q.HeadPut))
 			}
 			if q.NextDue > now {
 				due = min(due, at+queue.Duration(q.NextDue-now))
 			}
 		}
-		p.tell(v, due)
+		p.Tell(v, due)
 	}
 	return nil
 }
 
 // name says which queues are left out because one of their keys is not what it should be,
 // and which are not any more, each once.
-func (o *lookout) name(outlook []queue.QueueOutlook) {
+func (o *Lookout) name(outlook []queue.QueueOutlook) {
 	damaged := map[string]string{}
 	for _, q := range outlook {
 		switch was := o.damaged[q.Queue]; {
@@ -234,8 +267,8 @@ func (o *lookout) name(outlook []queue.QueueOutlook) {
 }
 
 // resolveGlobs tells pools which queues their globs stand for.
-func (o *lookout) resolveGlobs(ctx context.Context, pools []*pool) error {
-	if !slices.ContainsFunc(pools, (*pool).globs) {
+func (o *Lookout) resolveGlobs(ctx context.Context, pools []Pool) error {
+	if !slices.ContainsFunc(pools, globs) {
 		return nil
 	}
 	known, err := o.redis.QueueNames(ctx)
@@ -243,20 +276,22 @@ func (o *lookout) resolveGlobs(ctx context.Context, pools []*pool) error {
 		return err
 	}
 	for _, p := range pools {
-		if p.globs() {
-			names := expand(p.patterns(), known)
-			p.post(func() { p.serve(names) })
+		if globs(p) {
+			p.Found(Expand(p.Patterns(), known))
 		}
 	}
 	return nil
 }
 
+// globs reports whether a pool is configured for globs.
+func globs(p Pool) bool { return slices.ContainsFunc(p.Patterns(), queue.IsGlob) }
+
 // served lists the queues of all pools, each once.
-func served(pools []*pool) []string {
+func served(pools []Pool) []string {
 	var all []string
 	seen := map[string]bool{}
 	for _, p := range pools {
-		for _, name := range p.serving() {
+		for _, name := range p.Serving() {
 			if !seen[name] {
 				seen[name] = true
 				all = append(all, name)
@@ -269,9 +304,9 @@ func served(pools []*pool) []string {
 // maxQueues bounds how many queues the globs of a pool may stand for.
 const maxQueues = 10_000
 
-// expand replaces globs by the queues they match, in the place of the glob; a queue is
+// Expand replaces globs by the queues they match, in the place of the glob; a queue is
 // named once, where it comes first.
-func expand(patterns, known []string) []string {
+func Expand(patterns, known []string) []string {
 	var names []string
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -292,47 +327,4 @@ func expand(patterns, known []string) []string {
 		}
 	}
 	return names
-}
-
-// serve sets the queues that the pool takes from. It belongs to the loop.
-func (p *pool) serve(queues []string) {
-	if slices.Equal(queues, p.queues) {
-		return
-	}
-	p.queues = queues // calls that are out keep the slice before
-	p.menu.serve(queues, p.cfg.Order)
-	p.exchanges.wake()
-	p.named.Store(&queues)
-}
-
-// patterns are the names and globs that the pool is configured for. Safe for
-// concurrent use.
-func (p *pool) patterns() []string { return *p.asked.Load() }
-
-// globs reports whether there are globs among them. Safe for concurrent use.
-func (p *pool) globs() bool { return slices.ContainsFunc(p.patterns(), queue.IsGlob) }
-
-// serving lists the queues that the pool takes from. Safe for concurrent use.
-func (p *pool) serving() []string {
-	if names := p.named.Load(); names != nil {
-		return *names
-	}
-	return nil
-}
-
-// tell passes on what there is in the pool's queues, and when the next job is due. It
-// does not wake the pool if that changes nothing. Safe for concurrent use.
-func (p *pool) tell(v view, due time.Duration) {
-	if last := p.told.Swap(&v); v.ready == 0 && due == never && last != nil && last.ready == 0 && slices.Equal(v.damaged, last.damaged) {
-		return
-	}
-	p.post(func() {
-		p.view = v
-		p.saw(v)
-		p.menu.see(v.queues, v.now)
-		if v.ready > 0 {
-			p.exchanges.wake()
-		}
-		p.exchanges.wakeAt(due)
-	})
 }
