@@ -95,7 +95,7 @@ var arrows = map[string][]string{
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
 	"runner/internal/tree":       {"runner/internal/proc"},
 
-	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/breaker", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/lookout", "supervisor/internal/menu", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome"},
+	"supervisor":                   {"protocol", "queue", "runner", "supervisor/internal/breaker", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/lookout", "supervisor/internal/menu", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/outcome", "supervisor/report"},
 	"supervisor/internal/breaker":  {"supervisor/outcome"},
 	"supervisor/internal/clock":    {"internal/nowait"},
 	"supervisor/internal/gate":     {"queue"},
@@ -105,6 +105,7 @@ var arrows = map[string][]string{
 	"supervisor/internal/starts":   {"supervisor/internal/clock"},
 	"supervisor/internal/statedir": {"queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 	"supervisor/outcome":           {"protocol", "queue", "runner", "supervisor/internal/clock"},
+	"supervisor/report":            {"protocol", "queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 }
 
 // strangers are packages that only some may know: Redis stays in the queue, processes

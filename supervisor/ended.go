@@ -55,7 +55,7 @@ func (p *pool) finish(a *attempt, e *runner.Ending) {
 	case o.Redo:
 		p.redo(a, e)
 	default:
-		p.count.concluded(e, &o, a.job.Remaining <= 0)
+		p.count.Concluded(e, &o, a.job.Remaining <= 0)
 		p.submit(a, o.Settlement)
 	}
 }

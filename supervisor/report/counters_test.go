@@ -1,4 +1,4 @@
-package supervisor
+package report
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestTheLastRetryCountsAsAFailure(t *testing.T) {
 	var c Counters
 	retry := outcome.Outcome{Settlement: queue.Settlement{Action: queue.Retry}}
 	for _, last := range []bool{false, true} {
-		c.concluded(&runner.Ending{Kind: runner.Exited}, &retry, last)
+		c.Concluded(&runner.Ending{Kind: runner.Exited}, &retry, last)
 	}
 	if c.Retried != 1 || c.Failed != 1 {
 		t.Errorf("one was retried and one failed, and counted are %d and %d", c.Retried, c.Failed)

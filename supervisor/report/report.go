@@ -1,0 +1,198 @@
+// Package report is what a supervisor says of itself: its state at one moment, and what it counted.
+// It owns the words of that, which are JSON for whoever asks over the control socket. It knows no
+// running pool, and is all of a supervisor that its readers need to know.
+package report
+
+import (
+	"strings"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/outcome"
+)
+
+// Snapshot is the state of a supervisor at one moment, fit for JSON.
+type Snapshot struct {
+	Name         string         `json:"name"`
+	PID          int            `json:"pid"`
+	Up           float64        `json:"up"` // seconds since Run began
+	Ready        bool           `json:"ready"`
+	Quiet        bool           `json:"quiet"`
+	Draining     bool           `json:"draining"`
+	KillStrength string         `json:"kill_strength"`   // how whole trees of processes are killed
+	Redis        string         `json:"redis"`           // "ok", or why it is away, or what it lacks and why, see RedisTrouble
+	Short        string         `json:"short,omitempty"` // what the host has run out of, so that children are started one by one
+	Seen         float64        `json:"redis_seen"`      // seconds since Redis last told what there is in the queues; 0 if it never did
+	Pools        []PoolSnapshot `json:"pools"`
+}
+
+// RedisTrouble splits what s says of Redis: what is wrong with it, "" if nothing is, and why.
+func (s *Snapshot) RedisTrouble() (what, why string) {
+	if s.Redis == "ok" {
+		return "", ""
+	}
+	for _, state := range []string{gate.NoWrites, gate.NoMemory} {
+		if why, is := strings.CutPrefix(s.Redis, state+": "); is {
+			return state, why
+		}
+	}
+	return "is away", s.Redis
+}
+
+// PoolSnapshot is the state of a pool.
+type PoolSnapshot struct {
+	Name       string         `json:"name"`
+	Worker     string         `json:"worker"`
+	Mode       string         `json:"mode"`
+	Queues     []string       `json:"queues"`
+	Children   int            `json:"children"` // wanted now; MinChildren and MaxChildren bound it
+	Least      int            `json:"min_children"`
+	Most       int            `json:"max_children"`
+	Exclusive  bool           `json:"exclusive,omitempty"` // a child is gone before the next has its slot
+	Generation int            `json:"generation"`
+	Rolling    bool           `json:"rolling"`
+	Roll       *RollSnapshot  `json:"roll,omitempty"` // while rolling
+	Quiet      bool           `json:"quiet"`
+	Draining   bool           `json:"draining"`
+	Breaker    string         `json:"breaker,omitempty"` // why it is open: the pool goes slowly
+	Barren     string         `json:"barren,omitempty"`  // why no child starts: the pool takes nothing
+	Damaged    []string       `json:"damaged,omitempty"` // queues that are left out, each with the key that is not what it should be
+	Ready      int            `json:"ready"`             // jobs that could be taken, as last seen
+	Oldest     float64        `json:"oldest"`            // seconds that the next of them has been waiting
+	Waiting    int            `json:"waiting"`           // jobs taken that have no child yet
+	Unsettled  int            `json:"unsettled"`         // attempts that ended and are not settled
+	Slots      []SlotSnapshot `json:"slots"`
+	Counters   Counters       `json:"counters"`
+
+	LeaseMargin float64 `json:"lease_margin"` // the least that was left of a lease at a renewal, in seconds; 0 if none was renewed
+	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
+	LastTake    float64 `json:"last_take"`    // seconds since then
+	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
+}
+
+// RollSnapshot is how far a change of generation is.
+type RollSnapshot struct {
+	From    int     `json:"from"` // the generations
+	To      int     `json:"to"`
+	Changed int     `json:"changed"` // slots with a ready child of the new one, of Of
+	Of      int     `json:"of"`
+	OnTrial bool    `json:"on_trial"`            // it has yet to prove itself, and has one slot until then
+	Ended   int     `json:"ended"`               // attempts on trial,
+	Bad     int     `json:"bad"`                 // of which so many badly
+	Slot    int     `json:"slot"`                // that waits longest for the end of its job,
+	JID     string  `json:"jid,omitempty"`       // which is this; "" if none waits
+	Waits   float64 `json:"waits_for,omitempty"` // seconds since that was begun
+
+	BackStarts bool `json:"back_starts,omitempty"` // no old child stays: going back would start what the command finds
+}
+
+// SlotSnapshot is the state of one place for a child.
+type SlotSnapshot struct {
+	Slot       int           `json:"slot"`
+	State      string        `json:"state"` // empty, blocked: by a child that is not gone, backoff, starting, ready, busy, leaving; staying: idle, until a roll is over
+	PID        int           `json:"pid,omitempty"`
+	Generation int           `json:"generation"`
+	Age        float64       `json:"age,omitempty"`  // of the child, in seconds
+	Jobs       int           `json:"jobs,omitempty"` // that it worked
+	Memory     int64         `json:"memory,omitempty"`
+	LastOutput float64       `json:"last_output,omitempty"` // seconds since it wrote anything
+	Next       float64       `json:"next,omitempty"`        // seconds until the next start, in state backoff
+	Runs       []RunSnapshot `json:"runs,omitempty"`
+}
+
+// RunSnapshot is a job at work, or written ahead.
+type RunSnapshot struct {
+	JID      string   `json:"jid"`
+	Klass    string   `json:"klass"`
+	Queue    string   `json:"queue"`
+	Attempt  int      `json:"attempt"`
+	Age      float64  `json:"age"`   // seconds since it was handed over
+	Lease    float64  `json:"lease"` // seconds left
+	Stopping string   `json:"stopping,omitempty"`
+	Percent  *float64 `json:"percent,omitempty"`
+	Progress string   `json:"progress,omitempty"`
+}
+
+// Counters count what happened since a pool began.
+type Counters struct {
+	Taken       int `json:"taken"`
+	Acked       int `json:"acked"`
+	Retried     int `json:"retried"`     // by the child's word, its exit code or a timeout
+	Failed      int `json:"failed"`      // for good, for want of retries too
+	Released    int `json:"released"`    // given back
+	Crashed     int `json:"crashed"`     // attempts whose child died
+	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
+	TimedOut    int `json:"timed_out"`
+	Unstarted   int `json:"unstarted"`   // attempts that ended because the command cannot be run
+	Unknown     int `json:"unknown"`     // attempts of jobs whose class the child does not know
+	Spared      int `json:"spared"`      // bad endings that cost their job nothing but a delay
+	Lost        int `json:"lost"`        // locks lost or canceled while we had the job
+	Late        int `json:"late"`        // verdicts dropped because the lock was gone
+	Adopted     int `json:"adopted"`     // verdicts that were settled under a later lock
+	RunAnew     int `json:"run_anew"`    // jobs that came back while in flight and ran again
+	Recovered   int `json:"recovered"`   // jobs that a lost reply had hidden
+	Resolved    int `json:"resolved"`    // settlements in doubt that had taken effect
+	Refused     int `json:"refused"`     // wishes of children that were not granted
+	Requeued    int `json:"requeued"`    // jobs that their children put again
+	Canceled    int `json:"canceled"`    // jobs that their children canceled
+	Wishes      int `json:"wishes"`      // of children, that were granted
+	Put         int `json:"put"`         // jobs that children put
+	NotPut      int `json:"not_put"`     // jobs that they wanted put, and that were refused or existed
+	Unheard     int `json:"unheard"`     // lines of children that look like verdicts and did not count
+	LeftBehind  int `json:"left_behind"` // processes that jobs which ended well had left running, and that were killed
+	Started     int `json:"started"`     // children
+	Exchanges   int `json:"exchanges"`   // settle-and-take calls
+	Renewals    int `json:"renewals"`    // renew calls
+}
+
+// Concluded counts an ending that is settled, and what Decide made of it. The last attempt has no retry
+// left: where it is to be tried again, Redis makes its job fail.
+func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
+	c.Refused += len(o.Refused)
+	switch e.Kind {
+	case runner.Died:
+		c.Crashed++
+	case runner.BrokeProtocol:
+		if !outcome.Unread(e) {
+			c.Crashed++
+		}
+	case runner.Interrupted, runner.LockLost:
+		c.Interrupted++
+	case runner.TimedOut:
+		c.TimedOut++
+	case runner.Said:
+		if e.Verdict.Kind == protocol.Unknown {
+			c.Unknown++
+		}
+	case runner.Exited:
+		if e.Action == protocol.ExitUnknown {
+			c.Unknown++
+		}
+	}
+	if outcome.Unstarted(e) {
+		c.Unstarted++
+	}
+	if o.Settlement.Counter == queue.CountSpared {
+		c.Spared++
+	}
+	switch o.Settlement.Action {
+	case queue.Complete:
+		c.Acked++
+	case queue.Retry:
+		if last {
+			c.Failed++
+		} else {
+			c.Retried++
+		}
+	case queue.Fail:
+		c.Failed++
+	case queue.Release:
+		c.Released++
+	case queue.Requeue:
+		c.Requeued++
+	case queue.Cancel:
+		c.Canceled++
+	}
+}
