@@ -18,8 +18,8 @@ func (p *pool) ended(a *attempt, e *runner.Ending) {
 	if a.stage == running && e.Kind == runner.LockLost { // we stood still, or we would have asked for it
 		p.log.Warn("lease ended: the child was killed by its guard", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", "ended")
 	}
-	if p.now < p.life.together && unspoken(e) {
-		e = interrupted(e)
+	if p.now < p.life.together && outcome.Unspoken(e) {
+		e = outcome.AsInterrupted(e)
 	}
 	a.ending, a.endedAt = e, p.now
 	a.member.finished(a, e)

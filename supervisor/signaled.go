@@ -1,11 +1,11 @@
 package supervisor
 
 import (
-	"syscall"
 	"time"
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/outcome"
 )
 
 // together is how far apart the signals may arrive that somebody sends to a supervisor and
@@ -39,46 +39,15 @@ func (p *pool) signaled() {
 	withheld := p.withheld
 	p.withheld = nil
 	for _, a := range withheld {
-		p.finish(a, interrupted(a.ending))
+		p.finish(a, outcome.AsInterrupted(a.ending))
 	}
 	for _, a := range p.endings {
-		if a.ending != nil && unspoken(a.ending) && p.now-a.endedAt <= together {
-			a.ending = interrupted(a.ending)
+		if a.ending != nil && outcome.Unspoken(a.ending) && p.now-a.endedAt <= together {
+			a.ending = outcome.AsInterrupted(a.ending)
 			a.settlement = p.conclude(a, a.ending).Settlement
 			p.count.Interrupted++
 		}
 	}
-}
-
-// unspoken reports whether a child ended by itself, or by somebody else, and said nothing
-// about its job.
-func unspoken(e *runner.Ending) bool {
-	return e.Verdict == nil && e.SentByUs == runner.CauseNone && e.Kind != runner.Innocent
-}
-
-// interrupted is an ending by a signal that was meant for all of us.
-func interrupted(e *runner.Ending) *runner.Ending {
-	i := *e
-	i.Kind, i.Group = runner.Interrupted, ""
-	i.Message = "the child ended as its supervisor was told to"
-	if e.Message != "" {
-		i.Message += ": " + e.Message
-	}
-	return &i
-}
-
-// bySignal reports whether a child ended as one does that was told to by a signal for
-// services to end, or for a terminal that closes.
-func bySignal(e *runner.Ending) bool {
-	switch e.Signal {
-	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
-		return true
-	}
-	switch syscall.Signal(e.ExitCode - 128) { // as shells tell of a signal
-	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
-		return true
-	}
-	return false
 }
 
 // withhold keeps an ending back for as long as the signal that caused it may still arrive
@@ -86,9 +55,9 @@ func bySignal(e *runner.Ending) bool {
 func (p *pool) withhold(a *attempt, e *runner.Ending) bool {
 	failed := e.Kind == runner.Died || e.Kind == runner.Exited && e.Action != protocol.ExitAck
 	switch {
-	case !unspoken(e) || a.lost || a.again:
+	case !outcome.Unspoken(e) || a.lost || a.again:
 		return false
-	case bySignal(e):
+	case outcome.BySignal(e):
 		a.settleAt = a.endedAt + together
 	case failed:
 		a.settleAt = a.endedAt + moment
