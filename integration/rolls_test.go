@@ -101,7 +101,7 @@ func (r *rig) rollout(t *testing.T, mode string, children int) *rollout {
 	o := &rollout{
 		rig: r, children: children, generation: 1, bad: map[int]code{}, said: map[string]map[int]bool{},
 		least: map[bool]int{false: children, true: children},
-		pool:  pool{mode: mode, children: children, more: "start_timeout = \"3s\"\ntimeout = \"3s\""},
+		pool:  pool{mode: mode, children: children, more: "start_timeout = \"5s\"\ntimeout = \"3s\""},
 	}
 	o.write(t, goodCode, true)
 	o.a = r.start(t, "a", o.pool)

@@ -122,7 +122,7 @@ func (y *year) begin(t *testing.T) {
 // config is the configuration of a host now.
 func (y *year) config(t *testing.T, h *yearHost) string {
 	t.Helper()
-	h.pool.more = fmt.Sprintf("start_timeout = \"3s\"\ntimeout = \"4s\"\nsandbox.kill = \"group\"\nmax_jobs = %d", 100+h.jobs)
+	h.pool.more = fmt.Sprintf("start_timeout = \"20s\"\ntimeout = \"4s\"\nsandbox.kill = \"group\"\nmax_jobs = %d", 100+h.jobs)
 	text := y.rig.config(t, h.name, h.pool)
 	if h.name == "b" && y.disk != "" {
 		text = strings.Replace(text, fmt.Sprintf("state_dir = %q", y.stateDir("b")), fmt.Sprintf("state_dir = %q", y.disk+"/state"), 1)
