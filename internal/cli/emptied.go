@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/screen"
 	"oarlock/queue"
+	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
@@ -21,6 +22,8 @@ type emptied struct {
 	Failed    int       `json:"failed"`
 	Retried   int       `json:"retried"`
 	Released  int       `json:"released"`
+	Canceled  int       `json:"canceled"`
+	Requeued  int       `json:"requeued"`          // put again, by their child's word
 	Unstarted int       `json:"unstarted"`         // jobs whose program could not be started
 	Failures  []failure `json:"failures"`          // the first of those that failed
 	Trouble   []string  `json:"trouble"`           // pools whose jobs all end badly, or whose children do not start
@@ -93,8 +96,15 @@ func (d emptied) print(w io.Writer) {
 	case d.Why != "":
 		how = "gave up after"
 	}
-	screen.Printf(w, "%s %s: %s done, %s failed, %s retried, %s given back.\n", how, screen.Span(time.Duration(d.Seconds*float64(time.Second))),
-		screen.Count(d.Done), screen.Count(d.Failed), screen.Count(d.Retried), screen.Count(d.Released))
+	also := ""
+	if d.Canceled > 0 {
+		also += ", " + screen.Count(d.Canceled) + " canceled"
+	}
+	if d.Requeued > 0 {
+		also += ", " + screen.Count(d.Requeued) + " put again"
+	}
+	screen.Printf(w, "%s %s: %s done, %s failed, %s retried, %s given back%s.\n", how, screen.Span(time.Duration(d.Seconds*float64(time.Second))),
+		screen.Count(d.Done), screen.Count(d.Failed), screen.Count(d.Retried), screen.Count(d.Released), also)
 	if d.Why != "" {
 		screen.Printf(w, "given up: %s\n", d.Why)
 	}
@@ -132,8 +142,11 @@ const (
 
 // note hears of what happened in a pool. A job that was to be retried and had no retries left
 // has failed: Redis says so.
+//
+// One that was canceled elsewhere while it ran is no more: nothing is settled then.
 func (t *endTally) note(e *supervisor.Event) {
-	if e.Kind != supervisor.Settled || e.Job == nil {
+	canceled := e.Kind == supervisor.AttemptEnded && e.Action == "" && !e.Redo && e.Ending != nil && e.Ending.Kind == runner.Canceled
+	if e.Kind != supervisor.Settled && !canceled || e.Job == nil {
 		return
 	}
 	t.mu.Lock()
@@ -142,6 +155,9 @@ func (t *endTally) note(e *supervisor.Event) {
 		t.counts, t.unstarted = map[queue.Action]int{}, map[string]struct{}{}
 	}
 	action := e.Action
+	if canceled {
+		action = queue.Cancel
+	}
 	if e.State == "failed" || action == queue.Retry && e.State == queue.Took.String() && e.Job.Remaining <= 0 {
 		action = queue.Fail
 	}
@@ -165,7 +181,7 @@ func (t *endTally) into(d *emptied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d.Done, d.Failed, d.Retried, d.Released = t.counts[queue.Complete], t.counts[queue.Fail], t.counts[queue.Retry], t.counts[queue.Release]
-	d.Unstarted = len(t.unstarted)
+	d.Canceled, d.Requeued, d.Unstarted = t.counts[queue.Cancel], t.counts[queue.Requeue], len(t.unstarted)
 	d.Failures = append([]failure{}, t.failures...)
 	d.Trouble = append([]string{}, d.Trouble...)
 }

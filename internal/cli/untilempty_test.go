@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/protocol"
 	"oarlock/queue"
+	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
@@ -40,6 +42,28 @@ func TestUntilEmptyBehindABreaker(t *testing.T) {
 	s = stage{}
 	if _, done, _ = s.leaves(t); done.bad() {
 		t.Errorf("%+v", done)
+	}
+}
+
+// Jobs that end otherwise than done, failed, retried or given back are counted, too.
+func TestCanceledAndRequeuedJobsAreCounted(t *testing.T) {
+	var tally endTally
+	var d emptied
+	job := &protocol.Job{JID: "j", Queue: "q", Remaining: 5}
+	for _, e := range []supervisor.Event{
+		{Kind: supervisor.Settled, Job: job, Action: queue.Requeue},
+		{Kind: supervisor.Settled, Job: job, Action: queue.Cancel},                                                 // its own word
+		{Kind: supervisor.AttemptEnded, Job: job, Ending: &runner.Ending{Kind: runner.Canceled}},                   // somebody else's
+		{Kind: supervisor.AttemptEnded, Job: job, Ending: &runner.Ending{Kind: runner.Said}, Action: queue.Cancel}, // settled later
+	} {
+		tally.note(&e)
+	}
+	tally.into(&d)
+	d.Empty, d.Left = true, &left{}
+	var out strings.Builder
+	d.print(&out)
+	if d.Canceled != 2 || d.Requeued != 1 || !strings.Contains(out.String(), "0 given back, 2 canceled, 1 put again.\n") {
+		t.Errorf("%+v\n%s", d, out.String())
 	}
 }
 
