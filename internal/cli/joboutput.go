@@ -116,6 +116,9 @@ func jobOutputCommand() *cli.Command {
 				return misused("attempts are counted from 1")
 			}
 			s, err := reach(c)
+			if errors.Is(err, control.ErrNone) && unheardOf(c, c.Args().First()) {
+				return notThere("there is no job %s", c.Args().First())
+			}
 			if errors.Is(err, control.ErrNone) {
 				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, screen.InShell(c.Args().First()))
 			}
@@ -123,12 +126,27 @@ func jobOutputCommand() *cli.Command {
 				return err
 			}
 			var view outputView
-			if err := s.Output(c.Context, c.Args().First(), c.Int("attempt"), &view); err != nil {
+			err = s.Output(c.Context, c.Args().First(), c.Int("attempt"), &view)
+			if err != nil && unheardOf(c, c.Args().First()) {
+				return notThere("there is no job %s, and nothing of one is kept here", c.Args().First())
+			}
+			if err != nil {
 				return err
 			}
 			return show(c, view, func(w io.Writer) { printOutput(w, view) })
 		},
 	}
+}
+
+// unheardOf reports whether Redis answers, and knows no such job.
+func unheardOf(c *cli.Context, jid string) bool {
+	client, err := open(c)
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	_, err = client.Get(c.Context, jid)
+	return errors.Is(err, queue.ErrNoJob)
 }
 
 // outputMarks stand in front of lines, by their streams.

@@ -60,6 +60,10 @@ func TestJobOutput(t *testing.T) {
 	if text := p.refused("job", "output", "a/../b"); !strings.Contains(text, "no supervisor is running") || !strings.Contains(text, "oarlock job show") {
 		t.Errorf("without a supervisor it says %s", text)
 	}
+	if text := p.refused("job", "output", "nosuch"); text != "oarlock: there is no job nosuch\n" {
+		t.Errorf("without a job it says %s", text)
+	}
+	p.ask("put", "elsewhere", "--jid", "unrun")
 	p = begin(t, s, "run")
 	p.await(`INFO  ready`)
 	if first := p.ask("job", "output", "a/../b", "--attempt", "1"); !strings.Contains(first, ": retried after ") || !strings.Contains(first, "| attempt 1 of") {
@@ -73,7 +77,8 @@ func TestJobOutput(t *testing.T) {
 		t.Errorf("%+v", view)
 	}
 	for _, tt := range []struct{ args, want string }{
-		{"nosuch", "no output of job nosuch is kept on"},
+		{"nosuch", "there is no job nosuch, and nothing of one is kept here"},
+		{"unrun", "no output of job unrun is kept on"},
 		{"a/../b --attempt 7", "attempt 7 is not kept on"},
 		{"a/../b --attempt 0", "counted from 1"},
 	} {
