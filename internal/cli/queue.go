@@ -144,7 +144,7 @@ func queuePeek(c *cli.Context, q *queue.Client) error {
 func printJobs(w io.Writer, empty string, jobs []ops.Job) {
 	var rows [][]string
 	for _, job := range jobs {
-		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), fmt.Sprintf("%d/%d", job.Remaining, job.Retries), screen.Shorten(job.Payload(), 60)})
+		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), retriesLeft(job.Remaining, job.Retries), screen.Shorten(job.Payload(), 60)})
 	}
 	screen.Table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
 }
@@ -191,4 +191,12 @@ func mostWords(most int) string {
 		return "any number of jobs at a time"
 	}
 	return "at most " + screen.Some(most, "job") + " at a time"
+}
+
+// retriesLeft says how many of a job's retries are left: below zero there is none, and the job has failed for that.
+func retriesLeft(remaining, retries int) string {
+	if remaining < 0 {
+		return "none left"
+	}
+	return fmt.Sprintf("%d/%d", remaining, retries)
 }
