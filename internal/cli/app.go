@@ -133,7 +133,7 @@ func (p Program) app() *cli.App {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`; else $OARLOCK_CONFIG, ./oarlock.toml, …"},
 			&cli.BoolFlag{Name: "trust-config", Usage: "use the configuration whoever may have written it"},
-			&cli.StringFlag{Name: "redis", Usage: "`URL` of Redis; else $REDIS_URL, the configuration's, that of `oarlock dev` with this configuration, redis://127.0.0.1:6379/0"},
+			&cli.StringFlag{Name: "redis", Usage: "`URL` of Redis; else $REDIS_URL, the configuration's, that of `oarlock dev` or an embedded `oarlock run` with this configuration, redis://127.0.0.1:6379/0"},
 			&cli.StringFlag{Name: "namespace", Usage: "`PREFIX` of all keys"},
 			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
 			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error"},

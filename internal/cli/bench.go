@@ -34,15 +34,15 @@ func (p Program) benchCommands() []*cli.Command {
 				"another). Without --mode, --children, --prefetch and --command it measures several ways\n" +
 				"to work them. Then the supervisor, idle, is given jobs one by one: from put to start.\n" +
 				"With --soak, children and supervisors are killed, connections cut, and Redis stopped for\n" +
-				"moments and killed every ten seconds: it exits 1 if a job was lost.",
+				"moments and killed every ten seconds: it exits 1 if a job was lost or failed.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
-				&cli.IntFlag{Name: "children", Usage: "processes at work at the same time"},
-				&cli.IntFlag{Name: "prefetch", Usage: "jobs kept ready for a reused child at work"},
-				&cli.IntFlag{Name: "jobs", Usage: "how many `JOBS` each series works (default: a few seconds' worth)"},
+				&cli.IntFlag{Name: "children", DefaultText: "as many as the series of the mode", Usage: "processes at work at the same time"},
+				&cli.IntFlag{Name: "prefetch", DefaultText: "none", Usage: "jobs kept ready for a reused child at work"},
+				&cli.IntFlag{Name: "jobs", DefaultText: "a few seconds' worth", Usage: "how many `JOBS` each series works"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
 				&cli.StringFlag{Name: "command", Usage: "the `COMMAND` to run, split at blanks (default: one that does nothing)"},
-				&cli.DurationFlag{Name: "soak", Usage: "make trouble for so long, in place of measuring; on a redis-server of its own"},
+				&cli.DurationFlag{Name: "soak", DefaultText: "measure", Usage: "make trouble for so long, in place of measuring; on a redis-server of its own"},
 				&cli.StringFlag{Name: "profile", Usage: "`FILE` for a pprof profile of the supervisor; of one series only"},
 				jsonFlag(),
 			},

@@ -49,7 +49,7 @@ func controlCommands() []*cli.Command {
 				return "resumed: it takes jobs again", s.Do(ctx, "resume")
 			}),
 		leaveCommand("drain", "take no more jobs and leave when what runs has finished", "draining: it leaves when what runs has finished"),
-		leaveCommand("stop", "the same, at the latest after drain_timeout", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"),
+		leaveCommand("stop", "take no more jobs and leave when what runs has finished, at the latest after drain_timeout", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"),
 		reloadCommand(),
 		controlCommand("scale", "set how many children a pool has, until the next reload that changes the pool", "POOL CHILDREN", 2, 2, scale),
 		controlCommand("recycle", "replace the children of a pool, or of all, by new ones", "[POOL]", 0, 1, recycle),

@@ -18,7 +18,7 @@ func eventsCommand() *cli.Command {
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "jid", Usage: "only of the job `JID`"},
 			&cli.StringFlag{Name: "queue", Usage: "only of `QUEUE`, a name or a glob (*, ?)"},
-			&cli.IntFlag{Name: "count", Usage: "leave after so many"},
+			&cli.IntFlag{Name: "count", DefaultText: "never", Usage: "leave after so many"},
 			&cli.BoolFlag{Name: "json", Usage: "print each as a line of JSON"},
 		},
 		do: events,

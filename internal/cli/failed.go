@@ -22,7 +22,7 @@ func chosenFlags(more ...cli.Flag) []cli.Flag {
 		&cli.StringFlag{Name: "message", Usage: "only those whose message contains `TEXT`"},
 		&cli.DurationFlag{Name: "since", Usage: "only those that failed so long ago at most"},
 		&cli.DurationFlag{Name: "before", Usage: "only those that failed so long ago at least"},
-		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "so many at most (default: all)"},
+		&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, DefaultText: "all", Usage: "so many at most"},
 		jsonFlag(),
 	}, more...)
 }

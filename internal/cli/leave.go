@@ -25,7 +25,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 		Flags: []cli.Flag{
 			pidFlag(),
 			&cli.BoolFlag{Name: "wait", Usage: "return when it is gone"},
-			&cli.DurationFlag{Name: "timeout", Usage: "with --wait: give up waiting after so long (default: never); it leaves all the same"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "never", Usage: "with --wait: give up waiting after so long; it leaves all the same"},
 		},
 		Action: func(c *cli.Context) error {
 			if err := wantArgs(c, 0, 0, "nothing"); err != nil {

@@ -32,7 +32,7 @@ func recurCommand() *cli.Command {
 		verb{name: "add", usage: "put a copy of a job into a queue again and again: --every, or --cron", words: "QUEUE [DATA]", least: 1, most: 2,
 			flags: what(append(cronFlags(),
 				&cli.StringFlag{Name: "jid", Aliases: []string{"name"}, Usage: "`ID` of it; else a new one"},
-				&cli.DurationFlag{Name: "offset", Usage: "until the first copy (default: at once)"},
+				&cli.DurationFlag{Name: "offset", DefaultText: "at once", Usage: "until the first copy"},
 				&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the copies; may be given again"},
 				&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
 			)...), do: recurAdd},

@@ -19,14 +19,14 @@ func replayCommand() *cli.Command {
 		ArgsUsage: "JID [COMMAND [ARGUMENT…]]",
 		Description: "It runs as the pool that works its queue would run it, or with another command. Nothing\n" +
 			"changes in Redis: neither the job nor what its child asks to be put.\n" +
-			"Exits 0 if the job would be complete.",
+			"Exits 0 if the job would be complete and no verdict was refused.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "pool", Usage: "run it as the pool `NAME` of the configuration does"},
 			&cli.StringFlag{Name: "mode", Usage: "once, reuse or preload"},
 			&cli.StringFlag{Name: "input", Usage: "job, data or none"},
-			&cli.StringFlag{Name: "status", Usage: "auto or exit"},
+			&cli.StringFlag{Name: "status", Usage: "auto, fd, lines or exit"},
 			&cli.BoolFlag{Name: "pty", Usage: "give it a terminal as stdout"},
-			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "the pool's, or none", Usage: "stop it after so long"},
 			&cli.BoolFlag{Name: "fresh", Usage: "without the checkpoint of earlier attempts"},
 		},
 		Action: replay,

@@ -106,7 +106,7 @@ func putOptions() []cli.Flag {
 		delayOption("how long it waits before it may run"),
 		&cli.Float64Flag{Name: "priority", Usage: "higher comes first"},
 		&cli.IntFlag{Name: "retries", Usage: "how often it may be tried again"},
-		&cli.DurationFlag{Name: "timeout", Usage: "longest time of an attempt, where shorter than the pool's"},
+		&cli.DurationFlag{Name: "timeout", DefaultText: "the pool's", Usage: "longest time of an attempt, where shorter than the pool's"},
 		&cli.StringSliceFlag{Name: "tag", Usage: "a `TAG` of the job; may be given again"},
 		&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 		&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},

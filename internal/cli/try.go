@@ -26,7 +26,7 @@ func tryCommand() *cli.Command {
 			"that have the name of one here go behind --: oarlock try --job '{}' -- program --pool x\n" +
 			"Exits 0 if the job would be complete and no verdict was refused.",
 		Flags: append(programFlags(),
-			&cli.DurationFlag{Name: "timeout", Usage: "stop it after so long"},
+			&cli.DurationFlag{Name: "timeout", DefaultText: "the pool's, or none", Usage: "stop it after so long"},
 			&cli.IntFlag{Name: "attempt", Value: 1, Usage: "the number of the attempt"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "what an earlier attempt kept, as `JSON`"},
 		),
