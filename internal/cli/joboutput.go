@@ -19,6 +19,7 @@ import (
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
 	"oarlock/internal/screen"
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
