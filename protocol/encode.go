@@ -55,13 +55,6 @@ func AppendShutdown(dst []byte, grace time.Duration) []byte {
 	return append(dst, '}', '\n')
 }
 
-// AppendPing appends the line that a child answers by pong with the same n.
-func AppendPing(dst []byte, n int64) []byte {
-	dst = append(dst, `{"@":"ping","n":`...)
-	dst = strconv.AppendInt(dst, n, 10)
-	return append(dst, '}', '\n')
-}
-
 // AppendFork appends the request to a preloaded factory for one more process, with
 // what is to be added to its environment. The four descriptors travel beside it as
 // ancillary data.

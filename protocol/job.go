@@ -21,7 +21,6 @@ type Job struct {
 	Lease      time.Duration // time left on the lock; 0: left out of the line
 	Dir        string        // private directory; empty: left out of the line
 	Checkpoint []byte        // JSON kept by an earlier attempt; nil: none
-	Response   []byte        // JSON a parked job waited for; nil: none
 }
 
 // NewRun draws the id of an attempt: 80 bits of chance, for it is also the secret by
@@ -31,7 +30,7 @@ func NewRun() string { return rand.Text()[:16] }
 // AppendJob appends the line that hands j to a child, line feed included, and
 // returns the extended buffer.
 //
-// Data, Checkpoint and Response must be JSON, as [Valid] says; they are embedded
+// Data and Checkpoint must be JSON, as [Valid] says; they are embedded
 // as they are, except that a line feed or carriage return between two tokens
 // becomes a space, because it would end the line. Empty Data is sent as null.
 // Text that is not UTF-8 gets replacement characters.
@@ -76,10 +75,6 @@ func AppendJob(dst []byte, j *Job) []byte {
 	if len(j.Checkpoint) > 0 {
 		dst = append(dst, `,"checkpoint":`...)
 		dst = appendRaw(dst, j.Checkpoint)
-	}
-	if len(j.Response) > 0 {
-		dst = append(dst, `,"response":`...)
-		dst = appendRaw(dst, j.Response)
 	}
 	return append(dst, '}', '\n')
 }

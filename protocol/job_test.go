@@ -13,10 +13,10 @@ func TestAppendJob(t *testing.T) {
 	j := &Job{
 		Run: "k7q2vd", JID: "a1", Klass: "Send", Queue: "mail", Data: []byte(`{"to":"x"}`), Tags: []string{"a", `b"c`},
 		Priority: 1.5, Attempt: 1, Retries: 5, Remaining: 5, Timeout: 5 * time.Minute, Lease: 59500 * time.Millisecond,
-		Dir: "/tmp/x", Checkpoint: []byte(`[7]`), Response: []byte(`null`),
+		Dir: "/tmp/x", Checkpoint: []byte(`[7]`),
 	}
 	want := `{"@":"job","run":"k7q2vd","jid":"a1","klass":"Send","queue":"mail","data":{"to":"x"},"tags":["a","b\"c"],"priority":1.5,` +
-		`"attempt":1,"retries":5,"remaining":5,"timeout":300,"lease":59.5,"dir":"/tmp/x","checkpoint":[7],"response":null}` + "\n"
+		`"attempt":1,"retries":5,"remaining":5,"timeout":300,"lease":59.5,"dir":"/tmp/x","checkpoint":[7]}` + "\n"
 	if got := string(AppendJob(nil, j)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -81,7 +81,6 @@ func TestAppendOthers(t *testing.T) {
 		string(AppendCancel(nil, "aaa", ReasonLockLost, 5*time.Second)):           `{"@":"cancel","run":"aaa","reason":"lock_lost","grace":5}`,
 		string(AppendCancel(nil, "aaa", ReasonTimeout, 1234567*time.Microsecond)): `{"@":"cancel","run":"aaa","reason":"timeout","grace":1.235}`,
 		string(AppendShutdown(nil, 500*time.Millisecond)):                         `{"@":"shutdown","grace":0.5}`,
-		string(AppendPing(nil, 42)):                                               `{"@":"ping","n":42}`,
 		string(AppendFork(nil, 17, nil)):                                          `{"@":"fork","slot":17}`,
 		string(AppendFork(nil, 0, map[string]string{"B": "\"", "A": "1"})):        `{"@":"fork","slot":0,"env":{"A":"1","B":"\""}}`,
 	} {

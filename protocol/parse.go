@@ -114,8 +114,6 @@ func (f *fields) status() Status {
 		s.Put = f.put()
 	case VerbTag, VerbUntag, VerbTrack, VerbUntrack, VerbPriority, VerbNote, VerbCancel, VerbRequeue:
 		s.Wish = f.wish(s.Verb)
-	case VerbPong:
-		s.N = int64(f.number("n", 0))
 	case VerbBye:
 		s.Reason = f.string("reason")
 	}
@@ -342,7 +340,7 @@ func (f *fields) percent() *float64 {
 }
 
 func (f *fields) hello() *Hello {
-	h := &Hello{Lib: f.string("lib"), Caps: f.strings("caps"), Slots: f.integer("slots", 1, 1, 1000), Threads: f.integer("threads", 0, 0, math.MaxInt32)}
+	h := &Hello{Lib: f.string("lib"), Caps: f.strings("caps"), Threads: f.integer("threads", 0, 0, math.MaxInt32)}
 	if versions := f.other("v"); isNull(versions) || !elements(versions, func(element []byte) {
 		if v, ok := float(element); ok && v == math.Trunc(v) && v >= 0 && v <= math.MaxInt32 {
 			h.Versions = append(h.Versions, int(v))

@@ -51,7 +51,6 @@ const (
 	VerbNote       = "note"
 	VerbCancel     = "cancel"
 	VerbRequeue    = "requeue"
-	VerbPong       = "pong"
 	VerbBye        = "bye"
 
 	// VerbEcho is what ParseStatus says of a line by AppendCancel; it stands in no line.
@@ -61,7 +60,7 @@ const (
 // Known tells whether verb is one that a status line may have.
 func Known(verb string) bool {
 	switch verb {
-	case VerbHello, VerbProgress, VerbHeartbeat, VerbCheckpoint, VerbLog, VerbPut, VerbPong, VerbBye,
+	case VerbHello, VerbProgress, VerbHeartbeat, VerbCheckpoint, VerbLog, VerbPut, VerbBye,
 		VerbTag, VerbUntag, VerbTrack, VerbUntrack, VerbPriority, VerbNote:
 		return true
 	}
@@ -82,7 +81,6 @@ func IsVerdict(verb string) bool {
 const (
 	CapCancel   = "cancel"   // reads cancel lines while it works
 	CapShutdown = "shutdown" // reads shutdown lines
-	CapPing     = "ping"     // answers ping with pong
 	CapDraining = "draining" // reads draining lines while it works
 )
 

@@ -19,7 +19,6 @@ type Status struct {
 	Put      *Put       // put
 	Log      *LogRecord // log
 	Data     []byte     // checkpoint: its JSON
-	N        int64      // pong: the number of the ping
 	Reason   string     // bye: why
 
 	// Err tells which field of a known verb cannot be used ("delay is not a
@@ -81,7 +80,6 @@ type Hello struct {
 	Versions []int
 	Lib      string   // name and version of the helper, "python/1.0"
 	Caps     []string // see the Cap constants; others are ignored
-	Slots    int      // jobs it works at once; at least 1
 	Threads  int      // preload: threads alive before the first fork; 0 if not named
 }
 

@@ -13,7 +13,7 @@ import (
 // on or by naming the run, whose id nobody else knows. What it looks like proves nothing.
 
 // about tells which run a status line from s is about, or why the line does not count.
-// The run is nil where a line may be about none: hello, bye, pong, log.
+// The run is nil where a line may be about none: hello, bye, log.
 func (c *Child) about(s *stream, st *protocol.Status) (r *Run, why string) {
 	private := s.kind == StatusStream
 	if c.spec.Status == StatusFD && !private {
@@ -27,8 +27,6 @@ func (c *Child) about(s *stream, st *protocol.Status) (r *Run, why string) {
 		r = c.unanswered(st.Run)
 	}
 	switch st.Verb {
-	case protocol.VerbPong: // changes nothing
-		return nil, ""
 	case protocol.VerbHello:
 		if private || r != nil || unread {
 			return r, ""

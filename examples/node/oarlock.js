@@ -191,7 +191,6 @@ class Job {
     this.timeout = message.timeout ?? 0; // seconds this attempt may take
     this.dir = message.dir; // private directory, if there is one
     this.saved = message.checkpoint; // last checkpoint of an earlier attempt
-    this.response = message.response;
     this.settled = false; // whether a verdict was sent; later ones are not
     /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
     this.cancelled = null;
@@ -377,7 +376,7 @@ class Worker {
   start(input) {
     this.input = input;
     // On stdout the hello of a process for one job counts if it names its run.
-    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "ping", "draining"], slots: 1 });
+    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "draining"] });
     input.on("data", (chunk) => this.read(chunk));
     input.on("end", () => {
       this.receive(this.rest.join("")); // a last line may do without its newline
@@ -424,9 +423,6 @@ class Worker {
         for (const job of [this.job, ...this.inbox]) {
           if (job?.run === message.run) job.drain();
         }
-        break;
-      case "ping":
-        this.send("pong", undefined, { n: message.n });
         break;
       case "shutdown":
         this.stopping = true;

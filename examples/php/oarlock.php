@@ -232,7 +232,6 @@ final class Job
     public float $timeout;       // seconds this attempt may take
     public ?string $dir;         // private directory, if there is one
     public mixed $saved;         // last checkpoint of an earlier attempt
-    public mixed $response;
     public bool $settled = false; // whether a verdict was sent; later ones are not
     private ?string $reason = null;
     private bool $draining = false;
@@ -252,7 +251,6 @@ final class Job
         $this->timeout = $message->timeout ?? 0;
         $this->dir = $message->dir ?? null;
         $this->saved = $message->checkpoint ?? null;
-        $this->response = $message->response ?? null;
     }
 
     /**
@@ -515,7 +513,7 @@ final class Worker
     public function serve(int $limit): void
     {
         // On stdout the hello of a process for one job counts if it names its run.
-        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'ping', 'draining'], 'slots' => 1]);
+        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'draining']]);
         for ($done = 0; $limit === 0 || $done < $limit; $done++) {
             while ($this->inbox === [] && !$this->stopping) {
                 $this->read();
@@ -665,9 +663,6 @@ final class Worker
                         $job->drain();
                     }
                 }
-                break;
-            case 'ping':
-                $this->send('pong', null, ['n' => $message->n ?? null]);
                 break;
             case 'shutdown':
                 $this->stopping = true;

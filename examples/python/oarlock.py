@@ -239,7 +239,6 @@ class Job:
         self.lease: float = get("lease", 0)  # seconds until the lock must be renewed; not your concern
         self.dir: str = get("dir", "")  # private directory, "" if there is none
         self.saved: Any = get("checkpoint")  # last checkpoint of an earlier attempt
-        self.response: Any = get("response")
         self.settled = False  # whether a verdict was sent; later ones are not
         self._reason: Optional[str] = None
         self._draining = False
@@ -427,7 +426,7 @@ class _Worker:
         """Runs jobs until the end of the input, or limit jobs if that is not 0."""
         # On stdout the hello of a process for one job counts if it names its run.
         self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY,
-                  caps=["cancel", "shutdown", "ping", "draining"], slots=1)
+                  caps=["cancel", "shutdown", "draining"])
         done = 0
         while True:
             while not self.inbox and not self.stopping:
@@ -570,8 +569,6 @@ class _Worker:
             self.cancel(message.get("run"), message.get("reason") or "canceled")
         elif verb == "draining":
             self.drain(message.get("run"))
-        elif verb == "ping":
-            self.send("pong", None, n=message.get("n"))
         elif verb == "shutdown":
             self.stopping = True
 

@@ -250,8 +250,7 @@ module Oarlock
                 :remaining, # how many are left
                 :timeout,   # seconds this attempt may take
                 :dir,       # private directory, nil if there is none
-                :saved,     # last checkpoint of an earlier attempt, or nil
-                :response
+                :saved      # last checkpoint of an earlier attempt, or nil
 
     def initialize(worker, message, line)
       @worker = worker
@@ -269,7 +268,6 @@ module Oarlock
       @timeout = message["timeout"] || 0
       @dir = message["dir"]
       @saved = message["checkpoint"]
-      @response = message["response"]
       @settled = false
       @reason = nil
       @draining = false
@@ -478,7 +476,7 @@ module Oarlock
     # Values of the kernel that Ruby has no names for.
     F_GETFL, F_SETFL, F_SETOWN, O_ASYNC = LINUX ? [3, 4, 8, 0o20000] : [3, 4, 6, 0x40]
     CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bcall'\z/.freeze
-    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown ping draining], slots: 1 }.freeze
+    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown draining] }.freeze
 
     attr_reader :job
 
@@ -688,7 +686,6 @@ module Oarlock
       when "hello" then @limit = message["max_line"] || @limit
       when "cancel" then cancel(message["run"], message["reason"] || "canceled")
       when "draining" then drain(message["run"])
-      when "ping" then send_status("pong", nil, n: message["n"])
       when "shutdown" then @stopping = true
       end
     rescue JSON::ParserError, KeyError => e
