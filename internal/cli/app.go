@@ -20,6 +20,7 @@ import (
 	"oarlock/internal/ops"
 	"oarlock/internal/say"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/queue"
 )
 
@@ -32,8 +33,8 @@ const (
 	exitData     = 65
 	exitGone     = 66 // what was named is not there, or not as it would have to be
 	exitBug      = 70
-	exitTempFail = 75  // Redis is away, the host is short of something, or a secret is not there yet
-	exitConfig   = 78  // what the file says
+	exitTempFail = config.ExitPassing // Redis is away, the host is short of something, or a secret is not there yet
+	exitConfig   = config.ExitWrong
 	exitPipe     = 141 // who read what we print is gone: as if SIGPIPE had ended us
 )
 
@@ -57,8 +58,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		}
 	}()
 	args = hideArguments(args)
-	leaveCores()
-	collectSeldom()
+	service.BeFrugal()
 	out := screen.NewOut(p.Out)
 	p.Out = out
 	app := p.app()
@@ -247,8 +247,6 @@ func exitCode(err error) int {
 	var quiet silent
 	var wrong usage
 	var missing *ops.Missing
-	var problems config.Problems
-	var unreadable *config.UnreadableError
 	var unsaid *say.UnsaidError
 	var few *queue.ReplicaError
 	var refused refusedReload
@@ -263,10 +261,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &missing), errors.Is(err, queue.ErrNoJob):
 		return exitGone
-	case config.Passes(err):
-		return exitTempFail // of the host
-	case errors.As(err, &problems), errors.As(err, &unreadable):
-		return exitConfig
+	case config.ExitCode(err) != 0:
+		return config.ExitCode(err)
 	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few):
 		return exitTempFail
 	}

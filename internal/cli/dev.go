@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -14,6 +13,7 @@ import (
 	"oarlock/internal/embedded"
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 )
 
 // saveEvery is how often dev --data writes its snapshot.
@@ -64,18 +64,15 @@ func dev(c *cli.Context) error {
 	if said, err := reload(c, config.Options{NoPools: true}); err == nil && said.RedisNamed && !c.IsSet("redis") && said.Redis.URL != "embedded" {
 		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", connect.Address(said.Redis.URL))
 	}
-	logs := logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level)
-	var console *console
+	o := service.Options{
+		Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread,
+		Terminal: screen.IsTerminal(os.Stdin), Programs: true,
+	}
 	if cfg.Log.Format != "json" {
-		console = newConsole(logs, c.App.ErrWriter, cfg.Pools)
-		logs.Into(console.ours(), console.colour)
+		console := newConsole(o.Log, c.App.ErrWriter, cfg.Pools)
+		o.Log.Into(console.ours(), console.colour)
+		o.ChildLog = console.line
 	}
-	s := newService(logs, cfg.Log, reread)
-	if console != nil {
-		s.childLog = console.line
-	}
-	s.terminal = screen.IsTerminal(os.Stdin)
-	s.watch = programWatches(s, cfg)
 	switch kind {
 	case "embedded":
 		return withEmbedded(c.Context, c.App.ErrWriter, c.String("listen"), func(ctx context.Context, server *embedded.Server) error {
@@ -85,10 +82,10 @@ func dev(c *cli.Context) error {
 					return err
 				}
 				screen.Printf(c.App.ErrWriter, "Kept in %s.\n", file)
-				s.watch = append(s.watch, s.optional("the data is not kept any more", func(ctx context.Context) error { return keep(ctx, server, file) }))
+				o.Beside = append(o.Beside, service.Beside{Without: "the data is not kept any more", Run: func(ctx context.Context) error { return keep(ctx, server, file) }})
 			}
-			s.owns(url, cfg)
-			return s.last(s.run(ctx, at(cfg, server)))
+			o.OwnRedis = url
+			return lastWord(o.Log, service.New(at(cfg, server), o).Run(ctx))
 		})
 	case "spawn":
 		server, err := embedded.Spawn(c.Context, filepath.Join(cfg.Supervisor.StatePath(), "redis"))
@@ -98,10 +95,10 @@ func dev(c *cli.Context) error {
 		defer server.Close()
 		url = server.ShortestURL()
 		cfg.Redis.URL = url
-		s.owns(server.URL(), cfg)
+		o.OwnRedis = server.URL()
 		screen.Printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
-	return s.last(s.run(c.Context, cfg))
+	return lastWord(o.Log, service.New(cfg, o).Run(c.Context))
 }
 
 // keep writes a snapshot of the server every now and then, and when ctx ends.
@@ -118,41 +115,4 @@ func keep(ctx context.Context, server *embedded.Server, file string) error {
 			}
 		}
 	}
-}
-
-// programWatches gives a part for each pool whose command names files: when one of them
-// changes, the children of the pool are replaced.
-func programWatches(s *service, cfg config.Config) []part {
-	var parts []part
-	for name, pool := range cfg.Pools {
-		files := programFiles(pool)
-		if len(files) == 0 {
-			continue
-		}
-		parts = append(parts, s.optional("a program is not watched", func(ctx context.Context) error {
-			return config.Watch(ctx, files[0], files[1:], func(config.Sum) {
-				s.log.Info("a program has changed", "pool", name, "files", files)
-				if err := s.sup.Replace(name); err != nil {
-					s.log.Warn("its children were not replaced", "pool", name, "err", err)
-				}
-			})
-		}))
-	}
-	return parts
-}
-
-// programFiles are the words of a command that are files where it runs.
-func programFiles(pool config.Pool) []string {
-	var files []string
-	for _, word := range slices.Concat(pool.Command, pool.Args) {
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(pool.Sandbox.Dir, word)
-		}
-		info, err := os.Stat(word)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		files = append(files, word)
-	}
-	return files
 }

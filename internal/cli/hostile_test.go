@@ -14,6 +14,7 @@ import (
 	"oarlock/internal/redistest"
 	"oarlock/internal/screen"
 	"oarlock/internal/screentest"
+	"oarlock/internal/service"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -120,7 +121,7 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 // TestHostileTextsOfASupervisor prints what a supervisor, a doctor and the channels
 // of Redis can tell, with hostile texts in all places.
 func TestHostileTextsOfASupervisor(t *testing.T) {
-	var shot report
+	var shot service.Status
 	var event queue.Event
 	var record supervisor.Record
 	for _, v := range []any{&shot, &event, &record} {

@@ -1,21 +1,12 @@
 package cli
 
 import (
-	"errors"
-	"io"
-	"log"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"oarlock/internal/config"
-	"oarlock/internal/logging"
 )
 
 // leaveBound is within what a supervisor leaves that has nothing in flight.
@@ -48,34 +39,6 @@ func TestAConfigurationThatStandsStill(t *testing.T) {
 	if took := time.Since(began); took > leaveBound {
 		t.Errorf("it took %v to leave", took)
 	}
-}
-
-// A reload gives up a file that does not answer, and the next one does not wait for it.
-func TestAReloadThatStandsStill(t *testing.T) {
-	logger, out := slog.Default(), log.Writer() // a service makes its own the program's, which must not outlive the bubble
-	defer log.SetOutput(out)
-	defer slog.SetDefault(logger)
-	synctest.Test(t, func(t *testing.T) {
-		logs := logging.New(io.Discard, "text", "info")
-		s := newService(logs, config.Log{}, nil)
-		free := make(chan struct{})
-		s.reread = func() (cfg config.Config, err error) { <-free; return cfg, errors.New("too late") }
-		s.cfg.Path = "c.toml"
-		began := time.Now()
-		if r := s.reload("HUP"); !strings.Contains(r.Refused, "c.toml does not answer") || time.Since(began) != readPatience {
-			t.Errorf("after %v: %+v", time.Since(began), r)
-		}
-		began = time.Now()
-		if r := s.reload("HUP"); !strings.Contains(r.Refused, "still being read") || time.Since(began) != 0 {
-			t.Errorf("after %v: %+v", time.Since(began), r)
-		}
-		close(free)
-		time.Sleep(time.Second) // it reads twice
-		if r := s.reload("HUP"); r.Refused != "too late" {
-			t.Errorf("when it answers again: %+v", r)
-		}
-		logs.Close()
-	})
 }
 
 // A service manager that reads nothing holds nobody up.
@@ -146,37 +109,4 @@ while :; do sleep 1; done
 			t.Errorf("it took %v to leave", took)
 		}
 	})
-}
-
-// Where something stands still that nobody foresaw, a stop gives up.
-func TestTheLastResort(t *testing.T) {
-	none := func() int { return 0 }
-	one := func() int { return 1 }
-	minute := func() time.Duration { return time.Minute }
-	tests := []struct {
-		name     string
-		inFlight func() int
-		ends     bool
-		least    time.Duration
-		most     time.Duration
-	}{
-		{"nothing in flight", none, false, 9 * time.Second, leaveBound},
-		{"something in flight", one, false, time.Minute, time.Minute + leaveBound},
-		{"all is well", one, true, 0, time.Second},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ended := make(chan error, 1)
-				if tt.ends {
-					ended <- nil
-				}
-				began := time.Now()
-				err := lastResort(ended, tt.inFlight, minute)
-				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.ends {
-					t.Errorf("after %v: %v; want between %v and %v", took, err, tt.least, tt.most)
-				}
-			})
-		})
-	}
 }

@@ -155,7 +155,7 @@ func sources(c *cli.Context, q *queue.Client) explain.Sources {
 			if err != nil {
 				return ""
 			}
-			return hostName(cfg)
+			return cfg.Supervisor.HostName()
 		},
 		Supervisor: func(context.Context) (*control.Client, error) { return reach(c) },
 	}

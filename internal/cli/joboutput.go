@@ -1,102 +1,21 @@
 package cli
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
-	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/ops"
 	"oarlock/internal/output"
-	"oarlock/internal/redact"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/queue"
-	"oarlock/supervisor"
 )
-
-// outputView is what a supervisor answers when it is asked what a job printed.
-type outputView struct {
-	output.Printed
-	Host     string           `json:"host"`     // by the name of its supervisor
-	Redacted bool             `json:"redacted"` // something was blanked
-	Attempts []output.Attempt `json:"attempts"` // all that are kept, oldest first
-}
-
-func redactorOf(l config.Log) *redact.Redactor {
-	r, _ := redact.New(l.Redact, l.RedactText) // validated
-	return r
-}
-
-// keepOutput hands over what an attempt printed that has ended. It never waits.
-func (s *service) keepOutput(e *supervisor.Event, outcome string) {
-	if e.Ending == nil || e.Ending.Output == nil || outcome == outcomeHandedOn {
-		return
-	}
-	s.outputs.Keep(output.Entry{
-		Attempt: output.Attempt{
-			JID: e.Job.JID, Klass: e.Job.Klass, Queue: e.Job.Queue, Pool: e.Pool, Attempt: e.Job.Attempt, Run: e.Job.Run,
-			Outcome: outcome, Kind: e.Ending.Kind.String(), Ended: float64(time.Now().UnixMilli()) / 1e3, Duration: e.Ending.Wall.Seconds(),
-		},
-		Well:   outcome == outcomeDone,
-		Output: e.Ending.Output,
-	})
-}
-
-// Output is what an attempt of a job printed here.
-func (s *service) Output(ctx context.Context, jid string, attempt int) (any, error) {
-	all, found, err := s.outputs.Find(ctx, jid, attempt)
-	host := hostName(s.config())
-	switch {
-	case errors.Is(err, output.ErrNone) && len(all) > 0:
-		return nil, fmt.Errorf("of job %s the output of attempt %d is not kept on %s, but of %s", shortJID(jid), attempt, host, attemptNumbers(all))
-	case errors.Is(err, output.ErrNone):
-		return nil, fmt.Errorf("no output of job %s is kept on %s: it ended elsewhere (`oarlock job show` tells where), its pool has no keep_output, "+
-			"or it was pushed out (a pool keeps %s jobs and %s; of those that end well, %d a second)", shortJID(jid), host,
-			screen.Count(output.MaxJobs), humanize.IBytes(output.MaxBytes), output.MaxWell)
-	case err != nil:
-		return nil, err
-	}
-	view := outputView{Printed: *found, Host: host, Attempts: all}
-	redactor := s.redactor.Load()
-	for i := range view.Lines {
-		line, did := redactor.Line(view.Lines[i].Text)
-		view.Lines[i].Text = line
-		view.Redacted = view.Redacted || did
-	}
-	return view, nil
-}
-
-// hostName is the name by which Redis knows the supervisor of cfg.
-func hostName(cfg config.Config) string {
-	name, _ := os.Hostname()
-	return cmp.Or(cfg.Supervisor.Name, name)
-}
-
-func shortJID(jid string) string { return screen.Visible(word(jid)) }
-
-// attemptNumbers names attempts: "1, 2 and 3".
-func attemptNumbers(all []output.Attempt) string {
-	var numbers string
-	for i, a := range all {
-		switch {
-		case i > 0 && i == len(all)-1:
-			numbers += " and "
-		case i > 0:
-			numbers += ", "
-		}
-		numbers += fmt.Sprint(a.Attempt)
-	}
-	return numbers
-}
 
 func jobOutputCommand() *cli.Command {
 	return &cli.Command{
@@ -126,7 +45,7 @@ func jobOutputCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			var view outputView
+			var view service.JobOutput
 			err = s.Output(c.Context, c.Args().First(), c.Int("attempt"), &view)
 			if err != nil && unheardOf(c, c.Args().First()) {
 				return notThere("there is no job %s, and nothing of one is kept here", c.Args().First())
@@ -153,7 +72,7 @@ func unheardOf(c *cli.Context, jid string) bool {
 // outputMarks stand in front of lines, by their streams.
 var outputMarks = map[string]string{"stdout": "|", "stderr": "!", "status": "@"}
 
-func printOutput(w io.Writer, view outputView) {
+func printOutput(w io.Writer, view service.JobOutput) {
 	heading := fmt.Sprintf("Attempt %d of %s, pool %s on %s: %s after %s, at %s",
 		view.Attempt.Attempt, view.JID, view.Pool, view.Host, view.Outcome, screen.Seconds(view.Duration), screen.Moment(view.Ended))
 	screen.PrintLine(w, screen.Paint(w, screen.Bold, heading))
@@ -174,7 +93,7 @@ func printOutput(w io.Writer, view outputView) {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  Secrets were blanked ([log] redact)."))
 	}
 	if len(view.Attempts) > 1 {
-		screen.Printf(w, "Kept are attempts %s; --attempt NUMBER shows another.\n", attemptNumbers(view.Attempts))
+		screen.Printf(w, "Kept are attempts %s; --attempt NUMBER shows another.\n", service.Numbers(view.Attempts))
 	}
 }
 

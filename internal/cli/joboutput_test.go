@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/service"
 )
 
 const outputFiles = `
@@ -69,7 +71,7 @@ func TestJobOutput(t *testing.T) {
 	if first := p.ask("job", "output", "a/../b", "--attempt", "1"); !strings.Contains(first, ": retried after ") || !strings.Contains(first, "| attempt 1 of") {
 		t.Errorf("attempt 1: %s", first)
 	}
-	var view outputView
+	var view service.JobOutput
 	if err := json.Unmarshal([]byte(p.ask("job", "output", "a/../b", "--json")), &view); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/supervisor"
 )
 
@@ -59,7 +60,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			case !gone:
 				at := "it does not say what it waits for"
 				if s.Status(c.Context, &shot) == nil {
-					at = inFlight(shot)
+					at = service.Summary(shot)
 				}
 				screen.Printf(c.App.ErrWriter, "oarlock: supervisor %s is still there after %s: %s. It goes on leaving.\n", s.PID, screen.Span(c.Duration("timeout")), at)
 				return silent{exitTempFail}

@@ -2,184 +2,15 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"oarlock/internal/config"
-	"oarlock/internal/plan"
 	"oarlock/internal/screen"
-	"oarlock/internal/systemd"
-	"oarlock/supervisor"
+	"oarlock/internal/service"
 )
-
-// reloadReport is what a reload did, in the words of the keys of the file.
-type reloadReport struct {
-	By      string              `json:"by"`             // what asked for it: HUP, the command, a change of the file
-	Ago     float64             `json:"ago,omitempty"`  // seconds since it was made, of one that the next found done
-	Keys    []string            `json:"keys,omitempty"` // outside of the pools, that are in force now
-	Pools   map[string][]string `json:"pools,omitempty"`
-	Changes supervisor.Changes  `json:"changes"`
-	Restart []string            `json:"restart,omitempty"` // keys that are otherwise than when the supervisor was started
-	Refused string              `json:"refused,omitempty"` // why nothing was changed
-	Code    int                 `json:"code"`              // with which the command exits
-}
-
-// recently is how long ago a reload may have been for the next to tell of it.
-const recently = time.Minute
-
-// Reload reads the configuration again and, if it is good, lets the supervisor change to it,
-// as the control socket asks for. It returns a reloadReport.
-func (s *service) Reload() any { return s.reload("the command") }
-
-// reloadChanged reloads a configuration of which the file watch says that it is another one,
-// unless a reload was quicker.
-func (s *service) reloadChanged(sum config.Sum) {
-	s.reloads.Lock()
-	known := s.tried == sum
-	s.reloads.Unlock()
-	if !known {
-		s.reload("a change of the file")
-	}
-}
-
-// reload reads the configuration again and, if it is good, lets the supervisor change
-// to it. A bad one changes nothing; its problems are logged and returned.
-func (s *service) reload(by string) reloadReport {
-	s.reloads.Lock()
-	defer s.reloads.Unlock()
-	if s.ready.Load() {
-		systemd.Reloading()
-		defer systemd.Ready()
-	}
-	before := s.config()
-	cfg, told, err := s.read(before)
-	s.tried = cfg.Sum
-	var done supervisor.Changes
-	if err == nil {
-		s.carries(told.Pools)
-		done, err = s.sup.Reload(told)
-	}
-	if err != nil {
-		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
-		return reloadReport{By: by, Refused: err.Error(), Code: exitCode(err)}
-	}
-	if !slices.Equal(cfg.Doubts, before.Doubts) {
-		s.warnOfDoubts(cfg)
-	}
-	s.crons.Set(plan.Crons(cfg))
-	s.logs.SetLevel(cfg.Log.Level)
-	s.attempts.tell(cfg.Log.Attempts)
-	s.redactor.Store(redactorOf(cfg.Log))
-	s.mu.Lock()
-	s.cfg = cfg
-	s.mu.Unlock()
-	return s.reloaded(reloadReport{By: by, Changes: done}, cfg, before)
-}
-
-// reloaded completes the report of a reload that was done, logs it, and returns it, or, if it
-// changed nothing, that of the one which had done so already.
-func (s *service) reloaded(r reloadReport, cfg, before config.Config) reloadReport {
-	r.Pools = map[string][]string{}
-	for name, pool := range cfg.Pools {
-		if old, was := before.Pools[name]; was {
-			if keys := pool.Changed(old); len(keys) > 0 {
-				r.Pools[name] = keys
-			}
-		}
-	}
-	r.Keys = slices.DeleteFunc(cfg.Changed(before), needsRestart)
-	r.setRestart(cfg.Changed(s.first))
-	if did := r.sentences(); len(did) > 0 || len(cfg.Changed(before)) > 0 {
-		s.log.Info("reloaded", "pools", len(cfg.Pools), "by", r.By, "did", strings.Join(did, "; "))
-		s.latest, s.latestAt = &r, time.Now()
-	} else {
-		s.log.Info("nothing to reload: the configuration is in force", "by", r.By)
-		if ago := time.Since(s.latestAt); s.latest != nil && ago < recently {
-			restart, code := r.Restart, r.Code
-			r = *s.latest
-			r.Ago, r.Restart, r.Code = ago.Seconds(), restart, code
-		}
-	}
-	for _, key := range r.Restart {
-		s.log.Warn("a change needs a restart", "key", key)
-	}
-	return r
-}
-
-// setRestart notes which of the keys that are otherwise than at the start need another one.
-func (r *reloadReport) setRestart(keys []string) {
-	for _, key := range keys {
-		if needsRestart(key) {
-			r.Restart, r.Code = append(r.Restart, key), exitFailed
-		}
-	}
-}
-
-// needsRestart reports whether the supervisor that runs cannot take on a change of a key.
-func needsRestart(key string) bool {
-	switch key {
-	case "supervisor.state_dir", "supervisor.name", "supervisor.fleet", "supervisor.poll_interval", "log.format":
-		return true
-	}
-	return strings.HasPrefix(key, "redis.")
-}
-
-// sentences say what a reload did, one thing each.
-func (r *reloadReport) sentences() []string {
-	var all []string
-	replaced := map[string]string{}
-	for _, p := range r.Changes.Leaving {
-		if p.Replaced {
-			replaced[p.Pool] = runsOn(p.Jobs)
-			continue
-		}
-		all = append(all, fmt.Sprintf("%s leaves, %s", p.Pool, runsOn(p.Jobs)))
-	}
-	for _, name := range r.Changes.Added {
-		all = append(all, name+" is new")
-	}
-	names := map[string]bool{}
-	for _, list := range [][]string{slices.Collect(maps.Keys(r.Pools)), slices.Collect(maps.Keys(replaced)), r.Changes.Changed} {
-		for _, name := range list {
-			names[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		text := name + " changed"
-		if keys := r.Pools[name]; len(keys) > 0 {
-			text = fmt.Sprintf("%s has another %s", name, strings.Join(keys, ", "))
-		}
-		if jobs, is := replaced[name]; is {
-			text += ": its children leave, " + jobs
-		} else if slices.Contains(r.Changes.Rolling, name) {
-			text += ": its children are replaced"
-		}
-		all = append(all, text)
-	}
-	for _, key := range r.Keys {
-		all = append(all, key+" changed")
-	}
-	return all
-}
-
-// runsOn says how many jobs a pool that leaves has.
-func runsOn(jobs int) string {
-	switch jobs {
-	case -1:
-		return "its jobs run on"
-	case 0:
-		return "no job runs"
-	case 1:
-		return "1 job runs on"
-	}
-	return fmt.Sprintf("%d jobs run on", jobs)
-}
 
 func reloadCommand() *cli.Command {
 	return &cli.Command{
@@ -204,22 +35,22 @@ func reloadCommand() *cli.Command {
 
 // reloadBy asks for a reload and shows what it did.
 func reloadBy(ctx context.Context, c *cli.Context, ask func(context.Context, any) error) error {
-	var r reloadReport
+	var r service.Reloaded
 	if err := ask(ctx, &r); err != nil {
 		return err
 	}
 	if r.Refused != "" && !c.Bool("json") {
 		return refusedReload{r}
 	}
-	if err := show(c, r, r.print); err != nil || r.Code == exitOK {
+	if err := show(c, r, func(w io.Writer) { printReloaded(w, r) }); err != nil || r.Code == exitOK {
 		return err
 	}
 	return silent{r.Code}
 }
 
-// print says what the reload did.
-func (r reloadReport) print(w io.Writer) {
-	did := r.sentences()
+// printReloaded says what the reload did.
+func printReloaded(w io.Writer, r service.Reloaded) {
+	did := r.Did()
 	for _, key := range r.Restart {
 		did = append(did, key+" needs a restart")
 	}
@@ -234,6 +65,6 @@ func (r reloadReport) print(w io.Writer) {
 }
 
 // refusedReload is a reload that changed nothing, with the reason and its exit code.
-type refusedReload struct{ reloadReport }
+type refusedReload struct{ service.Reloaded }
 
 func (r refusedReload) Error() string { return r.Refused + "\nNothing was changed." }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/service"
 	"oarlock/supervisor"
 )
 
@@ -34,11 +35,11 @@ func TestAShortageIsTold(t *testing.T) {
 	const short = "processes used up: 70 of 70 (pids.max of /x.service)"
 	shot := supervisor.Snapshot{Redis: "ok", Short: short}
 	var out bytes.Buffer
-	printStatus(&out, report{Snapshot: shot})
+	printStatus(&out, service.Status{Snapshot: shot})
 	if !strings.Contains(out.String(), short+": children are started one by one") {
 		t.Errorf("status says\n%s", &out)
 	}
-	if got := inFlight(shot); !strings.Contains(got, short) {
+	if got := service.Summary(shot); !strings.Contains(got, short) {
 		t.Errorf("the service manager is told %q", got)
 	}
 }

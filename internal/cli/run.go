@@ -10,6 +10,7 @@ import (
 	"oarlock/internal/embedded"
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 )
 
 func runCommand() *cli.Command {
@@ -60,28 +61,36 @@ func runCommand() *cli.Command {
 	}
 }
 
-// serve runs the service with the configuration cfg until it is told to leave. own is its Redis, or nil.
+// serve runs a service with the configuration cfg until it is told to leave. own is its Redis, or nil.
 func serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
-	s := newService(logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), cfg.Log, reread)
+	o := service.Options{Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread}
 	if own != nil {
-		s.owns(own.URL(), cfg)
+		o.OwnRedis = own.URL()
 	}
-	until, _ := c.Generic("until-empty").(*untilEmptyValue)
-	if until == nil || !until.set {
-		return s.last(s.run(c.Context, cfg))
+	if until, _ := c.Generic("until-empty").(*untilEmptyValue); until != nil {
+		o.UntilEmpty, o.Within = until.set, until.within
 	}
-	s.emptying = &untilEmpty{within: until.within, done: emptied{within: until.within}}
-	if err := s.last(s.run(c.Context, cfg)); err != nil {
+	s := service.New(cfg, o)
+	if err := lastWord(o.Log, s.Run(c.Context)); err != nil || !o.UntilEmpty {
 		return err
 	}
-	done := s.emptying.done
-	if err := show(c, done, done.print); err != nil {
+	done := s.Emptied()
+	if err := show(c, done, func(w io.Writer) { printEmptied(w, done) }); err != nil {
 		return err
 	}
-	if done.Why != "" || c.Bool("fail-on-failed") && done.bad() {
+	if done.Why != "" || c.Bool("fail-on-failed") && done.Bad() {
 		return silent{exitFailed}
 	}
 	return nil
+}
+
+// lastWord ends the log, and returns the error with which the program is to end: without its
+// words, where the log is blocked, for they would stand still like all others.
+func lastWord(log *logging.Log, err error) error {
+	if !log.Close() && err != nil {
+		return silent{exitCode(err)}
+	}
+	return err
 }
 
 // at is cfg with the address of the embedded server for Redis.

@@ -10,10 +10,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
-	"oarlock/internal/connect"
 	"oarlock/internal/logging"
-	"oarlock/internal/output"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/supervisor"
 )
 
@@ -35,7 +34,7 @@ func statusCommand() *cli.Command {
 			if err := s.Status(c.Context, &raw); err != nil {
 				return err
 			}
-			var r report
+			var r service.Status
 			if err := json.Unmarshal(raw, &r); err != nil {
 				return err
 			}
@@ -44,23 +43,7 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// report is what a running service says of itself.
-type report struct {
-	supervisor.Snapshot
-	Log    logging.State `json:"log"`
-	Output output.State  `json:"output"`
-
-	OwnRedis *connect.Own `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
-
-	MemoryWatched []string `json:"memory_watched,omitempty"` // of pools whose limits.memory the kernel does not enforce
-
-	Queues        []queueReport `json:"queues"`
-	QueuesLeftOut int           `json:"queues_left_out,omitempty"` // for there are too many to be looked at
-	// UnknownSince is when Redis last told what is in the queues, if it does not tell now.
-	UnknownSince *time.Time `json:"queues_unknown_since,omitempty"`
-}
-
-func printStatus(w io.Writer, shot report) {
+func printStatus(w io.Writer, shot service.Status) {
 	state := screen.Paint(w, screen.Green, "ready")
 	switch {
 	case shot.Draining:

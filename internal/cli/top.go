@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 )
 
 func topCommand() *cli.Command {
@@ -34,7 +35,7 @@ func topCommand() *cli.Command {
 			ticker := time.NewTicker(max(c.Duration("every"), 100*time.Millisecond))
 			defer ticker.Stop()
 			for {
-				var shot report
+				var shot service.Status
 				if err := s.Status(ctx, &shot); err != nil && ctx.Err() == nil {
 					return err
 				}

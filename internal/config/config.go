@@ -5,7 +5,11 @@
 // files is reported at once, each with file, line and key.
 package config
 
-import "slices"
+import (
+	"cmp"
+	"os"
+	"slices"
+)
 
 // Config is a whole configuration: the file, conf.d beside it, the environment and the
 // flags, in rising order of strength, over the defaults.
@@ -45,6 +49,12 @@ type Supervisor struct {
 	DrainTimeout Duration `toml:"drain_timeout"` // how long running jobs may go on after TERM
 	PollInterval Duration `toml:"poll_interval"` // how often an idle pool looks by itself
 	Fleet        string   `toml:"fleet"`         // who shares this file, for [recurring]; "" means this host alone
+}
+
+// HostName is the name by which Redis knows the supervisor.
+func (s Supervisor) HostName() string {
+	name, _ := os.Hostname()
+	return cmp.Or(s.Name, name)
 }
 
 // Log is the table [log].

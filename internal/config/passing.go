@@ -29,3 +29,22 @@ func Passes(err error) bool {
 func Wrong(key string, err error) Problems {
 	return Problems{{Key: key, Why: err.Error(), Passing: Passes(err)}}
 }
+
+// Exit codes of a program that cannot do with its configuration, after sysexits.h.
+const (
+	ExitPassing = 75 // what is wrong may pass: the host is short of something, a secret is not there yet
+	ExitWrong   = 78 // what the file says
+)
+
+// ExitCode is the one of err; 0 if err is not about a configuration.
+func ExitCode(err error) int {
+	var problems Problems
+	var unreadable *UnreadableError
+	switch {
+	case Passes(err):
+		return ExitPassing
+	case errors.As(err, &problems), errors.As(err, &unreadable):
+		return ExitWrong
+	}
+	return 0
+}

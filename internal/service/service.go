@@ -1,11 +1,13 @@
-package cli
+// Package service is the process that supervises: it reads signals, answers on the control socket, reloads
+// the configuration, tells the service manager and the log how it goes, and leaves in time whatever stands still. It
+// owns the supervisor, its host and the connection to Redis for as long as Run lasts. It must not know
+// the command line, nor how anything is shown to people.
+package service
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,38 +25,55 @@ import (
 	"oarlock/internal/output"
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
-	"oarlock/internal/screen"
 	"oarlock/internal/systemd"
-	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
-// service is a supervisor with what surrounds it in a process of its own: signals, the
-// control socket, the watch on the configuration, the service manager.
-type service struct {
+// Options are what a service is told beside its configuration.
+type Options struct {
+	Log      *logging.Log                  // where it says what happens; its maker closes it when Run has returned
+	Reread   func() (config.Config, error) // the configuration as it is now, for a reload
+	OwnRedis string                        // the URL of a Redis that lives and ends with the service; "" means: none does
+	Terminal bool                          // ^Z is the shell's, not ours
+	Programs bool                          // the children of a pool are replaced when a file changes that its command names
+	ChildLog func(supervisor.Line)         // hears the lines of children, and never waits; nil: they are logged
+	Beside   []Beside                      // more that runs as long as the supervisor
+
+	// UntilEmpty makes the service leave when its queues have nothing ready, and nothing due Within.
+	UntilEmpty bool
+	Within     time.Duration
+}
+
+// Beside is something that runs beside a supervisor, which goes on without it.
+type Beside struct {
+	Run     func(context.Context) error // until its context ends
+	Without string                      // what the log says where it failed: what that means
+}
+
+// Service is a supervisor with what surrounds it in a process of its own: signals, the
+// control socket, the watch on the configuration, the service manager. Run is called once; all other
+// methods may be called while it runs, when it has begun to supervise, by several goroutines.
+type Service struct {
+	options  Options
 	logs     *logging.Log
 	log      *slog.Logger
 	attempts *attemptLog
-	outputs  *output.Store // nil before run
+	outputs  *output.Store // nil before Run
 	rates    *rates
-	depths   *depths // nil before run
+	depths   *depths // nil before Run
 	redactor atomic.Pointer[redact.Redactor]
-	reread   func() (config.Config, error) // the configuration as it is now
-	watch    []part                        // more that runs as long as the supervisor
-	terminal bool                          // ^Z is the shell's, not ours
-	childLog func(supervisor.Line)         // hears the lines of children; nil: the log
-	own      *connect.Own                  // nil: Redis lives without us
-	emptying *untilEmpty                   // leaves when the queues are empty; nil: it stays
+	own      *connect.Own // nil: Redis lives without us
+	emptying *untilEmpty  // leaves when the queues are empty; nil: it stays
 
 	host  *runner.Host
 	sup   *supervisor.Supervisor
 	crons *cron.Keeper
 	ready atomic.Bool // the service manager was told so, and not yet that it stops
 
-	reloads  sync.Mutex    // one reload at a time; each ends in time. It guards the next three
-	tried    config.Sum    // of what the last one read, be it good or bad
-	latest   *reloadReport // of the last that changed something; nil if none did
+	reloads  sync.Mutex // one reload at a time; each ends in time. It guards the next three
+	tried    config.Sum // of what the last one read, be it good or bad
+	latest   *Reloaded  // the last that changed something; nil if none did
 	latestAt time.Time
 	reading  chan struct{} // of size 1: holds a token while a configuration is being read
 	hangup   chan struct{} // of size 1: HUP came
@@ -71,46 +90,37 @@ type service struct {
 	first  config.Config // with which we started; what needs a restart is still as it says
 }
 
-// newService makes a service that logs to logs, as l says. What the standard library logs goes
-// the same way, so that none of it can stand still before a log that nobody reads.
-func newService(logs *logging.Log, l config.Log, reread func() (config.Config, error)) *service {
-	s := &service{
-		logs: logs, log: logs.Logger(), rates: newRates(), reread: reread,
+// New makes a service of the pools of cfg, which was validated. It starts nothing.
+func New(cfg config.Config, o Options) *Service {
+	s := &Service{
+		options: o, logs: o.Log, log: o.Log.Logger(), rates: newRates(),
+		cfg: cfg, first: cfg, tried: cfg.Sum,
 		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
 		begun: make(chan struct{}), stopping: make(chan struct{}), leaving: make(chan struct{}),
 	}
-	s.attempts = newAttemptLog(s.log, l.Attempts, s.standing)
-	slog.SetDefault(s.log)
+	s.attempts = newAttemptLog(s.log, cfg.Log.Attempts, s.standing)
+	if o.OwnRedis != "" {
+		path, err := filepath.Abs(cfg.Path)
+		if err != nil {
+			path = cfg.Path // and nobody finds it
+		}
+		s.own = &connect.Own{URL: o.OwnRedis, Config: path}
+	}
+	if o.UntilEmpty {
+		s.emptying = &untilEmpty{within: o.Within, done: Emptied{Within: o.Within}}
+	}
 	return s
 }
 
-// owns tells whoever asks the supervisor that the Redis at url is its own.
-func (s *service) owns(url string, cfg config.Config) {
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		path = cfg.Path // and nobody finds it
-	}
-	s.own = &connect.Own{URL: url, Config: path}
-}
-
-// last ends the log, and returns the error with which the program is to end: without its
-// words, where the log is blocked, for they would stand still like all others.
-func (s *service) last(err error) error {
-	if !s.logs.Close() && err != nil {
-		return silent{exitCode(err)}
-	}
-	return err
-}
-
-// part is something that runs until its context ends.
-type part func(context.Context) error
-
-// run supervises the pools of cfg until a signal, the control socket or ctx ends it,
-// and returns when nothing of it is left, or by the last resort.
-func (s *service) run(ctx context.Context, cfg config.Config) error {
-	s.cfg, s.first, s.tried = cfg, cfg, cfg.Sum
+// Run supervises until a signal, the control socket or ctx ends it, and returns when nothing of it is left, or
+// by the last resort. A Redis that is away is waited for. Errors of the configuration are config.Problems. What the
+// standard library logs goes the way of our log from now on, so that none of it can stand still before a log that
+// nobody reads; and the signals of this process are caught.
+func (s *Service) Run(ctx context.Context) error {
+	slog.SetDefault(s.log)
+	cfg := s.config()
 	outlivePipes()
-	signals, stops, release := catchSignals(s.terminal)
+	signals, stops, release := catchSignals(s.options.Terminal)
 	defer release()
 	ended := make(chan error, 1)
 	go func() { ended <- s.work(ctx, cfg, signals) }() // or the process ends, by the last resort
@@ -123,8 +133,14 @@ func (s *service) run(ctx context.Context, cfg config.Config) error {
 	return lastResort(ended, s.atWork, s.timeToLeave)
 }
 
-// work is run, however long it may stand still.
-func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os.Signal) error {
+// Emptied is what a service with UntilEmpty has done; it is asked when Run has returned.
+func (s *Service) Emptied() Emptied { return s.emptying.done }
+
+// part is something that runs until its context ends.
+type part func(context.Context) error
+
+// work is Run, however long it may stand still.
+func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os.Signal) error {
 	makeThreads()
 	told, err := plan.Supervisor(cfg, s.log)
 	if err != nil {
@@ -148,7 +164,7 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	s.depths = &depths{ask: askDepths(client)}
 	s.outputs = output.New(told.StateDir, s.log)
 	s.redactor.Store(redactorOf(cfg.Log))
-	told.OnEvent, told.ChildLog = s.note, s.childLog
+	told.OnEvent, told.ChildLog = s.note, s.options.ChildLog
 	s.host = host
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
@@ -177,8 +193,8 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, s, nil) }),
-	}, s.watch...)
+		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, socket{s}, nil) }),
+	}, s.beside(cfg)...)
 	if e := s.emptying; e != nil {
 		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain
 		e.pools = func() map[string]config.Pool { return s.config().Pools }
@@ -192,8 +208,20 @@ func (s *service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	return errors.Join(runAll(ctx, parts...), host.Close())
 }
 
+// beside are the parts that the options ask for.
+func (s *Service) beside(cfg config.Config) []part {
+	var parts []part
+	if s.options.Programs {
+		parts = s.programWatches(cfg)
+	}
+	for _, b := range s.options.Beside {
+		parts = append(parts, s.optional(b.Without, b.Run))
+	}
+	return parts
+}
+
 // warnOfDoubts logs which files of cfg others may have written.
-func (s *service) warnOfDoubts(cfg config.Config) {
+func (s *Service) warnOfDoubts(cfg config.Config) {
 	for _, doubt := range cfg.Doubts {
 		s.log.Warn("the configuration is in doubt", "why", doubt)
 	}
@@ -202,7 +230,7 @@ func (s *service) warnOfDoubts(cfg config.Config) {
 // stateDir returns dir if it can be used as a state directory. If others may have written
 // there it is none, and another is made until remove is called; but for root, whose supervisor
 // could be made to end anybody's processes.
-func (s *service) stateDir(dir string) (state string, remove func(), err error) {
+func (s *Service) stateDir(dir string) (state string, remove func(), err error) {
 	err = supervisor.CheckStateDir(dir)
 	var exposed *supervisor.ExposedError
 	if err == nil && os.Geteuid() == 0 {
@@ -247,7 +275,7 @@ func runAll(ctx context.Context, parts ...part) error {
 
 // optional makes a part one without which the jobs go on: that it failed is logged, with
 // what that means.
-func (s *service) optional(without string, p part) part {
+func (s *Service) optional(without string, p part) part {
 	return func(ctx context.Context) error {
 		if err := p(ctx); err != nil {
 			s.log.Error(without, "err", err)
@@ -257,7 +285,7 @@ func (s *service) optional(without string, p part) part {
 }
 
 // supervise is the part that the others are there for: they end when it has.
-func (s *service) supervise(ctx context.Context) error {
+func (s *Service) supervise(ctx context.Context) error {
 	err := s.sup.Run(ctx)
 	s.attempts.flush()
 	if err != nil {
@@ -270,7 +298,7 @@ func (s *service) supervise(ctx context.Context) error {
 var errFinished = errors.New("finished")
 
 // obey does what signals say.
-func (s *service) obey(ctx context.Context, signals <-chan os.Signal) error {
+func (s *Service) obey(ctx context.Context, signals <-chan os.Signal) error {
 	stopping := false
 	for {
 		var got os.Signal
@@ -310,89 +338,8 @@ func (s *service) obey(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-const (
-	// announceEvery is how often the service manager learns how it goes.
-	announceEvery = 2 * time.Second
-	// readyEvery is how often to look whether the supervisor is ready, until it is.
-	readyEvery = 50 * time.Millisecond
-	// readySoon is how long that may take before the log says what it waits for.
-	readySoon = time.Second
-)
-
-// loopsAnswer is the longest time in which the loops of all pools answer, none of which
-// ever waits for anything.
-const loopsAnswer = 900 * time.Millisecond
-
-// announce tells the log and the service manager when the supervisor is ready, and the
-// manager what it does, before and after.
-func (s *service) announce(ctx context.Context, client *queue.Client) error {
-	look, tell := time.NewTicker(readyEvery), time.NewTicker(announceEvery)
-	defer look.Stop()
-	defer tell.Stop()
-	began, waiting := time.Now(), false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-look.C:
-			if s.sup.Ready() {
-				look.Stop()
-				s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
-				systemd.Ready()
-				s.ready.Store(true)
-				warnOfRedis(ctx, s.log, client)
-				break
-			}
-			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
-				waiting = true
-				s.log.Warn("waiting for Redis", "redis", connect.Address(s.config().Redis.URL), "err", err, "hint", connect.Hint(s.config().Redis.URL, err))
-			}
-			continue
-		case <-tell.C:
-		}
-		if os.Getenv("NOTIFY_SOCKET") != "" {
-			s.tellManager()
-		}
-	}
-}
-
-// tellManager says in one line what the supervisor does, and asks for more time where
-// it needs it.
-func (s *service) tellManager() {
-	shot := s.sup.Snapshot()
-	if shot.Draining || !s.ready.Load() {
-		systemd.Extend(3 * announceEvery)
-	}
-	systemd.Status("%s", managerStatus(shot, s.ready.Load(), connect.Address(s.config().Redis.URL)))
-}
-
-// managerStatus is what the service manager shows of a supervisor. ready says that it was told so before.
-func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
-	away := ""
-	if what, why := shot.RedisTrouble(); what != "" {
-		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, screen.Visible(screen.Shorten(why, 200)))
-	}
-	switch {
-	case shot.Draining:
-		return away + "draining: " + inFlight(shot)
-	case !ready:
-		return "waiting for Redis at " + redis
-	case away != "":
-		return away + "no jobs are taken; " + inFlight(shot)
-	}
-	return inFlight(shot)
-}
-
-// alive reports whether the loops of all pools answer: a snapshot waits for them, and not
-// for Redis. A supervisor that waits for Redis, or drains, is well.
-func (s *service) alive() bool {
-	began := time.Now()
-	s.sup.Snapshot()
-	return time.Since(began) < loopsAnswer
-}
-
 // note hears of everything countable, from the loops of the pools: it never waits.
-func (s *service) note(e supervisor.Event) {
+func (s *Service) note(e supervisor.Event) {
 	if s.emptying != nil {
 		s.emptying.tally.note(&e)
 	}
@@ -404,7 +351,7 @@ func (s *service) note(e supervisor.Event) {
 }
 
 // standing is what the hourly line says of the supervisor beside what was done.
-func (s *service) standing() []any {
+func (s *Service) standing() []any {
 	attrs := []any{"at_work", s.sup.InFlight()}
 	if err := s.sup.Away(); err != nil {
 		attrs = append(attrs, "redis", "away: "+err.Error())
@@ -418,7 +365,7 @@ func (s *service) standing() []any {
 }
 
 // atWork is how many jobs are in flight; none before there is a supervisor.
-func (s *service) atWork() int {
+func (s *Service) atWork() int {
 	select {
 	case <-s.begun:
 		return s.sup.InFlight()
@@ -427,59 +374,16 @@ func (s *service) atWork() int {
 	}
 }
 
-// inFlight sums up the pools of shot in one line.
-func inFlight(shot supervisor.Snapshot) string {
-	busy, slots, oldest := 0, 0, 0.0
-	for _, pool := range shot.Pools {
-		for _, slot := range pool.Slots {
-			slots++
-			if len(slot.Runs) > 0 {
-				busy++
-				oldest = max(oldest, slot.Runs[0].Age)
-			}
-		}
-	}
-	text := fmt.Sprintf("%d of %d children busy", busy, slots)
-	if busy > 0 {
-		text += ", the longest for " + screen.Span(time.Duration(oldest*float64(time.Second)))
-	}
-	if shot.Short != "" {
-		text += "; " + shot.Short
-	}
-	return text
-}
-
-// Status, Quiet, Resume, Drain, Stop, Reload, Scale and Recycle are what the control
-// socket asks for.
-
-// Status is what the status command prints.
-func (s *service) Status() any {
-	r := report{Snapshot: s.sup.Snapshot(), Log: s.logs.State(), Output: s.outputs.State(), OwnRedis: s.own}
-	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
-	var known bool
-	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {
-		ago := cmp.Or(r.Seen, r.Up)
-		since := time.Now().Add(-time.Duration(ago * float64(time.Second)))
-		r.UnknownSince = &since
-	}
-	return r
-}
-
 // Quiet takes no more jobs until Resume.
-func (s *service) Quiet() {
+func (s *Service) Quiet() {
 	s.sup.Quiet()
 	if s.setQuiet(true) {
 		s.log.Info("quiet: no more jobs are taken until CONT, or `oarlock resume`")
 	}
 }
 
-// Asked notes who asks for a change over the socket.
-func (s *service) Asked(verb string, by control.Peer) {
-	s.log.Info("asked over the control socket", "to", verb, "pid", by.PID, "uid", by.UID)
-}
-
 // Resume takes jobs again.
-func (s *service) Resume() {
+func (s *Service) Resume() {
 	s.sup.Resume()
 	if s.setQuiet(false) { // service managers send CONT along with TERM
 		s.log.Info("resumed")
@@ -487,7 +391,7 @@ func (s *service) Resume() {
 }
 
 // setQuiet reports whether that is a change.
-func (s *service) setQuiet(quiet bool) bool {
+func (s *Service) setQuiet(quiet bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.quiet != quiet
@@ -496,14 +400,14 @@ func (s *service) setQuiet(quiet bool) bool {
 }
 
 // Drain leaves when everything that runs has finished.
-func (s *service) Drain() {
+func (s *Service) Drain() {
 	s.sup.Drain()
 	s.ready.Store(false)
 	systemd.Stopping()
 }
 
 // Stop leaves when everything that runs has finished, at the latest after drain_timeout.
-func (s *service) Stop() {
+func (s *Service) Stop() {
 	s.stopOnce.Do(func() { close(s.stopping) }) // first: nothing below may stand in its way
 	s.sup.Stop()
 	s.ready.Store(false)
@@ -511,20 +415,20 @@ func (s *service) Stop() {
 }
 
 // Recycle replaces the children of a pool, or of all.
-func (s *service) Recycle(pool string) error {
+func (s *Service) Recycle(pool string) error {
 	s.log.Info("recycling", "pool", pool)
 	return s.sup.Recycle(pool)
 }
 
 // config is the configuration in force.
-func (s *service) config() config.Config {
+func (s *Service) config() config.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cfg
 }
 
 // dump writes all goroutines and the state of all pools to the log.
-func (s *service) dump() {
+func (s *Service) dump() {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	state, err := json.Marshal(s.sup.Snapshot())

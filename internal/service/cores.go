@@ -1,10 +1,17 @@
-package cli
+package service
 
 import (
 	"os"
 	"runtime"
 	"runtime/debug"
 )
+
+// BeFrugal keeps this process from taking more of the machine than passing on what others do needs. It is
+// called first thing.
+func BeFrugal() {
+	leaveCores()
+	collectSeldom()
+}
 
 // leaveCores keeps this program from spreading over the whole machine: it only passes on
 // what children and Redis do, and the cores are theirs. Threads that wake each other for

@@ -1,4 +1,4 @@
-package cli
+package service
 
 import (
 	"oarlock/internal/plan"
@@ -6,14 +6,14 @@ import (
 )
 
 // carries cuts pools down to what this host carries, and says so in the log.
-func (s *service) carries(pools []supervisor.Pool) {
+func (s *Service) carries(pools []supervisor.Pool) {
 	for _, cut := range plan.CapacityOf(s.host).Fit(pools) {
 		s.log.Error(cut)
 	}
 }
 
 // Scale sets how many children a pool has, as far as this host carries them.
-func (s *service) Scale(pool string, children int) error {
+func (s *Service) Scale(pool string, children int) error {
 	told, err := plan.Supervisor(s.config(), s.log)
 	if err != nil {
 		return err

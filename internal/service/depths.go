@@ -1,24 +1,18 @@
-package cli
+package service
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
-	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
 const (
-	// mostDepths is of how many queues status tells the depth, and mostShown how many of a
-	// pool's it shows to people.
+	// mostDepths is of how many queues status tells the depth.
 	mostDepths = 200
-	mostShown  = 20
 	// depthsLast is how long an answer of Redis is good enough: it is asked when somebody asks
 	// for the status, and no more often than that.
 	depthsLast = time.Second
@@ -26,9 +20,9 @@ const (
 	depthsWait = time.Second
 )
 
-// queueReport is what there is in a queue, and how fast a pool of ours works it. The numbers
+// QueueStatus is what there is in a queue, and how fast a pool of ours works it. The numbers
 // are null while they are not known.
-type queueReport struct {
+type QueueStatus struct {
 	Pool            string   `json:"pool"`
 	Queue           string   `json:"queue"`
 	Ready           *int     `json:"ready"` // waiting, due, or with a lock that ran out
@@ -123,7 +117,7 @@ func (d *depths) question(queues []string, answered chan struct{}) {
 
 // queueReports joins what Redis says of the queues of all pools with how fast they are worked here. known
 // is false if Redis does not tell.
-func (s *service) queueReports(shot supervisor.Snapshot) (reports []queueReport, leftOut int, known bool) {
+func (s *Service) queueReports(shot supervisor.Snapshot) (reports []QueueStatus, leftOut int, known bool) {
 	var names []string
 	seen := map[string]bool{}
 	for _, p := range shot.Pools {
@@ -150,7 +144,7 @@ func (s *service) queueReports(shot supervisor.Snapshot) (reports []queueReport,
 				continue
 			}
 			ended := lately[lane{p.Name, name}]
-			r := queueReport{Pool: p.Name, Queue: name, DonePerSecond: ended.donePerSecond, FailedPerMinute: ended.failedPerMinute}
+			r := QueueStatus{Pool: p.Name, Queue: name, DonePerSecond: ended.donePerSecond, FailedPerMinute: ended.failedPerMinute}
 			if d, ok := told[name]; ok && d.damage == "" {
 				r.Ready, r.Running, r.Scheduled, r.Oldest, r.Paused = &d.ready, &d.running, &d.scheduled, &d.oldest, d.paused
 			}
@@ -158,61 +152,4 @@ func (s *service) queueReports(shot supervisor.Snapshot) (reports []queueReport,
 		}
 	}
 	return reports, leftOut, known || len(names) == 0
-}
-
-// printQueues shows the queues of a pool: those with most to do, where there are many.
-func printQueues(w io.Writer, reports []queueReport, pool string) {
-	var ours []queueReport
-	for _, r := range reports {
-		if r.Pool == pool {
-			ours = append(ours, r)
-		}
-	}
-	if len(ours) > mostShown {
-		slices.SortStableFunc(ours, func(a, b queueReport) int { return cmp.Compare(busyness(b), busyness(a)) })
-	}
-	var rows [][]string
-	for _, r := range ours[:min(len(ours), mostShown)] {
-		rows = append(rows, r.row())
-	}
-	if len(rows) > 0 {
-		screen.Table(w, "", []string{"  QUEUE", "READY", "RUNNING", "SCHEDULED", "OLDEST", "DONE/S", "FAILED/MIN"}, rows)
-	}
-	if more := len(ours) - len(rows); more > 0 {
-		screen.Printf(w, "  and %s with less to do\n", screen.Some(more, "queue"))
-	}
-}
-
-// busyness orders queues by how much they have to do.
-func busyness(r queueReport) float64 {
-	if r.Ready == nil {
-		return r.DonePerSecond
-	}
-	return float64(*r.Ready+*r.Running) + r.DonePerSecond
-}
-
-func (r *queueReport) row() []string {
-	name := "  " + r.Queue
-	if r.Paused {
-		name += " (paused)"
-	}
-	row := []string{name, "?", "?", "?", "?", rateText(r.DonePerSecond), rateText(r.FailedPerMinute)}
-	if r.Ready != nil {
-		row[1], row[2], row[3], row[4] = screen.Count(*r.Ready), screen.Count(*r.Running), screen.Count(*r.Scheduled), "-"
-		if *r.Ready > 0 {
-			row[4] = screen.Seconds(*r.Oldest)
-		}
-	}
-	return row
-}
-
-// rateText is a rate with as many digits as tell something.
-func rateText(rate float64) string {
-	switch {
-	case rate == 0:
-		return "0"
-	case rate < 10:
-		return fmt.Sprintf("%.2g", rate)
-	}
-	return screen.Count(int(rate + 0.5))
 }

@@ -1,4 +1,4 @@
-package cli
+package service
 
 import (
 	"context"
@@ -26,7 +26,7 @@ var errLeaving = errors.New("the supervisor is leaving")
 // read reads and checks the configuration, as it stands still, in a goroutine of its own: a pipe, or a file
 // system that does not answer, may keep that one for ever, and nobody else. There is one
 // such goroutine at a time.
-func (s *service) read(before config.Config) (config.Config, supervisor.Config, error) {
+func (s *Service) read(before config.Config) (config.Config, supervisor.Config, error) {
 	select {
 	case s.reading <- struct{}{}:
 	default:
@@ -40,7 +40,7 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 	done := make(chan reading, 1)
 	go func() {
 		defer func() { <-s.reading }()
-		cfg, err := config.Steady(s.reread)
+		cfg, err := config.Steady(s.options.Reread)
 		if err == nil && !cfg.Trusted {
 			err = config.Exposed(cfg.Files, before.Pools, s.owners)
 		}
@@ -65,7 +65,7 @@ func (s *service) read(before config.Config) (config.Config, supervisor.Config, 
 
 // reloadOnHangup reloads when HUP came, so that the signals after it need not wait. It also
 // tells a reload that it is too late for it.
-func (s *service) reloadOnHangup(ctx context.Context) error {
+func (s *Service) reloadOnHangup(ctx context.Context) error {
 	told := context.AfterFunc(ctx, func() { close(s.leaving) })
 	defer told()
 	for {
@@ -73,13 +73,13 @@ func (s *service) reloadOnHangup(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.hangup:
-			s.reload("HUP")
+			s.Reload("HUP")
 		}
 	}
 }
 
 // timeToLeave is how long a stop may take before leavePatience begins.
-func (s *service) timeToLeave() time.Duration {
+func (s *Service) timeToLeave() time.Duration {
 	cfg := s.config()
 	limit, grace := time.Duration(cfg.Supervisor.DrainTimeout), time.Duration(0)
 	for _, pool := range cfg.Pools {

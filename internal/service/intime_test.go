@@ -1,0 +1,70 @@
+package service
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/internal/config"
+	"oarlock/internal/logging"
+)
+
+// A reload gives up a file that does not answer, and the next one does not wait for it.
+func TestAReloadThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs := logging.New(io.Discard, "text", "info")
+		s := New(config.Config{Path: "c.toml"}, Options{Log: logs})
+		free := make(chan struct{})
+		s.options.Reread = func() (cfg config.Config, err error) { <-free; return cfg, errors.New("too late") }
+		began := time.Now()
+		if r := s.Reload("HUP"); !strings.Contains(r.Refused, "c.toml does not answer") || time.Since(began) != readPatience {
+			t.Errorf("after %v: %+v", time.Since(began), r)
+		}
+		began = time.Now()
+		if r := s.Reload("HUP"); !strings.Contains(r.Refused, "still being read") || time.Since(began) != 0 {
+			t.Errorf("after %v: %+v", time.Since(began), r)
+		}
+		close(free)
+		time.Sleep(time.Second) // it reads twice
+		if r := s.Reload("HUP"); r.Refused != "too late" {
+			t.Errorf("when it answers again: %+v", r)
+		}
+		logs.Close()
+	})
+}
+
+// Where something stands still that nobody foresaw, a stop gives up.
+func TestTheLastResort(t *testing.T) {
+	none := func() int { return 0 }
+	one := func() int { return 1 }
+	minute := func() time.Duration { return time.Minute }
+	tests := []struct {
+		name     string
+		inFlight func() int
+		ends     bool
+		least    time.Duration
+		most     time.Duration
+	}{
+		{"nothing in flight", none, false, 9 * time.Second, 10 * time.Second},
+		{"something in flight", one, false, time.Minute, time.Minute + 10*time.Second},
+		{"all is well", one, true, 0, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan error, 1)
+				if tt.ends {
+					ended <- nil
+				}
+				began := time.Now()
+				err := lastResort(ended, tt.inFlight, minute)
+				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.ends {
+					t.Errorf("after %v: %v; want between %v and %v", took, err, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
