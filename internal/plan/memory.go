@@ -18,7 +18,7 @@ func (c Capacity) WatchedMemory(cfg config.Config) []string {
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		p := cfg.Pools[name]
-		kill := runner.KillStrength(slices.Index(config.Kills, p.Sandbox.Kill))
+		kill := kills[p.Sandbox.Kill]
 		if kill == runner.KillAuto {
 			kill = c.strength
 		}

@@ -15,6 +15,14 @@ import (
 	"oarlock/runner"
 )
 
+// What the words of a configuration are to the runner.
+var (
+	modes    = map[string]runner.Mode{"once": runner.Once, "reuse": runner.Reuse, "preload": runner.Preload}
+	inputs   = map[string]runner.Input{"job": runner.InputJob, "data": runner.InputData, "none": runner.InputNone}
+	statuses = map[string]runner.StatusFrom{"auto": runner.StatusAuto, "fd": runner.StatusFD, "lines": runner.StatusLines, "exit": runner.StatusExit}
+	kills    = map[string]runner.KillStrength{"auto": runner.KillAuto, "cgroup": runner.KillCgroup, "guard": runner.KillGuard, "group": runner.KillGroup}
+)
+
 // Spec turns the table of a pool into how its children are started and treated. p was validated; the error is about
 // files that have changed since.
 func Spec(name string, p config.Pool) (runner.Spec, error) {
@@ -28,15 +36,15 @@ func Spec(name string, p config.Pool) (runner.Spec, error) {
 	}
 	spec := runner.Spec{
 		Pool:         name,
-		Mode:         runner.Mode(slices.Index(config.Modes, p.Mode)),
+		Mode:         modes[p.Mode],
 		Command:      p.Command,
 		Args:         p.Args,
 		Vars:         p.Env,
 		Dir:          p.Sandbox.Dir,
 		Env:          childEnv(env, p.Sandbox.EnvOnly, added),
 		PTY:          p.PTY,
-		Input:        runner.Input(slices.Index(config.Inputs, p.Input)),
-		Status:       runner.StatusFrom(slices.Index(config.Statuses, p.Status)),
+		Input:        inputs[p.Input],
+		Status:       statuses[p.Status],
 		Strict:       p.Strict,
 		Hello:        helloOf(p.Hello),
 		MaxLine:      int(p.MaxLine),
@@ -47,7 +55,7 @@ func Spec(name string, p config.Pool) (runner.Spec, error) {
 		StartTimeout: time.Duration(p.StartTimeout),
 		StallTimeout: time.Duration(p.StallTimeout),
 		ExitCodes:    exitTable(p.ExitCodes),
-		Kill:         runner.KillStrength(slices.Index(config.Kills, p.Sandbox.Kill)),
+		Kill:         kills[p.Sandbox.Kill],
 		Sandbox:      sandboxOf(p.Sandbox),
 	}
 	return spec, nil
