@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
@@ -39,11 +35,11 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			if err != nil {
 				return err
 			}
-			end, err := endOf(s.PID) // before it is told: later the number may be another's
+			end, err := s.End() // before it is told: later the number may be another's
 			if err != nil {
 				return err
 			}
-			defer end.close()
+			defer end.Close()
 			var shot supervisor.Snapshot
 			if err := errors.Join(s.Status(c.Context, &shot), s.Do(c.Context, verb)); err != nil {
 				return err
@@ -53,7 +49,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 				return nil
 			}
 			began := time.Now()
-			gone, err := end.await(c.Context, c.Duration("timeout"))
+			gone, err := end.Await(c.Context, c.Duration("timeout"))
 			switch {
 			case err != nil:
 				return err
@@ -68,47 +64,5 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			screen.Printf(c.App.Writer, "gone after %s\n", screen.Span(time.Since(began)))
 			return nil
 		},
-	}
-}
-
-// passing is the end of a process that is not our child.
-type passing struct{ fd int }
-
-func endOf(pid string) (passing, error) {
-	number, err := strconv.Atoi(pid)
-	if err != nil {
-		return passing{}, fmt.Errorf("%q is no process id", pid)
-	}
-	fd, err := unix.PidfdOpen(number, 0)
-	if err != nil {
-		return passing{}, fmt.Errorf("watch process %d: %w", number, err)
-	}
-	return passing{fd}, nil
-}
-
-func (e passing) close() { unix.Close(e.fd) }
-
-// endingLook bounds how long the end of a context stays unnoticed.
-const endingLook = 100 * time.Millisecond
-
-// await waits until the process has ended, for timeout at most; 0 is for ever. It reports
-// whether it has.
-func (e passing) await(ctx context.Context, timeout time.Duration) (bool, error) {
-	for began := time.Now(); ; {
-		wait := endingLook
-		if timeout > 0 {
-			wait = max(min(wait, timeout-time.Since(began)), 0)
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
-		switch {
-		case err != nil && err != unix.EINTR:
-			return false, fmt.Errorf("watch the process: %w", err)
-		case n > 0:
-			return true, nil
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case timeout > 0 && time.Since(began) >= timeout:
-			return false, nil
-		}
 	}
 }

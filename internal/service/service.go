@@ -26,6 +26,7 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
 	"oarlock/internal/systemd"
+	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
@@ -161,29 +162,23 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	if err != nil {
 		return err
 	}
-	s.depths = &depths{ask: askDepths(client)}
-	s.outputs = output.New(told.StateDir, s.log)
+	s.host, s.outputs, s.depths = host, output.New(told.StateDir, s.log), &depths{ask: askDepths(client)}
 	s.redactor.Store(redactorOf(cfg.Log))
 	told.OnEvent, told.ChildLog = s.note, s.options.ChildLog
-	s.host = host
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
 	s.crons = cron.New(client, s.sup.AwaitRedis, plan.Fleet(cfg), s.log)
 	s.crons.Set(plan.Crons(cfg))
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
-	warnOfRoot(s.log, cfg)
-	for _, text := range plan.CapacityOf(host).WatchedMemory(cfg) {
-		s.log.Warn(text)
-	}
-	warnOfExposure(s.log, cfg)
-	for _, warning := range cfg.MissingScripts() {
-		s.log.Warn(warning)
-	}
-	s.warnOfDoubts(cfg)
 	s.owners = config.Owners(cfg.Files)
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
+	s.warn(cfg)
+	return errors.Join(runAll(ctx, s.parts(cfg, client, stateDir, signals)...), host.Close())
+}
 
-	parts := append([]part{
+// parts are all that runs together, until the supervisor has left.
+func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string, signals <-chan os.Signal) []part {
+	parts := []part{
 		s.supervise,
 		func(ctx context.Context) error { return s.obey(ctx, signals) },
 		s.reloadOnHangup,
@@ -194,7 +189,7 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, socket{s}, nil) }),
-	}, s.beside(cfg)...)
+	}
 	if e := s.emptying; e != nil {
 		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain
 		e.pools = func() map[string]config.Pool { return s.config().Pools }
@@ -205,26 +200,13 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 			return config.Watch(ctx, cfg.Path, nil, s.reloadChanged)
 		}))
 	}
-	return errors.Join(runAll(ctx, parts...), host.Close())
-}
-
-// beside are the parts that the options ask for.
-func (s *Service) beside(cfg config.Config) []part {
-	var parts []part
 	if s.options.Programs {
-		parts = s.programWatches(cfg)
+		parts = append(parts, s.programWatches(cfg)...)
 	}
 	for _, b := range s.options.Beside {
 		parts = append(parts, s.optional(b.Without, b.Run))
 	}
 	return parts
-}
-
-// warnOfDoubts logs which files of cfg others may have written.
-func (s *Service) warnOfDoubts(cfg config.Config) {
-	for _, doubt := range cfg.Doubts {
-		s.log.Warn("the configuration is in doubt", "why", doubt)
-	}
 }
 
 // stateDir returns dir if it can be used as a state directory. If others may have written

@@ -8,9 +8,30 @@ import (
 	"slices"
 
 	"oarlock/internal/config"
+	"oarlock/internal/plan"
 	"oarlock/queue"
 	"oarlock/queue/admin"
 )
+
+// warn logs what is to be doubted in cfg, when it is taken on for the first time.
+func (s *Service) warn(cfg config.Config) {
+	warnOfRoot(s.log, cfg)
+	for _, text := range plan.CapacityOf(s.host).WatchedMemory(cfg) {
+		s.log.Warn(text)
+	}
+	warnOfExposure(s.log, cfg)
+	for _, warning := range cfg.MissingScripts() {
+		s.log.Warn(warning)
+	}
+	s.warnOfDoubts(cfg)
+}
+
+// warnOfDoubts logs which files of cfg others may have written.
+func (s *Service) warnOfDoubts(cfg config.Config) {
+	for _, doubt := range cfg.Doubts {
+		s.log.Warn("the configuration is in doubt", "why", doubt)
+	}
+}
 
 // warnOfRedis logs settings of the server with which jobs can get lost. A server that
 // does not tell them is believed.
