@@ -31,12 +31,7 @@ const (
 var endingNames = [...]string{"none", "said", "exited", "timed-out", "died", "canceled", "lock-lost", "interrupted", "broke-protocol", "could-not-start", "left-early", "innocent", "too-long", "bad-arguments"}
 
 // String returns the kind as it stands in logs, metrics and records.
-func (k EndingKind) String() string {
-	if int(k) < len(endingNames) {
-		return endingNames[k]
-	}
-	return "unknown"
-}
+func (k EndingKind) String() string { return nameOf(k, endingNames[:]) }
 
 // Ending is how a run ended, and what was seen on the way. Each run has exactly one.
 type Ending struct {

@@ -28,18 +28,13 @@ const (
 	Preload             // a process that has loaded the program forks itself for each job
 )
 
+var modeNames = [...]string{"once", "reuse", "preload"}
+
 // String returns the name of m as children read it in OARLOCK_MODE.
-func (m Mode) String() string {
-	switch m {
-	case Once:
-		return "once"
-	case Reuse:
-		return "reuse"
-	case Preload:
-		return "preload"
-	}
-	return "unknown"
-}
+func (m Mode) String() string { return nameOf(m, modeNames[:]) }
+
+// ParseMode returns the mode that String calls name.
+func ParseMode(name string) (Mode, error) { return named[Mode]("mode", name, modeNames[:]) }
 
 // Input is what a child reads on stdin.
 type Input uint8
@@ -50,6 +45,14 @@ const (
 	InputData              // only the payload of each job, as a line
 	InputNone              // nothing: stdin is empty
 )
+
+var inputNames = [...]string{"job", "data", "none"}
+
+// String returns the name of i as it is written in a configuration.
+func (i Input) String() string { return nameOf(i, inputNames[:]) }
+
+// ParseInput returns the kind of input that String calls name.
+func ParseInput(name string) (Input, error) { return named[Input]("input", name, inputNames[:]) }
 
 // StatusFrom is where verdicts come from.
 type StatusFrom uint8
@@ -65,19 +68,14 @@ const (
 	StatusExit             // the exit code alone; every line is log
 )
 
+var statusNames = [...]string{"auto", "fd", "lines", "exit"}
+
 // String returns the word for s as children read it in OARLOCK_STATUS.
-func (s StatusFrom) String() string {
-	switch s {
-	case StatusAuto:
-		return "auto"
-	case StatusFD:
-		return "fd"
-	case StatusLines:
-		return "lines"
-	case StatusExit:
-		return "exit"
-	}
-	return "unknown"
+func (s StatusFrom) String() string { return nameOf(s, statusNames[:]) }
+
+// ParseStatusFrom returns the source of verdicts that String calls name.
+func ParseStatusFrom(name string) (StatusFrom, error) {
+	return named[StatusFrom]("status", name, statusNames[:])
 }
 
 // HelloPolicy is what makes a child that takes more than one job ready.
@@ -172,6 +170,9 @@ const (
 	KillGroup  = tree.Group  // the process group: what leaves it stays
 )
 
+// ParseKillStrength returns the strength that String calls name.
+func ParseKillStrength(name string) (KillStrength, error) { return tree.ParseStrength(name) }
+
 // Hidden serves the subcommands by which this program starts itself again on behalf of a child. A
 // program that uses this package calls it first thing in main (and in TestMain), with os.Args; it
 // returns at once for any other arguments, and never for its own.
@@ -214,9 +215,4 @@ const (
 var causeNames = [...]string{"none", "canceled", "lock_lost", "timeout", "stall", "shutdown", "memory", "start", "protocol", "linger"}
 
 // String returns the cause as it stands in logs.
-func (c Cause) String() string {
-	if int(c) < len(causeNames) {
-		return causeNames[c]
-	}
-	return "unknown"
-}
+func (c Cause) String() string { return nameOf(c, causeNames[:]) }

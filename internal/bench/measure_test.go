@@ -35,12 +35,12 @@ func open(ctx context.Context, r config.Redis) (*queue.Client, error) {
 }
 
 func pool(s Shape) (supervisor.Pool, error) {
-	modes := map[string]runner.Mode{"once": runner.Once, "reuse": runner.Reuse, "preload": runner.Preload}
+	mode, err := runner.ParseMode(s.Mode)
 	return supervisor.Pool{
 		Name: "bench", Children: s.Children, Prefetch: s.Prefetch,
 		Policy: supervisor.Policy{MaxCrashes: 3, Retry: supervisor.Retry{Backoff: supervisor.Constant, Delay: 10 * time.Millisecond}},
-		Child:  runner.Spec{Pool: "bench", Mode: modes[s.Mode], Command: s.Command, Env: os.Environ(), KillGrace: time.Second},
-	}, nil
+		Child:  runner.Spec{Pool: "bench", Mode: mode, Command: s.Command, Env: os.Environ(), KillGrace: time.Second},
+	}, err
 }
 
 // newBench is a bench on a server of its own.

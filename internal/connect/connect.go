@@ -18,7 +18,18 @@ import (
 // Open prepares a client of the Redis of r, which the caller closes; it does not connect yet.
 // logger may be nil. Errors are config.Problems.
 func Open(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Client, error) {
-	client, err := queue.Open(ctx, queue.Options{
+	opts := options(r)
+	opts.Logger = logger
+	client, err := queue.Open(ctx, opts)
+	if err != nil {
+		return nil, config.Wrong("redis", err)
+	}
+	return client, nil
+}
+
+// options are what r says of a client.
+func options(r config.Redis) queue.Options {
+	return queue.Options{
 		URL:          r.URL,
 		Namespace:    r.Namespace,
 		PasswordFile: r.PasswordFile,
@@ -26,12 +37,7 @@ func Open(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Clie
 		TLSCert:      r.TLSCert,
 		TLSKey:       r.TLSKey,
 		WaitReplicas: r.WaitReplicas,
-		Logger:       logger,
-	})
-	if err != nil {
-		return nil, config.Wrong("redis", err)
 	}
-	return client, nil
 }
 
 // Reach opens the Redis of r, and returns when it has answered. What is wrong with

@@ -18,7 +18,7 @@ func (c Capacity) WatchedMemory(cfg config.Config) []string {
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
 		p := cfg.Pools[name]
-		kill := kills[p.Sandbox.Kill]
+		kill, _ := runner.ParseKillStrength(p.Sandbox.Kill) // validated
 		if kill == runner.KillAuto {
 			kill = c.strength
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,14 +14,6 @@ import (
 	"oarlock/internal/config"
 	"oarlock/protocol"
 	"oarlock/runner"
-)
-
-// What the words of a configuration are to the runner.
-var (
-	modes    = map[string]runner.Mode{"once": runner.Once, "reuse": runner.Reuse, "preload": runner.Preload}
-	inputs   = map[string]runner.Input{"job": runner.InputJob, "data": runner.InputData, "none": runner.InputNone}
-	statuses = map[string]runner.StatusFrom{"auto": runner.StatusAuto, "fd": runner.StatusFD, "lines": runner.StatusLines, "exit": runner.StatusExit}
-	kills    = map[string]runner.KillStrength{"auto": runner.KillAuto, "cgroup": runner.KillCgroup, "guard": runner.KillGuard, "group": runner.KillGroup}
 )
 
 // Spec turns the table of a pool into how its children are started and treated. p was validated; the error is about
@@ -36,15 +29,12 @@ func Spec(name string, p config.Pool) (runner.Spec, error) {
 	}
 	spec := runner.Spec{
 		Pool:         name,
-		Mode:         modes[p.Mode],
 		Command:      p.Command,
 		Args:         p.Args,
 		Vars:         p.Env,
 		Dir:          p.Sandbox.Dir,
 		Env:          childEnv(env, p.Sandbox.EnvOnly, added),
 		PTY:          p.PTY,
-		Input:        inputs[p.Input],
-		Status:       statuses[p.Status],
 		Strict:       p.Strict,
 		Hello:        helloOf(p.Hello),
 		MaxLine:      int(p.MaxLine),
@@ -55,10 +45,14 @@ func Spec(name string, p config.Pool) (runner.Spec, error) {
 		StartTimeout: time.Duration(p.StartTimeout),
 		StallTimeout: time.Duration(p.StallTimeout),
 		ExitCodes:    exitTable(p.ExitCodes),
-		Kill:         kills[p.Sandbox.Kill],
 		Sandbox:      sandboxOf(p.Sandbox),
 	}
-	return spec, nil
+	var wrong [4]error
+	spec.Mode, wrong[0] = runner.ParseMode(p.Mode)
+	spec.Input, wrong[1] = runner.ParseInput(p.Input)
+	spec.Status, wrong[2] = runner.ParseStatusFrom(p.Status)
+	spec.Kill, wrong[3] = runner.ParseKillStrength(p.Sandbox.Kill)
+	return spec, errors.Join(wrong[:]...)
 }
 
 // helloOf is what a pool may expect of its children: what they did before, or nothing.

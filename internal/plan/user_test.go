@@ -34,6 +34,7 @@ func TestHomeOfAnotherUser(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pool := config.DefaultPool()
+			tt.sandbox.Kill = pool.Sandbox.Kill
 			pool.Sandbox = tt.sandbox
 			pool.Command = []string{"true"}
 			spec, err := Spec("p", pool)

@@ -148,9 +148,14 @@ func TestExamples(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				trial := newTrial(t, dir, runner.Mode(slices.Index(config.Modes, pool.Mode)), string(text), pool.Command...)
-				trial.Spec.Input = runner.Input(slices.Index(config.Inputs, pool.Input))
-				trial.Spec.Status = runner.StatusFrom(slices.Index(config.Statuses, pool.Status))
+				mode, wrongMode := runner.ParseMode(pool.Mode)
+				trial := newTrial(t, dir, mode, string(text), pool.Command...)
+				var wrongInput, wrongStatus error
+				trial.Spec.Input, wrongInput = runner.ParseInput(pool.Input)
+				trial.Spec.Status, wrongStatus = runner.ParseStatusFrom(pool.Status)
+				if err := errors.Join(wrongMode, wrongInput, wrongStatus); err != nil {
+					t.Fatal(err)
+				}
 				trial.Spec.Env = append(trial.Spec.Env, "LETTERS="+t.TempDir()) // of the scripts in wrap
 				if rules := broken(t, trial); len(rules) > 0 {
 					t.Errorf("broken: %q", rules)

@@ -32,19 +32,23 @@ const (
 	Group                  // the process group: what leaves it, by setsid, is out of reach
 )
 
+var strengthNames = [...]string{"auto", "cgroup", "guard", "group"}
+
 // String returns the strength as it is written in a configuration.
 func (s Strength) String() string {
-	switch s {
-	case Auto:
-		return "auto"
-	case Cgroup:
-		return "cgroup"
-	case Guard:
-		return "guard"
-	case Group:
-		return "group"
+	if int(s) < len(strengthNames) {
+		return strengthNames[s]
 	}
 	return "unknown"
+}
+
+// ParseStrength returns the strength that String calls name.
+func ParseStrength(name string) (Strength, error) {
+	i := slices.Index(strengthNames[:], name)
+	if i < 0 {
+		return Auto, fmt.Errorf("kill %q: use one of %s", name, strings.Join(strengthNames[:], ", "))
+	}
+	return Strength(i), nil
 }
 
 // Starter starts processes so that each can later be killed with all that it started, and reaps what they

@@ -169,8 +169,6 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 	}
 }
 
-var strengthNames = map[string]Strength{"cgroup": Cgroup, "guard": Guard, "group": Group}
-
 // doomedCommand makes the test binary a supervisor with one child, to be killed.
 const doomedCommand = "doomed-supervisor"
 
@@ -180,7 +178,10 @@ func doomed(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	strength := strengthNames[args[0]]
+	strength, err := ParseStrength(args[0])
+	if err != nil {
+		panic(err)
+	}
 	cmd := &exec.Cmd{Path: args[1], Args: args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
 	if _, err := starter.Start(cmd, strength, Settings{NoNewPrivs: true}); err != nil {
 		panic(err)
@@ -263,4 +264,20 @@ func TestChildrenTakeNoThreads(t *testing.T) {
 func checkLeft(t *testing.T, strength Strength, file string) {
 	t.Helper()
 	runnertest.CheckLeft(t, strength == Group, file)
+}
+
+func TestStrengthsHaveNames(t *testing.T) {
+	for strength := Auto; strength <= Group; strength++ {
+		if read, err := ParseStrength(strength.String()); read != strength || err != nil {
+			t.Errorf("%d is called %q, which is read as %d (%v)", strength, strength, read, err)
+		}
+	}
+	for _, name := range []string{"", "Auto", "unknown", "none"} {
+		if read, err := ParseStrength(name); err == nil {
+			t.Errorf("%q is read as %v", name, read)
+		}
+	}
+	if name := (Group + 1).String(); name != "unknown" {
+		t.Errorf("no strength is called %q", name)
+	}
 }
