@@ -22,14 +22,14 @@ const mostLooks = 50
 func Steady(read func() (Config, error)) (Config, error) {
 	last, _ := read()
 	for range mostLooks {
-		time.Sleep(settle)
+		time.Sleep(stillness)
 		next, err := read()
 		if next.Sum == last.Sum {
 			return next, err
 		}
 		last = next
 	}
-	return last, fmt.Errorf("the configuration does not stand still: it was written %d times within %v; write it anew and rename it over the old one", mostLooks, mostLooks*settle)
+	return last, fmt.Errorf("the configuration does not stand still: it was written %d times within %v; write it anew and rename it over the old one", mostLooks, mostLooks*stillness)
 }
 
 // content is what stands in one file.

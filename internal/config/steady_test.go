@@ -29,7 +29,7 @@ func TestSteadyWaitsForTheWriter(t *testing.T) {
 		if _, err := Steady(func() (Config, error) { reads++; return Config{Sum: Sum{byte(reads)}}, nil }); err == nil {
 			t.Error("a file that never stands still was believed")
 		}
-		if took := time.Since(began); took != mostLooks*settle {
+		if took := time.Since(began); took != mostLooks*stillness {
 			t.Errorf("it took %v to give up", took)
 		}
 	})

@@ -217,6 +217,14 @@ func (d *decoder) pool(at, name string, p Pool) {
 		}
 		d.choice(at+".exit_codes."+code, what, Exits)
 	}
+	d.amounts(at, p)
+	d.sandbox(at+".sandbox", p.Sandbox)
+	d.program(at+".command", p)
+	d.placeholders(at, p)
+}
+
+// amounts checks the times, sizes, counts and shares of a pool, each by itself.
+func (d *decoder) amounts(at string, p Pool) {
 	if p.Timeout <= 0 {
 		d.bad(at+".timeout", "must be more than zero; a job without an end never frees its child")
 	}
@@ -245,9 +253,6 @@ func (d *decoder) pool(at, name string, p Pool) {
 	if p.Retry.MaxDelay < p.Retry.Delay {
 		d.bad(at+".retry.max_delay", "is less than delay (%v)", p.Retry.Delay)
 	}
-	d.sandbox(at+".sandbox", p.Sandbox)
-	d.program(at+".command", p)
-	d.placeholders(at, p)
 }
 
 func (d *decoder) share(path string, share float64) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// settle is how long content must stand still to count: an editor writes in steps.
-	settle = 100 * time.Millisecond
+	// stillness is how long content must stand still to count: an editor writes in steps.
+	stillness = 100 * time.Millisecond
 	// lostPause is how long after a look that found no directory to watch the next one
 	// comes: nobody tells when it is there again.
 	lostPause = time.Second
@@ -42,64 +42,82 @@ func watchFrom(ctx context.Context, path string, more []string, ready func(), ch
 
 	// A look may stand still, at a pipe or a file system that does not answer: it is made
 	// in a goroutine of its own, one at a time, which ends when it has an answer.
-	type sight struct {
-		watched bool
-		sum     Sum
-	}
 	sights := make(chan sight, 1)
-	peek := func() {
+	look := func() {
 		watched := follow(watcher, files) // a link may point elsewhere now
 		sights <- sight{watched, sumOf(readAll(files))}
 	}
-	go peek()
-	var last, seen Sum // seen at the last look; it counts when the next one finds the same
-	began, out := false, true
-	look := time.NewTimer(settle)
-	look.Stop()
-	defer look.Stop()
-	armed := false
-	arm := func() { // not again while armed: events without end must not put it off
-		if !armed {
-			armed = true
-			look.Reset(settle)
-		}
-	}
+	go look()
+	out := true
+	w := watchState{ready: ready, changed: changed, next: time.NewTimer(stillness)}
+	w.next.Stop()
+	defer w.next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-watcher.Events:
-			arm()
+			w.lookSoon()
 		case <-watcher.Errors: // events were lost; what changed shows in the content
-			arm()
-		case <-look.C:
-			armed = false
+			w.lookSoon()
+		case <-w.next.C:
+			w.armed = false
 			if out {
-				arm()
+				w.lookSoon()
 				break
 			}
 			out = true
-			go peek()
+			go look()
 		case now := <-sights:
 			out = false
-			switch {
-			case !began:
-				began = true
-				last = now.sum
-				ready()
-				arm()
-			case now.sum == last:
-			case now.sum != seen:
-				arm()
-			default:
-				last = now.sum
-				changed(last)
-			}
-			seen = now.sum
-			if !now.watched && !armed {
-				look.Reset(lostPause) // and not armed: an event may bring the next look sooner
-			}
+			w.see(now)
 		}
+	}
+}
+
+// sight is what a look at the files has found.
+type sight struct {
+	watched bool // the directories of all of them
+	sum     Sum
+}
+
+// watchState is what is known of watched files, and when they are looked at next. It belongs to one goroutine.
+type watchState struct {
+	ready   func()
+	changed func(Sum)
+	began   bool
+	last    Sum         // the one that counts: found first, or told
+	seen    Sum         // at the last look; it counts when the next one finds the same
+	next    *time.Timer // of the next look
+	armed   bool        // next comes as soon as the files may stand still
+}
+
+// lookSoon sets the time of the next look, unless it is set: events without end must not put it off.
+func (w *watchState) lookSoon() {
+	if !w.armed {
+		w.armed = true
+		w.next.Reset(stillness)
+	}
+}
+
+// see compares what a look has found with what is known, and tells of a change when the content stands still.
+func (w *watchState) see(now sight) {
+	switch {
+	case !w.began:
+		w.began = true
+		w.last = now.sum
+		w.ready()
+		w.lookSoon()
+	case now.sum == w.last:
+	case now.sum != w.seen:
+		w.lookSoon()
+	default:
+		w.last = now.sum
+		w.changed(w.last)
+	}
+	w.seen = now.sum
+	if !now.watched && !w.armed {
+		w.next.Reset(lostPause) // and not armed: an event may bring the next look sooner
 	}
 }
 
