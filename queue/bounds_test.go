@@ -48,6 +48,14 @@ func (l *boundsLab) fill(script string, args ...any) {
 	}
 }
 
+// many is how many members a sorted set has.
+func (l *boundsLab) many(key string) int64 {
+	l.t.Helper()
+	n, err := l.lab.redis.ZCard(l.t.Context(), key).Result()
+	must0(l.t, err)
+	return n
+}
+
 // take is one call, and how many commands Redis ran for it.
 func (l *boundsLab) take(take Take, settlements ...Settlement) (reply Reply, commands int) {
 	l.t.Helper()
@@ -275,30 +283,32 @@ func TestATakeTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestCallsAreBoundedByWhatTheyDo has ten thousand of everything that a call may find, or with
+// mostCommands is what a call of the tests below may run.
+const mostCommands = 500
+
+// multitude is how many of everything a call of theirs may find.
+func multitude() int64 {
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		return 100_000
+	}
+	return 10_000
+}
+
+// eachJob begins a script that goes from 1 to ARGV[2], at the time ARGV[1].
+const eachJob = `
+local function make(jid, state, queue, ...)
+	redis.call('HSET', 'ql:j:' .. jid, 'jid', jid, 'klass', 'K', 'data', '{}', 'priority', '0', 'tags', '{}', 'state', state,
+		'worker', '', 'expires', '0', 'queue', queue, 'retries', '5', 'remaining', '5', 'time', '1', ...)
+end
+local now, zadd = tonumber(ARGV[1]), function(key, score, jid) redis.call('ZADD', 'ql:q:q-' .. key, score, jid) end
+for i = 1, tonumber(ARGV[2]) do
+`
+
+// TestCallsAreBoundedByWhatTheyDo has ten thousand of everything that a take may find, or with
 // OARLOCK_FAULTS=all a hundred thousand, and counts the commands that each call runs. Nothing is
 // left undone for that.
 func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
-	const most = 500
-	size := int64(10_000)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		size = 100_000
-	}
-	l := newBoundsLab(t)
-	ctx := t.Context()
-	many := func(name string) int64 {
-		n, err := l.lab.redis.ZCard(ctx, name).Result()
-		must0(t, err)
-		return n
-	}
-	const job = `
-	local function make(jid, state, queue, ...)
-		redis.call('HSET', 'ql:j:' .. jid, 'jid', jid, 'klass', 'K', 'data', '{}', 'priority', '0', 'tags', '{}', 'state', state,
-			'worker', '', 'expires', '0', 'queue', queue, 'retries', '5', 'remaining', '5', 'time', '1', ...)
-	end
-	local now, zadd = tonumber(ARGV[1]), function(key, score, jid) redis.call('ZADD', 'ql:q:q-' .. key, score, jid) end
-	for i = 1, tonumber(ARGV[2]) do
-	`
+	l, ctx, size := newBoundsLab(t), t.Context(), multitude()
 	tests := []struct {
 		name string
 		fill string        // what there is so much of
@@ -308,7 +318,7 @@ func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 	}{
 		{"waiting", `make('j' .. i, 'waiting', 'q') zadd('work', -i, 'j' .. i)`, 8, nil, ""},
 		{"delayed jobs that are due", `make('j' .. i, 'scheduled', 'q') zadd('scheduled', i / 1e5, 'j' .. i)`, 8, func() string {
-			return fmt.Sprint(many("ql:q:q-scheduled"))
+			return fmt.Sprint(l.many("ql:q:q-scheduled"))
 		}, fmt.Sprint(size - 200)},
 		{"jobs that must wait for a throttle", `make('j' .. i, 'waiting', 'q', 'throttles', '["t"]') zadd('work', -i, 'j' .. i)
 			if i == 1 then redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', '1') redis.call('ZADD', 'ql:th:t-locks', '1', 'x') end`, 8, nil, ""},
@@ -322,11 +332,11 @@ func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run("a take of "+tt.name, func(t *testing.T) {
 			l.lab.redis.FlushAll(ctx)
-			l.fill(job+tt.fill+" end", size)
+			l.fill(eachJob+tt.fill+" end", size)
 			for _, order := range []Order{Ordered, RoundRobin, Oldest} {
 				take.Order = order
 				reply, commands := l.take(take)
-				if commands > most {
+				if commands > mostCommands {
 					t.Errorf("%s: a take of %d runs %d commands", order, len(reply.Jobs), commands)
 				}
 				if len(reply.Jobs) < tt.jobs && !reply.More {
@@ -340,66 +350,68 @@ func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 			if _, _, err := l.client.Outlook(ctx, []string{"q"}); err != nil {
 				t.Fatal(err)
 			}
-			if n := commandsRun(t, l.lab); n > most {
+			if n := commandsRun(t, l.lab); n > mostCommands {
 				t.Errorf("the outlook runs %d commands", n)
 			}
 		})
 	}
+}
 
-	t.Run("a completion", func(t *testing.T) {
-		l.lab.redis.FlushAll(ctx)
-		l.put(Put{Queue: "q", JID: "first", Klass: "K"}, Put{Queue: "q", JID: "second", Klass: "K"}, Put{Queue: "q", JID: "third", Klass: "K"})
-		l.fill(job+`
-			make('c' .. i, 'complete', '') redis.call('ZADD', 'ql:completed', now - i / 1e3, 'c' .. i)
-			make('d' .. i, 'depends', 'r') redis.call('ZADD', 'ql:q:r-depends', i, 'd' .. i)
-			redis.call('SADD', 'ql:j:first-dependents', 'd' .. i) redis.call('SADD', 'ql:j:d' .. i .. '-dependencies', 'first')
-			make('p' .. i, 'throttled', 's', 'throttles', '["t"]') redis.call('ZADD', 'ql:q:s-throttled', i, 'p' .. i)
-			redis.call('ZADD', 'ql:th:t-pending', i, 'p' .. i)
-			if i == 1 then
-				redis.call('HSET', 'ql:j:third', 'throttles', '["t"]') redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', ARGV[2])
-			end
+// TestACompletionIsBoundedByWhatItDoes completes a job for which as many wait, and one that holds a throttle
+// for as many, where as many are complete.
+func TestACompletionIsBoundedByWhatItDoes(t *testing.T) {
+	l, ctx, size := newBoundsLab(t), t.Context(), multitude()
+	l.put(Put{Queue: "q", JID: "first", Klass: "K"}, Put{Queue: "q", JID: "second", Klass: "K"}, Put{Queue: "q", JID: "third", Klass: "K"})
+	l.fill(eachJob+`
+		make('c' .. i, 'complete', '') redis.call('ZADD', 'ql:completed', now - i / 1e3, 'c' .. i)
+		make('d' .. i, 'depends', 'r') redis.call('ZADD', 'ql:q:r-depends', i, 'd' .. i)
+		redis.call('SADD', 'ql:j:first-dependents', 'd' .. i) redis.call('SADD', 'ql:j:d' .. i .. '-dependencies', 'first')
+		make('p' .. i, 'throttled', 's', 'throttles', '["t"]') redis.call('ZADD', 'ql:q:s-throttled', i, 'p' .. i)
+		redis.call('ZADD', 'ql:th:t-pending', i, 'p' .. i)
+		if i == 1 then
+			redis.call('HSET', 'ql:j:third', 'throttles', '["t"]') redis.call('HSET', 'ql:th:t', 'id', 't', 'maximum', ARGV[2])
 		end
-		redis.call('HSET', 'ql:config', 'jobs-history-count', ARGV[2] / 2)`, size)
-		reply, _ := l.take(Take{Queues: []string{"q"}, Count: 3})
-		settle := func(jid string) Settlement {
-			i := slices.IndexFunc(reply.Jobs, func(job Taken) bool { return job.JID == jid })
-			return Settlement{JID: jid, Queue: "q", Popped: reply.Jobs[i].Popped, Action: Complete}
+	end
+	redis.call('HSET', 'ql:config', 'jobs-history-count', ARGV[2] / 2)`, size)
+	reply, _ := l.take(Take{Queues: []string{"q"}, Count: 3})
+	settle := func(jid string) Settlement {
+		i := slices.IndexFunc(reply.Jobs, func(job Taken) bool { return job.JID == jid })
+		return Settlement{JID: jid, Queue: "q", Popped: reply.Jobs[i].Popped, Action: Complete}
+	}
+	end, commands := l.take(Take{}, settle("first"))
+	if commands > mostCommands || !end.Rest {
+		t.Errorf("to complete what all wait for runs %d commands, and leaves some: %v", commands, end.Rest)
+	}
+	_, commands = l.take(Take{}, settle("third"))
+	if commands > mostCommands {
+		t.Errorf("to complete what holds a throttle runs %d commands", commands)
+	}
+	if n := l.many("ql:q:s-work"); n == 0 {
+		t.Error("no job that waited for the throttle was let go")
+	}
+	// A put over the job that they waited for finishes that first.
+	before := l.many("ql:q:r-depends")
+	if before == 0 || before == size {
+		t.Errorf("%d jobs wait for one that is complete", before)
+	}
+	calls := 0
+	for ; end.Rest && calls < 5; calls++ {
+		if end, commands = l.take(Take{}); commands > mostCommands {
+			t.Errorf("to go on runs %d commands", commands)
 		}
-		end, commands := l.take(Take{}, settle("first"))
-		if commands > most || !end.Rest {
-			t.Errorf("to complete what all wait for runs %d commands, and leaves some: %v", commands, end.Rest)
-		}
-		_, commands = l.take(Take{}, settle("third"))
-		if commands > most {
-			t.Errorf("to complete what holds a throttle runs %d commands", commands)
-		}
-		if n := many("ql:q:s-work"); n == 0 {
-			t.Error("no job that waited for the throttle was let go")
-		}
-		// A put over the job that they waited for finishes that first.
-		before := many("ql:q:r-depends")
-		if before == 0 || before == size {
-			t.Errorf("%d jobs wait for one that is complete", before)
-		}
-		calls := 0
-		for ; end.Rest && calls < 5; calls++ {
-			if end, commands = l.take(Take{}); commands > most {
-				t.Errorf("to go on runs %d commands", commands)
-			}
-		}
-		if after := many("ql:q:r-depends"); after >= before {
-			t.Errorf("%d jobs wait, %d before", after, before)
-		}
-		swept, err := l.client.Sweep(ctx, []string{"q", "r"}, 50)
-		must0(t, err)
-		if len(swept.Broken) > 0 || many("ql:q:r-depends") != 0 || many("ql:q:r-work") != size || many("ql:completed") != size/2 {
-			t.Errorf("when all is done %d jobs wait for one that is complete, %d are ready, %d complete are kept; broken: %v",
-				many("ql:q:r-depends"), many("ql:q:r-work"), many("ql:completed"), swept.Broken)
-		}
-		if n := l.lab.redis.Exists(ctx, "ql:oarlock:unblock", "ql:j:first-dependents").Val(); n != 0 {
-			t.Error("something is left of what was to be done")
-		}
-	})
+	}
+	if after := l.many("ql:q:r-depends"); after >= before {
+		t.Errorf("%d jobs wait, %d before", after, before)
+	}
+	swept, err := l.client.Sweep(ctx, []string{"q", "r"}, 50)
+	must0(t, err)
+	if len(swept.Broken) > 0 || l.many("ql:q:r-depends") != 0 || l.many("ql:q:r-work") != size || l.many("ql:completed") != size/2 {
+		t.Errorf("when all is done %d jobs wait for one that is complete, %d are ready, %d complete are kept; broken: %v",
+			l.many("ql:q:r-depends"), l.many("ql:q:r-work"), l.many("ql:completed"), swept.Broken)
+	}
+	if n := l.lab.redis.Exists(ctx, "ql:oarlock:unblock", "ql:j:first-dependents").Val(); n != 0 {
+		t.Error("something is left of what was to be done")
+	}
 }
 
 // TestAPutWaitsForThoseWhoWaitForTheJobBefore puts over a job that is complete while not all who

@@ -89,12 +89,20 @@ func TestJobsAreReadAsTheyWerePut(t *testing.T) {
 		jobs := must(c.GetMany(ctx, "nobody", "parent"))(t)
 		equal(t, "many", len(jobs), 1)
 		equal(t, "dependents", jobs[0].Dependents, []string{"child"})
+	})
+}
+
+func TestJobsAreReadAsTheyWereChanged(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "parent", Klass: "K"}))(t)
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: "child", Klass: "K2", Tags: []string{"red", "blue"}, Depends: []string{"parent"}}))(t)
 
 		ok(t, c.Undepend(ctx, "child", "parent"))
 		equal(t, "state without dependencies", must(c.Get(ctx, "child"))(t).State, "waiting")
 		ok(t, c.SetPriority(ctx, "child", 7))
 		ok(t, c.Log(ctx, "child", "hello", []byte(`{"n":1}`)))
-		job = must(c.Get(ctx, "child"))(t)
+		job := must(c.Get(ctx, "child"))(t)
 		equal(t, "priority", job.Priority, 7.0)
 		last := job.History[len(job.History)-1]
 		equal(t, "logged", last.What+string(last.More["n"]), "hello1")

@@ -6,32 +6,44 @@ import (
 	"testing"
 )
 
-// TestLongLists gives every command that takes a list more than Lua's stack holds, and
-// one that prunes as many jobs.
+// many is more than Lua's stack holds.
+const many = 9000
+
+// longLab runs commands with long lists.
+type longLab struct {
+	*lab
+	t     *testing.T
+	names []string // so many
+}
+
+func newLongLab(t *testing.T) *longLab {
+	l := &longLab{lab: newLab(t, "redis", DefaultNamespace), t: t}
+	for i := range many {
+		l.names = append(l.names, "n"+strconv.Itoa(i))
+	}
+	return l
+}
+
+// run runs the command that words are, with list behind it.
+func (l *longLab) run(dialect Dialect, words string, list ...string) any {
+	l.t.Helper()
+	reply, err := callUnified(l.t.Context(), l.lab, dialect, step{Now: "1000", Cmd: append(strings.Fields(words), list...)})
+	if err != nil {
+		l.t.Fatalf("%s: %v", words, err)
+	}
+	return reply
+}
+
+func (l *longLab) wantSize(command, key string, want int64) {
+	l.t.Helper()
+	if got, err := l.do(l.t.Context(), command, key); got != want || err != nil {
+		l.t.Errorf("%s %s is %v, %v, want %d", command, key, got, err, want)
+	}
+}
+
+// TestLongLists gives every command that takes a list more than Lua's stack holds.
 func TestLongLists(t *testing.T) {
-	const many = 9000
-	l := newLab(t, "redis", DefaultNamespace)
-	names := make([]string, many)
-	patterns, identifiers := make([]string, many), make([]string, 0, 2*many)
-	for i := range names {
-		names[i] = "n" + strconv.Itoa(i)
-		patterns[i] = `{"pattern":["` + names[i] + `"]}`
-		identifiers = append(identifiers, names[i], `["x"]`)
-	}
-	run := func(dialect Dialect, words string, list ...string) any {
-		t.Helper()
-		reply, err := callUnified(t.Context(), l, dialect, step{Now: "1000", Cmd: append(strings.Fields(words), list...)})
-		if err != nil {
-			t.Fatalf("%s: %v", words, err)
-		}
-		return reply
-	}
-	wantSize := func(command, key string, want int64) {
-		t.Helper()
-		if got, err := l.do(t.Context(), command, key); got != want || err != nil {
-			t.Errorf("%s %s is %v, %v, want %d", command, key, got, err, want)
-		}
-	}
+	l := newLongLab(t)
 	for dialect, commands := range map[Dialect]map[string]string{
 		Qless: {"on": "depends j on", "off": "depends j off", "tag": "tag add j", "untag": "tag remove j",
 			"recur tag": "recur.tag r", "recur untag": "recur.untag r", "pause": "pause", "unpause": "unpause",
@@ -43,58 +55,72 @@ func TestLongLists(t *testing.T) {
 			"cancel": "job.cancel", "forget": "queue.forget", "deregister": "worker.forget"},
 	} {
 		t.Run(string(dialect), func(t *testing.T) {
-			for _, name := range names {
-				run(Qless, "put w q "+name+" K {} 0")
+			l := &longLab{lab: l.lab, t: t, names: l.names}
+			for _, name := range l.names {
+				l.run(Qless, "put w q "+name+" K {} 0")
 			}
-			run(Qless, `put w q j K {} 0 depends ["n0"]`)
-			run(Qless, "recur q r K {} interval 60 1000")
+			l.run(Qless, `put w q j K {} 0 depends ["n0"]`)
+			l.run(Qless, "recur q r K {} interval 60 1000")
 
-			run(dialect, commands["on"], names...)
-			wantSize("SCARD", "ql:j:j-dependencies", many)
-			run(dialect, commands["off"], names[1:]...)
-			wantSize("SCARD", "ql:j:j-dependencies", 1)
-			run(dialect, commands["tag"], names...)
-			wantSize("ZCARD", "ql:t:n8999", 1)
-			run(dialect, commands["untag"], names...)
-			wantSize("ZCARD", "ql:t:n8999", 0)
-			run(dialect, commands["recur tag"], names...)
-			run(dialect, commands["recur untag"], names...)
-			run(dialect, commands["pause"], names...)
-			wantSize("SCARD", "ql:paused_queues", many)
-			run(dialect, commands["unpause"], names...)
-			wantSize("SCARD", "ql:paused_queues", 0)
-			if text := run(dialect, commands["get"], names...).(string); strings.Count(text, `"jid":`) != many {
+			l.run(dialect, commands["on"], l.names...)
+			l.wantSize("SCARD", "ql:j:j-dependencies", many)
+			l.run(dialect, commands["off"], l.names[1:]...)
+			l.wantSize("SCARD", "ql:j:j-dependencies", 1)
+			l.run(dialect, commands["tag"], l.names...)
+			l.wantSize("ZCARD", "ql:t:n8999", 1)
+			l.run(dialect, commands["untag"], l.names...)
+			l.wantSize("ZCARD", "ql:t:n8999", 0)
+			l.run(dialect, commands["recur tag"], l.names...)
+			l.run(dialect, commands["recur untag"], l.names...)
+			l.run(dialect, commands["pause"], l.names...)
+			l.wantSize("SCARD", "ql:paused_queues", many)
+			l.run(dialect, commands["unpause"], l.names...)
+			l.wantSize("SCARD", "ql:paused_queues", 0)
+			if text := l.run(dialect, commands["get"], l.names...).(string); strings.Count(text, `"jid":`) != many {
 				t.Errorf("%s shows %d jobs", commands["get"], strings.Count(text, `"jid":`))
 			}
-			run(dialect, commands["pop"])
-			wantSize("ZCARD", "ql:q:q-locks", many)
-			run(dialect, commands["timeout"], names...)
-			wantSize("ZCARD", "ql:q:q-work", many)
-			run(dialect, commands["forget"], names...)
-			run(dialect, commands["deregister"], names...)
-			run(dialect, commands["cancel"], append([]string{"j"}, names...)...)
-			wantSize("ZCARD", "ql:q:q-work", 0)
+			l.run(dialect, commands["pop"])
+			l.wantSize("ZCARD", "ql:q:q-locks", many)
+			l.run(dialect, commands["timeout"], l.names...)
+			l.wantSize("ZCARD", "ql:q:q-work", many)
+			l.run(dialect, commands["forget"], l.names...)
+			l.run(dialect, commands["deregister"], l.names...)
+			l.run(dialect, commands["cancel"], append([]string{"j"}, l.names...)...)
+			l.wantSize("ZCARD", "ql:q:q-work", 0)
 		})
 	}
+}
 
+// TestManyArePrunedAtOnce completes a job after which as many are too old to be kept.
+func TestManyArePrunedAtOnce(t *testing.T) {
 	const complete = `for _, jid in ipairs(ARGV) do
   redis.call('HSET', 'ql:j:' .. jid, 'jid', jid)
   redis.call('ZADD', 'ql:completed', 999, jid)
 end`
+	l := newLongLab(t)
 	for dialect, words := range map[Dialect]string{Qless: "complete last w q {}", Reqless: "job.complete last w q {}"} {
-		if _, err := l.eval(t.Context(), complete, nil, names); err != nil {
+		if _, err := l.eval(t.Context(), complete, nil, l.names); err != nil {
 			t.Fatal(err)
 		}
-		run(Qless, "config.set jobs-history-count 1")
-		run(Qless, "put w q last K {} 0")
-		run(Qless, "pop q w 1")
-		run(dialect, words)
-		wantSize("ZCARD", "ql:completed", 1)
-		wantSize("EXISTS", "ql:j:n8999", 0)
+		l.run(Qless, "config.set jobs-history-count 1")
+		l.run(Qless, "put w q last K {} 0")
+		l.run(Qless, "pop q w 1")
+		l.run(dialect, words)
+		l.wantSize("ZCARD", "ql:completed", 1)
+		l.wantSize("EXISTS", "ql:j:n8999", 0)
 	}
+}
 
-	run(Reqless, "queueIdentifierPatterns.setAll", identifiers...)
-	wantSize("HLEN", "ql:qp:identifiers", many+1)
-	run(Reqless, "queuePriorityPatterns.setAll", patterns...)
-	wantSize("LLEN", "ql:qp:priorities", many+1)
+// TestLongListsOfPatterns sets as many patterns of names and of priorities.
+func TestLongListsOfPatterns(t *testing.T) {
+	l := newLongLab(t)
+	var patterns, identifiers []string
+	for _, name := range l.names {
+		patterns = append(patterns, `{"pattern":["`+name+`"]}`)
+		identifiers = append(identifiers, name, `["x"]`)
+	}
+	l.run(Reqless, "queueIdentifierPatterns.setAll", identifiers...)
+	l.wantSize("HLEN", "ql:qp:identifiers", many+1)
+	l.run(Reqless, "queuePriorityPatterns.setAll", patterns...)
+	l.wantSize("LLEN", "ql:qp:priorities", many+1)
 }

@@ -35,22 +35,7 @@ func (m *model) put(w words) recordedReply {
 	limited := m.reqless || m.hasThrottles(jid)
 	throttles = movedThrottles(throttles, "ql:q:"+m.field(jid, "queue"), queue, old)
 	if old {
-		m.leave(jid, m.field(jid, "queue"), "work locks depends scheduled throttled")
-		if owner := m.field(jid, "worker"); owner != "" {
-			delete(m.zset(heldBy(owner)), jid)
-			if owner != w[0] {
-				m.loseLock(jid, owner)
-			}
-		}
-		if m.field(jid, "state") == "complete" {
-			delete(m.zset("ql:completed"), jid)
-		}
-		if m.field(jid, "state") == "failed" {
-			m.unlistFailed(jid, queue)
-		}
-		if !m.reqless {
-			m.releaseAll(jid)
-		}
+		m.vacate(jid, w[0], queue)
 	}
 	m.index(jid, tags)
 
@@ -82,6 +67,26 @@ func (m *model) put(w words) recordedReply {
 	m.addNew("ql:queues", m.now, queue)
 	m.tell("put", jid)
 	return textReply(jid)
+}
+
+// vacate takes a job that is put again, by worker into queue, away from where it is.
+func (m *model) vacate(jid, worker, queue string) {
+	m.leave(jid, m.field(jid, "queue"), "work locks depends scheduled throttled")
+	if owner := m.field(jid, "worker"); owner != "" {
+		delete(m.zset(heldBy(owner)), jid)
+		if owner != worker {
+			m.loseLock(jid, owner)
+		}
+	}
+	if m.field(jid, "state") == "complete" {
+		delete(m.zset("ql:completed"), jid)
+	}
+	if m.field(jid, "state") == "failed" {
+		m.unlistFailed(jid, queue)
+	}
+	if !m.reqless {
+		m.releaseAll(jid)
+	}
 }
 
 // inherited is a number of a job's former life.

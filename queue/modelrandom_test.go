@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -507,29 +508,24 @@ func (d *draw) looking() []string {
 	return []string{"get", d.jid()}
 }
 
+// reqlessNames are the commands of qless that have another name in reqless, and mean the same.
+var reqlessNames = map[string]string{
+	"put": "queue.put", "requeue": "job.requeue", "pop": "queue.pop", "heartbeat": "job.heartbeat",
+	"complete": "job.complete", "fail": "job.fail", "retry": "job.retry", "timeout": "job.timeout",
+	"cancel": "job.cancel", "priority": "job.setPriority", "log": "job.log", "get": "job.get",
+	"multiget": "job.getMulti", "unfail": "queue.unfail", "recur.get": "recurringJob.get",
+	"recur.update": "recurringJob.update", "recur.tag": "recurringJob.addTag", "recur.untag": "recurringJob.removeTag",
+	"unrecur": "recurringJob.cancel", "length": "queue.length", "pause": "queue.pause", "unpause": "queue.unpause",
+	"stats": "queue.stats", "worker.deregister": "worker.forget",
+}
+
 // inReqless turns a call of qless into one of reqless, or makes up one that only
 // reqless knows.
 func (d *draw) inReqless(qless []string) []string {
 	if d.rarely(12) {
 		return d.throttling()
 	}
-	names := map[string]string{
-		"put": "queue.put", "requeue": "job.requeue", "pop": "queue.pop", "heartbeat": "job.heartbeat",
-		"complete": "job.complete", "fail": "job.fail", "retry": "job.retry", "timeout": "job.timeout",
-		"cancel": "job.cancel", "priority": "job.setPriority", "log": "job.log", "get": "job.get",
-		"multiget": "job.getMulti", "unfail": "queue.unfail", "recur.get": "recurringJob.get",
-		"recur.update": "recurringJob.update", "recur.tag": "recurringJob.addTag", "recur.untag": "recurringJob.removeTag",
-		"unrecur": "recurringJob.cancel", "length": "queue.length", "pause": "queue.pause", "unpause": "queue.unpause",
-		"stats": "queue.stats", "worker.deregister": "worker.forget",
-	}
 	name, rest := qless[0], qless[1:]
-	next := func(word string) bool {
-		if len(rest) == 0 || rest[0] != word {
-			return false
-		}
-		rest = rest[1:]
-		return true
-	}
 	switch name {
 	case "put", "requeue":
 		if len(rest) >= 6 && len(rest)%2 == 0 && d.rarely(2) {
@@ -544,6 +540,34 @@ func (d *draw) inReqless(qless []string) []string {
 		if len(rest) > 4 && rest[4] == "next" {
 			return append(append([]string{"job.completeAndRequeue"}, rest[:4]...), rest[5:]...)
 		}
+	case "recur":
+		if len(rest) > 4 {
+			rest = append(append([]string{}, rest[:4]...), rest[5:]...)
+			if len(rest)%2 == 0 && len(rest) >= 6 && d.rarely(2) {
+				rest = append(rest, "throttles", d.throttles())
+			}
+		}
+		return append([]string{"queue.recurAtInterval"}, rest...)
+	case "depends", "failed", "queues", "jobs", "tag", "track", "workers":
+		return d.oneOfSeveral(name, rest)
+	case "config.get":
+		if len(rest) == 0 {
+			return []string{"config.getAll"}
+		}
+	}
+	return append([]string{cmp.Or(reqlessNames[name], name)}, rest...)
+}
+
+// oneOfSeveral turns a command of qless that is several in reqless into one of these, by its next word.
+func (d *draw) oneOfSeveral(name string, rest []string) []string {
+	next := func(word string) bool {
+		if len(rest) == 0 || rest[0] != word {
+			return false
+		}
+		rest = rest[1:]
+		return true
+	}
+	switch name {
 	case "depends":
 		if len(rest) > 1 {
 			name = map[bool]string{true: "job.addDependency", false: "job.removeDependency"}[rest[1] == "on"]
@@ -555,14 +579,6 @@ func (d *draw) inReqless(qless []string) []string {
 			return append([]string{"jobs.failedByGroup"}, rest...)
 		}
 		return []string{"failureGroups.counts"}
-	case "recur":
-		if len(rest) > 4 {
-			rest = append(append([]string{}, rest[:4]...), rest[5:]...)
-			if len(rest)%2 == 0 && len(rest) >= 6 && d.rarely(2) {
-				rest = append(rest, "throttles", d.throttles())
-			}
-		}
-		return append([]string{"queue.recurAtInterval"}, rest...)
 	case "queues":
 		if len(rest) > 0 {
 			return append([]string{"queue.counts"}, rest...)
@@ -596,15 +612,8 @@ func (d *draw) inReqless(qless []string) []string {
 			return append([]string{"worker.jobs"}, rest...)
 		}
 		return []string{"workers.counts"}
-	case "config.get":
-		if len(rest) == 0 {
-			return []string{"config.getAll"}
-		}
 	}
-	if other, ok := names[name]; ok {
-		name = other
-	}
-	return append([]string{name}, rest...)
+	panic("one command in reqless, too: " + name)
 }
 
 func (d *draw) throttles() string {
