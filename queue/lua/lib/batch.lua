@@ -91,7 +91,7 @@ function json_name(batch, name)
   return known
 end
 
--- add(lists, name, ...): appends to the list of that name
+-- add(lists, name, first, second): appends one or two values to the list of that name
 function add(lists, name, first, second)
   local list = lists[name]
   if not list then

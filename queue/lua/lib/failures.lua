@@ -12,7 +12,8 @@ function list_failed(jid, group)
   redis.call('LPUSH', 'ql:f:' .. group, jid)
 end
 
--- exhausted(queue) -> group, message of a job of that queue with no retries left
+-- exhausted(of_group, of_message) -> group, message of a job with no retries left
+-- Strange but observable: the queue that names the group need not be the one in the message.
 function exhausted(of_group, of_message)
   return 'failed-retries-' .. of_group, 'Job exhausted retries in queue "' .. of_message .. '"'
 end

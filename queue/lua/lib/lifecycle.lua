@@ -1,6 +1,7 @@
 -- A job's way through the sets of its queue: it gets a seat in one of them, and leaves. No
--- other file adds to these sets, but for what mends them (reseat). The job's state is its
--- caller's to write, with its other fields and in one call.
+-- other file adds a job to these sets, but for what mends them (reseat); until when a lock
+-- holds is also written where it is renewed (heartbeat, renew), or its worker warned (reap).
+-- The job's state is its caller's to write, with its other fields and in one call.
 --
 --   -work        ready, by priority and age; '+inf' is ahead of all
 --   -scheduled   until a time

@@ -1,4 +1,4 @@
--- spawn(queue, now, limit) -> how many
+-- spawn(queue, now, limit, history) -> how many
 -- Puts the children of recurring jobs that are due into the work set, at most limit
 -- (negative: none, although promote takes it for all).
 --   history  the history limit, or nil

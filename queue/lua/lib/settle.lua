@@ -20,8 +20,8 @@ function read_settlements(at)
 end
 
 -- settle_all(batch, list) -> list with, per settlement, complete if that is what became
--- of the job; else a list of the state it came to, or lost or refused; the reason for
--- these; remaining; crashes; and, if there are puts, what became of them
+-- of the job and it had no puts; else a list of the state it came to, or lost or refused;
+-- the reason for these; remaining; crashes; and, if there are puts, what became of them
 -- All are looked at before any is written, so that the first write takes entries
 -- away: a Redis that is out of memory lets a script go on that began so.
 function settle_all(batch, list)
@@ -195,7 +195,7 @@ function usable(batch, command, key)
   batch.checked[key] = true
 end
 
--- conclude(batch, s) -> state; and unless the job is complete remaining, crashes
+-- conclude(batch, s) -> state; and of any action but complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
   if s.throttles then give_throttles_back(batch, s) end

@@ -30,7 +30,7 @@ function take_all(batch, queues, heads, order, cursor, count, max_job)
   return batch.jobs, batch.broken, batch.due and text17(batch.due) or '0', cursor, batch.more, batch.left
 end
 
--- take_ordered: the first queue as long as it has jobs, then the next
+-- take_ordered(batch, queues, count): the first queue as long as it has jobs, then the next
 function take_ordered(batch, queues, count)
   for i, queue in ipairs(queues) do
     if count <= 0 then return end
@@ -46,8 +46,8 @@ function leave_behind(batch, index, when)
   left[#left + 1], left[#left + 2] = index, when
 end
 
--- take_in_turn(...) -> cursor: all queues get the same share, and those that have
--- less leave it to the others; what cannot be divided goes round
+-- take_in_turn(batch, queues, cursor, count) -> cursor: all queues get the same share, and
+-- those that have less leave it to the others; what cannot be divided goes round
 -- Rare.
 function take_in_turn(batch, queues, cursor, count)
   local busy = {}
@@ -70,7 +70,7 @@ function take_in_turn(batch, queues, cursor, count)
   return cursor
 end
 
--- take_oldest: one by one from the queue whose head was put first
+-- take_oldest(batch, queues, heads, count): one by one from the queue whose head was put first
 -- A queue is opened when its turn comes by what the caller knows of it.
 -- Rare.
 function take_oldest(batch, queues, heads, count)

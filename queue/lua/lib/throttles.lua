@@ -60,7 +60,8 @@ end
 
 -- release(tid, jid, now, most): gives one throttle back, or leaves the line for it, and
 -- lets those in front of the line try again
---   most   of them; nil means as many as there is room for. Whoever runs of them lets others try
+--   most   of them; nil means as many as there is room for, and ten where there is no limit.
+--          Whoever runs of them lets others try
 function release(tid, jid, now, most)
   local key = 'ql:th:' .. tid
   if redis.call('ZREM', key .. '-locks', jid) == 0 then redis.call('ZREM', key .. '-pending', jid) end
