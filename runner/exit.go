@@ -55,7 +55,7 @@ func (c *Child) reap() {
 
 	failed := false
 	for _, r := range runs {
-		if c.settle(r) {
+		if c.mayEnd(r) {
 			first := !r.since.IsZero()
 			began := first && (c.spec.Mode == Once || c.spec.Input == InputNone || r.readBy(consumed))
 			c.classify(r, &exit, first, began)

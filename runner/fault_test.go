@@ -50,7 +50,7 @@ var faults = []fault{
 	{row: "B3", name: "silent exit 0", fixture: "says-nothing", check: exits(protocol.ExitAck, "")},
 	{row: "B3", name: "exit 0 after hello", fixture: "says-only-hello", check: dies("exit-0")},
 	{row: "B3", name: "exit 0 of a reused child", fixture: "says-only-hello", spec: Spec{Mode: Reuse, Hello: HelloRequired}, check: dies("exit-0")},
-	{row: "B5", name: "grandchild keeps stdout open", fixture: "leaves-a-grandchild", check: settlesInSpiteOfGrandchild},
+	{row: "B5", name: "grandchild keeps stdout open", fixture: "leaves-a-grandchild", check: endsInSpiteOfGrandchild},
 	{row: "B6", name: "hangs", fixture: "hangs", limits: RunLimits{Timeout: timeout}, check: isStopped("timeout", CauseTimeout, timeout)},
 	{row: "B7", name: "ignores TERM", fixture: "ignores-term", limits: RunLimits{Timeout: timeout}, check: isStopped("timeout", CauseTimeout, timeout)},
 	{row: "B8", name: "stopped", fixture: "stops-itself", spec: Spec{StallTimeout: timeout}, check: isStopped("stalled", CauseStall, timeout)},
@@ -227,8 +227,8 @@ func failsWith(group string) func(*testing.T, *Host, *fault) string {
 	}
 }
 
-func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
-	settle := func() time.Duration {
+func endsInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
+	end := func() time.Duration {
 		w := newWitness()
 		c := start(t, h, &f.spec, w)
 		if _, err := c.Run(newJob("r1"), f.limits); err != nil {
@@ -240,14 +240,14 @@ func settlesInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 		await(t, c.Exited(), "exit")
 		return took
 	}
-	group := within(t, 500*time.Millisecond, "settled", settle)
+	group := within(t, 500*time.Millisecond, "ended", end)
 	runnertest.KillAll(livingChildren()) // what left the process group was inherited by us
 	f.spec.Kill = KillGuard
-	guard := settle()
+	guard := end()
 	if left := livingChildren(); len(left) > 0 {
 		t.Errorf("below a guard, %v are left", left)
 	}
-	return fmt.Sprintf("settled after %v, below a guard after %v", group, guard)
+	return fmt.Sprintf("ended after %v, below a guard after %v", group, guard)
 }
 
 // livingChildren returns the processes that are ours, started or inherited, and

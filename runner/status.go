@@ -35,7 +35,7 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 		c.checkpoint(r, st, now)
 	case st.Verb == protocol.VerbLog:
 		if r == nil {
-			r = c.front() // what a record says settles nothing
+			r = c.front() // what a record says ends nothing
 		}
 		s.record(r, LogLine{Stream: s.kind, Text: line.Text, Record: st.Log}, now)
 	case st.Verb == protocol.VerbPut:

@@ -233,7 +233,7 @@ func (c *Child) lastWord(s *stream, line *protocol.Line) {
 
 // breach ends r because the child broke the protocol, and the child with it.
 func (c *Child) breach(s *stream, r *Run, kind EndingKind, group, why string, now time.Time) {
-	if !c.settle(r) {
+	if !c.mayEnd(r) {
 		return
 	}
 	e := &r.ending

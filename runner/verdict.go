@@ -10,7 +10,7 @@ import (
 
 // verdict ends r by what the child said of it, which came by s.
 func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
-	if !c.settle(r) {
+	if !c.mayEnd(r) {
 		return
 	}
 	if s != c.out {
@@ -55,8 +55,8 @@ func (c *Child) putsItself(r *Run) bool {
 	return slices.ContainsFunc(r.puts, func(p protocol.Put) bool { return p.JID == r.Job.JID })
 }
 
-// settle makes the caller the one that ends r; false: somebody else was first.
-func (c *Child) settle(r *Run) bool {
+// mayEnd makes the caller the one that ends r; false: somebody else was first.
+func (c *Child) mayEnd(r *Run) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := !r.said

@@ -55,7 +55,7 @@ func (ws *wishes) supersede(w *protocol.Wish) {
 				if len(have.Tags) == 0 {
 					continue
 				}
-			case settles(w.Verb) != "" && settles(w.Verb) == settles(have.Verb):
+			case decides(w.Verb) != "" && decides(w.Verb) == decides(have.Verb):
 				continue
 			}
 		}
@@ -67,9 +67,9 @@ func (ws *wishes) supersede(w *protocol.Wish) {
 	ws.list = left
 }
 
-// settles names what a verb decides once and for all until the next that does; empty for
+// decides names what a verb decides once and for all until the next that does; empty for
 // those that add to what is there.
-func settles(verb string) string {
+func decides(verb string) string {
 	switch verb {
 	case protocol.VerbTrack, protocol.VerbUntrack:
 		return protocol.VerbTrack

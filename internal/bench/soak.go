@@ -188,7 +188,7 @@ func (s *soak) feed(ctx context.Context) error {
 	}
 	puts := make([]queue.Put, soakAhead/2)
 	for i := range puts {
-		// With names of our own, an outcome in doubt is settled by putting once more.
+		// With names of our own, a put in doubt is put once more.
 		puts[i] = queue.Put{Queue: queueName, JID: queue.NewJID(), Klass: "Noop", IfExists: queue.Never}
 		s.jids = append(s.jids, puts[i].JID)
 	}

@@ -7,9 +7,9 @@ import (
 	"oarlock/runner"
 )
 
-// settling is how long a process that answered a job is watched: one that has not left
-// by then is there for the next.
-const settling = 300 * time.Millisecond
+// watched is how long a process that answered a job is: one that has not left by then is
+// there for the next.
+const watched = 300 * time.Millisecond
 
 // Guess finds out in which mode the program is meant to run: reuse if it says hello, or
 // if it stays when it has worked a job; else once. It tries that by running it.
@@ -30,7 +30,7 @@ func (t *Trial) Guess(ctx context.Context) runner.Mode {
 	select {
 	case <-s.Exited():
 		return runner.Once
-	case <-time.After(settling):
+	case <-time.After(watched):
 		return runner.Reuse
 	}
 }
