@@ -22,11 +22,13 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 		w.host.dying = 300 * time.Millisecond
 		r := rand.New(rand.NewPCG(seed, 0))
 		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
-			jobs := map[byte]time.Duration{'7': 5 * time.Second}
-			select {
-			case <-stop:
-				return said(protocol.Release)
-			case <-time.After(jobs[job.JID[len(job.JID)-1]]):
+			// A timer that is due at once makes the race detector of Go 1.26 crash in a bubble.
+			if strings.HasSuffix(job.JID, "7") {
+				select {
+				case <-stop:
+					return said(protocol.Release)
+				case <-time.After(5 * time.Second):
+				}
 			}
 			if strings.HasSuffix(job.JID, "3") {
 				return &runner.Ending{Kind: runner.Died, Signal: 11}

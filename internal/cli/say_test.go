@@ -35,6 +35,17 @@ func tryScript(t *testing.T, script string, options ...string) (said string, cod
 
 // Each verb arrives as what it says, whatever the text.
 func TestSay(t *testing.T) {
+	goesOn := []struct{ script, arrives string }{
+		{`oarlock say progress 40.5 'page 4'`, `< {"@":"progress","message":"page 4","pct":40.5}`},
+		{`oarlock say heartbeat`, ``},
+		{`oarlock say checkpoint '{"page":4}'`, `< {"@":"checkpoint","data":{"page":4}}`},
+		{`oarlock say log --level warn hot`, `< warn: hot`},
+		{`oarlock say tag red 'two words'`, `< {"@":"tag","tags":["red","two words"]}`},
+		{`oarlock say untag red --jid j`, `< {"@":"untag","jid":"j","tags":["red"]}`},
+		{`oarlock say track; oarlock say untrack`, `< {"@":"untrack"}`},
+		{`oarlock say priority -2.5`, `< {"@":"priority","priority":-2.5}`},
+		{`oarlock say note 'page "4"' --data '{"page": 4}'`, `< {"@":"note","data":{"page":4},"message":"page \"4\""}`},
+	}
 	for _, tt := range []struct{ script, arrives string }{
 		{`oarlock say ack`, `< {"@":"ack"}`},
 		{`oarlock say ack --data '{"n":9007199254740993}' --next other --delay 90s --depends a --depends b`,
@@ -47,16 +58,7 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say fail -- --help`, `< {"@":"fail","message":"--help"}`},
 		{`oarlock say release --delay 2s`, `< {"@":"release","delay":2}`},
 		{`oarlock say unknown --klass Inner`, `< {"@":"unknown","klass":"Inner"}`},
-		{`oarlock say progress 40.5 'page 4'`, `< {"@":"progress","message":"page 4","pct":40.5}`},
-		{`oarlock say heartbeat`, ``},
-		{`oarlock say checkpoint '{"page":4}'`, `< {"@":"checkpoint","data":{"page":4}}`},
-		{`oarlock say log --level warn hot`, `< warn: hot`},
 		{`oarlock say bye tired`, `< {"@":"bye","reason":"tired"}`},
-		{`oarlock say tag red 'two words'`, `< {"@":"tag","tags":["red","two words"]}`},
-		{`oarlock say untag red --jid j`, `< {"@":"untag","jid":"j","tags":["red"]}`},
-		{`oarlock say track; oarlock say untrack`, `< {"@":"untrack"}`},
-		{`oarlock say priority -2.5`, `< {"@":"priority","priority":-2.5}`},
-		{`oarlock say note 'page "4"' --data '{"page": 4}'`, `< {"@":"note","data":{"page":4},"message":"page \"4\""}`},
 		{`oarlock say cancel`, `it said cancel: the job is canceled`},
 		{`oarlock say cancel --jid other`, `a cancel of another job, other, and allow does not name that`},
 		{`oarlock say requeue --delay 90s`, `< {"@":"requeue","delay":90}`},
@@ -64,13 +66,28 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say requeue elsewhere`, `the child asked for queue "elsewhere", which is not in next_queues`},
 		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
 	} {
-		for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
-			t.Run(way.name+"/"+tt.script, func(t *testing.T) {
-				said, _ := tryScript(t, way.before+tt.script)
-				if !strings.Contains(said, tt.arrives) || strings.Contains(said, "refused: it") {
-					t.Errorf("arrived:\n%s\nwant %s", said, tt.arrives)
-				}
-			})
+		t.Run(tt.script, func(t *testing.T) { arrived(t, "", tt.script, tt.arrives) })
+	}
+	// What does not end the job goes in one, and by stdout, too.
+	var script strings.Builder
+	arrive := []string{`< {"@":"ack"}`}
+	for _, tt := range goesOn {
+		fmt.Fprintln(&script, tt.script)
+		arrive = append(arrive, tt.arrives)
+	}
+	script.WriteString("oarlock say ack")
+	for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
+		t.Run(way.name, func(t *testing.T) { arrived(t, way.before, script.String(), arrive...) })
+	}
+}
+
+// arrived fails unless script, run after before, says what arrives.
+func arrived(t *testing.T, before, script string, arrives ...string) {
+	t.Helper()
+	told, _ := tryScript(t, before+script)
+	for _, want := range arrives {
+		if !strings.Contains(told, want) || strings.Contains(told, "refused: it") {
+			t.Errorf("arrived:\n%s\nwant %s", told, want)
 		}
 	}
 }
