@@ -387,7 +387,7 @@ func TestByeReplacesAChild(t *testing.T) {
 		time.Sleep(time.Second)
 		w.host.mu.Lock()
 		for c := range w.host.alive {
-			c.to.bye("I am tired")
+			c.to.Bye("I am tired")
 		}
 		w.host.mu.Unlock()
 		time.Sleep(20 * time.Second)

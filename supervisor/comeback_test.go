@@ -262,10 +262,10 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 		w.loop(func(p *pool) { a = p.flight["j0"] })
 		w.redis.faults(nil)
 		to := reporter{a.member}
-		to.checkpoint(a.wire, []byte(`{"at":"version 1"}`))
+		to.Checkpoint(a.wire, []byte(`{"at":"version 1"}`))
 		w.act("put") // the child takes three seconds to stop
 		time.Sleep(time.Second)
-		to.checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
+		to.Checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
 		time.Sleep(90 * time.Second) // and locks are renewed
 		w.want("complete", 1)
 		if got := w.redis.job("j0").Checkpoint; got != nil {

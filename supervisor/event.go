@@ -46,14 +46,6 @@ type Event struct {
 	Took           time.Duration
 }
 
-// event tells the observer, if there is one.
-func (p *pool) event(e Event) {
-	if p.onEvent != nil {
-		e.Pool = p.name
-		p.onEvent(e)
-	}
-}
-
 // Line is something that a child printed or logged.
 type Line struct {
 	Pool           string

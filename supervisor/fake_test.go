@@ -293,7 +293,7 @@ func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {
 
 func (f *fakeRedis) QueueNames(context.Context) ([]string, error) { return []string{"q"}, nil }
 
-func (f *fakeRedis) session(worker string) store { return &fakeSession{f, worker} }
+func (f *fakeRedis) Session(worker string) store { return &fakeSession{f, worker} }
 
 type fakeSession struct {
 	*fakeRedis
@@ -575,7 +575,7 @@ func (h *fakeHost) living() int {
 	return len(h.alive)
 }
 
-func (h *fakeHost) start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
+func (h *fakeHost) Start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
 	h.mu.Lock()
 	h.starting++
 	h.most = max(h.most, h.starting)
@@ -688,7 +688,7 @@ func (c *fakeChild) end(cause runner.Cause) {
 	}
 }
 
-func (c *fakeChild) give(job *protocol.Job, limits runner.RunLimits) (run, error) {
+func (c *fakeChild) Give(job *protocol.Job, limits runner.RunLimits) (run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -770,9 +770,9 @@ func (c *fakeChild) live() {
 		return
 	}
 	if c.spec.Mode != runner.Once {
-		c.to.ready()
+		c.to.Ready()
 		if c.host.tired {
-			c.to.bye("tired")
+			c.to.Bye("tired")
 		}
 	}
 	for {
@@ -816,7 +816,7 @@ func (c *fakeChild) idle(exit *runner.Exit) {
 		return
 	}
 	time.Sleep(200 * time.Millisecond)
-	c.to.ready()
+	c.to.Ready()
 	var given *fakeRun
 	var unread <-chan time.Time
 	select {
@@ -843,7 +843,7 @@ func (c *fakeChild) idle(exit *runner.Exit) {
 		e = &runner.Ending{Kind: runner.BrokeProtocol, SentByUs: exit.Cause, ExitCode: -1, Message: "it did not read its job within 10s"}
 	}
 	c.over(given)
-	c.to.ended(given.job, e)
+	c.to.Ended(given.job, e)
 	c.die(*exit, given)
 }
 
@@ -869,7 +869,7 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	wishes := len(h.wishes[r.job.JID]) > 0
 	h.mu.Unlock()
 	if wishes {
-		c.to.wished(r.job)
+		c.to.Wished(r.job)
 	}
 	go func() { // a killed child does not wait for it, but it is told
 		if c.program.work != nil {
@@ -916,7 +916,7 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	delete(h.working, r.job.JID)
 	h.mu.Unlock()
 	c.over(r)
-	c.to.ended(r.job, e)
+	c.to.Ended(r.job, e)
 	return lives
 }
 
@@ -945,7 +945,7 @@ func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
 			if !c.over(r) {
 				continue
 			}
-			c.to.ended(r.job, &runner.Ending{Kind: kind, ExitCode: exit.Code, Message: exit.Message})
+			c.to.Ended(r.job, &runner.Ending{Kind: kind, ExitCode: exit.Code, Message: exit.Message})
 			continue
 		default:
 		}
@@ -956,7 +956,7 @@ func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
 	delete(c.host.alive, c)
 	c.host.places[c.at]--
 	c.host.mu.Unlock()
-	c.to.exited(exit)
+	c.to.Exited(exit)
 }
 
 // said is the ending of a run whose child gave a verdict.

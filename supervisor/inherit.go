@@ -21,7 +21,7 @@ func CheckStateDir(dir string) error { return statedir.Check(dir) }
 func (s *Supervisor) bequeath() {
 	var all []statedir.Workers
 	note := func(p *pool) {
-		all = append(all, statedir.Workers{Name: p.worker, Queues: p.Patterns(), MaxCrashes: int(p.maxCrashes.Load())})
+		all = append(all, statedir.Workers{Name: p.Worker(), Queues: p.Patterns(), MaxCrashes: p.MaxCrashes()})
 	}
 	for _, p := range s.pools {
 		note(p)
@@ -41,7 +41,7 @@ func (s *Supervisor) successor() *statedir.Successor {
 		Life:    s.shared.legacy,
 		Gate:    s.shared.gate,
 		Log:     s.log,
-		Session: func(worker string) statedir.Session { return redis.session(worker) },
+		Session: func(worker string) statedir.Session { return redis.Session(worker) },
 		Queues: func(ctx context.Context, patterns []string) ([]string, error) {
 			known, err := redis.QueueNames(ctx)
 			return lookout.Expand(patterns, known), err

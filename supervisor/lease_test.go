@@ -328,7 +328,7 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 		job = <-found
 		before := w.redis.calls("renew")
 		for range 10 {
-			c.to.checkpoint(job, []byte(`{"at":1}`))
+			c.to.Checkpoint(job, []byte(`{"at":1}`))
 			time.Sleep(300 * time.Millisecond)
 		}
 		if n := w.redis.calls("renew") - before; n < 2 || n > 4 {

@@ -56,7 +56,7 @@ func (p *pool) start(m *member) *member {
 	p.births.begun(m)
 	p.places.Take(p.place(m.slot))
 	go func() { // reports to the loop
-		c, err := p.starter.start(ctx, &m.gen.spec, m.slot.n, first, lease, reporter{m})
+		c, err := p.starter.Start(ctx, &m.gen.spec, m.slot.n, first, lease, reporter{m})
 		if err != nil {
 			p.places.Leave(p.place(m.slot))
 		}
@@ -135,7 +135,7 @@ func (m *member) take(a *attempt) error {
 // hand writes the job to the child.
 func (m *member) hand(a *attempt) error {
 	p := m.pool
-	r, err := m.child.give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.End()})
+	r, err := m.child.Give(a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.End()})
 	if err == nil {
 		a.run = r
 		if a.stage == stopping { // decided while the child was being started

@@ -22,8 +22,8 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 	workers := make([]string, len(pools))
 	byWorker := make(map[string]*pool, len(pools))
 	for i, p := range pools {
-		workers[i] = p.worker
-		byWorker[p.worker] = p
+		workers[i] = p.Worker()
+		byWorker[p.Worker()] = p
 	}
 	slices.Sort(workers)
 	if slices.Equal(workers, l.workers) {
@@ -39,15 +39,15 @@ func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
 			switch p := byWorker[n.Worker]; {
 			case n.Kind == queue.NoticeWake:
 				for _, p := range pools {
-					p.woken(n.Queue)
+					p.Put(n.Queue)
 				}
 			case n.Kind == queue.NoticeMissed:
 				s.look.MissedPuts()
 				for _, p := range pools {
-					p.post(p.renewals.now) // any of its jobs may be meant
+					p.Missed()
 				}
 			case p != nil:
-				p.post(func() { p.warn(n) })
+				p.Warn(n)
 			}
 		})
 	}()
@@ -87,14 +87,4 @@ func (l *listening) stop() {
 		l.cancel()
 		<-l.done
 	}
-}
-
-// warn hears that something may have happened to the lock of a job.
-func (p *pool) warn(n queue.Notice) {
-	a := p.flight[n.JID]
-	if a == nil || a.stage == settling {
-		return
-	}
-	a.hint = a.hint || n.Kind == queue.NoticeCanceled
-	p.renewals.now()
 }

@@ -123,7 +123,7 @@ func newPool(s *shared, cfg Pool, worker string) *pool {
 		shared:  s,
 		name:    cfg.Name,
 		worker:  worker,
-		store:   s.redis.session(worker),
+		store:   s.redis.Session(worker),
 		log:     s.base.With("pool", cfg.Name),
 		inbox:   inbox.New(),
 		calls:   make(chan func()),
@@ -156,8 +156,8 @@ func (p *pool) post(f func()) { p.inbox.Post(f) }
 // Wake makes the loop take another turn. Safe for concurrent use.
 func (p *pool) Wake() { p.inbox.Post(func() {}) }
 
-// run works until the pool was drained and nothing of it is left.
-func (p *pool) run() {
+// Run works until the pool was drained and nothing of it is left.
+func (p *pool) Run() {
 	defer close(p.done)
 	var caller sync.WaitGroup
 	caller.Go(p.call)
@@ -238,3 +238,11 @@ func (p *pool) patience() int {
 
 // alert makes sure that there is a turn at the time t.
 func (p *pool) alert(t time.Duration) { p.alarm = min(p.alarm, max(t, p.now)) }
+
+// event tells the observer, if there is one.
+func (p *pool) event(e Event) {
+	if p.onEvent != nil {
+		e.Pool = p.name
+		p.onEvent(e)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"oarlock/supervisor/internal/lookout"
 )
 
 // Changes are what a Reload did to the pools. The names are in order.
@@ -39,11 +38,9 @@ func (s *Supervisor) Reload(cfg Config) (Changes, error) {
 	}
 	timeout := time.After(snapshotWait)
 	for i, p := range leaving {
-		answer := make(chan int, 1)
-		p.post(func() { answer <- p.working() })
 		select {
-		case done.Leaving[i].Jobs = <-answer:
-		case <-p.done:
+		case done.Leaving[i].Jobs = <-p.Working():
+		case <-p.Done():
 		case <-timeout:
 			done.Leaving[i].Jobs = -1
 			timeout = time.After(0)
@@ -73,7 +70,7 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool, err erro
 		p := s.pools[name]
 		delete(s.pools, name)
 		s.leaving = append(s.leaving, p)
-		p.post(func() { p.drain(0) })
+		p.Drain(0)
 		leaving = append(leaving, p)
 		done.Leaving = append(done.Leaving, Leaving{Pool: name, Replaced: stays})
 	}
@@ -94,9 +91,7 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool, err erro
 		if !reflect.DeepEqual(next.Child, was.Child) {
 			done.Rolling = append(done.Rolling, next.Name)
 		}
-		p.asked.Store(&next.Queues)
-		p.maxCrashes.Store(int64(next.MaxCrashes))
-		p.post(func() { p.reconfigure(next) })
+		p.Reconfigure(next)
 	}
 	s.cfg.Pools = cfg.Pools
 	s.bequeath()
@@ -107,17 +102,6 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool, err erro
 	return done, leaving, nil
 }
 
-// working is how many jobs children of the pool have.
-func (p *pool) working() int {
-	n := 0
-	for _, a := range p.flight {
-		if a.stage == running || a.stage == stopping {
-			n++
-		}
-	}
-	return n
-}
-
 // was returns the configuration that a pool has. The caller holds mu.
 func (s *Supervisor) was(name string) Pool {
 	for _, p := range s.cfg.Pools {
@@ -126,26 +110,4 @@ func (s *Supervisor) was(name string) Pool {
 		}
 	}
 	return Pool{}
-}
-
-// reconfigure gives the pool its new configuration.
-func (p *pool) reconfigure(next Pool) {
-	if p.life.draining {
-		return
-	}
-	last := p.cfg
-	p.cfg = next
-	if !reflect.DeepEqual(last.Queues, next.Queues) {
-		p.serve(lookout.Expand(next.Queues, p.queues)) // the lookout will find what else its globs stand for
-	}
-	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {
-		least, most := next.bounds()
-		p.target = min(max(p.target, least), most)
-	}
-	p.eachMember(func(m *member) { m.limit(&p.cfg) })
-	if !reflect.DeepEqual(last.Child, next.Child) {
-		p.turnOver(next.Child, false)
-	}
-	p.menu.Serve(p.queues, next.Order)
-	p.exchanges.wake()
 }

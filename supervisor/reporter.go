@@ -9,16 +9,16 @@ import (
 // and tells the loop.
 type reporter struct{ m *member }
 
-func (r reporter) ready() {
+func (r reporter) Ready() {
 	p := r.m.pool
 	p.post(r.m.becameReady)
 }
 
-func (r reporter) bye(reason string) {
+func (r reporter) Bye(reason string) {
 	r.m.pool.post(func() { r.m.tires(reason) })
 }
 
-func (r reporter) ended(job *protocol.Job, ending *runner.Ending) {
+func (r reporter) Ended(job *protocol.Job, ending *runner.Ending) {
 	p := r.m.pool
 	p.inbox.Slip(func() {
 		if a := r.attempt(job); a != nil {
@@ -27,7 +27,7 @@ func (r reporter) ended(job *protocol.Job, ending *runner.Ending) {
 	})
 }
 
-func (r reporter) exited(exit runner.Exit) {
+func (r reporter) Exited(exit runner.Exit) {
 	p := r.m.pool
 	p.places.Leave(p.place(r.m.slot)) // not by the loop, which may be over
 	p.post(func() {
@@ -39,7 +39,7 @@ func (r reporter) exited(exit runner.Exit) {
 	})
 }
 
-func (r reporter) checkpoint(job *protocol.Job, data []byte) {
+func (r reporter) Checkpoint(job *protocol.Job, data []byte) {
 	p := r.m.pool
 	p.post(func() {
 		if a := r.attempt(job); a != nil && !a.again {
@@ -49,7 +49,7 @@ func (r reporter) checkpoint(job *protocol.Job, data []byte) {
 	})
 }
 
-func (r reporter) wished(job *protocol.Job) {
+func (r reporter) Wished(job *protocol.Job) {
 	p := r.m.pool
 	p.post(func() {
 		if a := r.attempt(job); a != nil && !a.again {
@@ -58,7 +58,7 @@ func (r reporter) wished(job *protocol.Job) {
 	})
 }
 
-func (r reporter) progress(job *protocol.Job, progress protocol.Progress) {
+func (r reporter) Progress(job *protocol.Job, progress protocol.Progress) {
 	p := r.m.pool
 	p.post(func() {
 		if a := r.attempt(job); a != nil {
@@ -68,9 +68,9 @@ func (r reporter) progress(job *protocol.Job, progress protocol.Progress) {
 	})
 }
 
-// log does not take the way through the loop: a child that floods its output must
+// Log does not take the way through the loop: a child that floods its output must
 // not delay anything.
-func (r reporter) log(job *protocol.Job, line runner.LogLine) {
+func (r reporter) Log(job *protocol.Job, line runner.LogLine) {
 	l := Line{Pool: r.m.pool.name, Slot: r.m.slot.n, LogLine: line}
 	if job != nil {
 		l.JID, l.Queue, l.Attempt = job.JID, job.Queue, job.Attempt
@@ -78,9 +78,9 @@ func (r reporter) log(job *protocol.Job, line runner.LogLine) {
 	r.m.pool.childLog(l)
 }
 
-// refused counts a verdict that does not count, and warns: the job may end as if nothing
+// Refused counts a verdict that does not count, and warns: the job may end as if nothing
 // had been said. Like log it does not take the way through the loop.
-func (r reporter) refused(job *protocol.Job, verdict, why string) {
+func (r reporter) Refused(job *protocol.Job, verdict, why string) {
 	p := r.m.pool
 	n, warn := p.unheard.add(p.clock())
 	if !warn {

@@ -16,22 +16,6 @@ const together = time.Second
 // the same time.
 const moment = 100 * time.Millisecond
 
-// Signaled tells that this process was just sent a signal that ends it; Stop or StopNow
-// follow. Whoever sent it may have sent it to the children too, so a child that ends without
-// a verdict from a second before to a second after that was interrupted, by whatever code or
-// signal: its job goes back uncounted. That includes exit code 0, for many programs leave so
-// when they are told to, in the middle of their work; only a verdict is believed then.
-func (s *Supervisor) Signaled() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.pools {
-		p.post(p.signaled)
-	}
-	for _, p := range s.leaving {
-		p.post(p.signaled)
-	}
-}
-
 // signaled judges what ended just before anew, as far as Redis was not told of it.
 func (p *pool) signaled() {
 	p.life.together = p.now + together

@@ -28,7 +28,7 @@ type redis interface {
 	OddSettings(context.Context) ([]error, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
-	session(worker string) store
+	Session(worker string) store
 }
 
 type redisClient struct{ *queue.Client }
@@ -49,4 +49,4 @@ func (c redisClient) Ping(ctx context.Context) error {
 	return nil
 }
 
-func (c redisClient) session(worker string) store { return c.Session(worker) }
+func (c redisClient) Session(worker string) store { return c.Session(worker) }

@@ -176,11 +176,11 @@ func (s *Supervisor) add(cfg Pool) {
 		return
 	}
 	p := newPool(&s.shared, cfg, s.workerName(cfg.Name))
-	p.life.quiet = s.quiet
+	p.Quiet(s.quiet)
 	s.pools[cfg.Name] = p
 	s.bequeath()
 	go func() {
-		p.run()
+		p.Run()
 		s.changed()
 	}() // reap waits for it
 }
@@ -202,8 +202,8 @@ func (s *Supervisor) reap() (left []*pool, over bool) {
 	defer s.mu.Unlock()
 	s.leaving = slices.DeleteFunc(s.leaving, func(p *pool) bool {
 		select {
-		case <-p.done:
-			s.owing = s.owing || p.life.owing
+		case <-p.Done():
+			s.owing = s.owing || p.Owes()
 			return true
 		default:
 			return false
@@ -224,7 +224,7 @@ func (s *Supervisor) reap() (left []*pool, over bool) {
 // Drain makes all pools take nothing more, and Run return when all that is in flight
 // was finished and settled. There is no limit to the time that may take; Stop and
 // StopNow end it sooner.
-func (s *Supervisor) Drain() { s.end(func(p *pool) { p.drain(0) }) }
+func (s *Supervisor) Drain() { s.end(func(p *pool) { p.Drain(0) }) }
 
 // Stop is Drain with a limit: jobs still at work after Config.DrainTimeout are
 // interrupted, which costs them nothing.
@@ -232,12 +232,12 @@ func (s *Supervisor) Stop() {
 	s.mu.Lock()
 	timeout := s.cfg.DrainTimeout
 	s.mu.Unlock()
-	s.end(func(p *pool) { p.drain(max(timeout, 1)) })
+	s.end(func(p *pool) { p.Drain(max(timeout, 1)) })
 }
 
 // StopNow kills all children, gives their jobs back if Redis answers within half a
 // second, and makes Run return, within a second even if Redis hangs.
-func (s *Supervisor) StopNow() { s.end((*pool).kill) }
+func (s *Supervisor) StopNow() { s.end((*pool).Kill) }
 
 func (s *Supervisor) end(how func(*pool)) {
 	s.mu.Lock()
@@ -248,9 +248,25 @@ func (s *Supervisor) end(how func(*pool)) {
 	}
 	clear(s.pools)
 	for _, p := range s.leaving {
-		p.post(func() { how(p) })
+		how(p)
 	}
 	s.changed()
+}
+
+// Signaled tells that this process was just sent a signal that ends it; Stop or StopNow
+// follow. Whoever sent it may have sent it to the children too, so a child that ends without
+// a verdict from a second before to a second after that was interrupted, by whatever code or
+// signal: its job goes back uncounted. That includes exit code 0, for many programs leave so
+// when they are told to, in the middle of their work; only a verdict is believed then.
+func (s *Supervisor) Signaled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pools {
+		p.Signaled()
+	}
+	for _, p := range s.leaving {
+		p.Signaled()
+	}
 }
 
 // Quiet makes all pools take nothing more until Resume.
@@ -264,10 +280,7 @@ func (s *Supervisor) setQuiet(quiet bool) {
 	defer s.mu.Unlock()
 	s.quiet = quiet
 	for _, p := range s.pools {
-		p.post(func() {
-			p.life.quiet = quiet
-			p.exchanges.wake()
-		})
+		p.Quiet(quiet)
 	}
 }
 
@@ -296,13 +309,7 @@ func (s *Supervisor) Scale(pool string, n int) error {
 	if n < 0 {
 		return errors.New("a pool cannot have a negative number of children")
 	}
-	p.post(func() {
-		if p.cfg.MaxChildren == 0 {
-			p.cfg.Children = n
-		}
-		p.target = n
-		p.beginAnew()
-	})
+	p.Scale(n)
 	return nil
 }
 
@@ -324,7 +331,7 @@ func (s *Supervisor) recycle(pool string, trusted bool) error {
 		if err != nil {
 			return err
 		}
-		p.post(func() { p.turnOver(p.cfg.Child, trusted) })
+		p.Recycle(trusted)
 		return nil
 	}
 	s.mu.Lock()
@@ -333,7 +340,7 @@ func (s *Supervisor) recycle(pool string, trusted bool) error {
 		return errEnding
 	}
 	for _, p := range s.pools {
-		p.post(func() { p.turnOver(p.cfg.Child, trusted) })
+		p.Recycle(trusted)
 	}
 	return nil
 }
@@ -404,17 +411,15 @@ func (s *Supervisor) Snapshot() Snapshot {
 		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
 	}
 	timeout := time.After(snapshotWait)
-	answers := make([]chan PoolSnapshot, len(pools))
+	answers := make([]<-chan PoolSnapshot, len(pools))
 	for i, p := range pools {
-		answer := make(chan PoolSnapshot, 1)
-		answers[i] = answer
-		p.post(func() { answer <- p.snapshot() })
+		answers[i] = p.Snapshot()
 	}
 	for i, p := range pools {
 		select {
 		case answer := <-answers[i]:
 			shot.Pools = append(shot.Pools, answer)
-		case <-p.done:
+		case <-p.Done():
 		case <-timeout:
 			return shot
 		}

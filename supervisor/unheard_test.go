@@ -16,13 +16,13 @@ func TestRefusedVerdictsAreSaid(t *testing.T) {
 	p := &pool{shared: &shared{clock: func() time.Duration { return now }}, log: slog.New(slog.NewTextHandler(&said, nil)).With("pool", "mail")}
 	e := reporter{&member{pool: p}}
 	for range 1000 {
-		e.refused(&protocol.Job{JID: "j1"}, "fail", "it does not name its run")
+		e.Refused(&protocol.Job{JID: "j1"}, "fail", "it does not name its run")
 	}
 	if got := strings.Count(said.String(), "level=WARN"); got != 1 {
 		t.Errorf("%d warnings of 1,000 in one moment; want 1", got)
 	}
 	now += warnEvery
-	e.refused(nil, "ack", "there is no job that it could be about")
+	e.Refused(nil, "ack", "there is no job that it could be about")
 	for _, want := range []string{"pool=mail", "verdict=fail", "jid=j1", `why="it does not name its run"`, "refused_so_far=1001"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("no warning says %s:\n%s", want, said.String())

@@ -35,8 +35,8 @@ func (w *wakes) take() map[string]struct{} {
 	return queues
 }
 
-// woken hears that something was put into a queue. Safe for concurrent use.
-func (p *pool) woken(name string) {
+// Put hears that something was put into a queue. Safe for concurrent use.
+func (p *pool) Put(name string) {
 	ours := p.globs() && queue.MatchAny(p.Patterns(), name) || slices.Contains(p.Serving(), name)
 	if ours && p.wakes.add(name) {
 		p.post(p.wake)
