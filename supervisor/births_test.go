@@ -8,6 +8,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/births"
 )
 
 // A command that is broken is tried a few times a minute by the whole pool, not by
@@ -34,7 +35,7 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 					t.Errorf("a slot is shown as %+v, want backoff", shot)
 				}
 				w.host.boots(nil)
-				time.Sleep(startLimit*3/2 + 2*time.Second)
+				time.Sleep(births.Limit*3/2 + 2*time.Second)
 				w.want("complete", 10)
 				w.end()
 			})
@@ -79,7 +80,7 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 			w.redis.put(100)
 			w.host.work = lasting(10 * time.Millisecond)
 			w.run()
-			time.Sleep(startFirst*3/2 + 100*time.Millisecond)
+			time.Sleep(births.First*3/2 + 100*time.Millisecond)
 			if n := w.host.living(); n != 10 {
 				t.Errorf("%d of 10 children are back after the first wait", n)
 			}
@@ -101,7 +102,7 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 				return nil
 			}
 			w.run()
-			time.Sleep(startFirst*3/2 + proofOfLife + 50*time.Millisecond)
+			time.Sleep(births.First*3/2 + time.Second + 50*time.Millisecond)
 			if n := w.host.living(); n != 10 {
 				t.Errorf("%d of 10 children are back after one has lived for a while", n)
 			}
@@ -153,52 +154,4 @@ func TestChildrenThatStartWorkOn(t *testing.T) {
 		w.want("complete", 10)
 		w.end()
 	})
-}
-
-// A slot whose children die is no reason for the others to wait.
-func TestOnlySlotsWhoseChildDiedStandInLine(t *testing.T) {
-	b := newBirths()
-	bad, worse, good := &slot{n: 0}, &slot{n: 1}, &slot{n: 2}
-	now := time.Second
-	was := func(s *slot, born time.Duration) *member { return &member{slot: s, born: born} }
-	b.failed(was(bad, 0), now)
-	b.failed(was(worse, 0), now+time.Millisecond) // it was started with the other
-	first := b.after
-	if first < now+startFirst/2 || first > now+startFirst*3/2 {
-		t.Errorf("the first trial is at %v, want about %v", first, now+startFirst)
-	}
-	expect := func(when string, s *slot, now, want time.Duration) {
-		t.Helper()
-		if got := b.next(s, now); got != want {
-			t.Errorf("%s, slot %d may start a child at %v, want %v", when, s.n, got, want)
-		}
-	}
-	expect("after two deaths", bad, now, first)
-	expect("after two deaths", worse, now, never)
-	expect("after two deaths", good, now, now)
-
-	b.worked(was(good, now/2)) // an old child proves nothing
-	expect("after an old child has worked", bad, now, first)
-
-	trial := was(bad, first)
-	b.begun(trial)
-	expect("during a trial", worse, first, never)
-	expect("during a trial", good, first, first)
-	b.failed(trial, first+time.Millisecond)
-	expect("after a trial", bad, first, never)
-	if second := b.next(worse, first); second < first+startFirst || second == never {
-		t.Errorf("after a trial, the other slot may start a child at %v", second)
-	}
-
-	fresh := was(good, b.after)
-	b.begun(fresh)
-	b.worked(fresh)
-	expect("after a fresh child has worked", bad, now, now)
-	expect("after a fresh child has worked", worse, now, now)
-
-	b.failed(was(bad, b.after+1), b.after+2)
-	b.forget(bad)
-	if b.barred(bad) {
-		t.Error("a slot that is no more is barred")
-	}
 }

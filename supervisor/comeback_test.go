@@ -13,6 +13,17 @@ import (
 	"oarlock/runner"
 )
 
+// stage is how far an attempt is, as it looks from outside.
+type stage string
+
+const (
+	waiting  stage = "waiting"  // taken, no child yet
+	running  stage = "running"  // a child has it
+	stopping stage = "stopping" // a child has it and was asked to stop
+	ended    stage = "ended"    // to be settled, or on its way
+	over     stage = "over"     // not ours
+)
+
 // comeback is one way in which a job comes back while we have an attempt of it in flight.
 type comeback struct {
 	how   string // what somebody did to the job
@@ -92,6 +103,10 @@ func (w *comebackJob) act(how string) string {
 // tell that the lock is lost.
 func (w *comebackJob) reach(c comeback) {
 	late, slow := time.Duration(0), time.Duration(0)
+	renewal, later := 5*time.Second, 5*time.Second
+	if c.stage == stopping {
+		later = 2 * time.Minute
+	}
 	if c.stage == waiting { // it comes with a lock that has almost ended, and is renewed first
 		late = 50 * time.Second
 	}
@@ -102,19 +117,19 @@ func (w *comebackJob) reach(c comeback) {
 			late, slow = 0, 0
 			return f
 		case "renew":
-			return fault{delay: 5 * time.Second}
+			f := fault{delay: renewal}
+			renewal = later
+			return f
 		}
 		return fault{}
 	})
 	w.run()
 	time.Sleep(52 * time.Second)
 	switch c.stage {
-	case stopping: // as where a lease runs out
-		w.loop(func(p *pool) {
-			a := p.flight["j0"]
-			a.warned = true
-			p.stop(a, runner.CauseLockLost, 10*time.Second)
-		})
+	case stopping: // its lease runs out, for no renewal is answered in time
+		for w.stage() != stopping {
+			time.Sleep(10 * time.Millisecond)
+		}
 	case ended: // behind a call that is out
 		w.redis.mu.Lock()
 		slow = time.Second
@@ -126,28 +141,24 @@ func (w *comebackJob) reach(c comeback) {
 	}
 }
 
-// loop runs f in the pool's loop.
-func (w *fakeWorld) loop(f func(p *pool)) {
-	w.s.mu.Lock()
-	p := w.s.pools["p"]
-	w.s.mu.Unlock()
-	done := make(chan struct{})
-	p.post(func() {
-		f(p)
-		close(done)
-	})
-	<-done
-}
-
 // stage is the stage of the job's attempt.
-func (w *comebackJob) stage() (is stage) {
-	w.loop(func(p *pool) {
-		is = over
-		if a := p.flight["j0"]; a != nil {
-			is = a.stage
+func (w *comebackJob) stage() stage {
+	switch p := w.s.Snapshot().Pools[0]; {
+	case p.Waiting > 0:
+		return waiting
+	case p.Unsettled > 0:
+		return ended
+	default:
+		for _, s := range p.Slots {
+			for _, r := range s.Runs {
+				if r.Stopping != "" {
+					return stopping
+				}
+				return running
+			}
 		}
-	})
-	return is
+	}
+	return over
 }
 
 func TestAJobThatWasPutAgainOrTakenBackRunsAnew(t *testing.T) {
@@ -168,7 +179,7 @@ func TestAJobThatWasPutAgainOrTakenBackRunsAnew(t *testing.T) {
 func runsAnew(t *testing.T, c comeback) {
 	w := begin(t, c)
 	w.reach(c)
-	if got := w.stage(); got != c.stage && !(got == settling && c.stage == ended) {
+	if got := w.stage(); got != c.stage {
 		t.Fatalf("the attempt is %v", got)
 	}
 	if c.lost {
@@ -258,14 +269,12 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 		c := comeback{stage: running, free: true}
 		w := begin(t, c)
 		w.reach(c)
-		var a *attempt
-		w.loop(func(p *pool) { a = p.flight["j0"] })
+		child, job := w.host.at("j0")
 		w.redis.faults(nil)
-		to := reporter{a.member}
-		to.Checkpoint(a.wire, []byte(`{"at":"version 1"}`))
+		child.to.Checkpoint(job, []byte(`{"at":"version 1"}`))
 		w.act("put") // the child takes three seconds to stop
 		time.Sleep(time.Second)
-		to.Checkpoint(a.wire, []byte(`{"at":"version 1, later"}`))
+		child.to.Checkpoint(job, []byte(`{"at":"version 1, later"}`))
 		time.Sleep(90 * time.Second) // and locks are renewed
 		w.want("complete", 1)
 		if got := w.redis.job("j0").Checkpoint; got != nil {

@@ -4,9 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"oarlock/queue"
-	"oarlock/runner"
-	"oarlock/supervisor/outcome"
+	"oarlock/supervisor/internal/pool"
 )
 
 // Config is everything a Supervisor is told. New and Reload take it as validated.
@@ -40,43 +38,5 @@ type Config struct {
 // DefaultPollInterval is used where Config.PollInterval is 0.
 const DefaultPollInterval = time.Second
 
-// Pool is a set of children that run one command for some queues.
-type Pool struct {
-	Name   string      // unique in its Config
-	Queues []string    // names, or globs with * and ?; served in this order
-	Order  queue.Order // "" means Ordered
-	Child  runner.Spec // how its children are started and treated
-
-	// Children is how many to keep. With MaxChildren > 0 it is ignored, and the pool
-	// grows from MinChildren to MaxChildren as long as jobs have to wait, and shrinks
-	// again when children have been idle for IdleTimeout.
-	Children, MinChildren, MaxChildren int
-	// Exclusive means that what a slot has is for one child at a time: the old one is gone,
-	// with all that it started, before the next one is started in its place. Else it is the
-	// other way around, and no slot is ever without a child.
-	Exclusive bool
-	// Prefetch is how many jobs are kept ready for a child of mode reuse that has one. It
-	// is told of one at a time, and others have what waits when they have nothing to do.
-	Prefetch int
-
-	MaxJob  int64         // size of data in bytes above which a job fails unseen; 0 means no limit
-	Timeout time.Duration // of one attempt; a job may name a shorter one. 0 means none
-
-	outcome.Policy // what its endings mean
-
-	// A child is replaced after so many jobs, so long a life, so much memory (bytes), so
-	// long without a job; 0 means never. Jitter (0…1) spreads the limits among children.
-	MaxJobs     int
-	MaxAge      time.Duration
-	MaxMemory   int64
-	IdleTimeout time.Duration
-	Jitter      float64
-}
-
-// bounds returns between how many children the pool keeps.
-func (p *Pool) bounds() (least, most int) {
-	if p.MaxChildren > 0 {
-		return max(p.MinChildren, 0), p.MaxChildren
-	}
-	return p.Children, p.Children
-}
+// Pool is the configuration of a set of children that run one command for some queues.
+type Pool = pool.Config

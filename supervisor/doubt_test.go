@@ -87,15 +87,6 @@ func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 	})
 }
 
-func TestRefusedCallsAreTriedAgainSoon(t *testing.T) {
-	l := newExchanges(0)
-	for n := range 100 {
-		if wait := l.refusals.NextBackOff(); wait > 2*time.Second {
-			t.Fatalf("after %d refusals the wait is %v, though what refused them may be over at once", n+1, wait)
-		}
-	}
-}
-
 // Whoever finds Redis back first must not take what the others could not renew.
 func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

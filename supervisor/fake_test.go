@@ -17,6 +17,8 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/outcome"
 )
 
@@ -293,7 +295,7 @@ func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {
 
 func (f *fakeRedis) QueueNames(context.Context) ([]string, error) { return []string{"q"}, nil }
 
-func (f *fakeRedis) Session(worker string) store { return &fakeSession{f, worker} }
+func (f *fakeRedis) Session(worker string) pool.Store { return &fakeSession{f, worker} }
 
 type fakeSession struct {
 	*fakeRedis
@@ -575,7 +577,23 @@ func (h *fakeHost) living() int {
 	return len(h.alive)
 }
 
-func (h *fakeHost) Start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
+// at returns the child that has a job, and what it was told of it; nil if none has.
+func (h *fakeHost) at(jid string) (*fakeChild, *protocol.Job) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.alive {
+		c.mu.Lock()
+		i := slices.IndexFunc(c.runs, func(r *fakeRun) bool { return r.job.JID == jid })
+		if i >= 0 {
+			defer c.mu.Unlock()
+			return c, c.runs[i].job
+		}
+		c.mu.Unlock()
+	}
+	return nil, nil
+}
+
+func (h *fakeHost) Start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to pool.Sink) (pool.Child, error) {
 	h.mu.Lock()
 	h.starting++
 	h.most = max(h.most, h.starting)
@@ -614,7 +632,7 @@ type fakeChild struct {
 	pid  int
 	born time.Time
 	at   string // its place
-	to   sink
+	to   pool.Sink
 	program
 	jobs chan *fakeRun
 	gone chan runner.Cause // of size 1: somebody ends it
@@ -688,7 +706,7 @@ func (c *fakeChild) end(cause runner.Cause) {
 	}
 }
 
-func (c *fakeChild) Give(job *protocol.Job, limits runner.RunLimits) (run, error) {
+func (c *fakeChild) Give(job *protocol.Job, limits runner.RunLimits) (pool.Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -799,7 +817,7 @@ func (c *fakeChild) live() {
 
 // idle is the life of a child that reads no job.
 func (c *fakeChild) idle(exit *runner.Exit) {
-	ends := never
+	ends := clock.Never
 	if c.lives > 0 {
 		ends = c.lives
 	}
@@ -1049,3 +1067,8 @@ func (w *fakeWorld) want(state string, n int) {
 }
 
 var errBoot = errors.New("it cannot be")
+
+// without returns jids without one.
+func without(jids []string, jid string) []string {
+	return slices.DeleteFunc(jids, func(other string) bool { return other == jid })
+}

@@ -6,12 +6,13 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/pool"
 )
 
 // hostStarter starts real children.
 type hostStarter struct{ host *runner.Host }
 
-func (s hostStarter) Start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to sink) (child, error) {
+func (s hostStarter) Start(ctx context.Context, spec *runner.Spec, slot int, first *protocol.Job, lease time.Duration, to pool.Sink) (pool.Child, error) {
 	c, err := s.host.StartLeased(ctx, spec, slot, first, lease, hostEvents{to})
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ type hostChild struct{ *runner.Child }
 
 func (c hostChild) Greeted() bool { return c.Hello() != nil }
 
-func (c hostChild) Give(job *protocol.Job, limits runner.RunLimits) (run, error) {
+func (c hostChild) Give(job *protocol.Job, limits runner.RunLimits) (pool.Run, error) {
 	r, err := c.Run(job, limits)
 	if err != nil {
 		return nil, err // not r: a nil *Run would be a run that is not nil
@@ -32,7 +33,7 @@ func (c hostChild) Give(job *protocol.Job, limits runner.RunLimits) (run, error)
 }
 
 // hostEvents passes a host's events on to the sink of their child.
-type hostEvents struct{ to sink }
+type hostEvents struct{ to pool.Sink }
 
 func (e hostEvents) ChildReady(*runner.Child)                                  { e.to.Ready() }
 func (e hostEvents) Bye(_ *runner.Child, reason string)                        { e.to.Bye(reason) }

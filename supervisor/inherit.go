@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"oarlock/supervisor/internal/lookout"
+	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/internal/statedir"
 )
 
@@ -20,7 +21,7 @@ func CheckStateDir(dir string) error { return statedir.Check(dir) }
 // caller holds mu.
 func (s *Supervisor) bequeath() {
 	var all []statedir.Workers
-	note := func(p *pool) {
+	note := func(p *pool.Pool) {
 		all = append(all, statedir.Workers{Name: p.Worker(), Queues: p.Patterns(), MaxCrashes: p.MaxCrashes()})
 	}
 	for _, p := range s.pools {
@@ -29,24 +30,23 @@ func (s *Supervisor) bequeath() {
 	for _, p := range s.leaving {
 		note(p)
 	}
-	if err := s.shared.legacy.Write(all); err != nil {
+	if err := s.shared.Legacy.Write(all); err != nil {
 		s.log.Warn("state directory not written: if this supervisor is killed, its jobs wait for their locks", "err", err)
 	}
 }
 
 // successor deals with what dead supervisors left.
 func (s *Supervisor) successor() *statedir.Successor {
-	redis := s.shared.redis
 	return &statedir.Successor{
-		Life:    s.shared.legacy,
-		Gate:    s.shared.gate,
+		Life:    s.shared.Legacy,
+		Gate:    s.shared.Gate,
 		Log:     s.log,
-		Session: func(worker string) statedir.Session { return redis.Session(worker) },
+		Session: func(worker string) statedir.Session { return s.redis.Session(worker) },
 		Queues: func(ctx context.Context, patterns []string) ([]string, error) {
-			known, err := redis.QueueNames(ctx)
+			known, err := s.redis.QueueNames(ctx)
 			return lookout.Expand(patterns, known), err
 		},
-		Empty: s.shared.places.Clear,
+		Empty: s.shared.Places.Clear,
 		Exclusive: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -263,7 +263,7 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 			if name == "renew" {
 				out.Do(func() {
 					close(sent)
-					x = fault{delay: gapGrace / 2, away: queue.ErrDoubt}
+					x = fault{delay: 50 * time.Millisecond, away: queue.ErrDoubt}
 				})
 			}
 			return x
@@ -314,18 +314,7 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 		w.redis.put(1)
 		w.run()
 		time.Sleep(time.Second)
-		w.host.mu.Lock()
-		var c *fakeChild
-		for c = range w.host.alive {
-		}
-		w.host.mu.Unlock()
-		var job *protocol.Job
-		w.s.mu.Lock()
-		p := w.s.pools["p"]
-		w.s.mu.Unlock()
-		found := make(chan *protocol.Job)
-		p.post(func() { found <- p.flight["j0"].wire })
-		job = <-found
+		c, job := w.host.at("j0")
 		before := w.redis.calls("renew")
 		for range 10 {
 			c.to.Checkpoint(job, []byte(`{"at":1}`))

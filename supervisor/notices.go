@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"oarlock/queue"
+	"oarlock/supervisor/internal/pool"
 )
 
 // listening is the one subscription of a supervisor: to what Redis tells its workers
@@ -18,9 +19,9 @@ type listening struct {
 }
 
 // to listens on behalf of these pools.
-func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool) {
+func (l *listening) to(ctx context.Context, s *Supervisor, pools []*pool.Pool) {
 	workers := make([]string, len(pools))
-	byWorker := make(map[string]*pool, len(pools))
+	byWorker := make(map[string]*pool.Pool, len(pools))
 	for i, p := range pools {
 		workers[i] = p.Worker()
 		byWorker[p.Worker()] = p
@@ -60,13 +61,13 @@ func (s *Supervisor) listen(ctx context.Context, workers []string, hear func(que
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.shared.gate.Open():
+		case <-s.shared.Gate.Open():
 		}
 		subscribed, cancel := context.WithCancel(ctx)
-		notices := s.shared.redis.Notices(subscribed, workers...)
+		notices := s.redis.Notices(subscribed, workers...)
 		for open := true; open; {
 			select {
-			case <-s.shared.gate.Closed():
+			case <-s.shared.Gate.Closed():
 				cancel()
 				for range notices { // until it is closed
 				}

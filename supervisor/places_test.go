@@ -116,7 +116,7 @@ func TestPlacesOfOthers(t *testing.T) {
 		w.run()
 		time.Sleep(time.Second)
 		third := starts.Place{Pool: "p", Slot: 2}
-		w.s.shared.places.Take(third)
+		w.s.shared.Places.Take(third)
 		before := w.host.starts()
 		if err := w.s.Scale("p", 3); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestPlacesOfOthers(t *testing.T) {
 		if s := w.s.Snapshot().Pools[0].Slots[2]; s.State != "blocked" {
 			t.Errorf("the slot that waits is %+v", s)
 		}
-		w.s.shared.places.Leave(third)
+		w.s.shared.Places.Leave(third)
 		time.Sleep(time.Second)
 		if n := w.host.starts() - before; n != 1 {
 			t.Errorf("%d children were started when all was gone", n)

@@ -1,6 +1,9 @@
 package supervisor
 
-import "oarlock/supervisor/outcome"
+import (
+	"oarlock/supervisor/internal/wire"
+	"oarlock/supervisor/outcome"
+)
 
 // What is said of endings has its place in package outcome.
 type (
@@ -29,3 +32,7 @@ var (
 	Decide    = outcome.Decide
 	Unstarted = outcome.Unstarted
 )
+
+// Wire turns the queue's job into the protocol's, under a new run id; limit is the timeout of
+// its pool, 0 for none. The lease is left to the caller.
+var Wire = wire.Job

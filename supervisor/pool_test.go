@@ -313,7 +313,7 @@ func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
 			t.Errorf("%d calls, most of them to settle one job", n)
 		}
 		w.redis.refuse("j0")
-		time.Sleep(refusedLimit * 2)
+		time.Sleep(10 * time.Minute) // twice as long as the longest pause
 		w.want("failed", 1)
 		if s := w.redis.job("j0").settlement; s.Group != "refused" || s.Message == "" {
 			t.Errorf("it was settled by %+v, want a failure that says why", s)
@@ -354,7 +354,7 @@ func TestWhatCannotBeSettledIsOwed(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		w.end()
-		if took := time.Since(began); took > lastWord+time.Second {
+		if took := time.Since(began); took > 9*time.Second {
 			t.Errorf("it took %v to leave", took)
 		}
 	})

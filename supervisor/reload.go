@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"oarlock/supervisor/internal/pool"
 )
 
 // Changes are what a Reload did to the pools. The names are in order.
@@ -50,7 +51,7 @@ func (s *Supervisor) Reload(cfg Config) (Changes, error) {
 }
 
 // reload is Reload without the jobs of the pools that leave, which are those of Changes.Leaving.
-func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool, err error) {
+func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool.Pool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {

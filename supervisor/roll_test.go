@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,7 +9,6 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/runner"
-	"oarlock/supervisor/outcome"
 )
 
 // rollWorld is a supervisor whose program changes on disk, or by a reload that names
@@ -289,24 +287,6 @@ func TestARollToCodeThatFailsEachJob(t *testing.T) {
 	}
 }
 
-// A job is forgiven once a roll; the second bad ending on the same code counts.
-func TestAJobIsForgivenOnce(t *testing.T) {
-	p := &pool{roll: newRoll(&generation{n: 1}, &generation{n: 2, trial: newTrial()})}
-	a := &attempt{member: &member{gen: p.roll.to}}
-	a.job.JID = "j"
-	for i, want := range []string{"release", "fail"} {
-		o := outcome.Outcome{Bearing: outcome.Bad}
-		o.Settlement.Action, o.Settlement.Group = "fail", "Error"
-		forgive(a, &o)
-		if s := o.Settlement; string(s.Action) != want || s.Group != "Error" || s.Front {
-			t.Errorf("ending %d: %+v, want %s", i, s, want)
-		}
-	}
-	if !p.wary(a) {
-		t.Error("its next attempt is not for old code")
-	}
-}
-
 // Where no job comes, a minute is proof enough to go on; the old code is kept in mind
 // until the new one has acknowledged a job.
 func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
@@ -391,25 +371,6 @@ func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
 				w.wait()
 			})
 		})
-	}
-}
-
-// A second recycle goes on with the slots that have waited for longest, not at the first.
-func TestASecondRecycleDoesNotStartOver(t *testing.T) {
-	first, second, third := &generation{n: 1}, &generation{n: 2}, &generation{n: 3, trial: newTrial()}
-	p := &pool{roll: newRoll(second, third)}
-	for i, g := range []*generation{second, second, first, first} {
-		s := &slot{n: i, gen: g}
-		s.member = &member{pool: p, slot: s, gen: g, state: memberReady}
-		p.slots = append(p.slots, s)
-	}
-	var order []int
-	for s, _ := p.nextToChange(); s != nil; s, _ = p.nextToChange() {
-		order = append(order, s.n)
-		s.gen = third
-	}
-	if !slices.Equal(order, []int{2, 3, 0, 1}) {
-		t.Errorf("slots change in the order %v, want those of the oldest generation first", order)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestASignalInterruptsWhatIsNotSettledYet(t *testing.T) {
 			time.Sleep(500*time.Millisecond + told)
 			w.s.Signaled()
 			w.end()
-			if told < together {
+			if told < time.Second {
 				w.want("waiting", 1)
 			} else {
 				w.want("complete", 1)

@@ -193,24 +193,3 @@ func TestAPoolOfAnySizeObeys(t *testing.T) {
 		}
 	}
 }
-
-// TestSlotsComeInSlices grows and shrinks a pool by more than a turn of its loop may.
-func TestSlotsComeInSlices(t *testing.T) {
-	w := newFakeWorld(t)
-	p := newPool(&build(w.cfg, w.redis, w.host).shared, w.cfg.Pools[0], "w")
-	size := 0
-	for _, target := range []int{20000, 7, 5000, 0, 3} {
-		p.target = target
-		for turns := 0; len(p.slots) != target; turns++ {
-			if p.resize(); max(len(p.slots)-size, size-len(p.slots)) > resizeStep || turns > 20000/resizeStep {
-				t.Fatalf("%d slots after %d, on the way to %d in turn %d", len(p.slots), size, target, turns)
-			}
-			size = len(p.slots)
-		}
-		for i, s := range p.slots {
-			if s.n != i {
-				t.Fatalf("slot %d has the number %d", i, s.n)
-			}
-		}
-	}
-}

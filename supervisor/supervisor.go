@@ -2,10 +2,9 @@
 // after. It joins package queue, which knows Redis, to package runner, which knows
 // processes; a job passes through it from one to the other and back.
 //
-// A [Supervisor] has pools, and each pool a loop of its own which owns its state. The
-// loop never waits: calls to Redis and starts of children run beside it and report
-// to its inbox. What follows from each event is worked out anew in every turn of the
-// loop, so that no order of events can leave something undone.
+// A [Supervisor] has pools, and each pool a loop of its own which owns its state. It begins and
+// ends them, and is what they have in common: one look at all queues, one subscription, one
+// memory of what is left if it is killed.
 package supervisor
 
 import (
@@ -28,6 +27,7 @@ import (
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
 	"oarlock/supervisor/internal/lookout"
+	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
 )
@@ -36,16 +36,17 @@ import (
 // safe for concurrent use.
 type Supervisor struct {
 	host   *runner.Host // nil in tests
-	shared shared
+	redis  redis
+	shared pool.Shared
 	look   *lookout.Lookout
 	inbox  inbox.Inbox // for the goroutine of Run, which owns the life file and the notices
 	log    *slog.Logger
 
 	mu      sync.Mutex
 	cfg     Config
-	pools   map[string]*pool // those that were not told to drain
-	leaving []*pool          // those that were
-	began   time.Duration    // 0 before Run
+	pools   map[string]*pool.Pool // those that were not told to drain
+	leaving []*pool.Pool          // those that were
+	began   time.Duration         // 0 before Run
 	quiet   bool
 	ending  bool // no pool is started any more
 	owing   bool // a pool left jobs about which Redis was told nothing
@@ -60,7 +61,7 @@ func New(cfg Config, client *queue.Client, host *runner.Host) *Supervisor {
 }
 
 // build is New for anything that behaves like a client and a host.
-func build(cfg Config, r redis, start starter) *Supervisor {
+func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -77,29 +78,29 @@ func build(cfg Config, r redis, start starter) *Supervisor {
 		log:   cfg.Logger,
 		inbox: inbox.New(),
 		cfg:   cfg,
-		pools: map[string]*pool{},
-		shared: shared{
-			suspects:   &suspects{},
-			places:     starts.NewPlaces(),
-			inFlight:   new(atomic.Int64),
-			clock:      cfg.Clock,
-			redis:      r,
-			starter:    start,
-			starts:     starts.New(starts.AtATime(), cfg.Logger),
-			gate:       gate.New(r.Ping, cfg.Logger),
-			complaints: lookout.NewComplaints(cfg.Logger, cfg.Clock),
-			base:       cfg.Logger,
-			host:       cfg.Name,
-			onEvent:    cfg.OnEvent,
-			childLog:   cfg.ChildLog,
-			poll:       cfg.PollInterval,
+		pools: map[string]*pool.Pool{},
+		redis: r,
+		shared: pool.Shared{
+			Clock:      cfg.Clock,
+			Redis:      r,
+			Starter:    start,
+			Starts:     starts.New(starts.AtATime(), cfg.Logger),
+			Places:     starts.NewPlaces(),
+			Gate:       gate.New(r.Ping, cfg.Logger),
+			Complaints: lookout.NewComplaints(cfg.Logger, cfg.Clock),
+			Base:       cfg.Logger,
+			Host:       cfg.Name,
+			OnEvent:    cfg.OnEvent,
+			ChildLog:   cfg.ChildLog,
+			Poll:       cfg.PollInterval,
+			InFlight:   new(atomic.Int64),
 		},
 	}
-	if s.shared.childLog == nil {
-		s.shared.childLog = s.logLine
+	if s.shared.ChildLog == nil {
+		s.shared.ChildLog = s.logLine
 	}
-	s.look = lookout.New(r, s.shared.gate, cfg.Clock, cfg.PollInterval, s.shared.complaints, cfg.Logger)
-	s.shared.soon = s.look.Soon
+	s.look = lookout.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, s.shared.Complaints, cfg.Logger)
+	s.shared.Soon = s.look.Soon
 	return s
 }
 
@@ -113,15 +114,15 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.shared.legacy = legacy
+	s.shared.Legacy, s.shared.Suspects = legacy, statedir.NewSuspects(legacy)
 	background, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
-	parts.Go(func() { s.shared.gate.Run(background) })
+	parts.Go(func() { s.shared.Gate.Run(background) })
 	parts.Go(func() { s.look.Run(background) })
 	parts.Go(func() { s.successor().Run(background) })
 
 	s.mu.Lock()
-	s.began = s.shared.clock()
+	s.began = s.shared.Clock()
 	for _, p := range s.cfg.Pools {
 		s.add(p)
 	}
@@ -155,6 +156,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
+// lastBreath is how long the supervisor waits for questions to Redis whose answers
+// nobody needs any more.
+const lastBreath = 200 * time.Millisecond
+
 // seeOut waits for parts that were told to end. What they have just asked a Redis that
 // does not answer cannot be taken back: that ends when the client is closed, at the
 // latest, and nothing is done with it.
@@ -175,7 +180,7 @@ func (s *Supervisor) add(cfg Pool) {
 	if s.ending {
 		return
 	}
-	p := newPool(&s.shared, cfg, s.workerName(cfg.Name))
+	p := pool.New(&s.shared, cfg, s.workerName(cfg.Name))
 	p.Quiet(s.quiet)
 	s.pools[cfg.Name] = p
 	s.bequeath()
@@ -187,20 +192,20 @@ func (s *Supervisor) add(cfg Pool) {
 
 // workerName makes a name that no other pool, here or anywhere, has or ever had:
 // names are all that Redis knows of who holds a lock.
-func (s *Supervisor) workerName(pool string) string {
+func (s *Supervisor) workerName(of string) string {
 	var unique [5]byte
 	rand.Read(unique[:]) // never fails, by its documentation
-	return fmt.Sprintf("%s-%d-%s-%x", s.cfg.Name, os.Getpid(), pool, unique)
+	return fmt.Sprintf("%s-%d-%s-%x", s.cfg.Name, os.Getpid(), of, unique)
 }
 
 // changed makes Run look at its pools again.
 func (s *Supervisor) changed() { s.inbox.Post(func() {}) }
 
 // reap forgets pools that have ended, and reports whether the supervisor has.
-func (s *Supervisor) reap() (left []*pool, over bool) {
+func (s *Supervisor) reap() (left []*pool.Pool, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaving = slices.DeleteFunc(s.leaving, func(p *pool) bool {
+	s.leaving = slices.DeleteFunc(s.leaving, func(p *pool.Pool) bool {
 		select {
 		case <-p.Done():
 			s.owing = s.owing || p.Owes()
@@ -224,7 +229,7 @@ func (s *Supervisor) reap() (left []*pool, over bool) {
 // Drain makes all pools take nothing more, and Run return when all that is in flight
 // was finished and settled. There is no limit to the time that may take; Stop and
 // StopNow end it sooner.
-func (s *Supervisor) Drain() { s.end(func(p *pool) { p.Drain(0) }) }
+func (s *Supervisor) Drain() { s.end(func(p *pool.Pool) { p.Drain(0) }) }
 
 // Stop is Drain with a limit: jobs still at work after Config.DrainTimeout are
 // interrupted, which costs them nothing.
@@ -232,14 +237,14 @@ func (s *Supervisor) Stop() {
 	s.mu.Lock()
 	timeout := s.cfg.DrainTimeout
 	s.mu.Unlock()
-	s.end(func(p *pool) { p.Drain(max(timeout, 1)) })
+	s.end(func(p *pool.Pool) { p.Drain(max(timeout, 1)) })
 }
 
 // StopNow kills all children, gives their jobs back if Redis answers within half a
 // second, and makes Run return, within a second even if Redis hangs.
-func (s *Supervisor) StopNow() { s.end((*pool).Kill) }
+func (s *Supervisor) StopNow() { s.end((*pool.Pool).Kill) }
 
-func (s *Supervisor) end(how func(*pool)) {
+func (s *Supervisor) end(how func(*pool.Pool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = true
@@ -285,7 +290,7 @@ func (s *Supervisor) setQuiet(quiet bool) {
 }
 
 // pool finds a pool by name.
-func (s *Supervisor) pool(name string) (*pool, error) {
+func (s *Supervisor) pool(name string) (*pool.Pool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[name]; p != nil {
@@ -301,8 +306,8 @@ func (s *Supervisor) pool(name string) (*pool, error) {
 // bounds it is moved within them only for the moment. A child too many leaves when it
 // has finished its job. The error says that there is no such pool, or that n is
 // negative.
-func (s *Supervisor) Scale(pool string, n int) error {
-	p, err := s.pool(pool)
+func (s *Supervisor) Scale(name string, n int) error {
+	p, err := s.pool(name)
 	if err != nil {
 		return err
 	}
@@ -319,15 +324,15 @@ func (s *Supervisor) Scale(pool string, n int) error {
 // A new generation of children has to prove itself in one slot first: by an acknowledged
 // job, or 20 endings no worse than those before, or, where no job comes or tells anything,
 // by a minute. Until then the old one stays, and takes back its slot at the first bad sign.
-func (s *Supervisor) Recycle(pool string) error { return s.recycle(pool, false) }
+func (s *Supervisor) Recycle(name string) error { return s.recycle(name, false) }
 
 // Replace is Recycle without proof: the new children have all slots as soon as they are
 // ready, for somebody who is at work on the program and wants to see what it does now.
-func (s *Supervisor) Replace(pool string) error { return s.recycle(pool, true) }
+func (s *Supervisor) Replace(name string) error { return s.recycle(name, true) }
 
-func (s *Supervisor) recycle(pool string, trusted bool) error {
-	if pool != "" {
-		p, err := s.pool(pool)
+func (s *Supervisor) recycle(name string, trusted bool) error {
+	if name != "" {
+		p, err := s.pool(name)
 		if err != nil {
 			return err
 		}
@@ -355,17 +360,17 @@ func (s *Supervisor) Ready() bool {
 	began, ending := s.began, s.ending
 	s.mu.Unlock()
 	last := s.look.Answered()
-	fresh := s.shared.clock()-last < 3*s.shared.poll+2*time.Second
-	return began > 0 && !ending && last > 0 && fresh && s.shared.gate.IsOpen()
+	fresh := s.shared.Clock()-last < 3*s.shared.Poll+2*time.Second
+	return began > 0 && !ending && last > 0 && fresh && s.shared.Gate.IsOpen()
 }
 
 // InFlight is how many attempts are not over. Unlike Snapshot it waits for nobody, and so
 // answers when a pool stands still.
-func (s *Supervisor) InFlight() int { return int(s.shared.inFlight.Load()) }
+func (s *Supervisor) InFlight() int { return int(s.shared.InFlight.Load()) }
 
 // Away returns why Redis cannot be used at the moment; nil if it can, or if nobody has
 // asked it yet.
-func (s *Supervisor) Away() error { return s.shared.gate.Reason() }
+func (s *Supervisor) Away() error { return s.shared.Gate.Reason() }
 
 // AwaitRedis returns when Redis is thought to be there, or when ctx ends: at once where it is. What
 // asks Redis beside the pools waits so, and one alone looks whether it is back. It is safe for
@@ -373,7 +378,7 @@ func (s *Supervisor) Away() error { return s.shared.gate.Reason() }
 func (s *Supervisor) AwaitRedis(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-s.shared.gate.Open():
+	case <-s.shared.Gate.Open():
 	}
 }
 
@@ -394,7 +399,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		Draining: s.ending,
 	}
 	if s.began > 0 {
-		shot.Up = (s.shared.clock() - s.began).Seconds()
+		shot.Up = (s.shared.Clock() - s.began).Seconds()
 	}
 	pools := slices.Clone(s.leaving)
 	for _, p := range s.pools {
@@ -405,10 +410,10 @@ func (s *Supervisor) Snapshot() Snapshot {
 		strength, _ := s.host.KillStrength()
 		shot.KillStrength = strength.String()
 	}
-	shot.Short, _ = s.shared.starts.ShortOf(s.shared.clock())
-	shot.Redis = s.shared.gate.Describe()
+	shot.Short, _ = s.shared.Starts.ShortOf(s.shared.Clock())
+	shot.Redis = s.shared.Gate.Describe()
 	if last := s.look.Answered(); last > 0 {
-		shot.Seen = max((s.shared.clock() - last).Seconds(), 0.001)
+		shot.Seen = max((s.shared.Clock() - last).Seconds(), 0.001)
 	}
 	timeout := time.After(snapshotWait)
 	answers := make([]<-chan PoolSnapshot, len(pools))

@@ -81,7 +81,7 @@ func TestASuspectWhoseTurnDoesNotComeIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSuspectWorld(t, 4, time.Hour)
 		w.run()
-		time.Sleep(suspectPatience + suspectPause/2)
+		time.Sleep(35 * time.Second) // 30 until it is given back, for 10
 		if by := w.redis.states(); by["running"] != 1 || by["scheduled"] != 3 {
 			t.Errorf("jobs are %v, want one at work and 3 for other supervisors", by)
 		}
@@ -169,9 +169,7 @@ func TestOnlyTheSuspectPaysForADeath(t *testing.T) {
 			if err := l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Accuse(&statedir.Accused{Worker: "dead", JID: "j3"}); err != nil {
-				t.Fatal(err)
-			}
+			statedir.NewSuspects(l).Admit(nil, statedir.Accused{Worker: "dead", JID: "j3"}, w.cfg.Logger)
 			deaths, crashes, interruptions := []int{1, 2, 3, 2}, []int{0, 3, 0, 2}, []int{0, 0, 0, 0}
 			if left {
 				l.Abandon()

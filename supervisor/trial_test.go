@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,19 +176,6 @@ func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
 	})
 }
 
-// A child that ends without a word is told of by how it ended.
-func TestLastWords(t *testing.T) {
-	for want, exit := range map[string]runner.Exit{
-		"SyntaxError": {Code: 1, Message: "SyntaxError"},
-		"a child exited with 3 before it read a job":        {Code: 3},
-		"a child was ended by SIGKILL before it read a job": {Code: -1, Signal: syscall.SIGKILL},
-	} {
-		if got := lastWords(exit); got != want {
-			t.Errorf("%+v: %q, want %q", exit, got, want)
-		}
-	}
-}
-
 // Jobs that end for nobody's fault prove nothing, but they do not hold up a roll for ever either.
 func TestATrialOfJobsThatSayNothing(t *testing.T) {
 	cases := map[string]program{
@@ -288,20 +274,5 @@ func TestARollOfABusyPoolEnds(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// What was given up, and has its slot still, does not take the jobs that are to prove what mends it.
-func TestAJobGoesToWhatIsOnTrialRatherThanToWhatWasGivenUp(t *testing.T) {
-	old, givenUp, mended := &generation{n: 1}, &generation{n: 2, trial: newTrial()}, &generation{n: 3, trial: newTrial()}
-	p := &pool{shared: &shared{}, roll: newRoll(old, mended), gen: old}
-	for i, g := range []*generation{old, givenUp, mended} {
-		g.spec.Mode = runner.Reuse
-		s := &slot{n: i, gen: g}
-		s.member = &member{pool: p, slot: s, gen: g, child: &fakeChild{}, state: memberReady}
-		p.slots = append(p.slots, s)
-	}
-	if m := p.vacancy(&attempt{}); m.gen != mended {
-		t.Errorf("the job goes to generation %d, want %d", m.gen.n, mended.n)
 	}
 }

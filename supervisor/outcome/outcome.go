@@ -140,6 +140,16 @@ func Unstarted(e *runner.Ending) bool {
 	return e.Kind == runner.CouldNotStart || e.Kind == runner.Exited && e.Action == protocol.ExitMisconfigured
 }
 
+// Worked reports whether a child that ended a run so is fit for others: the job, not
+// the child, was at fault if anything.
+func Worked(e *runner.Ending) bool {
+	switch e.Kind {
+	case runner.CouldNotStart, runner.BadArguments, runner.BrokeProtocol, runner.LeftEarly, runner.Innocent:
+		return false
+	}
+	return !Unstarted(e)
+}
+
 // Manner is how an attempt ended, in a few words for all that ended alike.
 func Manner(e *runner.Ending) string {
 	switch {

@@ -1,6 +1,6 @@
-// Package report is what a supervisor says of itself: its state at one moment, and what it counted.
-// It owns the words of that, which are JSON for whoever asks over the control socket. It knows no
-// running pool, and is all of a supervisor that its readers need to know.
+// Package report is what a supervisor says of itself: its state at one moment, what it counted, and what
+// happens. It owns the words of that; state and counters are JSON for whoever asks over the control
+// socket. It knows no running pool, and is all of a supervisor that its readers need to know.
 package report
 
 import (

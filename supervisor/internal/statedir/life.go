@@ -105,8 +105,8 @@ func (l *Life) Write(all []Workers) error {
 	return l.change(func(t *testament) { t.Workers = all })
 }
 
-// Accuse replaces what the life file says of the suspect that is at work; nil is nobody.
-func (l *Life) Accuse(who *Accused) error {
+// accuse replaces what the life file says of the suspect that is at work; nil is nobody.
+func (l *Life) accuse(who *Accused) error {
 	return l.change(func(t *testament) { t.Suspect = who })
 }
 

@@ -1,0 +1,135 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/wire"
+)
+
+// stage is how far an attempt has come; stageMoves says what may follow what.
+type stage uint8
+
+const (
+	waiting  stage = iota // taken, no child yet
+	running               // a child has it
+	stopping              // a child has it and was asked to stop
+	ended                 // concluded, to be settled
+	settling              // the settlement is on its way
+	over                  // settled, or not ours any more
+)
+
+var stageNames = [...]string{"waiting", "running", "stopping", "ended", "settling", "over"}
+
+func (s stage) String() string { return stageNames[s] }
+
+// stageMoves are the stages that may follow each stage.
+var stageMoves = [...][]stage{
+	waiting: {
+		running, // a child was found
+		ended,   // no child is to have it: it cannot be worked, or goes back
+		over,    // its lock is lost, or its job came back
+	},
+	running: {
+		waiting,  // its child left before it could begin, or gives it back
+		stopping, // its child is to stop it
+		ended,    // its child has ended it
+		over,     // likewise, and nothing is to be settled
+	},
+	stopping: {
+		waiting,  // its child left before it could begin
+		stopping, // its child is to stop it sooner
+		ended,    // its child has ended it
+		over,     // likewise, and nothing is to be settled
+	},
+	ended: {
+		waiting,  // judged after a while: its child had not begun it
+		ended,    // judged after a while, or to be settled otherwise
+		settling, // its settlement is sent
+		over,     // its lock is lost, or its job came back
+	},
+	settling: {
+		ended, // the call did not run, or Redis refused the settlement
+		over,  // Redis has answered
+	},
+	over: {}, // nothing more is to be done
+}
+
+// advance brings an attempt to its next stage. Nothing else writes the stage.
+func (p *Pool) advance(a *attempt, to stage) {
+	if !slices.Contains(stageMoves[a.stage], to) {
+		p.misstep("attempt", a.stage, to)
+	}
+	a.stage = to
+}
+
+// misstep tells of a change that its table does not allow. It is a mistake of ours, which the
+// tests of this package fail for.
+func (p *Pool) misstep(of string, from, to fmt.Stringer) {
+	p.log.Error(Mistake, "of", of, "from", from.String(), "to", to.String())
+}
+
+// Mistake is the message of the log line that tells of one: tests of whatever has pools fail for it.
+const Mistake = "mistake in oarlock: a change that cannot be"
+
+// attempt is one job once in our hands, from its take to its settlement. It belongs
+// to its pool's loop.
+type attempt struct {
+	job   queue.Taken
+	wire  *protocol.Job // what the child is told; its address names the run
+	lease clock.Lease
+	stage stage
+	turn  int64 // its place among all that the pool took, in the order of the queue
+
+	member    *member       // the child that has it; nil before
+	run       Run           // nil until the child was given it
+	began     time.Duration // when the child was chosen
+	cause     runner.Cause  // why it was asked to stop
+	grace     time.Duration // and how much time it was given for that
+	warned    bool          // it was asked to stop because its lease runs out
+	gap       time.Duration // when to kill it unless a renewal is granted first; 0: no gap
+	hint      bool          // a notice said that it was canceled
+	accused   bool          // it is a suspect, and no other may run
+	heldUntil time.Duration // when to give it back if no turn of a suspect's has come
+	early     bool          // a child left before it could begin with it
+
+	ending     *runner.Ending // how it ended; nil before
+	endedAt    time.Duration  // when
+	settlement queue.Settlement
+	refused    int           // how many settlements of it were refused
+	objection  string        // why the first was
+	settleAt   time.Duration // when to send the next, or the first, if it waits among the pool's refused or withheld
+	lost       bool          // the lock is gone: nothing is to be settled
+	again      bool          // job and lease are those of a later take, to run when this one was stopped
+
+	progress     *protocol.Progress // the last; nil if none
+	checkpoint   []byte             // not yet stored; nil if none
+	checkpointed time.Duration      // when one was last sent
+
+	wishes  []protocol.Wish // what it wants done and Redis has not answered yet; it is settled after them
+	wishing bool            // it is among those of the pool's wishing
+}
+
+// newAttempt makes an attempt of a job that was just locked; limit is the pool's
+// timeout, 0 for none.
+func newAttempt(t queue.Taken, l clock.Lease, limit time.Duration) *attempt {
+	a := &attempt{job: t, lease: l}
+	a.prepare(limit)
+	return a
+}
+
+// hold notes that the job's lock was renewed; the child lives no longer than the lease.
+func (a *attempt) hold(l clock.Lease) {
+	a.lease = l
+	if a.run != nil {
+		a.run.Renew(l.End())
+	}
+}
+
+// prepare makes what the child is told of the job, under a new run id.
+func (a *attempt) prepare(limit time.Duration) { a.wire = wire.Job(a.job, limit) }

@@ -1,0 +1,155 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+
+	"oarlock/protocol"
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor/outcome"
+	"oarlock/supervisor/report"
+)
+
+// ended hears how an attempt ended.
+func (p *Pool) ended(a *attempt, e *runner.Ending) {
+	if a.stage != running && a.stage != stopping {
+		return // lost while its child was still being started
+	}
+	if a.stage == running && e.Kind == runner.LockLost { // we stood still, or we would have asked for it
+		p.log.Warn("lease ended: the child was killed by its guard", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", "ended")
+	}
+	if p.now < p.life.together && outcome.Unspoken(e) {
+		e = outcome.AsInterrupted(e)
+	}
+	a.ending, a.endedAt = e, p.now
+	a.member.finished(a, e)
+	if len(e.Wishes) > 0 {
+		a.wishes = append(a.wishes, e.Wishes...)
+		p.wishes(a)
+	}
+	if outcome.Unstarted(e) && !e.Short || outcome.Unread(e) && !a.member.hasRead {
+		p.rollFailed(a.member, e.Message)
+	}
+	if !p.withhold(a, e) {
+		p.finish(a, e)
+	}
+}
+
+// finish makes of an attempt what its ending means.
+func (p *Pool) finish(a *attempt, e *runner.Ending) {
+	a.ending = e
+	o := outcome.Outcome{Drop: true} // the job has come back, and this attempt means nothing to it
+	if !a.again {
+		o = p.conclude(a, e)
+	}
+	p.tellEnded(a, e, &o)
+	e.Output = nil // it is not kept here as well until Redis has answered
+	if !o.Redo {
+		p.judge(a, e, o.Bearing)
+	}
+	switch {
+	case a.again:
+		p.restart(a)
+	case o.Drop:
+		p.drop(a)
+	case o.Redo:
+		p.redo(a, e)
+	default:
+		p.count.Concluded(e, &o, a.job.Remaining <= 0)
+		p.submit(a, o.Settlement)
+	}
+}
+
+// tellEnded tells the observer how an attempt ended, and what is made of it.
+func (p *Pool) tellEnded(a *attempt, e *runner.Ending, o *outcome.Outcome) {
+	s := &o.Settlement
+	p.event(report.Event{Kind: report.AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
+		Action: s.Action, Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
+}
+
+// conclude decides what an ending means for its job, and adds the record of one that
+// did not go well.
+func (p *Pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
+	facts := outcome.Attempt{
+		Job:        a.job,
+		Checkpoint: a.checkpoint,
+		Lost:       a.lost,
+		Warned:     a.warned,
+		Early:      a.early,
+		Slowed:     p.breaker.Open,
+	}
+	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
+		facts.Now = p.Redis.Now()
+		facts.OthersWell = p.wellSince(a.job.Unstarted.First, facts.Now)
+		facts.Where = fmt.Sprintf("%s generation %d", p.Host, a.member.gen.n)
+	}
+	o := outcome.Decide(p.cfg.Policy, facts, e)
+	a.member.gen.Forgive(a.job.JID, &o)
+	s := &o.Settlement
+	if o.Recorded(e) {
+		s.Record = outcome.RecordOf(a.wire, a.member.pid(), p.worker, e, len(s.Checkpoint))
+	}
+	if s.Standstill >= outcome.Standstill {
+		p.log.Warn("a job is interrupted again and again where it was: it needs a longer drain_timeout, or to keep checkpoints",
+			"jid", a.job.JID, "klass", a.job.Klass, "queue", a.job.Queue, "interruptions", s.Standstill)
+	}
+	s.Cleared = a.job.Deaths > 0 && s.Counter != queue.CountInterruption
+	for _, wish := range o.Refused {
+		p.log.Warn("wish of a child refused", "jid", a.job.JID, "queue", a.job.Queue, "why", wish)
+	}
+	return o
+}
+
+// redo gives an attempt that was not begun to another child, in its turn.
+func (p *Pool) redo(a *attempt, e *runner.Ending) {
+	a.early = a.early || outcome.Unread(e)
+	if e.Checkpoint != nil {
+		a.job.Checkpoint = e.Checkpoint
+	}
+	p.undo(a)
+	p.await(a)
+}
+
+// undo lets an attempt that no child has begun be given to any.
+func (p *Pool) undo(a *attempt) {
+	a.prepare(p.cfg.Timeout)
+	p.advance(a, waiting)
+	a.member, a.run, a.ending, a.gap = nil, nil, nil, 0
+}
+
+// wellSince reports whether a job of the pool ended well after a moment; it and now are on
+// Redis' clock.
+func (p *Pool) wellSince(moment, now float64) bool {
+	return p.wellAt > 0 && (p.now-p.wellAt).Seconds() < now-moment
+}
+
+// judge lets the breaker learn from an ending.
+func (p *Pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
+	closed := false
+	switch {
+	case b == outcome.NoBearing:
+	case a.member.gen.OnTrial():
+		p.tried(a, b)
+		if b == outcome.Bad {
+			return // the pool is not to blame for it
+		}
+	default:
+		p.past.Note(b == outcome.Bad)
+	}
+	switch b {
+	case outcome.Good:
+		p.wellAt = max(p.now, 1)
+		closed = p.breaker.Good()
+	case outcome.Neutral:
+		closed = p.breaker.Neutral()
+	case outcome.Bad:
+		if p.breaker.Bad(a.job.JID, outcome.Manner(e), e.Message, p.target) {
+			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.Why())
+		}
+	}
+	if closed {
+		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", outcome.Manner(e))
+		p.exchanges.wake()
+	}
+}

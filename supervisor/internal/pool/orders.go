@@ -1,0 +1,128 @@
+package pool
+
+import (
+	"reflect"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/supervisor/internal/lookout"
+	"oarlock/supervisor/report"
+)
+
+// What a supervisor tells its pools, and asks them. All of it is safe for concurrent use, waits
+// for nothing, and does nothing where the pool has ended.
+
+// Worker is the name under which Redis knows who holds the pool's locks.
+func (p *Pool) Worker() string { return p.worker }
+
+// MaxCrashes is how many crashes a job of the pool may have, as it is configured.
+func (p *Pool) MaxCrashes() int { return int(p.maxCrashes.Load()) }
+
+// Done is closed when the pool has ended.
+func (p *Pool) Done() <-chan struct{} { return p.done }
+
+// Owes reports whether a pool that has ended left jobs about which Redis was told nothing.
+func (p *Pool) Owes() bool { return p.life.owing }
+
+// Drain makes the pool take nothing more and end when nothing is in flight. Jobs still at work
+// after timeout are interrupted; 0 means no limit. Called again it can only shorten the time.
+func (p *Pool) Drain(timeout time.Duration) { p.post(func() { p.drain(timeout) }) }
+
+// Kill ends everything at once. The jobs go back uncounted if Redis answers soon.
+func (p *Pool) Kill() { p.post(p.kill) }
+
+// Quiet makes the pool take nothing, or take again.
+func (p *Pool) Quiet(quiet bool) {
+	p.post(func() {
+		p.life.quiet = quiet
+		p.exchanges.wake()
+	})
+}
+
+// Scale sets how many children the pool keeps; where it has bounds, for the moment only.
+func (p *Pool) Scale(n int) {
+	p.post(func() {
+		if p.cfg.MaxChildren == 0 {
+			p.cfg.Children = n
+		}
+		p.target = n
+		p.beginAnew()
+	})
+}
+
+// Recycle replaces all children by those of a new generation, which is trusted or has to prove
+// itself.
+func (p *Pool) Recycle(trusted bool) { p.post(func() { p.turnOver(p.cfg.Child, trusted) }) }
+
+// Reconfigure gives the pool another configuration, of the same name and mode.
+func (p *Pool) Reconfigure(next Config) {
+	p.asked.Store(&next.Queues)
+	p.maxCrashes.Store(int64(next.MaxCrashes))
+	p.post(func() { p.reconfigure(next) })
+}
+
+// Signaled tells that this process was just sent a signal that ends it.
+func (p *Pool) Signaled() { p.post(p.signaled) }
+
+// Warn tells that something may have happened to the lock of a job.
+func (p *Pool) Warn(n queue.Notice) { p.post(func() { p.warn(n) }) }
+
+// Missed tells that notices may have been missed: any of the pool's jobs may be meant.
+func (p *Pool) Missed() { p.post(p.renewals.now) }
+
+// Snapshot asks for a description of the pool, which comes unless the pool ends before.
+func (p *Pool) Snapshot() <-chan report.PoolSnapshot {
+	answer := make(chan report.PoolSnapshot, 1)
+	p.post(func() { answer <- p.snapshot() })
+	return answer
+}
+
+// Working asks how many jobs the pool's children have; the answer comes unless the pool ends before.
+func (p *Pool) Working() <-chan int {
+	answer := make(chan int, 1)
+	p.post(func() { answer <- p.working() })
+	return answer
+}
+
+// working is how many jobs children of the pool have.
+func (p *Pool) working() int {
+	n := 0
+	for _, a := range p.flight {
+		if a.stage == running || a.stage == stopping {
+			n++
+		}
+	}
+	return n
+}
+
+// reconfigure gives the pool its new configuration.
+func (p *Pool) reconfigure(next Config) {
+	if p.life.draining {
+		return
+	}
+	last := p.cfg
+	p.cfg = next
+	if !reflect.DeepEqual(last.Queues, next.Queues) {
+		p.serve(lookout.Expand(next.Queues, p.queues)) // the lookout will find what else its globs stand for
+	}
+	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {
+		least, most := next.bounds()
+		p.target = min(max(p.target, least), most)
+	}
+	p.eachMember(func(m *member) { m.limit(&p.cfg) })
+	if !reflect.DeepEqual(last.Child, next.Child) {
+		p.turnOver(next.Child, false)
+	}
+	p.menu.Serve(p.queues, next.Order)
+	p.exchanges.wake()
+}
+
+// warn hears that something may have happened to the lock of a job.
+func (p *Pool) warn(n queue.Notice) {
+	a := p.flight[n.JID]
+	if a == nil || a.stage == settling {
+		return
+	}
+	a.hint = a.hint || n.Kind == queue.NoticeCanceled
+	p.renewals.now()
+}

@@ -1,0 +1,41 @@
+package supervisor
+
+import (
+	"context"
+
+	"oarlock/queue"
+	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/internal/pool"
+)
+
+// redis is what a supervisor needs of a queue.Client, beside what its pools do.
+type redis interface {
+	pool.Redis
+	Ping(context.Context) error
+	Writable(context.Context) error
+	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
+	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
+	OddSettings(context.Context) ([]error, error)
+	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
+	QueueNames(context.Context) ([]string, error)
+}
+
+type redisClient struct{ *queue.Client }
+
+// Ping also reads a key: a Redis that loads its data, or runs a long script, tells the
+// time and does nothing else. And it asks for a write, for want of which all that is to be done
+// would be refused; but for want of memory what ends can be settled still.
+func (c redisClient) Ping(ctx context.Context) error {
+	if err := c.Client.Ping(ctx); err != nil {
+		return err
+	}
+	if err := c.Serves(ctx); err != nil {
+		return err
+	}
+	if err := c.Writable(ctx); gate.Of(err) != gate.Full {
+		return err
+	}
+	return nil
+}
+
+func (c redisClient) Session(worker string) pool.Store { return c.Client.Session(worker) }
