@@ -17,6 +17,7 @@ import (
 
 	"oarlock/internal/cmdline"
 	"oarlock/internal/config"
+	"oarlock/internal/names"
 	"oarlock/internal/ops"
 	"oarlock/internal/say"
 	"oarlock/internal/screen"
@@ -63,7 +64,9 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	p.Out = out
 	app := p.app()
 	if asked := cmdline.Asked(args); asked != nil {
-		asked.Answer(ctx, app, p.Out, lookUpNames)
+		asked.Answer(ctx, app, p.Out, func(ctx context.Context, word string, given func(string) (string, bool)) []string {
+			return names.Find(ctx, word, func() (config.Config, error) { return loadAs(given, config.Options{NoPools: true}) })
+		})
 		return exitOK
 	}
 	args, err := cmdline.Arrange(app, args)

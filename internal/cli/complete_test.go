@@ -242,5 +242,5 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 	end.Close()
 }
 
-// queuePatience is far more than namesWithin, and less than any other bound on an answer.
+// queuePatience is far more than a search for names takes, and less than any other bound on an answer.
 const queuePatience = 2 * time.Second

@@ -4,20 +4,17 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
+	"oarlock/internal/console"
 	"oarlock/internal/embedded"
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
 )
-
-// saveEvery is how often dev --data writes its snapshot.
-const saveEvery = 5 * time.Second
 
 func devCommand() *cli.Command {
 	return &cli.Command{
@@ -69,9 +66,9 @@ func dev(c *cli.Context) error {
 		Terminal: screen.IsTerminal(os.Stdin), Programs: true,
 	}
 	if cfg.Log.Format != "json" {
-		console := newConsole(o.Log, c.App.ErrWriter, cfg.Pools)
-		o.Log.Into(console.ours(), console.colour)
-		o.ChildLog = console.line
+		shown := console.New(o.Log, c.App.ErrWriter, slots(cfg))
+		o.Log.Into(shown.Ours(), shown.Colour)
+		o.ChildLog = shown.Line
 	}
 	switch kind {
 	case "embedded":
@@ -82,7 +79,7 @@ func dev(c *cli.Context) error {
 					return err
 				}
 				screen.Printf(c.App.ErrWriter, "Kept in %s.\n", file)
-				o.Beside = append(o.Beside, service.Beside{Without: "the data is not kept any more", Run: func(ctx context.Context) error { return keep(ctx, server, file) }})
+				o.Beside = append(o.Beside, service.Beside{Without: "the data is not kept any more", Run: func(ctx context.Context) error { return server.Keep(ctx, file) }})
 			}
 			o.OwnRedis = url
 			return lastWord(o.Log, service.New(at(cfg, server), o).Run(ctx))
@@ -101,18 +98,11 @@ func dev(c *cli.Context) error {
 	return lastWord(o.Log, service.New(cfg, o).Run(c.Context))
 }
 
-// keep writes a snapshot of the server every now and then, and when ctx ends.
-func keep(ctx context.Context, server *embedded.Server, file string) error {
-	ticker := time.NewTicker(saveEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return server.Save(file)
-		case <-ticker.C:
-			if err := server.Save(file); err != nil {
-				return err
-			}
-		}
+// slots is how many children each pool has at most.
+func slots(cfg config.Config) map[string]int {
+	most := map[string]int{}
+	for name, pool := range cfg.Pools {
+		most[name] = max(pool.Children, pool.MaxChildren)
 	}
+	return most
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bufio"
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 )
@@ -52,6 +54,26 @@ func (s *Server) Save(path string) error {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// saveEvery is how often Keep writes its snapshot.
+const saveEvery = 5 * time.Second
+
+// Keep saves the server to the file at path every now and then, and when ctx ends. It returns with that
+// last save, or with the first that failed.
+func (s *Server) Keep(ctx context.Context, path string) error {
+	ticker := time.NewTicker(saveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return s.Save(path)
+		case <-ticker.C:
+			if err := s.Save(path); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // Load reads what Save wrote. A file that does not exist is an empty snapshot.

@@ -1,4 +1,7 @@
-package cli
+// Package console is the screen of `oarlock dev`: what children print, and what the supervisor says itself,
+// each line behind the name of who said it. It owns the column of names, and writes each line at once to
+// the log's queue. It must not know the configuration, Redis, or how a child runs.
+package console
 
 import (
 	"fmt"
@@ -7,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"oarlock/internal/config"
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
@@ -15,7 +17,7 @@ import (
 	"oarlock/supervisor"
 )
 
-// console shows what children print, and what we have to say ourselves, as a process manager
+// Console shows what children print, and what we have to say ourselves, as a process manager
 // does: each line behind the name of who said it, in a column.
 //
 //	thumbs[0] | on stdout
@@ -23,10 +25,12 @@ import (
 //	oarlock   | INFO ready
 //
 // Each line is one write, so that none begins in the middle of another. Safe for concurrent use.
-type console struct {
-	out    io.Writer // takes each line as one write, and never waits
-	colour bool
-	width  atomic.Int64 // of the column; it grows
+type Console struct {
+	// Colour is whether the screen wants colours; it does not change.
+	Colour bool
+
+	out   io.Writer    // takes each line as one write, and never waits
+	width atomic.Int64 // of the column; it grows
 }
 
 // ourName stands in front of our own lines.
@@ -35,13 +39,13 @@ const ourName = "oarlock"
 // nameColours are those of pools; red is kept for what goes wrong.
 var nameColours = []string{screen.Cyan, screen.Green, screen.Yellow, "\x1b[34m", "\x1b[35m", "\x1b[96m", "\x1b[92m", "\x1b[94m", "\x1b[95m"}
 
-// newConsole makes one that writes to out what is fit for w. The column is as wide as the
-// names of the pools need.
-func newConsole(out, w io.Writer, pools map[string]config.Pool) *console {
-	s := &console{out: out, colour: screen.Paint(w, screen.Dim, "") != ""}
+// New makes one that writes to out what is fit for w. The column is as wide as the names of
+// children need; slots is how many of them a pool has at most, by its name.
+func New(out, w io.Writer, slots map[string]int) *Console {
+	s := &Console{out: out, Colour: screen.Paint(w, screen.Dim, "") != ""}
 	s.widen(len(ourName))
-	for name, p := range pools {
-		s.widen(len(slotName(name, max(p.Children, p.MaxChildren)-1)))
+	for pool, most := range slots {
+		s.widen(len(slotName(pool, most-1)))
 	}
 	return s
 }
@@ -49,7 +53,7 @@ func newConsole(out, w io.Writer, pools map[string]config.Pool) *console {
 func slotName(pool string, slot int) string { return fmt.Sprintf("%s[%d]", pool, slot) }
 
 // widen makes the column at least so wide, and returns how wide it is.
-func (s *console) widen(width int) int {
+func (s *Console) widen(width int) int {
 	for {
 		now := s.width.Load()
 		if int64(width) <= now {
@@ -62,9 +66,9 @@ func (s *console) widen(width int) int {
 }
 
 // print writes a line behind its name.
-func (s *console) print(name, colour, mark string, text screen.Painted) {
+func (s *Console) print(name, colour, mark string, text screen.Painted) {
 	column := fmt.Sprintf("%-*s ", s.widen(len(name)), name)
-	if s.colour {
+	if s.Colour {
 		column = colour + column + screen.Plain
 		if mark == "!" {
 			mark = screen.Red + mark + screen.Plain
@@ -73,8 +77,8 @@ func (s *console) print(name, colour, mark string, text screen.Painted) {
 	screen.Printf(s.out, "%s%s %s\n", screen.Painted(column), screen.Painted(mark), text) // to a queue, which takes it or counts it
 }
 
-// line shows a line of a child.
-func (s *console) line(l supervisor.Line) {
+// Line shows a line of a child.
+func (s *Console) Line(l supervisor.Line) {
 	mark := "|"
 	if l.Stream == runner.Stderr {
 		mark = "!"
@@ -107,10 +111,10 @@ func colourOf(pool string) string {
 	return nameColours[h.Sum32()%uint32(len(nameColours))]
 }
 
-// ours takes our own lines, one a write.
-func (s *console) ours() io.Writer { return ourLines{s} }
+// Ours takes our own lines, one a write.
+func (s *Console) Ours() io.Writer { return ourLines{s} }
 
-type ourLines struct{ s *console }
+type ourLines struct{ s *Console }
 
 func (o ourLines) Write(line []byte) (int, error) {
 	o.s.print(ourName, screen.Dim, "|", screen.Painted(strings.TrimSuffix(string(line), "\n")))

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bytes"
@@ -7,12 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
 
-	"oarlock/internal/config"
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
@@ -24,18 +22,18 @@ func childLine(pool string, slot int, l runner.LogLine) supervisor.Line {
 	return supervisor.Line{Pool: pool, Slot: slot, LogLine: l}
 }
 
-var somePools = map[string]config.Pool{"mail": {Children: 2}, "thumbnails": {MaxChildren: 100}}
+var somePools = map[string]int{"mail": 2, "thumbnails": 100}
 
 func TestLinesOfAScreen(t *testing.T) {
 	var out bytes.Buffer
-	s := newConsole(&out, &out, somePools)
-	s.line(childLine("mail", 0, runner.LogLine{Text: []byte("hello")}))
-	s.line(childLine("thumbnails", 99, runner.LogLine{Stream: runner.Stderr, Text: []byte("\x1b[2J\r\xff")}))
-	s.line(childLine("mail", 1, runner.LogLine{Dropped: 1234}))
-	s.line(childLine("mail", 1, runner.LogLine{Text: []byte("begin"), Cut: 7}))
-	s.line(childLine("mail", 1, runner.LogLine{Text: []byte(`{"@":"ack"}`), Refused: "it names no run"}))
-	s.line(childLine("mail", 1, runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: "warn", Message: "a\nb", Fields: []protocol.Field{{Name: "n", Value: []byte("1")}}}}))
-	slog.New(logging.Lines(s.ours(), slog.LevelInfo, false)).Info("ready", "name", "x\ny")
+	s := New(&out, &out, somePools)
+	s.Line(childLine("mail", 0, runner.LogLine{Text: []byte("hello")}))
+	s.Line(childLine("thumbnails", 99, runner.LogLine{Stream: runner.Stderr, Text: []byte("\x1b[2J\r\xff")}))
+	s.Line(childLine("mail", 1, runner.LogLine{Dropped: 1234}))
+	s.Line(childLine("mail", 1, runner.LogLine{Text: []byte("begin"), Cut: 7}))
+	s.Line(childLine("mail", 1, runner.LogLine{Text: []byte(`{"@":"ack"}`), Refused: "it names no run"}))
+	s.Line(childLine("mail", 1, runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: "warn", Message: "a\nb", Fields: []protocol.Field{{Name: "n", Value: []byte("1")}}}}))
+	slog.New(logging.Lines(s.Ours(), slog.LevelInfo, false)).Info("ready", "name", "x\ny")
 	want := strings.Join([]string{
 		`mail[0]        | hello`,
 		`thumbnails[99] ! \x1b[2J\r\xff`,
@@ -69,8 +67,8 @@ func TestColoursOfAScreen(t *testing.T) {
 		t.Setenv("NO_COLOR", tt.noColour)
 		t.Setenv("TERM", "xterm")
 		var out bytes.Buffer
-		s := newConsole(&out, theirs, somePools)
-		s.line(childLine("mail", 0, runner.LogLine{Stream: runner.Stderr, Text: []byte("x")}))
+		s := New(&out, theirs, somePools)
+		s.Line(childLine("mail", 0, runner.LogLine{Stream: runner.Stderr, Text: []byte("x")}))
 		if out.String() != tt.want {
 			t.Errorf("NO_COLOR=%q: %q, want %q", tt.noColour, out.String(), tt.want)
 		}
@@ -84,12 +82,12 @@ func TestLinesAreNotMixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	logs := logging.New(write, "text", "info")
-	s := newConsole(logs, write, somePools)
+	s := New(logs, write, somePools)
 	var all sync.WaitGroup
 	for slot := range 20 {
 		all.Go(func() {
 			for range 50 {
-				s.line(childLine("mail", slot%10, runner.LogLine{Text: []byte(strings.Repeat("x", 900))}))
+				s.Line(childLine("mail", slot%10, runner.LogLine{Text: []byte(strings.Repeat("x", 900))}))
 			}
 		})
 	}
@@ -112,22 +110,4 @@ func TestLinesAreNotMixed(t *testing.T) {
 	if len(lines) != 1000 {
 		t.Errorf("%d lines", len(lines))
 	}
-}
-
-func TestDevShowsLinesAsAProcessManagerDoes(t *testing.T) {
-	s := newScript(t, strings.Replace(workFiles, "case", "echo oops >&2\ncase", 1))
-	p := begin(t, s, "dev", "--data", "kept")
-	url := p.await(`redis://`)
-	s.env["REDIS_URL"] = regexp.MustCompile(`redis://\S+`).FindString(url)
-	p.await(`^oarlock \| \S+ INFO  ready`)
-	p.ask("put", "work", `"good"`)
-	p.await(`^oarlock \| .*outcome=done`)
-	shown := strings.Join(p.seen, "\n")
-	for _, want := range []string{`work\[0\] \| working on "good"`, `work\[0\] ! oops`} {
-		if !regexp.MustCompile("(?m)^" + want + "$").MatchString(shown) {
-			t.Errorf("there is no line %s:\n%s", want, shown)
-		}
-	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
 }

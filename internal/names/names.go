@@ -1,4 +1,7 @@
-package cli
+// Package names finds what a word of the command line may be: the queues, failed jobs, their groups and the
+// pools that there are, for a shell that completes it. It owns how long that may take, reads only, and
+// must not know commands or options.
+package names
 
 import (
 	"context"
@@ -11,8 +14,8 @@ import (
 	"oarlock/supervisor"
 )
 
-// namesWithin bounds the search for names to complete: a shell stands still meanwhile.
-const namesWithin = 200 * time.Millisecond
+// within bounds the search for names to complete: a shell stands still meanwhile.
+const within = 200 * time.Millisecond
 
 // Names beyond these numbers are not offered.
 const (
@@ -21,12 +24,13 @@ const (
 	mostJobs   = 200 // of a group
 )
 
-// lookUpNames gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs
-// that failed) or POOL. It only reads, and gives none where they are not found in time.
+// Find gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs that failed)
+// or POOL, in the Redis or of the supervisor of the configuration that load reads. It only reads, and
+// gives none where they are not found in time.
 //
 // What the search waits for (a file, a resolver, Redis) may ignore its context; then it is
 // left behind, to end with the process.
-func lookUpNames(ctx context.Context, word string, global func(option string) (string, bool)) []string {
+func Find(ctx context.Context, word string, load func() (config.Config, error)) []string {
 	find := map[string]func(context.Context, config.Config) []string{
 		"QUEUE": queueNames,
 		"GROUP": groupNames,
@@ -37,11 +41,11 @@ func lookUpNames(ctx context.Context, word string, global func(option string) (s
 	if find == nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, namesWithin)
+	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	found := make(chan []string, 1)
 	go func() {
-		cfg, err := loadAs(global, config.Options{NoPools: true})
+		cfg, err := load()
 		if err != nil {
 			found <- nil
 			return
