@@ -1,5 +1,6 @@
-// Package cli is the command line: one command a file, over a small shared toolkit
-// (app, args, connect, output, log).
+// Package cli is the command line: one command a file, over a small shared toolkit (app, connect, control,
+// named). It owns options, exit codes and questions on a terminal; what is shown is left to show, and what
+// is done to ops and the other packages.
 package cli
 
 import (
@@ -290,8 +291,8 @@ func jsonFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "json", Usage: "print JSON"}
 }
 
-// show prints value as JSON if --json asks for it, and otherwise calls text.
-func show(c *cli.Context, value any, text func(w io.Writer)) error {
+// answer prints value as JSON if --json asks for it, and otherwise calls text.
+func answer(c *cli.Context, value any, text func(w io.Writer)) error {
 	if c.Bool("json") {
 		return screen.PrintJSON(c.App.Writer, value)
 	}

@@ -150,7 +150,7 @@ func soak(c *cli.Context, ctx context.Context, b *bench.Bench, report *bench.Rep
 	if err != nil {
 		return err
 	}
-	if err := show(c, r, r.Print); err != nil {
+	if err := answer(c, r, r.Print); err != nil {
 		return err
 	}
 	if r.Lost+r.Failed > 0 {

@@ -14,6 +14,7 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 )
 
 func checkCommand() *cli.Command {
@@ -49,7 +50,7 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return show(c, nil, func(w io.Writer) {
+	return answer(c, nil, func(w io.Writer) {
 		screen.Printf(w, "%s is good: %s.\n", strings.Join(cfg.Files, ", "), cfg.PoolNames())
 		if told := plan.MemoryNeeded(cfg, plan.HostMemory()); told != "" {
 			screen.PrintLine(w, told)
@@ -60,7 +61,7 @@ func check(c *cli.Context) error {
 		}
 		for _, r := range plan.Crons(cfg) {
 			if s, err := schedule.Parse(r.Schedule, r.Zone); err == nil { // it was checked
-				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, ops.CronWhen(r), comes(s, time.Now()))
+				screen.Printf(w, "recurring.%s: %s comes %s.\n", r.Name, ops.CronWhen(r), show.Comes(s, time.Now()))
 			}
 		}
 	})

@@ -84,5 +84,5 @@ func group(name, usage string, verbs ...verb) *cli.Command {
 // said prints a short answer, which --json makes an object.
 func said(c *cli.Context, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
-	return show(c, map[string]string{"done": text}, func(w io.Writer) { screen.PrintLine(w, text) })
+	return answer(c, map[string]string{"done": text}, func(w io.Writer) { screen.PrintLine(w, text) })
 }

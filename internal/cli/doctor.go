@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/internal/setup"
+	"oarlock/internal/show"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -43,7 +43,7 @@ func examine(c *cli.Context, q *queue.Client) error {
 	d := &doctor.Doctor{Client: q, Fix: c.Bool("fix") && !c.Bool("dry-run"), Report: func(f doctor.Finding) {
 		findings = append(findings, f)
 		if !c.Bool("json") {
-			printDiagnosis(c.App.Writer, f)
+			show.Finding(c.App.Writer, f)
 		}
 	}}
 	if err := d.Server(c.Context); err != nil {
@@ -163,19 +163,7 @@ func examineRunning(c *cli.Context, d *doctor.Doctor, cfg config.Config) {
 	}
 	var shot supervisor.Snapshot
 	if err := s.Status(c.Context, &shot); err == nil && shot.Short != "" {
-		d.Report(doctor.Finding{Subject: "room for children", Level: doctor.Warning, Text: "The supervisor here (pid " + s.PID + ") has run short: " + shortLine(shot.Short) + ".",
+		d.Report(doctor.Finding{Subject: "room for children", Level: doctor.Warning, Text: "The supervisor here (pid " + s.PID + ") has run short: " + show.Short(shot.Short) + ".",
 			Advice: "Have fewer children, raise that limit, or find who else takes what is short. No job is blamed."})
-	}
-}
-
-// printDiagnosis shows a finding.
-func printDiagnosis(w io.Writer, f doctor.Finding) {
-	mark := map[doctor.Level]screen.Painted{
-		doctor.OK: screen.Paint(w, screen.Green, "✓"), doctor.Fixed: screen.Paint(w, screen.Green, "✓ repaired"), doctor.Note: "·",
-		doctor.Warning: screen.Paint(w, screen.Yellow, "! warning"), doctor.Bad: screen.Paint(w, screen.Red, "✗ bad"),
-	}[f.Level]
-	screen.Printf(w, "%s %s: %s\n", mark, screen.Paint(w, screen.Bold, f.Subject), f.Text)
-	if f.Advice != "" {
-		screen.PrintLine(w, screen.PaintLines(w, screen.Dim, screen.Lines(indent(f.Advice))))
 	}
 }

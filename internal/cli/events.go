@@ -1,14 +1,13 @@
 package cli
 
 import (
-	"fmt"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -56,7 +55,7 @@ func events(c *cli.Context, q *queue.Client) error {
 		if c.Bool("json") {
 			err = screen.EncodeJSON(w, eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}, "")
 		} else {
-			_, err = screen.Printf(w, "%s  %s\n", screen.Paint(w, screen.Dim, time.Now().Format("15:04:05.000")), eventText(e))
+			err = show.Event(w, e)
 		}
 		if err != nil {
 			return err
@@ -66,17 +65,4 @@ func events(c *cli.Context, q *queue.Client) error {
 		}
 	}
 	return nil
-}
-
-func eventText(e queue.Event) string {
-	text := fmt.Sprintf("%-10s %s", e.Event, e.JID)
-	for _, fact := range []struct{ name, value string }{
-		{"queue", e.Queue}, {"to", e.To}, {"worker", e.Worker}, {"group", e.Group}, {"message", screen.Shorten(e.Message, 100)},
-		{"option", e.Option}, {"value", e.Value},
-	} {
-		if fact.value != "" {
-			text += " " + fact.name + "=" + fact.value
-		}
-	}
-	return text
 }

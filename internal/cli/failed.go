@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -47,31 +46,14 @@ func failedList(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			row := []string{name, screen.Count(groups[name]), ""}
-			if groups[name] < 0 {
-				row[1], row[2] = "?", q.FailedGroupDamage(name)
-			}
-			rows = append(rows, row)
-		}
-		return show(c, groups, func(w io.Writer) { screen.Table(w, "No job has failed.", []string{"GROUP", "JOBS", ""}, rows) })
+		return answer(c, groups, func(w io.Writer) { show.FailedGroups(w, groups, q.FailedGroupDamage) })
 	}
 	found, err := chosen(c).Find(c.Context, q)
 	if err != nil {
 		return err
 	}
 	jobs := ops.Views(found)
-	return show(c, jobs, func(w io.Writer) { printFailed(w, jobs) })
-}
-
-func printFailed(w io.Writer, jobs []ops.Job) {
-	var rows [][]string
-	for _, job := range jobs {
-		why := job.Failed()
-		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(why.When), why.Group, screen.Shorten(why.Message, 70)})
-	}
-	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
+	return answer(c, jobs, func(w io.Writer) { show.Failed(w, jobs) })
 }
 
 // chosen are the failed jobs that the words and options of c mean.
@@ -97,8 +79,8 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change func(ops.
 			return err
 		}
 		jobs := ops.Views(found)
-		return show(c, jobs, func(w io.Writer) {
-			printFailed(w, jobs)
+		return answer(c, jobs, func(w io.Writer) {
+			show.Failed(w, jobs)
 			screen.Printf(w, "%s would be %s\n", screen.Some(len(jobs), "job"), done)
 		})
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,11 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/doctor"
 	"oarlock/internal/redistest"
-	"oarlock/internal/screen"
 	"oarlock/internal/screentest"
-	"oarlock/internal/service"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -116,35 +112,6 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 	if shown < 150 {
 		t.Errorf("the texts were shown only %d times: what is asked for is not there", shown)
 	}
-}
-
-// TestHostileTextsOfASupervisor prints what a supervisor, a doctor and the channels
-// of Redis can tell, with hostile texts in all places.
-func TestHostileTextsOfASupervisor(t *testing.T) {
-	var shot service.Status
-	var event queue.Event
-	var record supervisor.Record
-	for _, v := range []any{&shot, &event, &record} {
-		screentest.Fill(reflect.ValueOf(v).Elem())
-	}
-	text, err := json.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finding := doctor.Finding{Subject: hostile, Text: hostile, Advice: hostile}
-	var out bytes.Buffer
-	printStatus(&out, shot)
-	screen.PrintLine(&out, eventText(event))
-	printRecord(&out, text)
-	printDiagnosis(&out, finding)
-	screentest.Clean(t, "a supervisor", out.String())
-	out.Reset()
-	for _, v := range []any{shot, event, record, finding} {
-		if err := screen.PrintJSON(&out, v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	screentest.Clean(t, "a supervisor's JSON", out.String())
 }
 
 // TestNamesOfHelp puts into queues and asks for jobs whose names mean help to the parser.

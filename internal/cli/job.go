@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -16,8 +14,8 @@ import (
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
-	"oarlock/supervisor"
 )
 
 func jobCommand() *cli.Command {
@@ -58,92 +56,7 @@ func jobShow(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	v := ops.View(*job)
-	return show(c, v, func(w io.Writer) { printJob(w, &v, q.Now()) })
-}
-
-// printJob shows a job the way a person asks: what and where it is, why it failed, what
-// was seen of its last bad attempt, and what happened to it.
-func printJob(w io.Writer, job *ops.Job, now float64) {
-	line := func(name string, value any) {
-		if value != "" {
-			screen.Printf(w, "%-13s %s\n", name, value)
-		}
-	}
-	colour := map[string]string{"failed": screen.Red, "stalled": screen.Red, "complete": screen.Green, "running": screen.Cyan}[job.State]
-	if colour == "" {
-		colour = screen.Yellow
-	}
-	line("job", job.JID)
-	line("klass", job.Klass)
-	line("state", screen.Paint(w, colour, job.State))
-	line("queue", job.Queue)
-	if job.Damage != "" {
-		line("damage", screen.Paint(w, screen.Red, job.Damage))
-	}
-	if job.State == "running" {
-		line("worker", job.Worker)
-		line("lock", explain.LockWords(now, job.Expires))
-	}
-	line("output", whereItPrinted(job))
-	line("data", screen.Shorten(job.Payload(), 400))
-	line("priority", fmt.Sprint(job.Priority))
-	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
-	line("tags", strings.Join(job.Tags, " "))
-	line("throttles", strings.Join(job.Throttles, " "))
-	line("waits for", strings.Join(job.Dependencies, " "))
-	line("waited for by", strings.Join(job.Dependents, " "))
-	line("made by", job.SpawnedFrom)
-	if job.Crashes+job.Interruptions+job.Spared > 0 {
-		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", job.Crashes, job.Interruptions, job.Spared))
-	}
-	if job.Deaths > 0 {
-		line("deaths", fmt.Sprintf("%d of supervisors that had it, since it last ended otherwise", job.Deaths))
-	}
-	line("checkpoint", screen.Shorten(string(job.Checkpoint), 400))
-	if failed := job.Failed(); failed.Group != "" {
-		screen.Printf(w, "\n%s %s, %s\n  %s\n", screen.Paint(w, screen.Red, "failure"), failed.Group, screen.Moment(failed.When), screen.Lines(strings.ReplaceAll(failed.Message, "\n", "\n  ")))
-	}
-	printRecord(w, job.Record)
-	screen.PrintLine(w)
-	printHistory(w, job.History)
-}
-
-// printRecord tells the story of the last attempt that did not end well, and its last words.
-func printRecord(w io.Writer, text json.RawMessage) {
-	var r supervisor.Record
-	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
-		return
-	}
-	screen.Printf(w, "\n%s\n", screen.Paint(w, screen.Bold, "The last attempt that did not end well"))
-	for _, sentence := range explain.Record(r) {
-		screen.Printf(w, "  %s\n", screen.Lines(strings.ReplaceAll(sentence, "\n", "\n    ")))
-	}
-	for _, stream := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		if stream.text != "" {
-			screen.Printf(w, "  Its last words on %s:\n%s\n", stream.name, screen.Lines(indent(stream.text)))
-		}
-	}
-}
-
-// printHistory lists what happened to a job.
-func printHistory(w io.Writer, told []explain.Entry) {
-	for _, e := range told {
-		more := make(map[string]json.RawMessage)
-		for name, value := range e.More {
-			if name != "oarlock" && (name != "record" || e.What != "replaced") {
-				more[name] = value
-			}
-		}
-		screen.Printf(w, "%s  %s", screen.Moment(e.When), e.Says)
-		if len(more) > 0 {
-			screen.Printf(w, " %s", screen.Paint(w, screen.Dim, screen.Compact(more)))
-		}
-		screen.PrintLine(w)
-	}
-}
-
-func indent(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+	return answer(c, v, func(w io.Writer) { show.Job(w, &v, q.Now()) })
 }
 
 // sources are where explanations come from.
@@ -167,11 +80,7 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, hold, func(w io.Writer) {
-		for _, reason := range hold.Reasons {
-			screen.PrintLine(w, reason)
-		}
-	})
+	return answer(c, hold, func(w io.Writer) { show.Lines(w, hold.Reasons) })
 }
 
 func jobLog(c *cli.Context, q *queue.Client) error {
@@ -190,7 +99,7 @@ func jobLog(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	told := explain.History(*job)
-	return show(c, told, func(w io.Writer) { printHistory(w, told) })
+	return answer(c, told, func(w io.Writer) { show.History(w, told) })
 }
 
 // jobsAmend changes the jobs that are named on the command line, and says what became of them. That one was
@@ -207,12 +116,7 @@ func jobsAmend(c *cli.Context, q *queue.Client, do func(context.Context, *queue.
 }
 
 func showAmended(c *cli.Context, a ops.Amended) error {
-	return show(c, a, func(w io.Writer) {
-		screen.Printf(w, "%s %s\n", screen.Some(len(a.Done), "job"), a.Deed)
-		if len(a.Changed) > 0 {
-			screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.Changed), "job"), strings.Join(a.Changed, " "))
-		}
-	})
+	return answer(c, a, func(w io.Writer) { show.Amended(w, a) })
 }
 
 func jobRetry(c *cli.Context, q *queue.Client) error {
@@ -255,7 +159,7 @@ func jobTag(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, tags, func(w io.Writer) { screen.PrintLine(w, strings.Join(tags.Tags, " ")) })
+	return answer(c, tags, func(w io.Writer) { screen.PrintLine(w, strings.Join(tags.Tags, " ")) })
 }
 
 func jobTrack(c *cli.Context, q *queue.Client) error {
@@ -287,11 +191,5 @@ func jobDepend(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, job, func(w io.Writer) {
-		if len(job.Dependencies) == 0 {
-			screen.Printf(w, "%s waits for no job; it is %s\n", jid, job.State)
-			return
-		}
-		screen.Printf(w, "%s waits for %s\n", jid, strings.Join(job.Dependencies, " "))
-	})
+	return answer(c, job, func(w io.Writer) { show.Dependencies(w, job) })
 }

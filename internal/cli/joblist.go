@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
-	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -34,13 +34,5 @@ func jobList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, list, func(w io.Writer) {
-		printJobs(w, "No job like that is "+which+".", list.Jobs)
-		if len(list.Gone) > 0 {
-			screen.Printf(w, "tracked and gone: %v\n", list.Gone)
-		}
-		if list.More {
-			screen.PrintLine(w, "There are more; --offset and --limit show them.")
-		}
-	})
+	return answer(c, list, func(w io.Writer) { show.List(w, which, list) })
 }

@@ -41,14 +41,14 @@ func luaCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(c, map[string]string{"sha": sha}, func(w io.Writer) { screen.PrintLine(w, sha) })
+				return answer(c, map[string]string{"sha": sha}, func(w io.Writer) { screen.PrintLine(w, sha) })
 			}
 			cfg, err := load(c, config.Options{NoPools: true})
 			if err != nil {
 				return err
 			}
 			text := queue.Unified(cfg.Redis.Namespace, dialect)
-			return show(c, map[string]string{"script": text}, func(w io.Writer) { fmt.Fprint(w, text) })
+			return answer(c, map[string]string{"script": text}, func(w io.Writer) { fmt.Fprint(w, text) })
 		},
 	}
 }

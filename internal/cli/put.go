@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -93,7 +92,7 @@ func put(c *cli.Context) error {
 	if err != nil && !errors.As(err, &few) {
 		return err
 	}
-	return errors.Join(show(c, done, func(w io.Writer) {
+	return errors.Join(answer(c, done, func(w io.Writer) {
 		screen.PrintLine(w, done.JID)
 		if done.Existed {
 			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
@@ -164,10 +163,10 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
-	bar := putProgress(c.App.ErrWriter, size)
+	bar := show.Bytes(c.App.ErrWriter, "put", size)
 	feed := ops.Feed{
 		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
-		Read:    func(bytes int) { _ = bar.Add(bytes) }, // on a terminal that is gone: no matter
+		Read:    bar.Add,
 		Refused: func(job int, why error) { screen.Printf(c.App.ErrWriter, "job %d: %v\n", job, why) },
 	}
 	fed, err := feed.From(c.Context, in)
@@ -177,8 +176,8 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	if err != nil {
 		return err
 	}
-	_ = bar.Finish()
-	if err := show(c, fed, func(w io.Writer) { printFed(w, fed) }); err != nil {
+	bar.Done()
+	if err := answer(c, fed, func(w io.Writer) { show.Fed(w, fed) }); err != nil {
 		return err
 	}
 	switch {
@@ -188,27 +187,4 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return fed.Few
 	}
 	return nil
-}
-
-func printFed(w io.Writer, fed ops.Fed) {
-	into := fed.Queue
-	if fed.Elsewhere {
-		into = "the queues that their lines name"
-	}
-	screen.Printf(w, "%s put into %s\n", screen.Some(fed.Put, "job"), into)
-	if fed.Existed > 0 {
-		screen.Printf(w, "%s left alone, which existed\n", screen.Some(fed.Existed, "job"))
-	}
-}
-
-// putProgress shows on a terminal how far a file was read; size below zero is unknown.
-func putProgress(w io.Writer, size int64) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(size,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetVisibility(screen.IsTerminal(w)),
-		progressbar.OptionSetDescription("put"),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
 }

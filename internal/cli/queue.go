@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -72,13 +72,7 @@ func queuePause(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, stopped, func(w io.Writer) {
-		if stopped.Stopped == 0 {
-			screen.Printf(w, "paused %s; nothing ran there\n", strings.Join(names, ", "))
-			return
-		}
-		screen.Printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), screen.Some(stopped.Stopped, "running job"))
-	})
+	return answer(c, stopped, func(w io.Writer) { show.Stopped(w, names, stopped) })
 }
 
 func queueList(c *cli.Context, q *queue.Client) error {
@@ -86,28 +80,11 @@ func queueList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, n := range queues {
-		remark := ""
-		switch {
-		case n.Damage != "":
-			remark = "cannot be read; see oarlock doctor: " + n.Damage
-		case n.Unserved > 0:
-			remark = "none runs, the next waits for " + screen.Seconds(n.Unserved) + ": does a pool work it?"
-		case n.Paused:
-			remark = "paused"
-		}
-		rows = append(rows, []string{n.Name, screen.Count(n.Waiting), screen.Count(n.Running), screen.Count(n.Stalled), screen.Count(n.Scheduled),
-			screen.Count(n.Depends), screen.Count(n.Throttled), screen.Count(n.Recurring), remark})
+	empty := "There are no queues yet; a put makes one."
+	if c.NArg() > 0 {
+		empty = "There is no queue like that; `oarlock queue ls` lists all."
 	}
-	return show(c, queues, func(w io.Writer) {
-		empty := "There are no queues yet; a put makes one."
-		if c.NArg() > 0 {
-			empty = "There is no queue like that; `oarlock queue ls` lists all."
-		}
-		screen.Table(w, empty,
-			[]string{"QUEUE", "WAITING", "RUNNING", "STALLED", "SCHEDULED", "DEPENDS", "THROTTLED", "RECURRING", ""}, rows)
-	})
+	return answer(c, queues, func(w io.Writer) { show.Queues(w, empty, queues) })
 }
 
 func queueShow(c *cli.Context, q *queue.Client) error {
@@ -116,20 +93,7 @@ func queueShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, in, func(w io.Writer) {
-		screen.Printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", screen.Paint(w, screen.Bold, name), screen.Count(in.Counts.Waiting))
-		if in.Counts.Paused {
-			screen.PrintLine(w, screen.Paint(w, screen.Yellow, "paused"))
-		}
-		for _, state := range ops.States {
-			if len(in.JIDs[state]) > 0 {
-				screen.Printf(w, "\n%s\n", state)
-			}
-			for _, jid := range in.JIDs[state] {
-				screen.PrintLine(w, "  "+jid)
-			}
-		}
-	})
+	return answer(c, in, func(w io.Writer) { show.Contents(w, name, in) })
 }
 
 func queuePeek(c *cli.Context, q *queue.Client) error {
@@ -137,16 +101,7 @@ func queuePeek(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, jobs, func(w io.Writer) { printJobs(w, "No job is waiting there.", jobs) })
-}
-
-// printJobs lists jobs, one a line.
-func printJobs(w io.Writer, empty string, jobs []ops.Job) {
-	var rows [][]string
-	for _, job := range jobs {
-		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), retriesLeft(job.Remaining, job.Retries), screen.Shorten(job.Payload(), 60)})
-	}
-	screen.Table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
+	return answer(c, jobs, func(w io.Writer) { show.Jobs(w, "No job is waiting there.", jobs) })
 }
 
 func queueLimit(c *cli.Context, q *queue.Client) error {
@@ -156,7 +111,7 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		return show(c, limit, func(w io.Writer) {
+		return answer(c, limit, func(w io.Writer) {
 			if limit.Limit == "" || limit.Limit == "0" {
 				limit.Limit = "none"
 			}
@@ -173,7 +128,7 @@ func queueLimit(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return said(c, "%s: %s", name, mostWords(most))
+	return said(c, "%s: %s", name, show.Most(most))
 }
 
 // jobCount reads a limit.
@@ -183,20 +138,4 @@ func jobCount(text string) (int, error) {
 		return 0, misused("%q is no limit; name a number of jobs, 0 for any", text)
 	}
 	return n, nil
-}
-
-// mostWords says how many jobs may run.
-func mostWords(most int) string {
-	if most == 0 {
-		return "any number of jobs at a time"
-	}
-	return "at most " + screen.Some(most, "job") + " at a time"
-}
-
-// retriesLeft says how many of a job's retries are left: below zero there is none, and the job has failed for that.
-func retriesLeft(remaining, retries int) string {
-	if remaining < 0 {
-		return "none left"
-	}
-	return fmt.Sprintf("%d/%d", remaining, retries)
 }

@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/cron"
-	"oarlock/internal/explain"
 	"oarlock/internal/ops"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -56,19 +55,7 @@ func recurList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, r := range all {
-		var every, next string
-		if s := r.BySchedule; s != nil {
-			every, next = ops.CronWhen(*s), cronNext(*s)
-		} else {
-			every, next = screen.Span(r.ByInterval.Interval), screen.Moment(r.ByInterval.Next)
-		}
-		rows = append(rows, []string{r.JID, r.Klass, r.Queue, every, next, screen.Count(r.Count), screen.Shorten(r.Payload(), 50)})
-	}
-	return show(c, all, func(w io.Writer) {
-		screen.Table(w, "No job recurs.", []string{"JID", "KLASS", "QUEUE", "EVERY", "NEXT", "COPIES", "DATA"}, rows)
-	})
+	return answer(c, all, func(w io.Writer) { show.AllRecurring(w, all) })
 }
 
 func recurAdd(c *cli.Context, q *queue.Client) error {
@@ -95,7 +82,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { screen.PrintLine(w, jid) })
+	return answer(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { screen.PrintLine(w, jid) })
 }
 
 // recurData is the data of the copies of one that is added.
@@ -111,24 +98,7 @@ func recurShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, shown, func(w io.Writer) {
-		if shown.Damage != "" {
-			screen.Printf(w, "%-10s %s\n", "damage", screen.Paint(w, screen.Red, shown.Damage))
-		}
-		r := shown.ByInterval
-		if r == nil {
-			printCron(w, *shown.BySchedule, q.Now())
-			return
-		}
-		for _, line := range [][2]string{
-			{"job", r.JID}, {"klass", r.Klass}, {"queue", r.Queue}, {"every", screen.Span(r.Interval)},
-			{"next", explain.DueWords(q.Now(), r.Next)},
-			{"copies", screen.Count(r.Count)}, {"data", string(r.Data)}, {"priority", fmt.Sprint(r.Priority)}, {"retries", fmt.Sprint(r.Retries)},
-			{"backlog", fmt.Sprint(r.Backlog)}, {"tags", strings.Join(r.Tags, " ")},
-		} {
-			screen.Printf(w, "%-10s %s\n", line[0], line[1])
-		}
-	})
+	return answer(c, shown, func(w io.Writer) { show.Recurring(w, shown, q.Now()) })
 }
 
 func recurUpdate(c *cli.Context, q *queue.Client) error {
@@ -152,7 +122,7 @@ func recurUpdate(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return said(c, "%s is changed; it comes %s", r.JID, comes(s, cron.At(q.Now())))
+	return said(c, "%s is changed; it comes %s", r.JID, show.Comes(s, cron.At(q.Now())))
 }
 
 // given is the value of an option, or nil if the command line does not have it.

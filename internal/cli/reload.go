@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"oarlock/internal/screen"
 	"oarlock/internal/service"
+	"oarlock/internal/show"
 )
 
 func reloadCommand() *cli.Command {
@@ -42,26 +40,10 @@ func reloadBy(ctx context.Context, c *cli.Context, ask func(context.Context, any
 	if r.Refused != "" && !c.Bool("json") {
 		return refusedReload{r}
 	}
-	if err := show(c, r, func(w io.Writer) { printReloaded(w, r) }); err != nil || r.Code == exitOK {
+	if err := answer(c, r, func(w io.Writer) { show.Reloaded(w, r) }); err != nil || r.Code == exitOK {
 		return err
 	}
 	return silent{r.Code}
-}
-
-// printReloaded says what the reload did.
-func printReloaded(w io.Writer, r service.Reloaded) {
-	did := r.Did()
-	for _, key := range r.Restart {
-		did = append(did, key+" needs a restart")
-	}
-	switch {
-	case r.Ago > 0:
-		screen.Printf(w, "reloaded %s ago already, by %s: ", screen.Span(time.Duration(r.Ago*float64(time.Second))), r.By)
-	case len(did) == 0:
-		screen.PrintLine(w, "nothing has changed")
-		return
-	}
-	screen.PrintLine(w, strings.Join(did, "; "))
 }
 
 // refusedReload is a reload that changed nothing, with the reason and its exit code.

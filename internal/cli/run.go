@@ -11,6 +11,7 @@ import (
 	"oarlock/internal/logging"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
+	"oarlock/internal/show"
 )
 
 func runCommand() *cli.Command {
@@ -75,7 +76,7 @@ func serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func(
 		return err
 	}
 	done := s.Emptied()
-	if err := show(c, done, func(w io.Writer) { printEmptied(w, done) }); err != nil {
+	if err := answer(c, done, func(w io.Writer) { show.Emptied(w, done) }); err != nil {
 		return err
 	}
 	if done.Why != "" || c.Bool("fail-on-failed") && done.Bad() {

@@ -3,14 +3,13 @@ package cli
 import (
 	"errors"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -67,19 +66,13 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
-		return show(c, map[string]string{name: value}, func(w io.Writer) { screen.PrintLine(w, value) })
+		return answer(c, map[string]string{name: value}, func(w io.Writer) { screen.PrintLine(w, value) })
 	}
 	all, err := q.Settings(c.Context)
 	if err != nil {
 		return err
 	}
-	return show(c, all, func(w io.Writer) {
-		var rows [][]string
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			rows = append(rows, []string{name, all[name]})
-		}
-		screen.Table(w, "No settings.", []string{"SETTING", "VALUE"}, rows)
-	})
+	return answer(c, all, func(w io.Writer) { show.Settings(w, all) })
 }
 
 // settingsLoad makes the settings what a file says. All of it is checked before any is set.
@@ -121,12 +114,8 @@ func settingsBecome(c *cli.Context, q *queue.Client, wanted map[string]string, c
 	if err != nil {
 		return err
 	}
-	return show(c, changes, func(w io.Writer) {
-		var rows [][]string
-		for _, change := range changes {
-			rows = append(rows, []string{change.Name, change.Before, change.After})
-		}
-		screen.Table(w, "No setting differs.", []string{"SETTING", "BEFORE", "AFTER"}, rows)
+	return answer(c, changes, func(w io.Writer) {
+		show.SettingChanges(w, changes)
 		if c.Bool("dry-run") {
 			screen.PrintLine(w, "Nothing was changed.")
 		}

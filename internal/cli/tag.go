@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
-	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -18,11 +18,7 @@ func tagCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(c, tags, func(w io.Writer) {
-					for _, tag := range tags {
-						screen.PrintLine(w, tag)
-					}
-				})
+				return answer(c, tags, func(w io.Writer) { show.Lines(w, tags) })
 			}},
 		verb{name: "show", usage: "list the jobs that have a tag", words: "TAG", least: 1, most: 1, flags: windowFlags(),
 			do: func(c *cli.Context, q *queue.Client) error {
@@ -30,12 +26,7 @@ func tagCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return show(c, tagged, func(w io.Writer) {
-					printJobs(w, "No job has that tag.", tagged.Jobs)
-					if n := len(tagged.Jobs); tagged.Total > n {
-						screen.Printf(w, "%s of %s; --offset and --limit show more\n", screen.Count(n), screen.Count(tagged.Total))
-					}
-				})
+				return answer(c, tagged, func(w io.Writer) { show.Tagged(w, tagged) })
 			}},
 	)
 }

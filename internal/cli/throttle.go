@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
-	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -27,7 +27,7 @@ func throttleCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return said(c, "%s: %s", id, mostWords(most))
+				return said(c, "%s: %s", id, show.Most(most))
 			}},
 		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
@@ -47,30 +47,12 @@ func throttleCommand() *cli.Command {
 	)
 }
 
-// ttlWords says how long a throttle is kept.
-func ttlWords(ttl float64) string {
-	if ttl == 0 {
-		return "for ever"
-	}
-	return screen.Seconds(ttl)
-}
-
 func throttleList(c *cli.Context, q *queue.Client) error {
 	all, err := ops.Throttles(c.Context, q)
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, t := range all {
-		row := []string{t.ID, screen.Count(t.Maximum), screen.Count(len(t.Holders)), screen.Count(len(t.Waiters)), ttlWords(t.TTL), ""}
-		if t.Damage != "" {
-			row = []string{t.ID, "?", "?", "?", "?", t.Damage}
-		}
-		rows = append(rows, row)
-	}
-	return show(c, all, func(w io.Writer) {
-		screen.Table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
-	})
+	return answer(c, all, func(w io.Writer) { show.Throttles(w, all) })
 }
 
 func throttleShow(c *cli.Context, q *queue.Client) error {
@@ -78,22 +60,5 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, v, func(w io.Writer) {
-		screen.Printf(w, "%s: %s\n", v.ID, mostWords(v.Maximum))
-		if v.TTL > 0 {
-			screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
-		}
-		screen.Printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
-		for _, holder := range v.Idle {
-			screen.PrintLine(w, holder)
-		}
-	})
-}
-
-// orNobody lists jids.
-func orNobody(jids []string) string {
-	if len(jids) == 0 {
-		return "no job"
-	}
-	return strings.Join(jids, " ")
+	return answer(c, v, func(w io.Writer) { show.Throttle(w, v) })
 }

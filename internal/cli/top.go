@@ -11,6 +11,7 @@ import (
 
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
+	"oarlock/internal/show"
 )
 
 func topCommand() *cli.Command {
@@ -43,7 +44,7 @@ func topCommand() *cli.Command {
 					return nil
 				}
 				var frame bytes.Buffer
-				printStatus(&frame, shot)
+				show.Status(&frame, shot)
 				// Home, each line cleared as it is written over, then what is left below.
 				fmt.Fprintf(c.App.Writer, "\x1b[H%s\x1b[J", bytes.ReplaceAll(frame.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
 				select {

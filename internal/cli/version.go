@@ -21,7 +21,7 @@ func (p Program) versionCommand() *cli.Command {
 				Go      string `json:"go"`
 				System  string `json:"system"`
 			}{p.version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			return show(c, v, func(w io.Writer) {
+			return answer(c, v, func(w io.Writer) {
 				screen.Printf(w, "oarlock %s (%s, %s)\n", v.Version, v.Go, v.System)
 			})
 		},

@@ -6,9 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"oarlock/internal/explain"
 	"oarlock/internal/ops"
-	"oarlock/internal/screen"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -32,18 +31,7 @@ func workerList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, n := range workers {
-		seen := screen.Ago(n.Seen, q.Now()) + " ago"
-		row := []string{n.Name, screen.Count(n.Jobs), screen.Count(n.Stalled), seen, ""}
-		if n.Damage != "" {
-			row = []string{n.Name, "?", "?", seen, "cannot be read; see oarlock doctor: " + n.Damage}
-		}
-		rows = append(rows, row)
-	}
-	return show(c, workers, func(w io.Writer) {
-		screen.Table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED", "SEEN", ""}, rows)
-	})
+	return answer(c, workers, func(w io.Writer) { show.Workers(w, workers, q.Now()) })
 }
 
 func workerShow(c *cli.Context, q *queue.Client) error {
@@ -51,15 +39,5 @@ func workerShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return show(c, jobs, func(w io.Writer) {
-		var rows [][]string
-		for _, job := range jobs {
-			lock := "" // of a job that was taken back it shows what was
-			if job.State == "running" {
-				lock = explain.LockWords(q.Now(), job.Expires)
-			}
-			rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
-		}
-		screen.Table(w, "It holds no job.", []string{"JID", "KLASS", "QUEUE", "STATE", "LOCK"}, rows)
-	})
+	return answer(c, jobs, func(w io.Writer) { show.Held(w, jobs, q.Now()) })
 }

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestAShortageIsTold(t *testing.T) {
 	const short = "processes used up: 70 of 70 (pids.max of /x.service)"
 	shot := supervisor.Snapshot{Redis: "ok", Short: short}
 	var out bytes.Buffer
-	printStatus(&out, service.Status{Snapshot: shot})
+	Status(&out, service.Status{Snapshot: shot})
 	if !strings.Contains(out.String(), short+": children are started one by one") {
 		t.Errorf("status says\n%s", &out)
 	}

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func TestStory(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			printRecord(&out, text)
+			record(&out, text)
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("no %q in\n%s", want, &out)
@@ -46,7 +46,7 @@ func TestStory(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	printRecord(&out, nil)
+	record(&out, nil)
 	if out.Len() > 0 {
 		t.Errorf("without a record: %s", &out)
 	}

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"io"
@@ -8,8 +8,8 @@ import (
 	"oarlock/internal/service"
 )
 
-// printEmptied says in words what was done and what is left.
-func printEmptied(w io.Writer, d service.Emptied) {
+// Emptied says in words what was done and what is left.
+func Emptied(w io.Writer, d service.Emptied) {
 	how := "left before its queues were empty, after"
 	switch {
 	case d.Empty:

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 // mostShown is of how many queues of a pool status tells people.
 const mostShown = 20
 
-// printQueues shows the queues of a pool: those with most to do, where there are many.
-func printQueues(w io.Writer, reports []service.QueueStatus, pool string) {
+// depths shows the queues of a pool: those with most to do, where there are many.
+func depths(w io.Writer, reports []service.QueueStatus, pool string) {
 	var ours []service.QueueStatus
 	for _, r := range reports {
 		if r.Pool == pool {
@@ -44,6 +44,7 @@ func busyness(r service.QueueStatus) float64 {
 	return float64(*r.Ready+*r.Running) + r.DonePerSecond
 }
 
+// queueRow is the row of a queue: what is in it, and how fast it is worked.
 func queueRow(r service.QueueStatus) []string {
 	name := "  " + r.Queue
 	if r.Paused {

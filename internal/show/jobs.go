@@ -1,0 +1,99 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"oarlock/internal/explain"
+	"oarlock/internal/ops"
+	"oarlock/internal/screen"
+)
+
+// Jobs lists jobs, one a line; empty is what it says if there is none.
+func Jobs(w io.Writer, empty string, jobs []ops.Job) {
+	var rows [][]string
+	for _, job := range jobs {
+		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), retriesLeft(job.Remaining, job.Retries), screen.Shorten(job.Payload(), 60)})
+	}
+	screen.Table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
+}
+
+// retriesLeft says how many of a job's retries are left: below zero there is none, and the job has failed for that.
+func retriesLeft(remaining, retries int) string {
+	if remaining < 0 {
+		return "none left"
+	}
+	return fmt.Sprintf("%d/%d", remaining, retries)
+}
+
+// List shows jobs of a list that no queue has; which is its name.
+func List(w io.Writer, which string, list ops.List) {
+	Jobs(w, "No job like that is "+which+".", list.Jobs)
+	if len(list.Gone) > 0 {
+		screen.Printf(w, "tracked and gone: %v\n", list.Gone)
+	}
+	if list.More {
+		screen.PrintLine(w, "There are more; --offset and --limit show them.")
+	}
+}
+
+// Tagged lists the jobs that have a tag.
+func Tagged(w io.Writer, tagged ops.Tagged) {
+	Jobs(w, "No job has that tag.", tagged.Jobs)
+	if n := len(tagged.Jobs); tagged.Total > n {
+		screen.Printf(w, "%s of %s; --offset and --limit show more\n", screen.Count(n), screen.Count(tagged.Total))
+	}
+}
+
+// Failed lists jobs that have failed, one a line.
+func Failed(w io.Writer, jobs []ops.Job) {
+	var rows [][]string
+	for _, job := range jobs {
+		why := job.Failed()
+		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(why.When), why.Group, screen.Shorten(why.Message, 70)})
+	}
+	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
+}
+
+// FailedGroups lists how many jobs have failed by their groups, as queue.Client.FailedGroups counts them; damage
+// says what is wrong with one that cannot be counted.
+func FailedGroups(w io.Writer, groups map[string]int, damage func(group string) string) {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		row := []string{name, screen.Count(groups[name]), ""}
+		if groups[name] < 0 {
+			row[1], row[2] = "?", damage(name)
+		}
+		rows = append(rows, row)
+	}
+	screen.Table(w, "No job has failed.", []string{"GROUP", "JOBS", ""}, rows)
+}
+
+// Held lists the jobs of a worker, and how long their locks hold from now on, in seconds since the epoch.
+func Held(w io.Writer, jobs []ops.Job, now float64) {
+	var rows [][]string
+	for _, job := range jobs {
+		lock := "" // of a job that was taken back it shows what was
+		if job.State == "running" {
+			lock = explain.LockWords(now, job.Expires)
+		}
+		rows = append(rows, []string{job.JID, job.Klass, job.Queue, job.State, lock})
+	}
+	screen.Table(w, "It holds no job.", []string{"JID", "KLASS", "QUEUE", "STATE", "LOCK"}, rows)
+}
+
+// Workers lists workers, and how long before now, in seconds since the epoch, they were seen.
+func Workers(w io.Writer, workers []ops.Worker, now float64) {
+	var rows [][]string
+	for _, n := range workers {
+		seen := screen.Ago(n.Seen, now) + " ago"
+		row := []string{n.Name, screen.Count(n.Jobs), screen.Count(n.Stalled), seen, ""}
+		if n.Damage != "" {
+			row = []string{n.Name, "?", "?", seen, "cannot be read; see oarlock doctor: " + n.Damage}
+		}
+		rows = append(rows, row)
+	}
+	screen.Table(w, "No worker was seen lately.", []string{"WORKER", "JOBS", "STALLED", "SEEN", ""}, rows)
+}

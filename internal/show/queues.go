@@ -1,0 +1,53 @@
+package show
+
+import (
+	"io"
+	"strings"
+
+	"oarlock/internal/ops"
+	"oarlock/internal/screen"
+)
+
+// Queues lists queues with their numbers of jobs; empty is what it says if there is none.
+func Queues(w io.Writer, empty string, queues []ops.Queue) {
+	var rows [][]string
+	for _, n := range queues {
+		remark := ""
+		switch {
+		case n.Damage != "":
+			remark = "cannot be read; see oarlock doctor: " + n.Damage
+		case n.Unserved > 0:
+			remark = "none runs, the next waits for " + screen.Seconds(n.Unserved) + ": does a pool work it?"
+		case n.Paused:
+			remark = "paused"
+		}
+		rows = append(rows, []string{n.Name, screen.Count(n.Waiting), screen.Count(n.Running), screen.Count(n.Stalled), screen.Count(n.Scheduled),
+			screen.Count(n.Depends), screen.Count(n.Throttled), screen.Count(n.Recurring), remark})
+	}
+	screen.Table(w, empty, []string{"QUEUE", "WAITING", "RUNNING", "STALLED", "SCHEDULED", "DEPENDS", "THROTTLED", "RECURRING", ""}, rows)
+}
+
+// Contents lists what is in the queue name, by states.
+func Contents(w io.Writer, name string, in ops.Contents) {
+	screen.Printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", screen.Paint(w, screen.Bold, name), screen.Count(in.Counts.Waiting))
+	if in.Counts.Paused {
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "paused"))
+	}
+	for _, state := range ops.States {
+		if len(in.JIDs[state]) > 0 {
+			screen.Printf(w, "\n%s\n", state)
+		}
+		for _, jid := range in.JIDs[state] {
+			screen.PrintLine(w, "  "+jid)
+		}
+	}
+}
+
+// Stopped says of the queues names, which were paused, how many of their jobs were stopped.
+func Stopped(w io.Writer, names []string, stopped ops.Stopped) {
+	if stopped.Stopped == 0 {
+		screen.Printf(w, "paused %s; nothing ran there\n", strings.Join(names, ", "))
+		return
+	}
+	screen.Printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), screen.Some(stopped.Stopped, "running job"))
+}
