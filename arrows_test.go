@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"internal/control":     {},
 	"internal/cron":        {"internal/schedule", "queue"},
 	"internal/demo":        {"internal/screen", "queue", "runner", "supervisor"},
-	"internal/doctor":      {"queue", "queue/admin"},
+	"internal/doctor":      {"internal/config", "internal/control", "internal/plan", "internal/setup", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/embedded":    {},
 	"internal/explain":     {"internal/control", "internal/screen", "queue", "supervisor"},
 	"internal/logging":     {"internal/screen", "protocol"},

@@ -34,7 +34,7 @@ func Status(w io.Writer, shot service.Status) {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
 	}
 	if shot.Short != "" {
-		screen.PrintLine(w, screen.Paint(w, screen.Red, Short(shot.Short)))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, shot.ShortWords()))
 	}
 	if text := logLine(shot.Log); text != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, text))
@@ -94,11 +94,6 @@ func slots(w io.Writer, all []supervisor.SlotSnapshot) {
 		rows = append(rows, slotRow(slot))
 	}
 	screen.Table(w, "  no children", []string{"  SLOT", "STATE", "GEN", "PID", "AGE", "JOBS", "MEMORY", "JOB", "FOR", "PROGRESS"}, rows)
-}
-
-// Short says what it means that the host has run out of something.
-func Short(short string) string {
-	return short + ": children are started one by one, as there is room"
 }
 
 // logLine says what is wrong with the log; "" if nothing is.

@@ -41,6 +41,11 @@ func (s *Snapshot) RedisTrouble() (what, why string) {
 	return "is away", s.Redis
 }
 
+// ShortWords says what it means that the host has run out of something; Short must not be "".
+func (s *Snapshot) ShortWords() string {
+	return s.Short + ": children are started one by one, as there is room"
+}
+
 // PoolSnapshot is the state of a pool.
 type PoolSnapshot struct {
 	Name       string         `json:"name"`
