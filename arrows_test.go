@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 	"internal/names":       {"internal/config", "internal/connect", "internal/control", "queue", "supervisor"},
 	"internal/nowait":      {},
 	"internal/placeholder": {},
-	"internal/ops":         {"internal/config", "internal/cron", "internal/doctor", "internal/explain", "internal/schedule", "internal/screen", "queue"},
+	"internal/ops":         {"internal/config", "internal/control", "internal/cron", "internal/doctor", "internal/explain", "internal/schedule", "internal/screen", "queue", "supervisor"},
 	"internal/output":      {"protocol", "runner"},
 	"internal/plan":        {"internal/config", "protocol", "queue", "runner", "supervisor"},
 	"internal/redact":      {},

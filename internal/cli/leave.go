@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
 	"oarlock/supervisor"
@@ -44,7 +45,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			if err := errors.Join(s.Status(c.Context, &shot), s.Do(c.Context, verb)); err != nil {
 				return err
 			}
-			screen.Printf(c.App.Writer, "%s; %s\n", done, runOn(shot))
+			screen.Printf(c.App.Writer, "%s; %s\n", done, ops.RunOn(shot))
 			if !c.Bool("wait") {
 				return nil
 			}
