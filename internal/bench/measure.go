@@ -300,8 +300,8 @@ func (b *Bench) clear(ctx context.Context) error {
 	return admin.Erase(ctx, b.Client)
 }
 
-// Starts reports why a command cannot even be started, where that can be told beforehand.
-func Starts(command []string) error {
+// starts reports why a command cannot even be started, where that can be told beforehand.
+func starts(command []string) error {
 	_, err := exec.LookPath(command[0])
 	return err
 }

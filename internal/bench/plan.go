@@ -1,10 +1,15 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"oarlock/internal/config"
 	"oarlock/internal/screen"
 )
 
@@ -17,8 +22,8 @@ type Series struct {
 	Jobs  int
 }
 
-// Usual is what is measured if nothing is asked for in particular.
-func Usual() []Series {
+// usual is what is measured if nothing is asked for in particular.
+func usual() []Series {
 	return []Series{
 		{Shape{Mode: "reuse", Children: 2, Prefetch: 16}, 20000},
 		{Shape{Mode: "reuse", Children: 10}, 20000},
@@ -33,6 +38,75 @@ type Plan struct {
 	One     bool   // the series was asked for by itself: to put is not measured, and what it lacks is an error
 	Latency int    // how many jobs are put one by one in each series
 	Profile string // file for a profile of the supervisor's processor time while it works; "": none
+}
+
+// Wanted is what somebody wants to be measured, by the options of the command; nil is what is left to us.
+type Wanted struct {
+	Mode               *string
+	Children, Prefetch *int
+	Jobs               *int    // that each series works
+	Command            *string // split at blanks
+	Latency            int
+	Profile            string // file, as in Plan
+}
+
+// Plan is what fits w best; an error says which option is wrong.
+func (w Wanted) Plan() (Plan, error) {
+	p := Plan{Series: usual(), Latency: w.Latency, Profile: w.Profile}
+	p.One = w.Mode != nil || w.Children != nil || w.Prefetch != nil || w.Command != nil
+	if p.One {
+		one, err := w.series(p.Series)
+		if err != nil {
+			return p, err
+		}
+		p.Series = []Series{one}
+	}
+	for i := range p.Series {
+		if w.Jobs != nil {
+			p.Series[i].Jobs = *w.Jobs
+		}
+		if p.Series[i].Jobs < 0 || w.Latency < 0 {
+			return p, errors.New("--jobs and --latency must be 0 or more")
+		}
+	}
+	if w.Profile != "" && !p.One {
+		return p, errors.New("--profile is for one series; choose it with --mode, --children and --prefetch")
+	}
+	return p, nil
+}
+
+// series is the one that w describes, like that of all with its mode.
+func (w Wanted) series(all []Series) (s Series, err error) {
+	mode := "reuse"
+	if w.Mode != nil {
+		mode = cmp.Or(*w.Mode, mode)
+	}
+	if err := config.OneOf(mode, config.Modes); err != nil {
+		return s, fmt.Errorf("--mode: %v", err)
+	}
+	s = all[slices.IndexFunc(all, func(s Series) bool { return s.Shape.Mode == mode })]
+	s.Shape.Prefetch = 0
+	if w.Prefetch != nil {
+		s.Shape.Prefetch = *w.Prefetch
+	}
+	if w.Children != nil {
+		s.Shape.Children = *w.Children
+	}
+	if w.Command != nil {
+		s.Shape.Command = strings.Fields(*w.Command)
+	}
+	if command := s.Shape.Command; len(command) > 0 {
+		if err := starts(command); err != nil {
+			return s, fmt.Errorf("--command does not start: %v", err)
+		}
+	}
+	switch {
+	case s.Shape.Children < 1 || s.Shape.Prefetch < 0:
+		return s, errors.New("--children must be 1 or more, and --prefetch 0 or more")
+	case s.Shape.Prefetch > 0 && mode != "reuse":
+		return s, fmt.Errorf("--prefetch is for --mode reuse; children of mode %s work one job", mode)
+	}
+	return s, nil
 }
 
 // Measure does what plan says, one series after the other, and prints the results. Nothing of it stays in Redis, as far as

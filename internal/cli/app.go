@@ -59,7 +59,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 			code = exitBug
 		}
 	}()
-	args = hideArguments(args)
+	args = config.HideArguments(args)
 	service.BeFrugal()
 	out := screen.NewOut(p.Out)
 	p.Out = out
@@ -95,17 +95,6 @@ func printed(err, wrote error) error {
 		return silent{exitPipe}
 	}
 	return fmt.Errorf("what was to be printed could not be written: %v", wrote) // not as a trouble that passes: exit code 1
-}
-
-// hideArguments hides passwords among the arguments of this process from others on the host, and
-// returns args as they were: os.Args is the very memory that is overwritten.
-func hideArguments(args []string) []string {
-	kept := make([]string, len(args))
-	for i, arg := range args {
-		kept[i] = strings.Clone(arg)
-	}
-	config.HideArguments()
-	return kept
 }
 
 // sentences are the text of err, the lines behind its first indented, so that what it quotes

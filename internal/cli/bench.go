@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -68,56 +66,16 @@ func benchPool(s bench.Shape) (supervisor.Pool, error) {
 	return plan.Pool("bench", pool)
 }
 
-// chosenSeries is what the options ask for, and whether they ask for one series only.
-func chosenSeries(c *cli.Context) ([]bench.Series, bool, error) {
-	all := bench.Usual()
-	one := c.IsSet("mode") || c.IsSet("children") || c.IsSet("prefetch") || c.IsSet("command")
-	if one {
-		mode := c.String("mode")
-		if mode == "" {
-			mode = "reuse"
-		}
-		if err := config.OneOf(mode, config.Modes); err != nil {
-			return nil, false, misused("--mode: %v", err)
-		}
-		all = all[slices.IndexFunc(all, func(s bench.Series) bool { return s.Shape.Mode == mode }):][:1]
-		all[0].Shape.Prefetch = c.Int("prefetch")
-		if c.IsSet("children") {
-			all[0].Shape.Children = c.Int("children")
-		}
-		all[0].Shape.Command = strings.Fields(c.String("command"))
-		if command := all[0].Shape.Command; len(command) > 0 {
-			if err := bench.Starts(command); err != nil {
-				return nil, false, misused("--command does not start: %v", err)
-			}
-		}
-		if s := all[0].Shape; s.Children < 1 || s.Prefetch < 0 {
-			return nil, false, misused("--children must be 1 or more, and --prefetch 0 or more")
-		} else if s.Prefetch > 0 && mode != "reuse" {
-			return nil, false, misused("--prefetch is for --mode reuse; children of mode %s work one job", mode)
-		}
-	}
-	for i := range all {
-		if c.IsSet("jobs") {
-			all[i].Jobs = c.Int("jobs")
-		}
-		if all[i].Jobs < 0 || c.Int("latency") < 0 {
-			return nil, false, misused("--jobs and --latency must be 0 or more")
-		}
-	}
-	if c.IsSet("profile") && !one {
-		return nil, false, misused("--profile is for one series; choose it with --mode, --children and --prefetch")
-	}
-	return all, one, nil
-}
-
 func (p Program) bench(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 		return err
 	}
-	chosen, one, err := chosenSeries(c)
+	plan, err := bench.Wanted{
+		Mode: given(c, "mode", c.String), Children: given(c, "children", c.Int), Prefetch: given(c, "prefetch", c.Int), Command: given(c, "command", c.String),
+		Jobs: given(c, "jobs", c.Int), Latency: c.Int("latency"), Profile: c.String("profile"),
+	}.Plan()
 	if err != nil {
-		return err
+		return misused("%v", err)
 	}
 	if c.IsSet("soak") && (c.IsSet("redis") || c.Duration("soak") <= 0) {
 		return misused("--soak is a duration, and cuts the connections of all: it needs a redis-server of its own, without --redis")
@@ -138,9 +96,9 @@ func (p Program) bench(c *cli.Context) error {
 		report := bench.NewReport(c.App.Writer, c.App.ErrWriter, c.Bool("json"))
 		if length := c.Duration("soak"); length > 0 {
 			b.Restart = server.Restart
-			return soak(c, ctx, b, report, chosen[0].Shape, length)
+			return soak(c, ctx, b, report, plan.Series[0].Shape, length)
 		}
-		return b.Measure(ctx, bench.Plan{Series: chosen, One: one, Latency: c.Int("latency"), Profile: c.String("profile")}, report)
+		return b.Measure(ctx, plan, report)
 	})
 }
 

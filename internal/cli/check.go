@@ -69,11 +69,7 @@ func check(c *cli.Context) error {
 
 // printCapacity says what the children of a configuration take of this host.
 func printCapacity(w io.Writer, cfg config.Config) {
-	told, err := plan.Supervisor(cfg, nil)
-	if err != nil {
-		return // it was validated; a file has changed since
-	}
-	sentence, fits := plan.CapacityHere().Told(told.Pools)
+	sentence, fits := plan.CapacityHere().Needs(cfg)
 	if sentence == "" {
 		return
 	}

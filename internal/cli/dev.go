@@ -12,6 +12,7 @@ import (
 	"oarlock/internal/console"
 	"oarlock/internal/embedded"
 	"oarlock/internal/logging"
+	"oarlock/internal/plan"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
 )
@@ -66,7 +67,7 @@ func dev(c *cli.Context) error {
 		Terminal: screen.IsTerminal(os.Stdin), Programs: true,
 	}
 	if cfg.Log.Format != "json" {
-		shown := console.New(o.Log, c.App.ErrWriter, slots(cfg))
+		shown := console.New(o.Log, c.App.ErrWriter, plan.Slots(cfg))
 		o.Log.Into(shown.Ours(), shown.Colour)
 		o.ChildLog = shown.Line
 	}
@@ -96,13 +97,4 @@ func dev(c *cli.Context) error {
 		screen.Printf(c.App.ErrWriter, "A private redis-server keeps its data in %s.\nUse it from elsewhere:  export REDIS_URL=%s\n", server.Dir(), server.URL())
 	}
 	return lastWord(o.Log, service.New(cfg, o).Run(c.Context))
-}
-
-// slots is how many children each pool has at most.
-func slots(cfg config.Config) map[string]int {
-	most := map[string]int{}
-	for name, pool := range cfg.Pools {
-		most[name] = max(pool.Children, pool.MaxChildren)
-	}
-	return most
 }

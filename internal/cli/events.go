@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
 	"oarlock/queue"
@@ -26,21 +27,6 @@ func eventsCommand() *cli.Command {
 	return command
 }
 
-// eventView is an event as --json prints it.
-type eventView struct {
-	At      float64 `json:"at"` // when it was received
-	Channel string  `json:"channel"`
-	Event   string  `json:"event"`
-	JID     string  `json:"jid,omitempty"`
-	Queue   string  `json:"queue,omitempty"`
-	Worker  string  `json:"worker,omitempty"`
-	To      string  `json:"to,omitempty"`
-	Group   string  `json:"group,omitempty"`
-	Message string  `json:"message,omitempty"`
-	Option  string  `json:"option,omitempty"`
-	Value   string  `json:"value,omitempty"`
-}
-
 func events(c *cli.Context, q *queue.Client) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -53,7 +39,7 @@ func events(c *cli.Context, q *queue.Client) error {
 			continue
 		}
 		if c.Bool("json") {
-			err = screen.EncodeJSON(w, eventView{q.Now(), e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}, "")
+			err = screen.EncodeJSON(w, ops.EventView(e, q.Now()), "")
 		} else {
 			err = show.Event(w, e)
 		}

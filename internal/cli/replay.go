@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
 	"oarlock/internal/ops"
+	"oarlock/internal/plan"
 	"oarlock/internal/trial"
 	"oarlock/queue"
 )
@@ -68,14 +66,11 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 		if err != nil {
 			return config.Pool{}, err
 		}
-		for _, each := range slices.Sorted(maps.Keys(cfg.Pools)) {
-			if name == "" && queue.MatchAny(cfg.Pools[each].Queues, from) {
-				name = each
-			}
-		}
-		if name == "" {
+		pools := plan.Working(cfg, from)
+		if len(pools) == 0 {
 			return config.Pool{}, misused("no pool of the configuration works the queue %q; there is %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
 		}
+		name = pools[0]
 	}
 	return imitate(c, name, command)
 }

@@ -60,8 +60,12 @@ func wipe(name string) {
 var password = regexp.MustCompile(`^(?:-.*=)?(?:rediss?|unix|redis\+sentinel|redis\+cluster)://[^:]*:(.*)@`)
 
 // HideArguments overwrites the passwords of Redis URLs among the arguments that the kernel
-// shows to everybody as /proc/PID/cmdline, and so in os.Args: copy what is needed of it first.
-func HideArguments() {
+// shows to everybody as /proc/PID/cmdline, and so in os.Args. It returns args, which may be those, as they were.
+func HideArguments(args []string) []string {
+	kept := make([]string, len(args))
+	for i, arg := range args {
+		kept[i] = strings.Clone(arg)
+	}
 	for argument := range bytes.SplitSeq(givenMemory(argStart), []byte{0}) {
 		if found := password.FindSubmatchIndex(argument); found != nil {
 			for i := found[2]; i < found[3]; i++ {
@@ -69,6 +73,7 @@ func HideArguments() {
 			}
 		}
 	}
+	return kept
 }
 
 // Fields of /proc/PID/stat: where the arguments and the environment of a process begin. Each

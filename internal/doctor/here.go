@@ -3,15 +3,12 @@ package doctor
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/plan"
 	"oarlock/internal/setup"
-	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
@@ -31,24 +28,12 @@ func (d *Doctor) Examine(ctx context.Context, p Place) error {
 			return err
 		}
 	}
-	if err := d.Unserved(ctx, p.pools()); err != nil {
+	cfg, _ := p.Config() // what is wrong with it is told with the host
+	if err := d.Unserved(ctx, func(queue string) []string { return plan.Working(cfg, queue) }); err != nil {
 		return err
 	}
 	d.here(ctx, p)
 	return nil
-}
-
-// pools tells which pools of the configuration work a queue; none, if it cannot be read.
-func (p Place) pools() func(string) []string {
-	cfg, _ := p.Config() // what is wrong with it is told with the host
-	return func(name string) (pools []string) {
-		for _, pool := range slices.Sorted(maps.Keys(cfg.Pools)) {
-			if queue.MatchAny(cfg.Pools[pool].Queues, name) {
-				pools = append(pools, pool)
-			}
-		}
-		return pools
-	}
 }
 
 // here looks at this host, and at the unit, as far as there is a configuration to compare them with.
@@ -106,13 +91,9 @@ func (d *Doctor) unit(p Place, cfg config.Config) {
 
 // capacity compares the children of a configuration with what this host allows.
 func (d *Doctor) capacity(cfg config.Config, here plan.Capacity) {
-	told, err := plan.Supervisor(cfg, nil)
-	if err != nil {
-		return // it was validated; a file has changed since
-	}
 	f := Finding{Subject: "room for children", Level: OK}
 	var fits bool
-	if f.Text, fits = here.Told(told.Pools); !fits {
+	if f.Text, fits = here.Needs(cfg); !fits {
 		f.Level, f.Advice = Warning, "Have fewer children, or raise that limit (TasksMax=, LimitNPROC=, LimitNOFILE=, MemoryMax= in the unit)."
 	}
 	if f.Text != "" {

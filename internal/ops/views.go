@@ -119,3 +119,23 @@ func viewQueue(n queue.QueueCounts) Queue {
 		Depends: n.Depends, Recurring: n.Recurring, Throttled: n.Throttled, Paused: n.Paused, Damage: n.Damage,
 	}
 }
+
+// Event is something that happened to a job, or to what jobs share.
+type Event struct {
+	At      float64 `json:"at"` // when it was received, in seconds since the epoch
+	Channel string  `json:"channel"`
+	Event   string  `json:"event"`
+	JID     string  `json:"jid,omitempty"`
+	Queue   string  `json:"queue,omitempty"`
+	Worker  string  `json:"worker,omitempty"`
+	To      string  `json:"to,omitempty"`
+	Group   string  `json:"group,omitempty"`
+	Message string  `json:"message,omitempty"`
+	Option  string  `json:"option,omitempty"`
+	Value   string  `json:"value,omitempty"`
+}
+
+// EventView is e, received at a moment in seconds since the epoch.
+func EventView(e queue.Event, at float64) Event {
+	return Event{at, e.Channel, e.Event, e.JID, e.Queue, e.Worker, e.To, e.Group, e.Message, e.Option, e.Value}
+}

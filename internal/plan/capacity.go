@@ -6,6 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"oarlock/internal/config"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
@@ -55,6 +56,16 @@ func (c Capacity) demand(pools []supervisor.Pool, count func(*supervisor.Pool) i
 
 // most is how many children a pool may have when it does not roll.
 func most(p *supervisor.Pool) int { return max(p.Children, p.MaxChildren) }
+
+// Needs is Told for the pools of a configuration that was validated; it says nothing if that is no longer good, for
+// a file that it names has changed since.
+func (c Capacity) Needs(cfg config.Config) (sentence string, fits bool) {
+	told, err := Supervisor(cfg, nil)
+	if err != nil {
+		return "", true
+	}
+	return c.Told(told.Pools)
+}
 
 // Told says what the children of pools take in the middle of a roll, of what there is least of;
 // and if that is too much, how many there may be. It is one sentence.
