@@ -75,7 +75,7 @@ var arrows = map[string][]string{
 	"internal/screen":      {"protocol"},
 	"internal/service":     {"internal/config", "internal/connect", "internal/control", "internal/cron", "internal/logging", "internal/output", "internal/plan", "internal/redact", "internal/screen", "internal/systemd", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/setup":       {"internal/config", "internal/screen"},
-	"internal/show":        {"internal/doctor", "internal/explain", "internal/logging", "internal/ops", "internal/output", "internal/schedule", "internal/screen", "internal/service", "queue", "supervisor"},
+	"internal/show":        {"internal/config", "internal/doctor", "internal/explain", "internal/logging", "internal/ops", "internal/output", "internal/schedule", "internal/screen", "internal/service", "queue", "supervisor"},
 	"internal/systemd":     {},
 	"internal/trial":       {"internal/screen", "protocol", "queue", "runner", "supervisor"},
 	"internal/check":       {}, // the gate, a program of its own

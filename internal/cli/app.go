@@ -23,6 +23,7 @@ import (
 	"oarlock/internal/say"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
+	"oarlock/internal/show"
 	"oarlock/queue"
 )
 
@@ -79,9 +80,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	if err == nil {
 		return exitOK
 	}
-	if text := err.Error(); text != "" {
-		screen.Printf(p.Err, "%s%s\n", screen.Paint(p.Err, screen.Red, "oarlock: "), sentences(err))
-	}
+	show.Error(p.Err, err)
 	return exitCode(err)
 }
 
@@ -95,20 +94,6 @@ func printed(err, wrote error) error {
 		return silent{exitPipe}
 	}
 	return fmt.Errorf("what was to be printed could not be written: %v", wrote) // not as a trouble that passes: exit code 1
-}
-
-// sentences are the text of err, the lines behind its first indented, so that what it quotes
-// is taken for no line of ours. Problems of a configuration keep a line each.
-func sentences(err error) screen.Lines {
-	problems, several := err.(config.Problems)
-	if !several {
-		return screen.Lines(strings.ReplaceAll(err.Error(), "\n", "\n  "))
-	}
-	var each []string
-	for _, problem := range problems {
-		each = append(each, strings.ReplaceAll(problem.String(), "\n", "\n  "))
-	}
-	return screen.Lines(strings.Join(each, "\n"))
 }
 
 // app builds the whole command line.

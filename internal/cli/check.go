@@ -55,8 +55,10 @@ func check(c *cli.Context) error {
 		if told := plan.MemoryNeeded(cfg, plan.HostMemory()); told != "" {
 			screen.PrintLine(w, told)
 		}
-		printCapacity(w, cfg)
-		for _, warning := range slices.Concat(cfg.Warnings(), plan.CapacityHere().WatchedMemory(cfg)) {
+		here := plan.CapacityHere()
+		sentence, fits := here.Needs(cfg)
+		show.Capacity(w, sentence, fits)
+		for _, warning := range slices.Concat(cfg.Warnings(), here.WatchedMemory(cfg)) {
 			screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), warning)
 		}
 		for _, r := range plan.Crons(cfg) {
@@ -65,18 +67,6 @@ func check(c *cli.Context) error {
 			}
 		}
 	})
-}
-
-// printCapacity says what the children of a configuration take of this host.
-func printCapacity(w io.Writer, cfg config.Config) {
-	sentence, fits := plan.CapacityHere().Needs(cfg)
-	if sentence == "" {
-		return
-	}
-	if !fits {
-		sentence = string(screen.Paint(w, screen.Yellow, "Warning:")) + " " + sentence
-	}
-	screen.PrintLine(w, sentence)
 }
 
 // exitQuietly keeps the exit code of err, whose words were printed already.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"strings"
@@ -47,11 +46,5 @@ func queueClear(c *cli.Context, q *queue.Client) error {
 // confirmed asks the one at the terminal. Where there is none, or --yes was given, it is as
 // the command says.
 func confirmed(c *cli.Context, question string) bool {
-	if c.Bool("yes") || !screen.IsTerminal(c.App.Reader) {
-		return true
-	}
-	screen.Printf(c.App.ErrWriter, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	return c.Bool("yes") || !screen.IsTerminal(c.App.Reader) || saysYes(c, question)
 }

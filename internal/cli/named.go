@@ -33,9 +33,7 @@ func sure(c *cli.Context) ops.Sure {
 		if !screen.IsTerminal(c.App.Reader) || !screen.IsTerminal(c.App.ErrWriter) {
 			return misused("%s\nNothing was done; --force does it all the same.", sentence)
 		}
-		screen.Printf(c.App.ErrWriter, "%s Do it all the same? [y/N] ", sentence)
-		answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
-		if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
+		if saysYes(c, sentence+" Do it all the same?") {
 			return nil
 		}
 		return misused("Nothing was done.")
@@ -52,4 +50,12 @@ func asked(err error) error {
 		return misused("--%v", wrong)
 	}
 	return misused("%v", wrong)
+}
+
+// saysYes asks the one at the terminal.
+func saysYes(c *cli.Context, question string) bool {
+	screen.Printf(c.App.ErrWriter, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes"
 }

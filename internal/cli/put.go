@@ -143,18 +143,11 @@ var ifExistsWords = []string{string(queue.Replace), string(queue.Final), string(
 
 // putFile puts a job for each line of the file name, - being stdin.
 func putFile(c *cli.Context, name string, like queue.Put) error {
-	in, size := c.App.Reader, int64(-1)
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if info, err := file.Stat(); err == nil {
-			size = info.Size()
-		}
-		in = file
+	in, size, err := input(c, name)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	client, err := open(c)
 	if err != nil {
 		return err
@@ -187,4 +180,20 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return fed.Few
 	}
 	return nil
+}
+
+// input opens the file name, - being stdin, and gives its size, below zero if that is unknown. The caller closes it.
+func input(c *cli.Context, name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(c.App.Reader), -1, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, -1, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return file, -1, nil
+	}
+	return file, info.Size(), nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -78,7 +77,12 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 // settingsLoad makes the settings what a file says. All of it is checked before any is set.
 func settingsLoad(c *cli.Context, q *queue.Client) error {
 	file := c.Args().First()
-	wanted, err := readSettings(c, file)
+	var wanted map[string]string
+	in, _, err := input(c, file)
+	if err == nil {
+		defer in.Close()
+		wanted, err = ops.ReadSettings(in)
+	}
 	if err != nil {
 		return misused("%s: %v\nIt is to hold an object such as {\"heartbeat\": 60}. Nothing was changed.", file, err)
 	}
@@ -86,18 +90,6 @@ func settingsLoad(c *cli.Context, q *queue.Client) error {
 		return misused("%s: %v", file, err)
 	}
 	return settingsBecome(c, q, wanted, c.Bool("clear"))
-}
-
-func readSettings(c *cli.Context, file string) (map[string]string, error) {
-	if file == "-" {
-		return ops.ReadSettings(c.App.Reader)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ops.ReadSettings(f)
 }
 
 func settingsClear(c *cli.Context, q *queue.Client) error {

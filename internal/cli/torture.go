@@ -47,11 +47,11 @@ func tortureProgram(c *cli.Context) error {
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	t, done, err := newTrial("torture", pool, job)
+	t, err := newTrial("torture", pool, job)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer t.Close()
 	t.Limit = c.Duration("limit")
 	if c.String("mode") == "" && c.String("pool") == "" {
 		t.Spec.Mode = t.Guess(ctx)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/trial"
 	"oarlock/queue"
-	"oarlock/runner"
 )
 
 func tryCommand() *cli.Command {
@@ -64,11 +62,11 @@ func try(c *cli.Context) error {
 // showTrial has a child of pool work job, shows the conversation, and says what would
 // become of the job.
 func showTrial(c *cli.Context, pool config.Pool, job queue.Taken) error {
-	t, done, err := newTrial("try", pool, job)
+	t, err := newTrial("try", pool, job)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer t.Close()
 	good, err := t.Show(c.Context, c.App.Writer, plan.Policy(pool))
 	if err == nil && !good {
 		err = silent{exitFailed}
@@ -76,17 +74,13 @@ func showTrial(c *cli.Context, pool config.Pool, job queue.Taken) error {
 	return err
 }
 
-// newTrial is job on the program of pool, under name; done ends what is left of it.
-func newTrial(name string, pool config.Pool, job queue.Taken) (t *trial.Trial, done func(), err error) {
+// newTrial is job on the program of pool, under name. The caller closes it.
+func newTrial(name string, pool config.Pool, job queue.Taken) (*trial.Trial, error) {
 	spec, err := plan.Spec(name, pool)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &trial.Trial{Host: host, Spec: spec, Job: job, Timeout: time.Duration(pool.Timeout)}, func() { _ = host.Close() }, nil
+	return trial.New(spec, job, time.Duration(pool.Timeout))
 }
 
 // tryPool is the pool to imitate: one of the configuration, or what the options say.

@@ -18,3 +18,14 @@ func Finding(w io.Writer, f doctor.Finding) {
 		screen.PrintLine(w, screen.PaintLines(w, screen.Dim, screen.Lines(indent(f.Advice))))
 	}
 }
+
+// Capacity says what children take of the host, as plan does; nothing if that is "".
+func Capacity(w io.Writer, sentence string, fits bool) {
+	switch {
+	case sentence == "":
+	case fits:
+		screen.PrintLine(w, sentence)
+	default:
+		screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), sentence)
+	}
+}

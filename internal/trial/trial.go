@@ -1,10 +1,11 @@
 // Package trial has children work outside of a supervisor and without Redis: to show what both sides of one job say
 // (Show), or to find out which rules a worker program keeps (Torture). It owns the children that it starts, on
-// a host of its caller's, and leaves none behind. It must not know the command line, a configuration, or how
+// a host of its own or its caller's, and leaves none behind. It must not know the command line, a configuration, or how
 // jobs are kept in Redis.
 package trial
 
 import (
+	"log/slog"
 	"strings"
 	"time"
 
@@ -25,6 +26,18 @@ type Trial struct {
 	works bool            // it acknowledged a job
 	hello *protocol.Hello // what it said of itself, when that was tried
 }
+
+// New makes a trial of job on a program, on a host of its own. The caller closes it.
+func New(spec runner.Spec, job queue.Taken, timeout time.Duration) (*Trial, error) {
+	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{Host: host, Spec: spec, Job: job, Timeout: timeout}, nil
+}
+
+// Close ends what is left on the host of the trial.
+func (t *Trial) Close() { _ = t.Host.Close() }
 
 // Retries is how often a job that is tried may be tried again, as one that is put.
 const Retries = 5
