@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	".":              {"internal/cli", "runner"},
 	"protocol":       {},
 	"runner":         {"internal/nowait", "internal/placeholder", "protocol", "runner/internal/preload", "runner/internal/private", "runner/internal/proc", "runner/internal/tree"},
-	"internal/bench": {"internal/config", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
+	"internal/bench": {"internal/config", "internal/embedded", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
 		"internal/cmdline",

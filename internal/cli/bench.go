@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -128,13 +126,8 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r conf
 	r.Namespace = "oarlock-bench-" + queue.NewJID()[24:] + ":"
 	var server *embedded.Private
 	if !c.IsSet("redis") {
-		keep := "no" // in memory only, that the disk of this machine is not what is measured
-		if c.IsSet("soak") {
-			keep = "yes"
-		}
-		server, err = embedded.Spawn(ctx, filepath.Join(dir, "redis"), "--appendonly", keep)
-		if err != nil {
-			return fmt.Errorf("%w\nor name a Redis that is running: oarlock bench --redis URL", err)
+		if server, err = bench.OwnRedis(ctx, dir, c.IsSet("soak")); err != nil {
+			return err
 		}
 		defer server.Close()
 		r = config.Redis{URL: server.ShortestURL(), Namespace: r.Namespace}

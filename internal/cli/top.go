@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"fmt"
 	"os/signal"
 	"syscall"
 	"time"
@@ -43,10 +41,7 @@ func topCommand() *cli.Command {
 				if ctx.Err() != nil {
 					return nil
 				}
-				var frame bytes.Buffer
-				show.Status(&frame, shot)
-				// Home, each line cleared as it is written over, then what is left below.
-				fmt.Fprintf(c.App.Writer, "\x1b[H%s\x1b[J", bytes.ReplaceAll(frame.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
+				show.Frame(c.App.Writer, shot)
 				select {
 				case <-ticker.C:
 				case <-ctx.Done():
