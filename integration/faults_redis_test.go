@@ -147,8 +147,9 @@ func TestD5DataWiped(t *testing.T) {
 		perSecond := float64(r.calls(t)-calls) / (now() - wiped)
 		r.note("calls_per_s", perSecond)
 		r.note("idle_calls_per_s", idle)
-		if perSecond > 2*idle {
-			t.Errorf("%.0f Redis calls a second after the data was wiped, %.0f of an idle supervisor: more than twice as many", perSecond, idle)
+		// To hear of four jobs that are gone costs some 40 calls, once; a storm is many hundreds.
+		if most := 2*idle + 20; perSecond > most {
+			t.Errorf("%.0f Redis calls a second after the data was wiped, %.0f of an idle supervisor: want at most %.0f", perSecond, idle, most)
 		}
 		a.said(t, time.Second, `"level":"WARN"`, "lock lost", "does not exist")
 		r.put(t, 20, work{MS: 5})
