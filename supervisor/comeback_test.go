@@ -143,22 +143,22 @@ func (w *comebackJob) reach(c comeback) {
 
 // stage is the stage of the job's attempt.
 func (w *comebackJob) stage() stage {
-	switch p := w.s.Snapshot().Pools[0]; {
+	p := w.s.Snapshot().Pools[0]
+	var runs []RunSnapshot
+	for _, s := range p.Slots {
+		runs = append(runs, s.Runs...)
+	}
+	switch {
 	case p.Waiting > 0:
 		return waiting
 	case p.Unsettled > 0:
 		return ended
-	default:
-		for _, s := range p.Slots {
-			for _, r := range s.Runs {
-				if r.Stopping != "" {
-					return stopping
-				}
-				return running
-			}
-		}
+	case len(runs) == 0:
+		return over
+	case runs[0].Stopping != "":
+		return stopping
 	}
-	return over
+	return running
 }
 
 func TestAJobThatWasPutAgainOrTakenBackRunsAnew(t *testing.T) {

@@ -83,7 +83,7 @@ type Pool struct {
 	alarm  time.Duration // when the next turn is due even if nothing happens
 
 	flight   map[string]*attempt // all attempts that are not over, by jid
-	flying   int64               // how many of them inFlight counts
+	flying   int64               // how many of them InFlight counts
 	waiting  []*attempt          // those without a child, by their turns
 	held     []*attempt          // suspects that wait for their turn, oldest first
 	turns    int64               // given out so far
