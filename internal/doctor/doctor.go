@@ -1,5 +1,6 @@
 // Package doctor looks at a Redis, at what is kept in it and at the host, and tells what
-// could lose jobs, hold them up, or puzzle somebody.
+// could lose jobs, hold them up, or puzzle somebody. It owns the findings until they are reported, and changes
+// nothing but contradictions of keys, if it is to. It must not know the command line, nor how a finding is shown.
 package doctor
 
 import (

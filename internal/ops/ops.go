@@ -1,7 +1,7 @@
 // Package ops answers what people ask of the jobs, queues, workers, limits and settings in Redis and of a supervisor
-// that runs, and does what they want done to them: for the command line, and whatever else speaks with people. It owns no state, and each
-// function is one question or one deed; errors are sentences for whoever asked. It must not know flags, terminals
-// or tables, nor how what it returns is shown.
+// that runs, and does what they want done to them: for the command line, and whatever else speaks with people. It
+// owns no state, and each function is one question or one deed; errors are sentences for whoever asked. It must not
+// know flags, terminals or tables, nor how what it returns is shown.
 package ops
 
 import (
