@@ -62,8 +62,15 @@ func (m *member) becameReady() {
 		m.to(memberReady)
 	}
 	m.idle, m.fitSince = p.now, p.now
-	m.gen.fitAt = cmp.Or(m.gen.fitAt, max(p.now, 1))
+	m.present()
 	p.boot = max(p.now-m.born, p.boot-p.boot/8)
+}
+
+// present notes in its generation when the first of its children was there that had a slot to work in.
+func (m *member) present() {
+	if m.fit() && m.slot.member == m {
+		m.gen.fitAt = cmp.Or(m.gen.fitAt, max(m.pool.now, 1))
+	}
 }
 
 // close lets the member take no further job.

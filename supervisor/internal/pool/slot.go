@@ -25,7 +25,7 @@ type generation struct {
 	source      runner.Spec   // as it was configured
 	spec        runner.Spec   // what children are started from
 	greets      bool          // one of them has said hello
-	fitAt       time.Duration // when the first of its children was fit; 0: none was
+	fitAt       time.Duration // when the first of its children was fit and had a slot; 0: none was
 	proof.Trial               // how it proves itself
 }
 
@@ -113,7 +113,7 @@ func (p *Pool) tendSlots() {
 		m := s.member
 		switch {
 		case m == nil && s.next != nil:
-			s.member, s.next = s.next, nil
+			p.takeOver(s)
 		case m == nil:
 			p.startWhenDue(s, &s.member)
 		case s.next != nil:
@@ -177,8 +177,14 @@ func (p *Pool) handOver(s *slot) {
 		if !p.stay(m) {
 			m.retire(cmp.Or(m.due(p), "its replacement is ready"))
 		}
-		s.member, s.next = s.next, nil
+		p.takeOver(s)
 	}
+}
+
+// takeOver gives a slot to the replacement of its member, which has left it.
+func (p *Pool) takeOver(s *slot) {
+	s.member, s.next = s.next, nil
+	s.member.present()
 }
 
 // idleAhead is how long a member must be idle to be replaced by a replacement that was
