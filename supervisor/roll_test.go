@@ -113,6 +113,9 @@ func TestARollToCodeThatHangs(t *testing.T) {
 				w.recycle()
 				everySecond(45, func(int) {
 					w.redis.put(40)
+					if r := w.pool().Roll; r != nil && r.JID != "" {
+						t.Errorf("it is said to wait for job %s, and waits for its first child", r.JID)
+					}
 					if n := w.manned(); n < 4 {
 						t.Errorf("%d of 4 slots are manned", n)
 					}
@@ -123,12 +126,15 @@ func TestARollToCodeThatHangs(t *testing.T) {
 				if p := w.pool(); p.Generation != 1 || p.Rolling {
 					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
 				}
+				if g := w.pool().GivenUp; g == nil || g.Generation != 2 || g.Message == "" || g.Ago < 10 {
+					t.Errorf("of the generation that was given up it tells %+v", g)
+				}
 				w.write("good")
 				w.recycle()
 				w.redis.put(10)
 				time.Sleep(20 * time.Second)
-				if p := w.pool(); p.Generation != 3 || p.Rolling || w.manned() != 4 {
-					t.Errorf("after the repair: generation %d, rolling %v, %d slots manned", p.Generation, p.Rolling, w.manned())
+				if p := w.pool(); p.Generation != 3 || p.Rolling || p.GivenUp != nil || w.manned() != 4 {
+					t.Errorf("after the repair: generation %d, rolling %v, %+v, %d slots manned", p.Generation, p.Rolling, p.GivenUp, w.manned())
 				}
 				w.end()
 			})

@@ -7,6 +7,7 @@ type (
 	Snapshot     = report.Snapshot
 	PoolSnapshot = report.PoolSnapshot
 	RollSnapshot = report.RollSnapshot
+	GivenUp      = report.GivenUp
 	SlotSnapshot = report.SlotSnapshot
 	RunSnapshot  = report.RunSnapshot
 	Counters     = report.Counters

@@ -304,6 +304,22 @@ func (w *why) listeners(ctx context.Context) error {
 	return nil
 }
 
+// childText names the child of a slot; one that has yet to start has no pid.
+func childText(slot supervisor.SlotSnapshot) string {
+	if slot.PID == 0 {
+		return fmt.Sprintf("child %d, which is starting,", slot.Slot)
+	}
+	return fmt.Sprintf("child %d (pid %d)", slot.Slot, slot.PID)
+}
+
+// afterColon sets a text off from what stands before it, or ends that.
+func afterColon(text string) string {
+	if text == "" {
+		return "."
+	}
+	return ": " + text
+}
+
 func (w *why) pool(pool supervisor.PoolSnapshot) {
 	busy, waits, blocked, next := 0, 0, 0, 0.0
 	for _, slot := range pool.Slots {
@@ -316,7 +332,7 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		}
 		for _, run := range slot.Runs {
 			if run.JID == w.job.JID {
-				w.because("It is on child %d (pid %d) of pool %s for %s: %s", slot.Slot, slot.PID, pool.Name, screen.Seconds(run.Age), progressText(run.Percent, run.Progress))
+				w.because("It is on %s of pool %s for %s%s", childText(slot), pool.Name, screen.Seconds(run.Age), afterColon(progressText(run.Percent, run.Progress)))
 			}
 		}
 		if len(slot.Runs) > 0 {

@@ -31,6 +31,16 @@ func TestStatusTellsHowFarARollIs(t *testing.T) {
 	}
 }
 
+func TestStatusTellsWhatWasGivenUp(t *testing.T) {
+	pool := supervisor.PoolSnapshot{Name: "p", GivenUp: &supervisor.GivenUp{Generation: 2, Message: "it did not say hello within 30s", Ago: 40}}
+	var out bytes.Buffer
+	Status(&out, service.Status{Snapshot: supervisor.Snapshot{Redis: "ok", Pools: []supervisor.PoolSnapshot{pool}}})
+	const want = "generation 2 was given up 40s ago: it did not say hello within 30s; mend what it runs, then `oarlock recycle p`"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("status says\n%s\nwant %q", &out, want)
+	}
+}
+
 func TestAShortageIsTold(t *testing.T) {
 	const short = "processes used up: 70 of 70 (pids.max of /x.service)"
 	shot := supervisor.Snapshot{Redis: "ok", Short: short}

@@ -82,6 +82,9 @@ func poolStatus(w io.Writer, pool supervisor.PoolSnapshot) {
 			screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  "+text))
 		}
 	}
+	if pool.GivenUp != nil {
+		screen.PrintLine(w, screen.Paint(w, screen.Red, "  "+givenUpLine(pool)))
+	}
 	for _, damage := range pool.Damaged {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "  leaves out queue "+damage))
 	}
@@ -142,6 +145,13 @@ func rollLine(r *supervisor.RollSnapshot) string {
 		told += "; going back would start what the command finds now"
 	}
 	return told
+}
+
+// givenUpLine tells that the last change of generation was taken back, why, and what to do.
+func givenUpLine(pool supervisor.PoolSnapshot) string {
+	g := pool.GivenUp
+	return fmt.Sprintf("generation %d was given up %s ago: %s; mend what it runs, then `oarlock recycle %s`",
+		g.Generation, screen.Seconds(g.Ago), g.Message, screen.InShell(pool.Name))
 }
 
 // slowStart is how long the first child of a new generation starts before status speaks of it.

@@ -58,7 +58,8 @@ type PoolSnapshot struct {
 	Exclusive  bool           `json:"exclusive,omitempty"` // a child is gone before the next has its slot
 	Generation int            `json:"generation"`
 	Rolling    bool           `json:"rolling"`
-	Roll       *RollSnapshot  `json:"roll,omitempty"` // while rolling
+	Roll       *RollSnapshot  `json:"roll,omitempty"`     // while rolling
+	GivenUp    *GivenUp       `json:"given_up,omitempty"` // the generation that came last, if it was given up; until the next comes
 	Quiet      bool           `json:"quiet"`
 	Draining   bool           `json:"draining"`
 	Breaker    string         `json:"breaker,omitempty"` // why it is open: the pool goes slowly
@@ -91,6 +92,13 @@ type RollSnapshot struct {
 	Waits   float64 `json:"waits_for,omitempty"` // seconds since that was begun
 
 	BackStarts bool `json:"back_starts,omitempty"` // no old child stays: going back would start what the command finds
+}
+
+// GivenUp tells of a generation that did not prove itself, and was taken back.
+type GivenUp struct {
+	Generation int     `json:"generation"`
+	Message    string  `json:"message"` // the bad sign
+	Ago        float64 `json:"ago"`     // seconds since then
 }
 
 // SlotSnapshot is the state of one place for a child.

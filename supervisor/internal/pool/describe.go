@@ -34,6 +34,9 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		InDoubt:    p.exchanges.doubt != nil,
 	}
 	s.Roll = p.rollSnapshot(now)
+	if g := p.givenUp; g != nil {
+		s.GivenUp = &report.GivenUp{Generation: g.generation, Message: breaker.LastLine(g.message), Ago: (now - g.at).Seconds()}
+	}
 	s.Counters.Unheard = p.unheard.Count()
 	if p.barren() {
 		s.Barren = "children do not start"
@@ -99,6 +102,9 @@ func (p *Pool) rollSnapshot(now time.Duration) *report.RollSnapshot {
 		}
 		if s.gen != r.to && shot.OnTrial || s.member == nil || len(s.member.runs) == 0 {
 			continue // it is not its turn, or it waits for no job
+		}
+		if s.gen == r.to && s.next != nil && !s.next.fit() {
+			continue // it waits for its new child, whatever becomes of the job
 		}
 		if a := s.member.runs[0]; shot.JID == "" || (now-a.began).Seconds() > shot.Waits {
 			shot.Slot, shot.JID, shot.Waits = s.n, a.job.JID, (now - a.began).Seconds()

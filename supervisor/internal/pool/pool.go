@@ -97,6 +97,7 @@ type Pool struct {
 	generations  int                  // so many there were
 	past         proof.Past           // how jobs ended on code that is not on trial
 	roll         *roll                // a change of generation under way; nil if none
+	givenUp      *givenUp             // the last one, if it was; nil again with the next
 	target       int                  // how many slots there should be
 	spawns       starts.Rate
 	births       births.Births[*slot, *member]

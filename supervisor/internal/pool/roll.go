@@ -24,6 +24,13 @@ type roll struct {
 	over     bool               // all slots have changed, and only the trial goes on
 }
 
+// givenUp tells of a generation that was given up, until the next one comes.
+type givenUp struct {
+	generation int
+	message    string
+	at         time.Duration
+}
+
 func newRoll(from, to *generation) *roll {
 	return &roll{from: from, to: to, changed: map[*slot]struct{}{}, passed: map[*slot]struct{}{}}
 }
@@ -47,7 +54,7 @@ func (p *Pool) turnOver(spec runner.Spec, trusted bool) {
 	if spec.Hello == runner.HelloAuto && p.greets(from) {
 		to.spec.Hello = runner.HelloRequired
 	}
-	p.gen, p.roll = from, newRoll(from, to)
+	p.gen, p.roll, p.givenUp = from, newRoll(from, to), nil
 	p.roll.staying = staying
 	p.breaker.Changed()
 	p.beginAnew()
@@ -360,7 +367,7 @@ func (p *Pool) rollFailed(m *member, message string) {
 		text = "new generation given up: the old one stays where it is, and what it gave away starts what its command finds now"
 	}
 	p.log.Error(text, "generation", r.to.n, "message", message)
-	p.gen = r.from
+	p.gen, p.givenUp = r.from, &givenUp{r.to.n, message, p.now}
 	p.restore(r)
 	p.dismissStaying(0)
 	p.roll = nil
