@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+// A moment that comes so late came to a process that stood still itself: it was stopped, or
+// had no core. What its children told it meanwhile, or that they are ready, lies in their pipes
+// and is read first, for so long, before one of them is judged by the time that has passed.
+const (
+	stoodStill = time.Second
+	readFirst  = 200 * time.Millisecond
+)
+
 // clock looks at every child when the first of them has something due. It is one
 // timer, which is not touched by a run unless that has something due earlier than
 // all others.
@@ -13,6 +21,7 @@ type clock struct {
 	look  func(now time.Time) (next time.Time)
 	epoch time.Time
 	next  atomic.Int64 // what the timer is set to, as time since epoch; 0: it is not
+	after atomic.Int64 // when there may be a look again, because we stood still; as time since epoch
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -48,8 +57,24 @@ func (k *clock) arm(at time.Time) {
 
 func (k *clock) ring() {
 	defer k.looking.Done()
-	k.next.Store(0)
-	k.arm(k.look(time.Now()))
+	now := time.Now()
+	moment := int64(now.Sub(k.epoch))
+	k.letRead(moment, moment-k.next.Swap(0))
+	if after := k.after.Load(); moment < after {
+		k.arm(k.epoch.Add(time.Duration(after)))
+		return
+	}
+	k.arm(k.look(now))
+}
+
+// letRead notes that there is to be no look for a while if the one that is due is too late. It
+// does not put off again what was put off, however slow all goes.
+func (k *clock) letRead(moment, late int64) {
+	after := k.after.Load()
+	if late < int64(stoodStill) || after != 0 && moment < after+int64(stoodStill) {
+		return
+	}
+	k.after.CompareAndSwap(after, moment+int64(readFirst))
 }
 
 // stop ends the clock and returns when it no longer looks.
