@@ -21,9 +21,10 @@ type Reloaded struct {
 	Keys    []string            `json:"keys,omitempty"` // outside of the pools, that are in force now
 	Pools   map[string][]string `json:"pools,omitempty"`
 	Changes supervisor.Changes  `json:"changes"`
-	Restart []string            `json:"restart,omitempty"` // keys that are otherwise than when the supervisor was started
-	Refused string              `json:"refused,omitempty"` // why nothing was changed
-	Code    int                 `json:"code"`              // with which the command exits
+	GivenUp []string            `json:"given_up,omitempty"` // pools of which a generation was given up, where nothing has changed
+	Restart []string            `json:"restart,omitempty"`  // keys that are otherwise than when the supervisor was started
+	Refused string              `json:"refused,omitempty"`  // why nothing was changed
+	Code    int                 `json:"code"`               // with which the command exits
 }
 
 // recently is how long ago a reload may have been for the next to tell of it.
@@ -91,17 +92,32 @@ func (s *Service) reloaded(r Reloaded, cfg, before config.Config) Reloaded {
 		s.log.Info("reloaded", "pools", len(cfg.Pools), "by", r.By, "did", strings.Join(did, "; "))
 		s.latest, s.latestAt = &r, time.Now()
 	} else {
-		s.log.Info("nothing to reload: the configuration is in force", "by", r.By)
+		r.GivenUp = givenUp(s.sup.Snapshot())
+		if len(r.GivenUp) > 0 {
+			s.log.Warn("nothing to reload: the configuration has not changed since a generation was given up; recycle tries again", "by", r.By, "pools", r.GivenUp)
+		} else {
+			s.log.Info("nothing to reload: the configuration is in force", "by", r.By)
+		}
 		if ago := time.Since(s.latestAt); s.latest != nil && ago < recently {
-			restart, code := r.Restart, r.Code
+			given, restart, code := r.GivenUp, r.Restart, r.Code
 			r = *s.latest
-			r.Ago, r.Restart, r.Code = ago.Seconds(), restart, code
+			r.Ago, r.GivenUp, r.Restart, r.Code = ago.Seconds(), given, restart, code
 		}
 	}
 	for _, key := range r.Restart {
 		s.log.Warn("a change needs a restart", "key", key)
 	}
 	return r
+}
+
+// givenUp names the pools whose children are not of the generation that came last.
+func givenUp(shot supervisor.Snapshot) (pools []string) {
+	for _, p := range shot.Pools {
+		if p.GivenUp != nil {
+			pools = append(pools, p.Name)
+		}
+	}
+	return pools
 }
 
 // setRestart notes which of the keys that are otherwise than at the start need another one.

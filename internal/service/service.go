@@ -5,6 +5,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -398,7 +399,7 @@ func (s *Service) Stop() {
 
 // Recycle replaces the children of a pool, or of all.
 func (s *Service) Recycle(pool string) error {
-	s.log.Info("recycling", "pool", pool)
+	s.log.Info("recycling", "pool", cmp.Or(pool, "all"))
 	return s.sup.Recycle(pool)
 }
 

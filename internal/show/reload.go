@@ -19,8 +19,10 @@ func Reloaded(w io.Writer, r service.Reloaded) {
 	case r.Ago > 0:
 		screen.Printf(w, "reloaded %s ago already, by %s: ", screen.Span(time.Duration(r.Ago*float64(time.Second))), r.By)
 	case len(did) == 0:
-		screen.PrintLine(w, "nothing has changed")
-		return
+		did = []string{"nothing has changed"}
 	}
 	screen.PrintLine(w, strings.Join(did, "; "))
+	for _, pool := range r.GivenUp {
+		screen.Printf(w, "of %s a generation was given up, see `oarlock status`; `oarlock recycle %s` tries again\n", pool, screen.InShell(pool))
+	}
 }
