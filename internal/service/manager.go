@@ -53,6 +53,9 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 			continue
 		case <-tell.C:
 		}
+		if ctx.Err() != nil { // with a manager that does not read, there is always something to tell, too
+			return nil
+		}
 		if os.Getenv("NOTIFY_SOCKET") != "" {
 			s.tellManager()
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -78,4 +79,26 @@ func TestWatchdogStarvesWhenTheServiceIsNotAlive(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// However long each beat takes, none begins when the service has ended.
+func TestTheWatchdogEndsWithTheService(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
+	t.Setenv("WATCHDOG_USEC", "2000000")
+	for range 20 { // of a beat and the end, select takes any
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			beats := 0
+			Watchdog(ctx, func() bool {
+				beats++
+				time.Sleep(3 * time.Second) // the next is due
+				cancel()
+				return true
+			})
+			if beats != 1 {
+				t.Fatalf("%d beats, of which one was before the end", beats)
+			}
+		})
+	}
 }
