@@ -30,6 +30,11 @@ func (s *Service) read(before config.Config) (config.Config, supervisor.Config, 
 	select {
 	case s.reading <- struct{}{}:
 	default:
+		select {
+		case <-s.leaving: // the one before was given up for that, however well the file answers
+			return before, supervisor.Config{}, errLeaving
+		default:
+		}
 		return before, supervisor.Config{}, fmt.Errorf("the configuration %s does not answer: it is still being read since the reload before", before.Path)
 	}
 	type reading struct {
@@ -105,7 +110,7 @@ func lastResort(ended <-chan error, inFlight func() int, timeToLeave func() time
 				free = now
 			}
 			if now.Sub(free) >= leavePatience || now.Sub(began) >= limit {
-				return errors.New("left without waiting any longer: something stands still, perhaps the file system of the state directory. Jobs of ours are given back by the next supervisor here, or wait for their locks")
+				return errors.New("left without waiting any longer: something stands still, such as a child that SIGKILL does not end, or the file system of the state directory. Jobs of ours are given back by the next supervisor here, or wait for their locks")
 			}
 		}
 	}

@@ -36,6 +36,39 @@ func TestAReloadThatStandsStill(t *testing.T) {
 	})
 }
 
+// What leaves says so to whoever asks for a reload, and blames no file that it did not wait for.
+func TestAReloadOfWhatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs := logging.New(io.Discard, "text", "info")
+		s := New(config.Config{Path: "c.toml"}, Options{Log: logs})
+		free := make(chan struct{})
+		s.options.Reread = func() (cfg config.Config, err error) { <-free; return cfg, errors.New("too late") }
+		time.AfterFunc(time.Second, func() { close(s.leaving) })
+		for range 2 {
+			if r := s.Reload("HUP"); r.Refused != errLeaving.Error() {
+				t.Errorf("it is said: %s", r.Refused)
+			}
+		}
+		close(free)
+		time.Sleep(time.Second) // it reads twice
+		logs.Close()
+	})
+}
+
+// What drains takes no jobs, be it quiet or not, and says nothing of that.
+func TestQuietOfWhatDrains(t *testing.T) {
+	logs := logging.New(io.Discard, "text", "info")
+	defer logs.Close()
+	s := New(config.Config{}, Options{Log: logs})
+	if !s.setQuiet(true) || s.setQuiet(true) || !s.setQuiet(false) {
+		t.Error("to be quiet, and not to be it any more, are changes")
+	}
+	s.draining.Store(true)
+	if s.setQuiet(true) || s.setQuiet(false) {
+		t.Error("what drains says that it is quiet, or has resumed")
+	}
+}
+
 // Where something stands still that nobody foresaw, a stop gives up.
 func TestTheLastResort(t *testing.T) {
 	none := func() int { return 0 }

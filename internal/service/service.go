@@ -68,10 +68,11 @@ type Service struct {
 	own      *connect.Own // nil: Redis lives without us
 	emptying *untilEmpty  // leaves when the queues are empty; nil: it stays
 
-	host  *runner.Host
-	sup   *supervisor.Supervisor
-	crons *cron.Keeper
-	ready atomic.Bool // the service manager was told so, and not yet that it stops
+	host     *runner.Host
+	sup      *supervisor.Supervisor
+	crons    *cron.Keeper
+	ready    atomic.Bool // the service manager was told so, and not yet that it stops
+	draining atomic.Bool // it leaves, with a limit or without
 
 	reloads  sync.Mutex // one reload at a time; each ends in time. It guards the next three
 	tried    config.Sum // of what the last one read, be it good or bad
@@ -373,17 +374,18 @@ func (s *Service) Resume() {
 	}
 }
 
-// setQuiet reports whether that is a change.
+// setQuiet reports whether that changes anything: what drains takes no jobs either way.
 func (s *Service) setQuiet(quiet bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.quiet != quiet
 	s.quiet = quiet
-	return changed
+	return changed && !s.draining.Load()
 }
 
 // Drain leaves when everything that runs has finished.
 func (s *Service) Drain() {
+	s.draining.Store(true)
 	s.sup.Drain()
 	s.ready.Store(false)
 	systemd.Stopping()
@@ -392,6 +394,7 @@ func (s *Service) Drain() {
 // Stop leaves when everything that runs has finished, at the latest after drain_timeout.
 func (s *Service) Stop() {
 	s.stopOnce.Do(func() { close(s.stopping) }) // first: nothing below may stand in its way
+	s.draining.Store(true)
 	s.sup.Stop()
 	s.ready.Store(false)
 	systemd.Stopping()
