@@ -100,6 +100,41 @@ func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
 	})
 }
 
+// TestOnlyWhatRunsIsInterrupted, not what has ended and waits for Redis.
+func TestOnlyWhatRunsIsInterrupted(t *testing.T) {
+	for name, want := range map[string]int{"both have ended": 0, "one has not": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				var log strings.Builder
+				w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+					if want > 0 && job.JID == "j1" {
+						return untilStopped(job, stop)
+					}
+					time.Sleep(time.Second)
+					return said(protocol.Ack)
+				}
+				w.redis.put(2)
+				w.run()
+				time.Sleep(500 * time.Millisecond)
+				w.redis.faults(func(string) fault { return fault{away: errAway} })
+				time.Sleep(time.Second)
+				w.end()
+				said := ""
+				for line := range strings.Lines(log.String()) {
+					if strings.Contains(line, "interrupting jobs") {
+						said += line
+					}
+				}
+				if (said != "") != (want > 0) || want > 0 && !strings.Contains(said, " jobs=1 ") {
+					t.Errorf("%d to be interrupted, and it was said: %q", want, said)
+				}
+			})
+		})
+	}
+}
+
 // TestAStandstillIsSaid: five deploys that bring a job no further.
 func TestAStandstillIsSaid(t *testing.T) {
 	const words = "interrupted again and again"

@@ -123,8 +123,8 @@ func (p *Pool) interrupt() {
 	if l.killed {
 		grace = 0
 	}
-	if !l.stopped {
-		p.log.Info("interrupting jobs", "jobs", len(p.flight), "grace", grace.Seconds())
+	if n := p.atStage(running); n > 0 && !l.stopped { // what has ended waits for Redis only
+		p.log.Info("interrupting jobs", "jobs", n, "grace", grace.Seconds())
 	}
 	l.stopped = true
 	for _, a := range p.flight {
@@ -139,6 +139,17 @@ func (p *Pool) interrupt() {
 			}
 		})
 	}
+}
+
+// atStage is how many attempts are there.
+func (p *Pool) atStage(at stage) int {
+	n := 0
+	for _, a := range p.flight {
+		if a.stage == at {
+			n++
+		}
+	}
+	return n
 }
 
 // dismiss lets children go that have nothing to do any more.
