@@ -159,6 +159,22 @@ func TestCompletionCallsNoFunction(t *testing.T) {
 	})
 }
 
+// TestCompletionInZshOfPartsOfWords asks for what is typed before the cursor, without a quote that is open.
+func TestCompletionInZshOfPartsOfWords(t *testing.T) {
+	s := newShell(t, "zsh")
+	lines := []string{`oarlock queue pause "pre`, "oarlock queue pauper\x02\x02\x02", "oarlock 'queue' pre"}
+	s.drive(lines, "LISTMAX=10000; unsetopt beep; setopt completeinword; autoload -Uz compinit; compinit -u -D; . ../script", "zsh", "-f", "-i")
+	asked, err := os.ReadFile(s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"queue pause pre", "queue pau", "queue pre"} {
+		if !strings.Contains(string(asked), "__complete words "+want+" \n") {
+			t.Errorf("nobody asked for %q:\n%s", want, asked)
+		}
+	}
+}
+
 // TestCompletionInZshFromFpath has the script loaded on demand, at the first TAB.
 func TestCompletionInZshFromFpath(t *testing.T) {
 	s := newShell(t, "zsh")
@@ -175,7 +191,7 @@ func TestCompletionInFish(t *testing.T) {
 	s := newShell(t, "fish")
 	var script strings.Builder
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-	lines := traps()
+	lines := append(traps(), "$HOME/oarlock pre", "~/nosuch/oarlock pre") // what is typed is not always a program
 	for _, line := range lines {
 		fmt.Fprintf(&script, "complete -C '%s'\n", quote.Replace(line))
 	}
@@ -183,7 +199,7 @@ func TestCompletionInFish(t *testing.T) {
 	cmd := exec.Command("fish", "--no-config", "-c", "source ../script; source")
 	cmd.Dir, cmd.Env, cmd.Stdin = s.here, s.env, strings.NewReader(script.String())
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), "--json\tprint JSON\nend\n") {
+	if err != nil || strings.Contains(string(out), "Unknown") || !strings.HasSuffix(string(out), "--json\tprint JSON\nend\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, line := range append(lines, "") {

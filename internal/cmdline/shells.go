@@ -32,12 +32,13 @@ _oarlock() {
   local -a names shown
   while IFS=$'\t' read -r word about; do
     if [[ $word == :files ]]; then
+      compset -P '--*='
       _files
     else
       names+=("$word")
       shown+=("$word${about:+  -- $about}")
     fi
-  done < <(command "$typed" __complete words "${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)
+  done < <(command "$typed" __complete words "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null </dev/null)
   (( $#names )) && compadd -l -d shown -a names
 }
 if [[ $funcstack[1] == _oarlock ]]; then
@@ -49,6 +50,7 @@ fi
 	"fish": `function __oarlock_complete
   set -l typed (commandline -opc)
   set -l program (string replace -r '^~/' "$HOME/" -- $typed[1])
+  command -q -- "$program"; or set program oarlock
   command $program __complete words $typed[2..-1] (commandline -ct | string unescape; or commandline -ct) 2>/dev/null </dev/null | while read -l line
     if test "$line" = :files
       __fish_complete_path (commandline -ct)
