@@ -95,8 +95,8 @@ func (s *Service) timeToLeave() time.Duration {
 
 // lastResort returns what comes from ended, for which it does not wait for ever: something
 // that nobody foresaw may stand still, such as the file system of the state directory. It
-// gives up leavePatience after the time to leave is over, or since when nothing is in flight.
-func lastResort(ended <-chan error, inFlight func() int, timeToLeave func() time.Duration) error {
+// gives up leavePatience after the time to leave is over, which hurry ends at once, or since when nothing is in flight.
+func lastResort(ended <-chan error, hurry <-chan struct{}, inFlight func() int, timeToLeave func() time.Duration) error {
 	began := time.Now()
 	free, limit := began, timeToLeave()+leavePatience // free: since when nothing is in flight
 	look := time.NewTicker(leaveLook)
@@ -105,6 +105,8 @@ func lastResort(ended <-chan error, inFlight func() int, timeToLeave func() time
 		select {
 		case err := <-ended:
 			return err
+		case <-hurry:
+			limit, hurry = min(limit, time.Since(began)+leavePatience), nil
 		case now := <-look.C:
 			if inFlight() > 0 {
 				free = now

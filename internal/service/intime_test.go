@@ -74,16 +74,20 @@ func TestTheLastResort(t *testing.T) {
 	none := func() int { return 0 }
 	one := func() int { return 1 }
 	minute := func() time.Duration { return time.Minute }
+	const never = time.Hour
 	tests := []struct {
 		name     string
 		inFlight func() int
 		ends     bool
+		hurry    time.Duration
 		least    time.Duration
 		most     time.Duration
 	}{
-		{"nothing in flight", none, false, 9 * time.Second, 10 * time.Second},
-		{"something in flight", one, false, time.Minute, time.Minute + 10*time.Second},
-		{"all is well", one, true, 0, time.Second},
+		{"nothing in flight", none, false, never, 9 * time.Second, 10 * time.Second},
+		{"something in flight", one, false, never, time.Minute, time.Minute + 10*time.Second},
+		{"something in flight, and told to hurry", one, false, 5 * time.Second, 14 * time.Second, 15 * time.Second},
+		{"told to hurry when it is late", one, false, time.Minute + 5*time.Second, time.Minute + 9*time.Second, time.Minute + 10*time.Second},
+		{"all is well", one, true, never, 0, time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,8 +96,10 @@ func TestTheLastResort(t *testing.T) {
 				if tt.ends {
 					ended <- nil
 				}
+				hurry := make(chan struct{})
+				defer time.AfterFunc(tt.hurry, func() { close(hurry) }).Stop()
 				began := time.Now()
-				err := lastResort(ended, tt.inFlight, minute)
+				err := lastResort(ended, hurry, tt.inFlight, minute)
 				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.ends {
 					t.Errorf("after %v: %v; want between %v and %v", took, err, tt.least, tt.most)
 				}

@@ -74,16 +74,18 @@ type Service struct {
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
 	draining atomic.Bool // it leaves, with a limit or without
 
-	reloads  sync.Mutex // one reload at a time; each ends in time. It guards the next three
-	tried    config.Sum // of what the last one read, be it good or bad
-	latest   *Reloaded  // the last that changed something; nil if none did
-	latestAt time.Time
-	reading  chan struct{} // of size 1: holds a token while a configuration is being read
-	hangup   chan struct{} // of size 1: HUP came
-	begun    chan struct{} // closed when there is a supervisor
-	stopping chan struct{} // closed when a limit was set to the time in which to leave
-	leaving  chan struct{} // closed when the parts were told to end
-	stopOnce sync.Once
+	reloads   sync.Mutex // one reload at a time; each ends in time. It guards the next three
+	tried     config.Sum // of what the last one read, be it good or bad
+	latest    *Reloaded  // the last that changed something; nil if none did
+	latestAt  time.Time
+	reading   chan struct{} // of size 1: holds a token while a configuration is being read
+	hangup    chan struct{} // of size 1: HUP came
+	begun     chan struct{} // closed when there is a supervisor
+	stopping  chan struct{} // closed when a limit was set to the time in which to leave
+	hurry     chan struct{} // closed when that limit was taken back to now
+	leaving   chan struct{} // closed when the parts were told to end
+	stopOnce  sync.Once
+	hurryOnce sync.Once
 
 	mu    sync.Mutex // for memory only
 	cfg   config.Config
@@ -99,7 +101,7 @@ func New(cfg config.Config, o Options) *Service {
 		options: o, logs: o.Log, log: o.Log.Logger(), rates: newRates(),
 		cfg: cfg, first: cfg, tried: cfg.Sum,
 		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
-		begun: make(chan struct{}), stopping: make(chan struct{}), leaving: make(chan struct{}),
+		begun: make(chan struct{}), stopping: make(chan struct{}), hurry: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	s.attempts = newAttemptLog(s.log, cfg.Log.Attempts, s.standing)
 	if o.OwnRedis != "" {
@@ -133,7 +135,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-s.stopping:
 	case <-stops:
 	}
-	return lastResort(ended, s.atWork, s.timeToLeave)
+	return lastResort(ended, s.hurry, s.atWork, s.timeToLeave)
 }
 
 // Emptied is what a service with UntilEmpty has done; it is asked when Run has returned.
@@ -295,7 +297,7 @@ func (s *Service) obey(ctx context.Context, signals <-chan os.Signal) error {
 		case syscall.SIGTERM, syscall.SIGINT:
 			s.sup.Signaled()
 			if stopping {
-				s.sup.StopNow()
+				s.stopNow()
 				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
 				continue
 			}
@@ -398,6 +400,12 @@ func (s *Service) Stop() {
 	s.sup.Stop()
 	s.ready.Store(false)
 	systemd.Stopping()
+}
+
+// stopNow kills what runs and leaves, after Stop.
+func (s *Service) stopNow() {
+	s.hurryOnce.Do(func() { close(s.hurry) })
+	s.sup.StopNow()
 }
 
 // Recycle replaces the children of a pool, or of all.
