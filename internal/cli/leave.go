@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +13,9 @@ import (
 	"oarlock/internal/service"
 	"oarlock/supervisor"
 )
+
+// tellingTakes is how long a supervisor has to hear a verb, however short the time to wait for its end is.
+const tellingTakes = 3 * time.Second
 
 // leaveCommand is a verb after which the supervisor leaves. It may wait for that.
 func leaveCommand(verb, does, done string) *cli.Command {
@@ -41,8 +46,18 @@ func leaveCommand(verb, does, done string) *cli.Command {
 				return err
 			}
 			defer end.Close()
+			asking, cancel := c.Context, func() {}
+			if limit := c.Duration("timeout"); limit > 0 {
+				limit = max(limit, tellingTakes)
+				asking, cancel = context.WithTimeoutCause(c.Context, limit, fmt.Errorf("it did not answer within %s", screen.Span(limit)))
+			}
+			defer cancel()
 			var shot supervisor.Snapshot
-			if err := errors.Join(s.Status(c.Context, &shot), s.Do(c.Context, verb)); err != nil {
+			if err := errors.Join(s.Status(asking, &shot), s.Do(asking, verb)); err != nil {
+				if c.Context.Err() == nil && asking.Err() != nil {
+					screen.Printf(c.App.ErrWriter, "oarlock: supervisor %s may not have heard that it is to %s: %v. Is the process stopped?\n", s.PID, verb, context.Cause(asking))
+					return silent{exitTempFail}
+				}
 				return err
 			}
 			screen.Printf(c.App.Writer, "%s; %s\n", done, ops.RunOn(shot))

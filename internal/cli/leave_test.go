@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,6 +33,11 @@ command = ["sh", "-c", "echo began; until [ -e enough ]; do sleep 0.05; done"]
 	p.await("ready")
 	p.ask("put", "work", "{}", "--jid", "j")
 	p.await("began")
+	p.signal(syscall.SIGSTOP)
+	if code := s.anyCode([]string{"stop", "--wait", "--timeout", "200ms"}); code != exitTempFail || !strings.Contains(s.said["stderr"], "may not have heard that it is to stop") {
+		t.Errorf("a supervisor that is stopped: exit code %d, %s", code, s.said["stderr"])
+	}
+	p.signal(syscall.SIGCONT)
 	if code := s.anyCode([]string{"stop", "--wait", "--timeout", "200ms"}); code != exitTempFail ||
 		!strings.Contains(s.said["stderr"], "is still there after 200ms: 1 of 1 children busy") || !strings.HasPrefix(s.said["stdout"], "stopping: ") {
 		t.Errorf("exit code %d, %s%s", code, s.said["stdout"], s.said["stderr"])
