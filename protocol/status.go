@@ -127,7 +127,7 @@ type Put struct {
 
 // LogRecord is a structured line for the job's log.
 type LogRecord struct {
-	Level   string // debug, info, warn or error; info if not named
+	Level   string // as the child named it: debug, info, warn, error, or another word; info if not named
 	Message string
 	Fields  []Field // every other field, in the order of the line
 }

@@ -20,3 +20,21 @@ func TestARecordOfAChildIsMarked(t *testing.T) {
 		t.Errorf("not %s in %s", want, out.String())
 	}
 }
+
+// TestARecordOfAnyLevelIsLogged has a child name levels as loggers of its language do, and one that nobody knows.
+func TestARecordOfAnyLevelIsLogged(t *testing.T) {
+	for word, want := range map[string]string{
+		"debug": `"DEBUG"`, "WARNING": `"WARN"`, "warn": `"WARN"`, "critical": `"ERROR"`, "fatal": `"ERROR"`, "notice": `"INFO"`,
+		"7": `"INFO"`, "lo\nud": `"INFO"`, "ERROR+9": `"INFO"`,
+	} {
+		var out bytes.Buffer
+		s := &Supervisor{log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		s.logLine(Line{LogLine: runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: word, Message: "m"}}})
+		if !strings.Contains(out.String(), `"level":`+want) {
+			t.Errorf("a record of the level %q is logged as %q", word, out.String())
+		}
+		if _, known := levelOf(word); !known && !strings.Contains(out.String(), `"child.level":`) {
+			t.Errorf("nothing tells of the level %q: %s", word, out.String())
+		}
+	}
+}

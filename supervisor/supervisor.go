@@ -433,6 +433,22 @@ func (s *Supervisor) Snapshot() Snapshot {
 	return shot
 }
 
+// levelOf is the level that a child names in its own words, or in those of its language's logger; info if nobody
+// knows it, for what a child says is not lost over a word.
+func levelOf(word string) (level slog.Level, known bool) {
+	switch strings.ToLower(word) {
+	case "trace", "debug":
+		return slog.LevelDebug, true
+	case "info", "notice":
+		return slog.LevelInfo, true
+	case "warn", "warning":
+		return slog.LevelWarn, true
+	case "error", "critical", "fatal":
+		return slog.LevelError, true
+	}
+	return slog.LevelInfo, false
+}
+
 // logLine is the default of Config.ChildLog: the child's words, as such.
 func (s *Supervisor) logLine(l Line) {
 	ctx := context.Background()
@@ -441,12 +457,15 @@ func (s *Supervisor) logLine(l Line) {
 		return
 	}
 	if l.Record != nil {
-		level := slog.LevelInfo
-		if level.UnmarshalText([]byte(l.Record.Level)) != nil || !s.log.Enabled(ctx, level) {
+		level, known := levelOf(l.Record.Level)
+		if !s.log.Enabled(ctx, level) {
 			return
 		}
 		attrs := []slog.Attr{ // the stream first: what follows are the words of a child
 			slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.String("jid", l.JID),
+		}
+		if !known {
+			attrs = append(attrs, slog.String("child.level", l.Record.Level))
 		}
 		for _, f := range l.Record.Fields {
 			attrs = append(attrs, slog.String("child."+f.Name, string(f.Value)))
