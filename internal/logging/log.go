@@ -28,9 +28,13 @@ func New(w io.Writer, format, level string) *Log {
 	l := &Log{level: new(slog.LevelVar), file: findFile()}
 	l.SetLevel(level)
 	straight := newHandler(w, w, format, l.level)
-	l.queue = newQueue(w, func(lines int, blocked time.Duration) error {
+	l.queue = newQueue(w, func(lines int, blocked time.Duration, why error) error {
 		record := slog.NewRecord(time.Now(), slog.LevelWarn, screen.Some(lines, "line")+" of the log dropped: nobody took them", 0)
 		record.Add("for", blocked.Round(time.Millisecond))
+		if why != nil {
+			record.Message = screen.Some(lines, "line") + " of the log dropped: they could not be written"
+			record.Add("err", why)
+		}
 		return straight.Handle(context.Background(), record)
 	})
 	l.logger = slog.New(newHandler(l.queue, w, format, l.level))

@@ -20,15 +20,18 @@ const (
 	logEnds = time.Second
 )
 
+// teller writes that so many lines were dropped, for how long, and why: nil where nobody took them.
+type teller func(lines int, blocked time.Duration, why error) error
+
 // queue is the way of all lines of the log to a writer that may stand still: a pipe
 // that nobody reads, a stuck journald, a disk that hangs. Whoever logs never waits: a
 // goroutine of its own writes, and what it has no room for is dropped, counted, and said
 // as soon as lines flow again. Safe for concurrent use.
 type queue struct {
 	out  io.Writer
-	told func(lines int, blocked time.Duration) error // writes to out that so many lines were dropped
-	wake chan struct{}                                // of size 1: there is something to do
-	done chan struct{}                                // closed when the last line is written
+	told teller
+	wake chan struct{} // of size 1: there is something to do
+	done chan struct{} // closed when the last line is written
 
 	mu      sync.Mutex
 	lines   []byte // whole ones, to be written
@@ -38,6 +41,7 @@ type queue struct {
 	dropped int       // lines behind those queued
 	telling int       // lines dropped before, which are about to be told
 	gapFrom time.Time // when the first of them was
+	gapWhy  error     // of the last write that lost some of them; nil if there was no room
 	began   time.Time // when the write began that is under way; zero if none is
 	failed  error     // of the last write
 	refused error     // of the last step
@@ -47,7 +51,7 @@ type queue struct {
 
 // newQueue makes the way to out; told is called by the goroutine that writes, after
 // the last line before a gap.
-func newQueue(out io.Writer, told func(lines int, blocked time.Duration) error) *queue {
+func newQueue(out io.Writer, told teller) *queue {
 	q := &queue{out: out, told: told, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run() // until close
 	return q
@@ -70,7 +74,7 @@ func (q *queue) Write(line []byte) (int, error) {
 // drop counts lines that are lost. The caller holds mu.
 func (q *queue) drop(lines int) {
 	if q.dropped == 0 {
-		q.gapFrom = time.Now()
+		q.gapFrom, q.gapWhy = time.Now(), nil
 		if !q.began.IsZero() {
 			q.gapFrom = q.began
 		}
@@ -151,13 +155,14 @@ type batch struct {
 	steps   []step
 	dropped int // lines after those
 	gapFrom time.Time
+	gapWhy  error
 	ending  bool
 }
 
 func (q *queue) take() batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := batch{lines: q.lines, steps: q.steps, dropped: q.dropped, gapFrom: q.gapFrom, ending: q.ending}
+	b := batch{lines: q.lines, steps: q.steps, dropped: q.dropped, gapFrom: q.gapFrom, gapWhy: q.gapWhy, ending: q.ending}
 	q.lines, q.steps, q.dropped, q.telling = q.spare[:0], nil, 0, q.dropped
 	return b
 }
@@ -171,13 +176,13 @@ func (q *queue) tell(b batch) bool {
 	q.begin()
 	err := q.mendLine()
 	if err == nil {
-		err = q.told(b.dropped, time.Since(b.gapFrom))
+		err = q.told(b.dropped, time.Since(b.gapFrom), b.gapWhy)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.began, q.failed = time.Time{}, err
 	if err != nil {
-		q.dropped, q.gapFrom = q.dropped+b.dropped, b.gapFrom
+		q.dropped, q.gapFrom, q.gapWhy = q.dropped+b.dropped, b.gapFrom, err
 	}
 	return err == nil
 }
@@ -231,6 +236,7 @@ func (q *queue) writePiece(piece []byte) {
 	q.failed = err
 	if err != nil {
 		q.drop(bytes.Count(piece[n:], []byte("\n")))
+		q.gapWhy = err
 		q.torn = q.torn && n == 0 || n > 0 && piece[n-1] != '\n'
 	}
 	q.began = time.Time{}

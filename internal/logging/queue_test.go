@@ -86,7 +86,7 @@ func TestALogThatStandsStill(t *testing.T) {
 	if strings.Contains(text, "too late") {
 		t.Error("a line behind a gap came before the gap was told")
 	}
-	told := screen.Some(dropped, "line") + " of the log dropped"
+	told := screen.Some(dropped, "line") + " of the log dropped: nobody took them"
 	if at := strings.Index(text, told); at < strings.Index(text, " i=0\n") || at > strings.Index(text, "last") {
 		t.Errorf("%q stands at %d of %d", told, at, len(text))
 	}
@@ -109,7 +109,7 @@ func TestALogThatFails(t *testing.T) {
 	if !l.Close() {
 		t.Fatal("it does not end")
 	}
-	if text := out.String(); strings.Contains(text, "lost") || !strings.Contains(text, "1 line of the log dropped") || !strings.Contains(text, "after") {
+	if text := out.String(); strings.Contains(text, "lost") || !strings.Contains(text, "1 line of the log dropped: they could not be written") || !strings.Contains(text, "after") {
 		t.Errorf("the log says %q", text)
 	}
 	if !strings.Contains(between, "before") || strings.Contains(between, "after") {
@@ -167,7 +167,7 @@ func TestALogOnAFullDisk(t *testing.T) {
 		log.Info("last")
 		l.Close()
 		lines := strings.Split(out.text.String(), "\n")
-		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], screen.Some(lost+1, "line")+" of the log dropped") || !strings.Contains(lines[2], "last") {
+		if len(lines) != 4 || len(lines[0]) != 12 || !strings.Contains(lines[1], screen.Some(lost+1, "line")+" of the log dropped: they could not be written") || !strings.Contains(lines[2], "last") {
 			t.Errorf("the log says %q", lines)
 		}
 	})
