@@ -75,7 +75,7 @@ var incidents = map[string]incident{
 		begin: func(t *testing.T, n *night) error {
 			n.a.stop(t)
 			n.program(t, brokenPrograms["raises at each job"])
-			n.put(t, 40, work{})
+			n.put(t, 600, work{}) // so many that it is not reached meanwhile
 			n.a = n.start(t, "a", n.pool)
 			n.a.said(t, 20*time.Second, "breaker open")
 			n.wait(t)

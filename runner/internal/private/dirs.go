@@ -42,6 +42,8 @@ type Dirs struct {
 	swept sync.WaitGroup // the goroutine that does it
 
 	mu sync.Mutex // guards what is in kept
+
+	making sync.Mutex // guards lock, while all is made anew
 }
 
 // trashQueue is how many directories may wait for their removal before giving back another waits, too.
@@ -240,7 +242,13 @@ func (d *Dirs) Close() {
 // Create makes a private directory and returns its path. It belongs to uid and gid; -1 is ours.
 func (d *Dirs) Create(uid, gid int) (string, error) {
 	path := filepath.Join(d.life, "d-"+randomName())
-	if err := os.Mkdir(path, 0o700); err != nil {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = d.anew(); err == nil {
+			err = os.Mkdir(path, 0o700)
+		}
+	}
+	if err != nil {
 		return "", fmt.Errorf("private directory: %w", err)
 	}
 	if err := os.Lchown(path, uid, gid); err != nil {
@@ -248,6 +256,23 @@ func (d *Dirs) Create(uid, gid int) (string, error) {
 		return "", fmt.Errorf("private directory: %w", err)
 	}
 	return path, nil
+}
+
+// anew prepares root once more, after somebody has removed it below us.
+func (d *Dirs) anew() error {
+	d.making.Lock()
+	defer d.making.Unlock()
+	if _, err := os.Stat(d.life); err == nil {
+		return nil // another start was faster
+	}
+	was := d.lock
+	if _, err := d.prepare(); err != nil {
+		d.lock = was
+		return err
+	}
+	was.Close()
+	d.log.Warn("the private directories of children were removed below us, with what was in them; made anew", "dir", d.root)
+	return nil
 }
 
 // Remove takes back a directory that Create returned. All that used it has ended. It renames, which

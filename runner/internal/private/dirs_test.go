@@ -290,3 +290,27 @@ func TestRootOfPrivateDirsMustBeOurs(t *testing.T) {
 		}
 	}
 }
+
+// Somebody removes everything below a supervisor: the next child has a directory all the same.
+func TestRemovedRootIsMadeAnew(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state", "private")
+	d, log := testDirs(t, root)
+	lost := mustCreate(t, d)
+	must(t, os.RemoveAll(filepath.Dir(root)))
+	path := mustCreate(t, d)
+	must(t, os.WriteFile(filepath.Join(path, "file"), nil, 0o600))
+	d.Remove(lost)
+	d.Remove(path)
+	if text := log.String(); strings.Count(text, "made anew") != 1 {
+		t.Errorf("the log says\n%s", text)
+	}
+	other, _ := testDirs(t, root) // the lock is held: what lives is not taken for dead
+	if _, err := os.Stat(d.life); err != nil {
+		t.Errorf("another has removed ours: %v", err)
+	}
+	other.Close()
+	d.Close()
+	if left, _ := filepath.Glob(root + "/l-*"); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
