@@ -11,8 +11,8 @@ func (p Program) commands() []*cli.Command {
 	return slices.Concat(
 		[]*cli.Command{
 			demoCommand(),
-			runCommand(),
-			devCommand(),
+			p.runCommand(),
+			p.devCommand(),
 			tryCommand(),
 			tortureCommand(),
 			replayCommand(),

@@ -17,7 +17,7 @@ import (
 	"oarlock/internal/service"
 )
 
-func devCommand() *cli.Command {
+func (p Program) devCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "dev",
 		Usage: "supervise on a Redis of its own, with the configuration and the programs watched",
@@ -33,11 +33,11 @@ func devCommand() *cli.Command {
 			&cli.StringFlag{Name: "listen", Usage: "loopback `ADDRESS` of the embedded Redis (default: any free port)"},
 			&cli.StringFlag{Name: "data", Usage: "`FILE` to keep the embedded Redis in"},
 		},
-		Action: dev,
+		Action: p.dev,
 	}
 }
 
-func dev(c *cli.Context) error {
+func (p Program) dev(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func dev(c *cli.Context) error {
 		screen.Printf(c.App.ErrWriter, "Redis at %s, which the configuration or REDIS_URL names, is left alone; other commands go there unless you name this one with --redis.\n", connect.Address(said.Redis.URL))
 	}
 	o := service.Options{
-		Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread,
+		Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread, Version: p.version(),
 		Terminal: screen.IsTerminal(os.Stdin), Programs: true,
 	}
 	if cfg.Log.Format != "json" {

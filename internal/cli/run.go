@@ -14,7 +14,7 @@ import (
 	"oarlock/internal/show"
 )
 
-func runCommand() *cli.Command {
+func (p Program) runCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run",
 		Usage: "supervise the pools of the configuration",
@@ -50,10 +50,10 @@ func runCommand() *cli.Command {
 				return err
 			}
 			if cfg.Redis.URL != "embedded" {
-				return serve(c, cfg, nil, reread)
+				return p.serve(c, cfg, nil, reread)
 			}
 			return withEmbedded(c.Context, c.App.ErrWriter, "", func(_ context.Context, server *embedded.Server) error {
-				return serve(c, at(cfg, server), server, func() (config.Config, error) {
+				return p.serve(c, at(cfg, server), server, func() (config.Config, error) {
 					cfg, err := reread()
 					return at(cfg, server), err
 				})
@@ -63,8 +63,8 @@ func runCommand() *cli.Command {
 }
 
 // serve runs a service with the configuration cfg until it is told to leave. own is its Redis, or nil.
-func serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
-	o := service.Options{Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread}
+func (p Program) serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
+	o := service.Options{Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread, Version: p.version()}
 	if own != nil {
 		o.OwnRedis = own.URL()
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"oarlock/internal/config"
 	"oarlock/queue"
@@ -26,6 +27,23 @@ func Open(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Clie
 	}
 	return client, nil
 }
+
+// Looking is Open for whoever looks at what others do: a client with few connections, which does not wait for long.
+func Looking(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Client, error) {
+	opts := options(r)
+	opts.Logger, opts.ClientName, opts.PoolSize, opts.ReadTimeout = logger, "oarlock-web", lookingConnections, lookingPatience
+	client, err := queue.Open(ctx, opts)
+	if err != nil {
+		return nil, config.Wrong("redis", err)
+	}
+	return client, nil
+}
+
+// What a client of Looking has, so that it can take nothing from those who work.
+const (
+	lookingConnections = 4
+	lookingPatience    = 2 * time.Second
+)
 
 // options are what r says of a client.
 func options(r config.Redis) queue.Options {

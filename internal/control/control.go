@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -59,44 +61,84 @@ func Path(stateDir, pid string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("oarlock-%x-"+pattern, sum[:6], pid))
 }
 
-// Serve answers on the socket of this process until ctx ends, and returns when the
-// socket is gone. ready, if not nil, is called when it answers.
-func Serve(ctx context.Context, stateDir string, s Supervisor, ready func(path string)) error {
-	if err := os.MkdirAll(stateDir, 0o700); err != nil {
-		return fmt.Errorf("control socket: %w", err)
-	}
-	removeDead(ctx, stateDir)
+// Options are what a socket has beside the supervisor's verbs. The zero value will do.
+type Options struct {
+	Beside http.Handler      // answers what is none of the verbs; nil: nobody does. PeerOf tells it who asks
+	Ready  func(path string) // is called when the socket answers; nil: nobody hears of it
+	Log    *slog.Logger      // hears that the socket was removed below us; nil: nobody does
+}
+
+// lookAfter is how often it is looked whether the socket is still where it was made.
+const lookAfter = 2 * time.Second
+
+// Serve answers on the socket of this process until ctx ends, and returns when the socket is gone. Where somebody
+// else removes it, it is made anew.
+func Serve(ctx context.Context, stateDir string, s Supervisor, o Options) error {
 	path := Path(stateDir, fmt.Sprint(os.Getpid()))
-	listener, err := listen(ctx, path)
+	listener, err := bind(ctx, stateDir, path)
 	if err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	defer os.Remove(path)
 	server := &http.Server{
-		Handler: handler(s), ReadHeaderTimeout: 5 * time.Second,
+		Handler: handler(s, o.Beside), ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, peerKey{}, peerOf(conn))
 		},
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(guarded{listener}) }()
-	if ready != nil {
-		ready(path)
+	accept := func() { done <- server.Serve(guarded{listener}) }
+	go accept()
+	if o.Ready != nil {
+		o.Ready(path)
 	}
-	select {
-	case err = <-done:
-		return fmt.Errorf("control socket: %w", err)
-	case <-ctx.Done():
+	look := time.NewTicker(lookAfter)
+	defer look.Stop()
+	for {
+		select {
+		case err = <-done:
+			return fmt.Errorf("control socket: %w", err)
+		case <-ctx.Done():
+			return leave(ctx, server, done)
+		case <-look.C:
+			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			again, err := bind(ctx, stateDir, path)
+			if err != nil {
+				continue // there is no room for it yet
+			}
+			if o.Log != nil {
+				o.Log.Warn("the control socket was removed; it was made anew", "path", path)
+			}
+			listener.Close() // nobody finds it any more; what was asked by it is answered
+			<-done
+			listener = again
+			go accept()
+		}
 	}
+}
+
+// leave ends a server, and returns when nobody serves any more.
+func leave(ctx context.Context, server *http.Server, done <-chan error) error {
 	// A request under way, such as the one that asked us to leave, gets its answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	err = server.Shutdown(ctx)
+	err := server.Shutdown(ctx)
 	<-done
 	if errors.Is(err, context.DeadlineExceeded) {
 		return server.Close()
 	}
 	return err
+}
+
+// bind makes the state directory and the socket.
+func bind(ctx context.Context, stateDir, path string) (net.Listener, error) {
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return nil, err
+	}
+	removeDead(ctx, stateDir)
+	return listen(ctx, path)
 }
 
 // listen makes the socket under another name and gives it its own when it answers: one that
@@ -185,12 +227,23 @@ func (g guarded) Accept() (net.Conn, error) {
 // peerKey is what the context of a request has its peer under.
 type peerKey struct{}
 
-// handler routes the verbs.
-func handler(s Supervisor) http.Handler {
+// PeerOf is who makes a request of a socket, from the request's context.
+func PeerOf(ctx context.Context) Peer {
+	peer, ok := ctx.Value(peerKey{}).(Peer)
+	if !ok {
+		return Peer{UID: -1}
+	}
+	return peer
+}
+
+// handler routes the verbs, and hands the rest to beside, if that is not nil.
+func handler(s Supervisor, beside http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	if beside != nil {
+		mux.Handle("/", beside)
+	}
 	asked := func(verb string, r *http.Request) {
-		peer, _ := r.Context().Value(peerKey{}).(Peer)
-		s.Asked(verb, peer)
+		s.Asked(verb, PeerOf(r.Context()))
 	}
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

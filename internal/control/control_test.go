@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +56,7 @@ func serve(t *testing.T, dir string, f *fake) (path string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan string, 1), make(chan error, 1)
-	go func() { done <- Serve(ctx, dir, f, func(path string) { ready <- path }) }()
+	go func() { done <- Serve(ctx, dir, f, Options{Ready: func(path string) { ready <- path }}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -197,7 +200,7 @@ func TestALiveSocketIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(t.Context(), dir, &fake{}, nil); err == nil || !strings.Contains(err.Error(), "another supervisor") {
+	if err := Serve(t.Context(), dir, &fake{}, Options{}); err == nil || !strings.Contains(err.Error(), "another supervisor") {
 		t.Errorf("Serve() = %v", err)
 	}
 	if _, err := net.Dial("unix", path); err != nil {
@@ -207,6 +210,59 @@ func TestALiveSocketIsNotTaken(t *testing.T) {
 	first.Close()
 	serve(t, dir, &fake{})
 }
+
+// Where somebody empties the state directory, the socket is made anew, and that is said once.
+func TestARemovedSocketIsMadeAnew(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	said := make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	beside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.URL.Path, " asked by ", PeerOf(r.Context()).PID)
+	})
+	go func() {
+		done <- Serve(ctx, dir, &fake{}, Options{
+			Beside: beside, Ready: func(path string) { ready <- path }, Log: slog.New(slog.NewTextHandler(lines(said), nil)),
+		})
+	}()
+	path := <-ready
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if line := <-said; !strings.Contains(line, "level=WARN") || !strings.Contains(line, path) {
+		t.Errorf("the log says %s", line)
+	}
+	client, err := Find(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Do(t.Context(), "quiet"); err != nil {
+		t.Error(err)
+	}
+	answer, err := client.http.Get("http://oarlock/api/v1/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); string(text) != fmt.Sprint("/api/v1/ asked by ", os.Getpid()) {
+		t.Errorf("beside the verbs somebody answers %q", text)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(said) > 0 {
+		t.Errorf("the log says more: %s", <-said)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+}
+
+// lines hands on each write.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) { l <- string(text); return len(text), nil }
 
 func TestALongStateDirectoryHasASocketElsewhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))

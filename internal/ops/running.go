@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"oarlock/internal/control"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
@@ -12,8 +11,16 @@ import (
 // What is done to a supervisor that runs. Each is told what it says of itself, and says what was done in a sentence; an
 // error is that of the supervisor, *Wrong or *Missing.
 
+// Running is a supervisor that runs, as it is spoken to over its control socket or in its own process. Its methods may be
+// called by several goroutines at once.
+type Running interface {
+	Do(ctx context.Context, verb string) error // quiet, resume, drain or stop
+	Scale(ctx context.Context, pool string, children int) error
+	Recycle(ctx context.Context, pool string) error // "" means all pools
+}
+
 // Quiet lets a supervisor take no more jobs.
-func Quiet(ctx context.Context, s *control.Client, shot supervisor.Snapshot) (told string, err error) {
+func Quiet(ctx context.Context, s Running, shot supervisor.Snapshot) (told string, err error) {
 	if shot.Draining {
 		return "", leaving(shot)
 	}
@@ -21,7 +28,7 @@ func Quiet(ctx context.Context, s *control.Client, shot supervisor.Snapshot) (to
 }
 
 // ResumeTaking lets a supervisor take jobs again after Quiet.
-func ResumeTaking(ctx context.Context, s *control.Client, shot supervisor.Snapshot) (told string, err error) {
+func ResumeTaking(ctx context.Context, s Running, shot supervisor.Snapshot) (told string, err error) {
 	switch {
 	case shot.Draining:
 		return "", leaving(shot)
@@ -67,7 +74,7 @@ func poolOf(shot supervisor.Snapshot, name string) (supervisor.PoolSnapshot, err
 
 // Scale sets how many children a pool of the supervisor s, which is as shot says, has until the next reload that
 // changes the pool, and says so.
-func Scale(ctx context.Context, s *control.Client, shot supervisor.Snapshot, name string, n int) (told string, err error) {
+func Scale(ctx context.Context, s Running, shot supervisor.Snapshot, name string, n int) (told string, err error) {
 	pool, err := poolOf(shot, name)
 	if err != nil {
 		return "", err
@@ -97,7 +104,7 @@ func children(n int) string {
 }
 
 // Recycle begins to replace the children of a pool of s by new ones, and says so.
-func Recycle(ctx context.Context, s *control.Client, shot supervisor.Snapshot, name string) (told string, err error) {
+func Recycle(ctx context.Context, s Running, shot supervisor.Snapshot, name string) (told string, err error) {
 	pool, err := poolOf(shot, name)
 	if err != nil {
 		return "", err
@@ -106,7 +113,7 @@ func Recycle(ctx context.Context, s *control.Client, shot supervisor.Snapshot, n
 }
 
 // RecycleAll is Recycle for all pools of s.
-func RecycleAll(ctx context.Context, s *control.Client, shot supervisor.Snapshot) (told string, err error) {
+func RecycleAll(ctx context.Context, s Running, shot supervisor.Snapshot) (told string, err error) {
 	if shot.Draining {
 		return "", leaving(shot)
 	}

@@ -27,6 +27,7 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
 	"oarlock/internal/systemd"
+	"oarlock/internal/web"
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor"
@@ -36,6 +37,7 @@ import (
 type Options struct {
 	Log      *logging.Log                  // where it says what happens; its maker closes it when Run has returned
 	Reread   func() (config.Config, error) // the configuration as it is now, for a reload
+	Version  string                        // of this program
 	OwnRedis string                        // the URL of a Redis that lives and ends with the service; "" means: none does
 	Terminal bool                          // ^Z is the shell's, not ours
 	Programs bool                          // the children of a pool are replaced when a file changes that its command names
@@ -70,6 +72,7 @@ type Service struct {
 
 	host     *runner.Host
 	sup      *supervisor.Supervisor
+	web      *web.App
 	crons    *cron.Keeper
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
 	draining atomic.Bool // it leaves, with a limit or without
@@ -172,6 +175,12 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
+	look, err := connect.Looking(ctx, cfg.Redis, s.log)
+	if err != nil {
+		return err
+	}
+	defer look.Close()
+	s.web = s.newWeb(look)
 	s.crons = cron.New(client, s.sup.AwaitRedis, plan.Fleet(cfg), s.log)
 	s.crons.Set(plan.Crons(cfg))
 	s.owners = config.Owners(cfg.Files)
@@ -192,7 +201,9 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		s.optional("nobody can ask it over its socket", func(ctx context.Context) error { return control.Serve(ctx, stateDir, socket{s}, nil) }),
+		s.optional("nobody can ask it over its socket", func(ctx context.Context) error {
+			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log})
+		}),
 	}
 	if e := s.emptying; e != nil {
 		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain

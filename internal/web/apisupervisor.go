@@ -1,0 +1,139 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"oarlock/internal/ops"
+	"oarlock/supervisor"
+)
+
+// supervisorRoutes are what is asked of the supervisor of this process, and of its pools.
+func (a *App) supervisorRoutes() []Route {
+	steer := func(path, does string, do func(*Call, supervisor.Snapshot) (string, error)) Route {
+		return Route{Method: "POST", Path: path, Right: Write, Local: true, Does: does, Do: func(c *Call) error { return a.steer(c, do) }}
+	}
+	return []Route{
+		{Method: "GET", Path: "/status", Right: Read, Do: a.status},
+		{Method: "POST", Path: "/supervisor/reload", Right: Write, Local: true, Does: "reload", Do: a.reload},
+		steer("/supervisor/quiet", "quiet", func(c *Call, shot supervisor.Snapshot) (string, error) {
+			return ops.Quiet(c.R.Context(), a.o.Supervisor, shot)
+		}),
+		steer("/supervisor/resume", "resume", func(c *Call, shot supervisor.Snapshot) (string, error) {
+			return ops.ResumeTaking(c.R.Context(), a.o.Supervisor, shot)
+		}),
+		steer("/supervisor/drain", "drain", a.leave("drain", "draining: it leaves when what runs has finished")),
+		steer("/supervisor/stop", "stop", a.leave("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout")),
+		{Method: "GET", Path: "/pools", Right: Read, Local: true, Do: a.pools},
+		{Method: "GET", Path: "/pools/{pool}", Right: Read, Local: true, Do: a.pool},
+		steer("/pools/{pool}/scale", "scale pool", a.scale),
+		steer("/pools/{pool}/recycle", "recycle pool", func(c *Call, shot supervisor.Snapshot) (string, error) {
+			c.Did(c.Name("pool"), 0)
+			return ops.Recycle(c.R.Context(), a.o.Supervisor, shot, c.Name("pool"))
+		}),
+	}
+}
+
+// errNoSupervisor says that there is none here.
+var errNoSupervisor = problem(http.StatusNotFound, "no_supervisor", "no supervisor runs in the process that answers here, which knows Redis only")
+
+// done is the answer to a deed that has none of its own.
+type done struct {
+	Done string `json:"done"` // what was done, in a sentence
+}
+
+func (a *App) status(c *Call) error {
+	if a.o.Supervisor == nil {
+		return errNoSupervisor
+	}
+	return c.JSON(http.StatusOK, a.o.Supervisor.Status())
+}
+
+// steer has something done to the supervisor, which may go on after the answer.
+func (a *App) steer(c *Call, do func(*Call, supervisor.Snapshot) (string, error)) error {
+	if a.o.Supervisor == nil {
+		return errNoSupervisor
+	}
+	told, err := do(c, a.o.Supervisor.Snapshot())
+	var missing *ops.Missing
+	switch {
+	case errors.As(err, &missing) && c.R.PathValue("pool") != "" && poolNamed(a.o.Supervisor.Snapshot(), c.Name("pool")) == nil:
+		return problem(http.StatusNotFound, "no_such_pool", "%v", err)
+	case errors.As(err, &missing):
+		return problem(http.StatusConflict, "changed", "%v", err)
+	case err != nil:
+		return err
+	}
+	return c.JSON(http.StatusAccepted, done{told})
+}
+
+func (a *App) leave(verb, told string) func(*Call, supervisor.Snapshot) (string, error) {
+	return func(c *Call, _ supervisor.Snapshot) (string, error) {
+		return told, a.o.Supervisor.Do(context.WithoutCancel(c.R.Context()), verb)
+	}
+}
+
+func (a *App) reload(c *Call) error {
+	if a.o.Supervisor == nil {
+		return errNoSupervisor
+	}
+	return c.JSON(http.StatusAccepted, a.o.Supervisor.Reload(c.Who.Name))
+}
+
+func (a *App) scale(c *Call, shot supervisor.Snapshot) (string, error) {
+	var in struct {
+		Children *int `json:"children"`
+	}
+	if err := c.body(&in); err != nil {
+		return "", err
+	}
+	if in.Children == nil || *in.Children < 0 {
+		return "", badField("children", `a number of children is wanted, such as {"children": 4}`)
+	}
+	c.Did(c.Name("pool"), *in.Children)
+	return ops.Scale(c.R.Context(), a.o.Supervisor, shot, c.Name("pool"), *in.Children)
+}
+
+func (a *App) pools(c *Call) error {
+	if a.o.Supervisor == nil {
+		return errNoSupervisor
+	}
+	return c.JSON(http.StatusOK, items(a.o.Supervisor.Snapshot().Pools))
+}
+
+func (a *App) pool(c *Call) error {
+	if a.o.Supervisor == nil {
+		return errNoSupervisor
+	}
+	shot := a.o.Supervisor.Snapshot()
+	if pool := poolNamed(shot, c.Name("pool")); pool != nil {
+		return c.JSON(http.StatusOK, pool)
+	}
+	return noPool(shot, c.Name("pool"))
+}
+
+// poolNamed is a pool of a supervisor; one that leaves comes after one that works. Nil if there is none.
+func poolNamed(shot supervisor.Snapshot, name string) *supervisor.PoolSnapshot {
+	var leaving *supervisor.PoolSnapshot
+	for i := range shot.Pools {
+		switch p := &shot.Pools[i]; {
+		case p.Name != name:
+		case !p.Draining:
+			return p
+		default:
+			leaving = p
+		}
+	}
+	return leaving
+}
+
+func noPool(shot supervisor.Snapshot, name string) error {
+	var names []string
+	for _, p := range shot.Pools {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return problem(http.StatusNotFound, "no_such_pool", "there is no pool %s here%s", shown(name), ops.Nearest(name, names))
+}

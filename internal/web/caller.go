@@ -1,0 +1,87 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"oarlock/queue"
+)
+
+// Caller is somebody who asks, and what that one may. The zero value may nothing.
+type Caller struct {
+	Name  string // for the audit
+	Read  bool
+	Write bool
+	Put   []string // globs of the queues into which jobs may be put; Write is all
+}
+
+// All may everything, by a name.
+func All(name string) Caller { return Caller{Name: name, Read: true, Write: true} }
+
+// May reports whether the caller has a right; Put to some queue, whichever it is.
+func (c Caller) May(right Right) bool {
+	switch right {
+	case Open:
+		return true
+	case Read:
+		return c.Read || c.Write
+	case Put:
+		return len(c.Put) > 0 || c.Write
+	case Write:
+		return c.Write
+	}
+	return false
+}
+
+// MayPut reports whether the caller may put jobs into a queue.
+func (c Caller) MayPut(name string) bool { return c.Write || queue.MatchAny(c.Put, name) }
+
+// only takes away the rights to change anything.
+func (c Caller) readOnly() Caller {
+	return Caller{Name: c.Name, Read: c.Read || c.Write}
+}
+
+// Rights are what a caller may, as ParseRights reads it.
+func (c Caller) Rights() string {
+	var all []string
+	if c.Read {
+		all = append(all, "read")
+	}
+	for _, glob := range c.Put {
+		all = append(all, "put:"+glob)
+	}
+	if c.Write {
+		all = append(all, "write")
+	}
+	return cmp.Or(strings.Join(all, ","), "nothing")
+}
+
+// ParseRights reads rights, such as "read,put:orders-*,put:mail": read, put with or without a glob of queues, write. A comma, a
+// blank or a line break in the name of a queue is written as "?", which stands for any byte.
+func ParseRights(name, text string) (Caller, error) {
+	c := Caller{Name: name}
+	for word := range strings.SplitSeq(text, ",") {
+		right, glob, globbed := strings.Cut(word, ":")
+		switch {
+		case right == "put" && globbed && glob == "":
+			return Caller{}, fmt.Errorf("%q names no queue: put:orders-* is for those that begin so, put for all", word)
+		case right == "put" && globbed:
+			c.Put = append(c.Put, glob)
+		case right == "put":
+			c.Put = append(c.Put, "*")
+		case globbed && (right == "read" || right == "write"):
+			return Caller{}, fmt.Errorf("%q: only put can be for some queues", word)
+		case right == "read":
+			c.Read = true
+		case right == "write":
+			c.Read, c.Write = true, true
+		default:
+			return Caller{}, fmt.Errorf("%q is no right: there are read, put, put:QUEUES and write", word)
+		}
+	}
+	slices.Sort(c.Put)
+	c.Put = slices.Compact(c.Put)
+	return c, nil
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"oarlock/internal/ops"
+	"oarlock/internal/screen"
+	"oarlock/queue"
+)
+
+// Problem is an error as a program is told of it, after RFC 9457.
+type Problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`          // what, why, and what to do
+	Field  string `json:"field,omitempty"` // of the request that is wrong
+
+	retry int // after so many seconds; 0 says nothing
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// problem makes one. Its detail is a sentence.
+func problem(status int, code, format string, args ...any) *Problem {
+	p := &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: fmt.Sprintf(format, args...)}
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		p.retry = 1
+	}
+	return p
+}
+
+// badField says that a field of a request is wrong.
+func badField(field, format string, args ...any) *Problem {
+	p := problem(http.StatusBadRequest, "bad_request", format, args...)
+	p.Field, p.Detail = field, field+": "+p.Detail
+	return p
+}
+
+// shown is somebody's text as it may stand in a sentence.
+func shown(text string) string { return screen.Visible(screen.Shorten(text, 200)) }
+
+// problemOf is what an error is told as.
+func problemOf(err error) *Problem {
+	var p *Problem
+	var wrong *ops.Wrong
+	var missing *ops.Missing
+	var doubt *ops.Doubt
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &wrong):
+		p := problem(http.StatusBadRequest, "bad_request", "%s", wrong.Error())
+		p.Field = wrong.Argument
+		return p
+	case errors.As(err, &missing):
+		return problem(http.StatusNotFound, "not_found", "%s", missing.Text)
+	case errors.As(err, &doubt):
+		return problem(http.StatusUnprocessableEntity, "doubt", "%s Nothing was done; ?force=1 does it all the same.", doubt.Text)
+	case errors.As(err, &long):
+		return problem(http.StatusRequestEntityTooLarge, "too_large", "the body is longer than %d bytes; send less at a time", long.Limit)
+	case errors.Is(err, queue.ErrNoJob):
+		return problem(http.StatusNotFound, "no_such_job", "there is no such job: it may be complete and pruned, cancelled, or of another namespace")
+	case errors.Is(err, queue.ErrChanged):
+		return problem(http.StatusConflict, "changed", "%v; look again", err)
+	case errors.Is(err, queue.ErrDoubt):
+		return problem(http.StatusGatewayTimeout, "outcome_unknown", "nobody knows whether Redis did it: %v. Look before you repeat it", err)
+	case errors.Is(err, queue.ErrAway):
+		return problem(http.StatusServiceUnavailable, "redis_away", "Redis does not do it now (%v): nothing was done", queue.Class(err))
+	case errors.Is(err, context.DeadlineExceeded):
+		return problem(http.StatusGatewayTimeout, "outcome_unknown", "it took too long; look before you repeat it")
+	case errors.Is(err, errBug):
+		return problem(http.StatusInternalServerError, "bug", "%v", err)
+	}
+	return problem(http.StatusUnprocessableEntity, "refused", "%v", ops.Worded("", err))
+}
+
+// fail answers an error.
+func (a *App) fail(c *Call, err error) {
+	p := problemOf(err)
+	h := c.W.Header()
+	if p.retry > 0 {
+		h.Set("Retry-After", fmt.Sprint(p.retry))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Add("WWW-Authenticate", `Bearer realm="oarlock"`)
+		h.Add("WWW-Authenticate", `Basic realm="oarlock", charset="UTF-8"`)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		text = nil // of strings and numbers: cannot be
+	}
+	h.Set("Content-Type", "application/problem+json")
+	c.W.WriteHeader(p.Status)
+	_, _ = c.W.Write(append(text, '\n')) // the other side is gone if it fails
+}

@@ -1,0 +1,58 @@
+// Package web answers over HTTP what people and programs ask of the jobs in Redis and of the supervisor of this process,
+// and does what they want done: pages, and an API in JSON. It owns its doors, who may come in and do what, and a
+// connection to Redis of its own, so that nobody who looks takes anything from those who work. It must not know the
+// driver of Redis, processes, the configuration, or how a supervisor works.
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"oarlock/internal/ops"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// Supervisor is the one that runs in this process. Its methods may be called by several goroutines at once.
+type Supervisor interface {
+	ops.Running
+	Snapshot() supervisor.Snapshot
+	Status() any          // what `oarlock status --json` prints; it becomes JSON
+	Reload(by string) any // what `oarlock reload --json` prints; it becomes JSON
+}
+
+// Options are what an App works with. Redis and Log are wanted.
+type Options struct {
+	Redis      *queue.Client // for the App alone: few connections, little patience. It stays the caller's
+	Supervisor Supervisor    // nil: none runs in this process
+	Log        *slog.Logger
+	Version    string // of this program
+	Host       string // by which name Redis knows the supervisors of this host
+
+	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
+	ReadOnly bool   // nobody may change anything
+}
+
+// App is the one handler behind all doors. Its methods may be called by several goroutines at once.
+type App struct {
+	o      Options
+	routes []Route
+	mux    *http.ServeMux
+	limits limits
+	deeds  deeds
+}
+
+// New makes an App, which starts nothing.
+func New(o Options) *App {
+	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits()}
+	a.o.Prefix = strings.TrimSuffix(o.Prefix, "/")
+	a.routes = a.table()
+	for i := range a.routes {
+		a.mux.Handle(a.routes[i].pattern(), entrance{a, &a.routes[i]})
+	}
+	return a
+}
+
+// Routes are all that can be asked. The caller must not change them.
+func (a *App) Routes() []Route { return a.routes }
