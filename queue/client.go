@@ -82,6 +82,7 @@ type Client struct {
 	cluster bool
 
 	reach connection.Reach
+	heard *connection.Subscription // by all that listen to something
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // so that Close can end their connections
@@ -127,6 +128,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.clock = clock.New(c.serverTime, o.Logger)
 	c.scripts = script.NewSet(c.ns)
+	c.heard = connection.NewSubscription(c.redis, &c.reach, c.log)
 	return c, nil
 }
 
@@ -197,12 +199,6 @@ func (c *Client) noteReach(err error) {
 	case errors.Is(err, ErrAway), errors.Is(err, ErrDoubt):
 		c.reach.Lost()
 	}
-}
-
-// listen delivers what is published on channels until ctx ends or deliver returns false.
-func (c *Client) listen(ctx context.Context, channels, patterns []string, deliver func(*redis.Message) bool) {
-	s := connection.Subscription{Redis: c.redis, Reach: &c.reach, Log: c.log, Channels: channels, Patterns: patterns}
-	s.Deliver(ctx, deliver)
 }
 
 // Close ends all connections, those of sessions too. Calls under way fail.

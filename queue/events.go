@@ -7,13 +7,16 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/connection"
 )
 
 // Event is something that happened to a job or a setting.
 type Event struct {
 	Channel string // without the namespace: log, w:<worker>, or for tracked jobs put, popped, completed, …
 	// Event is what happened: put, popped, completed, advanced, failed, canceled, lock_lost,
-	// stalled, track, untrack, config_set or config_unset.
+	// stalled, track, untrack, config_set or config_unset; missed: others followed faster than
+	// they were read, and are lost.
 	Event string
 
 	JID, Queue, Worker string // as far as the event has them
@@ -25,12 +28,17 @@ type Event struct {
 // eventChannels are those that carry events for everyone.
 var eventChannels = []string{"log", "put", "popped", "stalled", "completed", "failed", "canceled", "track", "untrack"}
 
+// eventBuffer is how many events wait for a slow reader. The last place is for the news that more
+// were dropped.
+const eventBuffer = 4096
+
 // Events follows what happens, until ctx ends or the loop over it does. The only error
 // is that Redis is away at the start; it is the last thing then.
 //
 //	for event, err := range client.Events(ctx) { … }
 //
-// After a break it reconnects by itself; what happens meanwhile is not told.
+// All that listen by one client do so over one connection. After a break it reconnects by itself; what
+// happens meanwhile is not told, and a slow reader loses some, of which an Event says missed.
 func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := c.Ping(ctx); err != nil {
@@ -41,9 +49,22 @@ func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 		for i, name := range eventChannels {
 			channels[i] = c.ns + name
 		}
-		c.listen(ctx, channels, nil, func(m *redis.Message) bool {
-			return yield(readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload), nil)
-		})
+		ctx, stop := context.WithCancel(ctx)
+		heard := c.messages(ctx, channels)
+		defer func() {
+			stop()
+			for range heard { // until nothing of it is left
+			}
+		}()
+		for m := range heard {
+			event := Event{Event: "missed"}
+			if m != nil {
+				event = readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload)
+			}
+			if !yield(event, nil) {
+				return
+			}
+		}
 	}
 }
 
@@ -63,4 +84,15 @@ func readEvent(channel, payload string) Event {
 		Channel: channel, Event: text("event"), JID: text("jid"), Queue: text("queue"), Worker: text("worker"),
 		To: text("to"), Group: text("group"), Message: text("message"), Option: text("option"), Value: text("value"),
 	}
+}
+
+// messages gives what is published on channels until ctx ends, with nil where some were missed; then it is closed.
+func (c *Client) messages(ctx context.Context, channels []string) <-chan *redis.Message {
+	heard := make(chan *redis.Message, eventBuffer)
+	deliver := func(m *redis.Message) { keep(heard, m, nil) }
+	go func() { // ends with ctx; the closed channel tells
+		defer close(heard)
+		c.heard.Listen(ctx, &connection.Listener{Channels: channels, Deliver: deliver})
+	}()
+	return heard
 }

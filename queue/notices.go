@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/queue/internal/connection"
 	"oarlock/queue/internal/wire"
 )
 
@@ -36,8 +37,8 @@ const noticeBuffer = 4096
 // of ours, and by all commands that make jobs ready elsewhere.
 func (c *Client) WakeChannel() string { return c.ns + "oarlock:wake" }
 
-// Notices listens, over one connection, for what Redis tells these workers about their
-// jobs, and for puts into any queue. The channel is closed after ctx ends.
+// Notices listens, over the one connection of all that listen by this client, for what Redis tells these
+// workers about their jobs, and for puts into any queue. The channel is closed after ctx ends.
 //
 // Puts by other clients of the protocol are noticed where the server has keyspace
 // notifications on for sorted sets (notify-keyspace-events with K and z).
@@ -54,22 +55,28 @@ func (c *Client) Notices(ctx context.Context, workers ...string) <-chan Notice {
 		patterns = []string{c.workSetEvents()}
 	}
 	notices := make(chan Notice, noticeBuffer)
+	deliver := func(m *redis.Message) {
+		if notice, ok := c.notice(m.Channel, m.Payload); ok {
+			keep(notices, notice, Notice{Kind: NoticeMissed})
+		}
+	}
 	go func() { // ends with ctx; the closed channel tells
 		defer close(notices)
-		c.listen(ctx, channels, patterns, func(m *redis.Message) bool {
-			if notice, ok := c.notice(m.Channel, m.Payload); ok {
-				switch cap(notices) - len(notices) { // nobody else writes, so there is no less room
-				case 0: // the news of what is missed is still to be read
-				case 1:
-					notices <- Notice{Kind: NoticeMissed}
-				default:
-					notices <- notice
-				}
-			}
-			return true
-		})
+		c.heard.Listen(ctx, &connection.Listener{Channels: channels, Patterns: patterns, Deliver: deliver})
 	}()
 	return notices
+}
+
+// keep puts what was heard into a buffer that nobody else writes to, or into its last place that something
+// was missed.
+func keep[T any](buffer chan<- T, heard, missed T) {
+	switch cap(buffer) - len(buffer) {
+	case 0: // the news of what is missed is still to be read
+	case 1:
+		buffer <- missed
+	default:
+		buffer <- heard
+	}
 }
 
 // workSetEvents is the pattern of channels on which the server tells of changes to the sets

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/rollcall"
 	"oarlock/internal/service"
 	"oarlock/internal/show"
 )
@@ -13,12 +14,18 @@ import (
 func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:     "status",
-		Usage:    "show the pools and children of a running supervisor",
+		Usage:    "show the pools and children of a running supervisor, or all supervisors that share a Redis",
 		Category: "a running supervisor",
-		Flags:    []cli.Flag{pidFlag(), jsonFlag()},
+		Flags: []cli.Flag{
+			pidFlag(), jsonFlag(),
+			&cli.BoolFlag{Name: "all", Usage: "ask all supervisors of the namespace, on whatever host, and tell who does not answer"},
+		},
 		Action: func(c *cli.Context) error {
 			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 				return err
+			}
+			if c.Bool("all") {
+				return statusOfAll(c)
 			}
 			s, err := reach(c)
 			if err != nil {
@@ -35,4 +42,31 @@ func statusCommand() *cli.Command {
 			return answer(c, raw, func(w io.Writer) { show.Status(w, r) })
 		},
 	}
+}
+
+// statusOfAll calls the roll. That nobody is there is a failure, as it is for one supervisor; that some do not
+// answer is told.
+func statusOfAll(c *cli.Context) error {
+	if c.IsSet("pid") {
+		return misused("--pid names one supervisor, and --all asks all")
+	}
+	client, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	roll, err := rollcall.New(client).Call(c.Context)
+	if err != nil {
+		return asked(err)
+	}
+	if roll.Items == nil {
+		roll.Items = []rollcall.Answer{}
+	}
+	if err := answer(c, roll, func(w io.Writer) { show.Roll(w, roll, "in this namespace of Redis") }); err != nil {
+		return err
+	}
+	if len(roll.Items) == 0 {
+		return silent{exitFailed}
+	}
+	return nil
 }

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// All supervisors of a namespace are asked, by whomever; one that stands still is counted.
+func TestStatusOfAll(t *testing.T) {
+	s := newScript(t, "-- a.toml --\n[supervisor]\nname = \"one\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n"+
+		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
+	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
+		t.Errorf("of nobody: %v\n%s", err, s.said["stdout"])
+	}
+	if err := s.oarlock(exitUsage, s.words("status --all --pid 1")); err != nil {
+		t.Error(err)
+	}
+	one, two := begin(t, s, "run", "-c", "a.toml"), begin(t, s, "run", "-c", "b.toml")
+	one.await(`ready`)
+	two.await(`ready`)
+	text := one.until("2 supervisors answered in this namespace", "status", "--all")
+	for _, want := range []string{"one", "two", "ready"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	two.signal(syscall.SIGSTOP)
+	text = one.until(`"missing": 1,`, "status", "--all", "--json") // once it stands still
+	for _, want := range []string{`"asked": 2,`, `"answered": 1,`, `"missing": 1,`, `"name": "one"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	two.signal(syscall.SIGCONT)
+	one.until("2 supervisors answered", "status", "--all")
+	for _, p := range []*process{one, two} {
+		p.signal(syscall.SIGTERM)
+		p.leaves(exitOK)
+	}
+}
