@@ -56,6 +56,11 @@ type Options struct {
 	// Dialer replaces the network, as tests in virtual time need it; nil means net.Dialer.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
+	// OnCall, if not nil, is told of every command that was sent, by its name (exchange, renew, outlook, time, …):
+	// how long its answer took, with the load of its script where that was needed, and what came of it. It is
+	// called from whatever goroutine made the call, by many at once, and must not block.
+	OnCall func(command string, took time.Duration, class ErrorClass)
+
 	// WaitReplicas, if positive, makes every Exchange that settled something, and every put,
 	// wait until so many replicas have it, for at most a second. Fewer are logged after an
 	// Exchange, and a *ReplicaError after a put: what was written stays written.
@@ -185,10 +190,19 @@ func (c *Client) Clock() *Clock { return c.clock }
 
 // serverTime asks Redis for its time.
 func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
+	began := time.Now()
 	t, err := c.redis.Time(ctx).Result()
 	err = harmless(classify("time", err))
 	c.noteReach(err)
+	c.told("time", began, err)
 	return t, err
+}
+
+// told tells the observer of a command that was sent then, and answered just now.
+func (c *Client) told(command string, began time.Time, err error) {
+	if c.opts.OnCall != nil {
+		c.opts.OnCall(command, time.Since(began), Class(err))
+	}
 }
 
 // noteReach keeps track of whether Redis can be reached, by how each command ends.

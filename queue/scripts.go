@@ -71,10 +71,13 @@ func (c *Client) run(ctx context.Context, conn evaler, name script.Name, now flo
 	words = append(words, "evalsha", s.SHA)
 	words = append(words, c.routingKeys()...)
 	words = append(append(words, wire.Number(now)), args...)
+	began := time.Now()
 	reply, err := conn.Do(ctx, words...).Result()
 	for try := 0; try < loadTries && isUnknown(err); try++ {
 		if err := c.load(ctx, conn, s); err != nil {
-			return nil, classify(name.Command, err)
+			err = classify(name.Command, err)
+			c.told(name.Command, began, err)
+			return nil, err
 		}
 		reply, err = conn.Do(ctx, words...).Result()
 	}
@@ -83,6 +86,7 @@ func (c *Client) run(ctx context.Context, conn evaler, name script.Name, now flo
 	}
 	err = classify(name.Command, err)
 	c.noteReach(err)
+	c.told(name.Command, began, err)
 	return reply, err
 }
 

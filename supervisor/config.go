@@ -27,7 +27,7 @@ type Config struct {
 	// its protocol; nil sends them to Logger. It must not block.
 	ChildLog func(Line)
 	// OnEvent, if not nil, is told of everything countable, from the loop of the pool
-	// it happened in. It must not block.
+	// it happened in, or, of what concerns no pool, from others; several may call it at once. It must not block.
 	OnEvent func(Event)
 	// Clock returns the time since some fixed moment and runs on while the machine
 	// sleeps; nil means CLOCK_BOOTTIME, by which the guards of real children end leases.

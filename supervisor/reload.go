@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"oarlock/supervisor/internal/pool"
@@ -16,6 +17,28 @@ type Changes struct {
 	Changed []string  `json:"changed,omitempty"` // they have their new limits
 	Rolling []string  `json:"rolling,omitempty"` // those of them whose children are replaced
 	Leaving []Leaving `json:"leaving,omitempty"`
+}
+
+// words names the pools that were changed.
+func (c *Changes) words() string {
+	var parts []string
+	say := func(what string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, what+" "+strings.Join(names, ", "))
+		}
+	}
+	say("added", c.Added)
+	say("changed", c.Changed)
+	say("rolling", c.Rolling)
+	var leaving []string
+	for _, l := range c.Leaving {
+		leaving = append(leaving, l.Pool)
+	}
+	say("leaving", leaving)
+	if len(parts) == 0 {
+		return "no pool changed"
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Leaving is a pool that takes no more jobs, and ends when those it has are finished.
@@ -37,6 +60,7 @@ func (s *Supervisor) Reload(cfg Config) (Changes, error) {
 	if err != nil {
 		return done, err
 	}
+	s.event(Event{Kind: Reloaded, Message: done.words()})
 	timeout := time.After(snapshotWait)
 	for i, p := range leaving {
 		select {
@@ -95,6 +119,7 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool.Pool, err
 		p.Reconfigure(next)
 	}
 	s.cfg.Pools = cfg.Pools
+	maps.DeleteFunc(s.alone, func(name string, _ bool) bool { return s.pools[name] == nil })
 	s.bequeath()
 	s.changed()
 	slices.Sort(done.Added)

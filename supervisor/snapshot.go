@@ -8,6 +8,7 @@ type (
 	PoolSnapshot = report.PoolSnapshot
 	RollSnapshot = report.RollSnapshot
 	GivenUp      = report.GivenUp
+	EndedRoll    = report.EndedRoll
 	SlotSnapshot = report.SlotSnapshot
 	RunSnapshot  = report.RunSnapshot
 	Counters     = report.Counters
@@ -19,6 +20,7 @@ type (
 // The kinds of events, see there.
 const (
 	ChildStarted   = report.ChildStarted
+	ChildReady     = report.ChildReady
 	ChildExited    = report.ChildExited
 	AttemptStarted = report.AttemptStarted
 	Progressed     = report.Progressed
@@ -27,4 +29,40 @@ const (
 	Settling       = report.Settling
 	RoundTrip      = report.RoundTrip
 	Settled        = report.Settled
+	Renewed        = report.Renewed
+	LockLost       = report.LockLost
+	BreakerOpened  = report.BreakerOpened
+	BreakerClosed  = report.BreakerClosed
+	RollBegan      = report.RollBegan
+	RollEnded      = report.RollEnded
+	Scaled         = report.Scaled
+	RedisAway      = report.RedisAway
+	RedisBack      = report.RedisBack
+	Reloaded       = report.Reloaded
+)
+
+// Why a child left, how a roll ended, why a pool has another number of children; see there.
+const (
+	LeftJobDone   = report.LeftJobDone
+	LeftMaxJobs   = report.LeftMaxJobs
+	LeftMaxAge    = report.LeftMaxAge
+	LeftMaxMemory = report.LeftMaxMemory
+	LeftIdle      = report.LeftIdle
+	LeftRoll      = report.LeftRoll
+	LeftShrink    = report.LeftShrink
+	LeftCrash     = report.LeftCrash
+	LeftOOM       = report.LeftOOM
+	LeftStart     = report.LeftStart
+	LeftProtocol  = report.LeftProtocol
+	LeftStop      = report.LeftStop
+
+	RollDone      = report.RollDone
+	RollGivenUp   = report.RollGivenUp
+	RollOvertaken = report.RollOvertaken
+	RollAbandoned = report.RollAbandoned
+
+	ScaledUp     = report.ScaledUp
+	ScaledDown   = report.ScaledDown
+	ScaledAsked  = report.ScaledAsked
+	ScaledReload = report.ScaledReload
 )

@@ -48,8 +48,9 @@ type Supervisor struct {
 	leaving []*pool.Pool          // those that were
 	began   time.Duration         // 0 before Run
 	quiet   bool
-	ending  bool // no pool is started any more
-	owing   bool // a pool left jobs about which Redis was told nothing
+	alone   map[string]bool // pools that were told by themselves to be quiet
+	ending  bool            // no pool is started any more
+	owing   bool            // a pool left jobs about which Redis was told nothing
 }
 
 // New prepares a supervisor, which does nothing before Run. client and host remain
@@ -79,6 +80,7 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 		inbox: inbox.New(),
 		cfg:   cfg,
 		pools: map[string]*pool.Pool{},
+		alone: map[string]bool{},
 		redis: r,
 		shared: pool.Shared{
 			Clock:      cfg.Clock,
@@ -86,7 +88,6 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 			Starter:    start,
 			Starts:     starts.New(starts.AtATime(), cfg.Logger),
 			Places:     starts.NewPlaces(),
-			Gate:       gate.New(r.Ping, cfg.Logger),
 			Complaints: lookout.NewComplaints(cfg.Logger, cfg.Clock),
 			Base:       cfg.Logger,
 			Host:       cfg.Name,
@@ -96,6 +97,7 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 			InFlight:   new(atomic.Int64),
 		},
 	}
+	s.shared.Gate = gate.New(r.Ping, cfg.Logger, s.tellOutage())
 	if s.shared.ChildLog == nil {
 		s.shared.ChildLog = s.logLine
 	}
@@ -182,6 +184,7 @@ func (s *Supervisor) add(cfg Pool) {
 	}
 	p := pool.New(&s.shared, cfg, s.workerName(cfg.Name))
 	p.Quiet(s.quiet)
+	p.QuietAlone(s.alone[cfg.Name])
 	s.pools[cfg.Name] = p
 	s.bequeath()
 	go func() {
@@ -277,7 +280,7 @@ func (s *Supervisor) Signaled() {
 // Quiet makes all pools take nothing more until Resume.
 func (s *Supervisor) Quiet() { s.setQuiet(true) }
 
-// Resume ends Quiet.
+// Resume ends Quiet. Pools that are quiet by QuietPool stay so.
 func (s *Supervisor) Resume() { s.setQuiet(false) }
 
 func (s *Supervisor) setQuiet(quiet bool) {

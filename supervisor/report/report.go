@@ -58,21 +58,26 @@ type PoolSnapshot struct {
 	Exclusive  bool           `json:"exclusive,omitempty"` // a child is gone before the next has its slot
 	Generation int            `json:"generation"`
 	Rolling    bool           `json:"rolling"`
-	Roll       *RollSnapshot  `json:"roll,omitempty"`     // while rolling
-	GivenUp    *GivenUp       `json:"given_up,omitempty"` // the generation that came last, if it was given up; until the next comes
+	Roll       *RollSnapshot  `json:"roll,omitempty"`       // while rolling
+	LastRolls  []EndedRoll    `json:"last_rolls,omitempty"` // the last ten that ended, newest first
+	GivenUp    *GivenUp       `json:"given_up,omitempty"`   // the generation that came last, if it was given up; until the next comes
 	Quiet      bool           `json:"quiet"`
+	QuietAlone bool           `json:"quiet_alone,omitempty"` // it was told so by itself, and a Resume of all leaves it so
 	Draining   bool           `json:"draining"`
-	Breaker    string         `json:"breaker,omitempty"` // why it is open: the pool goes slowly
-	Barren     string         `json:"barren,omitempty"`  // why no child starts: the pool takes nothing
-	Damaged    []string       `json:"damaged,omitempty"` // queues that are left out, each with the key that is not what it should be
-	Ready      int            `json:"ready"`             // jobs that could be taken, as last seen
-	Oldest     float64        `json:"oldest"`            // seconds that the next of them has been waiting
-	Waiting    int            `json:"waiting"`           // jobs taken that have no child yet
-	Unsettled  int            `json:"unsettled"`         // attempts that ended and are not settled
+	Breaker    string         `json:"breaker,omitempty"`     // why it is open: the pool goes slowly
+	BreakerFor float64        `json:"breaker_for,omitempty"` // seconds since it opened
+	NextProbe  float64        `json:"next_probe,omitempty"`  // seconds until the pool may begin another job, while it is open
+	Barren     string         `json:"barren,omitempty"`      // why no child starts: the pool takes nothing
+	Damaged    []string       `json:"damaged,omitempty"`     // queues that are left out, each with the key that is not what it should be
+	Ready      int            `json:"ready"`                 // jobs that could be taken, as last seen
+	Oldest     float64        `json:"oldest"`                // seconds that the next of them has been waiting
+	Waiting    int            `json:"waiting"`               // jobs taken that have no child yet
+	Unsettled  int            `json:"unsettled"`             // attempts that ended and are not settled
 	Slots      []SlotSnapshot `json:"slots"`
 	Counters   Counters       `json:"counters"`
 
 	LeaseMargin float64 `json:"lease_margin"` // the least that was left of a lease at a renewal, in seconds; 0 if none was renewed
+	Lock        float64 `json:"lock"`         // the shortest lock of those renewed last, in seconds: of so much; 0 likewise
 	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
 	LastTake    float64 `json:"last_take"`    // seconds since then
 	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
@@ -92,6 +97,19 @@ type RollSnapshot struct {
 	Waits   float64 `json:"waits_for,omitempty"` // seconds since that was begun
 
 	BackStarts bool `json:"back_starts,omitempty"` // no old child stays: going back would start what the command finds
+
+	Back  bool    `json:"back,omitempty"` // From was given up, and what it changed goes back
+	Since float64 `json:"since"`          // seconds since it began
+}
+
+// EndedRoll is a change of generation that is over.
+type EndedRoll struct {
+	From    int     `json:"from"` // the generations
+	To      int     `json:"to"`
+	Result  string  `json:"result"`            // one of the Roll…
+	Message string  `json:"message,omitempty"` // the bad sign, or who or what ended it
+	Took    float64 `json:"took"`              // seconds
+	Ago     float64 `json:"ago"`               // seconds since it ended
 }
 
 // GivenUp tells of a generation that did not prove itself, and was taken back.
@@ -117,15 +135,18 @@ type SlotSnapshot struct {
 
 // RunSnapshot is a job at work, or written ahead.
 type RunSnapshot struct {
-	JID      string   `json:"jid"`
-	Klass    string   `json:"klass"`
-	Queue    string   `json:"queue"`
-	Attempt  int      `json:"attempt"`
-	Age      float64  `json:"age"`   // seconds since it was handed over
-	Lease    float64  `json:"lease"` // seconds left
-	Stopping string   `json:"stopping,omitempty"`
-	Percent  *float64 `json:"percent,omitempty"`
-	Progress string   `json:"progress,omitempty"`
+	JID         string   `json:"jid"`
+	Klass       string   `json:"klass"`
+	Queue       string   `json:"queue"`
+	Run         string   `json:"run"` // names this attempt and no other
+	Attempt     int      `json:"attempt"`
+	Began       float64  `json:"began"`                  // when it was handed over, in seconds since the epoch on this host's clock
+	Age         float64  `json:"age"`                    // seconds since then
+	Lease       float64  `json:"lease"`                  // seconds left
+	TimeoutLeft float64  `json:"timeout_left,omitempty"` // seconds until its time is up; 0 if it has no timeout
+	Stopping    string   `json:"stopping,omitempty"`
+	Percent     *float64 `json:"percent,omitempty"`
+	Progress    string   `json:"progress,omitempty"`
 }
 
 // Counters count what happened since a pool began.

@@ -38,6 +38,7 @@ const (
 // pool's loop.
 type Breaker struct {
 	Open   bool
+	Since  time.Duration       // on the pool's clock: when it opened, while it is open; the pool sets it
 	proven bool                // something ended well since the pool's code was last changed
 	row    int                 // Bad endings since the last good one
 	jobs   map[string]struct{} // the jobs they were about, up to minJobs

@@ -30,6 +30,7 @@ const (
 type Gate struct {
 	ping func(context.Context) error
 	log  *slog.Logger
+	tell func(away error)
 
 	mu     sync.Mutex
 	opened chan struct{} // Closed while the gate is open
@@ -40,11 +41,16 @@ type Gate struct {
 	waits  *backoff.ExponentialBackOff
 }
 
-// New makes a gate that asks for Redis by ping, from Run, and tells log of outages.
-func New(ping func(context.Context) error, log *slog.Logger) *Gate {
+// New makes a gate that asks for Redis by ping, from Run, and tells log of outages. If tell is not nil,
+// it is told of them too, of why Redis is away and, by nil, that it is back, one after the other; it must not block.
+func New(ping func(context.Context) error, log *slog.Logger, tell func(away error)) *Gate {
+	if tell == nil {
+		tell = func(error) {}
+	}
 	g := &Gate{
 		ping:   ping,
 		log:    log,
+		tell:   tell,
 		opened: make(chan struct{}),
 		shut:   make(chan struct{}),
 		trips:  make(chan struct{}, 1),
@@ -86,21 +92,30 @@ func (g *Gate) IsOpen() bool {
 // trip closes the gate because a call found Redis away with err. Pools that find
 // the same outage at the same time trip it once.
 func (g *Gate) trip(err error) {
+	if !g.shutBy(err) {
+		return
+	}
+	g.log.Warn("redis "+trouble(err), "err", err)
+	g.tell(err)
+	select {
+	case g.trips <- struct{}{}: // after that is told: the loop may open the gate, and tell that, from here on
+	default:
+	}
+}
+
+// shutBy closes the gate, if it was open.
+func (g *Gate) shutBy(err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
 	case <-g.opened:
 	default:
-		return // closed already
+		return false
 	}
 	g.opened = make(chan struct{})
 	close(g.shut)
 	g.err = err
-	g.log.Warn("redis "+trouble(err), "err", err)
-	select {
-	case g.trips <- struct{}{}:
-	default:
-	}
+	return true
 }
 
 // Worked records that a call went through: the next outage waits shortly again.
@@ -124,12 +139,16 @@ func (g *Gate) Run(ctx context.Context) {
 		err := g.ping(ctx)
 		if err != nil {
 			g.mu.Lock()
-			if g.err == nil || trouble(g.err) != trouble(err) {
+			first := g.err == nil
+			if first || trouble(g.err) != trouble(err) {
 				g.log.Warn("redis "+trouble(err), "err", err)
 			}
 			g.err = err
 			wait = g.waits.NextBackOff()
 			g.mu.Unlock()
+			if first {
+				g.tell(err)
+			}
 			continue
 		}
 		g.reopen()
@@ -146,6 +165,9 @@ func (g *Gate) Run(ctx context.Context) {
 
 // reopen lets everybody through.
 func (g *Gate) reopen() {
+	if g.Reason() != nil {
+		g.tell(nil) // before anybody can find it away again
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch trouble(g.err) {

@@ -33,7 +33,7 @@ func TestErrorsAreSorted(t *testing.T) {
 				want Meaning
 				shut bool
 			}{{(*Gate).Sort, tt.once, tt.shutBy}, {(*Gate).SortHarmless, tt.harmless, tt.shutByAsk}} {
-				g := New(func(context.Context) error { return nil }, slog.New(slog.DiscardHandler))
+				g := New(func(context.Context) error { return nil }, slog.New(slog.DiscardHandler), nil)
 				g.reopen()
 				if got := call.sort(g, tt.err); got != call.want {
 					t.Errorf("it means %v, want %v", got, call.want)

@@ -131,5 +131,13 @@ func (a *attempt) hold(l clock.Lease) {
 	}
 }
 
+// slot is the number of the slot whose child has the attempt, or had it; -1 if none ever did.
+func (a *attempt) slot() int {
+	if a.member == nil {
+		return -1
+	}
+	return a.member.slot.n
+}
+
 // prepare makes what the child is told of the job, under a new run id.
 func (a *attempt) prepare(limit time.Duration) { a.wire = wire.Job(a.job, limit) }

@@ -1,25 +1,34 @@
 package pool
 
-import "oarlock/supervisor/internal/breaker"
+import (
+	"time"
+
+	"oarlock/supervisor/internal/breaker"
+)
 
 // mayBegin reports whether the pool may begin another job now: always, unless its
 // breaker is open. If it may not, there is a turn when it may.
 func (p *Pool) mayBegin() bool {
-	b := &p.breaker
-	if !b.Open {
+	if !p.breaker.Open {
 		return true
 	}
-	if p.now < b.Next {
-		p.alert(b.Next)
+	if at := p.nextProbe(); p.now < at {
+		p.alert(at)
 		return false
 	}
+	return true
+}
+
+// nextProbe is when a pool whose breaker is open may begin another job, unless one ends before.
+func (p *Pool) nextProbe() time.Duration {
+	b := &p.breaker
+	at := b.Next
 	for _, a := range p.flight {
-		if old := a.began + breaker.Hold; a.atWork() && p.now < old && a.began >= b.Anew {
-			p.alert(old)
-			return false
+		if a.atWork() && a.began >= b.Anew {
+			at = max(at, a.began+breaker.Hold)
 		}
 	}
-	return true
+	return at
 }
 
 // atWork reports whether a child has the attempt.

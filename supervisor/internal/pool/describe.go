@@ -22,7 +22,8 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		Exclusive:  p.cfg.Exclusive,
 		Generation: p.gen.n,
 		Rolling:    p.roll != nil && !p.roll.over,
-		Quiet:      p.life.quiet,
+		Quiet:      p.life.quiet || p.life.alone,
+		QuietAlone: p.life.alone,
 		Draining:   p.life.draining,
 		Breaker:    p.breaker.Why(),
 		Damaged:    p.view.Damaged,
@@ -33,7 +34,11 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		Counters:   p.count,
 		InDoubt:    p.exchanges.doubt != nil,
 	}
-	s.Roll = p.rollSnapshot(now)
+	if p.breaker.Open {
+		s.BreakerFor = max((now - p.breaker.Since).Seconds(), 0.001)
+		s.NextProbe = max((p.nextProbe() - now).Seconds(), 0)
+	}
+	s.Roll, s.LastRolls = p.rollSnapshot(now), p.pastRolls.snapshots(now)
 	if g := p.givenUp; g != nil {
 		s.GivenUp = &report.GivenUp{Generation: g.generation, Message: breaker.LastLine(g.message), Ago: (now - g.at).Seconds()}
 	}
@@ -50,7 +55,7 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		}
 	}
 	if p.renewals.margin != never {
-		s.LeaseMargin = p.renewals.margin.Seconds()
+		s.LeaseMargin, s.Lock = p.renewals.margin.Seconds(), p.renewals.lock.Seconds()
 	}
 	if took, at, known := p.exchanges.pace.RoundTrip(); known {
 		s.RoundTrip, s.LastTake = took.Seconds(), (now - at).Seconds()
@@ -93,6 +98,7 @@ func (p *Pool) rollSnapshot(now time.Duration) *report.RollSnapshot {
 	}
 	shot := &report.RollSnapshot{
 		From: r.from.n, To: r.to.n, Of: len(p.slots), OnTrial: r.to.OnTrial(), BackStarts: p.cfg.Exclusive,
+		Back: r.back, Since: (now - r.began).Seconds(),
 	}
 	shot.Ended, shot.Bad = r.to.Endings()
 	for _, s := range p.slots {
@@ -147,14 +153,24 @@ func (m *member) snapshot(now time.Duration) report.SlotSnapshot {
 	case !m.fit():
 		s.State = "starting"
 	}
-	for _, a := range m.runs {
+	wall := time.Now()
+	for i, a := range m.runs {
+		age := now - a.began
 		r := report.RunSnapshot{
 			JID:     a.job.JID,
 			Klass:   a.job.Klass,
 			Queue:   a.job.Queue,
+			Run:     a.wire.Run,
 			Attempt: a.wire.Attempt,
-			Age:     (now - a.began).Seconds(),
+			Began:   float64(wall.Add(-age).UnixMilli()) / 1e3,
+			Age:     age.Seconds(),
 			Lease:   (a.lease.End() - now).Seconds(),
+		}
+		if limit := a.wire.Timeout; limit > 0 {
+			if i == 0 { // those behind have yet to begin
+				limit -= now - max(a.began, m.endedAt)
+			}
+			r.TimeoutLeft = max(limit.Seconds(), 0.001)
 		}
 		if a.stage == stopping {
 			r.Stopping = a.cause.String()

@@ -145,11 +145,14 @@ func (p *Pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
 		closed = p.breaker.Neutral()
 	case outcome.Bad:
 		if p.breaker.Bad(a.job.JID, outcome.Manner(e), e.Message, p.target) {
+			p.breaker.Since = p.now
 			p.log.Error("breaker open: begins single jobs, ten a second at most, until one ends well", "why", p.breaker.Why())
+			p.event(report.Event{Kind: report.BreakerOpened, Message: p.breaker.Why()})
 		}
 	}
 	if closed {
 		p.log.Info("breaker closed: a job ended as it should", "jid", a.job.JID, "ending", outcome.Manner(e))
+		p.event(report.Event{Kind: report.BreakerClosed, Job: a.wire})
 		p.exchanges.wake()
 	}
 }

@@ -159,7 +159,7 @@ func (p *Pool) exchange() {
 // appetite is how many jobs to take now.
 func (p *Pool) appetite() int {
 	e := &p.exchanges
-	if p.life.quiet || p.life.draining || p.menu.Empty() {
+	if p.life.quiet || p.life.alone || p.life.draining || p.menu.Empty() {
 		return 0
 	}
 	want := p.room() - len(p.waiting)

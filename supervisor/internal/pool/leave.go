@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oarlock/runner"
+	"oarlock/supervisor/report"
 )
 
 const (
@@ -35,6 +36,7 @@ func (p *Pool) drain(timeout time.Duration) {
 	}
 	if p.roll != nil {
 		p.log.Info("roll given up: the pool drains")
+		p.rollEnded(p.roll, report.RollAbandoned, "the pool drains")
 		p.dismissStaying(0)
 		p.roll = nil
 	}
@@ -156,10 +158,10 @@ func (p *Pool) atStage(at stage) int {
 func (p *Pool) dismiss() {
 	for _, s := range p.slots {
 		if s.next != nil {
-			s.next.retire("the pool ends")
+			s.next.retire(whyEnds)
 		}
 		if m := s.member; m != nil && !p.once() {
-			m.retire("the pool ends")
+			m.retire(whyEnds)
 		}
 	}
 }

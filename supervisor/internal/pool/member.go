@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oarlock/protocol"
+	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor/internal/proof"
 	"oarlock/supervisor/internal/starts"
@@ -35,6 +36,8 @@ type member struct {
 	busy      time.Duration // how long it has worked jobs, in all
 	endedAt   time.Duration // when its last run ended
 	memory    int64         // bytes, as last seen
+	asked     bool          // somebody wants it replaced
+	wentFor   string        // why it was taken out of its slot: one of report.Left…; "" if it was not
 	weighAt   time.Duration // when to look at its memory again after a job; never while somebody does
 	maxJobs   int           // its own limits: those of the pool, spread
 	maxAge    time.Duration
@@ -146,11 +149,20 @@ func (m *member) hand(a *attempt) error {
 		} else if p.life.draining {
 			r.Drain(p.left())
 		}
-		p.event(report.Event{Kind: report.AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID()})
+		p.event(report.Event{Kind: report.AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID(), Waited: p.waited(a)})
 		return nil
 	}
 	m.runs = without(m.runs, a)
 	return err
+}
+
+// waited is how long a job that is being begun has waited since it was put, or since it was last popped; 0 if
+// that is not known.
+func (p *Pool) waited(a *attempt) time.Duration {
+	if p.OnEvent == nil || a.job.Put == 0 {
+		return 0
+	}
+	return max(queue.Duration(p.Redis.Now()-a.job.Put), 0)
 }
 
 // room is how many more jobs the member can be given now.
@@ -237,7 +249,7 @@ func (m *member) exit(exit runner.Exit, short bool) {
 	asked := m.state == memberAsked
 	m.to(memberGone)
 	p.Legacy.Leave(m.entry)
-	p.event(report.Event{Kind: report.ChildExited, Slot: m.slot.n, PID: m.pid(), Exit: &exit})
+	p.event(report.Event{Kind: report.ChildExited, Slot: m.slot.n, PID: m.pid(), Exit: &exit, Reason: m.reason(exit)})
 	m.greeted()
 	m.leftBehind(exit)
 	stayed := p.stayingIn(m.slot) == m

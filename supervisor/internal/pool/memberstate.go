@@ -3,6 +3,8 @@ package pool
 import (
 	"cmp"
 	"slices"
+
+	"oarlock/supervisor/report"
 )
 
 // memberState is how far a member has come between the decision to start it and its end;
@@ -60,6 +62,9 @@ func (m *member) becameReady() {
 	p := m.pool
 	if m.state == memberStarting {
 		m.to(memberReady)
+		if !p.once() {
+			p.event(report.Event{Kind: report.ChildReady, Slot: m.slot.n, PID: m.pid(), Took: p.now - m.born})
+		}
 	}
 	m.idle, m.fitSince = p.now, p.now
 	m.present()
@@ -105,6 +110,7 @@ func (m *member) retire(why string) {
 	p := m.pool
 	p.dislodge(m)
 	p.leavers[m] = struct{}{}
+	m.wentFor = cmp.Or(m.wentFor, retiredFor(why))
 	if !m.leaves() {
 		m.to(memberLeaving)
 	}

@@ -1,10 +1,14 @@
 package pool
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"oarlock/queue"
+	"oarlock/runner"
 	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/report"
 )
@@ -39,13 +43,21 @@ func (p *Pool) Quiet(quiet bool) {
 	})
 }
 
+// QuietAlone is Quiet for this pool alone: what all pools are told leaves it as it is.
+func (p *Pool) QuietAlone(quiet bool) {
+	p.post(func() {
+		p.life.alone = quiet
+		p.exchanges.wake()
+	})
+}
+
 // Scale sets how many children the pool keeps; where it has bounds, for the moment only.
 func (p *Pool) Scale(n int) {
 	p.post(func() {
 		if p.cfg.MaxChildren == 0 {
 			p.cfg.Children = n
 		}
-		p.target = n
+		p.scaled(n, report.ScaledAsked)
 		p.beginAnew()
 	})
 }
@@ -53,6 +65,61 @@ func (p *Pool) Scale(n int) {
 // Recycle replaces all children by those of a new generation, which is trusted or has to prove
 // itself.
 func (p *Pool) Recycle(trusted bool) { p.post(func() { p.turnOver(p.cfg.Child, trusted) }) }
+
+// RecycleSlot replaces the child of one slot by another of the same generation. Like the next two it answers when it
+// is done, unless the pool ends before.
+func (p *Pool) RecycleSlot(n int) <-chan error {
+	return p.ask(func() error { return p.recycleSlot(n) })
+}
+
+// StopRun stops the attempt whose run has that id: its job goes back, uncounted.
+func (p *Pool) StopRun(run string) <-chan error {
+	return p.ask(func() error { return p.stopRun(run) })
+}
+
+// AbandonRoll gives up the roll under way.
+func (p *Pool) AbandonRoll() <-chan error { return p.ask(p.abandon) }
+
+// ask has the loop do something, and tell what came of it.
+func (p *Pool) ask(do func() error) <-chan error {
+	answer := make(chan error, 1)
+	p.post(func() { answer <- do() })
+	return answer
+}
+
+// recycleSlot lets the member of a slot be replaced as if it had reached a limit.
+func (p *Pool) recycleSlot(n int) error {
+	if p.once() {
+		return fmt.Errorf("pool %s starts a child for each job: there is none to replace", p.name)
+	}
+	i := slices.IndexFunc(p.slots, func(s *slot) bool { return s.n == n })
+	switch {
+	case i < 0:
+		return fmt.Errorf("pool %s has no slot %d", p.name, n)
+	case p.slots[i].member == nil:
+		return fmt.Errorf("slot %d of pool %s has no child at the moment", n, p.name)
+	}
+	p.slots[i].member.asked = true
+	return nil
+}
+
+// stopRun interrupts an attempt.
+func (p *Pool) stopRun(run string) error {
+	for _, a := range p.flight {
+		if a.wire.Run != run {
+			continue
+		}
+		switch a.stage {
+		case running:
+			p.log.Info("stopping a job because somebody asked for it", "jid", a.job.JID, "queue", a.job.Queue, "run", run)
+			p.stop(a, runner.CauseShutdown, p.cfg.Child.KillGrace)
+			return nil
+		case stopping:
+			return fmt.Errorf("job %s is being stopped already: %s", a.job.JID, a.cause)
+		}
+	}
+	return errors.New("that run is over, or was given back")
+}
 
 // Reconfigure gives the pool another configuration, of the same name and mode.
 func (p *Pool) Reconfigure(next Config) {
@@ -107,7 +174,7 @@ func (p *Pool) reconfigure(next Config) {
 	}
 	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {
 		least, most := next.bounds()
-		p.target = min(max(p.target, least), most)
+		p.scaled(min(max(p.target, least), most), report.ScaledReload)
 	}
 	p.eachMember(func(m *member) { m.limit(&p.cfg) })
 	if !reflect.DeepEqual(last.Child, next.Child) {

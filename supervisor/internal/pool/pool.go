@@ -45,7 +45,7 @@ type Shared struct {
 	Suspects   *statedir.Suspects
 	Base       *slog.Logger
 	Host       string             // the supervisor's name
-	OnEvent    func(report.Event) // nil: nobody observes; it is called from the loop
+	OnEvent    func(report.Event) // nil: nobody observes; it is called from the loops
 	ChildLog   func(report.Line)  // safe for concurrent use, and does not wait
 	Poll       time.Duration
 	Soon       func()        // asks the lookout not to wait until Poll is over
@@ -98,6 +98,7 @@ type Pool struct {
 	past         proof.Past           // how jobs ended on code that is not on trial
 	roll         *roll                // a change of generation under way; nil if none
 	givenUp      *givenUp             // the last one, if it was; nil again with the next
+	pastRolls    pastRolls            // the last that ended
 	target       int                  // how many slots there should be
 	spawns       starts.Rate
 	births       births.Births[*slot, *member]
@@ -120,7 +121,8 @@ type Pool struct {
 
 // lifetime is how far a pool is on its way out.
 type lifetime struct {
-	quiet    bool          // takes nothing until told otherwise
+	quiet    bool          // takes nothing until told otherwise, with all pools
+	alone    bool          // likewise, by itself
 	draining bool          // takes nothing any more, and ends when nothing is in flight
 	drainBy  time.Duration // when jobs still at work are interrupted; never without a limit
 	stopped  bool          // they were

@@ -63,18 +63,20 @@ func (m *member) nearlySpent(p *Pool) bool {
 func (m *member) due(p *Pool) string {
 	switch {
 	case m.gen.spec.Mode == runner.Preload && (m.jobs > 0 || len(m.runs) > 0):
-		return "it has had its job"
+		return whyJobDone
 	case m.gen != m.slot.gen:
-		return "a new generation takes over"
+		return whyGeneration
+	case m.asked:
+		return whyAsked
 	case m.spent():
-		return "max_jobs"
+		return whyMaxJobs
 	case m.maxAge > 0 && m.fit() && p.now-m.fitSince >= m.maxAge: // however long its start took
-		return "max_age"
+		return whyMaxAge
 	case m.heavy():
-		return "max_memory"
+		return whyMaxMemory
 	case m.jobs > 0 && p.cfg.MaxChildren == 0 && m.idleFor(p.now) >= p.cfg.IdleTimeout && p.cfg.IdleTimeout > 0:
 		// One that never worked is as good as its replacement would be.
-		return "idle_timeout"
+		return whyIdle
 	}
 	if m.maxAge > 0 && m.fit() {
 		p.alert(m.fitSince + m.maxAge)
@@ -118,7 +120,7 @@ func (p *Pool) sampleMemory() {
 	}
 	for _, m := range slices.Clone(p.roll.staying) {
 		if m.heavy() {
-			m.retire("max_memory")
+			m.retire(whyMaxMemory)
 		}
 	}
 }

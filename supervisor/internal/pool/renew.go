@@ -8,6 +8,7 @@ import (
 	"oarlock/runner"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/report"
 )
 
 const (
@@ -128,12 +129,14 @@ func (p *Pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	r := &p.renewals
 	r.out = false
 	if err != nil {
+		p.event(report.Event{Kind: report.Renewed, Took: p.now - sent, Reason: queue.Class(err).String()})
 		p.renewFailed(sent, err)
 		return
 	}
 	p.Gate.Worked()
 	r.hold = p.now + renewGap
 	r.lock = never
+	locks, margin := 0, never
 	for i, a := range attempts {
 		if a.stage == over || a.job.Popped != items[i].Popped {
 			continue // settled meanwhile, or popped again since
@@ -142,7 +145,7 @@ func (p *Pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 			p.renewalRefused(a, err)
 			continue
 		}
-		r.margin = min(r.margin, a.lease.End()-p.now)
+		locks, margin = locks+1, min(margin, a.lease.End()-p.now)
 		a.hold(p.leaseUntil(renewed[i].Expires, sent, now))
 		a.gap = 0
 		r.lock = min(r.lock, a.lease.Lock)
@@ -152,6 +155,10 @@ func (p *Pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	}
 	if r.lock == never {
 		r.lock = 0
+	}
+	r.margin = min(r.margin, margin)
+	if locks > 0 {
+		p.event(report.Event{Kind: report.Renewed, Locks: locks, Margin: margin, Took: p.now - sent})
 	}
 	p.exchanges.auditAt = min(p.exchanges.auditAt, p.now+r.interval())
 	p.renewalDue()
@@ -231,6 +238,7 @@ func (p *Pool) renewalRefused(a *attempt, err error) {
 	}
 	p.count.Lost++
 	p.log.Warn("lock lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "stage", a.stage.String(), "lease", p.standing(a), "cause", cause.String(), "err", err)
+	p.event(report.Event{Kind: report.LockLost, Job: a.wire, Slot: a.slot(), PID: a.member.pid(), Cause: cause})
 	a.lost, a.again = true, false
 	switch a.stage {
 	case waiting, ended:

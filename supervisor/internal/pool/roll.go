@@ -1,12 +1,14 @@
 package pool
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"time"
 
 	"oarlock/runner"
 	"oarlock/supervisor/internal/proof"
+	"oarlock/supervisor/report"
 )
 
 // roll is a change of generation under way. One slot changes first, on trial, until the
@@ -20,8 +22,9 @@ type roll struct {
 	staying  []*member          // old members whose slots have changed, oldest first
 	changed  map[*slot]struct{} // slots that had a ready member of the new generation
 	passed   map[*slot]struct{} // slots that others overtook, because their job did not end
-	followAt time.Duration      // when the other slots began to follow the first
-	over     bool               // all slots have changed, and only the trial goes on
+	began    time.Duration
+	followAt time.Duration // when the other slots began to follow the first
+	over     bool          // all slots have changed, and only the trial goes on
 }
 
 // givenUp tells of a generation that was given up, until the next one comes.
@@ -31,8 +34,8 @@ type givenUp struct {
 	at         time.Duration
 }
 
-func newRoll(from, to *generation) *roll {
-	return &roll{from: from, to: to, changed: map[*slot]struct{}{}, passed: map[*slot]struct{}{}}
+func newRoll(from, to *generation, now time.Duration) *roll {
+	return &roll{from: from, to: to, began: now, changed: map[*slot]struct{}{}, passed: map[*slot]struct{}{}}
 }
 
 // turnOver begins to replace all children by those of a new generation, which is trusted
@@ -40,6 +43,7 @@ func newRoll(from, to *generation) *roll {
 func (p *Pool) turnOver(spec runner.Spec, trusted bool) {
 	from, staying := p.gen, []*member(nil)
 	if last := p.roll; last != nil {
+		p.rollEnded(last, report.RollOvertaken, "")
 		if last.to.Standing == proof.Proven {
 			from, staying = last.to, last.staying
 		} else {
@@ -54,8 +58,9 @@ func (p *Pool) turnOver(spec runner.Spec, trusted bool) {
 	if spec.Hello == runner.HelloAuto && p.greets(from) {
 		to.spec.Hello = runner.HelloRequired
 	}
-	p.gen, p.roll, p.givenUp = from, newRoll(from, to), nil
+	p.gen, p.roll, p.givenUp = from, newRoll(from, to, p.now), nil
 	p.roll.staying = staying
+	p.event(report.Event{Kind: report.RollBegan, From: from.n, To: to.n})
 	p.breaker.Changed()
 	p.beginAnew()
 	p.log.Info("rolling in a new generation", "generation", to.n)
@@ -226,14 +231,15 @@ func (p *Pool) change(s *slot) {
 	s.gen = p.roll.to
 	p.births.Prefer(s)
 	if s.next != nil {
-		s.next.retire("a new generation takes over")
+		s.next.retire(whyGeneration)
 	}
 	switch {
 	case m == nil:
 	case !m.fit():
-		m.retire("a new generation takes over")
+		m.retire(whyGeneration)
 	case m.hangs():
 		m.close()
+		m.wentFor = report.LeftRoll
 		m.child.Kill(runner.CauseProtocol) // its job goes back uncounted
 	}
 	p.alert(p.now)
@@ -253,7 +259,7 @@ func (p *Pool) overtake(s *slot) {
 		}
 		r.passed[w] = struct{}{}
 		if next != nil {
-			next.retire("its slot is busy, and another is not")
+			next.retire(whyPassed)
 		}
 		w.gen = m.gen
 		m.reopen()
@@ -300,6 +306,7 @@ func (p *Pool) rolled() {
 		text = "old generation at work again"
 	}
 	p.log.Info(text, "generation", r.to.n)
+	p.rollEnded(r, report.RollDone, "")
 	p.gen, r.over = r.to, true
 	p.dismissStaying(0)
 	if r.to.Standing == proof.Proven {
@@ -340,7 +347,7 @@ func (p *Pool) dismissStaying(left int) {
 		return
 	}
 	for len(p.roll.staying) > left {
-		p.roll.staying[0].retire("its generation is over")
+		p.roll.staying[0].retire(whyOver)
 	}
 }
 
@@ -358,15 +365,32 @@ func (p *Pool) stayingIn(s *slot) *member {
 // rollFailed hears of a bad sign: a child that died before it worked a job, or the like.
 // During a roll to its generation, that ends it.
 func (p *Pool) rollFailed(m *member, message string) {
-	r := p.roll
-	if r == nil || r.back || m.gen != r.to {
-		return
+	if r := p.roll; r != nil && !r.back && m.gen == r.to {
+		p.takeBack(r, report.RollGivenUp, message)
 	}
+}
+
+// abandon gives up a roll because somebody said so. The error says that there is none.
+func (p *Pool) abandon() error {
+	switch r := p.roll; {
+	case r == nil, r.over:
+		return errors.New("no roll is under way")
+	case r.back:
+		return errors.New("it was given up already: what it changed goes back")
+	default:
+		p.takeBack(r, report.RollAbandoned, "somebody asked for it")
+	}
+	return nil
+}
+
+// takeBack takes a roll back. The slots that it changed go to the old generation again.
+func (p *Pool) takeBack(r *roll, result, message string) {
 	text := "new generation given up, the old one stays"
 	if p.cfg.Exclusive {
 		text = "new generation given up: the old one stays where it is, and what it gave away starts what its command finds now"
 	}
 	p.log.Error(text, "generation", r.to.n, "message", message)
+	p.rollEnded(r, result, message)
 	p.gen, p.givenUp = r.from, &givenUp{r.to.n, message, p.now}
 	p.restore(r)
 	p.dismissStaying(0)
@@ -386,7 +410,7 @@ func (p *Pool) rollFailed(m *member, message string) {
 			}
 		})
 	}
-	p.roll = newRoll(other, r.from)
+	p.roll = newRoll(other, r.from, p.now)
 	p.roll.back, p.roll.to.Standing = true, proof.Proven
 }
 
@@ -416,7 +440,7 @@ func (p *Pool) restore(r *roll) {
 		}
 		p.births.Forget(s)
 		if s.next != nil && s.next.gen == r.to {
-			s.next.retire("its generation was given up")
+			s.next.retire(whyGivenUp)
 		}
 		m, old := s.member, p.stayingIn(s)
 		switch {
@@ -427,14 +451,14 @@ func (p *Pool) restore(r *roll) {
 			if m.fit() {
 				continue
 			}
-			m.retire("its generation was given up")
+			m.retire(whyGivenUp)
 		case m != nil && len(m.runs) > 0:
 			r.staying = without(r.staying, old)
 			s.next = old // takes over when the job has ended
 		default:
 			r.staying = without(r.staying, old)
 			if m != nil {
-				m.retire("its generation was given up")
+				m.retire(whyGivenUp)
 			}
 			s.member = old
 		}

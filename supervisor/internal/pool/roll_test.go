@@ -12,7 +12,7 @@ import (
 
 // A job is forgiven once a roll; the second bad ending on the same code counts.
 func TestAJobIsForgivenOnce(t *testing.T) {
-	p := &Pool{roll: newRoll(&generation{n: 1}, &generation{n: 2, Trial: proof.New()})}
+	p := &Pool{roll: newRoll(&generation{n: 1}, &generation{n: 2, Trial: proof.New()}, 0)}
 	a := &attempt{member: &member{gen: p.roll.to}}
 	a.job.JID = "j"
 	for i, want := range []string{"release", "fail"} {
@@ -31,7 +31,7 @@ func TestAJobIsForgivenOnce(t *testing.T) {
 // A second recycle goes on with the slots that have waited for longest, not at the first.
 func TestASecondRecycleDoesNotStartOver(t *testing.T) {
 	first, second, third := &generation{n: 1}, &generation{n: 2}, &generation{n: 3, Trial: proof.New()}
-	p := &Pool{roll: newRoll(second, third)}
+	p := &Pool{roll: newRoll(second, third, 0)}
 	for i, g := range []*generation{second, second, first, first} {
 		s := &slot{n: i, gen: g}
 		s.member = &member{pool: p, slot: s, gen: g, state: memberReady}
@@ -63,7 +63,7 @@ func TestLastWords(t *testing.T) {
 // What was given up, and has its slot still, does not take the jobs that are to prove what mends it.
 func TestAJobGoesToWhatIsOnTrialRatherThanToWhatWasGivenUp(t *testing.T) {
 	old, givenUp, mended := &generation{n: 1}, &generation{n: 2, Trial: proof.New()}, &generation{n: 3, Trial: proof.New()}
-	p := &Pool{Shared: &Shared{}, roll: newRoll(old, mended), gen: old}
+	p := &Pool{Shared: &Shared{}, roll: newRoll(old, mended, 0), gen: old}
 	for i, g := range []*generation{old, givenUp, mended} {
 		g.spec.Mode = runner.Reuse
 		s := &slot{n: i, gen: g}

@@ -5,6 +5,7 @@ import (
 
 	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/internal/scale"
+	"oarlock/supervisor/report"
 )
 
 // idleLimit is how long a child may be idle in a pool above its lower bound, where
@@ -28,18 +29,26 @@ func (p *Pool) scale() {
 	}
 	if p.scaling.News() {
 		if want := min(p.wanted(), most); want > p.target {
-			p.target = want
+			p.scaled(want, report.ScaledUp)
 			p.log.Info("pool grows", "children", p.target, "waiting", p.view.Ready)
 		}
 	}
 	if p.now >= p.idleAt {
 		p.idleAt = p.now + scale.Pause
 		if p.target > least && p.idler() {
-			p.target--
+			p.scaled(p.target-1, report.ScaledDown)
 			p.log.Info("pool shrinks", "children", p.target)
 		}
 	}
 	p.alert(p.idleAt)
+}
+
+// scaled gives the pool another number of children from now on, and tells the observer why.
+func (p *Pool) scaled(to int, why string) {
+	if to != p.target {
+		p.event(report.Event{Kind: report.Scaled, From: p.target, To: to, Reason: why})
+	}
+	p.target = to
 }
 
 // lookSoon asks what waits, now that there is no room for it.
@@ -54,7 +63,7 @@ func (p *Pool) lookSoon() {
 
 // wanted is how many children the pool should have for what was just seen to wait.
 func (p *Pool) wanted() int {
-	if p.life.quiet || p.breaker.Open || p.barren() {
+	if p.life.quiet || p.life.alone || p.breaker.Open || p.barren() {
 		return 0
 	}
 	l := scale.Load{Now: p.now, Boot: p.boot, Ready: p.view.Ready, Slots: len(p.slots), Target: p.target}

@@ -88,7 +88,7 @@ func (p *Pool) shrink(n int) {
 		leave[s] = struct{}{}
 		for _, m := range []*member{s.next, s.member, p.stayingIn(s)} {
 			if m != nil {
-				m.retire("the pool shrinks")
+				m.retire(whyShrinks)
 			}
 		}
 		p.births.Forget(s)
@@ -175,7 +175,7 @@ func (p *Pool) handOver(s *slot) {
 	}
 	if len(m.runs) == 0 {
 		if !p.stay(m) {
-			m.retire(cmp.Or(m.due(p), "its replacement is ready"))
+			m.retire(cmp.Or(m.due(p), whyReplaced))
 		}
 		p.takeOver(s)
 	}

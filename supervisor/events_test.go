@@ -1,0 +1,236 @@
+package supervisor
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// How long a job has waited is told from its put, on Redis' clock.
+func TestTheWaitOfAJobIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.cfg.Pools[0].Children = 1
+		w.host.work = lasting(10 * time.Second)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.put(2)
+		time.Sleep(30 * time.Second)
+		began := told.of(AttemptStarted)
+		if len(began) != 2 {
+			t.Fatalf("%d attempts began", len(began))
+		}
+		if a, b := began[0].Waited, began[1].Waited; a > time.Second || b < 10*time.Second || b > 12*time.Second {
+			t.Errorf("they waited %v and %v", a, b)
+		}
+		if e := told.of(ChildReady); len(e) != 1 || e[0].PID == 0 {
+			t.Errorf("children that came up: %+v", e)
+		}
+		w.end()
+	})
+}
+
+// Renewals tell how much of a lease was left, and an outage is told once, with its length.
+func TestRenewalsAndOutagesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.host.work = lasting(100 * time.Second)
+		w.run()
+		w.redis.put(2)
+		time.Sleep(50 * time.Second)
+		for _, e := range told.of(Renewed) {
+			if e.Locks != 2 || e.Margin < 30*time.Second || e.Margin > 40*time.Second || e.Reason != "" {
+				t.Errorf("a renewal of two locks of a minute says %+v", e)
+			}
+		}
+		if n := len(told.of(Renewed)); n < 2 {
+			t.Errorf("%d renewals were told", n)
+		}
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(25 * time.Second)
+		w.redis.faults(nil)
+		time.Sleep(5 * time.Second)
+		if e := told.one(t, RedisAway); e.Message == "" || e.Pool != "" {
+			t.Errorf("the outage says %+v", e)
+		}
+		if e := told.one(t, RedisBack); e.Took < 15*time.Second || e.Took > 30*time.Second {
+			t.Errorf("its end says %+v", e)
+		}
+		w.end()
+	})
+}
+
+// A Redis that is not there at the start was away, too.
+func TestAnOutageAtTheStartIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		w.run()
+		time.Sleep(10 * time.Second)
+		told.one(t, RedisAway)
+		w.redis.faults(nil)
+		time.Sleep(5 * time.Second)
+		if e := told.one(t, RedisBack); e.Took < 8*time.Second || e.Took > 15*time.Second {
+			t.Errorf("its end says %+v", e)
+		}
+		w.end()
+	})
+}
+
+// A lock that is lost is told with its cause.
+func TestALostLockIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.host.work = lasting(time.Minute)
+		w.run()
+		w.redis.put(1)
+		time.Sleep(time.Second)
+		w.redis.steal("j0", "another")
+		time.Sleep(25 * time.Second)
+		if e := told.one(t, LockLost); e.Cause != runner.CauseLockLost || e.Job.JID != "j0" || e.Slot != 0 || e.PID == 0 {
+			t.Errorf("it says %+v", e)
+		}
+		w.end()
+	})
+}
+
+// That a pool grows and shrinks is told with numbers and reason, and so is what children leave for.
+func TestScalingAndExitsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 1, 3
+		w.cfg.Pools[0].IdleTimeout = 5 * time.Second
+		w.host.work = lasting(2 * time.Second)
+		w.run()
+		w.redis.put(30)
+		time.Sleep(2 * time.Minute)
+		by := map[string]int{}
+		for _, e := range told.of(Scaled) {
+			by[e.Reason] += e.To - e.From
+		}
+		if by[ScaledUp] != 2 || by[ScaledDown] != -2 || len(by) != 2 {
+			t.Errorf("it grew and shrank by %v", by)
+		}
+		must(t, w.s.Scale("p", 3))
+		time.Sleep(10 * time.Millisecond)
+		next := w.cfg
+		next.Pools = []Pool{w.cfg.Pools[0]}
+		next.Pools[0].MaxChildren = 2
+		if _, err := w.s.Reload(next); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		last := map[string]Event{}
+		for _, e := range told.of(Scaled) {
+			last[e.Reason] = e
+		}
+		if a, r := last[ScaledAsked], last[ScaledReload]; a.From != 1 || a.To != 3 || r.From != 3 || r.To != 2 {
+			t.Errorf("then it was %+v and %+v", a, r)
+		}
+		if e := told.one(t, Reloaded); e.Message != "changed p" {
+			t.Errorf("the reload says %q", e.Message)
+		}
+		w.end()
+		left := map[string]int{}
+		for _, e := range told.of(ChildExited) {
+			left[e.Reason]++
+		}
+		if left[LeftShrink] < 3 || left[LeftStop] == 0 || len(left) != 2 {
+			t.Errorf("children left for %v", left)
+		}
+	})
+}
+
+// Each way in which a child leaves has its word.
+func TestWhyChildrenLeave(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*fakeWorld)
+		want string
+	}{
+		{"once", func(w *fakeWorld) { w.cfg.Pools[0].Child.Mode = runner.Once }, LeftJobDone},
+		{"preload", func(w *fakeWorld) { w.cfg.Pools[0].Child.Mode = runner.Preload }, LeftJobDone},
+		{"max_jobs", func(w *fakeWorld) { w.cfg.Pools[0].MaxJobs = 2 }, LeftMaxJobs},
+		{"max_age", func(w *fakeWorld) { w.cfg.Pools[0].MaxAge = 5 * time.Second }, LeftMaxAge},
+		{"max_memory", func(w *fakeWorld) {
+			w.cfg.Pools[0].MaxMemory = 10
+			w.host.memory = func(age time.Duration) int64 { return int64(age / time.Second) }
+		}, LeftMaxMemory},
+		{"idle", func(w *fakeWorld) { w.cfg.Pools[0].IdleTimeout = 5 * time.Second }, LeftIdle},
+		{"start", func(w *fakeWorld) {
+			w.host.program = func(*runner.Spec) program { return program{lives: time.Second} }
+		}, LeftStart},
+		{"bye", func(w *fakeWorld) { w.host.tired = true }, LeftJobDone},
+		{"crash", func(w *fakeWorld) {
+			w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+				return &runner.Ending{Kind: runner.Died, Began: true, Signal: 11, ExitCode: -1}
+			}
+		}, LeftCrash},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				told := hear(w)
+				c.set(w)
+				w.run()
+				w.redis.put(10)
+				time.Sleep(30 * time.Second)
+				found := told.of(ChildExited)
+				if len(found) == 0 {
+					t.Fatal("none left")
+				}
+				for _, e := range found {
+					if e.Reason != c.want {
+						t.Errorf("one left for %q, want %q", e.Reason, c.want)
+						break
+					}
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// The breaker tells that it opens, with the reason, and that it shuts; the snapshot since when and until when.
+func TestTheBreakerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		bad := true
+		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			if w.mu.Lock(); bad {
+				w.mu.Unlock()
+				return raised()
+			}
+			w.mu.Unlock()
+			return said(protocol.Ack)
+		}
+		w.run()
+		w.redis.put(200)
+		time.Sleep(3 * time.Second)
+		if e := told.one(t, BreakerOpened); e.Message == "" {
+			t.Error("it does not say why it opened")
+		}
+		p := w.s.Snapshot().Pools[0]
+		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 3 || p.NextProbe > 0.1 {
+			t.Errorf("the snapshot says %q for %v, next in %v", p.Breaker, p.BreakerFor, p.NextProbe)
+		}
+		w.mu.Lock()
+		bad = false
+		w.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		told.one(t, BreakerClosed)
+		if p := w.s.Snapshot().Pools[0]; p.Breaker != "" || p.BreakerFor != 0 {
+			t.Errorf("then the snapshot says %+v", p)
+		}
+		w.end()
+	})
+}
