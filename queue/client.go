@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -88,6 +89,8 @@ type Client struct {
 
 	reach connection.Reach
 	heard *connection.Subscription // by all that listen to something
+
+	plainReads atomic.Bool // EVALSHA_RO is not to be had; see read
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // so that Close can end their connections

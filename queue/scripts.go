@@ -63,12 +63,17 @@ const loadTimeout = 30 * time.Second
 //
 // The reply is nil for a null reply. Errors are classified.
 func (c *Client) run(ctx context.Context, conn evaler, name script.Name, now float64, args ...any) (any, error) {
+	return c.runBy(ctx, "evalsha", conn, name, now, args...)
+}
+
+// runBy is run by EVALSHA, or by another command that is like it.
+func (c *Client) runBy(ctx context.Context, by string, conn evaler, name script.Name, now float64, args ...any) (any, error) {
 	s, err := c.scripts.Get(name)
 	if err != nil {
 		return nil, err
 	}
 	words := make([]any, 0, 5+len(args))
-	words = append(words, "evalsha", s.SHA)
+	words = append(words, by, s.SHA)
 	words = append(words, c.routingKeys()...)
 	words = append(append(words, wire.Number(now)), args...)
 	began := time.Now()

@@ -159,6 +159,7 @@ func TestAQueueThatNoPoolServes(t *testing.T) {
 		t.Errorf("a job that was just put: %s", text)
 	}
 	raw.HSet(t.Context(), "ql:j:j", "time", o.client.Now()-300)
+	raw.ZAdd(t.Context(), "ql:q:q-work", zOf(-(o.client.Now()-300)/1e10, "j"))
 	says(t, o.run("queue", "ls"), `^q +1 .* none runs, the next waits for 5m \ds: does a pool work it\?$`)
 	says(t, o.run("queue", "ls", "--json"), `"unserved": 30\d`)
 	doctor := func() string {

@@ -13,44 +13,31 @@ import (
 // suspected to be nobody's.
 const unservedAfter = time.Minute
 
-// Unserved finds queues with jobs that could be taken, of which none runs and the next has waited for a
-// minute: by name, for how long. Redis knows of no pools, so this is all that it tells of queues that no
-// pool works, on whichever host; paused ones are left out.
-func Unserved(ctx context.Context, client *queue.Client, counts []queue.QueueCounts) (map[string]time.Duration, error) {
-	var names []string
-	for _, n := range counts {
-		if n.Waiting > 0 && n.Running == 0 && !n.Paused && n.Damage == "" {
-			names = append(names, n.Name)
-		}
+// UnservedFor is for how long the next job of a queue has been waiting, at the time now, where it could be taken and none
+// of the queue runs: for a minute at least, else 0. Redis knows of no pools, so this is all that it tells of queues that
+// no pool works, on whichever host; a paused one is not meant.
+func UnservedFor(n queue.QueueCensus, now float64) time.Duration {
+	waited := time.Duration(n.Lag(now) * float64(time.Second)).Round(time.Second)
+	if n.Waiting == 0 || n.Running > 0 || n.Paused || n.Damage != "" || waited < unservedAfter {
+		return 0
 	}
-	outlook, now, err := client.Outlook(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]time.Duration{}
-	for _, q := range outlook {
-		waited := time.Duration((now - q.HeadPut) * float64(time.Second)).Round(time.Second)
-		if q.Ready > 0 && q.HeadPut > 0 && !q.Paused && q.Damage == "" && waited >= unservedAfter {
-			found[q.Queue] = waited
-		}
-	}
-	return found, nil
+	return waited
 }
 
 // Unserved reports queues that seem to be nobody's. worked tells which pools of the configuration here work
 // a queue.
 func (d *Doctor) Unserved(ctx context.Context, worked func(queue string) []string) error {
-	counts, err := d.Client.Queues(ctx)
+	names, err := d.Client.QueueNames(ctx)
 	if err != nil {
 		return d.hidden("queues", err)
 	}
-	found, err := Unserved(ctx, d.Client, counts)
+	census, now, err := d.Client.Census(ctx, names)
 	if err != nil {
 		return d.hidden("queues", err)
 	}
-	for _, n := range counts {
-		waited, is := found[n.Name]
-		if !is {
+	for _, n := range census {
+		waited := UnservedFor(n, now)
+		if waited == 0 {
 			continue
 		}
 		here, advice := "no pool of the configuration here works it", "Does a pool of another host work it, and is it up? Else name it in the queues of a pool."

@@ -8,30 +8,40 @@ import (
 	"strconv"
 	"strings"
 
-	"oarlock/internal/doctor"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
-// Queues counts the jobs of the queues that one of patterns matches, names or globs; of all if there is none.
+// Queues tells of the queues that one of patterns matches, names or globs; of all if there is none.
 func Queues(ctx context.Context, q *queue.Client, patterns []string) ([]Queue, error) {
-	counts, err := q.Queues(ctx)
+	names, err := q.QueueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(patterns) > 0 {
-		counts = slices.DeleteFunc(counts, func(n queue.QueueCounts) bool { return !queue.MatchAny(patterns, n.Name) })
+		names = slices.DeleteFunc(names, func(name string) bool { return !queue.MatchAny(patterns, name) })
 	}
-	unserved, err := doctor.Unserved(ctx, q, counts)
+	census, now, err := q.Census(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	views := make([]Queue, len(counts))
-	for i, n := range counts {
-		views[i] = viewQueue(n)
-		views[i].Unserved = unserved[n.Name].Seconds()
+	views := make([]Queue, len(census))
+	for i, n := range census {
+		views[i] = ViewQueue(n, now)
 	}
 	return views, nil
+}
+
+// QueueOf tells of one queue. It is *Missing if there is none of that name.
+func QueueOf(ctx context.Context, q *queue.Client, name string) (Queue, error) {
+	if err := KnownQueues(ctx, q, name); err != nil {
+		return Queue{}, err
+	}
+	census, now, err := q.Census(ctx, []string{name})
+	if err != nil {
+		return Queue{}, err
+	}
+	return ViewQueue(census[0], now), nil
 }
 
 // States are those of which ShowQueue lists the jobs; those that wait are what Peek shows.
@@ -45,12 +55,12 @@ type Contents struct {
 
 // ShowQueue lists the jobs of a queue by state.
 func ShowQueue(ctx context.Context, q *queue.Client, name string, page Page) (Contents, error) {
-	if err := KnownQueues(ctx, q, name); err != nil {
-		return Contents{}, err
-	}
-	counts, err := q.Queue(ctx, name)
+	counts, err := QueueOf(ctx, q, name)
 	if err != nil {
 		return Contents{}, err
+	}
+	if counts.Damage != "" {
+		return Contents{}, &queue.ScriptError{Command: "census", Message: counts.Damage}
 	}
 	jids := map[string][]string{}
 	for _, state := range States {
@@ -60,7 +70,7 @@ func ShowQueue(ctx context.Context, q *queue.Client, name string, page Page) (Co
 		}
 		jids[state] = list(found)
 	}
-	return Contents{viewQueue(counts), jids}, nil
+	return Contents{counts, jids}, nil
 }
 
 // Peek lists the jobs of a queue that come next.

@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 
+	"oarlock/internal/doctor"
 	"oarlock/internal/explain"
 	"oarlock/queue"
 )
@@ -20,6 +21,8 @@ type Job struct {
 	Retries      int             `json:"retries"`
 	Remaining    int             `json:"remaining"`
 	Expires      float64         `json:"expires,omitempty"`
+	Due          float64         `json:"due,omitempty"`  // of a scheduled one that was glanced at
+	Size         int             `json:"size,omitempty"` // in bytes, of data of which only the beginning is given, as a text
 	Tracked      bool            `json:"tracked"`
 	Tags         []string        `json:"tags"`
 	Throttles    []string        `json:"throttles,omitempty"`
@@ -108,15 +111,31 @@ type Queue struct {
 	Throttled int    `json:"throttled"`
 	Paused    bool   `json:"paused"`
 	Damage    string `json:"damage,omitempty"`
-	// Unserved is for how many seconds the next job has been waiting while none of the queue runs; 0 if
-	// that is less than a minute, or not known.
-	Unserved float64 `json:"unserved,omitempty"`
+	Limit     int    `json:"limit"` // how many may run at a time; 0 is any number
+
+	// Lag is for how many seconds nothing but a free child has been missing to the job that is next in turn.
+	Lag     float64 `json:"lag"`
+	NextDue float64 `json:"next_due,omitempty"` // when the next delayed job is due
+	// Unserved is Lag if that is a minute at least while none of the queue runs; else 0.
+	Unserved float64  `json:"unserved,omitempty"`
+	Today    Today    `json:"today"`
+	Outlook  *Outlook `json:"outlook,omitempty"` // nil where nobody keeps looking at the queue
 }
 
-func viewQueue(n queue.QueueCounts) Queue {
+// Today are the counters of a queue that begin anew at midnight UTC.
+type Today struct {
+	Completed   int     `json:"completed"`
+	Failures    int     `json:"failures"`
+	LocksRunOut int     `json:"locks_run_out"`
+	MeanRun     float64 `json:"mean_run"` // seconds
+}
+
+// ViewQueue is what is told of a queue that was counted at the time now.
+func ViewQueue(n queue.QueueCensus, now float64) Queue {
 	return Queue{
 		Name: n.Name, Waiting: n.Waiting, Running: n.Running, Stalled: n.Stalled, Scheduled: n.Scheduled,
 		Depends: n.Depends, Recurring: n.Recurring, Throttled: n.Throttled, Paused: n.Paused, Damage: n.Damage,
+		Limit: n.Limit, Lag: n.Lag(now), NextDue: n.NextDue, Unserved: doctor.UnservedFor(n, now).Seconds(), Today: Today(n.Today),
 	}
 }
 

@@ -1,0 +1,114 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"oarlock/queue"
+)
+
+// Glance is a job with no more of its data than a page has room for: 64 KiB, and nothing of what is larger than a MiB;
+// Job.Size tells. It is *Missing if there is none.
+func Glance(ctx context.Context, q *queue.Client, jid string) (Job, error) {
+	found, err := q.Glances(ctx, queue.Whole, jid)
+	if err != nil {
+		return Job{}, err
+	}
+	if found[0].Row == queue.RowGone {
+		if _, err := q.Recurring(ctx, jid); err == nil {
+			return Job{}, missing("%s is no job but recurs: see `oarlock recur`", jid)
+		}
+		return Job{}, missing("there is no job %s", jid)
+	}
+	return ViewGlance(found[0]), nil
+}
+
+// ViewGlance is what is told of a job that was glanced at.
+func ViewGlance(g queue.Glance) Job {
+	v := View(g.Job)
+	v.State = g.Row
+	switch g.Row {
+	case "scheduled":
+		v.Due = g.Moment
+	case "running", "stalled":
+		v.Expires = g.Moment // as the queue has it; the job's own field may be older
+	}
+	if g.Cut {
+		v.Size = g.Size
+		v.Data, _ = json.Marshal(strings.ToValidUTF8(string(g.Data), "")) // of a string: cannot fail
+	}
+	return v
+}
+
+// viewGlances is ViewGlance of each.
+func viewGlances(all []queue.Glance) []Job {
+	views := make([]Job, len(all))
+	for i, g := range all {
+		views[i] = ViewGlance(g)
+	}
+	return views
+}
+
+// Window is which part of a long list is asked for.
+type Window struct {
+	Cursor string // Part.Next of the part before; "" is the beginning
+	Limit  int    // how many at most; 0 is 25, and more than queue.MaxListed are that many
+}
+
+func (w Window) limit() int {
+	if w.Limit <= 0 {
+		return 25
+	}
+	return min(w.Limit, queue.MaxListed)
+}
+
+// A Part is a part of a long list.
+type Part[T any] struct {
+	Items []T     `json:"items"`
+	Next  string  `json:"next,omitempty"` // the cursor of what comes behind; "" if nothing does
+	Total int     `json:"total"`          // how long the whole list is
+	AsOf  float64 `json:"as_of"`          // when it was so, in seconds since the epoch
+}
+
+// JobsOn lists the jobs that stand on a shelf, with 160 bytes of the data of each. What is tracked, tagged or limited and is
+// gone has the state "gone".
+func JobsOn(ctx context.Context, q *queue.Client, shelf queue.Shelf, w Window) (Part[Job], error) {
+	l, err := q.List(ctx, shelf, w.Cursor, w.limit(), queue.Brief)
+	if err != nil {
+		return Part[Job]{}, cursorError(err)
+	}
+	return Part[Job]{viewGlances(l.Jobs), l.Next, l.Total, l.Now}, nil
+}
+
+// cursorError is *Wrong of a cursor that is none.
+func cursorError(err error) error {
+	if err == queue.ErrCursor {
+		return &Wrong{"cursor", "is none: " + err.Error()}
+	}
+	return err
+}
+
+// QueueStates are the states of the jobs of a queue that JobsIn lists.
+var QueueStates = []string{"waiting", "running", "stalled", "scheduled", "depends", "throttled"}
+
+// JobsIn lists the jobs of a queue that are in one of QueueStates. It is *Missing if there is no such queue.
+func JobsIn(ctx context.Context, q *queue.Client, name, state string, w Window) (Part[Job], error) {
+	if err := knownState(state); err != nil {
+		return Part[Job]{}, err
+	}
+	if err := KnownQueues(ctx, q, name); err != nil {
+		return Part[Job]{}, err
+	}
+	return JobsOn(ctx, q, queue.Shelf{Kind: queue.ShelfKind(state), Name: name}, w)
+}
+
+// knownState refuses what is none of QueueStates.
+func knownState(state string) error {
+	for _, known := range QueueStates {
+		if state == known {
+			return nil
+		}
+	}
+	return &Wrong{"state", state + " is none; there are " + strings.Join(QueueStates, ", ") + Nearest(state, QueueStates)}
+}

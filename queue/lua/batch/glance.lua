@@ -1,0 +1,40 @@
+-- glance(now, cut, most, entries, [jid]...) -> list
+-- Jobs as they are shown, without changing anything.
+--
+--   cut, most   as append_glance has them; they hold for checkpoints and records too
+--   entries     how many of the newest entries of its history are given, beside the first
+--   list        per job the values of append_glance; then the checkpoint, the record, the legacy
+--               history of older programs, and lists of the jids it depends on, of those that depend
+--               on it, and of the entries of its history, oldest first
+--
+-- Reads    ql:j:<jid>, -dependencies, -dependents, -history; ql:q:<queue>-locks|scheduled; ql:tracked
+local cut, most, entries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local reply = {}
+
+local function bounded_field(key, field)
+  local size = redis.call('HSTRLEN', key, field)
+  if size == 0 or size > most then return '' end
+  return redis.call('HGET', key, field)
+end
+
+local function look(jid)
+  local key = 'ql:j:' .. jid
+  local told = ask('LRANGE', key .. '-history', text14(-entries), '-1')
+  if redis.call('LLEN', key .. '-history') > #told then
+    table.insert(told, 1, redis.call('LRANGE', key .. '-history', '0', '0')[1])
+  end
+  return { bounded_field(key, 'oarlock-checkpoint'), bounded_field(key, 'oarlock-record'), bounded_field(key, 'history'),
+    ask('SMEMBERS', key .. '-dependencies'), ask('SMEMBERS', key .. '-dependents'), told }
+end
+
+for i = 5, #ARGV do
+  append_glance(reply, ARGV[i], cut, most)
+  local n = #reply
+  local ok, more = pcall(look, ARGV[i])
+  if not ok then
+    if reply[n] == '' then reply[n] = reason_of(more) end
+    more = { '', '', '', {}, {}, {} }
+  end
+  for j = 1, 6 do reply[n + j] = more[j] end
+end
+return reply

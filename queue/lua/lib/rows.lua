@@ -1,0 +1,40 @@
+-- Where a job stands, in the one word that people are told. Nothing here writes.
+
+-- row_of(jid, state, queue, placed) -> row, moment
+-- From the job's hash and at most one look-up.
+--   placed  its score in the set that its state names, if the caller has just read that
+--   row     waiting, scheduled, depends, throttled, running, stalled, complete, failed. A delayed
+--           job that is due waits, though it comes in with the next take only; a running one
+--           whose lock ran out is stalled. What is none of these is as the hash says
+--   moment  of scheduled when it is due, of running and stalled when the lock ends; else ''
+function row_of(jid, state, queue, placed)
+  local set = state == 'running' and '-locks' or state == 'scheduled' and '-scheduled'
+  if not set then return state or '', '' end
+  local moment = placed or redis.pcall('ZSCORE', 'ql:q:' .. (queue or '') .. set, jid)
+  if type(moment) ~= 'string' then return state, '' end
+  local past = tonumber(moment) <= tonumber(ARGV[1])
+  if state == 'running' then return past and 'stalled' or 'running', moment end
+  if past then return 'waiting', '' end
+  return 'scheduled', moment
+end
+
+-- ready_since(queue, now) -> moment as number, or nil if no job of the queue could be taken
+-- Since when nothing but a free child has been missing to the one that is next in turn: it came in
+-- when it was put, or when its delay was over, which its place tells, or its lock ran out.
+function ready_since(queue, now)
+  local prefix, since = 'ql:q:' .. queue, nil
+  local head = ask('ZREVRANGE', prefix .. '-work', '0', '0', 'WITHSCORES')
+  if head[1] then
+    local f = redis.pcall('HMGET', 'ql:j:' .. head[1], 'time', 'priority')
+    if f.err then f = {} end
+    -- The place is the priority less the ten thousand millionth part of the time; see score.
+    local came = (numeric(f[2], 0) - tonumber(head[2])) * 10000000000
+    since = numeric(f[1], now)
+    if came > since and came <= now then since = came end
+  end
+  for _, kind in ipairs({ '-scheduled', '-locks' }) do
+    local due = tonumber(ask('ZRANGE', prefix .. kind, '0', '0', 'WITHSCORES')[2])
+    if due and due <= now and (not since or due < since) then since = due end
+  end
+  return since
+end
