@@ -21,7 +21,7 @@ func tryScript(t *testing.T, script string, options ...string) (said string, cod
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	program := fmt.Sprintf("#!/bin/sh\n%s=1 EXAMPLE=%s exec %s \"$@\"\n", asProgram, example, self)
+	program := fmt.Sprintf("#!/bin/sh\n%s=1 EXAMPLE=%s GORACE=%s exec %s \"$@\"\n", asProgram, example, os.Getenv("GORACE"), self)
 	if err := os.WriteFile(filepath.Join(dir, "oarlock"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}

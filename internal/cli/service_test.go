@@ -36,7 +36,7 @@ func ready(t *testing.T, s *script, args ...string) *process {
 	}
 	p := &process{t: t, s: s, cmd: exec.Command(self, args...), lines: make(chan string, 10000)}
 	p.cmd.Dir = s.dir
-	p.cmd.Env = []string{asProgram + "=1"}
+	p.cmd.Env = []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}
 	for name, value := range s.env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
