@@ -510,7 +510,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		},
 	}
 	for _, command := range Commands(Batch) {
-		if command == "exchange" || strings.HasPrefix(command, "cron.") {
+		if command == "exchange" || strings.HasPrefix(command, "cron.") || strings.HasPrefix(command, "list.") {
 			continue
 		}
 		t.Run(command, func(t *testing.T) {
@@ -580,6 +580,73 @@ func TestCronCommandsBreakAtAnyCommand(t *testing.T) {
 				}
 				if n := in.c.redis.ZCard(in.ctx, "ql:q:q6-work").Val(); n != waiting {
 					t.Errorf("%d, fault at %s: %d jobs wait, want %d", nth, hit, n, waiting)
+				}
+			}
+		})
+	}
+}
+
+// TestListCommandsBreakAtAnyCommand: wherever such a command breaks, each entry that was not acknowledged is
+// somewhere: in the list, in work, failed, broken, or a job.
+func TestListCommandsBreakAtAnyCommand(t *testing.T) {
+	in := newInterrupted(t)
+	k := in.c.listKeys("l")
+	held := stampOf(in.now, tagOf("w"))
+	scene := func() {
+		in.c.redis.FlushDB(in.ctx)
+		for _, entry := range strings.Fields("ack back front fail broken later twice") {
+			in.c.redis.HSet(in.ctx, k.progress, entry, held)
+			in.c.redis.HSet(in.ctx, k.tries, entry, `{"retries":1}`)
+		}
+		in.c.redis.RPush(in.ctx, k.jobs, "next3", "twice", "next2", "next1")
+	}
+	settle := []any{k.jobs, k.progress, k.failed, k.reasons, k.broken, k.tries, tagOf("w"), held, 10, 5}
+	for _, action := range strings.Fields("ack back front fail broken later") {
+		settle = append(settle, action, action, `{"retries":2}`, held)
+	}
+	intake := append([]any{"", k.jobs, k.broken, 3, "next1", "", "next2", "why", "twice", ""},
+		appendPuts(nil, []Put{{Queue: "q", JID: "next1", Klass: "K", IfExists: Never}, {Queue: "q", JID: "twice", Klass: "K", IfExists: Never}})...)
+	tests := map[string][]any{
+		"list.exchange": settle,
+		"list.renew":    {k.progress, k.tries, tagOf("w"), held, "back", `{"retries":2}`, "front", ""},
+		"list.monitor":  {k.jobs, k.progress, "back", held, "back", "front", held, "front", "later", held, held, "ack", held, "drop"},
+		"list.intake":   intake,
+	}
+	for _, command := range Commands(Batch) {
+		if !strings.HasPrefix(command, "list.") {
+			continue
+		}
+		t.Run(command, func(t *testing.T) {
+			in.t, in.ctx = t, t.Context()
+			if tests[command] == nil {
+				t.Fatal("a command without a case")
+			}
+			for nth := 1; ; nth++ {
+				scene()
+				_, hit, err := in.cut(nth, command, tests[command])
+				if hit == "" {
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Logf("%d commands", nth-1)
+					return
+				}
+				there := map[string]int{}
+				for _, key := range []string{k.jobs, k.failed} {
+					for _, entry := range in.c.redis.LRange(in.ctx, key, 0, -1).Val() {
+						there[entry]++
+					}
+				}
+				for _, entry := range append(in.c.redis.HKeys(in.ctx, k.progress).Val(), in.c.redis.HKeys(in.ctx, k.broken).Val()...) {
+					there[entry]++
+				}
+				for _, entry := range in.c.redis.ZRange(in.ctx, "ql:q:q-work", 0, -1).Val() {
+					there[entry]++
+				}
+				for _, entry := range strings.Fields("back front fail broken later twice next1 next2 next3") {
+					if there[entry] == 0 {
+						t.Errorf("%d, fault at %s: %s is nowhere", nth, hit, entry)
+					}
 				}
 			}
 		})

@@ -1,0 +1,507 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// listed is a list with a session of it, and what is behind it.
+type listed struct {
+	t     *testing.T
+	redis *redis.Client
+	c     *queue.Client
+	list  queue.List
+	s     *queue.ListSession
+}
+
+// hworker is how lists are in these tests, unless they say otherwise.
+func hworker() queue.List {
+	return queue.List{Name: "hworker:mail", Timeout: time.Minute, Heartbeat: true, Monitor: true, Failed: 1000}
+}
+
+func newListed(t *testing.T, l queue.List) *listed {
+	t.Helper()
+	server := redistest.Start(t)
+	w := &listed{t: t, redis: server.Client(t), c: open(t, server), list: l}
+	w.s = w.session("w")
+	return w
+}
+
+func (w *listed) session(worker string) *queue.ListSession {
+	s := w.c.ListSession(worker, w.list)
+	w.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// push pushes entries as another program does.
+func (w *listed) push(entries ...string) {
+	w.t.Helper()
+	for _, entry := range entries {
+		if err := w.redis.LPush(w.t.Context(), queue.ListKey(w.list.Name), entry).Err(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// mail is the entry of job n.
+func mail(n int) string { return fmt.Sprintf(`["id-%d",{"to":%d}]`, n, n) }
+
+func (w *listed) take(n int) []queue.Taken {
+	w.t.Helper()
+	return w.exchange(nil, n).Jobs
+}
+
+func (w *listed) exchange(settlements []queue.Settlement, n int) queue.Reply {
+	w.t.Helper()
+	reply, err := w.s.Exchange(w.t.Context(), settlements, queue.Take{Count: n})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return reply
+}
+
+// settle ends a taken job and returns what became of it.
+func (w *listed) settle(t queue.Taken, s queue.Settlement) queue.SettleResult {
+	w.t.Helper()
+	s.JID, s.Queue, s.Popped = t.JID, t.Queue, t.Popped
+	return w.exchange([]queue.Settlement{s}, 0).Results[0]
+}
+
+// lies lists what is in the list, the next first.
+func (w *listed) lies() []string {
+	w.t.Helper()
+	all := w.redis.LRange(w.t.Context(), queue.ListKey(w.list.Name), 0, -1).Val()
+	slices.Reverse(all)
+	return all
+}
+
+// counts are the numbers of the list's entries, in words.
+func (w *listed) counts() string {
+	w.t.Helper()
+	counts, err := w.c.CountLists(w.t.Context(), []string{w.list.Name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := counts[0]
+	return fmt.Sprintf("%d waiting, %d in work, %d failed, %d broken", c.Waiting, c.Progress, c.Failed, c.Broken)
+}
+
+// age makes what is in work so much older.
+func (w *listed) age(by time.Duration) {
+	w.t.Helper()
+	ctx, key := w.t.Context(), "hworker-progress-mail"
+	for entry, stamp := range w.redis.HGetAll(ctx, key).Val() {
+		at, err := time.Parse(`"`+time.RFC3339Nano+`"`, stamp)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.redis.HSet(ctx, key, entry, at.Add(-by).Format(`"2006-01-02T15:04:05.000`)+stamp[len(stamp)-11:])
+	}
+}
+
+func jids(jobs []queue.Taken) string {
+	var all []string
+	for _, job := range jobs {
+		all = append(all, job.JID)
+	}
+	return strings.Join(all, " ")
+}
+
+// What is pushed is taken first in, first out; what is acknowledged leaves no trace.
+func TestListIsWorkedInOrderAndLeavesNothing(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2), mail(3))
+	jobs := w.take(2)
+	if jids(jobs) != "id-1 id-2" || string(jobs[0].Data) != `{"to":1}` || jobs[0].Klass != "mail" || jobs[0].Queue != "hworker:mail" {
+		t.Fatalf("took %+v", jobs)
+	}
+	if keys := w.redis.Keys(t.Context(), "*").Val(); len(keys) != 2 || !slices.Contains(keys, "hworker-jobs-mail") || !slices.Contains(keys, "hworker-progress-mail") {
+		t.Errorf("the keys are %q", keys)
+	}
+	third := w.exchange([]queue.Settlement{
+		{JID: "id-1", Popped: jobs[0].Popped, Action: queue.Complete}, {JID: "id-2", Popped: jobs[1].Popped, Action: queue.Complete},
+	}, 5).Jobs
+	if jids(third) != "id-3" {
+		t.Errorf("then took %+v", third)
+	}
+	if r := w.settle(third[0], queue.Settlement{Action: queue.Complete}); r.Err != nil || r.State != "complete" {
+		t.Errorf("settled as %+v", r)
+	}
+	if keys := w.redis.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("left are the keys %q", keys)
+	}
+}
+
+// A job that is retried goes to the back, one that is given back or crashes to the front.
+func TestListRetriesAtTheBackAndGivesBackAtTheFront(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2), mail(3))
+	first := w.take(1)[0]
+	if r := w.settle(first, queue.Settlement{Action: queue.Retry}); r.State != "waiting" {
+		t.Errorf("settled as %+v", r)
+	}
+	second := w.take(1)[0]
+	if r := w.settle(second, queue.Settlement{Action: queue.Release, Front: true, Counter: queue.CountInterruption}); r.State != "stalled" {
+		t.Errorf("settled as %+v", r)
+	}
+	second = w.take(1)[0]
+	if r := w.settle(second, queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3}); r.Crashes != 1 {
+		t.Errorf("settled as %+v", r)
+	}
+	if got := fmt.Sprint(w.lies()); got != fmt.Sprint([]string{mail(2), mail(3), mail(1)}) {
+		t.Errorf("in the list are %s", got)
+	}
+	again := w.take(3)
+	if jids(again) != "id-2 id-3 id-1" || again[0].Crashes != 1 || again[0].Interruptions != 1 || again[2].Retries-again[2].Remaining != 1 {
+		t.Errorf("took %+v", again)
+	}
+	if r := w.settle(again[0], queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 1, Group: "signal-9"}); r.State != "failed" {
+		t.Errorf("settled as %+v", r)
+	}
+}
+
+// A bounded number of the entries that failed is kept, newest first, and why.
+func TestListKeepsTheNewestFailures(t *testing.T) {
+	w := newListed(t, hworker())
+	const n = 1001
+	for i := range n {
+		w.push(mail(i))
+	}
+	for i := 0; i < n; i += 91 {
+		var settlements []queue.Settlement
+		for _, job := range w.take(91) {
+			settlements = append(settlements, queue.Settlement{JID: job.JID, Popped: job.Popped, Action: queue.Fail, Group: "boom", Message: "no " + job.JID})
+		}
+		w.exchange(settlements, 0)
+	}
+	failed := w.redis.LRange(t.Context(), "hworker-failed-mail", 0, -1).Val()
+	if len(failed) != 1000 || failed[0] != mail(n-1) || failed[999] != mail(1) {
+		t.Errorf("%d are kept, from %s to %s", len(failed), failed[0], failed[len(failed)-1])
+	}
+	if reasons := w.redis.LRange(t.Context(), "ql:oarlock:reasons:hworker:mail", 0, -1).Val(); len(reasons) != 1000 || !strings.Contains(reasons[0], "no id-1000") {
+		t.Errorf("%d reasons are kept, of which the first is %s", len(reasons), reasons[0])
+	}
+}
+
+// With a limit an entry fails after so many retries; without one it never does.
+func TestListRetriesAreLimitedWhereThatIsSaid(t *testing.T) {
+	l := hworker()
+	l.Retries = 2
+	w := newListed(t, l)
+	w.push(mail(1))
+	for _, want := range []string{"waiting", "waiting", "failed"} {
+		if r := w.settle(w.take(1)[0], queue.Settlement{Action: queue.Retry, Group: "g", Message: "m"}); r.State != want {
+			t.Errorf("settled as %+v, want %s", r, want)
+		}
+	}
+	if got := w.counts(); got != "0 waiting, 0 in work, 1 failed, 0 broken" {
+		t.Error(got)
+	}
+	if n := w.redis.Exists(t.Context(), "ql:oarlock:tries:hworker:mail").Val(); n != 0 {
+		t.Error("something is kept with an entry that failed")
+	}
+}
+
+// What is no envelope is set aside, and what is behind it goes on.
+func TestListSetsAsideWhatIsNoJob(t *testing.T) {
+	w := newListed(t, hworker())
+	bad := []string{"", "garbage", `{"a":1}`, `["one"]`, `["a",1,2]`, `[1,{}]`, `[null,{}]`, "\xff\xfe", `["x",{}`, `false`, `["\ud800",{}] x`, strings.Repeat("[", 2000) + strings.Repeat("]", 2000)}
+	w.push(bad...)
+	w.push(mail(1))
+	if jobs := w.take(50); jids(jobs) != "id-1" {
+		t.Errorf("took %+v", jobs)
+	}
+	broken := w.redis.HGetAll(t.Context(), "hworker-broken-mail").Val()
+	for _, entry := range bad {
+		if _, err := time.Parse(`"`+time.RFC3339Nano+`"`, broken[entry]); err != nil {
+			t.Errorf("%q is not among the broken, or not with its time: %q", entry, broken[entry])
+		}
+	}
+	if got := w.counts(); got != fmt.Sprintf("0 waiting, 1 in work, 0 failed, %d broken", len(bad)) {
+		t.Error(got)
+	}
+}
+
+// Entries of plain lists are jobs whatever they are.
+func TestPlainListTakesAnything(t *testing.T) {
+	l := hworker()
+	l.Name = "out box:1"
+	w := newListed(t, l)
+	for entry, data := range map[string]string{
+		`{"a": [1,  2]}`: `{"a": [1,  2]}`, "7": "7", "false": "false", "hello <b>": `"hello <b>"`, "": `""`, "\xff\x00": `{"base64":"/wA="}`, `["id",1]`: `["id",1]`,
+	} {
+		w.push(entry)
+		jobs := w.take(2)
+		if len(jobs) != 1 || string(jobs[0].Data) != data || jobs[0].Klass != l.Name || len(jobs[0].JID) != 40 {
+			t.Errorf("of %q came %+v", entry, jobs)
+			continue
+		}
+		w.settle(jobs[0], queue.Settlement{Action: queue.Complete})
+	}
+	if keys := w.redis.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("left are the keys %q", keys)
+	}
+}
+
+// An entry that is there twice, byte for byte, is worked once at a time; of two with one id both are worked.
+func TestListWorksEqualEntriesOneAfterTheOther(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(1), `["id-1",{"to":2}]`, mail(1))
+	jobs := w.take(10)
+	if len(jobs) != 2 || jobs[0].JID != "id-1" || len(jobs[1].JID) != 40 || string(jobs[1].Data) != `{"to":2}` {
+		t.Fatalf("took %+v", jobs)
+	}
+	if more := w.exchange(nil, 10); len(more.Jobs) != 0 || more.More {
+		t.Errorf("then took %+v", more)
+	}
+	runs := 0
+	for job := jobs[0]; ; runs++ {
+		reply := w.exchange([]queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Complete}}, 10)
+		if len(reply.Jobs) == 0 {
+			break
+		}
+		job = reply.Jobs[0]
+	}
+	if runs != 2 {
+		t.Errorf("the equal entries ran %d times more, want 2", runs)
+	}
+}
+
+// An entry that its holder does not give a sign of comes back to the front after the timeout, by one of
+// many monitors; its late verdict changes nothing and is counted.
+func TestListMonitorsPutBackOnce(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2), mail(3))
+	jobs := w.take(2)
+	w.age(59 * time.Second)
+	if n, err := w.c.MonitorList(t.Context(), w.list); n != 0 || err != nil {
+		t.Errorf("put back %d early (%v)", n, err)
+	}
+	w.age(2 * time.Second)
+	var all sync.WaitGroup
+	moved := make([]int, 3)
+	for i := range moved {
+		all.Go(func() {
+			var err error
+			if moved[i], err = w.c.MonitorList(context.WithoutCancel(t.Context()), w.list); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if moved[0]+moved[1]+moved[2] != 2 {
+		t.Errorf("three monitors put back %v", moved)
+	}
+	if lies := w.lies(); len(lies) != 3 || lies[2] != mail(3) {
+		t.Errorf("in the list are %q", lies)
+	}
+	if r := w.settle(jobs[0], queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) || w.s.Stale() != 1 {
+		t.Errorf("a late verdict is %+v, and %d are counted", r, w.s.Stale())
+	}
+	if got := w.counts(); got != "3 waiting, 0 in work, 0 failed, 0 broken" {
+		t.Error(got)
+	}
+}
+
+// Signs keep entries in work for as long as it takes; they tell of one that is lost.
+func TestListRenewsWhatIsInWork(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2))
+	jobs := w.take(2)
+	items := []queue.RenewItem{{JID: jobs[0].JID, Popped: jobs[0].Popped, Checkpoint: []byte(`{"page":2}`)}, {JID: jobs[1].JID, Popped: jobs[1].Popped}}
+	w.age(59 * time.Second)
+	w.redis.HSet(t.Context(), "hworker-progress-mail", mail(2), `"2026-07-01T12:00:00.123456789012Z"`) // another has it
+	renewed, err := w.s.Renew(t.Context(), items)
+	if err != nil || renewed[0].Err != nil || renewed[0].Expires < w.c.Now()+59 || !errors.Is(renewed[1].Err, queue.ErrLockLost) {
+		t.Fatalf("renewed %+v (%v)", renewed, err)
+	}
+	w.redis.HDel(t.Context(), "hworker-progress-mail", mail(2))
+	w.age(2 * time.Second)
+	if n, _ := w.c.MonitorList(t.Context(), w.list); n != 0 {
+		t.Error("a monitor put back what was renewed")
+	}
+	if held, err := w.s.Held(t.Context(), nil); err != nil || jids(held) != "id-1" || held[0].Popped != jobs[0].Popped {
+		t.Errorf("held are %+v (%v)", held, err)
+	}
+	heir := w.c.ListSession("w", w.list) // a successor
+	t.Cleanup(func() { heir.Close() })
+	held, err := heir.Held(t.Context(), nil)
+	if err != nil || len(held) != 1 || string(held[0].Checkpoint) != `{"page":2}` || string(held[0].Data) != `{"to":1}` {
+		t.Errorf("a successor finds %+v (%v)", held, err)
+	}
+}
+
+// Without heartbeat an entry is worked again beside the first, and whoever ends it ends it.
+func TestListWithoutHeartbeatIsHworkers(t *testing.T) {
+	l := hworker()
+	l.Heartbeat = false
+	w := newListed(t, l)
+	w.push(mail(1))
+	first := w.take(1)[0]
+	if r, err := w.s.Renew(t.Context(), []queue.RenewItem{{JID: first.JID, Popped: first.Popped}}); err != nil || r[0].Err != nil {
+		t.Fatal(r, err)
+	}
+	w.age(61 * time.Second)
+	if n, _ := w.c.MonitorList(t.Context(), l); n != 1 {
+		t.Fatal("it was not put back")
+	}
+	second := w.take(1)[0]
+	if second.JID == first.JID || string(second.Data) != string(first.Data) {
+		t.Errorf("the second is %+v", second)
+	}
+	if r := w.settle(first, queue.Settlement{Action: queue.Complete}); r.Err != nil {
+		t.Errorf("the first ends as %+v", r)
+	}
+	if r := w.settle(second, queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) || w.s.Stale() != 1 {
+		t.Errorf("the second ends as %+v, %d stale", r, w.s.Stale())
+	}
+}
+
+// A delayed retry waits among what is in work, and comes to the back when it is due, by whomever.
+func TestListDelaysARetry(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1))
+	r := w.settle(w.take(1)[0], queue.Settlement{Action: queue.Retry, Delay: 2 * time.Minute})
+	if r.Err != nil || r.State != "scheduled" {
+		t.Fatalf("settled as %+v", r)
+	}
+	if reply := w.exchange(nil, 5); len(reply.Jobs) != 0 || reply.NextDue < w.c.Now()+119 || reply.NextDue > w.c.Now()+121 {
+		t.Errorf("took %+v", reply)
+	}
+	w.push(mail(2))
+	w.age(119 * time.Second)
+	if n, err := w.c.MonitorList(t.Context(), w.list); n != 0 || err != nil {
+		t.Errorf("a monitor put back %d early (%v)", n, err)
+	}
+	w.age(2 * time.Second)
+	if n, err := w.c.MonitorList(t.Context(), w.list); n != 1 || err != nil {
+		t.Errorf("a monitor put back %d (%v)", n, err)
+	}
+	if got := fmt.Sprint(w.lies()); got != fmt.Sprint([]string{mail(2), mail(1)}) {
+		t.Errorf("in the list are %s", got)
+	}
+}
+
+// The session that delayed an entry puts it back in time.
+func TestListSessionPutsBackWhatItDelayed(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1))
+	w.settle(w.take(1)[0], queue.Settlement{Action: queue.Retry, Delay: time.Millisecond})
+	for len(w.take(1)) == 0 {
+		time.Sleep(time.Millisecond) // the server's clock goes on
+	}
+	l := hworker()
+	l.Monitor = false
+	w.list = l
+	s := w.session("v")
+	w.push(mail(2))
+	reply, err := s.Exchange(t.Context(), nil, queue.Take{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := reply.Jobs[0]
+	if _, err := s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Retry, Delay: time.Hour}}, queue.Take{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Deregister(t.Context()); err != nil || fmt.Sprint(w.lies()) != fmt.Sprint([]string{mail(2)}) {
+		t.Errorf("where nobody monitors, a session that leaves leaves %q in the list (%v)", w.lies(), err)
+	}
+}
+
+// What foreign monitors and workers leave is understood: any digits of a second, a field false, a time that is none.
+func TestListMonitorReadsForeignTimes(t *testing.T) {
+	w := newListed(t, hworker())
+	ctx, key := t.Context(), "hworker-progress-mail"
+	now := time.Now().UTC()
+	for i, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05.000Z", "2006-01-02T15:04:05.000000Z", "2006-01-02T15:04:05.000000000Z", "2006-01-02T15:04:05.000000000000Z"} {
+		w.redis.HSet(ctx, key, mail(i), `"`+strings.ReplaceAll(now.Add(-61*time.Second).Format(layout[:min(len(layout), 29)]), "Z", "")+zeros(layout)+`Z"`)
+		w.redis.HSet(ctx, key, mail(100+i), `"`+strings.ReplaceAll(now.Add(-50*time.Second).Format(layout[:min(len(layout), 29)]), "Z", "")+zeros(layout)+`Z"`)
+	}
+	w.redis.HSet(ctx, key, "false", `"2015-07-25T12:34:56.789Z"`)
+	w.redis.HSet(ctx, key, mail(200), "yesterday")
+	w.redis.HSet(ctx, key, mail(201), `"9999-01-01T00:00:00Z"`)
+	if n, err := w.c.MonitorList(ctx, w.list); n != 5 || err != nil {
+		t.Errorf("put back %d (%v)", n, err)
+	}
+	left := w.redis.HGetAll(ctx, key).Val()
+	if len(left) != 7 || left["false"] != "" || len(left[mail(200)]) != 35 || len(left[mail(201)]) != 35 {
+		t.Errorf("left are %q", left)
+	}
+}
+
+// zeros are the digits that Go does not write.
+func zeros(layout string) string { return strings.Repeat("0", max(0, len(layout)-30)) }
+
+// A call whose reply was lost is resolved by asking: what it settled is settled once, what it took is found.
+func TestListCallInDoubtIsResolved(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2), mail(3))
+	jobs := w.take(2)
+	lost := w.session("other")
+	w.s = lost
+	_ = w.take(1) // of whom nobody of ours may hear
+	heir := w.session("other")
+	held, err := heir.Held(t.Context(), nil)
+	if err != nil || jids(held) != "id-3" {
+		t.Errorf("held are %+v (%v)", held, err)
+	}
+	w.redis.HDel(t.Context(), "hworker-progress-mail", mail(1))
+	s := w.c.ListSession("w", w.list)
+	t.Cleanup(func() { s.Close() })
+	if _, err := s.Held(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	resolutions, err := s.Resolve(t.Context(), []queue.Settlement{{JID: jobs[0].JID}, {JID: jobs[1].JID}})
+	if err != nil || fmt.Sprint(resolutions) != "[took not-run]" {
+		t.Errorf("resolved as %v (%v)", resolutions, err)
+	}
+}
+
+// Await returns as soon as something is there, and moves nothing.
+func TestListAwaitWakesAll(t *testing.T) {
+	w := newListed(t, hworker())
+	others := []*queue.ListSession{w.s, w.session("a"), w.session("b")}
+	woken := make(chan error, len(others))
+	for _, s := range others {
+		go func() { woken <- s.Await(context.WithoutCancel(t.Context())) }() // reports below
+	}
+	for w.redis.Info(t.Context(), "clients").Val(); !strings.Contains(w.redis.Info(t.Context(), "clients").Val(), "blocked_clients:3"); {
+		time.Sleep(time.Millisecond) // Redis tells nobody who waits
+	}
+	w.push(mail(1), mail(2), mail(3))
+	for range others {
+		if err := <-woken; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := fmt.Sprint(w.lies()); got != fmt.Sprint([]string{mail(1), mail(2), mail(3)}) {
+		t.Errorf("in the list are %s", got)
+	}
+}
+
+// Keys that are something else are told of, and cost nothing.
+func TestListTellsOfKeysThatAreNone(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1))
+	job := w.take(1)[0]
+	w.redis.Set(t.Context(), "hworker-jobs-mail", "x", 0)
+	reply := w.exchange([]queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Retry}}, 5)
+	if reply.Results[0].Err == nil || len(reply.Broken) != 1 || !strings.Contains(reply.Broken[0].Reason, "WRONGTYPE") {
+		t.Errorf("answered %+v", reply)
+	}
+	w.redis.Del(t.Context(), "hworker-jobs-mail")
+	if r := w.settle(job, queue.Settlement{Action: queue.Retry}); r.Err != nil || fmt.Sprint(w.lies()) != fmt.Sprint([]string{mail(1)}) {
+		t.Errorf("when the key is free again: %+v, %q", r, w.lies())
+	}
+}
