@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 		"internal/setup",
 		"internal/show",
 		"internal/trial",
+		"internal/web",
 		"protocol",
 		"queue",
 		"queue/admin",

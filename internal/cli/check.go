@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/internal/show"
 )
 
@@ -39,6 +41,9 @@ func check(c *cli.Context) error {
 	cfg, err := load(c, config.Options{})
 	if err == nil {
 		err = cfg.NeedPools()
+	}
+	if err == nil && cfg.Web.Listen != "" {
+		_, _, err = service.WebDoor(cfg.Web, slog.New(slog.DiscardHandler))
 	}
 	if c.Bool("json") {
 		problems := config.Problems{}

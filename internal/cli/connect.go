@@ -17,22 +17,32 @@ import (
 // open opens Redis for a command that asks it something and ends. The caller closes
 // the client.
 func open(c *cli.Context) (*queue.Client, error) {
-	cfg, err := load(c, config.Options{NoPools: true})
+	cfg, err := loadNear(c)
 	if err != nil {
 		return nil, err
 	}
+	return connect.Reach(c.Context, cfg.Redis)
+}
+
+// loadNear reads the configuration for a command that needs no pools. Its Redis may be that of a supervisor that has one
+// of its own, of which people are told.
+func loadNear(c *cli.Context) (config.Config, error) {
+	cfg, err := load(c, config.Options{NoPools: true})
+	if err != nil {
+		return cfg, err
+	}
 	cfg, own, err := connect.FindOwn(c.Context, cfg)
 	if err != nil {
-		return nil, misused("%v", err)
+		return cfg, misused("%v", err)
 	}
 	if cfg.Redis.URL == "embedded" {
-		return nil, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only, and none runs with this configuration.\n" +
+		return cfg, misused("redis.url is \"embedded\": that Redis lives inside of `oarlock run` or `oarlock dev` only, and none runs with this configuration.\n" +
 			"Start one, or name the address it printed: --redis URL, or REDIS_URL.")
 	}
 	if own != "" && screen.IsTerminal(c.App.ErrWriter) {
 		screen.Printf(c.App.ErrWriter, "%s\n", screen.Paint(c.App.ErrWriter, screen.Dim, fmt.Sprintf("With the Redis of the supervisor %s, %s.", own, cfg.Redis.URL)))
 	}
-	return connect.Reach(c.Context, cfg.Redis)
+	return cfg, nil
 }
 
 // verb is a command that asks Redis something and ends.

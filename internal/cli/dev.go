@@ -37,6 +37,9 @@ func (p Program) devCommand() *cli.Command {
 	}
 }
 
+// usualPage is where `dev` and `demo` answer browsers.
+const usualPage = "127.0.0.1:7733"
+
 func (p Program) dev(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 		return err
@@ -65,6 +68,9 @@ func (p Program) dev(c *cli.Context) error {
 	o := service.Options{
 		Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread, Version: p.version(),
 		Terminal: screen.IsTerminal(os.Stdin), Programs: true,
+		Page: &service.Page{Address: usualPage, Ready: func(address string) {
+			screen.Printf(c.App.ErrWriter, "Look at it in a browser:  %s\n", address)
+		}},
 	}
 	if cfg.Log.Format != "json" {
 		shown := console.New(o.Log, c.App.ErrWriter, plan.Slots(cfg))

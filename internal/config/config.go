@@ -17,6 +17,7 @@ type Config struct {
 	Redis      Redis           `toml:"redis"`
 	Supervisor Supervisor      `toml:"supervisor"`
 	Log        Log             `toml:"log"`
+	Web        Web             `toml:"web"`
 	Pools      map[string]Pool `toml:"pools"` // by name
 
 	Recurring map[string]Recurring `toml:"recurring"` // by name
@@ -183,6 +184,7 @@ func Defaults() Config {
 	return Config{
 		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
+		Web:        DefaultWeb(),
 		Log:        Log{Level: "info", Format: "auto", Attempts: "all", Redact: slices.Clone(DefaultRedact), RedactText: []string{}},
 		Pools:      map[string]Pool{},
 		Recurring:  map[string]Recurring{},

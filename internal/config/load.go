@@ -225,10 +225,23 @@ func (d *decoder) override(c *Config, path, text, from string) {
 	}
 	d.places[path] = place{file: from}
 	var in any = text
-	if field.Kind() == reflect.Int {
+	switch field.Kind() {
+	case reflect.Int:
 		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
 			in = number
 		}
+	case reflect.Bool:
+		if text == "true" || text == "false" {
+			in = text == "true"
+		}
+	case reflect.Slice: // of words; none of them has a comma
+		words := []any{}
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				words = append(words, word)
+			}
+		}
+		in = words
 	}
 	d.value(path, in, field)
 }
@@ -240,7 +253,7 @@ func resolve(c *Config, dir string) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
-	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey} {
+	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey, &c.Web.TokensFile, &c.Web.TLSCert, &c.Web.TLSKey} {
 		from(path)
 	}
 	for name, pool := range c.Pools {

@@ -72,6 +72,7 @@ func (d *decoder) validate(c *Config) {
 			d.bad("log.redact_text", "%q is no regular expression: %v", text, err)
 		}
 	}
+	d.web(c.Web)
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}

@@ -11,6 +11,9 @@ import (
 // put there later, and of arguments that a job could make options of the program.
 func (c Config) Warnings() []string {
 	warnings := c.MissingScripts()
+	if risk := c.Web.Risk(); risk != "" {
+		warnings = append(warnings, risk)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		if text := c.Pools[name].Optional(); text != "" {
 			warnings = append(warnings, fmt.Sprintf("pool %s: the program may take %s of args for an option where the job's value begins with -; put \"--\" before it if the program knows that, or write ./%s for a path.", name, text, text))

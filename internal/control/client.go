@@ -198,6 +198,9 @@ func (c *Client) Recycle(ctx context.Context, pool string) error {
 	return c.do(ctx, http.MethodPost, "recycle", request{Pool: pool}, nil)
 }
 
+// Transport is how requests go to the supervisor, whatever host they name.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
 func (c *Client) do(ctx context.Context, method, verb string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

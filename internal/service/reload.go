@@ -135,7 +135,7 @@ func needsRestart(key string) bool {
 	case "supervisor.state_dir", "supervisor.name", "supervisor.fleet", "supervisor.poll_interval", "log.format":
 		return true
 	}
-	return strings.HasPrefix(key, "redis.")
+	return strings.HasPrefix(key, "redis.") || strings.HasPrefix(key, "web.")
 }
 
 // Did says what a reload did, one thing each.

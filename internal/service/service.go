@@ -42,6 +42,7 @@ type Options struct {
 	Terminal bool                          // ^Z is the shell's, not ours
 	Programs bool                          // the children of a pool are replaced when a file changes that its command names
 	ChildLog func(supervisor.Line)         // hears the lines of children, and never waits; nil: they are logged
+	Page     *Page                         // where browsers are answered, unless the configuration says it; nil: nowhere
 	Beside   []Beside                      // more that runs as long as the supervisor
 
 	// UntilEmpty makes the service leave when its queues have nothing ready, and nothing due Within.
@@ -180,17 +181,21 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		return err
 	}
 	defer look.Close()
-	s.web = s.newWeb(look)
+	s.web = s.newWeb(cfg, look)
+	door, err := s.webDoor(cfg.Web)
+	if err != nil {
+		return err
+	}
 	s.crons = cron.New(client, s.sup.AwaitRedis, plan.Fleet(cfg), s.log)
 	s.crons.Set(plan.Crons(cfg))
 	s.owners = config.Owners(cfg.Files)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	s.warn(cfg)
-	return errors.Join(runAll(ctx, s.parts(cfg, client, stateDir, signals)...), host.Close())
+	return errors.Join(runAll(ctx, s.parts(cfg, client, stateDir, signals, door)...), host.Close())
 }
 
 // parts are all that runs together, until the supervisor has left.
-func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string, signals <-chan os.Signal) []part {
+func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string, signals <-chan os.Signal, door part) []part {
 	parts := []part{
 		s.supervise,
 		func(ctx context.Context) error { return s.obey(ctx, signals) },
@@ -205,6 +210,9 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error {
 			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log})
 		}),
+	}
+	if door != nil {
+		parts = append(parts, s.optional("nobody can look at it over HTTP, but over the control socket", door))
 	}
 	if e := s.emptying; e != nil {
 		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain

@@ -2,9 +2,15 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
+	"os"
 
+	"oarlock/internal/config"
 	"oarlock/internal/control"
 	"oarlock/internal/web"
 	"oarlock/queue"
@@ -12,21 +18,96 @@ import (
 )
 
 // newWeb makes what answers over HTTP, with a connection to Redis of its own.
-func (s *Service) newWeb(redis *queue.Client) *web.App {
+func (s *Service) newWeb(cfg config.Config, redis *queue.Client) *web.App {
 	return web.New(web.Options{
-		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: s.config().Supervisor.HostName(),
+		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: cfg.Supervisor.HostName(),
+		Prefix: cfg.Web.Prefix,
 	})
 }
 
 // controlDoor is the control socket: who may connect to it is this user, or root, and may everything.
 func controlDoor() *web.Door {
 	return &web.Door{
-		Name: "control socket", Private: true,
-		Who: func(r *http.Request) (web.Caller, web.Proof, error) {
+		Name: "control socket",
+		Who: func(r *http.Request) web.Caller {
 			peer := control.PeerOf(r.Context())
-			return web.All(fmt.Sprintf("uid %d, pid %d", peer.UID, peer.PID)), web.ByDoor, nil
+			return web.All(fmt.Sprintf("uid %d, pid %d", peer.UID, peer.PID))
 		},
 	}
+}
+
+// Page is where a service answers browsers unless its configuration says where.
+type Page struct {
+	Address string               // on loopback; where it is taken, another port will do
+	Ready   func(address string) // is told what to open, which lets in who opens it
+}
+
+// webDoor is the part that answers at the door of the configuration, or of Options.Page; nil where there is none. The error is
+// config.Problems.
+func (s *Service) webDoor(cfg config.Web) (part, error) {
+	if cfg.Listen == "" && s.options.Page == nil {
+		return nil, nil
+	}
+	if cfg.Listen == "" {
+		return func(ctx context.Context) error { return s.page(ctx, *s.options.Page) }, nil
+	}
+	door, certificate, err := WebDoor(cfg, s.log)
+	if err != nil {
+		return nil, err
+	}
+	if risk := cfg.Risk(); risk != "" {
+		s.log.Warn(risk)
+	}
+	return func(ctx context.Context) error {
+		listener, err := listenWeb(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		s.log.Info("answering over HTTP", "at", listener.Addr(), "auth", cfg.Auth)
+		return s.answer(ctx, listener, door, certificate)
+	}, nil
+}
+
+// page answers on loopback who has the address with the key.
+func (s *Service) page(ctx context.Context, p Page) error {
+	listener, err := web.Loopback(ctx, p.Address)
+	if err != nil {
+		return err
+	}
+	key := web.NewKey("whoever has its address", false)
+	address := listener.Addr().String()
+	p.Ready(key.Address("http://" + address + s.config().Web.Prefix))
+	return s.answer(ctx, listener, LoopbackDoor(address, key), nil)
+}
+
+func (s *Service) answer(ctx context.Context, listener net.Listener, door *web.Door, certificate *tls.Config) error {
+	return web.Serve(ctx, listener, s.web.Handler(door), certificate, s.log)
+}
+
+// listenWeb listens where cfg says. A socket that a process left which is gone is removed.
+func listenWeb(ctx context.Context, cfg config.Web) (net.Listener, error) {
+	network, address := cfg.Network()
+	var listening net.ListenConfig
+	if network != "unix" {
+		return listening.Listen(ctx, network, address)
+	}
+	if info, err := os.Lstat(address); err == nil && info.Mode().Type() == fs.ModeSocket {
+		if conn, err := new(net.Dialer).DialContext(ctx, network, address); err == nil {
+			conn.Close()
+			return nil, fmt.Errorf("somebody answers at %s already", address)
+		}
+		if err := os.Remove(address); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := listening.Listen(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(address, 0o660); err != nil { // for the group of a proxy
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
 }
 
 // steered is a service as the web asks for it.

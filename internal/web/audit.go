@@ -61,7 +61,7 @@ func (a *App) audit(c *Call, status int, took time.Duration, err error) {
 
 // from is whence a call came.
 func (c *Call) from() string {
-	if c.door.Private || c.R.RemoteAddr == "" || c.R.RemoteAddr == "@" {
+	if c.door.Who != nil || c.R.RemoteAddr == "" || c.R.RemoteAddr == "@" {
 		return c.door.Name
 	}
 	return c.door.Name + " " + c.R.RemoteAddr

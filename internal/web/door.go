@@ -1,14 +1,21 @@
 package web
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // Proof is how somebody showed who that is.
 type Proof int
 
-// The proofs. Only a browser sends one along without being asked to by its page.
+// The proofs. A browser sends along all but ByBearer without being asked to by our page.
 const (
 	ByDoor   Proof = iota + 1 // whoever comes by this door may
 	ByBearer                  // Authorization: Bearer
@@ -20,17 +27,25 @@ const (
 // Door is one way in, and who may come by it. It must not be changed once it is in use.
 type Door struct {
 	Name string // for the audit: "control socket"
-	// Private is a door that no browser can come by, as a socket of this user's: names and origins are not asked.
-	Private  bool
+	// Who says who comes by a door that only those can reach who may everything; no browser can, so that names and
+	// origins are not asked. Nil where Gate says it.
+	Who  func(*http.Request) Caller
+	Gate *Gate
+
 	ReadOnly bool     // nobody who comes by it may change anything
 	Hosts    []string // by which names it is reached, beside localhost and addresses
-	// Who says who asks. The error is answered.
-	Who func(*http.Request) (Caller, Proof, error)
+	Secure   bool     // browsers reach it by TLS, which may end before us
 
 	origins http.CrossOriginProtection
 }
 
-func (d *Door) who(r *http.Request) (Caller, Proof, error) { return d.Who(r) }
+// who says who asks.
+func (d *Door) who(r *http.Request) (Caller, Proof, error) {
+	if d.Who != nil {
+		return d.Who(r), ByDoor, nil
+	}
+	return d.Gate.Who(r)
+}
 
 // Handler is the App by way of a door.
 func (a *App) Handler(d *Door) http.Handler {
@@ -42,15 +57,57 @@ const readOnlyHeader = "X-Oarlock-Read-Only"
 
 // How long a client may take, and how much it may send.
 const (
-	headerPatience = 5 * time.Second
-	bodyPatience   = 30 * time.Second
-	answerPatience = 90 * time.Second // a call may wait 60 s for a job
-	idlePatience   = 60 * time.Second
-	mostHeader     = 32 << 10
-	defaultBody    = 1 << 20
+	headerPatience  = 5 * time.Second
+	bodyPatience    = 30 * time.Second
+	answerPatience  = 90 * time.Second // a call may wait 60 s for a job
+	idlePatience    = 60 * time.Second
+	leavePatience   = time.Second
+	mostHeader      = 32 << 10
+	defaultBody     = 1 << 20
+	mostConnections = 2048
 )
 
-// Server is an http.Server for h with the patience of ours; its maker sets where it logs.
-func Server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader}
+// Loopback listens at an address of this host, or, where its port is taken, at any other one.
+func Loopback(ctx context.Context, address string) (net.Listener, error) {
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "tcp", address)
+	if err == nil {
+		return listener, nil
+	}
+	host, _, wrong := net.SplitHostPort(address)
+	if wrong != nil {
+		return nil, err
+	}
+	return listening.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+}
+
+// Serve answers at a listener, which it closes, until ctx ends; by TLS where a configuration is given. Requests under way have
+// a second to end. What a client did wrong on the way is told to log at level debug.
+func Serve(ctx context.Context, listener net.Listener, h http.Handler, certificate *tls.Config, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
+		TLSConfig: certificate, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	listener = netutil.LimitListener(listener, mostConnections)
+	done := make(chan error, 1)
+	go func() {
+		if certificate != nil {
+			done <- server.ServeTLS(listener, "", "")
+		} else {
+			done <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	<-done
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
 }

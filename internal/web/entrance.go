@@ -63,12 +63,17 @@ func (e entrance) let(c *Call) (err error) {
 	if most == 0 {
 		most = defaultBody
 	}
-	control := http.NewResponseController(c.W)
-	_ = control.SetReadDeadline(time.Now().Add(bodyPatience)) // of a connection without deadlines: it is a test's
 	if !e.route.Stream {
-		_ = control.SetWriteDeadline(time.Now().Add(answerPatience))
+		_ = http.NewResponseController(c.W).SetWriteDeadline(time.Now().Add(answerPatience)) // of a connection without deadlines: it is a test's
 	}
-	c.R.Body = http.MaxBytesReader(c.W, c.R.Body, most)
+	if c.R.ContentLength != 0 {
+		c.R.Body = newSlowBody(c.W, http.MaxBytesReader(c.W, c.R.Body, most))
+	}
+	if a := e.app; a.o.Elsewhere != nil && !e.route.Here {
+		if supervisor := a.o.Elsewhere(c.R.Context()); supervisor != nil {
+			return a.forward(c, supervisor)
+		}
+	}
 	return e.route.Do(c)
 }
 

@@ -23,7 +23,7 @@ func guard(h http.Header) {
 
 // host refuses a request for a name that is not ours: a page of somebody else's whose name was made to lead here.
 func (d *Door) host(r *http.Request) error {
-	if d.Private {
+	if d.Who != nil {
 		return nil
 	}
 	name := strings.ToLower(r.Host)
@@ -46,7 +46,7 @@ const ownHeader = "X-Oarlock"
 // sameOrigin refuses a deed that the page of somebody else may have made a browser send along with what the browser knows.
 // Who shows a token in a header is no browser. Requests of which nothing tells where they come from are refused, too.
 func (d *Door) sameOrigin(r *http.Request, proof Proof) error {
-	if d.Private || proof == ByBearer || r.Header.Get(ownHeader) != "" {
+	if d.Who != nil || proof == ByBearer || r.Header.Get(ownHeader) != "" {
 		return nil
 	}
 	refused := problem(http.StatusForbidden, "cross_origin", "nothing proves that this comes from our own page; a program sends the header %s: 1, or its token as Authorization: Bearer", ownHeader)

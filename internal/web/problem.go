@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -84,6 +85,11 @@ func problemOf(err error) *Problem {
 func (a *App) fail(c *Call, err error) {
 	p := problemOf(err)
 	h := c.W.Header()
+	if p.Status == http.StatusUnauthorized && c.route.Page && c.route.safe() {
+		h.Set("Location", a.o.Prefix+"/login?next="+url.QueryEscape(c.R.URL.RequestURI()))
+		c.W.WriteHeader(http.StatusSeeOther)
+		return
+	}
 	if p.retry > 0 {
 		h.Set("Retry-After", fmt.Sprint(p.retry))
 	}

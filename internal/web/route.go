@@ -30,6 +30,8 @@ type Route struct {
 	Stream bool // it answers for as long as somebody listens, and counts among the streams
 	Local  bool // it needs no Redis, and so no place among the requests that ask it
 
+	Here bool // it is answered in this process, also where a supervisor runs in another
+
 	// Do answers. An error that it returns is answered for it, so that nothing may have been written before.
 	Do func(*Call) error
 }
@@ -42,5 +44,5 @@ func (r *Route) safe() bool { return r.Method == "GET" }
 
 // table is all that can be asked.
 func (a *App) table() []Route {
-	return slices.Concat(a.apiRoutes())
+	return slices.Concat(a.loginRoutes(), a.apiRoutes())
 }

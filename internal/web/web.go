@@ -5,6 +5,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -26,9 +27,12 @@ type Supervisor interface {
 type Options struct {
 	Redis      *queue.Client // for the App alone: few connections, little patience. It stays the caller's
 	Supervisor Supervisor    // nil: none runs in this process
-	Log        *slog.Logger
-	Version    string // of this program
-	Host       string // by which name Redis knows the supervisors of this host
+	// Elsewhere finds the supervisor in another process of this host, which answers by itself what is asked here; nil if there is
+	// none now. Nil: it is not looked for.
+	Elsewhere func(context.Context) http.RoundTripper
+	Log       *slog.Logger
+	Version   string // of this program
+	Host      string // by which name Redis knows the supervisors of this host
 
 	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
 	ReadOnly bool   // nobody may change anything

@@ -1,12 +1,17 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,17 +45,38 @@ func aSupervisor() *runs {
 	return &runs{shot: supervisor.Snapshot{Name: "here", PID: 1, Pools: []supervisor.PoolSnapshot{{Name: "mail", Children: 2, Least: 2, Most: 2}}}}
 }
 
-// as is a door by which somebody with those rights comes.
-func as(t *testing.T, rights string) *Door {
+// guest comes by a door and shows something.
+type guest struct {
+	door  *Door
+	shows []string // headers
+}
+
+// as comes with a token that gives those rights, "none" being without.
+func as(t *testing.T, rights string) guest {
 	t.Helper()
-	who := Caller{Name: "nobody"}
-	if rights != "none" {
-		var err error
-		if who, err = ParseRights("anna", rights); err != nil {
-			t.Fatal(err)
-		}
+	token, line, err := NewToken("anna", cmp.Or(strings.TrimPrefix(rights, "none"), "read"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return &Door{Name: "test", Who: func(*http.Request) (Caller, Proof, error) { return who, ByBearer, nil }}
+	g := guest{door: &Door{Name: "test", Gate: &Gate{Tokens: tokensOf(t, line), Cookie: "oarlock"}}}
+	if rights != "none" {
+		g.shows = []string{"Authorization", "Bearer " + token}
+	}
+	return g
+}
+
+// tokensOf is a file of tokens with that text.
+func tokensOf(t *testing.T, text string) *Tokens {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := OpenTokens(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
 }
 
 // quietly is an App without Redis, whose log is kept.
@@ -60,9 +86,10 @@ func quietly(s Supervisor) (*App, *strings.Builder) {
 }
 
 // ask sends a request through a door.
-func ask(a *App, d *Door, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+func (g guest) ask(a *App, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host = "localhost"
+	headers = slices.Concat(g.shows, headers)
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
@@ -71,7 +98,7 @@ func ask(a *App, d *Door, method, path, body string, headers ...string) *httptes
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	a.Handler(d).ServeHTTP(w, r)
+	a.Handler(g.door).ServeHTTP(w, r)
 	return w
 }
 
@@ -106,16 +133,27 @@ func TestRightsOfEveryRoute(t *testing.T) {
 		if !route.safe() && route.Right == Read {
 			t.Errorf("%s changes something and wants only to look", route.pattern())
 		}
-		for _, rights := range []string{"none", "read", "put:mail", "write", "read,put"} {
-			may := as(t, rights)
-			who, _, _ := may.Who(nil)
-			code := codeOf(ask(a, may, route.Method, filled(route.Path), ""))
-			if refused := code == "no_right"; refused == who.May(route.Right) {
+		for _, rights := range []string{"none", "read", "put:mail", "put:other", "write", "read,put"} {
+			g := as(t, rights)
+			who, _ := ParseRights("anna", rights)
+			code := codeOf(g.ask(a, route.Method, filled(route.Path), ""))
+			want := "no_right"
+			switch {
+			case rights == "none":
+				want = "no_token"
+			case who.May(route.Right):
+				want = ""
+			}
+			if want == "" && (code == "no_right" || code == "no_token") || want != "" && code != want && route.Right != Open {
 				t.Errorf("%s with %s: %q", route.pattern(), rights, code)
 			}
-			may.ReadOnly = true
-			if code := codeOf(ask(a, may, route.Method, filled(route.Path), "")); !route.safe() && route.Right != Open && code != "read_only" {
+			g.door.ReadOnly = true
+			if code := codeOf(g.ask(a, route.Method, filled(route.Path), "")); rights != "none" && !route.safe() && route.Right != Open && code != "read_only" {
 				t.Errorf("%s by a door for looking: %q", route.pattern(), code)
+			}
+			g.door.ReadOnly = false
+			if code := codeOf(g.ask(a, route.Method, filled(route.Path), "", readOnlyHeader, "1")); rights != "none" && !route.safe() && route.Right != Open && code != "read_only" {
+				t.Errorf("%s of one who is to look only: %q", route.pattern(), code)
 			}
 		}
 	}
@@ -138,13 +176,13 @@ func TestParseRights(t *testing.T) {
 func TestHostsAndOrigins(t *testing.T) {
 	a, _ := quietly(aSupervisor())
 	door := as(t, "write")
-	door.Hosts = []string{"jobs.example"}
+	door.door.Hosts = []string{"jobs.example"}
 	for host, want := range map[string]int{
 		"localhost:7733": 200, "127.0.0.1": 200, "[::1]:80": 200, "a.localhost": 200, "jobs.example": 200, "JOBS.example:443": 200, "192.168.1.9:80": 200,
 		"evil.example": 421, "": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "jobs.example.evil": 421,
 	} {
 		for _, path := range []string{"/api/v1/pools", "/nothing"} {
-			w := ask(a, door, "GET", path, "", "Host", host)
+			w := door.ask(a, "GET", path, "", "Host", host)
 			if path == "/nothing" && want == 200 {
 				want = 404
 			}
@@ -153,30 +191,38 @@ func TestHostsAndOrigins(t *testing.T) {
 			}
 		}
 	}
+	key := NewKey("anna", false)
+	door.door.Gate.Key = key
+	bearer, cookie := door.shows, []string{"Cookie", "oarlock=" + key.session}
+	basic := []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("anna:"+strings.TrimPrefix(bearer[1], "Bearer ")))}
 	for _, test := range []struct {
-		proof   Proof
+		shows   []string
 		headers []string
 		lets    bool
 	}{
-		{ByBearer, nil, true},
-		{ByCookie, nil, false},
-		{ByBasic, nil, false},
-		{ByProxy, nil, false},
-		{ByDoor, nil, false},
-		{ByCookie, []string{"X-Oarlock", "1"}, true},
-		{ByCookie, []string{"Sec-Fetch-Site", "same-origin"}, true},
-		{ByCookie, []string{"Sec-Fetch-Site", "same-site"}, false},
-		{ByCookie, []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost"}, false},
-		{ByCookie, []string{"Origin", "http://localhost"}, true},
-		{ByCookie, []string{"Origin", "http://jobs.example"}, true},
-		{ByCookie, []string{"Origin", "http://evil.example"}, false},
-		{ByCookie, []string{"Origin", "null"}, false},
+		{bearer, nil, true},
+		{bearer, []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example"}, true}, // whoever knows a token is no forger
+		{cookie, nil, false},
+		{basic, nil, false},
+		{basic, []string{"X-Oarlock", "1"}, true},
+		{cookie, []string{"X-Oarlock", "1"}, true},
+		{cookie, []string{"Sec-Fetch-Site", "same-origin"}, true},
+		{cookie, []string{"Sec-Fetch-Site", "same-site"}, false},
+		{cookie, []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost"}, false},
+		{cookie, []string{"Origin", "http://localhost"}, true},
+		{cookie, []string{"Origin", "http://jobs.example"}, true},
+		{cookie, []string{"Origin", "http://evil.example"}, false},
+		{cookie, []string{"Origin", "null"}, false},
 	} {
-		door.Who = func(*http.Request) (Caller, Proof, error) { return All("anna"), test.proof, nil }
-		w := ask(a, door, "POST", "/api/v1/pools/mail/recycle", "", test.headers...)
-		if lets := w.Code == http.StatusAccepted; lets != test.lets {
-			t.Errorf("proof %d with %v: %d %s", test.proof, test.headers, w.Code, w.Body)
+		door.shows = test.shows
+		w := door.ask(a, "POST", "/api/v1/pools/mail/recycle", "", test.headers...)
+		if lets := w.Code == http.StatusAccepted; lets != test.lets || !lets && codeOf(w) != "cross_origin" {
+			t.Errorf("%s with %v: %d %s", test.shows[0], test.headers, w.Code, w.Body)
 		}
+	}
+	everybody := guest{door: &Door{Name: "test", Gate: &Gate{All: "whoever"}}}
+	if w := everybody.ask(a, "POST", "/api/v1/pools/mail/recycle", ""); codeOf(w) != "cross_origin" {
+		t.Errorf("a door for everybody: %d", w.Code)
 	}
 }
 
@@ -185,10 +231,10 @@ func TestAudit(t *testing.T) {
 	sup := aSupervisor()
 	a, log := quietly(sup)
 	door := as(t, "write")
-	if w := ask(a, door, "POST", "/api/v1/pools/mail/scale", `{"children": 2}`); w.Code != http.StatusAccepted {
+	if w := door.ask(a, "POST", "/api/v1/pools/mail/scale", `{"children": 2}`); w.Code != http.StatusAccepted {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	if w := ask(a, door, "POST", "/api/v1/pools/mial/recycle", ""); codeOf(w) != "no_such_pool" || !strings.Contains(w.Body.String(), "did you mean mail?") {
+	if w := door.ask(a, "POST", "/api/v1/pools/mial/recycle", ""); codeOf(w) != "no_such_pool" || !strings.Contains(w.Body.String(), "did you mean mail?") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if told := a.deeds.newest(); len(told) != 2 || told[0].Result != "no_such_pool" || told[1].Who != "anna" || told[1].What != "mail" || told[1].Count != 2 || told[1].Result != "done" {
@@ -198,7 +244,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("the log says %s", text)
 	}
 	for range mostDeeds {
-		ask(a, door, "POST", "/api/v1/supervisor/quiet", "")
+		door.ask(a, "POST", "/api/v1/supervisor/quiet", "")
 	}
 	if n := len(a.deeds.newest()); n != mostDeeds {
 		t.Errorf("%d deeds are kept", n)
@@ -217,16 +263,16 @@ func TestWrongBodies(t *testing.T) {
 		`{`:                     "not JSON",
 		strings.Repeat(`[`, 65): "nested more than 64 deep",
 	} {
-		w := ask(a, as(t, "write"), "POST", "/api/v1/pools/mail/scale", body)
+		w := as(t, "write").ask(a, "POST", "/api/v1/pools/mail/scale", body)
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%.40s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	w := ask(a, as(t, "write"), "POST", "/api/v1/pools/mail/scale", strings.Repeat(" ", defaultBody+1))
+	w := as(t, "write").ask(a, "POST", "/api/v1/pools/mail/scale", strings.Repeat(" ", defaultBody+1))
 	if w.Code != http.StatusRequestEntityTooLarge || codeOf(w) != "too_large" {
 		t.Errorf("a long body: %d %s", w.Code, w.Body)
 	}
-	if w := ask(a, as(t, "write"), "DELETE", "/api/v1/pools/mail", ""); w.Code != http.StatusMethodNotAllowed {
+	if w := as(t, "write").ask(a, "DELETE", "/api/v1/pools/mail", ""); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("another method: %d", w.Code)
 	}
 }
@@ -235,7 +281,7 @@ func TestWrongBodies(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	a := New(Options{Supervisor: aSupervisor(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Prefix: "/oarlock/"})
 	for path, want := range map[string]int{"/oarlock/api/v1/pools": 200, "/api/v1/pools": 200, "/oarlocks/api/v1/pools": 404, "/oarlock": 404} {
-		if w := ask(a, as(t, "read"), "GET", path, ""); w.Code != want {
+		if w := as(t, "read").ask(a, "GET", path, ""); w.Code != want {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
@@ -246,7 +292,7 @@ func TestPanic(t *testing.T) {
 	a, log := quietly(nil)
 	boom := &Route{Method: "GET", Path: "/boom", Right: Read, Do: func(*Call) error { panic("boom") }}
 	a.mux.Handle(boom.pattern(), entrance{a, boom})
-	if w := ask(a, as(t, "read"), "GET", "/boom", ""); w.Code != 500 || codeOf(w) != "bug" || strings.Contains(w.Body.String(), "boom") {
+	if w := as(t, "read").ask(a, "GET", "/boom", ""); w.Code != 500 || codeOf(w) != "bug" || strings.Contains(w.Body.String(), "boom") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if !strings.Contains(log.String(), "bug=boom") {

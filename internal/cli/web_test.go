@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fetch sends a request and gives the status and the body of the answer.
+func fetch(t *testing.T, client *http.Client, method, address string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.StatusCode, string(text)
+}
+
+// A supervisor answers at [web] listen whoever has a token, and `oarlock web` beside it whoever opens its address, by
+// way of the supervisor, and without one what Redis knows.
+func TestWebDoors(t *testing.T) {
+	s := newScript(t, workFiles+"-- tokens --\n")
+	if err := s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}); err != nil {
+		t.Fatal(err)
+	}
+	made := regexp.MustCompile(`(?s)\n  (\S+)\n.*\n  (anna read \S+)\n`).FindStringSubmatch(s.said["stdout"])
+	if made == nil {
+		t.Fatalf("it says %s", s.said["stdout"])
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
+	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
+	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"] = "127.0.0.1:0", "tokens"
+	p := begin(t, s, "run")
+	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1] + "/api/v1/"
+	p.await(`INFO  ready`)
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	if code, text := fetch(t, client, "GET", at+"status"); code != 401 || !strings.Contains(text, `"code":"no_token"`) {
+		t.Errorf("without a token: %d %s", code, text)
+	}
+	if code, text := fetch(t, client, "GET", at+"status", "Authorization", "Bearer "+made[1]); code != 200 || !strings.Contains(text, `"name":"work"`) {
+		t.Errorf("with a token: %d %s", code, text)
+	}
+	if code, text := fetch(t, client, "POST", at+"supervisor/quiet", "Authorization", "Bearer "+made[1]); code != 403 || !strings.Contains(text, `"code":"no_right"`) {
+		t.Errorf("with a token that may not: %d %s", code, text)
+	}
+
+	w := begin(t, s, "web")
+	address := w.await(`^http://127\.0\.0\.1:\d+/login\?key=`)
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar}
+	defer browser.CloseIdleConnections()
+	base, _, _ := strings.Cut(address, "/login")
+	if code, _ := fetch(t, browser, "GET", base+"/api/v1/status"); code != 401 {
+		t.Errorf("before it was opened: %d", code)
+	}
+	fetch(t, browser, "GET", address)
+	if code, text := fetch(t, browser, "GET", base+"/api/v1/status"); code != 200 || !strings.Contains(text, `"name":"work"`) {
+		t.Errorf("by way of the supervisor: %d %s", code, text)
+	}
+	if code, _ := fetch(t, browser, "POST", base+"/api/v1/supervisor/quiet"); code != 403 {
+		t.Errorf("a deed of nobody knows whom: %d", code)
+	}
+	if code, text := fetch(t, browser, "POST", base+"/api/v1/supervisor/quiet", "X-Oarlock", "1"); code != 202 || !strings.Contains(text, "it takes no more jobs") {
+		t.Errorf("a deed: %d %s", code, text)
+	}
+	p.await(`web action.*action=quiet`)
+	p.signal(syscall.SIGTERM)
+	p.leaves(0)
+	if code, text := fetch(t, browser, "GET", base+"/api/v1/status"); code != 404 || !strings.Contains(text, "no_supervisor") {
+		t.Errorf("without a supervisor: %d %s", code, text)
+	}
+	w.signal(syscall.SIGTERM)
+	w.leaves(0)
+}
+
+// A door that would be open to everybody is refused, at the start as by check, in a sentence.
+func TestWebRefusesToBePublic(t *testing.T) {
+	for text, want := range map[string]string{
+		"listen = \"0.0.0.0:0\"\nauth = \"none\"":                   `web.auth: "none" at 0.0.0.0:0 lets everybody`,
+		"listen = \"[::]:0\"\nauth = \"none\"":                      `web.auth: "none" at [::]:0 lets everybody`,
+		"listen = \"127.0.0.1:0\"":                                  `web.tokens_file: names no file`,
+		"listen = \"127.0.0.1:0\"\ntokens_file = \"empty\"":         `web.tokens_file: .*empty has no line`,
+		"listen = \"0.0.0.0:0\"\nauth = \"proxy\"":                  `web.proxies: names no address`,
+		"listen = \"0.0.0.0:0\"\nauth = \"proxy\"\nproxies=[\"x\"]": `web.proxies: "x" is neither`,
+		"listen = \"7733\"\nauth = \"none\"":                        `web.listen: is neither host:port`,
+		"prefix = \"oarlock\"":                                      `web.prefix: is no beginning of paths`,
+		"hosts = [\"http://x\"]":                                    `web.hosts: "http://x" is no name`,
+		"url = \"jobs\"":                                            `web.url: is no address`,
+		"redact = [\"password\"]":                                   `web.redact: "password" is no path`,
+		"redact_text = [\"(\"]":                                     `web.redact_text: "\(" is no regular`,
+		"tls_cert = \"empty\"\nlisten = \"unix:x\"\nauth=\"none\"":  `web.tls_cert: tls_cert and tls_key go together`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			s := newScript(t, "-- empty --\n"+workFiles)
+			file, err := os.OpenFile("oarlock.toml", os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.WriteString("\n[web]\n" + text + "\n"); err != nil {
+				t.Fatal(err)
+			}
+			file.Close()
+			for _, command := range []string{"check", "run"} {
+				if err := s.oarlock(exitConfig, []string{command}); err != nil || !regexp.MustCompile(strings.ReplaceAll(want, "[::]", `\[::\]`)).MatchString(s.said["stderr"]) {
+					t.Errorf("%s: %v\n%s", command, err, s.said["stderr"])
+				}
+			}
+		})
+	}
+}

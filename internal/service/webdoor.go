@@ -1,0 +1,83 @@
+package service
+
+import (
+	"cmp"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"oarlock/internal/config"
+	"oarlock/internal/web"
+)
+
+// WebDoor is the door that the table [web] describes, and its certificate, nil where there is none. w was validated, and says
+// where to listen; the error is config.Problems about its files.
+func WebDoor(w config.Web, log *slog.Logger) (*web.Door, *tls.Config, error) {
+	gate, err := webGate(w, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, _ := url.Parse(w.URL) // validated
+	door := &web.Door{Name: w.Listen, Gate: gate, ReadOnly: w.ReadOnly, Hosts: w.Names(), Secure: u.Scheme == "https"}
+	if w.TLSCert == "" {
+		return door, nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(w.TLSCert, w.TLSKey)
+	if err != nil {
+		return nil, nil, config.Wrong("web.tls_cert", err)
+	}
+	return door, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// LoopbackDoor is a door at an address of this host, for whoever has the key.
+func LoopbackDoor(address string, key *web.Key) *web.Door {
+	return &web.Door{Name: address, Gate: &web.Gate{Key: key, Cookie: cookieOf(address)}}
+}
+
+// webGate is who may come in.
+func webGate(w config.Web, log *slog.Logger) (*web.Gate, error) {
+	gate := &web.Gate{Cookie: cookieOf(w.Listen)}
+	if w.Auth == "none" {
+		gate.All = "whoever reaches " + w.Listen
+		return gate, nil
+	}
+	if w.TokensFile != "" {
+		tokens, err := web.OpenTokens(w.TokensFile, log)
+		if err != nil {
+			return nil, config.Wrong("web.tokens_file", err)
+		}
+		gate.Tokens = tokens
+	}
+	if w.Auth == "proxy" {
+		gate.Header = w.UserHeader
+		if network, _ := w.Network(); network != "unix" {
+			gate.Proxies = networks(w.Proxies)
+		}
+	}
+	return gate, nil
+}
+
+// networks reads addresses and networks, which were validated.
+func networks(texts []string) []netip.Prefix {
+	all := []netip.Prefix{}
+	for _, text := range texts {
+		if address, err := netip.ParseAddr(text); err == nil {
+			all = append(all, netip.PrefixFrom(address, address.BitLen()))
+		} else if network, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, network)
+		}
+	}
+	return all
+}
+
+// cookieOf is the name of the cookie of a door: a browser keeps those of all ports of a host together.
+func cookieOf(listen string) string {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		port = ""
+	}
+	return strings.TrimSuffix("oarlock-"+cmp.Or(port, "socket"), "-")
+}

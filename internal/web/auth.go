@@ -1,0 +1,122 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Gate says who comes by a door that anybody may knock at. It must not be changed once it is in use.
+type Gate struct {
+	Tokens *Tokens // by Bearer, Basic and cookie, or, with Header, what users may
+	Cookie string  // the name of the cookie that login leaves; the same for no other door of this host
+	Key    *Key    // lets in whoever has it, too; nil: there is none
+	All    string  // lets everybody in, by this name, who may everything; "" does not
+
+	Header  string         // of a proxy, which names the user; "" is none
+	Proxies []netip.Prefix // where that is believed; nil is everywhere
+
+	wrong wrongs
+}
+
+// Who is who asks. The error is a Problem.
+func (g *Gate) Who(r *http.Request) (Caller, Proof, error) {
+	if g.All != "" {
+		return All(g.All), ByDoor, nil
+	}
+	if g.Header != "" {
+		return g.proxied(r)
+	}
+	name, token, proof := shows(r, g.Cookie)
+	if proof == 0 {
+		return Caller{}, 0, problem(http.StatusUnauthorized, "no_token", "say who you are: Authorization: Bearer TOKEN, or log in at /login")
+	}
+	if who, is := g.knows(name, token, proof); is {
+		return who, proof, nil
+	}
+	return Caller{}, 0, g.refuse(r)
+}
+
+// refuse says that a token is wrong, and counts it.
+func (g *Gate) refuse(r *http.Request) error {
+	if g.wrong.add(g.address(r), time.Now()) {
+		p := problem(http.StatusTooManyRequests, "wrong_tokens", "too many wrong tokens came from there; try again in a minute")
+		p.retry = 60
+		return p
+	}
+	return problem(http.StatusUnauthorized, "wrong_token", "this token is not known here; it may have been taken out of the file")
+}
+
+// knows is who has a token.
+func (g *Gate) knows(name, token string, proof Proof) (Caller, bool) {
+	if g.Key != nil && proof == ByCookie {
+		if who, is := g.Key.holds(token); is {
+			return who, true
+		}
+	}
+	if g.Tokens == nil || token == "" {
+		return Caller{}, false
+	}
+	return g.Tokens.byToken(name, token)
+}
+
+// shows is the token that a request shows, the name that goes with it, and where it stands; 0 if it shows none.
+func shows(r *http.Request, cookie string) (name, token string, proof Proof) {
+	if name, token, is := r.BasicAuth(); is {
+		return name, token, ByBasic
+	}
+	if kind, token, is := strings.Cut(r.Header.Get("Authorization"), " "); is && strings.EqualFold(kind, "Bearer") {
+		return "", strings.TrimSpace(token), ByBearer
+	}
+	if c, err := r.Cookie(cookie); err == nil && cookie != "" {
+		return "", c.Value, ByCookie
+	}
+	return "", "", 0
+}
+
+// proxied is for whom a proxy vouches.
+func (g *Gate) proxied(r *http.Request) (Caller, Proof, error) {
+	if !g.believes(r) {
+		return Caller{}, 0, problem(http.StatusUnauthorized, "no_proxy", "this address is none of web.proxies: come by the proxy, which says who you are")
+	}
+	names := r.Header.Values(g.Header)
+	if len(names) != 1 || names[0] == "" || len(names[0]) > 256 {
+		return Caller{}, 0, problem(http.StatusUnauthorized, "no_user", "the proxy names no user in %s", g.Header)
+	}
+	if g.Tokens == nil {
+		return All(names[0]), ByProxy, nil
+	}
+	if who, is := g.Tokens.byName(names[0]); is {
+		return who, ByProxy, nil
+	}
+	return Caller{}, 0, problem(http.StatusForbidden, "no_right", "%s has no line in the file of tokens, and may nothing", shown(names[0]))
+}
+
+// believes reports whether a request comes from a proxy of ours.
+func (g *Gate) believes(r *http.Request) bool {
+	if g.Proxies == nil {
+		return true
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && slices.ContainsFunc(g.Proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
+}
+
+// address is whence a request comes, as wrong tokens are counted: of IPv6 the network.
+func (g *Gate) address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil || address.Unmap().Is4() {
+		return host
+	}
+	network, err := address.Prefix(64)
+	if err != nil {
+		return host
+	}
+	return network.String()
+}

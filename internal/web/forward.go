@@ -1,0 +1,63 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"time"
+)
+
+// forward hands a call that was let in on to the supervisor of another process, over its control socket. What says who
+// asks stays here: by that socket one is who holds it.
+func (a *App) forward(c *Call, supervisor http.RoundTripper) error {
+	var failed error
+	proxy := httputil.ReverseProxy{
+		Transport:     supervisor,
+		FlushInterval: -1,
+		ErrorLog:      nil,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "oarlock", "oarlock"
+			for _, name := range []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site"} {
+				r.Out.Header.Del(name)
+			}
+			if a.o.ReadOnly || c.door.ReadOnly {
+				r.Out.Header.Set(readOnlyHeader, "1")
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			guarded := http.Header{}
+			guard(guarded)
+			for name := range guarded {
+				r.Header.Del(name) // they are ours already
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	proxy.ServeHTTP(c.W, c.R)
+	if failed != nil {
+		return problem(http.StatusBadGateway, "supervisor_gone", "the supervisor went while it was asked (%v); look before you repeat it", failed)
+	}
+	return nil
+}
+
+// slowBody is the body of a request, which may take so long and no longer: an open end would hold a connection.
+type slowBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// newSlowBody begins to count.
+func newSlowBody(w http.ResponseWriter, body io.ReadCloser) slowBody {
+	b := slowBody{body, http.NewResponseController(w)}
+	_ = b.control.SetReadDeadline(time.Now().Add(bodyPatience)) // of a connection without deadlines: it is a test's
+	return b
+}
+
+func (b slowBody) Read(text []byte) (int, error) {
+	n, err := b.ReadCloser.Read(text)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{}) // whoever waits for the answer has sent all
+	}
+	return n, err
+}

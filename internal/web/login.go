@@ -1,0 +1,156 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/subtle"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// Key is a secret that stands in an address which a command prints: whoever opens that is logged in for as long as the
+// process lives. Its methods may be called by several goroutines at once.
+type Key struct {
+	who  string
+	once bool
+
+	mu      sync.Mutex
+	key     string // "" when it was used up
+	session string // what the cookie has
+}
+
+// NewKey makes one. Once it may be used once only.
+func NewKey(who string, once bool) *Key {
+	return &Key{who: who, once: once, key: secret(), session: secret()}
+}
+
+// Address is where whoever has the key logs in, below the address of a door.
+func (k *Key) Address(base string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return strings.TrimSuffix(base, "/") + "/login?key=" + k.key
+}
+
+// use is what the cookie gets of whoever has the key; "" if this is not it.
+func (k *Key) use(key string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(k.key)) != 1 {
+		return ""
+	}
+	if k.once {
+		k.key = ""
+	}
+	return k.session
+}
+
+// holds is who has a cookie of ours.
+func (k *Key) holds(cookie string) (Caller, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return All(k.who), subtle.ConstantTimeCompare([]byte(cookie), []byte(k.session)) == 1
+}
+
+// loginRoutes let people in who come with a browser.
+func (a *App) loginRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/login", Right: Open, Local: true, Here: true, Page: true, Do: a.loginPage},
+		{Method: "POST", Path: "/login", Right: Open, Local: true, Here: true, Page: true, Does: "log in", Do: a.login},
+		{Method: "POST", Path: "/logout", Right: Open, Local: true, Here: true, Page: true, Does: "log out", Do: a.logout},
+	}
+}
+
+// loginPage logs in who has the key of an address.
+func (a *App) loginPage(c *Call) error {
+	key := c.R.URL.Query().Get("key")
+	if key == "" || c.door.Gate == nil || c.door.Gate.Key == nil {
+		return a.drawLogin(c)
+	}
+	session := c.door.Gate.Key.use(key)
+	if session == "" {
+		return problem(http.StatusForbidden, "used_up", "this address was used, or is of another process; the command prints a new one when it is started again")
+	}
+	return a.welcome(c, session)
+}
+
+// login lets in who has a token, which the cookie keeps from then on.
+func (a *App) login(c *Call) error {
+	if err := c.door.sameOrigin(c.R, ByCookie); err != nil {
+		return err
+	}
+	g := c.door.Gate
+	if g == nil || g.Tokens == nil || g.Header != "" {
+		return problem(http.StatusNotFound, "not_found", "this door knows no tokens")
+	}
+	token := strings.TrimSpace(c.R.PostFormValue("token"))
+	who, is := g.knows("", token, ByBearer)
+	if !is {
+		return g.refuse(c.R)
+	}
+	c.Who = who
+	return a.welcome(c, token)
+}
+
+// loginForm asks for a token.
+var loginForm = template.Must(template.New("login").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Log in · Oarlock</title>
+<main><h1>Log in</h1>
+<form method="post" action="{{.Action}}"><label>Token <input type="password" name="token" autocomplete="current-password" required></label>
+<input type="hidden" name="next" value="{{.Next}}"><button>Log in</button></form>
+<p>Whoever looks after this supervisor makes one: <code>oarlock web token NAME --may read</code></p></main></html>
+`))
+
+// drawLogin shows the form.
+func (a *App) drawLogin(c *Call) error {
+	var text bytes.Buffer
+	err := loginForm.Execute(&text, struct{ Action, Next string }{a.o.Prefix + "/login", local(c.R.URL.Query().Get("next"))})
+	if err != nil {
+		return err
+	}
+	c.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = c.W.Write(text.Bytes()) // the other side is gone if it fails
+	return nil
+}
+
+// welcome leaves a cookie, and leads to where somebody wanted to go.
+func (a *App) welcome(c *Call, value string) error {
+	http.SetCookie(c.W, a.cookie(c, value))
+	c.W.Header().Set("Location", a.o.Prefix+local(c.R.FormValue("next")))
+	c.W.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// logout takes the cookie away.
+func (a *App) logout(c *Call) error {
+	if err := c.door.sameOrigin(c.R, ByCookie); err != nil {
+		return err
+	}
+	if c.door.Gate != nil {
+		gone := a.cookie(c, "")
+		gone.MaxAge = -1
+		http.SetCookie(c.W, gone)
+	}
+	c.W.Header().Set("Location", a.o.Prefix+"/login")
+	c.W.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// cookie is ours, which no script reads and no other page sends.
+func (a *App) cookie(c *Call, value string) *http.Cookie {
+	return &http.Cookie{
+		Name: c.door.Gate.Cookie, Value: value, Path: cmp.Or(a.o.Prefix, "/"),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.R.TLS != nil || c.door.Secure,
+	}
+}
+
+// local is a path of ours out of what a form says, "/" if it is another's.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n") {
+		return "/"
+	}
+	return u.RequestURI()
+}
