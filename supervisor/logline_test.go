@@ -13,9 +13,9 @@ import (
 // TestARecordOfAChildIsMarked has a child send a record that reads as a line of ours.
 func TestARecordOfAChildIsMarked(t *testing.T) {
 	var out bytes.Buffer
-	s := &Supervisor{log: slog.New(slog.NewJSONHandler(&out, nil))}
+	log := slog.New(slog.NewJSONHandler(&out, nil))
 	record := &protocol.LogRecord{Level: "info", Message: "attempt ended"}
-	s.logLine(Line{Pool: "mail", JID: "a1", LogLine: runner.LogLine{Stream: runner.StatusStream, Record: record}})
+	LogLine(log, Line{Pool: "mail", JID: "a1", LogLine: runner.LogLine{Stream: runner.StatusStream, Record: record}})
 	if want := `"msg":"attempt ended","stream":"status","pool":"mail","jid":"a1"}`; !strings.Contains(out.String(), want) {
 		t.Errorf("not %s in %s", want, out.String())
 	}
@@ -28,8 +28,8 @@ func TestARecordOfAnyLevelIsLogged(t *testing.T) {
 		"7": `"INFO"`, "lo\nud": `"INFO"`, "ERROR+9": `"INFO"`,
 	} {
 		var out bytes.Buffer
-		s := &Supervisor{log: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-		s.logLine(Line{LogLine: runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: word, Message: "m"}}})
+		log := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		LogLine(log, Line{LogLine: runner.LogLine{Stream: runner.StatusStream, Record: &protocol.LogRecord{Level: word, Message: "m"}}})
 		if !strings.Contains(out.String(), `"level":`+want) {
 			t.Errorf("a record of the level %q is logged as %q", word, out.String())
 		}

@@ -36,6 +36,8 @@ const (
 	RollBegan      = report.RollBegan
 	RollEnded      = report.RollEnded
 	Scaled         = report.Scaled
+	PoolBegan      = report.PoolBegan
+	PoolEnded      = report.PoolEnded
 	RedisAway      = report.RedisAway
 	RedisBack      = report.RedisBack
 	Reloaded       = report.Reloaded

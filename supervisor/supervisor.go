@@ -99,7 +99,7 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 	}
 	s.shared.Gate = gate.New(r.Ping, cfg.Logger, s.tellOutage())
 	if s.shared.ChildLog == nil {
-		s.shared.ChildLog = s.logLine
+		s.shared.ChildLog = func(l Line) { LogLine(cfg.Logger, l) }
 	}
 	s.look = lookout.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, s.shared.Complaints, cfg.Logger)
 	s.shared.Soon = s.look.Soon
@@ -188,7 +188,9 @@ func (s *Supervisor) add(cfg Pool) {
 	s.pools[cfg.Name] = p
 	s.bequeath()
 	go func() {
+		s.event(Event{Kind: PoolBegan, Pool: cfg.Name})
 		p.Run()
+		s.event(Event{Kind: PoolEnded, Pool: cfg.Name})
 		s.changed()
 	}() // reap waits for it
 }
@@ -452,16 +454,16 @@ func levelOf(word string) (level slog.Level, known bool) {
 	return slog.LevelInfo, false
 }
 
-// logLine is the default of Config.ChildLog: the child's words, as such.
-func (s *Supervisor) logLine(l Line) {
+// LogLine is the default of Config.ChildLog: it logs the child's words, as such. It is safe for concurrent use.
+func LogLine(log *slog.Logger, l Line) {
 	ctx := context.Background()
 	if l.Dropped > 0 {
-		s.log.Warn(runner.TooManyLines(l.Dropped), "pool", l.Pool, "slot", l.Slot, "stream", l.Stream.String(), "jid", l.JID)
+		log.Warn(runner.TooManyLines(l.Dropped), "pool", l.Pool, "slot", l.Slot, "stream", l.Stream.String(), "jid", l.JID)
 		return
 	}
 	if l.Record != nil {
 		level, known := levelOf(l.Record.Level)
-		if !s.log.Enabled(ctx, level) {
+		if !log.Enabled(ctx, level) {
 			return
 		}
 		attrs := []slog.Attr{ // the stream first: what follows are the words of a child
@@ -473,14 +475,14 @@ func (s *Supervisor) logLine(l Line) {
 		for _, f := range l.Record.Fields {
 			attrs = append(attrs, slog.String("child."+f.Name, string(f.Value)))
 		}
-		s.log.LogAttrs(ctx, level, l.Record.Message, attrs...)
+		log.LogAttrs(ctx, level, l.Record.Message, attrs...)
 		return
 	}
 	level := slog.LevelInfo
 	if l.Overwritten {
 		level = slog.LevelDebug // a progress bar is for who looks on
 	}
-	if !s.log.Enabled(ctx, level) {
+	if !log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -491,5 +493,5 @@ func (s *Supervisor) logLine(l Line) {
 	if l.Refused != "" {
 		attrs = append(attrs, slog.String("refused", l.Refused))
 	}
-	s.log.LogAttrs(ctx, level, "child", attrs...)
+	log.LogAttrs(ctx, level, "child", attrs...)
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/screen"
-	"oarlock/queue"
-	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
@@ -22,50 +21,6 @@ const (
 	// wordLimit is how many bytes of a name that somebody chose stand in a line of the log.
 	wordLimit = 256
 )
-
-// What became of an attempt, as the log says it.
-const (
-	outcomeDone     = "done"
-	outcomeRetried  = "retried"
-	outcomeFailed   = "failed"
-	outcomeReleased = "released" // given back, uncounted
-	outcomeRequeued = "requeued" // put again, by its child's word
-	outcomeCanceled = "canceled"
-	outcomeLost     = "lost"      // the job was not ours any more
-	outcomeHandedOn = "handed-on" // its child could not begin it: another has it
-)
-
-// outcomeOf is what became of the attempt that e tells of the end of; "" if it tells of something
-// else.
-func outcomeOf(e *supervisor.Event) string {
-	if e.Kind != supervisor.AttemptEnded && e.Kind != supervisor.SetAside || e.Job == nil {
-		return ""
-	}
-	switch e.Action {
-	case queue.Complete:
-		return outcomeDone
-	case queue.Retry:
-		if e.Job.Remaining <= 0 {
-			return outcomeFailed // as Redis will have it: no retry is left
-		}
-		return outcomeRetried
-	case queue.Fail:
-		return outcomeFailed
-	case queue.Release:
-		return outcomeReleased
-	case queue.Requeue:
-		return outcomeRequeued
-	case queue.Cancel:
-		return outcomeCanceled
-	}
-	switch {
-	case e.Redo:
-		return outcomeHandedOn
-	case e.Ending != nil && e.Ending.Kind == runner.Canceled:
-		return outcomeCanceled
-	}
-	return outcomeLost
-}
 
 // attemptLog writes a line about each attempt that ended, sums up where too many end well,
 // and says once an hour what was done. Safe for concurrent use.
@@ -107,10 +62,10 @@ func (l *attemptLog) note(e *supervisor.Event, outcome string) {
 	l.mu.Lock()
 	l.hour[outcome]++
 	switch {
-	case l.which == "all" && outcome == outcomeDone:
+	case l.which == "all" && outcome == hub.Done:
 		said = l.pace(e.Pool).pass(e.Ending.Wall)
 	default:
-		said = l.which != "none" && outcome != outcomeDone
+		said = l.which != "none" && outcome != hub.Done
 	}
 	l.mu.Unlock()
 	if said {
@@ -153,7 +108,7 @@ func (l *attemptLog) sumUp(pool string, sum *poolPace) {
 // say writes the line about one attempt.
 func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	level := slog.LevelWarn
-	if outcome == outcomeDone {
+	if outcome == hub.Done {
 		level = slog.LevelInfo
 	}
 	if !l.log.Enabled(context.Background(), level) {
@@ -178,7 +133,7 @@ func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	if e.PID != 0 {
 		attrs = append(attrs, slog.Int("pid", e.PID))
 	}
-	if outcome != outcomeDone {
+	if outcome != hub.Done {
 		text("group", word(e.Group))
 		text("err", screen.Shorten(e.Message, 300))
 	}
@@ -235,8 +190,8 @@ func (l *attemptLog) account() {
 	var attrs []any
 	if len(hour) > 0 {
 		message = "done in the last hour"
-		attrs = append(attrs, outcomeDone, hour[outcomeDone], outcomeFailed, hour[outcomeFailed], outcomeRetried, hour[outcomeRetried])
-		for _, outcome := range []string{outcomeReleased, outcomeRequeued, outcomeCanceled, outcomeLost, outcomeHandedOn} {
+		attrs = append(attrs, hub.Done, hour[hub.Done], hub.Failed, hour[hub.Failed], hub.Retried, hour[hub.Retried])
+		for _, outcome := range []string{hub.Released, hub.Requeued, hub.Canceled, hub.Lost, hub.HandedOn} {
 			if n := hour[outcome]; n > 0 {
 				attrs = append(attrs, outcome, n)
 			}

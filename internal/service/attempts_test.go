@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/logging"
 	"oarlock/protocol"
 	"oarlock/queue"
@@ -38,7 +39,7 @@ func newHeard(which string) *heard {
 }
 
 // ends makes an attempt end as e says.
-func (h *heard) ends(e supervisor.Event) { h.note(&e, outcomeOf(&e)) }
+func (h *heard) ends(e supervisor.Event) { h.note(&e, hub.OutcomeOf(&e)) }
 
 // lines are those written since it was last asked, without their times.
 func (h *heard) lines() []string {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oarlock/internal/hub"
 	"oarlock/supervisor"
 )
 
@@ -15,13 +16,13 @@ func TestRatesOfTheLastMinute(t *testing.T) {
 		r := newRates()
 		for range 30 {
 			for range 20 {
-				r.note("p", "q", outcomeDone)
+				r.note("p", "q", hub.Done)
 			}
-			r.note("p", "q", outcomeFailed)
-			r.note("p", "q", outcomeRetried) // is neither
+			r.note("p", "q", hub.Failed)
+			r.note("p", "q", hub.Retried) // is neither
 			time.Sleep(time.Second)
 		}
-		r.note("p", "other", outcomeDone)
+		r.note("p", "other", hub.Done)
 		// Of half a minute, as of a whole one.
 		if got := r.lately()[lane{"p", "q"}]; got.donePerSecond != 20 || got.failedPerMinute != 60 {
 			t.Errorf("after 30 s: %+v", got)
@@ -34,7 +35,7 @@ func TestRatesOfTheLastMinute(t *testing.T) {
 		if got := r.lately(); len(got) != 0 || len(r.windows) != 0 {
 			t.Errorf("after an hour: %+v", got)
 		}
-		r.note("p", "q", outcomeDone)
+		r.note("p", "q", hub.Done)
 		if got := r.lately()[lane{"p", "q"}]; got.donePerSecond != 1.0/60 {
 			t.Errorf("after an hour, and a job: %+v", got)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"oarlock/internal/config"
+	"oarlock/internal/hub"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
 	"oarlock/internal/screen"
@@ -30,7 +31,7 @@ func redactorOf(l config.Log) *redact.Redactor {
 
 // keepOutput hands over what an attempt printed that has ended. It never waits.
 func (s *Service) keepOutput(e *supervisor.Event, outcome string) {
-	if e.Ending == nil || e.Ending.Output == nil || outcome == outcomeHandedOn {
+	if e.Ending == nil || e.Ending.Output == nil || outcome == hub.HandedOn {
 		return
 	}
 	s.outputs.Keep(output.Entry{
@@ -38,7 +39,7 @@ func (s *Service) keepOutput(e *supervisor.Event, outcome string) {
 			JID: e.Job.JID, Klass: e.Job.Klass, Queue: e.Job.Queue, Pool: e.Pool, Attempt: e.Job.Attempt, Run: e.Job.Run,
 			Outcome: outcome, Kind: e.Ending.Kind.String(), Ended: float64(time.Now().UnixMilli()) / 1e3, Duration: e.Ending.Wall.Seconds(),
 		},
-		Well:   outcome == outcomeDone,
+		Well:   outcome == hub.Done,
 		Output: e.Ending.Output,
 	})
 }

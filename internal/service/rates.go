@@ -3,6 +3,8 @@ package service
 import (
 	"sync"
 	"time"
+
+	"oarlock/internal/hub"
 )
 
 // rateWindow is over how many seconds rates are told.
@@ -32,7 +34,7 @@ func newRates() *rates { return &rates{began: time.Now(), windows: map[lane]*win
 
 // note counts a job that ended with one of the outcomes.
 func (r *rates) note(pool, queue, outcome string) {
-	if outcome != outcomeDone && outcome != outcomeFailed {
+	if outcome != hub.Done && outcome != hub.Failed {
 		return
 	}
 	r.mu.Lock()
@@ -44,7 +46,7 @@ func (r *rates) note(pool, queue, outcome string) {
 	}
 	second := r.second()
 	w.advance(second)
-	if outcome == outcomeDone {
+	if outcome == hub.Done {
 		w.ends[second%rateWindow].done++
 	} else {
 		w.ends[second%rateWindow].failed++

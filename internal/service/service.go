@@ -22,6 +22,7 @@ import (
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
+	"oarlock/internal/hub"
 	"oarlock/internal/logging"
 	"oarlock/internal/output"
 	"oarlock/internal/plan"
@@ -73,6 +74,7 @@ type Service struct {
 
 	host     *runner.Host
 	sup      *supervisor.Supervisor
+	hub      *hub.Hub
 	web      *web.App
 	crons    *cron.Keeper
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
@@ -172,7 +174,8 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	}
 	s.host, s.outputs, s.depths = host, output.New(told.StateDir, s.log), &depths{ask: askDepths(client)}
 	s.redactor.Store(redactorOf(cfg.Log))
-	told.OnEvent, told.ChildLog = s.note, s.options.ChildLog
+	s.hub = s.newHub()
+	told.OnEvent, told.ChildLog = s.hub.Note, s.hub.Line
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
@@ -200,6 +203,7 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		s.supervise,
 		func(ctx context.Context) error { return s.obey(ctx, signals) },
 		s.reloadOnHangup,
+		s.hub.Run,
 		s.attempts.run,
 		s.outputs.Run,
 		s.crons.Run,
@@ -344,12 +348,26 @@ func (s *Service) obey(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
+// newHub makes what hears the events and lines of the supervisor, and passes them on to the log.
+func (s *Service) newHub() *hub.Hub {
+	lines := s.options.ChildLog
+	if lines == nil {
+		lines = func(l supervisor.Line) { supervisor.LogLine(s.log, l) }
+	}
+	return hub.New(hub.Options{
+		Snapshot: func() supervisor.Snapshot { return s.sup.Snapshot() },
+		Events:   []func(supervisor.Event){s.note},
+		Lines:    []func(supervisor.Line){lines},
+		Logger:   s.log,
+	})
+}
+
 // note hears of everything countable, from the loops of the pools: it never waits.
 func (s *Service) note(e supervisor.Event) {
 	if s.emptying != nil {
 		s.emptying.tally.note(&e)
 	}
-	if outcome := outcomeOf(&e); outcome != "" {
+	if outcome := hub.OutcomeOf(&e); outcome != "" {
 		s.attempts.note(&e, outcome)
 		s.keepOutput(&e, outcome)
 		s.rates.note(e.Pool, e.Job.Queue, outcome)

@@ -29,6 +29,8 @@ const (
 	RollBegan      EventKind = "roll-began"      // From, To (generations)
 	RollEnded      EventKind = "roll-ended"      // From, To, Reason (one of the Roll…), Message, Took
 	Scaled         EventKind = "scaled"          // From, To (children), Reason (one of the Scaled…)
+	PoolBegan      EventKind = "pool-began"      // before any other of that pool
+	PoolEnded      EventKind = "pool-ended"      // after all others of it; another of its name may have begun before
 	RedisAway      EventKind = "redis-away"      // Message: why; no Pool, and not from a pool's loop
 	RedisBack      EventKind = "redis-back"      // Took: how long it was away; likewise
 	Reloaded       EventKind = "reloaded"        // Message: which pools came, changed, leave; likewise
