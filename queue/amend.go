@@ -28,6 +28,9 @@ const (
 	AmendCancel   Change = "cancel"   // removes it for good; a worker that runs it is told
 	AmendTimeout  Change = "timeout"  // takes it from the worker that runs it, and puts it in front of its queue
 	AmendPriority Change = "priority" // changes its priority
+	AmendNow      Change = "now"      // of a scheduled one: lets it wait no longer for its delay
+	AmendTag      Change = "tag"      // gives it tags; those it has already change nothing
+	AmendUntag    Change = "untag"    // takes tags away from it
 )
 
 // Amendment is one change to a job that was looked at before.
@@ -40,6 +43,7 @@ type Amendment struct {
 	Queue    string        // of AmendMove: where it goes
 	Delay    time.Duration // of AmendRetry and AmendMove: from now; ≤ 0 means none
 	Priority float64       // of AmendPriority; higher is popped first
+	Tags     []string      // of AmendTag and AmendUntag
 }
 
 // Amend is the change to the job as it is seen here.
@@ -129,6 +133,9 @@ func (a Amendment) append(args []any) []any {
 	}
 	if a.Change == AmendPriority {
 		options = append(options, "priority", wire.Number(a.Priority))
+	}
+	if a.Change == AmendTag || a.Change == AmendUntag {
+		options = append(options, "tags", wire.JSONList(a.Tags))
 	}
 	args = append(args, a.JID, a.State, a.Mark, string(a.Change), len(options)/2)
 	return slices.Concat(args, options)

@@ -476,7 +476,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"outlook": func() []any { return []any{"q1", "q2", "q3"} },
 		"counts":  func() []any { return []any{"q1", "q2", "q3"} },
 		"census":  func() []any { return []any{"q1", "q2", "q3"} },
-		"list":    func() []any { return []any{"running", "q1", "", 10, 160, 1 << 16} },
+		"list":    func() []any { return []any{"running", "q1", "", 10, 160, 1 << 16, "", ""} },
 		"glance":  func() []any { return []any{160, 1 << 16, 10, "a", "failed", "none"} },
 		"groups":  func() []any { return []any{"", 10, 160} },
 		"days":    func() []any { return []any{"q1", 0, 3} },

@@ -35,34 +35,50 @@ const (
 
 // Listed is a window on a shelf.
 type Listed struct {
-	Jobs  []Glance
-	Total int     // how many stand there in all
-	Next  string  // the cursor of what is behind them; "" if nothing is
-	Now   float64 // the server's time at which this was so
+	Jobs     []ListedJob
+	LookedAt int     // how many were looked at: more than there are Jobs where Words leave some out
+	Total    int     // how many stand there in all
+	Next     string  // the cursor of what is behind those that were looked at; "" if nothing is
+	Now      float64 // the server's time at which this was so
 }
 
-// MaxListed is how many jobs List reads at most.
+// ListedJob is one of a window.
+type ListedJob struct {
+	Glance
+	At   int    // which of those that were looked at, from 1 on
+	Next string // the cursor of what is behind it, be there anything or not
+}
+
+// Words leave out the jobs that have them not. The zero value leaves out none.
+type Words struct {
+	Data    string // is in the data, which is searched as far as Detail.Most lets it be read
+	Message string // is in the message of the failure
+}
+
+// MaxListed is how many jobs List looks at in one call at most.
 const MaxListed = 200
 
 // ErrCursor says that a cursor is none that List returned.
 var ErrCursor = errors.New("that is no place in the list; begin with its first page")
 
-// List reads a window of at most limit jobs (1 to MaxListed) on a shelf, from its beginning or from a cursor that
+// List looks at a window of at most limit jobs (1 to MaxListed) on a shelf, from its beginning or from a cursor that
 // Listed.Next was. It changes nothing, and its cost does not depend on how many jobs stand there.
 //
 // What comes to a shelf, or leaves it, between two calls moves none of the others out of the next window: those that
 // were there all the time are met once, and of a failed group, from which somebody else takes older ones, some twice.
 // A jid without a job has RowGone. The error is ErrCursor where the cursor is none.
-func (c *Client) List(ctx context.Context, s Shelf, cursor string, limit int, d Detail) (Listed, error) {
+func (c *Client) List(ctx context.Context, s Shelf, cursor string, limit int, d Detail, w Words) (Listed, error) {
 	limit = min(max(limit, 1), MaxListed)
-	raw, now, err := c.readAt(ctx, "list", string(s.Kind), s.Name, cursor, limit, d.Cut, d.Most)
+	raw, now, err := c.readAt(ctx, "list", string(s.Kind), s.Name, cursor, limit, d.Cut, d.Most, w.Data, w.Message)
 	if err != nil {
 		return Listed{}, cursorError(err)
 	}
 	in := wire.Read(raw)
-	l := Listed{Now: now, Total: in.Int(), Next: in.Text()}
+	l := Listed{Now: now, Total: in.Int(), LookedAt: in.Int(), Next: in.Text()}
 	for in.Err == nil && len(in.Items) > 0 {
-		l.Jobs = append(l.Jobs, readGlance(&in))
+		job := ListedJob{At: in.Int(), Next: in.Text()}
+		job.Glance = readGlance(&in)
+		l.Jobs = append(l.Jobs, job)
 	}
 	return l, in.Err
 }

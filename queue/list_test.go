@@ -22,7 +22,7 @@ func jidsOn(t *testing.T, c *queue.Client, s queue.Shelf, limit int) []string {
 	t.Helper()
 	var jids []string
 	for cursor := ""; ; {
-		l := must(c.List(t.Context(), s, cursor, limit, queue.Brief))(t)
+		l := must(c.List(t.Context(), s, cursor, limit, queue.Brief, queue.Words{}))(t)
 		for _, g := range l.Jobs {
 			jids = append(jids, g.JID)
 		}
@@ -75,7 +75,7 @@ var rows = map[string]string{"due": "waiting", "lost": queue.RowGone}
 func TestEveryPlaceIsListed(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		for shelf, want := range everyPlace(t, c) {
-			l := must(c.List(t.Context(), shelf, "", 10, queue.Brief))(t)
+			l := must(c.List(t.Context(), shelf, "", 10, queue.Brief, queue.Words{}))(t)
 			var jids []string
 			for _, g := range l.Jobs {
 				jids = append(jids, g.JID)
@@ -132,7 +132,7 @@ func TestWindowsStayWhereTheyAre(t *testing.T) {
 		// What was seen goes, and others come in front: nothing that stays is missed or seen twice.
 		seen, n := map[string]int{}, 0
 		for cursor := ""; ; {
-			l := must(c.List(ctx, shelf, cursor, 4, queue.Brief))(t)
+			l := must(c.List(ctx, shelf, cursor, 4, queue.Brief, queue.Words{}))(t)
 			for _, g := range l.Jobs {
 				seen[g.JID]++
 				rdb.ZRem(ctx, "ql:q:q-depends", g.JID)
@@ -158,7 +158,7 @@ func TestWindowsStayWhereTheyAre(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "1:", "1:x", "9:1:j", ":", strings.Repeat("9", 400)} {
 		for _, kind := range []queue.ShelfKind{queue.ShelfComplete, queue.ShelfFailed} {
-			if _, err := c.List(ctx, queue.Shelf{Kind: kind, Name: "g"}, cursor, 4, queue.Brief); err != nil && !errors.Is(err, queue.ErrCursor) {
+			if _, err := c.List(ctx, queue.Shelf{Kind: kind, Name: "g"}, cursor, 4, queue.Brief, queue.Words{}); err != nil && !errors.Is(err, queue.ErrCursor) {
 				t.Errorf("cursor %q: %v", cursor, err)
 			}
 		}

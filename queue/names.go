@@ -85,3 +85,29 @@ func (c *Client) ThrottleDamage(ctx context.Context, id string) string {
 	}
 	return strings.Join(wrong, "; ") + ": rename or delete it"
 }
+
+// Named tells of what there is something with a name.
+type Named struct {
+	Job, Recurring, Queue, Group, Tag, Worker, Throttle bool
+}
+
+// Named looks for everything of exactly that name, in one round trip.
+func (c *Client) Named(ctx context.Context, name string) (Named, error) {
+	pipe := c.redis.Pipeline()
+	job, recurring := pipe.Exists(ctx, c.ns+"j:"+name), pipe.Exists(ctx, c.ns+"r:"+name, c.ns+"oarlock:cron:"+name)
+	known := pipe.ZScore(ctx, c.ns+"queues", name)
+	there := pipe.Exists(ctx, c.ns+"q:"+name+"-work", c.ns+"q:"+name+"-locks", c.ns+"q:"+name+"-scheduled", c.ns+"q:"+name+"-depends", c.ns+"q:"+name+"-recur")
+	group, tag, worker := pipe.Exists(ctx, c.ns+"f:"+name), pipe.Exists(ctx, c.ns+"t:"+name), pipe.ZScore(ctx, c.ns+"workers", name)
+	throttle := pipe.Exists(ctx, c.ns+"th:"+name, c.ns+"th:"+name+"-locks", c.ns+"th:"+name+"-pending")
+	asked, _ := pipe.Exec(ctx) // each has its own error
+	for _, of := range asked {
+		if err := harmless(classify(of.Name(), of.Err())); err != nil && !isNull(err) && Class(err) != Refused {
+			c.noteReach(err)
+			return Named{}, err
+		}
+	}
+	return Named{
+		Job: job.Val() > 0, Recurring: recurring.Val() > 0, Queue: known.Err() == nil || there.Val() > 0, Group: group.Val() > 0,
+		Tag: tag.Val() > 0, Worker: worker.Err() == nil, Throttle: throttle.Val() > 0,
+	}, nil
+}

@@ -51,11 +51,16 @@ func (a Amended) Err() error {
 
 // amend changes jobs, each only if it is still as it was seen.
 func amend(ctx context.Context, q *queue.Client, jobs []queue.Job, deed string, change queue.Change) (Amended, error) {
-	a := Amended{Deed: deed}
 	changes := make([]queue.Amendment, len(jobs))
 	for i, job := range jobs {
 		changes[i] = job.Amend(change)
 	}
+	return amendAll(ctx, q, changes, deed)
+}
+
+// amendAll is amend, each job in its own way.
+func amendAll(ctx context.Context, q *queue.Client, changes []queue.Amendment, deed string) (Amended, error) {
+	a := Amended{Deed: deed}
 	results, err := q.Amend(ctx, changes)
 	for _, r := range results {
 		switch {

@@ -41,15 +41,6 @@ func ViewGlance(g queue.Glance) Job {
 	return v
 }
 
-// viewGlances is ViewGlance of each.
-func viewGlances(all []queue.Glance) []Job {
-	views := make([]Job, len(all))
-	for i, g := range all {
-		views[i] = ViewGlance(g)
-	}
-	return views
-}
-
 // Window is which part of a long list is asked for.
 type Window struct {
 	Cursor string // Part.Next of the part before; "" is the beginning
@@ -74,19 +65,15 @@ type Part[T any] struct {
 // JobsOn lists the jobs that stand on a shelf, with 160 bytes of the data of each. What is tracked, tagged or limited and is
 // gone has the state "gone".
 func JobsOn(ctx context.Context, q *queue.Client, shelf queue.Shelf, w Window) (Part[Job], error) {
-	l, err := q.List(ctx, shelf, w.Cursor, w.limit(), queue.Brief)
+	l, err := q.List(ctx, shelf, w.Cursor, w.limit(), queue.Brief, queue.Words{})
 	if err != nil {
 		return Part[Job]{}, cursorError(err)
 	}
-	return Part[Job]{viewGlances(l.Jobs), l.Next, l.Total, l.Now}, nil
-}
-
-// cursorError is *Wrong of a cursor that is none.
-func cursorError(err error) error {
-	if err == queue.ErrCursor {
-		return &Wrong{"cursor", "is none: " + err.Error()}
+	part := Part[Job]{make([]Job, len(l.Jobs)), l.Next, l.Total, l.Now}
+	for i, job := range l.Jobs {
+		part.Items[i] = ViewGlance(job.Glance)
 	}
-	return err
+	return part, nil
 }
 
 // QueueStates are the states of the jobs of a queue that JobsIn lists.

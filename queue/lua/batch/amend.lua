@@ -9,8 +9,11 @@
 --                           which is not cancelled in the same call
 --                 timeout   takes it from its worker and puts it in front of its queue
 --                 priority  changes its priority
+--                 now       lets it wait no longer for its delay
+--                 tag       gives it tags
+--                 untag     takes tags away from it
 --   options       how many, then so many names and values: delay (seconds; retry, move),
---                 queue (move), priority
+--                 queue (move), priority, tags (a JSON list; tag, untag)
 --   list          per job done, or a list of a word and a text: changed and the state it is
 --                 in now, gone, needed and by whom, refused and why. Shorter than what was asked if there was too
 --                 much data to be moved in one call: the others were not looked at.

@@ -5,10 +5,13 @@
 --           tag, worker, holders and waiters (of a throttle), tracked, complete
 --   name    of the queue, group, tag, worker or throttle; '' for tracked and complete
 --   cursor  '' for the beginning, or what the call before said
---   limit   how many jobs at most
+--   limit   how many jobs are looked at, at most
 --   cut, most   as append_glance has them
---   list    how many there are in all; the cursor of what is behind these, '' if nothing is; then
---           per job the values of append_glance
+--   text    is in the data of those that are meant, '' in any; data longer than most has none
+--   message is in the message of their failure, likewise
+--   list    how many there are in all; how many were looked at; the cursor of what is behind these,
+--           '' if nothing is; then per job that is meant which of them it was, from 1 on, the cursor of
+--           what is behind it, and the values of append_glance
 --
 -- Those that wait are in turn, and behind them those that are due and did not come in yet. Failed and
 -- complete ones come newest first.
@@ -45,12 +48,32 @@ local function sets()
   error('there is no kind ' .. excerpt(kind), 0)
 end
 
-local reply = { 0, '' }
+-- Rare ones are asked for; what cannot be read has nothing in it.
+local function says(jid, field, wanted)
+  if wanted == '' then return true end
+  local ok, has = pcall(function()
+    local value = redis.call('HSTRLEN', 'ql:j:' .. jid, field) <= most and redis.call('HGET', 'ql:j:' .. jid, field) or ''
+    if field == 'failure' then value = cjson.decode(value).message end
+    return string.find(value, wanted, 1, true)
+  end)
+  return ok and has
+end
+
+local reply = { 0, 0, '' }
+
+local function show(jid, behind, placed)
+  reply[2] = reply[2] + 1
+  if says(jid, 'data', ARGV[8]) and says(jid, 'failure', ARGV[9]) then
+    local n = #reply
+    reply[n + 1], reply[n + 2] = reply[2], behind
+    append_glance(reply, jid, cut, most, placed)
+  end
+end
+
 if kind == 'failed' then
-  local key = 'ql:f:' .. name
-  local jids, more = window_of_list(key, cursor, limit)
-  reply[1], reply[2] = redis.call('LLEN', key), more
-  for _, jid in ipairs(jids) do append_glance(reply, jid, cut, most) end
+  local jids, left, length = window_of_list('ql:f:' .. name, cursor, limit)
+  for i, jid in ipairs(jids) do show(jid, text14(left - i)) end
+  reply[1], reply[3] = length, left > #jids and text14(left - #jids) or ''
   return reply
 end
 -- A cursor says in which of the sets it is, as '1:' before the rest.
@@ -61,17 +84,16 @@ if cursor ~= '' then
 end
 local scored = kind == 'running' or kind == 'stalled' or kind == 'scheduled'
 for i, set in ipairs(sets()) do
-  reply[1] = reply[1] + ask('ZCOUNT', set[1], set[2] and set[4] or set[3], set[2] and set[3] or set[4])
-  if i >= at and limit > 0 then
-    local jids, scores, more = window_of_set(set, i == at and behind or '', limit)
-    for j, jid in ipairs(jids) do append_glance(reply, jid, cut, most, (scored or i > 1) and scores[j] or nil) end
-    limit = limit - #jids
-    if more ~= '' then
-      reply[2], limit = i .. ':' .. more, 0
-    elseif limit == 0 and i == 1 and kind == 'waiting' then
-      -- The next window begins with the second set, if there is anything in it.
-      reply[2] = redis.call('ZCOUNT', prefix .. '-scheduled', '-inf', now) > 0 and '2:' or ''
+  local all = ask('ZCOUNT', set[1], set[2] and set[4] or set[3], set[2] and set[3] or set[4])
+  reply[1] = reply[1] + all
+  if i >= at and limit > reply[2] then
+    local jids, scores, more = window_of_set(set, i == at and behind or '', limit - reply[2])
+    for j, jid in ipairs(jids) do
+      show(jid, i .. ':' .. scores[j] .. ':' .. jid, (scored or i > 1) and scores[j] or nil)
     end
+    if more then reply[3] = i .. ':' .. scores[#jids] .. ':' .. jids[#jids] end
+  elseif i > at and reply[3] == '' and all > 0 then
+    reply[3] = i .. ':' -- the next window begins with this set
   end
 end
 return reply

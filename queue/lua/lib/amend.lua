@@ -29,6 +29,11 @@ function look_again(a)
     if a.state == 'complete' then return 'refused', 'it is complete; such jobs go by themselves' end
   elseif action == 'timeout' then
     if a.state ~= 'running' then return 'refused', 'it is not running but ' .. a.state end
+  elseif action == 'now' then
+    if a.state ~= 'scheduled' then return 'refused', 'it is not scheduled but ' .. a.state end
+    if not a.queue then return 'refused', 'it is in no queue' end
+  elseif action == 'tag' or action == 'untag' then
+    a.tags = given_tags(given(named.tags, 'Amend', 'tags'), 'Amend')
   elseif action == 'priority' then
     a.priority = finite(named.priority, 'Amend', 'priority')
     if not a.queue then return 'refused', 'it is in no queue' end
@@ -78,6 +83,12 @@ function amend(batch, a)
     wake(a.queue)
   elseif a.action == 'priority' then
     set_priority(jid, a.queue, a.priority)
+  elseif a.action == 'now' then
+    promote_each(a.queue, now, { jid })
+    know(batch, a.queue)
+    wake(a.queue)
+  elseif a.tags then
+    change_tags(jid, stored_tags(redis.call('HGET', 'ql:j:' .. jid, 'tags')), a.tags, a.action == 'tag')
   else
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
     if not data then error('its data is missing; put it again', 0) end

@@ -1,7 +1,7 @@
 -- Windows on long lists, that stay where they are while the lists change: a list of jids is counted
 -- from its far end, and in a sorted set one goes on behind a score and a jid. Nothing here writes.
 
--- window_of_set(set, cursor, limit) -> jids, scores, cursor of what is behind them, '' if nothing is
+-- window_of_set(set, cursor, limit) -> jids, scores, whether there are any behind them
 --   set     { key, reverse, from, to }: of the scores between, as Redis has ranges; in reverse the
 --           highest come first, and from is the higher one
 --   cursor  '' for the beginning, or '<score>:<jid>' of the last one seen
@@ -13,15 +13,9 @@ function window_of_set(set, cursor, limit)
   local last = first + limit -- and one more, to know whether there is any
   local found = ask(reverse and 'ZREVRANGE' or 'ZRANGE', key, text14(first), text14(last), 'WITHSCORES')
   local within = ask('ZCOUNT', key, reverse and to or from, reverse and from or to) + begin - first
-  local jids, scores, more = {}, {}, ''
-  for i = 1, math.min(#found / 2, within) do
-    if i > limit then
-      more = scores[limit] .. ':' .. jids[limit]
-      break
-    end
-    jids[i], scores[i] = found[2 * i - 1], found[2 * i]
-  end
-  return jids, scores, more
+  local jids, scores, there = {}, {}, math.min(#found / 2, within)
+  for i = 1, math.min(there, limit) do jids[i], scores[i] = found[2 * i - 1], found[2 * i] end
+  return jids, scores, there > limit
 end
 
 -- ranked_before(key, reverse, from) -> how many come before the first of a range that begins with from
@@ -57,12 +51,11 @@ function bytes_before(a, b)
   return #a < #b
 end
 
--- window_of_list(key, cursor, limit) -> jids, cursor of what is behind them, '' if nothing is
+-- window_of_list(key, cursor, limit) -> jids, how many there are from the first of them to the far end, and in all
 --   cursor  '' for the beginning, or how many there were from there to the far end
 function window_of_list(key, cursor, limit)
   local length = ask('LLEN', key)
-  local left = cursor == '' and length or math.min(tonumber(cursor) or error('no such cursor', 0), length)
-  if left <= 0 then return {}, '' end
-  local jids = redis.call('LRANGE', key, text14(-left), text14(math.min(-left + limit - 1, -1)))
-  return jids, left > limit and text14(left - limit) or ''
+  local left = math.min(cursor == '' and length or tonumber(cursor) or error('no such cursor', 0), length)
+  if not (left >= 1) then return {}, 0, length end
+  return redis.call('LRANGE', key, text14(-left), text14(math.min(limit - left - 1, -1))), left, length
 end

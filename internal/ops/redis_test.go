@@ -1,0 +1,74 @@
+package ops
+
+import (
+	"testing"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// open connects a client to a Redis of the test.
+func open(t testing.TB, server *redistest.Server) *queue.Client {
+	t.Helper()
+	return openURL(t, "unix://"+server.Addr)
+}
+
+func openURL(t testing.TB, url string) *queue.Client {
+	t.Helper()
+	q, err := queue.Open(t.Context(), queue.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	return q
+}
+
+// must passes a value on if there is no error.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// put puts jobs.
+func put(t testing.TB, q *queue.Client, puts ...queue.Put) {
+	t.Helper()
+	results := must(q.PutAll(t.Context(), puts))(t)
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// fail puts jobs and lets them fail in a group, with a message.
+func fail(t testing.TB, q *queue.Client, group, message string, puts ...queue.Put) {
+	t.Helper()
+	put(t, q, puts...)
+	s := q.Session("failing")
+	defer s.Close()
+	for left := len(puts); left > 0; {
+		var queues []string
+		for _, p := range puts {
+			queues = append(queues, p.Queue)
+		}
+		reply := must(s.Exchange(t.Context(), nil, queue.Take{Queues: sorted(queues), Count: min(left, 200)}))(t)
+		var ends []queue.Settlement
+		for _, job := range reply.Jobs {
+			ends = append(ends, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Fail, Group: group, Message: message})
+		}
+		if len(ends) == 0 {
+			t.Fatalf("%d jobs do not come", left)
+		}
+		for _, r := range must(s.Exchange(t.Context(), ends, queue.Take{}))(t).Results {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		left -= len(ends)
+	}
+}
