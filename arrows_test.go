@@ -106,12 +106,13 @@ var arrows = map[string][]string{
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
 	"runner/internal/tree":       {"runner/internal/proc"},
 
-	"supervisor":                  {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/lookout", "supervisor/internal/pool", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/internal/wire", "supervisor/outcome", "supervisor/report"},
+	"supervisor":                  {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/lists", "supervisor/internal/lookout", "supervisor/internal/pool", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/internal/wire", "supervisor/outcome", "supervisor/report"},
 	"supervisor/internal/births":  {"supervisor/internal/clock"},
 	"supervisor/internal/breaker": {"supervisor/outcome"},
 	"supervisor/internal/clock":   {"internal/nowait"},
 	"supervisor/internal/gate":    {"queue"},
 	"supervisor/internal/inbox":   {},
+	"supervisor/internal/lists":   {"queue", "supervisor/internal/clock", "supervisor/internal/gate"},
 	"supervisor/internal/lookout": {"queue", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/menu"},
 	"supervisor/internal/menu":    {"queue"},
 	"supervisor/internal/pace":    {"supervisor/internal/clock"},

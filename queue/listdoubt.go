@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -47,7 +50,8 @@ func (s *ListSession) recover(ours, kept map[string]string) (jobs []Taken, broke
 	for _, h := range s.held {
 		known[h.entry] = h
 	}
-	for entry, stamp := range ours {
+	for _, entry := range slices.SortedFunc(maps.Keys(ours), func(a, b string) int { return cmp.Compare(ours[a], ours[b]) }) {
+		stamp := ours[entry]
 		since, _, _ := readStamp(stamp) // it ends in our tag
 		if h := known[entry]; h != nil {
 			jobs = append(jobs, Taken{JID: h.jid, Queue: s.list.Name, Popped: h.popped, Expires: s.expires(since)})

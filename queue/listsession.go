@@ -142,6 +142,12 @@ func (s *ListSession) send(ctx context.Context, now float64, count int, settled 
 
 // settling fills in what becomes of each settlement, and what is to be sent of it.
 func (s *ListSession) settling(x *listCall) {
+	type settling struct {
+		index  int
+		popped float64
+		args   []any
+	}
+	var words []settling
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range x.settlements {
@@ -161,8 +167,18 @@ func (s *ListSession) settling(x *listCall) {
 			slices.SortStableFunc(s.later, func(a, b delayed) int { return cmp.Compare(a.due, b.due) })
 		}
 		x.results[i] = SettleResult{State: fate.state, Crashes: fate.crashes}
-		x.sent = append(x.sent, i)
-		x.args = append(x.args, h.entry, fate.action, fate.kept, fate.word)
+		words = append(words, settling{i, h.popped, []any{h.entry, fate.action, fate.kept, fate.word}})
+	}
+	// What goes to the front goes there last in, first out: so it keeps its order.
+	slices.SortStableFunc(words, func(a, b settling) int {
+		if a.args[1] == "front" && b.args[1] == "front" {
+			return cmp.Compare(b.popped, a.popped)
+		}
+		return 0
+	})
+	for _, w := range words {
+		x.sent = append(x.sent, w.index)
+		x.args = append(x.args, w.args...)
 	}
 }
 

@@ -297,6 +297,15 @@ func (f *fakeRedis) QueueNames(context.Context) ([]string, error) { return []str
 
 func (f *fakeRedis) Session(worker string) pool.Store { return &fakeSession{f, worker} }
 
+// Lists are worked with a real Redis only.
+func (f *fakeRedis) ListSession(string, queue.List) pool.ListStore { panic("a list") }
+
+func (f *fakeRedis) CountLists(context.Context, []string) ([]queue.ListCounts, error) {
+	return nil, nil
+}
+
+func (f *fakeRedis) MonitorList(context.Context, queue.List) (int, error) { return 0, nil }
+
 type fakeSession struct {
 	*fakeRedis
 	worker string

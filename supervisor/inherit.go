@@ -22,7 +22,7 @@ func CheckStateDir(dir string) error { return statedir.Check(dir) }
 func (s *Supervisor) bequeath() {
 	var all []statedir.Workers
 	note := func(p *pool.Pool) {
-		all = append(all, statedir.Workers{Name: p.Worker(), Queues: p.Patterns(), MaxCrashes: p.MaxCrashes()})
+		all = append(all, statedir.Workers{Name: p.Worker(), Queues: p.Patterns(), List: p.List(), MaxCrashes: p.MaxCrashes()})
 	}
 	for _, p := range s.pools {
 		note(p)
@@ -38,10 +38,15 @@ func (s *Supervisor) bequeath() {
 // successor deals with what dead supervisors left.
 func (s *Supervisor) successor() *statedir.Successor {
 	return &statedir.Successor{
-		Life:    s.shared.Legacy,
-		Gate:    s.shared.Gate,
-		Log:     s.log,
-		Session: func(worker string) statedir.Session { return s.redis.Session(worker) },
+		Life: s.shared.Legacy,
+		Gate: s.shared.Gate,
+		Log:  s.log,
+		Session: func(of statedir.Workers) statedir.Session {
+			if of.List != nil {
+				return s.redis.ListSession(of.Name, *of.List)
+			}
+			return s.redis.Session(of.Name)
+		},
 		Queues: func(ctx context.Context, patterns []string) ([]string, error) {
 			known, err := s.redis.QueueNames(ctx)
 			return lookout.Expand(patterns, known), err

@@ -18,6 +18,8 @@ type redis interface {
 	OddSettings(context.Context) ([]error, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
+	CountLists(ctx context.Context, names []string) ([]queue.ListCounts, error)
+	MonitorList(context.Context, queue.List) (int, error)
 }
 
 type redisClient struct{ *queue.Client }
@@ -39,3 +41,7 @@ func (c redisClient) Ping(ctx context.Context) error {
 }
 
 func (c redisClient) Session(worker string) pool.Store { return c.Client.Session(worker) }
+
+func (c redisClient) ListSession(worker string, l queue.List) pool.ListStore {
+	return c.Client.ListSession(worker, l)
+}

@@ -44,7 +44,7 @@ func (c *Changes) words() string {
 // Leaving is a pool that takes no more jobs, and ends when those it has are finished.
 type Leaving struct {
 	Pool     string `json:"pool"`
-	Replaced bool   `json:"replaced,omitempty"` // its mode is another now, and another pool has its name
+	Replaced bool   `json:"replaced,omitempty"` // its mode, or list, is another now, and another pool has its name
 	Jobs     int    `json:"jobs"`               // that run on; -1: not known, the pool did not answer
 }
 
@@ -88,10 +88,10 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool.Pool, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.pools)) {
 		next, stays := wanted[name]
-		if stays && next.Child.Mode == s.was(name).Child.Mode {
+		if was := s.was(name); stays && next.Child.Mode == was.Child.Mode && reflect.DeepEqual(next.List, was.List) {
 			continue
 		}
-		// Another mode is another pool: nothing of the old one fits it.
+		// Another mode, or list, is another pool: nothing of the old one fits it.
 		p := s.pools[name]
 		delete(s.pools, name)
 		s.leaving = append(s.leaving, p)

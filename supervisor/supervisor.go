@@ -26,6 +26,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/lists"
 	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/internal/starts"
@@ -39,6 +40,7 @@ type Supervisor struct {
 	redis  redis
 	shared pool.Shared
 	look   *lookout.Lookout
+	lists  *lists.Keeper
 	inbox  inbox.Inbox // for the goroutine of Run, which owns the life file and the notices
 	log    *slog.Logger
 
@@ -102,6 +104,7 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 		s.shared.ChildLog = func(l Line) { LogLine(cfg.Logger, l) }
 	}
 	s.look = lookout.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, s.shared.Complaints, cfg.Logger)
+	s.lists = lists.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, cfg.Logger)
 	s.shared.Soon = s.look.Soon
 	return s
 }
@@ -121,6 +124,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { s.shared.Gate.Run(background) })
 	parts.Go(func() { s.look.Run(background) })
+	parts.Go(func() { s.lists.Run(background) })
 	parts.Go(func() { s.successor().Run(background) })
 
 	s.mu.Lock()
@@ -222,11 +226,17 @@ func (s *Supervisor) reap() (left []*pool.Pool, over bool) {
 	for _, p := range s.pools {
 		left = append(left, p)
 	}
-	watched := make([]lookout.Pool, len(left))
-	for i, p := range left {
-		watched[i] = p
+	var watched []lookout.Pool
+	var listed []lists.Pool
+	for _, p := range left {
+		if p.List() != nil {
+			listed = append(listed, p)
+		} else {
+			watched = append(watched, p)
+		}
 	}
 	s.look.Watch(watched)
+	s.lists.Watch(listed)
 	left = append(left, s.leaving...)
 	return left, s.ending && len(left) == 0
 }

@@ -74,6 +74,7 @@ type Log struct {
 type Pool struct {
 	Queues      []string `toml:"queues"`       // names or globs; at least one
 	Order       string   `toml:"order"`        // ordered, round-robin, shuffled or oldest
+	List        string   `toml:"list"`         // in place of queues: hworker:NAME, or the key of a list
 	Command     []string `toml:"command"`      // argv; no shell is involved
 	Args        []string `toml:"args"`         // more of argv, with placeholders
 	Mode        string   `toml:"mode"`         // once, reuse or preload
@@ -113,6 +114,12 @@ type Pool struct {
 	Jitter      float64  `toml:"jitter"` // share by which those vary from child to child
 
 	Env map[string]string `toml:"env"` // added to the environment, with placeholders
+
+	ListTimeout   Duration `toml:"list_timeout"` // after which an entry in work without a sign is abandoned
+	ListHeartbeat bool     `toml:"list_heartbeat"`
+	ListMonitor   bool     `toml:"list_monitor"`
+	ListFailed    int      `toml:"list_failed"`  // how many that failed are kept
+	ListRetries   int      `toml:"list_retries"` // 0: no limit
 
 	Retry   Retry   `toml:"retry"`
 	Sandbox Sandbox `toml:"sandbox"`
@@ -222,6 +229,12 @@ func DefaultPool() Pool {
 		ExitCodes:    map[string]string{},
 		UnknownFor:   15 * 60 * second,
 		Jitter:       0.1,
+
+		ListTimeout:   120 * second,
+		ListHeartbeat: true,
+		ListMonitor:   true,
+		ListFailed:    1000,
+
 		Retry: Retry{
 			Backoff:  Backoff{Curve: "exponential"},
 			Delay:    15 * second,

@@ -109,7 +109,7 @@ func (d *decoder) value(path string, in any, out reflect.Value) {
 	case reflect.Struct:
 		set(d, path, in, "a table", func(v map[string]any) { d.table(path, v, out) })
 	case reflect.Slice:
-		set(d, path, in, `a list, such as ["a", "b"]`, func(v []any) { d.list(path, v, out) })
+		set(d, path, in, `a list, such as ["a", "b"]`, func(v []any) { d.slice(path, v, out) })
 	case reflect.Map:
 		set(d, path, in, "a table", func(v map[string]any) { d.entries(path, v, out) })
 	default:
@@ -126,7 +126,7 @@ func set[T any](d *decoder, path string, in any, want string, put func(T)) {
 	d.bad(path, "must be %s; got %s", want, describe(in))
 }
 
-func (d *decoder) list(path string, in []any, out reflect.Value) {
+func (d *decoder) slice(path string, in []any, out reflect.Value) {
 	list := reflect.MakeSlice(out.Type(), len(in), len(in))
 	for i, item := range in {
 		d.value(path, item, list.Index(i))

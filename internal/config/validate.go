@@ -76,6 +76,7 @@ func (d *decoder) validate(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}
+	d.lists(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Recurring)) {
 		d.recurring("recurring."+name, name, c.Recurring[name])
 	}
@@ -191,10 +192,11 @@ func (d *decoder) pool(at, name string, p Pool) {
 	if !poolName.MatchString(name) {
 		d.bad(at, "a pool's name is made of letters, digits, - and _")
 	}
-	if len(p.Queues) == 0 {
+	if p.List == "" && len(p.Queues) == 0 {
 		d.bad(at+".queues", `name at least one queue, such as queues = ["mail"]`)
 	}
 	d.globs(at+".queues", p.Queues)
+	d.list(at, p)
 	d.globs(at+".next_queues", p.NextQueues)
 	for _, verb := range p.Allow {
 		d.choice(at+".allow", verb, Wishes)
@@ -248,7 +250,7 @@ func (d *decoder) amounts(at string, p Pool) {
 	}
 	d.share(at+".jitter", p.Jitter)
 	d.share(at+".retry.jitter", p.Retry.Jitter)
-	if p.Retry.Delay <= 0 {
+	if p.Retry.Delay <= 0 && (p.List == "" || p.Retry.Delay < 0) {
 		d.bad(at+".retry.delay", "must be more than zero")
 	}
 	if p.Retry.MaxDelay < p.Retry.Delay {

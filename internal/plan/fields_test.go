@@ -103,7 +103,7 @@ func particular(t *testing.T) map[string]any {
 // recurring jobs, are told something else.
 func TestNoFieldOfTheFileIsForgotten(t *testing.T) {
 	cfg, pool, recurring := config.Defaults(), config.DefaultPool(), config.DefaultRecurring()
-	cfg.Path, pool.Command = "/etc/oarlock/config.toml", []string{"true"}
+	cfg.Path, pool.Command, pool.List = "/etc/oarlock/config.toml", []string{"true"}, "hworker:mail"
 	type told struct {
 		supervisor supervisor.Config
 		crons      []queue.Cron

@@ -41,6 +41,7 @@ func Pool(name string, p config.Pool) (supervisor.Pool, error) {
 	return supervisor.Pool{
 		Name:        name,
 		Queues:      p.Queues,
+		List:        listOf(p),
 		Order:       queue.Order(p.Order),
 		Child:       child,
 		Children:    p.Children,
@@ -57,6 +58,17 @@ func Pool(name string, p config.Pool) (supervisor.Pool, error) {
 		IdleTimeout: time.Duration(p.IdleTimeout),
 		Jitter:      p.Jitter,
 	}, err
+}
+
+// listOf is the list that a pool works; nil if it works queues.
+func listOf(p config.Pool) *queue.List {
+	if p.List == "" {
+		return nil
+	}
+	return &queue.List{
+		Name: p.List, Timeout: time.Duration(p.ListTimeout), Heartbeat: p.ListHeartbeat, Monitor: p.ListMonitor,
+		Failed: p.ListFailed, Retries: p.ListRetries,
+	}
 }
 
 // Policy is what the table of a pool makes of endings.

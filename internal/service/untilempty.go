@@ -42,6 +42,7 @@ type untilEmpty struct {
 		Underway(context.Context, []string) ([]queue.LockTimes, bool, error)
 		Queues(context.Context) ([]queue.QueueCounts, error)
 		Setting(context.Context, string) (string, error)
+		CountLists(context.Context, []string) ([]queue.ListCounts, error)
 	}
 	sup interface {
 		Ready() bool
@@ -128,8 +129,15 @@ func (e *untilEmpty) look(ctx context.Context) (string, error) {
 		return "", err
 	}
 	outlook = slices.DeleteFunc(outlook, func(q queue.QueueOutlook) bool { return q.Paused || q.Damage != "" })
-	if waits := e.ready(outlook); waits != "" || e.done.Why != "" {
+	listed, inWork, err := e.lists(ctx)
+	if err != nil {
+		return "", err
+	}
+	if waits := e.ready(slices.Concat(outlook, listed)); waits != "" || e.done.Why != "" {
 		return waits, nil
+	}
+	if inWork != "" {
+		return inWork, nil
 	}
 	for _, q := range outlook {
 		if in := inRedis(q.NextDue - now); q.NextDue > 0 && in <= e.within {
@@ -192,7 +200,9 @@ func (e *untilEmpty) ready(outlook []queue.QueueOutlook) string {
 	}
 	for _, pool := range shot.Pools {
 		switch {
-		case !slices.ContainsFunc(in, func(name string) bool { return slices.Contains(pool.Queues, name) }):
+		case !slices.ContainsFunc(in, func(name string) bool {
+			return slices.Contains(pool.Queues, name) || pool.List != nil && pool.List.Name == name
+		}):
 		case pool.Barren != "":
 			waits += fmt.Sprintf("; pool %s: %s", pool.Name, pool.Barren)
 		case pool.Breaker != "":

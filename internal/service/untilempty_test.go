@@ -25,9 +25,28 @@ type stage struct {
 	inFlight int
 	barren   string
 	breaker  string
+	list     *queue.ListCounts // of the list of a second pool; nil: there is none
 	err      error
 	began    time.Time
 	changes  []change
+}
+
+// A list is empty when nothing is in it, and nothing of it in work.
+func TestUntilEmptyWaitsForLists(t *testing.T) {
+	s := stage{list: &queue.ListCounts{Waiting: 3, Failed: 7}}
+	s.changes = []change{
+		{40, func(s *stage) { s.list = &queue.ListCounts{Progress: 2} }},
+		{90, func(s *stage) { s.list = &queue.ListCounts{Failed: 9} }},
+	}
+	at, done, log := s.leaves(t)
+	if at != 90*time.Second || !done.Empty {
+		t.Errorf("it left after %v: %+v", at, done)
+	}
+	for _, says := range []string{"3 jobs ready in hworker:mail", "put off, of the list hworker:mail: 2"} {
+		if !strings.Contains(log, says) {
+			t.Errorf("it does not say %q:\n%s", says, log)
+		}
+	}
 }
 
 // Jobs of a pool whose breaker is open are given back, and none has failed: it is bad all the same.
@@ -87,6 +106,9 @@ func (s *stage) Queues(context.Context) ([]queue.QueueCounts, error) {
 	s.counts.Name = "work"
 	return []queue.QueueCounts{s.counts, {Name: "other", Waiting: 100}}, s.err
 }
+func (s *stage) CountLists(context.Context, []string) ([]queue.ListCounts, error) {
+	return []queue.ListCounts{*s.list}, s.err
+}
 func (s *stage) Setting(context.Context, string) (string, error) { return "10", s.err }
 
 // Ready is asked first at each look, so that it lets happen what was to happen by now.
@@ -115,8 +137,14 @@ func (s *stage) leaves(t *testing.T) (at time.Duration, done Emptied, log string
 		defer stop()
 		e := &untilEmpty{
 			within: 30 * time.Second, done: Emptied{Within: 30 * time.Second}, asks: s, sup: s,
-			log:   slog.New(slog.NewTextHandler(&lines, nil)),
-			pools: func() map[string]config.Pool { return map[string]config.Pool{"p": {Queues: []string{"w*"}}} },
+			log: slog.New(slog.NewTextHandler(&lines, nil)),
+			pools: func() map[string]config.Pool {
+				pools := map[string]config.Pool{"p": {Queues: []string{"w*"}}}
+				if s.list != nil {
+					pools["l"] = config.Pool{List: "hworker:mail"}
+				}
+				return pools
+			},
 			drain: func() { at = time.Since(s.began).Round(time.Second); stop() },
 		}
 		if err := e.run(ctx); err != nil {

@@ -64,8 +64,8 @@ func Frame(w io.Writer, shot service.Status) {
 // poolStatus shows a pool: what it works, what became of its jobs, and what is wrong with it.
 func poolStatus(w io.Writer, pool supervisor.PoolSnapshot) {
 	n := pool.Counters
-	screen.Printf(w, "\n%s  %s, queues %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
-		screen.Paint(w, screen.Bold, pool.Name), pool.Mode, strings.Join(pool.Queues, " "),
+	screen.Printf(w, "\n%s  %s, %s; done %s, retried %s, failed %s, crashed %s, interrupted %s\n",
+		screen.Paint(w, screen.Bold, pool.Name), pool.Mode, works(pool),
 		screen.Count(n.Acked), screen.Count(n.Retried), screen.Count(n.Failed), screen.Count(n.Crashed), screen.Count(n.Interrupted))
 	if told := uncounted(n); told != "" {
 		screen.PrintLine(w, "  "+told)
@@ -97,6 +97,16 @@ func poolStatus(w io.Writer, pool supervisor.PoolSnapshot) {
 	if n.Unheard > 0 {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  refused %s that looked like verdicts: see the log for why", screen.Count(n.Unheard))))
 	}
+}
+
+// works says what a pool works.
+func works(pool supervisor.PoolSnapshot) string {
+	l := pool.List
+	if l == nil {
+		return "queues " + strings.Join(pool.Queues, " ")
+	}
+	return fmt.Sprintf("list %s (%s waiting, %s in work, %s failed, %s broken)", l.Name,
+		screen.Count(l.Waiting), screen.Count(l.Progress), screen.Count(l.Failed), screen.Count(l.Broken))
 }
 
 // slots lists the children of a pool.

@@ -52,7 +52,8 @@ type PoolSnapshot struct {
 	Worker     string         `json:"worker"`
 	Mode       string         `json:"mode"`
 	Queues     []string       `json:"queues"`
-	Children   int            `json:"children"` // wanted now; MinChildren and MaxChildren bound it
+	List       *ListSnapshot  `json:"list,omitempty"` // that it works in place of queues
+	Children   int            `json:"children"`       // wanted now; MinChildren and MaxChildren bound it
 	Least      int            `json:"min_children"`
 	Most       int            `json:"max_children"`
 	Exclusive  bool           `json:"exclusive,omitempty"` // a child is gone before the next has its slot
@@ -81,6 +82,13 @@ type PoolSnapshot struct {
 	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
 	LastTake    float64 `json:"last_take"`    // seconds since then
 	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
+}
+
+// ListSnapshot is a list that a pool works, as last seen.
+type ListSnapshot struct {
+	Name string `json:"name"`
+	queue.ListCounts
+	PutBack int `json:"put_back"` // entries that this supervisor found abandoned, and put back to the front
 }
 
 // RollSnapshot is how far a change of generation is.

@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Name   string      // unique in its supervisor
 	Queues []string    // names, or globs with * and ?; served in this order
+	List   *queue.List // worked in place of queues; nil: none
 	Order  queue.Order // "" means Ordered
 	Child  runner.Spec // how its children are started and treated
 

@@ -16,6 +16,7 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		Worker:     p.worker,
 		Mode:       p.gen.spec.Mode.String(),
 		Queues:     p.queues,
+		List:       p.listSnapshot(),
 		Children:   p.target,
 		Least:      least,
 		Most:       most,
@@ -43,6 +44,9 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		s.GivenUp = &report.GivenUp{Generation: g.generation, Message: breaker.LastLine(g.message), Ago: (now - g.at).Seconds()}
 	}
 	s.Counters.Unheard = p.unheard.Count()
+	if s.List != nil {
+		s.Queues = []string{}
+	}
 	if p.barren() {
 		s.Barren = "children do not start"
 		if message := breaker.LastLine(p.lastFailure); message != "" {

@@ -227,6 +227,7 @@ func (p *Pool) exchanged(x *exchange, reply queue.Reply, err error) {
 			e.wake()
 		} else {
 			p.scaling.Short()
+			p.listen()
 		}
 		if reply.NextDue > reply.Now { // what is due and did not come is held back, by a pause for instance
 			e.wakeAt(p.now + queue.Duration(reply.NextDue-reply.Now))

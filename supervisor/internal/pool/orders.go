@@ -169,7 +169,7 @@ func (p *Pool) reconfigure(next Config) {
 	}
 	last := p.cfg
 	p.cfg = next
-	if !reflect.DeepEqual(last.Queues, next.Queues) {
+	if next.List == nil && !reflect.DeepEqual(last.Queues, next.Queues) {
 		p.serve(lookout.Expand(next.Queues, p.queues)) // the lookout will find what else its globs stand for
 	}
 	if last.Children != next.Children || last.MinChildren != next.MinChildren || last.MaxChildren != next.MaxChildren {

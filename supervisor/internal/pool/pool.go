@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oarlock/queue"
 	"oarlock/supervisor/internal/births"
 	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/internal/clock"
@@ -59,6 +60,7 @@ type Pool struct {
 	*Shared
 	name     string
 	worker   string // the name under which Redis knows who holds its locks
+	listed   *queue.List
 	store    Store
 	log      *slog.Logger
 	inbox    inbox.Inbox
@@ -75,6 +77,7 @@ type Pool struct {
 	told       atomic.Pointer[lookout.View] // the last view posted
 	wakes      inbox.Names                  // queues into which something came
 	unheard    clock.Seldom                 // verdicts of its children that were refused
+	looked     atomic.Pointer[looked]       // what was last seen of its list; nil: nothing yet, or it has none
 
 	// All below belongs to the loop.
 	cfg    Config
@@ -112,6 +115,8 @@ type Pool struct {
 	scaling      scale.Scale
 	idleAt       time.Duration // when to look again whether a child is idle
 	menu         menu.Menu     // what takes choose from
+	list         ListStore     // store, if it is that of a list
+	listening    bool          // to the list
 	exchanges    exchanges
 	renewals     renewals
 	wishing      wishing
@@ -141,7 +146,7 @@ func New(s *Shared, cfg Config, worker string) *Pool {
 		Shared:  s,
 		name:    cfg.Name,
 		worker:  worker,
-		store:   s.Redis.Session(worker),
+		listed:  cfg.List,
 		log:     s.Base.With("pool", cfg.Name),
 		inbox:   inbox.New(),
 		calls:   make(chan func()),
@@ -163,6 +168,11 @@ func New(s *Shared, cfg Config, worker string) *Pool {
 	p.exchanges = newExchanges(p.now + clock.Jittered(p.renewals.interval()))
 	p.asked.Store(&cfg.Queues)
 	p.maxCrashes.Store(int64(cfg.MaxCrashes))
+	if cfg.List != nil {
+		p.serveList(*cfg.List)
+		return p
+	}
+	p.store = s.Redis.Session(worker)
 	p.serve(lookout.Expand(cfg.Queues, nil))
 	return p
 }

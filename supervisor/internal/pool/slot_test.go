@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"oarlock/queue"
 )
 
 // silent is a Redis that is asked nothing.
@@ -12,6 +14,8 @@ type silent struct{}
 func (silent) Now() float64 { return 0 }
 
 func (silent) Session(string) Store { return nil }
+
+func (silent) ListSession(string, queue.List) ListStore { return nil }
 
 // TestSlotsComeInSlices grows and shrinks a pool by more than a turn of its loop may.
 func TestSlotsComeInSlices(t *testing.T) {

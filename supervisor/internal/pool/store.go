@@ -17,8 +17,15 @@ type Store interface {
 	Close() error
 }
 
+// ListStore is what a pool of a list needs of a queue.ListSession, whose comments are its contract.
+type ListStore interface {
+	Store
+	Await(context.Context) error
+}
+
 // Redis is what a pool needs of a queue.Client.
 type Redis interface {
 	Now() float64 // seconds on the server's clock
 	Session(worker string) Store
+	ListSession(worker string, l queue.List) ListStore
 }

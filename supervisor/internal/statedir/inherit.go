@@ -40,7 +40,7 @@ type Successor struct {
 	Life    *Life // of this supervisor; nil where there is no state directory
 	Gate    *gate.Gate
 	Log     *slog.Logger
-	Session func(worker string) Session
+	Session func(Workers) Session
 	// Queues returns the queues that names and globs stand for.
 	Queues func(ctx context.Context, patterns []string) ([]string, error)
 	// Empty is called once, when no child of the dead is left, or none that could be told.
@@ -180,7 +180,7 @@ func (s *Successor) giveAllBack(ctx context.Context, h *heritage) (int, error) {
 // giveBack releases what a dead worker holds and returns how many jobs that were. It
 // waits for Redis, and repeats what may be repeated.
 func (s *Successor) giveBack(ctx context.Context, h *heritage, w Workers) (int, error) {
-	session := s.Session(w.Name)
+	session := s.Session(w)
 	defer session.Close()
 	for {
 		select {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
@@ -57,9 +58,10 @@ type Accused struct {
 
 // Workers is what a life file says of a pool.
 type Workers struct {
-	Name       string   `json:"name"` // the worker's name in Redis
-	Queues     []string `json:"queues"`
-	MaxCrashes int      `json:"max_crashes"`
+	Name       string      `json:"name"` // the worker's name in Redis
+	Queues     []string    `json:"queues"`
+	List       *queue.List `json:"list,omitempty"` // that it works in place of queues
+	MaxCrashes int         `json:"max_crashes"`
 }
 
 // Begin creates the life files of this process in dir, which is created if need

@@ -1,0 +1,168 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+	"oarlock/supervisor/internal/statedir"
+	"oarlock/supervisor/outcome"
+)
+
+// listPool is a pool of reused children for the list hworker:mail.
+func (w *world) listPool(children int) Pool {
+	p := w.pool(runner.Reuse, "loop.py", children)
+	p.Queues = nil
+	p.List = &queue.List{Name: "hworker:mail", Timeout: 30 * time.Second, Heartbeat: true, Monitor: true, Failed: 1000}
+	p.Policy = outcome.Policy{OnError: outcome.FailJob, MaxCrashes: 3}
+	return p
+}
+
+// push pushes entries with these ids and data.
+func (w *world) push(data string, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		entry := queue.Envelope(id, []byte(data))
+		if err := w.client.Redis().LPush(w.t.Context(), "hworker-jobs-mail", entry).Err(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// counts are the numbers of entries of the list.
+func (w *world) counts() queue.ListCounts {
+	w.t.Helper()
+	counts, err := w.client.CountLists(w.t.Context(), []string{"hworker:mail"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return counts[0]
+}
+
+// awaitCounts waits until the list is as it should be.
+func (w *world) awaitCounts(want queue.ListCounts) {
+	w.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for got := w.counts(); got != want; got = w.counts() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the list has %+v, want %+v", got, want)
+		}
+		time.Sleep(5 * time.Millisecond) // Redis tells nobody
+	}
+}
+
+// beginnings lists what began, in order.
+func (w *world) beginnings() (ids []string) {
+	text, _ := os.ReadFile(w.ledger)
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); words[0] == "begin" {
+			ids = append(ids, words[1]+"/"+words[2])
+		}
+	}
+	return ids
+}
+
+func TestListPoolWorksItsList(t *testing.T) {
+	w := newWorld(t)
+	s := w.run(Config{Pools: []Pool{w.listPool(3)}})
+	for i := range 100 {
+		w.push(`{}`, fmt.Sprint("a", i))
+	}
+	w.awaitCounts(queue.ListCounts{})
+	w.push(fmt.Sprintf(`{"ledger":%q,"do":"fail","with":{"group":"g","message":"m"}}`, w.ledger), "bad")
+	w.push(fmt.Sprintf(`{"ledger":%q,"do":"kill"}`, w.ledger), "killer")
+	w.push(`{"do":"exit"}`, "error")
+	w.awaitCounts(queue.ListCounts{Failed: 3})
+	if begun := w.beginnings(); fmt.Sprint(slices.Sorted(slices.Values(begun))) != "[bad/1 killer/1 killer/2 killer/3 killer/4]" {
+		t.Errorf("begun are %v", begun)
+	}
+	shot := s.Snapshot().Pools[0]
+	if shot.List == nil || shot.List.Name != "hworker:mail" || len(shot.Queues) != 0 || shot.Counters.Acked != 100 || shot.Counters.Crashed != 4 {
+		t.Errorf("the pool says %+v of %+v", shot, shot.List)
+	}
+	if keys := w.client.Redis().Keys(t.Context(), "ql:*").Val(); len(keys) != 1 {
+		t.Errorf("besides the reasons there are the keys %q", keys)
+	}
+}
+
+// A job that takes longer than list_timeout runs once where signs are given, and beside itself where none are.
+func TestListPoolGivesSigns(t *testing.T) {
+	for _, heartbeat := range []bool{true, false} {
+		t.Run(fmt.Sprint(heartbeat), func(t *testing.T) {
+			w := newWorld(t)
+			p := w.listPool(2)
+			p.List.Timeout, p.List.Heartbeat = time.Second, heartbeat
+			w.run(Config{Pools: []Pool{p}, PollInterval: 20 * time.Millisecond})
+			w.push(fmt.Sprintf(`{"ledger":%q,"sleep":1.8}`, w.ledger), "long")
+			for done := false; !done; done = w.counts() == (queue.ListCounts{}) && len(w.beginnings()) > 0 {
+				time.Sleep(5 * time.Millisecond) // Redis tells nobody
+			}
+			if begun := len(w.beginnings()); heartbeat && begun != 1 || !heartbeat && begun != 2 {
+				t.Errorf("it began %d times", begun)
+			}
+		})
+	}
+}
+
+// A supervisor that leaves gives back what its children have, to the front.
+func TestListPoolGivesBackWhenItLeaves(t *testing.T) {
+	w := newWorld(t)
+	s := w.run(Config{Pools: []Pool{w.listPool(2)}, DrainTimeout: time.Millisecond})
+	w.push(fmt.Sprintf(`{"ledger":%q,"sleep":60}`, w.ledger), "1", "2", "3", "4")
+	for len(w.beginnings()) < 2 {
+		time.Sleep(time.Millisecond) // the ledger tells nobody
+	}
+	s.Stop()
+	w.awaitCounts(queue.ListCounts{Waiting: 4})
+	next, err := w.client.NextOfList(t.Context(), "hworker:mail", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(next[:2]) // they ended in any order
+	for i, entry := range next {
+		if !strings.HasPrefix(entry, fmt.Sprintf(`["%d"`, i+1)) {
+			t.Errorf("entry %d is %.10s", i, entry)
+		}
+	}
+	if kept := w.client.Redis().HVals(t.Context(), "ql:oarlock:tries:hworker:mail").Val(); len(kept) != 2 || !strings.Contains(kept[0], `"interruptions":1`) {
+		t.Errorf("kept is %q", kept)
+	}
+}
+
+// A retry waits for its delay, where the pool has one.
+func TestListPoolDelaysRetries(t *testing.T) {
+	w := newWorld(t)
+	p := w.listPool(1)
+	p.List.Retries = 2
+	p.Policy.Retry = outcome.Retry{Delay: 30 * time.Millisecond}
+	w.run(Config{Pools: []Pool{p}})
+	w.push(fmt.Sprintf(`{"ledger":%q,"do":"retry"}`, w.ledger), "again")
+	w.awaitCounts(queue.ListCounts{Failed: 1})
+	if begun := w.beginnings(); fmt.Sprint(begun) != "[again/1 again/2 again/3]" {
+		t.Errorf("begun are %v", begun)
+	}
+}
+
+// What a killed supervisor had is given back by the next one on its state directory, at once.
+func TestListOfADeadSupervisorIsTakenOver(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	w.push(`{}`, "1", "2")
+	l := *w.listPool(1).List
+	dead := w.client.ListSession("dead", l)
+	t.Cleanup(func() { dead.Close() })
+	if reply, err := dead.Exchange(t.Context(), nil, queue.Take{Count: 2}); err != nil || len(reply.Jobs) != 2 {
+		t.Fatal(reply, err)
+	}
+	life, err := statedir.Begin(dir)
+	must(t, err)
+	must(t, life.Write([]statedir.Workers{{Name: "dead", List: &l, MaxCrashes: 3}}))
+	life.Close()
+	w.run(Config{Pools: []Pool{w.listPool(1)}, StateDir: dir})
+	w.awaitCounts(queue.ListCounts{})
+}
