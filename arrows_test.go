@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 		"runner",
 		"supervisor",
 	},
+	"internal/census":      {"queue"},
 	"internal/cmdline":     {"internal/config"},
 	"internal/config":      {"internal/placeholder", "internal/schedule"},
 	"internal/connect":     {"internal/config", "internal/control", "queue"},

@@ -1,7 +1,7 @@
 // Package hub tells whoever looks on what just happened in this process: events, what children printed last, how
-// it went over the last day, who did what by hand, and the pages that are being watched. It owns the memory of that,
-// all of it bounded, and hears the supervisor's events and lines without ever making it wait: who listens too
-// slowly misses something and is told so. It must not know who looks on, nor Redis, nor how anything is shown.
+// it went over the last day, and the views that are being watched. It owns the memory of that, all of it bounded, and
+// hears the supervisor's events and lines without ever making it wait: who listens too slowly misses something and is
+// told so. It must not know who looks on, nor Redis, nor how anything is shown.
 package hub
 
 import (
@@ -35,7 +35,6 @@ type Hub struct {
 	shots   shots
 	logs    logs
 	history history
-	audit   audit
 
 	mu     sync.Mutex // for memory only: the loops of the pools wait for it
 	events events

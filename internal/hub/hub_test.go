@@ -453,18 +453,6 @@ func TestTheSnapshotIsShared(t *testing.T) {
 	})
 }
 
-// The last 200 deeds are remembered, newest first.
-func TestDeedsAreRemembered(t *testing.T) {
-	h := New(Options{})
-	for n := range 250 {
-		h.Audit(Deed{Who: "anna", Action: "retry", Count: n})
-	}
-	deeds := h.Deeds()
-	if len(deeds) != mostDeeds || deeds[0].Count != 249 || deeds[199].Count != 50 || deeds[0].At == 0 {
-		t.Errorf("%d deeds, from %+v", len(deeds), deeds[0])
-	}
-}
-
 // Hearing an event costs no memory of its own.
 func TestAnEventCostsNoAllocation(t *testing.T) {
 	h := New(Options{Events: []func(supervisor.Event){func(supervisor.Event) {}}})
