@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 		"internal/service",
 		"internal/setup",
 		"internal/show",
+		"internal/top",
 		"internal/trial",
 		"internal/web",
 		"protocol",
@@ -82,6 +83,7 @@ var arrows = map[string][]string{
 	"internal/setup":       {"internal/config", "internal/screen"},
 	"internal/show":        {"internal/config", "internal/doctor", "internal/explain", "internal/logging", "internal/ops", "internal/output", "internal/rollcall", "internal/schedule", "internal/screen", "internal/service", "queue", "supervisor"},
 	"internal/systemd":     {},
+	"internal/top":         {"internal/ops", "internal/rollcall", "internal/screen", "internal/service", "internal/show", "supervisor"},
 	"internal/trial":       {"internal/screen", "protocol", "queue", "runner", "supervisor"},
 	"internal/web":         {"internal/ops", "internal/screen", "queue", "supervisor"},
 	"internal/check":       {}, // the gate, a program of its own

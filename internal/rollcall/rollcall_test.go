@@ -36,7 +36,7 @@ func open(t *testing.T, server *redistest.Server) *queue.Client {
 func shot(name string, slots int) supervisor.Snapshot {
 	pool := supervisor.PoolSnapshot{Name: "mail", Breaker: "exit-1", Rolling: true, Waiting: 2, Slots: make([]supervisor.SlotSnapshot, slots)}
 	for i := range pool.Slots {
-		run := supervisor.RunSnapshot{JID: fmt.Sprint(rand.Uint64()), Klass: fmt.Sprint(rand.Uint64())} // which do not pack well
+		run := supervisor.RunSnapshot{Run: "SECRET", JID: fmt.Sprint(rand.Uint64()), Klass: fmt.Sprint(rand.Uint64())} // which do not pack well
 		pool.Slots[i] = supervisor.SlotSnapshot{Slot: i, PID: 100 + i, Runs: []supervisor.RunSnapshot{run}}
 	}
 	return supervisor.Snapshot{Name: name, PID: 7, Pools: []supervisor.PoolSnapshot{pool}}
@@ -108,6 +108,9 @@ func TestEverySupervisorAnswersOnce(t *testing.T) {
 	for i, a := range roll.Items {
 		if name := fmt.Sprintf("web%d", i); a.Host != name || a.Status.Name != name || a.Version != "1" || a.URL != "http://"+name || len(a.Status.Pools[0].Slots) != 2 {
 			t.Errorf("answer %d is %+v", i, a)
+		}
+		if text := fmt.Sprintf("%+v", a); strings.Contains(text, "SECRET") {
+			t.Errorf("it tells the secret of a run: %s", text)
 		}
 		if want := (Sums{Pools: 1, Children: 2, Busy: 2, Waiting: 2, Breakers: 1, Rolling: 1}); a.Sums != want {
 			t.Errorf("sums are %+v, want %+v", a.Sums, want)

@@ -98,6 +98,7 @@ func (v *Voice) answer(q question) ([]byte, error) {
 // pack makes the answer about the supervisor, cut until it is short enough.
 func (v *Voice) pack() ([]byte, error) {
 	shot := v.Snapshot()
+	hideRuns(&shot)
 	a := Answer{V: version, Host: v.Host, Version: v.Version, URL: v.URL, Sums: sum(&shot), Status: shot}
 	packed, err := pack(a)
 	for _, cut := range []func(){
@@ -116,6 +117,18 @@ func (v *Voice) pack() ([]byte, error) {
 		packed, err = pack(a)
 	}
 	return packed, err
+}
+
+// hideRuns leaves out the ids of runs, which are secrets between supervisor and child: others of the namespace read along.
+func hideRuns(s *supervisor.Snapshot) {
+	for i := range s.Pools {
+		for j := range s.Pools[i].Slots {
+			runs := s.Pools[i].Slots[j].Runs
+			for k := range runs {
+				runs[k].Run = ""
+			}
+		}
+	}
 }
 
 // tail is the last that a child printed, or why that cannot be told.

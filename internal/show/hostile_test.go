@@ -33,7 +33,7 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 	if err := Event(&out, event); err != nil {
 		t.Fatal(err)
 	}
-	record(&out, text)
+	Record(&out, text)
 	Finding(&out, finding)
 	screentest.Clean(t, "a supervisor", out.String())
 	out.Reset()

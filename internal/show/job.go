@@ -57,13 +57,13 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	if failed := job.Failed(); failed.Group != "" {
 		screen.Printf(w, "\n%s %s, %s\n  %s\n", screen.Paint(w, screen.Red, "failure"), failed.Group, screen.Moment(failed.When), screen.Lines(strings.ReplaceAll(failed.Message, "\n", "\n  ")))
 	}
-	record(w, job.Record)
+	Record(w, job.Record)
 	screen.PrintLine(w)
 	History(w, job.History)
 }
 
-// record tells the story of the last attempt that did not end well, and its last words.
-func record(w io.Writer, text json.RawMessage) {
+// Record tells the story of the last attempt that did not end well, and its last words.
+func Record(w io.Writer, text json.RawMessage) {
 	var r supervisor.Record
 	if len(text) == 0 || json.Unmarshal(text, &r) != nil {
 		return

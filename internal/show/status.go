@@ -1,7 +1,6 @@
 package show
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -51,14 +50,6 @@ func Status(w io.Writer, shot service.Status) {
 		depths(w, shot.Queues, pool.Name)
 		slots(w, pool.Slots)
 	}
-}
-
-// Frame is Status over what is on the terminal w.
-func Frame(w io.Writer, shot service.Status) {
-	var frame bytes.Buffer
-	Status(&frame, shot)
-	// Home, each line cleared as it is written over, then what is left below.
-	fmt.Fprintf(w, "\x1b[H%s\x1b[J", bytes.ReplaceAll(frame.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
 }
 
 // poolStatus shows a pool: what it works, what became of its jobs, and what is wrong with it.

@@ -37,7 +37,7 @@ func TestStory(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			record(&out, text)
+			Record(&out, text)
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("no %q in\n%s", want, &out)
@@ -46,7 +46,7 @@ func TestStory(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	record(&out, nil)
+	Record(&out, nil)
 	if out.Len() > 0 {
 		t.Errorf("without a record: %s", &out)
 	}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"oarlock/internal/config"
+	"oarlock/internal/control"
+	"oarlock/internal/explain"
+	"oarlock/internal/ops"
+	"oarlock/internal/rollcall"
+	"oarlock/internal/service"
+	"oarlock/internal/show"
+	"oarlock/internal/top"
+	"oarlock/queue"
+)
+
+// topSource asks the supervisor over its socket, and Redis by a client of its own. It is safe for concurrent use.
+type topSource struct {
+	cfg    config.Config
+	pid    string // of the supervisor that is meant; "" is the only one
+	redis  *queue.Client
+	caller *rollcall.Caller
+
+	mu sync.Mutex
+	at *control.Client // the supervisor that answered last; nil if none did
+}
+
+// supervisor finds the one that is watched, which may have been replaced by another.
+func (s *topSource) supervisor(ctx context.Context) (*control.Client, error) {
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	if at != nil {
+		return at, nil
+	}
+	at, err := control.Find(ctx, s.cfg.Supervisor.StatePath(), s.pid)
+	if errors.Is(err, control.ErrNone) {
+		return nil, top.ErrNoSupervisor
+	}
+	if err == nil {
+		s.mu.Lock()
+		s.at = at
+		s.mu.Unlock()
+	}
+	return at, err
+}
+
+func (s *topSource) Status(ctx context.Context) (*service.Status, error) {
+	at, err := s.supervisor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var status service.Status
+	if err := at.Status(ctx, &status); err != nil {
+		s.mu.Lock()
+		s.at = nil // another may have its place by the next look
+		s.mu.Unlock()
+		return nil, err
+	}
+	return &status, nil
+}
+
+func (s *topSource) Queues(ctx context.Context) ([]ops.Queue, error) {
+	return ops.Queues(ctx, s.redis, nil)
+}
+
+func (s *topSource) Groups(ctx context.Context) (map[string]int, error) {
+	return s.redis.FailedGroups(ctx)
+}
+
+// newestFailed is how many jobs of a group top shows.
+const newestFailed = 50
+
+func (s *topSource) Failed(ctx context.Context, group string) ([]ops.Job, error) {
+	jids, _, err := s.redis.Failed(ctx, group, 0, newestFailed)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := s.redis.GetMany(ctx, jids...)
+	return ops.Views(jobs), err
+}
+
+func (s *topSource) Why(ctx context.Context, jid string) ([]string, error) {
+	hold, err := explain.Sources{Client: s.redis, Host: s.cfg.Supervisor.HostName, Supervisor: s.supervisor}.Why(ctx, jid)
+	return hold.Reasons, ops.Worded(jid, err)
+}
+
+func (s *topSource) Words(ctx context.Context, jid string) (string, error) {
+	job, err := s.redis.Get(ctx, jid)
+	if err != nil {
+		return "", ops.Worded(jid, err)
+	}
+	var text bytes.Buffer
+	view := ops.View(*job)
+	if show.Record(&text, view.Record); text.Len() == 0 {
+		return "No attempt of it left last words here: none ended badly, or it is in another queue since.", nil
+	}
+	return strings.TrimPrefix(text.String(), "\n"), nil
+}
+
+func (s *topSource) Roll(ctx context.Context) (rollcall.Roll, error) { return s.caller.Call(ctx) }
+
+// steer does something to the supervisor as it is now.
+func (s *topSource) steer(ctx context.Context, do func(*control.Client, *service.Status) (string, error)) (string, error) {
+	at, err := s.supervisor(ctx)
+	if err != nil {
+		return "", err
+	}
+	status, err := s.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	return do(at, status)
+}
+
+func (s *topSource) Quiet(ctx context.Context, quiet bool) (string, error) {
+	return s.steer(ctx, func(at *control.Client, status *service.Status) (string, error) {
+		if quiet {
+			return ops.Quiet(ctx, at, status.Snapshot)
+		}
+		return ops.ResumeTaking(ctx, at, status.Snapshot)
+	})
+}
+
+func (s *topSource) Scale(ctx context.Context, pool string, children int) (string, error) {
+	return s.steer(ctx, func(at *control.Client, status *service.Status) (string, error) {
+		return ops.Scale(ctx, at, status.Snapshot, pool, children)
+	})
+}
+
+func (s *topSource) Recycle(ctx context.Context, pool string) (string, error) {
+	return s.steer(ctx, func(at *control.Client, status *service.Status) (string, error) {
+		return ops.Recycle(ctx, at, status.Snapshot, pool)
+	})
+}
+
+func (s *topSource) Pause(ctx context.Context, name string, pause bool) (string, error) {
+	if pause {
+		return "paused " + name, ops.Pause(ctx, s.redis, []string{name}, ops.Always)
+	}
+	return name + " is handed out again", ops.Resume(ctx, s.redis, []string{name})
+}
+
+func (s *topSource) TakeBack(ctx context.Context, jid string) (string, error) {
+	return amendedWords(ops.TakeBack(ctx, s.redis, []string{jid}))
+}
+
+func (s *topSource) Retry(ctx context.Context, jid string) (string, error) {
+	in, err := ops.Retry(ctx, s.redis, jid)
+	return jid + " is in " + in, ops.Worded(jid, err)
+}
+
+func (s *topSource) RetryGroup(ctx context.Context, group string) (string, error) {
+	return amendedWords(ops.FailedJobs{Group: group}.Retry(ctx, s.redis))
+}
+
+// amendedWords says on one line what became of jobs.
+func amendedWords(a ops.Amended, err error) (string, error) {
+	if err == nil {
+		err = a.Refusal()
+	}
+	var text bytes.Buffer
+	show.Amended(&text, a)
+	return strings.ReplaceAll(strings.TrimSpace(text.String()), "\n", "; "), err
+}
