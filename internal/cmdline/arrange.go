@@ -53,6 +53,12 @@ func Arrange(app *cli.App, args []string) ([]string, error) {
 	if slices.Contains(l.global, "--version") {
 		return []string{args[0], "version"}, nil
 	}
+	if l.command != nil && asksForHelp(l.command.Name) && len(l.path) == 1 && len(l.words) > 0 {
+		return Arrange(app, slices.Concat(args[:1], l.words, []string{"--help"}))
+	}
+	if slices.ContainsFunc(l.local, asksForHelp) {
+		return slices.Concat(args[:1], l.path, []string{"--help"}), nil // and for nothing else
+	}
 	out := slices.Concat(args[:1], l.global, l.path, l.local)
 	if len(l.words) > 0 {
 		out = append(append(out, "--"), l.words...)
@@ -125,6 +131,12 @@ func (l *commandLine) option(app *cli.App, arg string, rest []string) ([]string,
 	}
 	*to = append(*to, arg)
 	return rest, nil
+}
+
+// asksForHelp reports whether an option, or a command, is that which shows what there is.
+func asksForHelp(word string) bool {
+	name := strings.TrimLeft(word, "-")
+	return name == "help" || name == "h"
 }
 
 // standsAlone reports whether an option takes no value, or none that is a word of its own.

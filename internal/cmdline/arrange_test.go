@@ -30,7 +30,12 @@ func TestArrange(t *testing.T) {
 		{"queue", "queue"},
 		{"try sh -c x --job 1", "try --job=1 -- sh -c x"},
 		{"try -c f sh -c x", "--config=f try -- sh -c x"},
-		{"help put", "help -- put"},
+		{"help", "help"},
+		{"help put", "put --help"},
+		{"help queue ls", "queue ls --help"},
+		{"put q data --help", "put --help"},
+		{"-c f queue ls x -h --json", "queue ls --help"},
+		{"try sh --help", "try -- sh --help"},
 	}
 	for _, tt := range tests {
 		got, err := Arrange(app, strings.Fields("oarlock "+tt.in))
@@ -42,6 +47,7 @@ func TestArrange(t *testing.T) {
 		"pt q":            "there is no command `oarlock pt`; did you mean `oarlock put`?",
 		"queue lss":       "there is no command `oarlock queue lss`; did you mean `oarlock queue ls`?",
 		"put --pririty 3": "there is no option --pririty; did you mean --priority?\nSee `oarlock put --help`.",
+		"help sing":       "there is no command `oarlock sing`\nSee `oarlock --help`.",
 		"sing":            "there is no command `oarlock sing`\nSee `oarlock --help`.",
 	} {
 		if _, err := Arrange(app, strings.Fields("oarlock "+in)); err == nil || err.Error() != want {
