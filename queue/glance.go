@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"oarlock/queue/internal/wire"
@@ -36,10 +35,11 @@ type Detail struct {
 	Entries int // of the history, beside the first; Glances only
 }
 
-// The details of rows of lists, and of the page of a job.
+// The details of rows of lists, of the page of a job, and of all that is known.
 var (
 	Brief = Detail{Cut: 160, Most: 64 << 10}
 	Whole = Detail{Cut: 64 << 10, Most: 1 << 20, Entries: 200}
+	All   = Detail{Cut: 1 << 30, Most: 1 << 30, Entries: 1 << 30}
 )
 
 // glanceChunk is how many jobs are read in one call, of which each costs some ten commands.
@@ -49,13 +49,14 @@ const glanceChunk = 25
 // changes nothing.
 func (c *Client) Glances(ctx context.Context, d Detail, jids ...string) ([]Glance, error) {
 	all := make([]Glance, 0, len(jids))
-	for some := range slices.Chunk(jids, glanceChunk) {
+	for len(all) < len(jids) {
+		some := jids[len(all):min(len(jids), len(all)+glanceChunk)]
 		raw, err := c.read(ctx, "glance", wire.Args(some, d.Cut, d.Most, d.Entries)...)
 		if err != nil {
 			return nil, err
 		}
 		in := wire.Read(raw)
-		for range some {
+		for first := true; first || in.Err == nil && len(in.Items) > 0; first = false { // large data ends a reply
 			g := readGlance(&in)
 			g.Kept.Checkpoint, g.Kept.Record = in.Bytes(), in.Bytes()
 			legacy := in.Text()

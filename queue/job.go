@@ -90,69 +90,19 @@ func (c *Client) Get(ctx context.Context, jid string) (*Job, error) {
 	return &jobs[0], nil
 }
 
-// GetMany reads jobs in the order asked for, leaving out those that do not exist.
+// GetMany reads jobs in the order asked for, leaving out those that do not exist. It changes nothing.
 func (c *Client) GetMany(ctx context.Context, jids ...string) ([]Job, error) {
-	if len(jids) == 0 {
-		return nil, nil
-	}
-	var jobs wire.List[Job]
-	err := c.decode(ctx, &jobs, Reqless, "job.getMulti", wire.Args(jids)...)
-	if unreadable(err) {
-		jobs, err = c.readEach(ctx, jids)
-	}
+	found, err := c.Glances(ctx, All, jids...)
 	if err != nil {
 		return nil, err
 	}
-	return jobs, c.readKept(ctx, jobs)
-}
-
-// keptFields are the fields of Kept, in the order of readKept.
-var keptFields = []string{"oarlock-queue", "oarlock-timeout", "oarlock-crashes", "oarlock-interruptions",
-	"oarlock-spared", "oarlock-checkpoint", "oarlock-record", "oarlock-unstarted", "oarlock-unknown",
-	"oarlock-standstill", "oarlock-deaths"}
-
-// moved is the mark of a job that changed while it was being read: no job has it.
-const moved = "moved"
-
-// readKept fills in what the protocol's view of a job leaves out.
-func (c *Client) readKept(ctx context.Context, jobs []Job) error {
-	pipe := c.redis.Pipeline()
-	for _, job := range jobs {
-		pipe.HMGet(ctx, c.ns+"j:"+job.JID, append([]string{"state", "time"}, keptFields...)...)
-	}
-	replies, err := pipe.Exec(ctx)
-	if err = classify("hmget", err); err != nil && Class(err) != Refused {
-		return err
-	}
-	for i, reply := range replies {
-		values, err := reply.(interface{ Result() ([]any, error) }).Result()
-		if err = classify("hmget", err); Class(err) == Refused {
-			jobs[i].Damage = err.Error()
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		in := wire.Fields{Reader: wire.Reader{Items: values}}
-		state := in.Text()
-		if jobs[i].Mark = in.Text(); state != jobs[i].State {
-			jobs[i].Mark = moved
-		}
-		jobs[i].Kept = Kept{
-			Queue:         in.Text(),
-			Timeout:       Duration(in.Number("oarlock-timeout")),
-			Crashes:       in.Count("oarlock-crashes"),
-			Interruptions: in.Count("oarlock-interruptions"),
-			Spared:        in.Count("oarlock-spared"),
-			Checkpoint:    in.Bytes(),
-			Record:        in.Bytes(),
-			Unstarted:     readStanding(in.Bytes()),
-			Unknown:       readStanding(in.Bytes()),
-			Standstill:    in.Count("oarlock-standstill"),
-			Deaths:        in.Count("oarlock-deaths"),
+	var jobs []Job
+	for _, g := range found {
+		if g.Row != RowGone {
+			jobs = append(jobs, g.Job)
 		}
 	}
-	return nil
+	return jobs, nil
 }
 
 // UnmarshalJSON reads the view that the scripts make of a job, of either dialect.

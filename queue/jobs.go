@@ -48,21 +48,14 @@ func (c *Client) Pop(ctx context.Context, queue, worker string, count int) ([]Jo
 	return jobs, c.decode(ctx, &jobs, Qless, "pop", queue, worker, count)
 }
 
-// Peek shows the jobs that a pop would hand out next, at most count of them.
+// Peek shows the jobs that a pop would hand out next, at most count of them; those that are due and did not come in yet
+// are the last. It changes nothing.
 func (c *Client) Peek(ctx context.Context, queue string, offset, count int) ([]Job, error) {
-	var jobs wire.List[Job]
-	err := c.decode(ctx, &jobs, Reqless, "queue.peek", queue, offset, count)
-	if unreadable(err) {
-		jids, err := c.redis.ZRevRange(ctx, c.ns+"q:"+queue+"-work", int64(offset), int64(offset+count-1)).Result()
-		if err != nil {
-			return nil, classify("zrevrange", err)
-		}
-		return c.GetMany(ctx, jids...)
-	}
+	jids, err := c.jidsOn(ctx, Shelf{ShelfNext, queue}, offset, count)
 	if err != nil {
 		return nil, err
 	}
-	return jobs, c.readKept(ctx, jobs)
+	return c.GetMany(ctx, jids...)
 }
 
 // Heartbeat extends a worker's lock and returns when it now ends, in whole seconds since
@@ -168,16 +161,21 @@ func (c *Client) Untrack(ctx context.Context, jid string) (bool, error) {
 	return n == "1", err
 }
 
-// Tracked lists the tracked jobs, and the jids of those that are tracked and gone.
+// Tracked lists the tracked jobs, and the jids of those that are tracked and gone. It changes nothing.
 func (c *Client) Tracked(ctx context.Context) (jobs []Job, expired []string, err error) {
-	var reply struct {
-		Jobs    wire.List[Job]
-		Expired wire.List[string]
-	}
-	if err := c.decode(ctx, &reply, Reqless, "jobs.tracked"); err != nil {
+	jids, err := c.redis.ZRange(ctx, c.ns+"tracked", 0, -1).Result()
+	if err = harmless(classify("zrange", err)); err != nil {
 		return nil, nil, err
 	}
-	return reply.Jobs, reply.Expired, c.readKept(ctx, reply.Jobs)
+	found, err := c.Glances(ctx, All, jids...)
+	for _, g := range found {
+		if g.Row == RowGone {
+			expired = append(expired, g.JID)
+		} else {
+			jobs = append(jobs, g.Job)
+		}
+	}
+	return jobs, expired, err
 }
 
 // AddTags gives a job more tags and returns all it has.

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"oarlock/queue/internal/wire"
 )
@@ -18,6 +19,7 @@ type ShelfKind string
 
 // The shelves. Of a queue are all up to ShelfThrottled.
 const (
+	ShelfNext      ShelfKind = "next"    // what a pop would look at: those that stall, then those that wait
 	ShelfWaiting   ShelfKind = "waiting" // in turn; then those that are due and did not come in yet
 	ShelfRunning   ShelfKind = "running" // whose lock ends first comes first, as below
 	ShelfStalled   ShelfKind = "stalled"
@@ -55,14 +57,35 @@ type Words struct {
 	Message string // is in the message of the failure
 }
 
+// From is the cursor of the window that leaves out so many first.
+func From(offset int) string { return "+" + strconv.Itoa(max(0, offset)) }
+
+// jidsOn lists jids of a shelf, count of them behind so many that are left out.
+func (c *Client) jidsOn(ctx context.Context, s Shelf, offset, count int) ([]string, error) {
+	var jids []string
+	for cursor := From(offset); len(jids) < count; {
+		l, err := c.List(ctx, s, cursor, count-len(jids), Detail{}, Words{})
+		if err != nil {
+			return nil, err
+		}
+		for _, job := range l.Jobs {
+			jids = append(jids, job.JID)
+		}
+		if cursor = l.Next; cursor == "" {
+			break
+		}
+	}
+	return jids, nil
+}
+
 // MaxListed is how many jobs List looks at in one call at most.
 const MaxListed = 200
 
 // ErrCursor says that a cursor is none that List returned.
 var ErrCursor = errors.New("that is no place in the list; begin with its first page")
 
-// List looks at a window of at most limit jobs (1 to MaxListed) on a shelf, from its beginning or from a cursor that
-// Listed.Next was. It changes nothing, and its cost does not depend on how many jobs stand there.
+// List looks at a window of at most limit jobs (1 to MaxListed) on a shelf, from its beginning, "", from a cursor that
+// Listed.Next was, or From an offset. It changes nothing, and its cost does not depend on how many jobs stand there.
 //
 // What comes to a shelf, or leaves it, between two calls moves none of the others out of the next window: those that
 // were there all the time are met once, and of a failed group, from which somebody else takes older ones, some twice.

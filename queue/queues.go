@@ -94,6 +94,9 @@ func (c *Client) Length(ctx context.Context, queue string) (int, error) {
 // not used, and the newest come first.
 func (c *Client) Jobs(ctx context.Context, state, queue string, offset, count int) ([]string, error) {
 	var jids wire.List[string]
+	if state == "scheduled" { // the protocol's command would bring in what is due
+		return c.jidsOn(ctx, Shelf{ShelfScheduled, queue}, offset, count)
+	}
 	if state == "complete" {
 		return jids, c.decode(ctx, &jids, Reqless, "jobs.completed", offset, count)
 	}

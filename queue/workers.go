@@ -77,11 +77,18 @@ func (c *Client) LockTime(ctx context.Context, queue string) (time.Duration, err
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// Worker lists the jids that a worker holds, and those whose lock ran out.
+// Worker lists the jids that a worker holds, and those whose lock ran out, in both the longest lock first. It changes
+// nothing.
 func (c *Client) Worker(ctx context.Context, name string) (jobs, stalled []string, err error) {
-	var reply struct{ Jobs, Stalled wire.List[string] }
-	err = c.decode(ctx, &reply, Qless, "workers", name)
-	return reply.Jobs, reply.Stalled, err
+	if err := c.clock.Fresh(ctx); err != nil {
+		return nil, nil, err
+	}
+	key, now := c.ns+"w:"+name+":jobs", wire.Number(c.Now())
+	pipe := c.redis.Pipeline()
+	good := pipe.ZRevRangeByScore(ctx, key, &redis.ZRangeBy{Min: "(" + now, Max: "+inf"})
+	out := pipe.ZRevRangeByScore(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: now})
+	_, err = pipe.Exec(ctx)
+	return good.Val(), out.Val(), harmless(classify("zrevrangebyscore", err))
 }
 
 // ForgetWorkers takes workers off the list. What they hold stays locked.

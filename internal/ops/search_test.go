@@ -137,7 +137,7 @@ func TestLookingWritesNothing(t *testing.T) {
 			rdb.ZIncrBy(ctx, key, place-must(rdb.ZScore(ctx, key, member).Result())(t), member)
 		}
 	}
-	rdb.HSet(ctx, "ql:j:later", "history", `[{"put":1,"q":"q","worker":"w","popped":2}]`) // as older programs kept it
+	rdb.HSet(ctx, "ql:j:later", "history", `[{"put":1,"q":"q","worker":"w","popped":2}]`)
 	server.Client(t).Do(ctx, "ACL", "SETUSER", "looker", "on", ">PASSWORD", "~ql:*", "&*", "+@read", "+@connection", "+evalsha", "+evalsha_ro", "+script|load", "+time", "-@write")
 	looker := openURL(t, "unix://looker:PASSWORD@"+server.Addr)
 	before := everything(t, q)
@@ -149,6 +149,7 @@ func TestLookingWritesNothing(t *testing.T) {
 		"backlogs": func(q *queue.Client) error { return second(BacklogStats(ctx, q)) },
 		"failures": func(q *queue.Client) error { return second(Failures(ctx, q, Window{})) },
 		"glance":   func(q *queue.Client) error { return second(Glance(ctx, q, "later")) },
+		"job":      func(q *queue.Client) error { return second(q.Get(ctx, "later")) },
 		"search":   func(q *queue.Client) error { return second(Search(ctx, q, "later", Window{})) },
 		"find":     func(q *queue.Client) error { return second(Search(ctx, q, "state:failed klass:K*", Window{})) },
 		"dry run": func(q *queue.Client) error {
@@ -160,6 +161,13 @@ func TestLookingWritesNothing(t *testing.T) {
 		"tags":      func(q *queue.Client) error { return second(TopTags(ctx, q, Page{Limit: 25})) },
 		"throttles": func(q *queue.Client) error { return second(Throttles(ctx, q)) },
 		"settings":  func(q *queue.Client) error { return second(q.Settings(ctx)) },
+		"contents":  func(q *queue.Client) error { return second(ShowQueue(ctx, q, "q", Page{Limit: 25})) },
+		"peek":      func(q *queue.Client) error { return second(Peek(ctx, q, "q", Page{Limit: 25})) },
+		"tracked":   func(q *queue.Client) error { return second(Tracked(ctx, q, "", Page{Limit: 25})) },
+		"complete":  func(q *queue.Client) error { return second(Complete(ctx, q, "", Page{Limit: 25})) },
+		"tagged":    func(q *queue.Client) error { return second(JobsTagged(ctx, q, "red", Page{Limit: 25})) },
+		"worker":    func(q *queue.Client) error { return second(JobsOf(ctx, q, "gone")) },
+		"failed":    func(q *queue.Client) error { return second(FailedJobs{All: true}.Find(ctx, q)) },
 		"shelves": func(q *queue.Client) error {
 			for _, state := range QueueStates {
 				if _, err := JobsIn(ctx, q, "q", state, Window{}); err != nil {

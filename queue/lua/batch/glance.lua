@@ -3,13 +3,13 @@
 --
 --   cut, most   as append_glance has them; they hold for checkpoints and records too
 --   entries     how many of the newest entries of its history are given, beside the first
---   list        per job the values of append_glance; then the checkpoint, the record, the legacy
+--   list        for so many of the jobs as fit into the reply, one at least, the values of append_glance; then the checkpoint, the record, the legacy
 --               history of older programs, and lists of the jids it depends on, of those that depend
 --               on it, and of the entries of its history, oldest first
 --
 -- Reads    ql:j:<jid>, -dependencies, -dependents, -history; ql:q:<queue>-locks|scheduled; ql:tracked
 local cut, most, entries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local reply = {}
+local reply, bytes = {}, 0
 
 local function bounded_field(key, field)
   local size = redis.call('HSTRLEN', key, field)
@@ -28,6 +28,7 @@ local function look(jid)
 end
 
 for i = 5, #ARGV do
+  if bytes > call_bytes then break end
   append_glance(reply, ARGV[i], cut, most)
   local n = #reply
   local ok, more = pcall(look, ARGV[i])
@@ -36,5 +37,6 @@ for i = 5, #ARGV do
     more = { '', '', '', {}, {}, {} }
   end
   for j = 1, 6 do reply[n + j] = more[j] end
+  bytes = bytes + #reply[n - 16] + #more[1] + #more[2]
 end
 return reply

@@ -1,10 +1,10 @@
 -- list(now, kind, name, cursor, limit, cut, most) -> list
 -- A window on the jobs that stand together somewhere, without changing anything.
 --
---   kind    of a queue: waiting, running, stalled, scheduled, depends, throttled; failed (a group),
+--   kind    of a queue: next, waiting, running, stalled, scheduled, depends, throttled; failed (a group),
 --           tag, worker, holders and waiters (of a throttle), tracked, complete
 --   name    of the queue, group, tag, worker or throttle; '' for tracked and complete
---   cursor  '' for the beginning, or what the call before said
+--   cursor  '' for the beginning, what the call before said, or '+' and how many to leave out first
 --   limit   how many jobs are looked at, at most
 --   cut, most   as append_glance has them
 --   text    is in the data of those that are meant, '' in any; data longer than most has none
@@ -13,23 +13,28 @@
 --           '' if nothing is; then per job that is meant which of them it was, from 1 on, the cursor of
 --           what is behind it, and the values of append_glance
 --
--- Those that wait are in turn, and behind them those that are due and did not come in yet. Failed and
--- complete ones come newest first.
+-- Those that wait are in turn, and behind them those that are due and did not come in yet; next are those
+-- that stall, and then these. Failed and complete ones come newest first.
 --
 -- Reads    what kind says; ql:j:<jid>; ql:tracked
 local now, kind, name, cursor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local limit, cut, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local prefix, tid = 'ql:q:' .. name, 'ql:th:' .. name
 
+-- as window_of_set has them, and true of those with the scores that row_of wants
 local function sets()
-  if kind == 'waiting' then
-    return { { prefix .. '-work', true, '+inf', '-inf' }, { prefix .. '-scheduled', false, '-inf', now } }
+  local stalled = { prefix .. '-locks', false, '-inf', now, true }
+  local work, due = { prefix .. '-work', true, '+inf', '-inf' }, { prefix .. '-scheduled', false, '-inf', now, true }
+  if kind == 'next' then
+    return { stalled, work, due }
+  elseif kind == 'waiting' then
+    return { work, due }
   elseif kind == 'running' then
-    return { { prefix .. '-locks', false, '(' .. now, '+inf' } }
+    return { { prefix .. '-locks', false, '(' .. now, '+inf', true } }
   elseif kind == 'stalled' then
-    return { { prefix .. '-locks', false, '-inf', now } }
+    return { stalled }
   elseif kind == 'scheduled' then
-    return { { prefix .. '-scheduled', false, '(' .. now, '+inf' } }
+    return { { prefix .. '-scheduled', false, '(' .. now, '+inf', true } }
   elseif kind == 'depends' or kind == 'throttled' then
     return { { prefix .. '-' .. kind, false, '-inf', '+inf' } }
   elseif kind == 'tag' then
@@ -77,22 +82,26 @@ if kind == 'failed' then
   return reply
 end
 -- A cursor says in which of the sets it is, as '1:' before the rest.
-local at, behind = 1, ''
-if cursor ~= '' then
+local at, behind, skip = 1, '', tonumber(string.match(cursor, '^%+(%d+)$'))
+if cursor ~= '' and not skip then
   at, behind = string.match(cursor, '^(%d):(.*)$')
   at = tonumber(at) or error('no such cursor', 0)
 end
-local scored = kind == 'running' or kind == 'stalled' or kind == 'scheduled'
+skip = skip or 0
 for i, set in ipairs(sets()) do
   local all = ask('ZCOUNT', set[1], set[2] and set[4] or set[3], set[2] and set[3] or set[4])
   reply[1] = reply[1] + all
-  if i >= at and limit > reply[2] then
-    local jids, scores, more = window_of_set(set, i == at and behind or '', limit - reply[2])
+  if i < at or skip > 0 and skip >= all then
+    skip = math.max(0, skip - all)
+  elseif limit > reply[2] then
+    if skip > 0 then behind, skip = '+' .. text14(skip), 0 end
+    local jids, scores, more = window_of_set(set, behind, limit - reply[2])
     for j, jid in ipairs(jids) do
-      show(jid, i .. ':' .. scores[j] .. ':' .. jid, (scored or i > 1) and scores[j] or nil)
+      show(jid, i .. ':' .. scores[j] .. ':' .. jid, set[5] and scores[j] or nil)
     end
     if more then reply[3] = i .. ':' .. scores[#jids] .. ':' .. jids[#jids] end
-  elseif i > at and reply[3] == '' and all > 0 then
+    behind = ''
+  elseif reply[3] == '' and all > 0 then
     reply[3] = i .. ':' -- the next window begins with this set
   end
 end

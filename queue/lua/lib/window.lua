@@ -4,12 +4,12 @@
 -- window_of_set(set, cursor, limit) -> jids, scores, whether there are any behind them
 --   set     { key, reverse, from, to }: of the scores between, as Redis has ranges; in reverse the
 --           highest come first, and from is the higher one
---   cursor  '' for the beginning, or '<score>:<jid>' of the last one seen
+--   cursor  '' for the beginning, '<score>:<jid>' of the last one seen, or '+' and how many to leave out
 function window_of_set(set, cursor, limit)
   local key, reverse, from, to = unpack(set)
   local begin = ranked_before(key, reverse, from)
-  local first = begin
-  if cursor ~= '' then first = math.max(begin, rank_behind(key, reverse, string.match(cursor, '^([^:]*):(.*)$'))) end
+  local first = begin + (tonumber(string.match(cursor, '^%+(%d+)$')) or 0)
+  if string.find(cursor, '^[^+]') then first = math.max(begin, rank_behind(key, reverse, string.match(cursor, '^([^:]*):(.*)$'))) end
   local last = first + limit -- and one more, to know whether there is any
   local found = ask(reverse and 'ZREVRANGE' or 'ZRANGE', key, text14(first), text14(last), 'WITHSCORES')
   local within = ask('ZCOUNT', key, reverse and to or from, reverse and from or to) + begin - first
@@ -52,10 +52,11 @@ function bytes_before(a, b)
 end
 
 -- window_of_list(key, cursor, limit) -> jids, how many there are from the first of them to the far end, and in all
---   cursor  '' for the beginning, or how many there were from there to the far end
+--   cursor  '' for the beginning, how many there were from there to the far end, or '+' and how many to leave out
 function window_of_list(key, cursor, limit)
   local length = ask('LLEN', key)
-  local left = math.min(cursor == '' and length or tonumber(cursor) or error('no such cursor', 0), length)
+  local skipped = cursor == '' and 0 or tonumber(string.match(cursor, '^%+(%d+)$'))
+  local left = math.min(skipped and length - skipped or tonumber(cursor) or error('no such cursor', 0), length)
   if not (left >= 1) then return {}, 0, length end
   return redis.call('LRANGE', key, text14(-left), text14(math.min(limit - left - 1, -1))), left, length
 end
