@@ -65,7 +65,7 @@ var arrows = map[string][]string{
 	"internal/demo":        {"internal/screen", "queue", "runner", "supervisor"},
 	"internal/doctor":      {"internal/config", "internal/control", "internal/plan", "internal/setup", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/embedded":    {},
-	"internal/explain":     {"internal/control", "internal/screen", "queue", "supervisor"},
+	"internal/explain":     {"internal/screen", "queue", "supervisor"},
 	"internal/hub":         {"protocol", "queue", "runner", "supervisor"},
 	"internal/logging":     {"internal/screen", "protocol"},
 	"internal/names":       {"internal/config", "internal/connect", "internal/control", "queue", "supervisor"},
@@ -85,7 +85,10 @@ var arrows = map[string][]string{
 	"internal/systemd":     {},
 	"internal/top":         {"internal/ops", "internal/rollcall", "internal/screen", "internal/service", "internal/show", "supervisor"},
 	"internal/trial":       {"internal/screen", "protocol", "queue", "runner", "supervisor"},
-	"internal/web":         {"internal/ops", "internal/screen", "queue", "supervisor"},
+	"internal/web":         {"internal/explain", "internal/hub", "internal/ops", "internal/rollcall", "internal/screen", "internal/web/assets", "internal/web/chart", "internal/web/pages", "queue", "supervisor"},
+	"internal/web/assets":  {},
+	"internal/web/chart":   {},
+	"internal/web/pages":   {"internal/screen", "internal/web/assets", "internal/web/chart", "protocol", "supervisor"},
 	"internal/check":       {}, // the gate, a program of its own
 	"internal/faultproxy":  {}, // these, too, are for tests
 	"internal/redistest":   {},

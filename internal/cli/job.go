@@ -10,12 +10,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
-	"oarlock/internal/control"
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 func jobCommand() *cli.Command {
@@ -70,7 +70,13 @@ func sources(c *cli.Context, q *queue.Client) explain.Sources {
 			}
 			return cfg.Supervisor.HostName()
 		},
-		Supervisor: func(context.Context) (*control.Client, error) { return reach(c) },
+		Supervisor: func(ctx context.Context) (shot supervisor.Snapshot, err error) {
+			s, err := reach(c)
+			if err == nil {
+				err = s.Status(ctx, &shot)
+			}
+			return shot, err
+		},
 	}
 }
 

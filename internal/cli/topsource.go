@@ -16,6 +16,7 @@ import (
 	"oarlock/internal/show"
 	"oarlock/internal/top"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // topSource asks the supervisor over its socket, and Redis by a client of its own. It is safe for concurrent use.
@@ -85,8 +86,17 @@ func (s *topSource) Failed(ctx context.Context, group string) ([]ops.Job, error)
 }
 
 func (s *topSource) Why(ctx context.Context, jid string) ([]string, error) {
-	hold, err := explain.Sources{Client: s.redis, Host: s.cfg.Supervisor.HostName, Supervisor: s.supervisor}.Why(ctx, jid)
+	hold, err := explain.Sources{Client: s.redis, Host: s.cfg.Supervisor.HostName, Supervisor: s.shot}.Why(ctx, jid)
 	return hold.Reasons, ops.Worded(jid, err)
+}
+
+// shot is what the supervisor says of itself.
+func (s *topSource) shot(ctx context.Context) (shot supervisor.Snapshot, err error) {
+	at, err := s.supervisor(ctx)
+	if err == nil {
+		err = at.Status(ctx, &shot)
+	}
+	return shot, err
 }
 
 func (s *topSource) Words(ctx context.Context, jid string) (string, error) {

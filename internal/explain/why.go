@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"oarlock/internal/control"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -18,8 +17,8 @@ type Sources struct {
 	// Host gives the name by which Redis knows the supervisors of this host, or "" if that cannot be
 	// told. It is asked only of jobs that run.
 	Host func() string
-	// Supervisor finds the one that runs on this host.
-	Supervisor func(context.Context) (*control.Client, error)
+	// Supervisor is what the one that runs on this host says of itself; the error is told where there is none.
+	Supervisor func(context.Context) (supervisor.Snapshot, error)
 }
 
 // Hold is what holds a job.
@@ -28,10 +27,36 @@ type Hold struct {
 	Queue   string   `json:"queue"`
 	Reasons []string `json:"reasons"` // sentences: every one that was found, the first one first
 	State   string   `json:"state"`
+
+	// Remedies are what would end some of the reasons, as the sentences say in words.
+	Remedies []Remedy `json:"remedies,omitempty"`
 }
 
-// Why says what holds a job. The error is queue.ErrNoJob where there is none, else one of Redis or of the
-// supervisor; that no supervisor can be found is among the reasons.
+// Remedy is what would end a reason.
+type Remedy struct {
+	Reason int    `json:"reason"` // which of Hold.Reasons, from 0
+	Deed   Deed   `json:"deed"`
+	To     string `json:"to"` // the job, queue, pool or throttle of that name; "" is the supervisor
+}
+
+// Deed is what can be done about a reason.
+type Deed string
+
+// The deeds.
+const (
+	RetryJob     Deed = "retry"        // of a job: put it into its queue again
+	TakeBack     Deed = "take back"    // of a job: take it from its worker
+	LookAtJob    Deed = "why"          // of another job: see what holds that
+	ResumeQueue  Deed = "resume queue" // of a queue
+	SeeThrottle  Deed = "see throttle" // of a throttle: raise it, or release who holds it
+	ResumeAll    Deed = "resume"       // of the supervisor
+	ResumePool   Deed = "resume pool"  // of a pool that is quiet by itself
+	RecyclePool  Deed = "recycle"      // of a pool: try at once with new children
+	GiveChildren Deed = "scale"        // of a pool without any
+)
+
+// Why says what holds a job. The error is queue.ErrNoJob where there is none, else one of Redis; that no supervisor can be
+// found is among the reasons.
 func (s Sources) Why(ctx context.Context, jid string) (Hold, error) {
 	job, err := s.Client.Get(ctx, jid)
 	if err != nil {
@@ -41,7 +66,7 @@ func (s Sources) Why(ctx context.Context, jid string) (Hold, error) {
 	if err := w.find(ctx); err != nil {
 		return Hold{}, err
 	}
-	return Hold{JID: jid, Queue: w.job.Queue, Reasons: w.reasons, State: w.job.State}, nil
+	return Hold{JID: jid, Queue: w.job.Queue, Reasons: w.reasons, State: w.job.State, Remedies: w.remedies}, nil
 }
 
 // why collects the reasons.
@@ -50,16 +75,23 @@ type why struct {
 	q       *queue.Client
 	job     queue.Job
 	reasons []string
+
+	remedies []Remedy
 }
 
 func (w *why) because(format string, args ...any) {
 	w.reasons = append(w.reasons, fmt.Sprintf(format, args...))
 }
 
+// mends says what would end the last reason.
+func (w *why) mends(deed Deed, to string) {
+	w.remedies = append(w.remedies, Remedy{len(w.reasons) - 1, deed, to})
+}
+
 // find looks for the reasons. A job that moves while it is being looked at is looked at again.
 func (w *why) find(ctx context.Context) error {
 	for try := 0; ; try++ {
-		w.reasons = []string{}
+		w.reasons, w.remedies = []string{}, nil
 		if err := w.look(ctx); err != nil {
 			return err
 		}
@@ -106,6 +138,7 @@ func (w *why) look(ctx context.Context) error {
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, screen.Shorten(job.Failure.Message, 300))
 		w.because("`oarlock job retry %s` puts it into %s again.", screen.InShell(job.JID), job.Queue)
+		w.mends(RetryJob, job.JID)
 	case "running":
 		return w.running(ctx)
 	case "depends":
@@ -120,9 +153,12 @@ func (w *why) look(ctx context.Context) error {
 // out holds until somebody sees that.
 func (w *why) running(ctx context.Context) error {
 	w.because("It is running on %s, whose lock %s.", w.job.Worker, LockWords(w.q.Now(), w.job.Expires))
-	says, _, err := w.worker(ctx, &w.job)
+	says, lives, err := w.worker(ctx, &w.job)
 	if err == nil {
 		w.because("%s", says)
+		if !lives {
+			w.mends(TakeBack, w.job.JID)
+		}
 	}
 	return err
 }
@@ -202,9 +238,11 @@ func (w *why) dependencies(ctx context.Context) error {
 		}
 		if on.State == "failed" {
 			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, screen.InShell(on.JID), screen.InShell(on.JID))
+			w.mends(LookAtJob, on.JID)
 			continue
 		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
+		w.mends(LookAtJob, on.JID)
 	}
 	for _, jid := range w.job.Dependencies {
 		if !there[jid] {
@@ -231,6 +269,7 @@ func (w *why) throttles(ctx context.Context) error {
 			continue
 		}
 		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(holders[:min(len(holders), shownHolders)], " "))
+		w.mends(SeeThrottle, id)
 		idle, err := w.Idle(ctx, holders)
 		if err != nil {
 			return err
@@ -253,6 +292,7 @@ func (w *why) ready(ctx context.Context, before int) error {
 	}
 	if counts.Paused {
 		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, screen.InShell(w.job.Queue))
+		w.mends(ResumeQueue, w.job.Queue)
 	}
 	setting, err := w.q.Setting(ctx, w.job.Queue+"-max-concurrency")
 	if err != nil {
@@ -275,14 +315,10 @@ func (w *why) ready(ctx context.Context, before int) error {
 // listeners looks at the supervisor of this machine: does any pool listen to the queue,
 // and can it take anything?
 func (w *why) listeners(ctx context.Context) error {
-	s, err := w.Supervisor(ctx)
+	shot, err := w.Supervisor(ctx)
 	if err != nil {
 		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.ReplaceAll(err.Error(), "\n  ", "; "))
 		return nil
-	}
-	var shot supervisor.Snapshot
-	if err := s.Status(ctx, &shot); err != nil {
-		return err
 	}
 	listens := false
 	for _, pool := range shot.Pools {
@@ -293,7 +329,7 @@ func (w *why) listeners(ctx context.Context) error {
 		w.pool(pool)
 	}
 	if !listens {
-		w.because("No pool of the supervisor here (pid %s) listens to %s: unless one of another host does, name it in the queues of a pool.", s.PID, w.job.Queue)
+		w.because("No pool of the supervisor here (pid %d) listens to %s: unless one of another host does, name it in the queues of a pool.", shot.PID, w.job.Queue)
 	}
 	if shot.Short != "" && w.job.State != "running" {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
@@ -343,15 +379,26 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	case w.job.State == "running":
 	case pool.Barren != "":
 		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, screen.InShell(pool.Name))
+		w.mends(RecyclePool, pool.Name)
 	case pool.Breaker != "":
 		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, screen.InShell(pool.Name))
+		w.mends(RecyclePool, pool.Name)
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
+		switch {
+		case pool.Draining:
+		case pool.QuietAlone:
+			w.mends(ResumePool, pool.Name)
+		default:
+			w.mends(ResumeAll, "")
+		}
 	case pool.Children == 0:
 		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, screen.InShell(pool.Name))
+		w.mends(GiveChildren, pool.Name)
 	case waits >= pool.Children:
 		w.because("All %d children of pool %s wait for a start after others failed: the next is tried in %s; `oarlock recycle %s` tries at once.",
 			waits, pool.Name, screen.Seconds(next), screen.InShell(pool.Name))
+		w.mends(RecyclePool, pool.Name)
 	case waits > 0 && busy+waits >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
 	case blocked > 0 && busy+blocked >= pool.Children:

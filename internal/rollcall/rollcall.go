@@ -72,8 +72,8 @@ type Sums struct {
 	Rolling  int `json:"rolling"`
 }
 
-// sum sums up a snapshot.
-func sum(s *supervisor.Snapshot) Sums {
+// Sum sums up a snapshot.
+func Sum(s *supervisor.Snapshot) Sums {
 	sums := Sums{Pools: len(s.Pools)}
 	for _, pool := range s.Pools {
 		sums.Waiting += pool.Waiting

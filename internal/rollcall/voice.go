@@ -99,7 +99,7 @@ func (v *Voice) answer(q question) ([]byte, error) {
 func (v *Voice) pack() ([]byte, error) {
 	shot := v.Snapshot()
 	hideRuns(&shot)
-	a := Answer{V: version, Host: v.Host, Version: v.Version, URL: v.URL, Sums: sum(&shot), Status: shot}
+	a := Answer{V: version, Host: v.Host, Version: v.Version, URL: v.URL, Sums: Sum(&shot), Status: shot}
 	packed, err := pack(a)
 	for _, cut := range []func(){
 		func() {

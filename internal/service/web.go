@@ -21,7 +21,7 @@ import (
 func (s *Service) newWeb(cfg config.Config, redis *queue.Client) *web.App {
 	return web.New(web.Options{
 		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: cfg.Supervisor.HostName(),
-		Prefix: cfg.Web.Prefix,
+		Prefix: cfg.Web.Prefix, Hub: s.hub, Redact: func(text string) (string, bool) { return s.redactor.Load().Line(text) },
 	})
 }
 

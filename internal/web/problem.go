@@ -97,6 +97,10 @@ func (a *App) fail(c *Call, err error) {
 		h.Add("WWW-Authenticate", `Bearer realm="oarlock"`)
 		h.Add("WWW-Authenticate", `Basic realm="oarlock", charset="UTF-8"`)
 	}
+	if c.browses() {
+		a.failPage(c, p)
+		return
+	}
 	text, err := json.Marshal(p)
 	if err != nil {
 		text = nil // of strings and numbers: cannot be

@@ -9,8 +9,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/ops"
+	"oarlock/internal/web/pages"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -34,6 +37,11 @@ type Options struct {
 	Version   string // of this program
 	Host      string // by which name Redis knows the supervisors of this host
 
+	Others Others   // nil: nobody else is asked how it is
+	Hub    *hub.Hub // what happened lately in this process; nil: nothing is remembered
+	// Redact blanks what is secret in a text of others, and says whether there was something; nil blanks nothing.
+	Redact func(text string) (string, bool)
+
 	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
 	ReadOnly bool   // nobody may change anything
 }
@@ -45,12 +53,21 @@ type App struct {
 	mux    *http.ServeMux
 	limits limits
 	deeds  deeds
+
+	census *census
+	shots  shots
+	seen   seen
+	// changing are the patterns of pages that change by themselves.
+	changing map[string]bool
+	written  func() *pages.Book // reads the pages, once
 }
 
 // New makes an App, which starts nothing.
 func New(o Options) *App {
 	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits()}
 	a.o.Prefix = strings.TrimSuffix(o.Prefix, "/")
+	a.census, a.shots.of = newCensus(o.Redis), o.Supervisor
+	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })
 	a.routes = a.table()
 	for i := range a.routes {
 		a.mux.Handle(a.routes[i].pattern(), entrance{a, &a.routes[i]})

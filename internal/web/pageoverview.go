@@ -1,0 +1,289 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"oarlock/internal/ops"
+	"oarlock/internal/rollcall"
+	"oarlock/internal/screen"
+	"oarlock/internal/web/pages"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// How much of a list the overview shows, and how long a page waits for other hosts.
+const (
+	overviewQueues = 12
+	overviewGroups = 8
+	hostsPatience  = 300 * time.Millisecond
+)
+
+// printOf is a short text that differs where the names do.
+func printOf(names []string) string {
+	h := fnv.New64a()
+	for _, name := range names {
+		fmt.Fprintf(h, "%d:%s", len(name), name)
+	}
+	return fmt.Sprintf("%x", h.Sum64())
+}
+
+// roll is what the supervisors of the namespace say; of this process alone, where nobody else can be asked.
+func (a *App) roll(ctx context.Context) rollcall.Roll {
+	if a.o.Others != nil {
+		ctx, cancel := context.WithTimeout(ctx, hostsPatience)
+		defer cancel()
+		if roll, err := a.o.Others.Call(ctx); err == nil {
+			return roll
+		}
+	}
+	shot, is := a.shot()
+	if !is {
+		return rollcall.Roll{}
+	}
+	return rollcall.Roll{Asked: 1, Answered: 1, Items: []rollcall.Answer{{Host: a.o.Host, Version: a.o.Version, Status: shot, Sums: rollcall.Sum(&shot)}}}
+}
+
+// poolLinks leads to the pools of this process; those of others have no page here.
+func (a *App) poolLinks(pool, text string) []pages.Link {
+	shot, is := a.shot()
+	if !is || poolNamed(shot, pool) == nil {
+		return nil
+	}
+	if href := a.book().Link("pools", pool); href != "" {
+		return []pages.Link{{Href: href, Text: text}}
+	}
+	return nil
+}
+
+// head writes the headline for pages about all supervisors, and gives what was found.
+func (a *App) head(c *Call, p *pages.Page) *worry {
+	w := &worry{}
+	w.everybody(a.roll(c.R.Context()), a.poolLinks)
+	p.Headline = w.headline()
+	return w
+}
+
+// headLocal is the headline of pages that are about this process alone.
+func (a *App) headLocal(p *pages.Page, shot supervisor.Snapshot) {
+	w := &worry{}
+	w.supervisor(shot, "", a.poolLinks)
+	p.Headline, p.Scope = w.headline(), "this supervisor"
+}
+
+func (a *App) overviewPage(c *Call, p *pages.Page) error {
+	p.Title = "Overview"
+	w := a.head(c, p)
+	all, now, err := a.census.Take(c.R.Context())
+	if err != nil {
+		return err
+	}
+	groups, err := ops.Failures(c.R.Context(), a.o.Redis, ops.Window{Limit: overviewGroups})
+	if err != nil {
+		return err
+	}
+	body := pages.Overview{Wrong: w.worst(), Total: len(all), Figures: a.figures(all, now), Failed: -1}
+	for _, n := range w.notices {
+		body.WrongPrint += n.Text + "\n"
+	}
+	body.WrongPrint = printOf([]string{wrongWithoutNumbers(body.WrongPrint)})
+	rows := a.queueRows(all, now, "lag")
+	body.Queues = rows[:min(len(rows), overviewQueues)]
+	body.QueuePrint = queuePrint(body.Queues)
+	body.Groups, body.GroupPrint = groupRows(groups.Items, groups.AsOf)
+	if groups.Next == "" {
+		body.Failed = 0
+		for _, g := range groups.Items {
+			body.Failed += g.Jobs
+		}
+	}
+	body.Hosts, body.Silent = a.hosts(*w.roll), silentWords(*w.roll)
+	p.Body = body
+	return nil
+}
+
+// wrongWithoutNumbers is what is wrong but for how long and how much, which changes all the time.
+func wrongWithoutNumbers(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == '.' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// figures are the numbers that are looked at first.
+func (a *App) figures(all []queue.QueueCensus, now float64) []pages.Figure {
+	waiting, running, lag, done, failures := 0, 0, 0.0, 0, 0
+	for i := range all {
+		q := &all[i]
+		waiting += q.Waiting + q.Throttled
+		running += q.Running
+		if !q.Paused {
+			lag = max(lag, q.Lag(now))
+		}
+		done += q.Today.Completed
+		failures += q.Today.Failures
+	}
+	ratio := "0 %"
+	if done+failures > 0 {
+		ratio = fmt.Sprintf("%.2g %%", 100*float64(failures)/float64(done+failures))
+	}
+	return []pages.Figure{
+		{Key: "done", Name: "Done today", Value: screen.Count(done), Note: "since midnight UTC"},
+		{Key: "failing", Name: "Failing", Value: ratio, Note: "of today's"},
+		{Key: "lag", Name: "Longest wait", Value: pages.Span(lag), Note: "for a child"},
+		{Key: "running", Name: "Waiting", Value: screen.Count(waiting), Note: screen.Count(running) + " running"},
+	}
+}
+
+// queueRows are queues in an order: lag, waiting or name.
+func (a *App) queueRows(all []queue.QueueCensus, now float64, order string) []pages.Queue {
+	rows := make([]pages.Queue, 0, len(all))
+	for i := range all {
+		rows = append(rows, a.queueRow(&all[i], now))
+	}
+	slices.SortStableFunc(rows, func(x, y pages.Queue) int {
+		switch order {
+		case "lag":
+			if c := cmp.Or(cmp.Compare(y.Lag, x.Lag), cmp.Compare(y.Waiting, x.Waiting), cmp.Compare(y.Running, x.Running)); c != 0 {
+				return c
+			}
+		case "waiting":
+			if c := cmp.Compare(y.Waiting, x.Waiting); c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(x.Name, y.Name)
+	})
+	return rows
+}
+
+func (a *App) queueRow(q *queue.QueueCensus, now float64) pages.Queue {
+	return pages.Queue{
+		Name: q.Name, Waiting: q.Waiting + q.Throttled, Running: q.Running, Scheduled: q.Scheduled, Depends: q.Depends, Stalled: q.Stalled,
+		Recurring: q.Recurring, Throttled: q.Throttled, Paused: q.Paused, Limit: q.Limit, Lag: q.Lag(now), Damage: q.Damage,
+		Outlook: a.census.looks.Outlook(q.Name, "").Says,
+	}
+}
+
+func queuePrint(rows []pages.Queue) string {
+	var names []string
+	for _, q := range rows {
+		names = append(names, q.Name, fmt.Sprint(q.Paused))
+	}
+	slices.Sort(names) // a change of order alone is not worth a word
+	return printOf(names)
+}
+
+// groupRows are groups of failures as rows.
+func groupRows(all []ops.FailureGroup, now float64) (rows []pages.Group, print string) {
+	var names []string
+	for _, g := range all {
+		row := pages.Group{Name: g.Group, Jobs: g.Jobs, Message: g.Damage}
+		if n := g.Newest; n != nil {
+			row.When, row.Klass, row.Queue, row.Message, row.Newest = pages.Ago(now-n.When), n.Klass, n.Queue, n.Message, n.JID
+		}
+		rows = append(rows, row)
+		names = append(names, g.Group)
+	}
+	slices.Sort(names)
+	return rows, printOf(names)
+}
+
+// hosts are the supervisors that answered.
+func (a *App) hosts(roll rollcall.Roll) []pages.Host {
+	own, here := a.shot()
+	var hosts []pages.Host
+	for _, answer := range roll.Items {
+		s := answer.Status
+		h := pages.Host{
+			Name: cmp.Or(answer.Host, s.Name), Version: answer.Version, Up: s.Up, Pools: answer.Sums.Pools, Busy: answer.Sums.Busy, Children: answer.Sums.Children,
+			Here: here && s.PID == own.PID && s.Name == own.Name, Page: answer.URL, State: "ready", Redis: "ok",
+		}
+		what, _ := s.RedisTrouble()
+		switch {
+		case s.Draining:
+			h.State = "draining"
+		case s.Quiet:
+			h.State = "quiet"
+		case what != "":
+			h.State, h.Redis = "away", what
+		case !s.Ready:
+			h.State = "not ready"
+		}
+		var trouble []string
+		if n := answer.Sums.Breakers; n > 0 {
+			trouble = append(trouble, screen.Some(n, "pool")+" with an open breaker")
+		}
+		if n := answer.Sums.Rolling; n > 0 {
+			trouble = append(trouble, screen.Some(n, "pool")+" in a roll")
+		}
+		h.Trouble = strings.Join(trouble, ", ")
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+func (a *App) supervisorsPage(c *Call, p *pages.Page) error {
+	p.Title = "Supervisors"
+	w := a.head(c, p)
+	body := pages.Supervisors{Hosts: a.hosts(*w.roll), Asked: w.roll.Asked, Answered: w.roll.Answered, Silent: silentWords(*w.roll)}
+	if w.roll.Asked > 0 {
+		body.Says = fmt.Sprintf("%d of %s answered.", w.roll.Answered, screen.Some(w.roll.Asked, "supervisor"))
+	}
+	if shot, is := a.shot(); is && p.Write && !shot.Draining {
+		path := func(deed string) string { return a.o.Prefix + "/supervisors/" + deed }
+		quiet := pages.Deed{Label: "Quiet", Action: path("quiet")}
+		if shot.Quiet {
+			quiet = pages.Deed{Label: "Resume", Action: path("resume"), Tone: pages.Good}
+		}
+		body.Deeds = []pages.Deed{quiet, {Label: "Reload", Action: path("reload")}, {Label: "Drain…", Form: path("drain"), Tone: pages.Bad}, {Label: "Stop…", Form: path("stop"), Tone: pages.Bad}}
+	}
+	p.Body = body
+	return nil
+}
+
+// supervisorActs are what is done to the supervisor of this process.
+func (a *App) supervisorActs() []act {
+	to := func() string { return a.book().Link("supervisors") }
+	with := func(do func(*Call, supervisor.Snapshot) (string, error)) func(*Call) (string, string, error) {
+		return func(c *Call) (string, string, error) {
+			if a.o.Supervisor == nil {
+				return "", "", errNoSupervisor
+			}
+			told, err := do(c, a.o.Supervisor.Snapshot())
+			return told, to(), err
+		}
+	}
+	sure := func(verb, says string) func(*Call) (pages.Form, error) {
+		return func(*Call) (pages.Form, error) {
+			shot, is := a.shot()
+			if !is {
+				return pages.Form{}, errNoSupervisor
+			}
+			return pages.Form{Heading: verb + " the supervisor", Says: []string{says, sentence(ops.RunOn(shot))}, Action: a.o.Prefix + "/supervisors/" + strings.ToLower(verb), Label: verb, Danger: true, Back: to()}, nil
+		}
+	}
+	return []act{
+		{path: "/supervisors/quiet", does: "quiet", local: true, do: with(func(c *Call, shot supervisor.Snapshot) (string, error) {
+			return ops.Quiet(c.R.Context(), a.o.Supervisor, shot)
+		})},
+		{path: "/supervisors/resume", does: "resume", local: true, do: with(func(c *Call, shot supervisor.Snapshot) (string, error) {
+			return ops.ResumeTaking(c.R.Context(), a.o.Supervisor, shot)
+		})},
+		{path: "/supervisors/reload", does: "reload", local: true, do: with(func(c *Call, _ supervisor.Snapshot) (string, error) {
+			a.o.Supervisor.Reload(c.Who.Name)
+			return "the configuration was read anew; the log says what changed", nil
+		})},
+		{path: "/supervisors/drain", does: "drain", local: true, form: sure("Drain", "It takes no more jobs, finishes what runs, without a limit, and leaves. Nothing starts it again but whoever did so before."),
+			do: with(a.leave("drain", "draining: it leaves when what runs has finished"))},
+		{path: "/supervisors/stop", does: "stop", local: true, form: sure("Stop", "It takes no more jobs, finishes what runs within drain_timeout, gives the rest back uncounted, and leaves."),
+			do: with(a.leave("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"))},
+	}
+}

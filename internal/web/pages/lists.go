@@ -1,0 +1,211 @@
+package pages
+
+import "oarlock/internal/web/chart"
+
+// Recurring is a row of recurring jobs.
+type Recurring struct {
+	JID      string
+	Klass    string
+	Queue    string
+	Schedule string
+	Next     string
+	Count    int
+	Backlog  string
+	Last     string // what became of the last copy
+	LastHref string
+	LastBad  bool
+	State    string // "", paused, ended
+	Origin   string // of which file, or by hand
+	Deeds    []Deed
+}
+
+// RecurringList is the list of them.
+type RecurringList struct {
+	Rows              []Recurring
+	Write             bool
+	Says, First, Next string
+}
+
+// RecurringPage is one.
+type RecurringPage struct {
+	Recurring
+	Facts  []Fact
+	Data   string
+	Runs   []string // the next ones
+	Write  bool
+	ByHand bool // it can be changed here
+	Every  string
+}
+
+// Worker is a name under which jobs are held, taken apart.
+type Worker struct {
+	Name    string
+	Host    string
+	PID     string
+	Pool    string
+	Seen    string
+	Jobs    int
+	Stalled int
+	Odd     string
+	Deeds   []Deed
+}
+
+// Workers is the list of them.
+type Workers struct {
+	Rows              []Worker
+	Says, First, Next string
+	Print             string
+}
+
+// WorkerPage is one, with what it holds.
+type WorkerPage struct {
+	Worker
+	List Jobs
+}
+
+// Tags is the list of those that are used most.
+type Tags struct {
+	Rows        []string
+	First, Next string
+}
+
+// Throttle is a row of throttles.
+type Throttle struct {
+	ID      string
+	Maximum int
+	TTL     float64
+	Held    int
+	Waits   int
+	Damage  string
+	Deeds   []Deed
+}
+
+// Throttles is the list of them.
+type Throttles struct {
+	Rows              []Throttle
+	Says, First, Next string
+}
+
+// ThrottlePage is one, with who holds it and who waits.
+type ThrottlePage struct {
+	Throttle
+	Holders, Waiters Jobs
+	Idle             []string
+	Write            bool
+}
+
+// JobsPage is a page that is a list of jobs and little else: tracked, completed, of a tag.
+type JobsPage struct {
+	Heading string
+	Says    string
+	List    Jobs
+	Gone    []string // tracked, and not there any more
+}
+
+// Search is what was looked for, and what was found.
+type Search struct {
+	Term   string
+	Exact  []Hit
+	List   Jobs
+	Looked string // "looked at 10,000 of 640,000; 12 found"
+	Onward string
+	Help   bool
+	Wrong  string
+}
+
+// Hit is something of exactly that name.
+type Hit struct{ Kind, Name, Href, Says string }
+
+// Settings are those of the protocol.
+type Settings struct {
+	Rows  []Setting
+	Write bool
+}
+
+// Setting is one.
+type Setting struct {
+	Name, Value string
+	Default     bool
+	Action      string
+}
+
+// Events are what happened lately, and happens.
+type Events struct {
+	Lines []LogLine
+	Says  string
+}
+
+// Deeds are what was done over the web, the newest first.
+type Deeds struct{ Rows []Done }
+
+// Done is one deed.
+type Done struct {
+	At                             float64
+	Who, From, Action, What, Count string
+	Result                         string
+	Good                           bool
+}
+
+// Findings are what the doctor found.
+type Findings struct {
+	Asked bool
+	Rows  []Finding
+	Took  string
+	Write bool
+}
+
+// Finding is one, and what to do.
+type Finding struct {
+	Tone   Tone
+	Text   string
+	Remedy string
+}
+
+// Trouble is a page of its own, where there is nothing else to show.
+type Trouble struct {
+	Status int
+	What   string
+	Why    string
+	Does   string // what to do
+	Links  []Link
+	Form   []Deed
+}
+
+// Login asks for a token.
+type Login struct {
+	Wrong string
+	Back  string
+}
+
+// Form is a page that asks for what a deed wants to know, or for a word before it is done.
+type Form struct {
+	Heading string
+	Says    []string
+	Action  string
+	Hidden  []Field
+	Asks    []Ask
+	Label   string
+	Danger  bool
+	Back    string
+	Wrong   string
+}
+
+// Ask is a field of a form.
+type Ask struct {
+	Name, Label, Value, Hint, Kind string // Kind: text, number, area, check
+	Wanted                         bool
+	List                           []string // to choose from; nil is a free text
+}
+
+// Help is the page of keys.
+type Help struct {
+	Keys   []Fact
+	Words  []Fact
+	Switch string // switches them off, or on
+}
+
+// Chart is a line with its key on the page.
+type Chart struct {
+	Key  string
+	Line chart.Line
+}

@@ -1,0 +1,73 @@
+package pages
+
+import "oarlock/supervisor"
+
+// Pools is the list of those of this supervisor.
+type Pools struct {
+	Rows  []PoolRow
+	Empty string
+	Print string
+}
+
+// PoolRow is a pool.
+type PoolRow struct {
+	supervisor.PoolSnapshot
+	State   string // flows, rolling, quiet, draining, away
+	Trouble string // what keeps it from working, in a sentence
+	Busy    int
+	Idle    int
+	Per     float64 // jobs a second; NaN if not known yet
+}
+
+// PoolPage is one pool.
+type PoolPage struct {
+	PoolRow
+	Slots    []SlotRow
+	Deeds    []Deed
+	Scale    *Scale
+	Settings []Fact
+	Write    bool
+	Sum      []Fact // counters
+	Sign     *Sign  // of the roll that was given up
+}
+
+// Scale is the form for the number of children.
+type Scale struct {
+	Action        string
+	Now, Min, Max int // Max 0: as many as one likes
+	Says          string
+}
+
+// Sign is the bad sign for which a generation was given up.
+type Sign struct {
+	Generation int
+	Ago        string
+	Message    string
+}
+
+// SlotRow is a place of a pool, with what stands in it.
+type SlotRow struct {
+	supervisor.SlotSnapshot
+	Href  string
+	Runs  []SlotRun
+	Works string // what it works on, in one line
+	Last  string // the last line that it printed
+	New   bool   // it has the new generation of a roll
+	Deeds []Deed
+}
+
+// SlotRun is a job at work.
+type SlotRun struct {
+	supervisor.RunSnapshot
+	Done string // of 100; "" if it told nothing
+}
+
+// SlotPage is one slot.
+type SlotPage struct {
+	Pool string
+	SlotRow
+	Facts     []Fact
+	Lines     []LogLine
+	JID       string // only of this job
+	Elsewhere string // the host that answers for it
+}

@@ -1,0 +1,171 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"oarlock/internal/rollcall"
+	"oarlock/internal/screen"
+	"oarlock/internal/web/pages"
+	"oarlock/supervisor"
+)
+
+// worry gathers what is wrong, and how much there is where nothing is.
+type worry struct {
+	notices  []pages.Notice
+	hosts    int
+	busy     int
+	children int
+	oldest   float64 // seconds that a job has waited for a child
+	roll     *rollcall.Roll
+}
+
+func (w *worry) add(tone pages.Tone, links []pages.Link, format string, args ...any) {
+	w.notices = append(w.notices, pages.Notice{Tone: tone, Text: fmt.Sprintf(format, args...), Links: links})
+}
+
+// supervisor looks at one, on a host that is named if it is another than this. links leads to the page of a pool.
+func (w *worry) supervisor(shot supervisor.Snapshot, host string, links func(pool, text string) []pages.Link) {
+	w.hosts++
+	on := ""
+	if host != "" {
+		on = " on " + screen.Shorten(host, 40)
+	}
+	if what, why := shot.RedisTrouble(); what != "" {
+		w.add(pages.Bad, nil, "Redis %s%s: %s. What runs goes on, nothing new is taken.", what, on, screen.Shorten(why, 200))
+	}
+	if shot.Short != "" {
+		w.add(pages.Warn, nil, "The host%s has run out of something: %s.", on, shot.ShortWords())
+	}
+	switch {
+	case shot.Draining:
+		w.add(pages.Warn, nil, "The supervisor%s is draining: it takes no more jobs and leaves.", on)
+	case shot.Quiet:
+		w.add(pages.Warn, nil, "The supervisor%s is quiet: it takes no jobs until it is resumed.", on)
+	}
+	for _, pool := range shot.Pools {
+		w.pool(pool, on, shot.Quiet || shot.Draining, links)
+	}
+}
+
+// pool looks at one.
+func (w *worry) pool(pool supervisor.PoolSnapshot, on string, still bool, links func(pool, text string) []pages.Link) {
+	for _, slot := range pool.Slots {
+		if slot.PID != 0 {
+			w.children++
+		}
+		if len(slot.Runs) > 0 {
+			w.busy++
+		}
+	}
+	if pool.Ready > 0 {
+		w.oldest = max(w.oldest, pool.Oldest)
+	}
+	name := screen.Shorten(pool.Name, 40)
+	switch {
+	case pool.Barren != "":
+		w.add(pages.Bad, links(pool.Name, "see why"), "Pool %s%s takes nothing: %s", name, on, screen.Shorten(pool.Barren, 200))
+	case pool.Breaker != "":
+		text := fmt.Sprintf("Pool %s%s goes slowly, for nothing of it ends well", name, on)
+		if pool.BreakerFor > 0 {
+			text += " since " + pages.Span(pool.BreakerFor)
+		}
+		w.add(pages.Bad, links(pool.Name, "see why"), "%s: %s", text, screen.Shorten(pool.Breaker, 200))
+	case pool.Quiet && !still:
+		w.add(pages.Warn, links(pool.Name, "see"), "Pool %s%s is quiet: it takes no jobs until it is resumed.", name, on)
+	}
+	if roll := pool.Roll; roll != nil {
+		w.add(pages.Warn, links(pool.Name, "follow"), "Pool %s%s rolls: %d of %d slots on generation %d, since %s.", name, on, roll.Changed, roll.Of, roll.To, pages.Span(roll.Since))
+	}
+	if g := pool.GivenUp; g != nil && pool.Roll == nil {
+		w.add(pages.Bad, links(pool.Name, "see its first bad sign"), "Pool %s%s gave generation %d up %s ago: %s", name, on, g.Generation, pages.Span(g.Ago), screen.Shorten(g.Message, 200))
+	}
+	for _, damage := range pool.Damaged {
+		w.add(pages.Bad, links(pool.Name, "see"), "Pool %s%s leaves a queue out: %s", name, on, screen.Shorten(damage, 200))
+	}
+}
+
+// everybody looks at who answered, and at who did not.
+func (w *worry) everybody(roll rollcall.Roll, links func(pool, text string) []pages.Link) {
+	w.roll = &roll
+	for _, answer := range roll.Items {
+		w.supervisor(answer.Status, cmp.Or(answer.Host, answer.Status.Name), links)
+	}
+	if roll.Missing > 0 {
+		w.add(pages.Warn, nil, "%s", silentWords(roll))
+	}
+}
+
+// silentWords says who did not answer; "" if all did.
+func silentWords(roll rollcall.Roll) string {
+	if roll.Missing == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %s answered", roll.Answered, screen.Some(roll.Asked, "supervisor"))
+	switch {
+	case roll.Pending:
+		text += "; others may yet"
+	case len(roll.Silent) > 0:
+		text += "; " + strings.Join(roll.Silent, ", ") + " did not"
+	default:
+		text += fmt.Sprintf("; %d did not", roll.Missing)
+	}
+	return text + "."
+}
+
+// worst are what is wrong, the worst first.
+func (w *worry) worst() []pages.Notice {
+	rank := func(n pages.Notice) int {
+		if n.Tone == pages.Bad {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(w.notices, func(a, b pages.Notice) int { return rank(a) - rank(b) })
+	return w.notices
+}
+
+// headline is all that in one line.
+func (w *worry) headline() pages.Headline {
+	h := pages.Headline{Tone: pages.Good, Says: "Work flows."}
+	bad := 0
+	for _, n := range w.notices {
+		if n.Tone == pages.Bad {
+			bad++
+		}
+	}
+	switch {
+	case w.hosts == 0:
+		return pages.Headline{Tone: pages.Warn, Says: "No supervisor answers: nothing is worked.", Facts: "oarlock run starts one"}
+	case bad == 1:
+		h = pages.Headline{Tone: pages.Bad, Says: "Something keeps work from flowing."}
+	case bad > 1:
+		h = pages.Headline{Tone: pages.Bad, Says: fmt.Sprintf("%d things keep work from flowing.", bad)}
+	case len(w.notices) > 0:
+		h = pages.Headline{Tone: pages.Warn, Says: "Work flows, with something to know."}
+	}
+	var facts []string
+	if w.roll != nil && w.roll.Asked > 0 {
+		facts = append(facts, fmt.Sprintf("%d of %s", w.roll.Answered, screen.Some(w.roll.Asked, "supervisor")))
+	} else {
+		facts = append(facts, screen.Some(w.hosts, "supervisor"))
+	}
+	facts = append(facts, fmt.Sprintf("%s of %s busy", screen.Count(w.busy), childrenWords(w.children)))
+	if w.oldest > 0 {
+		facts = append(facts, "nothing waits longer than "+pages.Span(w.oldest))
+	} else {
+		facts = append(facts, "nothing waits for a child")
+	}
+	h.Facts = strings.Join(facts, " · ")
+	return h
+}
+
+// childrenWords is a number of them.
+func childrenWords(n int) string {
+	if n == 1 {
+		return "1 child"
+	}
+	return screen.Count(n) + " children"
+}
