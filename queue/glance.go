@@ -14,13 +14,6 @@ type Glance struct {
 	// History, Dependencies nor Dependents, no checkpoint and no record, and a failure's message may be cut.
 	Job
 
-	// Row is where the job stands, in one word: waiting, scheduled, depends, throttled, running,
-	// stalled, complete or failed. Unlike State, a delayed job that is due waits, and a running one
-	// whose lock ran out is stalled. It is RowGone, of a jid without a job, and nothing else is known then.
-	Row string
-	// Moment is when a scheduled job is due, or a lock ends, in seconds since the epoch; else 0.
-	Moment float64
-
 	Size int  // of the data, in bytes
 	Cut  bool // Data is not all of it, and may be nothing
 }
@@ -73,7 +66,7 @@ func (c *Client) Glances(ctx context.Context, d Detail, jids ...string) ([]Glanc
 
 // readGlance reads the values of append_glance.
 func readGlance(in *wire.Reader) Glance {
-	g := Glance{Job: Job{JID: in.Text()}, Row: in.Text(), Moment: in.Float()}
+	g := Glance{Job: Job{JID: in.Text(), Row: in.Text(), Moment: in.Float()}}
 	job := &g.Job
 	job.State, job.Klass, job.Queue, job.Worker = in.Text(), in.Text(), in.Text(), in.Text()
 	f := wire.Fields{Reader: *in}

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,7 +91,17 @@ func TestEveryPlaceIsListed(t *testing.T) {
 	})
 }
 
-func TestAGlanceIsWhatGetReads(t *testing.T) {
+// asTheProtocolSays is a job as the protocol's own command shows it.
+func asTheProtocolSays(t *testing.T, c *queue.Client, jid string) (job queue.Job) {
+	t.Helper()
+	text, _ := queue.Script(queue.Reqless, "job.get", queue.DefaultNamespace)
+	sha := must(c.Redis().ScriptLoad(t.Context(), text).Result())(t)
+	shown := must(c.Redis().EvalSha(t.Context(), sha, nil, fmt.Sprint(c.Now()), jid).Text())(t)
+	ok(t, json.Unmarshal([]byte(shown), &job))
+	return job
+}
+
+func TestAJobIsReadAsTheProtocolShowsIt(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ctx := t.Context()
 		everyPlace(t, c)
@@ -98,15 +109,27 @@ func TestAGlanceIsWhatGetReads(t *testing.T) {
 			Tags: []string{"red", "blue"}, Depends: []string{"waiting"}, Throttles: []string{"narrow"}, Timeout: 90 * time.Second}))(t)
 		ok(t, c.Log(ctx, "rich", "noted", []byte(`{"by":"us","n":[1]}`)))
 		for _, jid := range []string{"complete", "failed", "running", "throttled", "waiting", "scheduled", "depends", "due", "stalled", "rich"} {
-			want := *must(c.Get(ctx, jid))(t)
-			g := must(c.Glances(ctx, queue.Whole, jid))(t)[0]
-			if math.Abs(g.Expires-want.Expires) < 1e-3 {
-				want.Expires = g.Expires // the protocol's view has fewer digits
+			got, want := *must(c.Get(ctx, jid))(t), asTheProtocolSays(t, c, jid)
+			if math.Abs(got.Expires-want.Expires) < 1e-3 {
+				want.Expires = got.Expires // the protocol's view has fewer digits
 			}
-			equal(t, jid, fmt.Sprintf("%+v", g.Job), fmt.Sprintf("%+v", want))
+			want.Kept, want.Mark, want.Row, want.Moment = got.Kept, got.Mark, got.Row, got.Moment // which it does not show
+			equal(t, jid, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 		}
 		equal(t, "one that is not there", must(c.Glances(ctx, queue.Whole, "none"))(t)[0].Row, queue.RowGone)
 	})
+}
+
+// A history as programs before the list kept it is shown as the protocol's commands, which turn it into a list, do.
+func TestALegacyHistoryIsReadAsItIs(t *testing.T) {
+	c := open(t, redistest.Start(t))
+	ctx := t.Context()
+	must(c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
+	ok(t, c.Redis().Del(ctx, "ql:j:j-history").Err())
+	ok(t, c.Redis().HSet(ctx, "ql:j:j", "history", `[{"put":1.5,"q":"q","worker":"w","popped":2,"failed":3},{"put":4,"q":"r","popped":5.9,"done":6}]`).Err())
+	got := must(c.Get(ctx, "j"))(t).History
+	equal(t, "history", got, asTheProtocolSays(t, c, "j").History)
+	equal(t, "history as a list", must(c.Get(ctx, "j"))(t).History, got)
 }
 
 func TestWindowsStayWhereTheyAre(t *testing.T) {

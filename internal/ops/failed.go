@@ -2,9 +2,6 @@ package ops
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"oarlock/queue"
@@ -22,24 +19,33 @@ type FailedJobs struct {
 	Limit   int            // so many of a group at most; 0 is any number
 }
 
-// failedPage is how many failed jobs are read at a time.
-const failedPage = 200
-
-// Find reads the jobs that are meant.
+// Find reads the jobs that are meant, as whole as they are.
 func (f FailedJobs) Find(ctx context.Context, q *queue.Client) ([]queue.Job, error) {
-	if !f.All {
-		return f.ofGroup(ctx, q, f.Group)
+	seen, err := f.look(ctx, q)
+	if err != nil {
+		return nil, err
 	}
-	groups, err := q.FailedGroups(ctx)
+	jids := make([]string, len(seen))
+	for i, job := range seen {
+		jids[i] = job.JID
+	}
+	return q.GetMany(ctx, jids...)
+}
+
+// look finds the jobs that are meant, and reads of them what tells that.
+func (f FailedJobs) look(ctx context.Context, q *queue.Client) ([]queue.Job, error) {
+	where := Filter{Group: f.Group, State: "failed", Queue: f.Queue, Klass: f.Klass, Message: f.Message, Since: f.ago(q, f.Since), Before: f.ago(q, f.Before)}
+	if !f.All {
+		return f.ofGroup(ctx, q, where)
+	}
+	shelves, _, err := failedShelves(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	var all []queue.Job
-	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		if groups[group] < 0 {
-			continue // of another type
-		}
-		jobs, err := f.ofGroup(ctx, q, group)
+	for _, shelf := range shelves {
+		where.Group = shelf.Name
+		jobs, err := f.ofGroup(ctx, q, where)
 		if err != nil {
 			return nil, err
 		}
@@ -48,38 +54,32 @@ func (f FailedJobs) Find(ctx context.Context, q *queue.Client) ([]queue.Job, err
 	return all, nil
 }
 
-func (f FailedJobs) ofGroup(ctx context.Context, q *queue.Client, group string) ([]queue.Job, error) {
-	var out []queue.Job
-	now := q.Now()
-	for offset := 0; ; offset += failedPage {
-		jids, _, err := q.Failed(ctx, group, offset, failedPage)
-		if err != nil || len(jids) == 0 {
-			return out, err
+// ago is the moment that was so long ago; nil is any.
+func (f FailedJobs) ago(q *queue.Client, d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	at := q.Now() - d.Seconds()
+	return &at
+}
+
+func (f FailedJobs) ofGroup(ctx context.Context, q *queue.Client, where Filter) ([]queue.Job, error) {
+	s := scan{q: q, filter: where, shelves: []queue.Shelf{{Kind: queue.ShelfFailed, Name: where.Group}}, more: true}
+	var jobs []queue.Job
+	for s.more && (f.Limit == 0 || len(jobs) < f.Limit) {
+		most := queue.MaxListed
+		if f.Limit > 0 {
+			most = min(most, f.Limit-len(jobs))
 		}
-		jobs, err := q.GetMany(ctx, jids...)
+		found, err := s.next(ctx, most)
 		if err != nil {
 			return nil, err
 		}
-		for _, job := range jobs {
-			if !f.means(job, now) {
-				continue
-			}
-			if f.Limit > 0 && len(out) == f.Limit {
-				return out, nil
-			}
-			out = append(out, job)
+		for _, g := range found {
+			jobs = append(jobs, g.Job)
 		}
 	}
-}
-
-// means reports whether a job that failed is meant.
-func (f FailedJobs) means(job queue.Job, now float64) bool {
-	age := time.Duration((now - job.Failure.When) * float64(time.Second))
-	return (f.Queue == "" || queue.Match(f.Queue, job.Queue)) &&
-		(f.Klass == "" || queue.Match(f.Klass, job.Klass)) &&
-		strings.Contains(job.Failure.Message, f.Message) &&
-		(f.Since == nil || age <= *f.Since) &&
-		(f.Before == nil || age >= *f.Before)
+	return jobs, nil
 }
 
 // Retry puts the jobs that are meant into their queues again, with all their retries.
@@ -93,7 +93,7 @@ func (f FailedJobs) Drop(ctx context.Context, q *queue.Client) (Amended, error) 
 }
 
 func (f FailedJobs) change(ctx context.Context, q *queue.Client, deed string, change queue.Change) (Amended, error) {
-	jobs, err := f.Find(ctx, q)
+	jobs, err := f.look(ctx, q)
 	if err != nil {
 		return Amended{}, err
 	}

@@ -27,13 +27,6 @@ func Glance(ctx context.Context, q *queue.Client, jid string) (Job, error) {
 // ViewGlance is what is told of a job that was glanced at.
 func ViewGlance(g queue.Glance) Job {
 	v := View(g.Job)
-	v.State = g.Row
-	switch g.Row {
-	case "scheduled":
-		v.Due = g.Moment
-	case "running", "stalled":
-		v.Expires = g.Moment // as the queue has it; the job's own field may be older
-	}
 	if g.Cut {
 		v.Size = g.Size
 		v.Data, _ = json.Marshal(strings.ToValidUTF8(string(g.Data), "")) // of a string: cannot fail

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"oarlock/internal/doctor"
@@ -21,7 +22,7 @@ type Job struct {
 	Retries      int             `json:"retries"`
 	Remaining    int             `json:"remaining"`
 	Expires      float64         `json:"expires,omitempty"`
-	Due          float64         `json:"due,omitempty"`  // of a scheduled one that was glanced at
+	Due          float64         `json:"due,omitempty"`  // of a scheduled one
 	Size         int             `json:"size,omitempty"` // in bytes, of data of which only the beginning is given, as a text
 	Tracked      bool            `json:"tracked"`
 	Tags         []string        `json:"tags"`
@@ -57,13 +58,19 @@ func (j *Job) Failed() queue.Failure {
 // View is what is told of a job.
 func View(job queue.Job) Job {
 	v := Job{
-		JID: job.JID, Klass: job.Klass, State: job.State, Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
+		JID: job.JID, Klass: job.Klass, State: cmp.Or(job.Row, job.State), Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
 		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
 		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
 		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage, payload: job.Data,
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure
+	}
+	switch v.State {
+	case "scheduled":
+		v.Due = job.Moment
+	case "running", "stalled":
+		v.Expires = cmp.Or(job.Moment, job.Expires) // as the queue has it; the job's own field may be older
 	}
 	// Of a job that does not run they are what its last attempt left.
 	if job.State != "running" {
