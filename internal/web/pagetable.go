@@ -21,12 +21,12 @@ func (a *App) views() []view {
 		{path: "/supervisors", template: "supervisors", section: "/supervisors", fill: a.supervisorsPage},
 		{path: "/help", template: "help", still: true, local: true, fill: a.helpPage},
 		{path: "/audit", template: "audit", section: "/audit", still: true, local: true, fill: a.auditPage},
-	}, a.poolViews(), a.queueViews(), a.failureViews(), a.jobViews())
+	}, a.poolViews(), a.queueViews(), a.failureViews(), a.jobViews(), a.listViews(), a.recurringViews())
 }
 
 // acts are all deeds of pages.
 func (a *App) acts() []act {
-	return slices.Concat(a.supervisorActs(), a.poolActs(), a.queueActs(), a.jobActs(), a.bulkActs())
+	return slices.Concat(a.supervisorActs(), a.poolActs(), a.queueActs(), a.jobActs(), a.bulkActs(), a.listActs(), a.recurringActs(), a.throttleActs())
 }
 
 // helpPage tells the keys, and what the words mean.

@@ -113,7 +113,7 @@ func codeOf(w *httptest.ResponseRecorder) string {
 
 // filled is the path of a route with something for each wildcard.
 func filled(path string) string {
-	for _, one := range []struct{ wildcard, name string }{{"{pool}", "mail"}, {"{queue}", "mail"}, {"{slot}", "0"}, {"{jid}", "j"}, {"{group}", "exit-1"}, {"{name}", "n"}, {"{$}", ""}} {
+	for _, one := range []struct{ wildcard, name string }{{"{pool}", "mail"}, {"{queue}", "mail"}, {"{slot}", "0"}, {"{jid}", "j"}, {"{group}", "exit-1"}, {"{name}", "n"}, {"{worker}", "w"}, {"{tag}", "t"}, {"{throttle}", "t"}, {"{setting}", "s"}, {"{$}", ""}} {
 		path = strings.ReplaceAll(path, one.wildcard, one.name)
 	}
 	return path

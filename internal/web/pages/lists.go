@@ -1,7 +1,5 @@
 package pages
 
-import "oarlock/internal/web/chart"
-
 // Recurring is a row of recurring jobs.
 type Recurring struct {
 	JID      string
@@ -146,21 +144,6 @@ type Done struct {
 	Good                           bool
 }
 
-// Findings are what the doctor found.
-type Findings struct {
-	Asked bool
-	Rows  []Finding
-	Took  string
-	Write bool
-}
-
-// Finding is one, and what to do.
-type Finding struct {
-	Tone   Tone
-	Text   string
-	Remedy string
-}
-
 // Trouble is a page of its own, where there is nothing else to show.
 type Trouble struct {
 	Status int
@@ -202,10 +185,4 @@ type Help struct {
 	Keys   []Fact
 	Words  []Fact
 	Switch string // switches them off, or on
-}
-
-// Chart is a line with its key on the page.
-type Chart struct {
-	Key  string
-	Line chart.Line
 }
