@@ -40,7 +40,7 @@ func (q *QueueCensus) Lag(now float64) float64 {
 
 // CensusChunk is how many queues Census counts in one call of Redis, of which each costs some ten commands: who has
 // time asks for so many at a time, and pauses between.
-const CensusChunk = 100
+const CensusChunk = 50
 
 // Census tells what queues hold, in their order; they need not be known. It changes nothing. now is the
 // server's time of the first call.

@@ -1,5 +1,5 @@
 // Package census keeps what is in all queues of a namespace, as of a few seconds ago, for everybody in this process who
-// shows it. It owns when Redis is asked: a hundred queues a call with a pause between, and only while somebody wants to
+// shows it. It owns when Redis is asked: fifty queues a call with a pause between, and only while somebody wants to
 // know. It knows of Redis what a queue.Client tells, and not who wants to know.
 package census
 

@@ -80,7 +80,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		run("job why", jid)
 	}
 	for _, line := range [][2]string{
-		{"doctor", ""}, {"queue ls", ""}, {"queue show", "q"}, {"queue peek", "q"}, {"queue pause", "q"}, {"queue resume", "q"}, {"queue limit", "q 5"}, {"queue limit", "q"},
+		{"doctor", ""}, {"queue ls", ""}, {"queue show", "q"}, {"queue peek", "q"}, {"queue eta", "q --over 1s"}, {"queue pause", "q"}, {"queue resume", "q"}, {"queue limit", "q 5"}, {"queue limit", "q"},
 		{"throttle release", "t c"}, {"job show", "a"}, {"job log", "a looked"}, {"job log", "a"}, {"job tag", "a y"}, {"job track", "a"}, {"job depend", "f d"},
 		{"job priority", "e 3"}, {"job move", "e other"}, {"job timeout", "c"}, {"job cancel", "e f"},
 		{"failed ls", ""}, {"failed ls", "g"}, {"replay", "a -- cat"}, {"job retry", "a"}, {"failed retry", "--all"}, {"failed drop", "--all"},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,6 +34,8 @@ func queueCommand() *cli.Command {
 			flags: []cli.Flag{jsonFlag()}, do: queueList},
 		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
+		verb{name: "eta", usage: "look at queues for a while, and tell when they will be empty, or how many children it would take", words: "[QUEUE…]", most: -1,
+			flags: []cli.Flag{&cli.DurationFlag{Name: "over", Value: 10 * time.Second, Usage: "for how long to look"}, jsonFlag()}, do: queueEta},
 		verb{name: "purge", usage: "remove the jobs of a queue that are at rest; what runs or recurs stays", words: "QUEUE", least: 1, most: 1, flags: clearFlags(), do: queueClear},
 		verb{name: "mv", usage: "move the jobs of a queue that are at rest to another; each keeps its place, due time and retries", words: "QUEUE TO", least: 2, most: 2,
 			flags: clearFlags(), do: queueClear},
@@ -102,6 +105,14 @@ func queuePeek(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return answer(c, jobs, func(w io.Writer) { show.Jobs(w, "No job is waiting there.", jobs) })
+}
+
+func queueEta(c *cli.Context, q *queue.Client) error {
+	outlooks, err := ops.Eta(c.Context, q, c.Args().Slice(), c.Duration("over"))
+	if err != nil {
+		return err
+	}
+	return answer(c, outlooks, func(w io.Writer) { show.Outlooks(w, outlooks) })
 }
 
 func queueLimit(c *cli.Context, q *queue.Client) error {

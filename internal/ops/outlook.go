@@ -1,12 +1,14 @@
 package ops
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"oarlock/internal/doctor"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -39,11 +41,12 @@ type Look struct {
 	Completed int     // today; it begins anew at midnight
 	Ran       float64 // seconds that those ran in all
 	Paused    bool
+	Unserved  float64 // seconds, as in Queue
 }
 
 // LookAt is the look that a census is.
 func LookAt(c queue.QueueCensus, at float64) Look {
-	return Look{at, c.Waiting + c.Throttled, c.Running, c.Today.Completed, float64(c.Today.Completed) * c.Today.MeanRun, c.Paused}
+	return Look{at, c.Waiting + c.Throttled, c.Running, c.Today.Completed, float64(c.Today.Completed) * c.Today.MeanRun, c.Paused, doctor.UnservedFor(c, at).Seconds()}
 }
 
 // Forecast reckons an outlook from looks, oldest first. held says what keeps jobs from being taken, such as "nobody listens";
@@ -75,6 +78,8 @@ func Forecast(looks []Look, held string) Outlook {
 		o.Word, o.Says = "empty", "nothing waits"
 	case last.Paused:
 		o.Word, o.Says = "paused", "never: paused"
+	case held == "" && last.Unserved > 0:
+		o.Word, o.Says = "held", "never: none runs, and the next waits for "+screen.Seconds(last.Unserved)
 	case held != "":
 		o.Word, o.Says = "held", "never: "+held
 	case len(looks) < 3 || o.Over <= 0:
@@ -202,4 +207,57 @@ func (l *Looks) Outlook(name, held string) Outlook {
 	looks := slices.Clone(l.of[name])
 	l.mu.Unlock()
 	return Forecast(looks, held)
+}
+
+// QueueOutlook is the outlook of a queue.
+type QueueOutlook struct {
+	Queue string `json:"queue"`
+	Outlook
+}
+
+// etaLooks are how many looks Eta takes.
+const etaLooks = 6
+
+// Eta looks several times, over a while, at the queues that one of patterns matches, names or globs, or at all if there is none, and
+// tells their outlooks. A name that is no queue's is *Missing.
+func Eta(ctx context.Context, q *queue.Client, patterns []string, over time.Duration) ([]QueueOutlook, error) {
+	if over < time.Second {
+		return nil, &Wrong{"over", "must be a second at least"}
+	}
+	for _, pattern := range patterns {
+		if !queue.IsGlob(pattern) {
+			if err := KnownQueues(ctx, q, pattern); err != nil {
+				return nil, err
+			}
+		}
+	}
+	names, err := q.QueueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(patterns) > 0 {
+		names = slices.DeleteFunc(names, func(name string) bool { return !queue.MatchAny(patterns, name) })
+	}
+	looks := make([][]Look, len(names))
+	for i := range etaLooks {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(over / (etaLooks - 1)):
+			}
+		}
+		census, at, err := q.Census(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		for n, c := range census {
+			looks[n] = append(looks[n], LookAt(c, at))
+		}
+	}
+	all := make([]QueueOutlook, len(names))
+	for n, name := range names {
+		all[n] = QueueOutlook{name, Forecast(looks[n], "")}
+	}
+	return all, nil
 }

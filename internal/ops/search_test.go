@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +143,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	server.Client(t).Do(ctx, "ACL", "SETUSER", "looker", "on", ">PASSWORD", "~ql:*", "&*", "+@read", "+@connection", "+evalsha", "+evalsha_ro", "+script|load", "+time", "-@write")
 	looker := openURL(t, "unix://looker:PASSWORD@"+server.Addr)
 	before := everything(t, q)
+	rdb.ConfigResetStat(ctx)
 	for name, look := range map[string]func(q *queue.Client) error{
 		"queues":   func(q *queue.Client) error { return second(Queues(ctx, q, nil)) },
 		"queue":    func(q *queue.Client) error { return second(QueueOf(ctx, q, "q")) },
@@ -157,6 +160,7 @@ func TestLookingWritesNothing(t *testing.T) {
 		},
 		"recurring": func(q *queue.Client) error { return second(ListRecurring(ctx, q, nil, Page{Limit: 25})) },
 		"one of it": func(q *queue.Client) error { return second(ShowRecurring(ctx, q, "every")) },
+		"eta":       func(q *queue.Client) error { return second(Eta(ctx, q, nil, time.Second)) },
 		"workers":   func(q *queue.Client) error { return second(Workers(ctx, q)) },
 		"tags":      func(q *queue.Client) error { return second(TopTags(ctx, q, Page{Limit: 25})) },
 		"throttles": func(q *queue.Client) error { return second(Throttles(ctx, q)) },
@@ -191,6 +195,16 @@ func TestLookingWritesNothing(t *testing.T) {
 			t.Errorf("%s wrote something: %v", name, differing(before, after))
 			before = after
 		}
+	}
+	writing := must(server.Client(t).Do(ctx, "ACL", "CAT", "write").StringSlice())(t)
+	stats := must(server.Client(t).Info(ctx, "commandstats").Result())(t)
+	for _, m := range regexp.MustCompile(`cmdstat_([^:]+):`).FindAllStringSubmatch(stats, -1) {
+		if slices.Contains(writing, m[1]) {
+			t.Errorf("somebody sent %s", m[1])
+		}
+	}
+	if !strings.Contains(stats, "cmdstat_evalsha_ro:") {
+		t.Error("Redis was not asked to see to it that nothing is written")
 	}
 }
 

@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"math"
 	"strings"
 
 	"oarlock/internal/ops"
@@ -50,4 +51,17 @@ func Stopped(w io.Writer, names []string, stopped ops.Stopped) {
 		return
 	}
 	screen.Printf(w, "paused %s; %s taken from their workers, and next when that ends\n", strings.Join(names, ", "), screen.Some(stopped.Stopped, "running job"))
+}
+
+// Outlooks tells how the backlogs of queues will go.
+func Outlooks(w io.Writer, all []ops.QueueOutlook) {
+	var rows [][]string
+	for _, o := range all {
+		run := ""
+		if o.MeanRun > 0 {
+			run = screen.Seconds(o.MeanRun)
+		}
+		rows = append(rows, []string{o.Queue, screen.Count(o.Waiting), screen.Count(o.Running), screen.Count(int(math.Round(o.Completed))), run, o.Says})
+	}
+	screen.Table(w, "There are no queues like that; `oarlock queue ls` lists all.", []string{"QUEUE", "WAITING", "RUNNING", "DONE/MIN", "A RUN", "EMPTY"}, rows)
 }

@@ -37,7 +37,7 @@ local function look(queue, limit)
   if redis.call('EXISTS', prefix .. '-depends', prefix .. '-recur', prefix .. '-throttled') > 0 then
     depends, recur, throttled = ask('ZCARD', prefix .. '-depends'), ask('ZCARD', prefix .. '-recur'), ask('ZCARD', prefix .. '-throttled')
   end
-  local since = work + due + stalled > 0 and ready_since(queue, now)
+  local since = work + due + stalled > 0 and ready_since(queue, now, due, stalled)
   local next = scheduled > due and ask('ZRANGE', prefix .. '-scheduled', text14(due), text14(due), 'WITHSCORES')[2]
   local run = ask('HMGET', 'ql:s:run:' .. today .. queue, 'total', 'mean')
   local counts = ask('HMGET', 'ql:s:stats:' .. today .. queue, 'failures', 'retries')

@@ -22,10 +22,11 @@ function row_of(jid, state, queue, placed)
   return 'scheduled', moment
 end
 
--- ready_since(queue, now) -> moment as number, or nil if no job of the queue could be taken
+-- ready_since(queue, now, due, stalled) -> moment as number, or nil if no job of the queue could be taken
+--   due, stalled   how many of its delayed jobs are due, and of its locks ran out
 -- Since when nothing but a free child has been missing to the one that is next in turn: it came in
 -- when it was put, or when its delay was over, which its place tells, or its lock ran out.
-function ready_since(queue, now)
+function ready_since(queue, now, due, stalled)
   local prefix, since = 'ql:q:' .. queue, nil
   local head = ask('ZREVRANGE', prefix .. '-work', '0', '0', 'WITHSCORES')
   if head[1] then
@@ -36,9 +37,9 @@ function ready_since(queue, now)
     since = numeric(f[1], now)
     if came > since and came <= now then since = came end
   end
-  for _, kind in ipairs({ '-scheduled', '-locks' }) do
-    local due = tonumber(ask('ZRANGE', prefix .. kind, '0', '0', 'WITHSCORES')[2])
-    if due and due <= now and (not since or due < since) then since = due end
+  for kind, past in pairs({ ['-scheduled'] = due, ['-locks'] = stalled }) do
+    local first = past > 0 and tonumber(ask('ZRANGE', prefix .. kind, '0', '0', 'WITHSCORES')[2])
+    if first and (not since or first < since) then since = first end
   end
   return since
 end
