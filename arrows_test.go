@@ -85,7 +85,7 @@ var arrows = map[string][]string{
 	"internal/systemd":     {},
 	"internal/top":         {"internal/ops", "internal/rollcall", "internal/screen", "internal/service", "internal/show", "supervisor"},
 	"internal/trial":       {"internal/screen", "protocol", "queue", "runner", "supervisor"},
-	"internal/web":         {"internal/explain", "internal/hub", "internal/ops", "internal/rollcall", "internal/screen", "internal/web/assets", "internal/web/chart", "internal/web/pages", "queue", "supervisor"},
+	"internal/web":         {"internal/explain", "internal/hub", "internal/ops", "internal/redact", "internal/rollcall", "internal/screen", "internal/web/assets", "internal/web/chart", "internal/web/pages", "queue", "supervisor"},
 	"internal/web/assets":  {},
 	"internal/web/chart":   {},
 	"internal/web/pages":   {"internal/screen", "internal/web/assets", "internal/web/chart", "protocol", "supervisor"},

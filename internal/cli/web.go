@@ -69,6 +69,7 @@ func (p Program) web(c *cli.Context) error {
 	}
 	app := web.New(web.Options{
 		Redis: redis, Log: log, Version: p.version(), Host: cfg.Supervisor.HostName(), Prefix: cfg.Web.Prefix, ReadOnly: c.Bool("read-only"),
+		Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
 		Elsewhere: func(ctx context.Context) http.RoundTripper {
 			if supervisor, err := find(ctx); err == nil {
 				return supervisor.Transport()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -198,7 +199,7 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&line); err != nil {
-		return job, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return job, putLineError(err)
 	}
 	if err := line.check(); err != nil {
 		return job, err
@@ -219,6 +220,25 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	say(&job.Throttles, line.Throttles, line.Throttles != nil)
 	job.WaitReplicas = max(job.WaitReplicas, line.WaitReplicas)
 	return job, nil
+}
+
+// ParsePut reads a job as `oarlock put --jobs` has them on a line, an object; what it does not say is as in like. Its data is kept byte
+// for byte. The error is *Wrong, or says where the text stops being JSON; CheckPut has the rest.
+func ParsePut(like queue.Put, text []byte) (queue.Put, error) { return putOf(like, text, true) }
+
+// putLineError says what is wrong with a line.
+func putLineError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	name, unknown := strings.CutPrefix(text, "unknown field ")
+	if !unknown {
+		return errors.New(text)
+	}
+	name = strings.Trim(name, `"`)
+	var known []string
+	for field := range reflect.TypeFor[putLine]().Fields() {
+		known = append(known, field.Tag.Get("json"))
+	}
+	return &Wrong{name, "is a field that no job has" + Nearest(name, known)}
 }
 
 // say sets a field to what a line says, if it does.

@@ -40,9 +40,14 @@ type Job struct {
 	Deaths        int             `json:"deaths"`
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
+	Redacted      bool            `json:"redacted,omitempty"` // something in it was blanked, because it is secret
 
 	payload []byte // Data as it was put, were it no JSON
+	tag     string
 }
+
+// Tag names the state in which the job was seen: it is another one once the job was taken, put or completed. See If.
+func (j *Job) Tag() string { return j.tag }
 
 // Payload is the data of the job as it was put, which may be no JSON.
 func (j *Job) Payload() string { return string(j.payload) }
@@ -61,7 +66,7 @@ func View(job queue.Job) Job {
 		JID: job.JID, Klass: job.Klass, State: cmp.Or(job.Row, job.State), Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
 		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
 		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
-		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage, payload: job.Data,
+		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage, payload: job.Data, tag: tagOf(job),
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure

@@ -17,6 +17,7 @@ const Blank = "•••"
 // Redactor blanks secrets. It is safe for concurrent use; a nil one leaves all as it is.
 type Redactor struct {
 	names []string       // in lower case
+	paths []path         // the names among them
 	named *regexp.Regexp // a key that ends in one of them, and what is assigned to it
 	texts []*regexp.Regexp
 }
@@ -24,17 +25,22 @@ type Redactor struct {
 // login is a password within a URL.
 var login = regexp.MustCompile(`(://[^/\s:@"]*:)[^@\s/"]+@`)
 
-// New makes a Redactor. paths are of the form "$..NAME": the values of keys that end in NAME,
-// in whatever case, as JSON or as NAME=value in any text. texts are regular
-// expressions for what is blanked besides.
+// New makes a Redactor. A path of the form "$..NAME" means the values of keys that end in NAME,
+// in whatever case, as JSON or as NAME=value in any text; others, as "$.card.number" or "$.users[*].id", mean values in
+// documents only, for Data. texts are regular expressions for what is blanked besides.
 func New(paths, texts []string) (*Redactor, error) {
 	r := &Redactor{}
 	var quoted []string
-	for _, path := range paths {
-		name, ok := strings.CutPrefix(path, "$..")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is not of the form $..NAME", path)
+	for _, text := range paths {
+		p := parsePath(text)
+		if p == nil {
+			return nil, fmt.Errorf("%q is not of the form $..NAME, $.NAME.NAME or $.NAME[*]", text)
 		}
+		r.paths = append(r.paths, p)
+		if len(p) > 1 || !p[0].anyDeep {
+			continue
+		}
+		name := strings.TrimPrefix(text, "$..")
 		r.names = append(r.names, strings.ToLower(name))
 		quoted = append(quoted, regexp.QuoteMeta(name))
 	}

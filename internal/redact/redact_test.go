@@ -61,7 +61,7 @@ func TestHostileLines(t *testing.T) {
 }
 
 func TestWhatCannotBeAPath(t *testing.T) {
-	for _, path := range []string{"password", "$..", "$.a.b"} {
+	for _, path := range []string{"password", "$..", "$.a."} {
 		if _, err := New([]string{path}, nil); err == nil {
 			t.Errorf("%q is taken", path)
 		}

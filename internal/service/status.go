@@ -31,8 +31,11 @@ type Status struct {
 
 // Status is how the service is now. It waits for Redis, for a second at most. It is asked when Run has
 // begun to supervise, as the control socket does.
-func (s *Service) Status() Status {
-	r := Status{Snapshot: s.sup.Snapshot(), Log: s.logs.State(), Output: s.outputs.State(), OwnRedis: s.own}
+func (s *Service) Status() Status { return s.status(s.sup.Snapshot()) }
+
+// status is Status where the supervisor is as shot says.
+func (s *Service) status(shot supervisor.Snapshot) Status {
+	r := Status{Snapshot: shot, Log: s.logs.State(), Output: s.outputs.State(), OwnRedis: s.own}
 	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {

@@ -21,7 +21,7 @@ import (
 func (s *Service) newWeb(cfg config.Config, redis *queue.Client) *web.App {
 	return web.New(web.Options{
 		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: cfg.Supervisor.HostName(),
-		Prefix: cfg.Web.Prefix, Hub: s.hub, Redact: func(text string) (string, bool) { return s.redactor.Load().Line(text) },
+		Prefix: cfg.Web.Prefix, Hub: s.hub, Redactor: WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
 	})
 }
 
@@ -115,7 +115,7 @@ type steered struct{ *Service }
 
 func (s steered) Snapshot() supervisor.Snapshot { return s.sup.Snapshot() }
 
-func (s steered) Status() any { return s.Service.Status() }
+func (s steered) Status(shot supervisor.Snapshot) any { return s.status(shot) }
 
 func (s steered) Reload(by string) any { return s.Service.Reload(by) }
 

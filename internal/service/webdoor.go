@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"oarlock/internal/config"
+	"oarlock/internal/redact"
 	"oarlock/internal/web"
 )
 
@@ -35,6 +36,12 @@ func WebDoor(w config.Web, log *slog.Logger) (*web.Door, *tls.Config, error) {
 // LoopbackDoor is a door at an address of this host, for whoever has the key.
 func LoopbackDoor(address string, key *web.Key) *web.Door {
 	return &web.Door{Name: address, Gate: &web.Gate{Key: key, Cookie: cookieOf(address)}}
+}
+
+// WebRedactor blanks what w says, which was validated.
+func WebRedactor(w config.Web) *redact.Redactor {
+	r, _ := redact.New(w.Redact, w.RedactText)
+	return r
 }
 
 // webGate is who may come in.

@@ -3,13 +3,18 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oarlock/internal/ops"
 )
 
 // apiRoutes are what programs can ask, each file of the API with its own.
 func (a *App) apiRoutes() []Route {
 	routes := slices.Concat([]Route{
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
-	}, a.supervisorRoutes())
+	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes())
 	for i := range routes {
 		routes[i].Path = "/api/v1" + routes[i].Path
 	}
@@ -24,4 +29,48 @@ func (a *App) apiRoot(c *Call) error {
 		Who        string `json:"who"`
 		Rights     string `json:"rights"`
 	}{a.o.Version, a.o.Supervisor != nil, c.Who.Name, c.Who.Rights()})
+}
+
+// whole is a list of which nothing is missing, as every list is told.
+func whole[T any](all []T) ops.Part[T] {
+	if all == nil {
+		all = []T{}
+	}
+	return ops.Part[T]{Items: all, Total: len(all), AsOf: float64(time.Now().UnixMilli()) / 1e3}
+}
+
+// window is which part of a long list is asked for, by cursor and limit in the query.
+func (c *Call) window() (ops.Window, error) {
+	limit, err := c.number("limit", 0)
+	return ops.Window{Cursor: c.query("cursor"), Limit: limit}, err
+}
+
+// query is a parameter of the query, "" if it is not there.
+func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
+
+// number is a parameter of the query that is a whole number from zero on; without it, it is what is usual.
+func (c *Call) number(name string, usual int) (int, error) {
+	text := c.query(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badField(name, "%s is no whole number", shown(text))
+	}
+	return n, nil
+}
+
+// flag is a parameter of the query that is there or not; "0" and "false" are not.
+func (c *Call) flag(name string) bool {
+	text := c.query(name)
+	return c.R.URL.Query().Has(name) && text != "0" && !strings.EqualFold(text, "false")
+}
+
+// sure is whether odd things are meant: by force in the query.
+func (c *Call) sure() ops.Sure {
+	if c.flag("force") {
+		return ops.Always
+	}
+	return ops.Never
 }

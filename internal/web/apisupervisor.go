@@ -13,22 +13,22 @@ import (
 // supervisorRoutes are what is asked of the supervisor of this process, and of its pools.
 func (a *App) supervisorRoutes() []Route {
 	steer := func(path, does string, do func(*Call, supervisor.Snapshot) (string, error)) Route {
-		return Route{Method: "POST", Path: path, Right: Write, Local: true, Does: does, Do: func(c *Call) error { return a.steer(c, do) }}
+		return Route{Method: "POST", Path: path, Right: Write, Local: true, Does: does, Do: func(c *Call) error { return a.apiSteer(c, do) }}
 	}
 	return []Route{
-		{Method: "GET", Path: "/status", Right: Read, Do: a.status},
-		{Method: "POST", Path: "/supervisor/reload", Right: Write, Local: true, Does: "reload", Do: a.reload},
+		{Method: "GET", Path: "/status", Right: Read, Do: a.apiStatus},
+		{Method: "POST", Path: "/supervisor/reload", Right: Write, Local: true, Does: "reload", Do: a.apiReload},
 		steer("/supervisor/quiet", "quiet", func(c *Call, shot supervisor.Snapshot) (string, error) {
 			return ops.Quiet(c.R.Context(), a.o.Supervisor, shot)
 		}),
 		steer("/supervisor/resume", "resume", func(c *Call, shot supervisor.Snapshot) (string, error) {
 			return ops.ResumeTaking(c.R.Context(), a.o.Supervisor, shot)
 		}),
-		steer("/supervisor/drain", "drain", a.leave("drain", "draining: it leaves when what runs has finished")),
-		steer("/supervisor/stop", "stop", a.leave("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout")),
-		{Method: "GET", Path: "/pools", Right: Read, Local: true, Do: a.pools},
-		{Method: "GET", Path: "/pools/{pool}", Right: Read, Local: true, Do: a.pool},
-		steer("/pools/{pool}/scale", "scale pool", a.scale),
+		steer("/supervisor/drain", "drain", a.leaving("drain", "draining: it leaves when what runs has finished")),
+		steer("/supervisor/stop", "stop", a.leaving("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout")),
+		{Method: "GET", Path: "/pools", Right: Read, Local: true, Do: a.apiPools},
+		{Method: "GET", Path: "/pools/{pool}", Right: Read, Local: true, Do: a.apiPool},
+		steer("/pools/{pool}/scale", "scale pool", a.apiScale),
 		steer("/pools/{pool}/recycle", "recycle pool", func(c *Call, shot supervisor.Snapshot) (string, error) {
 			c.Did(c.Name("pool"), 0)
 			return ops.Recycle(c.R.Context(), a.o.Supervisor, shot, c.Name("pool"))
@@ -44,15 +44,15 @@ type done struct {
 	Done string `json:"done"` // what was done, in a sentence
 }
 
-func (a *App) status(c *Call) error {
+func (a *App) apiStatus(c *Call) error {
 	if a.o.Supervisor == nil {
 		return errNoSupervisor
 	}
-	return c.JSON(http.StatusOK, a.o.Supervisor.Status())
+	return c.JSON(http.StatusOK, a.o.Supervisor.Status(a.o.Supervisor.Snapshot()))
 }
 
-// steer has something done to the supervisor, which may go on after the answer.
-func (a *App) steer(c *Call, do func(*Call, supervisor.Snapshot) (string, error)) error {
+// apiSteer has something done to the supervisor, which may go on after the answer.
+func (a *App) apiSteer(c *Call, do func(*Call, supervisor.Snapshot) (string, error)) error {
 	if a.o.Supervisor == nil {
 		return errNoSupervisor
 	}
@@ -69,20 +69,20 @@ func (a *App) steer(c *Call, do func(*Call, supervisor.Snapshot) (string, error)
 	return c.JSON(http.StatusAccepted, done{told})
 }
 
-func (a *App) leave(verb, told string) func(*Call, supervisor.Snapshot) (string, error) {
+func (a *App) leaving(verb, told string) func(*Call, supervisor.Snapshot) (string, error) {
 	return func(c *Call, _ supervisor.Snapshot) (string, error) {
 		return told, a.o.Supervisor.Do(context.WithoutCancel(c.R.Context()), verb)
 	}
 }
 
-func (a *App) reload(c *Call) error {
+func (a *App) apiReload(c *Call) error {
 	if a.o.Supervisor == nil {
 		return errNoSupervisor
 	}
 	return c.JSON(http.StatusAccepted, a.o.Supervisor.Reload(c.Who.Name))
 }
 
-func (a *App) scale(c *Call, shot supervisor.Snapshot) (string, error) {
+func (a *App) apiScale(c *Call, shot supervisor.Snapshot) (string, error) {
 	var in struct {
 		Children *int `json:"children"`
 	}
@@ -96,14 +96,14 @@ func (a *App) scale(c *Call, shot supervisor.Snapshot) (string, error) {
 	return ops.Scale(c.R.Context(), a.o.Supervisor, shot, c.Name("pool"), *in.Children)
 }
 
-func (a *App) pools(c *Call) error {
+func (a *App) apiPools(c *Call) error {
 	if a.o.Supervisor == nil {
 		return errNoSupervisor
 	}
-	return c.JSON(http.StatusOK, items(a.o.Supervisor.Snapshot().Pools))
+	return c.JSON(http.StatusOK, whole(a.o.Supervisor.Snapshot().Pools))
 }
 
-func (a *App) pool(c *Call) error {
+func (a *App) apiPool(c *Call) error {
 	if a.o.Supervisor == nil {
 		return errNoSupervisor
 	}

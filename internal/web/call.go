@@ -14,7 +14,18 @@ type Call struct {
 	app   *App
 	route *Route
 	door  *Door
-	deed  deed // of a route that changes something
+	deed  deed   // of a route that changes something
+	leave func() // the place that it holds
+}
+
+// wait gives up the place among the requests that ask Redis for one among those that listen, which wait for long.
+func (c *Call) wait() error {
+	leave, err := c.app.limits.enter(c.R.Context(), &Route{Stream: true})
+	if err == nil {
+		c.leave()
+		c.leave = leave
+	}
+	return err
 }
 
 // Name is a name in the path, by its wildcard. Where a path cannot carry it (".", "..", empty), the segment is "_", and

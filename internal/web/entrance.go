@@ -54,11 +54,10 @@ func (e entrance) let(c *Call) (err error) {
 	if err := e.admit(c); err != nil {
 		return err
 	}
-	leave, err := e.app.limits.enter(c.R.Context(), e.route)
-	if err != nil {
+	if c.leave, err = e.app.limits.enter(c.R.Context(), e.route); err != nil {
 		return err
 	}
-	defer leave()
+	defer func() { c.leave() }()
 	most := e.route.Body
 	if most == 0 {
 		most = defaultBody

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -15,14 +16,14 @@ type limits struct {
 // How many there may be at a time.
 const (
 	mostRequests = 16
-	mostStreams  = 1000
+	usualStreams = 1000
 )
 
 // queuePatience is how long a request waits for a place.
 const queuePatience = 2 * time.Second
 
-func newLimits() limits {
-	return limits{redis: make(chan struct{}, mostRequests), streams: make(chan struct{}, mostStreams)}
+func newLimits(streams int) limits {
+	return limits{redis: make(chan struct{}, mostRequests), streams: make(chan struct{}, cmp.Or(streams, usualStreams))}
 }
 
 // enter waits for a place for a request of that route. The request holds it until it calls leave.

@@ -158,15 +158,4 @@ func (a *App) hide(text string) string {
 }
 
 // redacted is hide, and says whether something was blanked.
-func (a *App) redacted(text string) (string, bool) {
-	if a.o.Redact == nil || text == "" {
-		return text, false
-	}
-	text, any := a.o.Redact(text) // it may be a document as a whole, or have one in each line
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		shown, found := a.o.Redact(line)
-		lines[i], any = shown, any || found
-	}
-	return strings.Join(lines, "\n"), any
-}
+func (a *App) redacted(text string) (string, bool) { return a.redactor.any(text) }

@@ -282,8 +282,8 @@ func (a *App) supervisorActs() []act {
 			return "the configuration was read anew; the log says what changed", nil
 		})},
 		{path: "/supervisors/drain", does: "drain", local: true, form: sure("Drain", "It takes no more jobs, finishes what runs, without a limit, and leaves. Nothing starts it again but whoever did so before."),
-			do: with(a.leave("drain", "draining: it leaves when what runs has finished"))},
+			do: with(a.leaving("drain", "draining: it leaves when what runs has finished"))},
 		{path: "/supervisors/stop", does: "stop", local: true, form: sure("Stop", "It takes no more jobs, finishes what runs within drain_timeout, gives the rest back uncounted, and leaves."),
-			do: with(a.leave("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"))},
+			do: with(a.leaving("stop", "stopping: it leaves when what runs has finished, at the latest after drain_timeout"))},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
+	"oarlock/internal/redact"
 	"oarlock/internal/web/pages"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -22,7 +23,8 @@ import (
 type Supervisor interface {
 	ops.Running
 	Snapshot() supervisor.Snapshot
-	Status() any          // what `oarlock status --json` prints; it becomes JSON
+	// Status is what `oarlock status --json` prints where the supervisor is as shot says; it becomes JSON.
+	Status(shot supervisor.Snapshot) any
 	Reload(by string) any // what `oarlock reload --json` prints; it becomes JSON
 }
 
@@ -39,11 +41,12 @@ type Options struct {
 
 	Others Others   // nil: nobody else is asked how it is
 	Hub    *hub.Hub // what happened lately in this process; nil: nothing is remembered
-	// Redact blanks what is secret in a text of others, and says whether there was something; nil blanks nothing.
-	Redact func(text string) (string, bool)
 
 	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
 	ReadOnly bool   // nobody may change anything
+
+	Redactor   *redact.Redactor // blanks what is secret in what is told; nil: nothing is
+	MaxStreams int              // how many may listen at a time; 0 is 1,000
 }
 
 // App is the one handler behind all doors. Its methods may be called by several goroutines at once.
@@ -60,13 +63,17 @@ type App struct {
 	// changing are the patterns of pages that change by themselves.
 	changing map[string]bool
 	written  func() *pages.Book // reads the pages, once
+	redactor redactor
 }
 
 // New makes an App, which starts nothing.
 func New(o Options) *App {
-	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits()}
+	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits(o.MaxStreams), redactor: redactor{o.Redactor}}
+	if o.Supervisor != nil {
+		a.o.Supervisor = blanked{o.Supervisor, a.redactor}
+	}
 	a.o.Prefix = strings.TrimSuffix(o.Prefix, "/")
-	a.census, a.shots.of = newCensus(o.Redis), o.Supervisor
+	a.census, a.shots.of = newCensus(o.Redis), a.o.Supervisor
 	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })
 	a.routes = a.table()
 	for i := range a.routes {

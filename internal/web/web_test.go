@@ -25,7 +25,7 @@ type runs struct {
 }
 
 func (r *runs) Snapshot() supervisor.Snapshot           { return r.shot }
-func (r *runs) Status() any                             { return r.shot }
+func (r *runs) Status(shot supervisor.Snapshot) any     { return shot }
 func (r *runs) Do(_ context.Context, verb string) error { r.asked = append(r.asked, verb); return nil }
 func (r *runs) Recycle(_ context.Context, p string) error {
 	r.asked = append(r.asked, "recycle "+p)
@@ -113,7 +113,7 @@ func codeOf(w *httptest.ResponseRecorder) string {
 
 // filled is the path of a route with something for each wildcard.
 func filled(path string) string {
-	for _, one := range []struct{ wildcard, name string }{{"{pool}", "mail"}, {"{queue}", "mail"}, {"{slot}", "0"}, {"{jid}", "j"}, {"{group}", "exit-1"}, {"{name}", "n"}, {"{worker}", "w"}, {"{tag}", "t"}, {"{throttle}", "t"}, {"{setting}", "s"}, {"{$}", ""}} {
+	for _, one := range []struct{ wildcard, name string }{{"{pool}", "mail"}, {"{queue}", "mail"}, {"{slot}", "0"}, {"{jid}", "j"}, {"{group}", "exit-1"}, {"{name}", "n"}, {"{worker}", "w"}, {"{tag}", "t"}, {"{throttle}", "t"}, {"{setting}", "s"}, {"{id}", "lic"}, {"{$}", ""}} {
 		path = strings.ReplaceAll(path, one.wildcard, one.name)
 	}
 	return path

@@ -1,0 +1,377 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"oarlock/internal/redact"
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// apart is an App with a Redis of its own.
+func apart(t *testing.T) (*App, *queue.Client) {
+	t.Helper()
+	q, err := queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { q.Close() })
+	secrets, err := redact.New([]string{"$..password"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Redactor: secrets}), q
+}
+
+// wants is the body of an answer that must have that status.
+func wants(t *testing.T, status int, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	if w.Code != status {
+		t.Fatalf("answered %d, want %d: %s", w.Code, status, w.Body)
+	}
+	return w.Body.String()
+}
+
+// field is a field of a JSON object.
+func field(t *testing.T, text, name string) any {
+	t.Helper()
+	var all map[string]any
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return all[name]
+}
+
+// A job is put once however often it is sent, its data as it was sent, and another job of its name is refused.
+func TestPutOnce(t *testing.T) {
+	a, q := apart(t)
+	g := as(t, "put:mail,read")
+	const data = `{ "to": "ann", "n": 12345678901234567890, "list": [], "é": "\u00e9" }`
+	body := `{"queue":"mail","klass":"Send","data":` + data + `}`
+	if text := wants(t, 201, g.ask(a, "PUT", "/api/v1/jobs/order-17", body)); text != `{"jid":"order-17","existed":false}`+"\n" {
+		t.Errorf("put says %s", text)
+	}
+	if text := wants(t, 200, g.ask(a, "PUT", "/api/v1/jobs/order-17", body)); text != `{"jid":"order-17","existed":true,"state":"waiting"}`+"\n" {
+		t.Errorf("put again says %s", text)
+	}
+	if job, err := q.Get(t.Context(), "order-17"); err != nil || string(job.Data) != data {
+		t.Errorf("its data is %s, %v", job.Data, err)
+	}
+	for _, other := range []string{
+		`{"queue":"mail","klass":"Send","data":{}}`, `{"queue":"mail","klass":"Other","data":` + data + `}`, `{"queue":"mail"}`,
+	} {
+		if code := codeOf(g.ask(a, "PUT", "/api/v1/jobs/order-17", other)); code != "differs" {
+			t.Errorf("%s: %q", other, code)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"queue":"other"}`:                      "no_right",
+		`{"klass":"x"}`:                          "bad_request",
+		`{"queue":"mail","klas":"x"}`:            "bad_request",
+		`{"queue":"mail","jid":"another"}`:       "bad_request",
+		`{"queue":"mail","if_exists":"replace"}`: "bad_request",
+		`{"queue":"mail","retries":-1}`:          "bad_request",
+		`{"queue":"mail","depends":["nobody"]}`:  "doubt",
+		`{"queue":"mail","tags":[" blank "]}`:    "doubt",
+		`{"queue":"mail","data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: "bad_request",
+		`{"queue":"mail"`: "bad_request",
+		``:                "bad_request",
+	} {
+		if code := codeOf(g.ask(a, "PUT", "/api/v1/jobs/new", body)); code != want {
+			t.Errorf("%.60s: %q, want %q", body, code, want)
+		}
+	}
+	if w := g.ask(a, "PUT", "/api/v1/jobs/new", `{"queue":"mail","klas":"x"}`); !strings.Contains(w.Body.String(), "did you mean klass?") {
+		t.Errorf("a field that is misspelled: %s", w.Body)
+	}
+	wants(t, 201, g.ask(a, "PUT", "/api/v1/jobs/forced?force=1", `{"queue":"mail","depends":["nobody"]}`))
+	wants(t, 201, g.ask(a, "PUT", "/api/v1/jobs/a%2Fb", `{"queue":"mail"}`))
+	wants(t, 200, g.ask(a, "GET", "/api/v1/jobs/a%2Fb", ""))
+	wants(t, 201, g.ask(a, "PUT", "/api/v1/jobs/_?name=..", `{"queue":"mail"}`))
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/jobs/%2e%2e", "")); field(t, text, "jid") != ".." {
+		t.Errorf("the job .. is %s", text)
+	}
+
+	one := wants(t, 201, g.ask(a, "POST", "/api/v1/queues/mail/jobs", `{"data":1}`, "Idempotency-Key", "k1"))
+	if again := wants(t, 200, g.ask(a, "POST", "/api/v1/queues/mail/jobs", `{"data":1}`, "Idempotency-Key", "k1")); field(t, one, "jid") != field(t, again, "jid") || len(field(t, one, "jid").(string)) != 32 {
+		t.Errorf("by one key there are %s and %s", one, again)
+	}
+	other := wants(t, 201, g.ask(a, "POST", "/api/v1/queues/mail/jobs", `{"data":1}`, "Idempotency-Key", "k2"))
+	if field(t, one, "jid") == field(t, other, "jid") {
+		t.Error("two keys make one job")
+	}
+}
+
+// Of many lines each is answered, and bad ones cost no other its place.
+func TestPutManyLines(t *testing.T) {
+	a, q := apart(t)
+	g := as(t, "put:mail,put:other")
+	var body strings.Builder
+	bad := 0
+	for i := range 10_000 {
+		switch {
+		case i%100 == 3:
+			body.WriteString("{\"data\": nonsense\n")
+			bad++
+		case i%100 == 5:
+			body.WriteString("{\"queue\": \"forbidden\"}\n")
+			bad++
+		default:
+			fmt.Fprintf(&body, "{\"jid\":\"j%d\",\"data\":%d}\n", i, i)
+		}
+	}
+	for round := range 2 {
+		text := wants(t, 200, g.ask(a, "POST", "/api/v1/queues/mail/jobs", body.String(), "Content-Type", "application/x-ndjson"))
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if len(lines) != 10_000 {
+			t.Fatalf("%d lines are answered", len(lines))
+		}
+		wrong := 0
+		for i, line := range lines {
+			var said struct {
+				JID     string
+				Existed bool
+				Line    int
+				Problem *Problem
+			}
+			if err := json.Unmarshal([]byte(line), &said); err != nil || said.Line != i+1 {
+				t.Fatalf("line %d: %s, %v", i+1, line, err)
+			}
+			switch {
+			case said.Problem != nil:
+				wrong++
+			case said.JID != fmt.Sprintf("j%d", i) || said.Existed != (round == 1):
+				t.Fatalf("line %d: %s", i+1, line)
+			}
+		}
+		if wrong != bad {
+			t.Errorf("%d lines are refused, of %d that are bad", wrong, bad)
+		}
+	}
+	if n, err := q.Queue(t.Context(), "mail"); err != nil || n.Waiting != 10_000-bad {
+		t.Errorf("%d jobs wait, %v", n.Waiting, err)
+	}
+	text := wants(t, 200, g.ask(a, "POST", "/api/v1/queues/mail/jobs", ` [{"jid":"l1","data":[1, 2]}, 3, {"jid":"l2"}]`))
+	if n := strings.Count(text, "\n"); n != 3 || !strings.Contains(text, `"jid":"l2"`) || !strings.Contains(text, `"line":2,"problem"`) {
+		t.Errorf("a list is answered by %s", text)
+	}
+	if job, err := q.Get(t.Context(), "l1"); err != nil || string(job.Data) != "[1, 2]" {
+		t.Errorf("its data is %s, %v", job.Data, err)
+	}
+	if code := codeOf(g.ask(a, "POST", "/api/v1/queues/mail/jobs", "", "Content-Type", "application/x-ndjson")); code != "bad_request" {
+		t.Errorf("no line at all: %q", code)
+	}
+	if code := codeOf(g.ask(a, "POST", "/api/v1/queues/nope/jobs", "{}")); code != "no_right" {
+		t.Errorf("into a queue that is another's: %q", code)
+	}
+}
+
+// What is done to a job is done as it was seen, tells of the job as it is then, and stands in its history.
+func TestJobDeeds(t *testing.T) {
+	a, q := apart(t)
+	g, ctx := as(t, "write"), t.Context()
+	if _, err := q.Put(ctx, queue.Put{Queue: "mail", JID: "j", Klass: "Send", Data: []byte(`{"password":"s3cr3t","to":"ann"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w := g.ask(a, "GET", "/api/v1/jobs/j", "")
+	tag := w.Header().Get("ETag")
+	if text := wants(t, 200, w); strings.Contains(text, "s3cr3t") || field(t, text, "redacted") != true || tag == "" {
+		t.Errorf("it says %s, tag %s", text, tag)
+	}
+	post := func(verb, body string, headers ...string) *httptest.ResponseRecorder {
+		return g.ask(a, "POST", "/api/v1/jobs/j/"+verb, body, headers...)
+	}
+	if text := wants(t, 200, post("priority", `{"priority": 7}`, "If-Match", tag)); field(t, text, "priority") != 7.0 || !strings.Contains(text, "change priority of job, by anna") {
+		t.Errorf("priority says %s", text)
+	}
+	if text := wants(t, 200, post("move", `{"queue":"other"}`, "If-Match", tag)); field(t, text, "queue") != "other" {
+		t.Errorf("move says %s", text)
+	}
+	if code := codeOf(post("move", `{"queue":"third"}`, "If-Match", tag)); code != "changed" {
+		t.Errorf("move of one that was moved: %q", code)
+	}
+	if text := wants(t, 200, post("tags", `{"add":["a","b"],"remove":["b"]}`)); fmt.Sprint(field(t, text, "tags")) != "[a]" {
+		t.Errorf("tags says %s", text)
+	}
+	if text := wants(t, 200, post("track", ``)); field(t, text, "tracked") != true {
+		t.Errorf("track says %s", text)
+	}
+	wants(t, 200, post("note", `{"message":"looked into it"}`))
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/jobs/j/history", "")); !strings.Contains(text, "looked into it") {
+		t.Errorf("the history says %s", text)
+	}
+	for verb, want := range map[string]string{"timeout": "changed", "depends": "changed", "note": "bad_request", "priority": "bad_request", "tags": "bad_request"} {
+		if code := codeOf(post(verb, `{}`)); code != want {
+			t.Errorf("%s: %q, want %q", verb, code, want)
+		}
+	}
+	jobs, err := q.Pop(ctx, "other", "w1", 1)
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	for _, verb := range []string{"retry", "move"} {
+		if code := codeOf(post(verb, `{"queue":"x"}`)); code != "changed" {
+			t.Errorf("%s of one that runs: %q", verb, code)
+		}
+	}
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/queues/other/jobs?state=running", "")); !strings.Contains(text, `"jid":"j"`) || strings.Contains(text, "s3cr3t") {
+		t.Errorf("what runs is %s", text)
+	}
+	if err := q.Fail(ctx, "j", "w1", "broken", "password=s3cr3t is wrong"); err != nil {
+		t.Fatal(err)
+	}
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/jobs/j?wait=30", "")); field(t, text, "state") != "failed" {
+		t.Errorf("waited for the end: %s", text)
+	}
+	for _, path := range []string{"/failures", "/failures/broken", "/jobs/j/why", "/jobs/j/history"} {
+		if text := wants(t, 200, g.ask(a, "GET", "/api/v1"+path, "")); strings.Contains(text, "s3cr3t") {
+			t.Errorf("%s says %s", path, text)
+		}
+	}
+	if text := wants(t, 200, post("retry", ``)); field(t, text, "state") != "waiting" {
+		t.Errorf("retry says %s", text)
+	}
+	if text := wants(t, 200, post("cancel", ``)); field(t, text, "state") != "gone" {
+		t.Errorf("cancel says %s", text)
+	}
+	for _, path := range []string{"", "/why", "/history", "/record"} {
+		if code := codeOf(g.ask(a, "GET", "/api/v1/jobs/j"+path, "")); code != "no_such_job" {
+			t.Errorf("%s of one that is gone: %q", path, code)
+		}
+	}
+	if code := codeOf(post("retry", ``)); code != "no_such_job" {
+		t.Errorf("retry of one that is gone: %q", code)
+	}
+}
+
+// Every list and view can be read, and what can be changed beside jobs is.
+func TestReadsAndSettings(t *testing.T) {
+	a, q := apart(t)
+	g, ctx := as(t, "write"), t.Context()
+	for i := range 60 {
+		if _, err := q.Put(ctx, queue.Put{Queue: fmt.Sprintf("q%02d", i), Klass: "k", Tags: []string{"t"}, Throttles: []string{"lic"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := func(method, path, body string) *httptest.ResponseRecorder {
+		return g.ask(a, method, "/api/v1"+path, body)
+	}
+	text := wants(t, 200, api("GET", "/queues?limit=40", ""))
+	if field(t, text, "total") != 60.0 || len(field(t, text, "items").([]any)) != 40 {
+		t.Errorf("a page of queues: %s", text)
+	}
+	if text = wants(t, 200, api("GET", "/queues?sort=lag&cursor="+field(t, text, "next").(string), "")); len(field(t, text, "items").([]any)) != 20 || field(t, text, "next") != nil {
+		t.Errorf("the second: %s", text)
+	}
+	if text = wants(t, 200, api("GET", "/queues?match=q0*&match=q59", "")); field(t, text, "total") != 11.0 {
+		t.Errorf("some: %s", text)
+	}
+	if text = wants(t, 200, api("POST", "/queues/q00/pause", "")); field(t, text, "paused") != true {
+		t.Errorf("pause says %s", text)
+	}
+	if text = wants(t, 200, api("POST", "/queues/q00/resume", "")); field(t, text, "paused") != false {
+		t.Errorf("resume says %s", text)
+	}
+	if text = wants(t, 200, api("POST", "/queues/q00/limit", `{"limit":3}`)); field(t, text, "limit") != 3.0 {
+		t.Errorf("limit says %s", text)
+	}
+	wants(t, 200, api("POST", "/queues/q00/forget", ""))
+	if text = wants(t, 200, api("PUT", "/throttles/lic", `{"maximum":2}`)); field(t, text, "maximum") != 2.0 {
+		t.Errorf("throttle says %s", text)
+	}
+	wants(t, 200, api("DELETE", "/throttles/lic", ""))
+	if text = wants(t, 200, api("PUT", "/settings/heartbeat", `{"value":"30"}`)); field(t, text, "heartbeat") != "30" {
+		t.Errorf("setting says %s", text)
+	}
+	wants(t, 200, api("DELETE", "/settings/heartbeat", ""))
+	for jid, body := range map[string]string{
+		"night": `{"jid":"night","queue":"mail","cron":"0 4 * * *","zone":"Europe/Berlin","data":{"password":"s3cr3t"}}`, "hourly": `{"jid":"hourly","queue":"mail","every":3600}`,
+	} {
+		if text = wants(t, 201, api("POST", "/recurring", body)); field(t, text, "jid") != jid || strings.Contains(text, "s3cr3t") {
+			t.Errorf("recurring says %s", text)
+		}
+		if text = wants(t, 200, api("PATCH", "/recurring/"+jid, `{"klass":"Other","tag":["x"]}`)); field(t, text, "klass") != "Other" {
+			t.Errorf("change says %s", text)
+		}
+		if text = wants(t, 200, api("GET", "/recurring", "")); !strings.Contains(text, `"jid":"`+jid+`"`) || strings.Contains(text, "s3cr3t") {
+			t.Errorf("the list says %s", text)
+		}
+	}
+	wants(t, 200, api("PATCH", "/recurring/night", `{"paused":true}`))
+	wants(t, 200, api("DELETE", "/recurring/night", ""))
+	if _, err := q.Pop(ctx, "q01", "w1", 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/", "/status", "/pools", "/pools/mail", "/queues/q01", "/queues/q01/stats", "/queues/q01/jobs", "/tracked", "/completed", "/tags", "/tags/t", "/workers", "/workers/w1",
+		"/throttles", "/settings", "/stats", "/audit", "/recurring/hourly", "/failures",
+	} {
+		if text := wants(t, 200, api("GET", path, "")); !json.Valid([]byte(text)) {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	wants(t, 200, api("DELETE", "/workers/w1", ""))
+	for path, want := range map[string]string{
+		"GET /queues/nope": "no_such_queue", "GET /queues/nope/jobs": "no_such_queue", "GET /queues/nope/stats": "no_such_queue", "POST /queues/nope/resume": "no_such_queue",
+		"POST /queues/nope/pause": "doubt", "GET /queues/q01/jobs?state=x": "bad_request", "GET /queues/q01/jobs?cursor=x": "bad_request", "GET /queues?sort=x": "bad_request",
+		"GET /queues?cursor=x": "bad_request", "GET /queues/q01/jobs?limit=x": "bad_request", "GET /queues/q01/stats?day=x": "bad_request", "GET /jobs/j?wait=61": "bad_request",
+		"GET /jobs/j?until=x": "bad_request", "GET /recurring/nope": "no_such_job", "DELETE /recurring/nope": "no_such_job", "PATCH /recurring/nope": "no_such_job",
+		"GET /throttles/nope": "no_such_throttle", "DELETE /throttles/nope": "no_such_throttle", "DELETE /workers/nope": "no_such_worker", "POST /recurring": "bad_request",
+		"PUT /settings/x": "bad_request", "PUT /throttles/x": "bad_request", "GET /pools/nope": "no_such_pool", "GET /nothing": "not_found",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		if code := codeOf(api(method, path, "")); code != want {
+			t.Errorf("%s %s: %q, want %q", method, path, code, want)
+		}
+	}
+}
+
+// What looks changes nothing: the key space is the same, byte for byte, after all that can be read was read.
+func TestReadingNeverWrites(t *testing.T) {
+	a, q := apart(t)
+	g, ctx := as(t, "read"), t.Context()
+	for _, p := range []queue.Put{{Queue: "mail", JID: "j", Klass: "k", Tags: []string{"t"}}, {Queue: "mail", JID: "later", Klass: "k", Delay: 1}, {Queue: "mail", JID: "d", Klass: "k", Depends: []string{"j"}}} {
+		if _, err := q.Put(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.Recur(ctx, queue.Recurring{Queue: "mail", JID: "r", Klass: "k", Interval: 1e9}); err != nil {
+		t.Fatal(err)
+	}
+	before := dump(t, q)
+	for _, route := range a.Routes() {
+		if route.Method == "GET" && !route.Stream && strings.HasPrefix(route.Path, "/api/") {
+			g.ask(a, "GET", filled(route.Path), "")
+		}
+	}
+	if after := dump(t, q); !bytes.Equal(before, after) {
+		t.Errorf("the keys are others than before:\n%s\n%s", before, after)
+	}
+}
+
+// dump is all that is in a Redis.
+func dump(t *testing.T, q *queue.Client) []byte {
+	t.Helper()
+	redis := q.Redis()
+	keys, err := redis.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, key := range keys {
+		if values[key], err = redis.Dump(t.Context(), key).Result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
