@@ -135,6 +135,16 @@ func (s steered) Do(_ context.Context, verb string) error {
 	return nil
 }
 
+func (s steered) QuietPool(pool string) error { return s.sup.QuietPool(pool) }
+
+func (s steered) ResumePool(pool string) error { return s.sup.ResumePool(pool) }
+
+func (s steered) RecycleSlot(pool string, slot int) error { return s.sup.RecycleSlot(pool, slot) }
+
+func (s steered) StopRun(pool, run string) error { return s.sup.StopRun(pool, run) }
+
+func (s steered) AbandonRoll(pool string) error { return s.sup.AbandonRoll(pool) }
+
 func (s steered) Scale(_ context.Context, pool string, children int) error {
 	return s.Service.Scale(pool, children)
 }

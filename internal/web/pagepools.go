@@ -39,6 +39,19 @@ func (a *App) poolActs() []act {
 			return told, a.book().Link("pools", pool), err
 		}}
 	}
+	onSlot := func(path, does string, do func(pool string, slot supervisor.SlotSnapshot) (string, error)) act {
+		one := of(path, does, nil)
+		one.do = func(c *Call) (string, string, error) {
+			pool, slot, err := a.slotAsked(c)
+			if err != nil {
+				return "", "", err
+			}
+			c.Did(fmt.Sprintf("%s[%d]", pool.Name, slot.Slot), 0)
+			told, err := do(pool.Name, slot)
+			return told, a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot)), err
+		}
+		return one
+	}
 	return []act{
 		of("scale", "scale pool", func(ctx context.Context, c *Call, shot supervisor.Snapshot, pool string) (string, error) {
 			n, err := strconv.Atoi(strings.TrimSpace(c.R.PostFormValue("children")))
@@ -48,6 +61,19 @@ func (a *App) poolActs() []act {
 			c.Did(pool, n)
 			return ops.Scale(ctx, a.o.Supervisor, shot, pool, n)
 		}),
+		of("quiet", "quiet pool", func(_ context.Context, _ *Call, _ supervisor.Snapshot, pool string) (string, error) {
+			return "pool " + pool + " takes no more jobs until it is resumed; what runs goes on", a.o.Supervisor.QuietPool(pool)
+		}),
+		of("resume", "resume pool", func(_ context.Context, _ *Call, _ supervisor.Snapshot, pool string) (string, error) {
+			return "pool " + pool + " takes jobs again", a.o.Supervisor.ResumePool(pool)
+		}),
+		of("abandon", "give roll up", func(_ context.Context, _ *Call, _ supervisor.Snapshot, pool string) (string, error) {
+			return "the roll of " + pool + " is given up: the old generation has its slots again", a.o.Supervisor.AbandonRoll(pool)
+		}),
+		onSlot("{slot}/recycle", "recycle slot", func(pool string, slot supervisor.SlotSnapshot) (string, error) {
+			return fmt.Sprintf("the child of slot %d is replaced as soon as its job is over", slot.Slot), a.o.Supervisor.RecycleSlot(pool, slot.Slot)
+		}),
+		a.stopAct(),
 		of("recycle", "recycle pool", func(ctx context.Context, _ *Call, shot supervisor.Snapshot, pool string) (string, error) {
 			return ops.Recycle(ctx, a.o.Supervisor, shot, pool)
 		}),
@@ -194,7 +220,64 @@ func (a *App) poolPage(c *Call, p *pages.Page) error {
 
 // poolDeeds are the buttons of a pool.
 func (a *App) poolDeeds(pool supervisor.PoolSnapshot, path func(string) string) []pages.Deed {
-	return []pages.Deed{{Label: "Recycle", Action: path("recycle")}}
+	quiet := pages.Deed{Label: "Quiet", Action: path("quiet")}
+	if pool.QuietAlone {
+		quiet = pages.Deed{Label: "Resume", Action: path("resume"), Tone: pages.Good}
+	}
+	deeds := []pages.Deed{quiet, {Label: "Recycle", Action: path("recycle")}}
+	if pool.Rolling && pool.Roll != nil && !pool.Roll.Back {
+		deeds = append(deeds, pages.Deed{Label: "Give the roll up", Action: path("abandon"), Tone: pages.Bad})
+	}
+	return deeds
+}
+
+// slotAsked is the slot that a path names.
+func (a *App) slotAsked(c *Call) (*supervisor.PoolSnapshot, supervisor.SlotSnapshot, error) {
+	var none supervisor.SlotSnapshot
+	shot, is := a.shot()
+	if !is {
+		return nil, none, errNoSupervisor
+	}
+	pool := poolNamed(shot, c.Name("pool"))
+	if pool == nil {
+		return nil, none, noPool(shot, c.Name("pool"))
+	}
+	number, err := strconv.Atoi(c.Name("slot"))
+	at := slices.IndexFunc(pool.Slots, func(s supervisor.SlotSnapshot) bool { return s.Slot == number })
+	if err != nil || at < 0 {
+		return nil, none, problem(http.StatusNotFound, "no_such_slot", "pool %s has no slot %s; it has %s", shown(pool.Name), shown(c.Name("slot")), screen.Some(len(pool.Slots), "slot"))
+	}
+	return pool, pool.Slots[at], nil
+}
+
+// stopAct stops the job of a slot. The form names the run, so that it is never the next one that is stopped.
+func (a *App) stopAct() act {
+	return act{path: "/pools/{pool}/{slot}/stop", does: "stop job", local: true, form: func(c *Call) (pages.Form, error) {
+		pool, slot, err := a.slotAsked(c)
+		if err != nil {
+			return pages.Form{}, err
+		}
+		back := a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot))
+		if len(slot.Runs) == 0 {
+			return pages.Form{}, problem(http.StatusConflict, "changed", "slot %d works on nothing now", slot.Slot)
+		}
+		run := slot.Runs[0]
+		return pages.Form{
+			Heading: "Stop the job of slot " + strconv.Itoa(slot.Slot), Says: []string{runWords(run) + ".", "Its child is told, and killed after kill_grace. The job goes back to the front of its queue, which costs it no retry."},
+			Action: a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot), "stop"), Hidden: []pages.Field{{Name: "run", Value: run.Run}}, Label: "Stop it", Danger: true, Back: back,
+		}, nil
+	}, do: func(c *Call) (string, string, error) {
+		pool, slot, err := a.slotAsked(c)
+		if err != nil {
+			return "", "", err
+		}
+		c.Did(fmt.Sprintf("%s[%d]", pool.Name, slot.Slot), 0)
+		to := a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot))
+		if err := a.o.Supervisor.StopRun(pool.Name, c.R.PostFormValue("run")); err != nil {
+			return "", "", problem(http.StatusConflict, "changed", "%v", err)
+		}
+		return "its job is being stopped, and goes back to the front of its queue", to, nil
+	}}
 }
 
 // slotRow is a slot in the list of its pool.
@@ -273,21 +356,14 @@ func poolSum(n supervisor.Counters) []pages.Fact {
 }
 
 func (a *App) slotPage(c *Call, p *pages.Page) error {
-	shot, is := a.shot()
-	if !is {
-		return errNoSupervisor
+	pool, asked, err := a.slotAsked(c)
+	if err != nil {
+		return err
 	}
-	pool := poolNamed(shot, c.Name("pool"))
-	if pool == nil {
-		return noPool(shot, c.Name("pool"))
-	}
-	number, err := strconv.Atoi(c.Name("slot"))
-	at := slices.IndexFunc(pool.Slots, func(s supervisor.SlotSnapshot) bool { return s.Slot == number })
-	if err != nil || at < 0 {
-		return problem(http.StatusNotFound, "no_such_slot", "pool %s has no slot %s; it has %s", shown(pool.Name), shown(c.Name("slot")), screen.Some(len(pool.Slots), "slot"))
-	}
+	shot, _ := a.shot()
+	number := asked.Slot
 	a.headLocal(p, shot)
-	slot := a.slotRow(*pool, pool.Slots[at])
+	slot := a.slotRow(*pool, asked)
 	p.Title, p.Scope = fmt.Sprintf("slot %d · %s", number, pool.Name), "this supervisor"
 	facts := []pages.Fact{{Name: "pid", Value: strconv.Itoa(slot.PID)}, {Name: "generation", Value: strconv.Itoa(slot.Generation)}, {Name: "age", Value: pages.Span(slot.Age)}, {Name: "jobs worked", Value: screen.Count(slot.Jobs)}}
 	if slot.Memory > 0 {
@@ -298,6 +374,15 @@ func (a *App) slotPage(c *Call, p *pages.Page) error {
 	}
 	if slot.PID == 0 {
 		facts = nil
+	}
+	if p.Write && slot.PID != 0 && !pool.Draining {
+		path := func(deed string) string { return a.book().Link("pools", pool.Name, strconv.Itoa(number), deed) }
+		if pool.Mode != "once" {
+			slot.Deeds = append(slot.Deeds, pages.Deed{Label: "Recycle the child", Action: path("recycle")})
+		}
+		if len(slot.Runs) > 0 {
+			slot.Deeds = append(slot.Deeds, pages.Deed{Label: "Stop its job…", Form: path("stop"), Tone: pages.Bad})
+		}
 	}
 	p.Body = pages.SlotPage{Pool: pool.Name, SlotRow: slot, Facts: facts, Lines: a.lines(pool.Name, number, "")}
 	return nil

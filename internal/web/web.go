@@ -26,6 +26,13 @@ type Supervisor interface {
 	// Status is what `oarlock status --json` prints where the supervisor is as shot says; it becomes JSON.
 	Status(shot supervisor.Snapshot) any
 	Reload(by string) any // what `oarlock reload --json` prints; it becomes JSON
+
+	// As the methods of supervisor.Supervisor of the same names.
+	QuietPool(pool string) error
+	ResumePool(pool string) error
+	RecycleSlot(pool string, slot int) error
+	StopRun(pool, run string) error
+	AbandonRoll(pool string) error
 }
 
 // Options are what an App works with. Redis and Log are wanted.

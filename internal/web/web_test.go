@@ -31,6 +31,12 @@ func (r *runs) Recycle(_ context.Context, p string) error {
 	r.asked = append(r.asked, "recycle "+p)
 	return nil
 }
+func (r *runs) note(what string) error            { r.asked = append(r.asked, what); return nil }
+func (r *runs) QuietPool(p string) error          { return r.note("quiet " + p) }
+func (r *runs) ResumePool(p string) error         { return r.note("resume " + p) }
+func (r *runs) RecycleSlot(p string, _ int) error { return r.note("recycle slot of " + p) }
+func (r *runs) StopRun(p, run string) error       { return r.note("stop " + run + " of " + p) }
+func (r *runs) AbandonRoll(p string) error        { return r.note("abandon roll of " + p) }
 func (r *runs) Reload(by string) any {
 	r.asked = append(r.asked, "reload by "+by)
 	return map[string]int{"code": 0}
