@@ -13,11 +13,17 @@ import (
 // allow makes the user of ACL.md, as it stands there.
 func allow(t *testing.T, server *redistest.Server) {
 	t.Helper()
+	allowUser(t, server, "oarlock")
+}
+
+// allowUser makes one of the users of ACL.md.
+func allowUser(t *testing.T, server *redistest.Server, name string) {
+	t.Helper()
 	page, err := os.ReadFile("ACL.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```acl\n(.*?)```").FindSubmatch(page)
+	block := regexp.MustCompile("(?s)```acl\n(ACL SETUSER " + name + " .*?)```").FindSubmatch(page)
 	if block == nil {
 		t.Fatal("ACL.md has no block of acl")
 	}

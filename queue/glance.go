@@ -18,8 +18,12 @@ type Glance struct {
 	Cut  bool // Data is not all of it, and may be nothing
 }
 
-// RowGone is the Row of a jid that a list names though there is no such job.
-const RowGone = "gone"
+// The rows of what is no job: of a jid that a list names though there is no such job, and of one behind whose jid is something
+// else, which Damage tells.
+const (
+	RowGone    = "gone"
+	RowDamaged = "damaged"
+)
 
 // Detail is how much of jobs is read.
 type Detail struct {

@@ -14,7 +14,7 @@ type Job struct {
 	State      string // waiting, scheduled, depends, throttled, running, stalled, failed or complete; as the protocol keeps it
 	// Row is where the job stands, in one word: waiting, scheduled, depends, throttled, running, stalled, complete or
 	// failed. Unlike State, a delayed job that is due waits, so does one that was given back, and a running one whose lock
-	// ran out is stalled. "" of a job that Pop handed out; RowGone, of a Glance at a jid without a job.
+	// ran out is stalled. "" of a job that Pop handed out; See also RowGone and RowDamaged.
 	Row string
 	// Moment is when a scheduled job is due, or a lock ends, in seconds since the epoch; else 0.
 	Moment float64

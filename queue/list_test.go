@@ -190,3 +190,119 @@ func TestWindowsStayWhereTheyAre(t *testing.T) {
 
 // z is an entry of a sorted set.
 func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
+
+// Whatever a name consists of, it is listed, and a window goes on behind it.
+func TestHostileNamesAreListed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		names := []string{" ", "a:b", "1:2:3", "a/b", "line\nbreak", "nul\x00byte", "\u202ebidi", "bad\xffutf8", "%", "(1", "+5", strings.Repeat("long", 16<<10)}
+		for _, name := range names {
+			q := "q" + name
+			for i, jid := range names {
+				must(c.Put(ctx, queue.Put{Queue: q, JID: name + jid, Klass: name, Tags: []string{name}, Priority: ptr(float64(-i / 3))}))(t)
+			}
+			want := make([]string, 0, len(names))
+			for _, jid := range names {
+				want = append(want, name+jid)
+			}
+			slices.Sort(want)
+			for _, shelf := range []queue.Shelf{{Kind: queue.ShelfWaiting, Name: q}, {Kind: queue.ShelfTag, Name: strings.ToValidUTF8(name, "\uFFFD")}} { // tags are JSON
+				got := jidsOn(t, c, shelf, 2)
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("%s %.20q: %.200q", shelf.Kind, name, got)
+				}
+			}
+			census, _, err := c.Census(ctx, []string{q})
+			if err != nil || census[0].Waiting != len(names) || census[0].Name != q {
+				t.Errorf("%.20q: %+v %v", name, census, err)
+			}
+		}
+	})
+}
+
+// One key of another type is said where it is met, and hides nothing else.
+func TestWhatIsDamagedIsListed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		ctx, rdb := t.Context(), c.Redis()
+		for _, jid := range []string{"a", "b", "c"} {
+			must(c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
+		}
+		ok(t, rdb.Del(ctx, "ql:j:b").Err())
+		ok(t, rdb.Set(ctx, "ql:j:b", "x", 0).Err())
+		ok(t, rdb.HSet(ctx, "ql:j:c", "priority", "high", "tags", "{", "failure", "[", "oarlock-crashes", "many").Err())
+		l := must(c.List(ctx, queue.Shelf{Kind: queue.ShelfWaiting, Name: "q"}, "", 10, queue.Brief, queue.Words{}))(t)
+		rows := map[string]string{}
+		for _, job := range l.Jobs {
+			rows[job.JID] = job.Row
+			if (job.Damage == "") != (job.JID == "a") {
+				t.Errorf("%s: %q", job.JID, job.Damage)
+			}
+		}
+		equal(t, "rows", rows, map[string]string{"a": "waiting", "b": queue.RowDamaged, "c": "waiting"})
+		ok(t, rdb.Set(ctx, "ql:f:broken", "x", 0).Err())
+		ok(t, rdb.SAdd(ctx, "ql:failures", "broken", "empty").Err())
+		groups := must(c.FailureGroups(ctx, "", 10, queue.Brief))(t)
+		equal(t, "groups", groups.Groups, []queue.FailureGroup{{Name: "empty"}, {Name: "broken", Jobs: -1}})
+		ok(t, rdb.Set(ctx, "ql:q:broken-work", "x", 0).Err())
+		census, _, err := c.Census(ctx, []string{"broken", "q"})
+		if err != nil || census[0].Damage == "" || census[1].Damage != "" || census[1].Waiting != 3 {
+			t.Errorf("%+v %v", census, err)
+		}
+		if _, err := c.List(ctx, queue.Shelf{Kind: queue.ShelfWaiting, Name: "broken"}, "", 10, queue.Brief, queue.Words{}); queue.Class(err) != queue.Refused {
+			t.Errorf("a shelf that is none: %v", err)
+		}
+	})
+}
+
+// Thousands of groups are told in pages, in no order, each once; fewer come with the largest first.
+func TestFailureGroupsInPages(t *testing.T) {
+	c := open(t, redistest.Start(t))
+	ctx := t.Context()
+	for _, many := range []int{45, 3000} {
+		ok(t, c.Redis().FlushDB(ctx).Err())
+		ok(t, c.Redis().Eval(ctx, `for i = 1, tonumber(ARGV[1]) do redis.call('SADD', 'ql:failures', 'g' .. i) for _ = 1, i % 7 + 1 do redis.call('LPUSH', 'ql:f:g' .. i, 'none') end end return 1`, nil, many).Err())
+		seen, last := map[string]bool{}, 1000
+		for cursor := ""; ; {
+			f := must(c.FailureGroups(ctx, cursor, 20, queue.Brief))(t)
+			if f.Total != many || f.Sorted != (many == 45) {
+				t.Fatalf("%d groups, sorted %v", f.Total, f.Sorted)
+			}
+			for _, g := range f.Groups {
+				if seen[g.Name] = true; f.Sorted && g.Jobs > last {
+					t.Errorf("%s with %d comes behind one with %d", g.Name, g.Jobs, last)
+				}
+				last = g.Jobs
+			}
+			if cursor = f.Next; cursor == "" {
+				break
+			}
+		}
+		equal(t, "groups seen", len(seen), many)
+	}
+}
+
+// The user of ACL.md who only looks may look at everything, and change nothing.
+func TestWhoOnlyLooks(t *testing.T) {
+	server := redistest.Start(t)
+	allowUser(t, server, "looker")
+	shelves := everyPlace(t, open(t, server))
+	c, ctx := openURL(t, "unix://looker:PASSWORD@"+server.Addr), t.Context()
+	for shelf := range shelves {
+		must(c.List(ctx, shelf, "", 10, queue.Brief, queue.Words{Data: "x", Message: "y"}))(t)
+	}
+	must(c.GetMany(ctx, "waiting", "failed", "none"))(t)
+	must(c.FailureGroups(ctx, "", 10, queue.Brief))(t)
+	must(c.Days(ctx, "q", time.Now(), 30))(t)
+	must(c.Named(ctx, "waiting"))(t)
+	if _, _, err := c.Census(ctx, []string{"q", "none"}); err != nil {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{
+		"a put": second(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"})), "a pause": c.Pause(ctx, "q"), "a setting": c.Set(ctx, "heartbeat", "70"),
+		"a cancel": c.Cancel(ctx, "waiting"), "an event": c.Redis().Publish(ctx, "ql:x", "y").Err(),
+	} {
+		if err == nil {
+			t.Errorf("%s went through", what)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		run("job why", jid)
 	}
 	for _, line := range [][2]string{
-		{"doctor", ""}, {"queue ls", ""}, {"queue show", "q"}, {"queue peek", "q"}, {"queue eta", "q --over 1s"}, {"queue pause", "q"}, {"queue resume", "q"}, {"queue limit", "q 5"}, {"queue limit", "q"},
+		{"doctor", ""}, {"queue ls", ""}, {"queue show", "q"}, {"queue peek", "q"}, {"queue eta", "q --over 1s"}, {"search", "a"}, {"search", "state:failed"}, {"queue pause", "q"}, {"queue resume", "q"}, {"queue limit", "q 5"}, {"queue limit", "q"},
 		{"throttle release", "t c"}, {"job show", "a"}, {"job log", "a looked"}, {"job log", "a"}, {"job tag", "a y"}, {"job track", "a"}, {"job depend", "f d"},
 		{"job priority", "e 3"}, {"job move", "e other"}, {"job timeout", "c"}, {"job cancel", "e f"},
 		{"failed ls", ""}, {"failed ls", "g"}, {"replay", "a -- cat"}, {"job retry", "a"}, {"failed retry", "--all"}, {"failed drop", "--all"},
@@ -112,6 +112,41 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 	}
 	if len(missing) > 0 {
 		t.Errorf("commands that are not tried: %s", strings.Join(missing, ", "))
+	}
+}
+
+// TestEveryLookAsWhoOnlyLooks runs each command that lists or shows as the user of queue/ACL.md who may write nothing.
+func TestEveryLookAsWhoOnlyLooks(t *testing.T) {
+	page, err := os.ReadFile("../../queue/ACL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := redistest.Start(t)
+	var words []any
+	for word := range strings.FieldsSeq(string(regexp.MustCompile("(?s)```acl\n(ACL SETUSER looker .*?)```").FindSubmatch(page)[1])) {
+		words = append(words, word)
+	}
+	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
+	s.env["REDIS_URL"] = "unix://" + server.Addr
+	for _, put := range []string{"put q {} --jid a --tag x --delay 1s", "put q {} --jid b --depends a"} {
+		if err := s.oarlock(0, s.words(put)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env["REDIS_URL"] = "unix://looker:PASSWORD@" + server.Addr
+	for _, line := range []string{
+		"queue ls", "queue show q", "queue peek q", "queue eta q --over 1s", "queue limit q", "job show a", "job why a", "job why b", "job ls tracked", "job ls complete",
+		"failed ls", "failed retry --all --dry-run", "recur ls", "worker ls", "throttle ls", "tag ls", "tag show x", "stats q", "config get", "search a", "search state:failed",
+	} {
+		if err := s.oarlock(0, s.words(line)); err != nil || strings.Contains(s.said["stdout"]+s.said["stderr"], "NOPERM") {
+			t.Errorf("oarlock %s: %v\n%s", line, err, s.said["stdout"]+s.said["stderr"])
+		}
+	}
+	if err := s.oarlock(0, s.words("queue pause q")); err == nil {
+		t.Error("who only looks paused a queue")
 	}
 }
 

@@ -36,6 +36,7 @@ func (p Program) commands() []*cli.Command {
 			workerCommand(),
 			throttleCommand(),
 			tagCommand(),
+			searchCommand(),
 			statsCommand(),
 			settingsCommand(),
 			eventsCommand(),
