@@ -15,6 +15,7 @@ import (
 
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
+	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
 	"oarlock/internal/web"
@@ -69,7 +70,7 @@ func (p Program) web(c *cli.Context) error {
 	}
 	app := web.New(web.Options{
 		Redis: redis, Log: log, Version: p.version(), Host: cfg.Supervisor.HostName(), Prefix: cfg.Web.Prefix, ReadOnly: c.Bool("read-only"),
-		Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Others: rollcall.New(redis), Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
 		Elsewhere: func(ctx context.Context) http.RoundTripper {
 			if supervisor, err := find(ctx); err == nil {
 				return supervisor.Transport()

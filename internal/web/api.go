@@ -14,7 +14,7 @@ import (
 func (a *App) apiRoutes() []Route {
 	routes := slices.Concat([]Route{
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
-	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes())
+	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.eventRoutes(), a.searchRoutes())
 	for i := range routes {
 		routes[i].Path = "/api/v1" + routes[i].Path
 	}

@@ -332,6 +332,57 @@ func TestReadsAndSettings(t *testing.T) {
 	}
 }
 
+// Many jobs are changed by a plan, which changes nothing itself.
+func TestBulk(t *testing.T) {
+	a, q := apart(t)
+	g, ctx := as(t, "write"), t.Context()
+	for i := range 5 {
+		jid := fmt.Sprintf("j%d", i)
+		if _, err := q.Put(ctx, queue.Put{Queue: "mail", JID: jid, Klass: "Send", Data: []byte(`{"password":"s3cr3t"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jobs, err := q.Pop(ctx, "mail", "w1", 5)
+	if err != nil || len(jobs) != 5 {
+		t.Fatal(jobs, err)
+	}
+	for _, job := range jobs {
+		if err := q.Fail(ctx, job.JID, "w1", "broken", "no"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const what = `{"action":"retry","where":{"group":"broken"}`
+	plan := wants(t, 200, g.ask(a, "POST", "/api/v1/bulk", what+`}`))
+	if field(t, plan, "count") != 5.0 || strings.Contains(plan, "s3cr3t") {
+		t.Errorf("the plan is %s", plan)
+	}
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/search?q=group:broken", "")); strings.Count(text, `"state":"failed"`) != 5 || strings.Contains(text, "s3cr3t") {
+		t.Errorf("the search finds %s", text)
+	}
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/search?q=j3", "")); !strings.Contains(text, "j3") {
+		t.Errorf("the search finds %s", text)
+	}
+	held, err := json.Marshal(field(t, plan, "plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := wants(t, 200, g.ask(a, "POST", "/api/v1/bulk", what+`,"dry_run":false,"plan":`+string(held)+`}`))
+	if field(t, done, "done") != 5.0 || field(t, done, "left") != 0.0 {
+		t.Errorf("done is %s", done)
+	}
+	for body, want := range map[string]string{`{}`: "bad_request", what + `,"dry_run":false}`: "bad_request", `{"action":"retry","were":{}}`: "bad_request"} {
+		if code := codeOf(g.ask(a, "POST", "/api/v1/bulk", body)); code != want {
+			t.Errorf("%s: %q", body, code)
+		}
+	}
+	if w := g.ask(a, "POST", "/api/v1/bulk", `{"actoin":"retry"}`); !strings.Contains(w.Body.String(), "did you mean action?") {
+		t.Errorf("a field that is misspelled: %s", w.Body)
+	}
+	if code := codeOf(g.ask(a, "GET", "/api/v1/search", "")); code != "bad_request" {
+		t.Errorf("a search for nothing: %q", code)
+	}
+}
+
 // What looks changes nothing: the key space is the same, byte for byte, after all that can be read was read.
 func TestReadingNeverWrites(t *testing.T) {
 	a, q := apart(t)

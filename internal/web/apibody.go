@@ -65,7 +65,7 @@ func decode(text []byte, out any) error {
 
 // fields are the names of the fields of the struct at out, in JSON.
 func fields(out any) (names []string) {
-	for f := range reflect.TypeOf(out).Elem().Fields() {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(out).Elem()) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}

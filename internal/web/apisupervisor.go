@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"oarlock/internal/ops"
 	"oarlock/supervisor"
@@ -29,6 +31,11 @@ func (a *App) supervisorRoutes() []Route {
 		{Method: "GET", Path: "/pools", Right: Read, Local: true, Do: a.apiPools},
 		{Method: "GET", Path: "/pools/{pool}", Right: Read, Local: true, Do: a.apiPool},
 		steer("/pools/{pool}/scale", "scale pool", a.apiScale),
+		steer("/pools/{pool}/quiet", "quiet pool", onPool("it takes no more jobs until it is resumed; what runs goes on", func(pool string) error { return a.o.Supervisor.QuietPool(pool) })),
+		steer("/pools/{pool}/resume", "resume pool", onPool("it takes jobs again", func(pool string) error { return a.o.Supervisor.ResumePool(pool) })),
+		steer("/pools/{pool}/abandon", "give roll up", onPool("the roll is given up: the old generation has its slots again", func(pool string) error { return a.o.Supervisor.AbandonRoll(pool) })),
+		steer("/pools/{pool}/slots/{slot}/recycle", "recycle slot", a.apiRecycleSlot),
+		steer("/pools/{pool}/slots/{slot}/stop", "stop job", a.apiStopJob),
 		steer("/pools/{pool}/recycle", "recycle pool", func(c *Call, shot supervisor.Snapshot) (string, error) {
 			c.Did(c.Name("pool"), 0)
 			return ops.Recycle(c.R.Context(), a.o.Supervisor, shot, c.Name("pool"))
@@ -73,6 +80,63 @@ func (a *App) leaving(verb, told string) func(*Call, supervisor.Snapshot) (strin
 	return func(c *Call, _ supervisor.Snapshot) (string, error) {
 		return told, a.o.Supervisor.Do(context.WithoutCancel(c.R.Context()), verb)
 	}
+}
+
+// onPool is a deed to a pool.
+func onPool(told string, do func(pool string) error) func(*Call, supervisor.Snapshot) (string, error) {
+	return func(c *Call, shot supervisor.Snapshot) (string, error) {
+		name := c.Name("pool")
+		c.Did(name, 0)
+		if poolNamed(shot, name) == nil {
+			return "", noPool(shot, name)
+		}
+		if err := do(name); err != nil {
+			return "", problem(http.StatusConflict, "changed", "%v", err)
+		}
+		return told, nil
+	}
+}
+
+// slotOf is the slot that a call is about.
+func slotOf(c *Call, shot supervisor.Snapshot) (pool string, slot supervisor.SlotSnapshot, err error) {
+	p := poolNamed(shot, c.Name("pool"))
+	if p == nil {
+		return "", slot, noPool(shot, c.Name("pool"))
+	}
+	n, err := strconv.Atoi(c.R.PathValue("slot"))
+	c.Did(fmt.Sprintf("%s[%d]", p.Name, n), 0)
+	at := slices.IndexFunc(p.Slots, func(s supervisor.SlotSnapshot) bool { return s.Slot == n })
+	if err != nil || at < 0 {
+		return "", slot, problem(http.StatusNotFound, "no_such_slot", "pool %s has no slot %s; it has %d of them, from 0 on", shown(p.Name), shown(c.R.PathValue("slot")), len(p.Slots))
+	}
+	return p.Name, p.Slots[at], nil
+}
+
+func (a *App) apiRecycleSlot(c *Call, shot supervisor.Snapshot) (string, error) {
+	pool, slot, err := slotOf(c, shot)
+	if err != nil {
+		return "", err
+	}
+	if err := a.o.Supervisor.RecycleSlot(pool, slot.Slot); err != nil {
+		return "", problem(http.StatusConflict, "changed", "%v", err)
+	}
+	return "its child is replaced as soon as its job is over", nil
+}
+
+// apiStopJob stops what runs in a slot: the job is given back, and costs nothing.
+func (a *App) apiStopJob(c *Call, shot supervisor.Snapshot) (string, error) {
+	pool, slot, err := slotOf(c, shot)
+	if err != nil {
+		return "", err
+	}
+	if len(slot.Runs) == 0 {
+		return "", problem(http.StatusConflict, "changed", "slot %d of %s has no job now", slot.Slot, shown(pool))
+	}
+	run := slot.Runs[0]
+	if err := a.o.Supervisor.StopRun(pool, run.Run); err != nil {
+		return "", problem(http.StatusConflict, "changed", "%v", err)
+	}
+	return "job " + run.JID + " is told to stop, and is given back", nil
 }
 
 func (a *App) apiReload(c *Call) error {

@@ -106,11 +106,13 @@ type blanked struct {
 	r redactor
 }
 
-func (b blanked) Snapshot() supervisor.Snapshot {
-	shot := b.Supervisor.Snapshot()
+func (b blanked) Snapshot() supervisor.Snapshot { return b.r.snapshot(b.Supervisor.Snapshot()) }
+
+// snapshot is what a supervisor says of itself, without what is secret in what children and jobs said.
+func (r redactor) snapshot(shot supervisor.Snapshot) supervisor.Snapshot {
 	shot.Pools = slices.Clone(shot.Pools)
 	for i := range shot.Pools {
-		b.r.pool(&shot.Pools[i])
+		r.pool(&shot.Pools[i])
 	}
 	return shot
 }

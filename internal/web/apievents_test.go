@@ -1,0 +1,137 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"oarlock/internal/hub"
+	"oarlock/internal/redact"
+	"oarlock/protocol"
+	"oarlock/runner"
+	"oarlock/supervisor"
+)
+
+// heard is an App whose supervisor has a slot, and the hub that tells it what happens, behind a server for whoever may read.
+func heard(t *testing.T) (h *hub.Hub, at string, client *http.Client) {
+	t.Helper()
+	sup := aSupervisor()
+	sup.shot.Pools[0].Slots = []supervisor.SlotSnapshot{{Slot: 0, State: "busy"}}
+	h = hub.New(hub.Options{Snapshot: sup.Snapshot})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	secrets, err := redact.New([]string{"$..password"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(Options{Supervisor: sup, Hub: h, Redactor: secrets, Log: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(a.Handler(&Door{Name: "test", Who: func(*http.Request) Caller { return All("anna") }}))
+	t.Cleanup(func() {
+		stop() // which ends the streams
+		server.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return h, server.URL + "/api/v1", server.Client()
+}
+
+// listen begins a stream, of which next gives event after event without what comes between them.
+func listen(t *testing.T, client *http.Client, address string, headers ...string) (next func() map[string]string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Body.Close() })
+	if kind := w.Header.Get("Content-Type"); w.StatusCode != 200 || kind != "text/event-stream" {
+		t.Fatalf("%s: %d %s", address, w.StatusCode, kind)
+	}
+	lines := bufio.NewScanner(w.Body)
+	return func() map[string]string {
+		t.Helper()
+		event := map[string]string{}
+		for lines.Scan() {
+			name, value, is := strings.Cut(lines.Text(), ": ")
+			if !is && len(event) > 0 {
+				return event
+			}
+			event[name] = value
+		}
+		t.Fatalf("the stream ended: %v", lines.Err())
+		return nil
+	}
+}
+
+// Whoever listens again goes on where it was, and hears what was chosen only, without secrets.
+func TestEvents(t *testing.T) {
+	h, at, client := heard(t)
+	next := listen(t, client, at+"/events?jid=j2")
+	for i := range 4 {
+		h.Note(supervisor.Event{Kind: supervisor.AttemptStarted, Pool: "mail", Job: &protocol.Job{JID: fmt.Sprintf("j%d", i), Queue: "q"}, Message: "password=s3cr3t"})
+	}
+	event := next()
+	if !strings.Contains(event["data"], `"jid":"j2"`) || strings.Contains(event["data"], "s3cr3t") || event["event"] == "" {
+		t.Errorf("it tells %v", event)
+	}
+	again := listen(t, client, at+"/events?queue=q*", "Last-Event-ID", event["id"])
+	if event := again(); !strings.Contains(event["data"], `"jid":"j3"`) {
+		t.Errorf("after j2 comes %v", event)
+	}
+	long := listen(t, client, at+"/events", "Last-Event-ID", "1")
+	if event := long(); event["event"] != "missed" {
+		t.Errorf("of an id that is long gone it tells %v", event)
+	}
+}
+
+// The lines of a slot can be read, and followed.
+func TestSlotLog(t *testing.T) {
+	h, at, client := heard(t)
+	say := func(stream runner.Stream, text string) {
+		h.Line(supervisor.Line{Pool: "mail", JID: "j", LogLine: runner.LogLine{Stream: stream, Text: []byte(text)}})
+	}
+	h.Note(supervisor.Event{Kind: supervisor.PoolBegan, Pool: "mail"})
+	say(runner.Stdout, "one")
+	say(runner.Stderr, "password=s3cr3t")
+	next := listen(t, client, at+"/pools/mail/slots/0/log?stream=stdout", "Accept", "text/event-stream")
+	if event := next(); !strings.Contains(event["data"], `"text":"one"`) {
+		t.Errorf("it tells %v", event)
+	}
+	say(runner.Stdout, "two")
+	event := next()
+	if !strings.Contains(event["data"], `"text":"two"`) || event["id"] != "3" {
+		t.Errorf("it tells %v", event)
+	}
+	w, err := client.Get(at + "/pools/mail/slots/0/log?stream=stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text := new(strings.Builder)
+	if _, err := bufio.NewReader(w.Body).WriteTo(text); err != nil || strings.Contains(text.String(), "s3cr3t") || !strings.Contains(text.String(), `"total":1`) {
+		t.Errorf("all of it: %s, %v", text, err)
+	}
+	for path, want := range map[string]int{"/pools/mail/slots/1/log": 404, "/pools/mail/slots/x/log": 404, "/pools/nope/slots/0/log": 404, "/pools/mail/slots/0/log?lines=x": 400} {
+		w, err := client.Get(at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Body.Close()
+		if w.StatusCode != want {
+			t.Errorf("%s: %d", path, w.StatusCode)
+		}
+	}
+}
