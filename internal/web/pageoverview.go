@@ -117,31 +117,6 @@ func wrongWithoutNumbers(text string) string {
 	}, text)
 }
 
-// figures are the numbers that are looked at first.
-func (a *App) figures(all []queue.QueueCensus, now float64) []pages.Figure {
-	waiting, running, lag, done, failures := 0, 0, 0.0, 0, 0
-	for i := range all {
-		q := &all[i]
-		waiting += q.Waiting + q.Throttled
-		running += q.Running
-		if !q.Paused {
-			lag = max(lag, q.Lag(now))
-		}
-		done += q.Today.Completed
-		failures += q.Today.Failures
-	}
-	ratio := "0 %"
-	if done+failures > 0 {
-		ratio = fmt.Sprintf("%.2g %%", 100*float64(failures)/float64(done+failures))
-	}
-	return []pages.Figure{
-		{Key: "done", Name: "Done today", Value: screen.Count(done), Note: "since midnight UTC"},
-		{Key: "failing", Name: "Failing", Value: ratio, Note: "of today's"},
-		{Key: "lag", Name: "Longest wait", Value: pages.Span(lag), Note: "for a child"},
-		{Key: "running", Name: "Waiting", Value: screen.Count(waiting), Note: screen.Count(running) + " running"},
-	}
-}
-
 // queueRows are queues in an order: lag, waiting or name.
 func (a *App) queueRows(all []queue.QueueCensus, now float64, order string) []pages.Queue {
 	rows := make([]pages.Queue, 0, len(all))
@@ -205,6 +180,12 @@ func (a *App) hosts(roll rollcall.Roll) []pages.Host {
 		h := pages.Host{
 			Name: cmp.Or(answer.Host, s.Name), Version: answer.Version, Up: s.Up, Pools: answer.Sums.Pools, Busy: answer.Sums.Busy, Children: answer.Sums.Children,
 			Here: here && s.PID == own.PID && s.Name == own.Name, Page: answer.URL, State: "ready", Redis: "ok",
+		}
+		if !answer.Cut { // a pool without a child for a moment has room all the same
+			h.Children = 0
+			for _, pool := range s.Pools {
+				h.Children += pool.Children
+			}
 		}
 		what, _ := s.RedisTrouble()
 		switch {

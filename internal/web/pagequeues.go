@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
@@ -99,6 +100,9 @@ func (a *App) queuePage(c *Call, p *pages.Page) error {
 	body := pages.QueuePage{
 		Queue: a.queueRow(q, now), State: state, Listeners: a.listeners(*w.roll, name), MayPut: c.Who.MayPut(name) && !a.readOnly(c),
 		StatsHref: a.book().Link("queues", name, "stats"), Limited: strconv.Itoa(q.Limit),
+	}
+	if a.o.Hub != nil {
+		body.Line = chart.Spark("Waiting, the last hour", points(a.o.Hub.QueueHistory(name), func(p hub.Point) float64 { return float64(p.Waiting) }), stepWords, wholeWords)
 	}
 	if q.NextDue > now {
 		body.NextDue = q.NextDue - now

@@ -52,10 +52,8 @@ func (w *worry) supervisor(shot supervisor.Snapshot, host string, links func(poo
 
 // pool looks at one.
 func (w *worry) pool(pool supervisor.PoolSnapshot, on string, still bool, links func(pool, text string) []pages.Link) {
+	w.children += pool.Children
 	for _, slot := range pool.Slots {
-		if slot.PID != 0 {
-			w.children++
-		}
 		if len(slot.Runs) > 0 {
 			w.busy++
 		}

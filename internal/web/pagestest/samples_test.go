@@ -1,0 +1,162 @@
+package pagestest
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"oarlock/internal/web/pages"
+)
+
+// mostPage is how large a page may be.
+const mostPage = 100 << 10
+
+func TestEveryPageHasSamples(t *testing.T) {
+	b := pages.New("/oarlock")
+	var shown []string
+	for _, s := range Samples() {
+		text, err := b.Write(s.Template, s.Page)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			continue
+		}
+		if len(text) > mostPage {
+			t.Errorf("%s has %d bytes", s.Name, len(text))
+		}
+		shown = append(shown, s.Template)
+	}
+	for _, name := range b.Names() {
+		if !slices.Contains(shown, name) {
+			t.Errorf("no sample shows the page %s", name)
+		}
+	}
+}
+
+// hostile are texts that others may have written: into data, names, messages, lines of a log.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `" autofocus onfocus="alert(1)`, "`onload=alert(1)`",
+	`javascript:alert(1)`, `JaVaScRiPt:alert(1)`, "java\tscript:alert(1)", `data:text/html,<script>alert(1)</script>`, `</title><script>alert(1)</script>`,
+	`</script><script>alert(1)</script>`, `</textarea><svg onload=alert(1)>`, `<svg><animate onbegin=alert(1)>`, `{{.Version}}{{template "x"}}`, `<!--`, `-->`, `]]>`, `<![CDATA[`,
+	"\x00", "a\x1b]0;owned\x07\x1b[2J", "\u202egnp.exe", "\u200bzero\u2060width\ufeff", "\xff\xfe", "line\nbreak\r\n", `&lt;script&gt;`, `%3Cscript%3E`, `/\evil.example`, `//evil.example/x`,
+	`<template><script>alert(1)</script></template>`, `<base href=//evil.example>`, `<form action=//evil.example>`, `<meta http-equiv=refresh content="0;url=//evil.example">`,
+}
+
+// Whatever others wrote into whatever a page shows, the page has the elements and attributes that it has with harmless
+// text, loads nothing from elsewhere, runs nothing, and hides no character.
+func TestHostileTextIsInert(t *testing.T) {
+	b := pages.New("/oarlock")
+	for _, s := range Samples() {
+		want := elements(t, b, s, "word")
+		for _, text := range hostile {
+			got := elements(t, b, s, text)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s with %q has other elements: %s", s.Name, text, firstDifference(got, want))
+			}
+		}
+	}
+}
+
+// elements are the elements of a page whose every text is text, with the names of their attributes and the values of those
+// that can do harm.
+func elements(t *testing.T, b *pages.Book, s Sample, text string) []string {
+	t.Helper()
+	page, err := b.Write(s.Template, filled(s.Page, text))
+	if err != nil {
+		t.Fatalf("%s with %q: %v", s.Name, text, err)
+	}
+	if i := bytes.IndexFunc(page, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\u202e' || r == '\u200b' || r == '\u2060' || r == '\ufeff'
+	}); i >= 0 && !inField(page, i) {
+		t.Errorf("%s shows %q of %q as it is", s.Name, page[i:min(i+8, len(page))], text)
+	}
+	var all []string
+	in := html.NewTokenizer(bytes.NewReader(page))
+	for in.Next() != html.ErrorToken {
+		tag := in.Token()
+		if tag.Type != html.StartTagToken && tag.Type != html.SelfClosingTagToken && tag.Type != html.EndTagToken {
+			continue
+		}
+		one := tag.Type.String() + " " + tag.Data
+		for _, a := range tag.Attr {
+			one += " " + a.Key
+			switch a.Key {
+			case "src", "href", "action":
+				if value := strings.ToLower(strings.TrimSpace(a.Val)); strings.HasPrefix(value, "javascript:") || strings.HasPrefix(value, "data:") || a.Key != "href" && strings.HasPrefix(value, "//") {
+					t.Errorf("%s with %q: %s=%q", s.Name, text, a.Key, a.Val)
+				}
+			}
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "srcdoc" {
+				t.Errorf("%s with %q: attribute %s", s.Name, text, a.Key)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// inField reports whether a byte of a page is within the value of a field, which a form must send back as it is.
+func inField(page []byte, at int) bool {
+	begin := bytes.LastIndexByte(page[:at], '<')
+	return begin >= 0 && (bytes.HasPrefix(page[begin:], []byte("<input")) || bytes.HasPrefix(page[begin:], []byte("<textarea")))
+}
+
+func firstDifference(got, want []string) string {
+	for i := range got {
+		if i >= len(want) || got[i] != want[i] {
+			return fmt.Sprintf("%q instead of %q", got[i:min(i+3, len(got))], want[min(i, len(want)):min(i+3, len(want))])
+		}
+	}
+	return "fewer"
+}
+
+// chosen are texts that we write, of few: templates ask for them.
+var chosen = []string{"Tone", "Theme", "Kind", "Sort", "Form", "Prefix", "Action"}
+
+// filled is a page in which every text is text, but those that are chosen.
+func filled(p pages.Page, text string) pages.Page {
+	fill(reflect.ValueOf(&p).Elem(), text)
+	return p
+}
+
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.String() != "" && v.CanSet() {
+			v.SetString(text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && !slices.Contains(chosen, f.Name) {
+				fill(v.Field(i), text)
+			}
+		}
+	case reflect.Slice:
+		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(copied, v)
+		for i := range copied.Len() {
+			fill(copied.Index(i), text)
+		}
+		if v.Len() > 0 {
+			v.Set(copied)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			copied := reflect.New(v.Type().Elem())
+			copied.Elem().Set(v.Elem())
+			fill(copied.Elem(), text)
+			v.Set(copied)
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			copied := reflect.New(v.Elem().Type()).Elem()
+			copied.Set(v.Elem())
+			fill(copied, text)
+			v.Set(copied)
+		}
+	}
+}
