@@ -175,6 +175,13 @@ func (c *Client) Serves(ctx context.Context) error {
 // Namespace is the prefix of all keys and channels.
 func (c *Client) Namespace() string { return c.ns }
 
+// Connections is how many connections for single commands are in use, and how many wait for one. Those of
+// sessions and subscriptions are not among them. It asks nobody.
+func (c *Client) Connections() (used, idle int) {
+	s := c.redis.PoolStats()
+	return max(int(s.TotalConns)-int(s.IdleConns), 0), int(s.IdleConns)
+}
+
 // Redis gives access to the driver underneath, for diagnosis. Its errors are not
 // classified, and its keys need the namespace.
 func (c *Client) Redis() redis.UniversalClient { return c.redis }

@@ -111,7 +111,7 @@ func TestScalingAndExitsAreTold(t *testing.T) {
 		w.host.work = lasting(2 * time.Second)
 		w.run()
 		w.redis.put(30)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2*time.Minute + 300*time.Millisecond) // between two looks for idle children
 		by := map[string]int{}
 		for _, e := range told.of(Scaled) {
 			by[e.Reason] += e.To - e.From
@@ -120,7 +120,6 @@ func TestScalingAndExitsAreTold(t *testing.T) {
 			t.Errorf("it grew and shrank by %v", by)
 		}
 		must(t, w.s.Scale("p", 3))
-		time.Sleep(10 * time.Millisecond)
 		next := w.cfg
 		next.Pools = []Pool{w.cfg.Pools[0]}
 		next.Pools[0].MaxChildren = 2

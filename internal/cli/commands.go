@@ -24,6 +24,7 @@ func (p Program) commands() []*cli.Command {
 			completionCommand(),
 			statusCommand(),
 			topCommand(),
+			metricsCommand(),
 			p.webCommand(),
 		},
 		controlCommands(),

@@ -18,6 +18,7 @@ type Config struct {
 	Supervisor Supervisor      `toml:"supervisor"`
 	Log        Log             `toml:"log"`
 	Web        Web             `toml:"web"`
+	Metrics    Metrics         `toml:"metrics"`
 	Pools      map[string]Pool `toml:"pools"` // by name
 
 	Recurring map[string]Recurring `toml:"recurring"` // by name
@@ -41,6 +42,12 @@ type Redis struct {
 	TLSCert      string `toml:"tls_cert"`      // client certificate and key, both or none
 	TLSKey       string `toml:"tls_key"`
 	WaitReplicas int    `toml:"wait_replicas"` // replicas a settlement or a put waits for, for a second at most; 0 for none
+}
+
+// Metrics is the table [metrics]. A change of it needs a restart.
+type Metrics struct {
+	Queues  int      `toml:"queues"`  // so many have a label of their own, those with most jobs; the rest is _other
+	Klasses []string `toml:"klasses"` // globs of classes of jobs that have one, the first fifty that come; the rest is _other
 }
 
 // Supervisor is the table [supervisor].
@@ -192,6 +199,7 @@ func Defaults() Config {
 		Redis:      Redis{URL: "redis://127.0.0.1:6379/0", Namespace: "ql:"},
 		Supervisor: Supervisor{DrainTimeout: 30 * second, PollInterval: 1 * second},
 		Web:        DefaultWeb(),
+		Metrics:    Metrics{Queues: 200, Klasses: []string{"*"}},
 		Log:        Log{Level: "info", Format: "auto", Attempts: "all", Redact: slices.Clone(DefaultRedact), RedactText: []string{}},
 		Pools:      map[string]Pool{},
 		Recurring:  map[string]Recurring{},

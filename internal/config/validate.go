@@ -73,6 +73,9 @@ func (d *decoder) validate(c *Config) {
 		}
 	}
 	d.web(c.Web)
+	if n := c.Metrics.Queues; n < 0 || n > mostMetricQueues {
+		d.bad("metrics.queues", "must be between 0 and %d: each is ten numbers in every scrape", mostMetricQueues)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}

@@ -84,6 +84,9 @@ var (
 	pathPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+/?$`)
 )
 
+// mostMetricQueues bounds metrics.queues.
+const mostMetricQueues = 10_000
+
 // web notes what the table may not say. That a file has tokens is seen by whoever reads it.
 func (d *decoder) web(w Web) {
 	d.choice("web.auth", w.Auth, WebAuths)

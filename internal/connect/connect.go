@@ -18,9 +18,9 @@ import (
 
 // Open prepares a client of the Redis of r, which the caller closes; it does not connect yet.
 // logger may be nil. Errors are config.Problems.
-func Open(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Client, error) {
+func Open(ctx context.Context, r config.Redis, logger *slog.Logger, hears ...Hear) (*queue.Client, error) {
 	opts := options(r)
-	opts.Logger = logger
+	opts.Logger, opts.OnCall = logger, together(hears)
 	client, err := queue.Open(ctx, opts)
 	if err != nil {
 		return nil, config.Wrong("redis", err)
@@ -29,14 +29,30 @@ func Open(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Clie
 }
 
 // Looking is Open for whoever looks at what others do: a client with few connections, which does not wait for long.
-func Looking(ctx context.Context, r config.Redis, logger *slog.Logger) (*queue.Client, error) {
+func Looking(ctx context.Context, r config.Redis, logger *slog.Logger, hears ...Hear) (*queue.Client, error) {
 	opts := options(r)
+	opts.OnCall = together(hears)
 	opts.Logger, opts.ClientName, opts.PoolSize, opts.ReadTimeout = logger, "oarlock-web", lookingConnections, lookingPatience
 	client, err := queue.Open(ctx, opts)
 	if err != nil {
 		return nil, config.Wrong("redis", err)
 	}
 	return client, nil
+}
+
+// Hear is told of each call of a client, as queue.Options.OnCall.
+type Hear = func(command string, took time.Duration, class queue.ErrorClass)
+
+// together is one that tells all of them; nil of none.
+func together(hears []Hear) Hear {
+	if len(hears) == 0 {
+		return nil
+	}
+	return func(command string, took time.Duration, class queue.ErrorClass) {
+		for _, hear := range hears {
+			hear(command, took, class)
+		}
+	}
 }
 
 // What a client of Looking has, so that it can take nothing from those who work.

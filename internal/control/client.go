@@ -183,6 +183,24 @@ func (c *Client) Output(ctx context.Context, jid string, attempt int, out any) e
 	return c.do(ctx, http.MethodGet, "output?"+query.Encode(), nil, out)
 }
 
+// Page copies what the supervisor answers at a path, such as "metrics", to a writer.
+func (c *Client) Page(ctx context.Context, path string, to io.Writer) error {
+	call, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://oarlock/"+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.http.Do(call)
+	if err != nil {
+		return fmt.Errorf("ask supervisor %s for %s: %w", c.PID, path, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("supervisor %s answers %s to %s: is it of this version?", c.PID, answer.Status, path)
+	}
+	_, err = io.Copy(to, answer.Body)
+	return err
+}
+
 // Do asks for a verb: quiet, resume, drain or stop.
 func (c *Client) Do(ctx context.Context, verb string) error {
 	return c.do(ctx, http.MethodPost, verb, request{}, nil)

@@ -60,6 +60,7 @@ func (s *Service) Reload(by string) Reloaded {
 	}
 	if err != nil {
 		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
+		s.hub.Note(supervisor.Event{Kind: supervisor.Reloaded, Reason: "refused", Message: err.Error()})
 		return Reloaded{By: by, Refused: err.Error(), Code: cmp.Or(config.ExitCode(err), 1)}
 	}
 	if !slices.Equal(cfg.Doubts, before.Doubts) {

@@ -18,12 +18,14 @@ import (
 	"syscall"
 	"time"
 
+	"oarlock/internal/census"
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
 	"oarlock/internal/hub"
 	"oarlock/internal/logging"
+	"oarlock/internal/metrics"
 	"oarlock/internal/output"
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
@@ -75,6 +77,8 @@ type Service struct {
 	host     *runner.Host
 	sup      *supervisor.Supervisor
 	hub      *hub.Hub
+	metrics  *metrics.Metrics
+	census   *census.Keeper
 	web      *web.App
 	crons    *cron.Keeper
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
@@ -110,6 +114,8 @@ func New(cfg config.Config, o Options) *Service {
 		begun: make(chan struct{}), stopping: make(chan struct{}), hurry: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	s.attempts = newAttemptLog(s.log, cfg.Log.Attempts, s.standing)
+	s.metrics = s.newMetrics(cfg.Metrics)
+	s.hub = s.newHub()
 	if o.OwnRedis != "" {
 		path, err := filepath.Abs(cfg.Path)
 		if err != nil {
@@ -157,7 +163,7 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	if err != nil {
 		return err
 	}
-	client, err := connect.Open(ctx, cfg.Redis, s.log)
+	client, err := connect.Open(ctx, cfg.Redis, s.log, s.metrics.JobCall)
 	if err != nil {
 		return err
 	}
@@ -174,16 +180,17 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	}
 	s.host, s.outputs, s.depths = host, output.New(told.StateDir, s.log), &depths{ask: askDepths(client)}
 	s.redactor.Store(redactorOf(cfg.Log))
-	s.hub = s.newHub()
 	told.OnEvent, told.ChildLog = s.hub.Note, s.hub.Line
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
-	look, err := connect.Looking(ctx, cfg.Redis, s.log)
+	look, err := connect.Looking(ctx, cfg.Redis, s.log, s.metrics.WebCall)
 	if err != nil {
 		return err
 	}
 	defer look.Close()
+	s.metrics.Clients(client, look)
+	s.census = census.New(look, s.noteCensus)
 	s.web = s.newWeb(cfg, look)
 	door, err := s.webDoor(cfg.Web)
 	if err != nil {
@@ -204,6 +211,7 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		func(ctx context.Context) error { return s.obey(ctx, signals) },
 		s.reloadOnHangup,
 		s.hub.Run,
+		s.census.Run,
 		s.attempts.run,
 		s.outputs.Run,
 		s.crons.Run,
@@ -356,8 +364,8 @@ func (s *Service) newHub() *hub.Hub {
 	}
 	return hub.New(hub.Options{
 		Snapshot: func() supervisor.Snapshot { return s.sup.Snapshot() },
-		Events:   []func(supervisor.Event){s.note},
-		Lines:    []func(supervisor.Line){lines},
+		Events:   []func(supervisor.Event){s.metrics.Note, s.note},
+		Lines:    []func(supervisor.Line){s.metrics.Line, lines},
 		Logger:   s.log,
 	})
 }

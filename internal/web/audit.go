@@ -56,6 +56,9 @@ func (a *App) audit(c *Call, status int, took time.Duration, err error) {
 		one.Result = problemOf(err).Code
 	}
 	a.deeds.add(one)
+	if n := a.o.Monitor.Counts; n != nil {
+		n.Action(one.Action, one.Result)
+	}
 	a.o.Log.Info("web action", "who", one.Who, "from", one.From, "action", one.Action, "what", one.What, "count", one.Count, "result", one.Result, "status", status, "took", took)
 }
 

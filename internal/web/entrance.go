@@ -34,6 +34,7 @@ func (e entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil && !watched.begun {
 		e.app.fail(c, err)
 	}
+	e.app.count(c, watched.status, time.Since(began))
 	if !e.route.safe() {
 		e.app.audit(c, watched.status, time.Since(began), err)
 	}
@@ -58,6 +59,10 @@ func (e entrance) let(c *Call) (err error) {
 		return err
 	}
 	defer func() { c.leave() }()
+	if n := e.app.o.Monitor.Counts; n != nil && e.route.Stream {
+		n.Stream(1)
+		defer n.Stream(-1)
+	}
 	most := e.route.Body
 	if most == 0 {
 		most = defaultBody

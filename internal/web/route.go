@@ -44,5 +44,5 @@ func (r *Route) safe() bool { return r.Method == "GET" }
 
 // table is all that can be asked.
 func (a *App) table() []Route {
-	return slices.Concat(a.loginRoutes(), a.apiRoutes(), a.pageRoutes())
+	return slices.Concat(a.loginRoutes(), a.apiRoutes(), a.pageRoutes(), a.monitorRoutes())
 }

@@ -49,6 +49,8 @@ type Options struct {
 	Others Others   // nil: nobody else is asked how it is
 	Hub    *hub.Hub // what happened lately in this process; nil: nothing is remembered
 
+	Monitor Monitor // what is told to those who watch the process
+
 	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
 	ReadOnly bool   // nobody may change anything
 

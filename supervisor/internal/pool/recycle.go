@@ -12,8 +12,14 @@ import (
 	"oarlock/runner"
 )
 
-// memoryPause is how often the memory of children is looked at.
-const memoryPause = time.Second
+const (
+	// memoryPause is how often the memory of children is looked at that have a limit.
+	memoryPause = time.Second
+	// curiousPause is how often it is that of others, for whoever looks on, and curiousMost of how many at most: reading
+	// /proc takes up to a millisecond for each.
+	curiousPause = 10 * time.Second
+	curiousMost  = 100
+)
 
 // limit draws the member's own limits from the last part of those of the pool, so that
 // children which started together do not leave together, and none stays for longer.
@@ -98,17 +104,21 @@ func (m *member) idleFor(now time.Duration) time.Duration {
 	return now - m.idle
 }
 
-// sampleMemory looks at the memory of all members now and then, if there is a limit to it, and
-// lets old ones leave that stay and are above it.
+// sampleMemory looks at the memory of all members now and then, and lets old ones leave that stay and are above their
+// limit.
 func (p *Pool) sampleMemory() {
+	pause := memoryPause
 	if p.cfg.MaxMemory <= 0 {
-		return
+		if p.OnEvent == nil || len(p.slots) > curiousMost {
+			return
+		}
+		pause = curiousPause
 	}
 	if p.now < p.memoryAt {
 		p.alert(p.memoryAt)
 		return
 	}
-	p.memoryAt = p.now + memoryPause
+	p.memoryAt = p.now + pause
 	p.alert(p.memoryAt)
 	p.eachMember(func(m *member) {
 		if m.child != nil {

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What a job did is told by the metrics, to who may read; that it lives and is ready, to anybody.
+func TestMetricsAndHealth(t *testing.T) {
+	s := newScript(t, workFiles+"-- tokens --\n")
+	if err := s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}); err != nil {
+		t.Fatal(err)
+	}
+	made := regexp.MustCompile(`(?s)\n  (\S+)\n.*\n  (anna read \S+)\n`).FindStringSubmatch(s.said["stdout"])
+	if err := os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"] = "127.0.0.1:0", "tokens"
+	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
+	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
+	p := begin(t, s, "run")
+	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1]
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"good"`)
+	p.await(`attempt ended.*outcome=done`)
+	p.ask("put", "work", `"bad"`)
+	p.await(`attempt ended.*outcome=failed`)
+	p.ask("put", "elsewhere")
+	p.until(`oarlock_attempts_total{ending="exited",pool="work"} 2`, "metrics")
+	text := p.ask("metrics")
+	for _, want := range []string{
+		`(?m)^oarlock_ready 1$`, `(?m)^oarlock_redis_up 1$`, `(?m)^oarlock_attempt_actions_total\{action="complete",pool="work"\} 1$`,
+		`(?m)^oarlock_klass_attempts_total\{klass="job",outcome="other"\} 1$`, `(?m)^oarlock_attempt_wait_seconds_count\{pool="work"\} 2$`,
+		`(?m)^oarlock_redis_round_trip_seconds_count\{call="exchange"\} [1-9]`, `(?m)^oarlock_pool_children\{pool="work",state="ready"\} 2$`,
+	} {
+		says(t, text, want)
+	}
+	p.until(`oarlock_queue_ready_jobs{queue="elsewhere"} 1`, "metrics", "--queues")
+	says(t, p.ask("metrics", "--queues"), `(?m)^oarlock_failed_jobs\{group="[^"]+"\} 1$`)
+
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	for _, c := range []struct {
+		path string
+		code int
+		want string
+		who  string
+	}{
+		{"/healthz", 200, "alive", ""},
+		{"/readyz", 200, "ready", ""},
+		{"/readyz?pool=work", 200, "ready", ""},
+		{"/readyz?pool=none", 404, "no_pool", ""},
+		{"/readyz?verbose", 200, "ready\n", ""},
+		{"/readyz?verbose", 200, `"redis":"ok"`, made[1]},
+		{"/metrics", 401, "no_token", ""},
+		{"/metrics", 200, "oarlock_ready 1", made[1]},
+		{"/metrics/queues", 200, "oarlock_queues_known", made[1]},
+	} {
+		var headers []string
+		if c.who != "" {
+			headers = []string{"Authorization", "Bearer " + c.who}
+		}
+		if code, text := fetch(t, client, "GET", at+c.path, headers...); code != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%s (%t): %d %s", c.path, c.who != "", code, text)
+		}
+	}
+	if err := s.oarlock(exitUsage, []string{"metrics", "all"}); err != nil {
+		t.Error(err)
+	}
+	p.signal(syscall.SIGTERM)
+	p.leaves(0)
+	if err := s.oarlock(exitFailed, []string{"metrics"}); err != nil {
+		t.Error(err, s.said["stderr"])
+	}
+}

@@ -1,0 +1,151 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"oarlock/internal/census"
+	"oarlock/queue"
+)
+
+const (
+	// mostGroups is how many groups of failed jobs have a label of their own: the largest.
+	mostGroups = 50
+	// censusPatience is how long a scrape waits for a census.
+	censusPatience = 2 * time.Second
+	// censusLasts is how old one may be that is told at all: then the numbers end, rather than stand still.
+	censusLasts = 5 * time.Minute
+)
+
+// Queues answers a scrape of all queues of the namespace, from a census that is at most five seconds old, or the last
+// there was. Those that have most jobs, up to most of them, have a label of their own. get is that of a census.Keeper.
+func Queues(get func(context.Context) (census.Census, error), most int) http.Handler {
+	return newPage(collector(func(out chan<- prometheus.Metric) {
+		ctx, cancel := context.WithTimeout(context.Background(), censusPatience)
+		defer cancel()
+		c, _ := get(ctx) // its age tells whether it is the last there was
+		tellQueues(out, c, most)
+	}), false)
+}
+
+func tellQueues(out chan<- prometheus.Metric, c census.Census, most int) {
+	s := &scrape{out: out}
+	age := time.Since(c.At)
+	if c.At.IsZero() {
+		return
+	}
+	s.always(censusAge, age.Seconds())
+	if age > censusLasts {
+		return
+	}
+	s.always(queuesKnown, float64(len(c.Queues)))
+	labelled, rest := largest(c.Queues, most)
+	s.always(queuesExported, float64(len(labelled)))
+	now := c.Now + age.Seconds()
+	for i := range labelled {
+		s.queue(label(labelled[i].Name), rowOf(&labelled[i], now))
+	}
+	if len(rest) > 0 {
+		var sum row
+		for i := range rest {
+			sum.add(rowOf(&rest[i], now))
+		}
+		s.queue(other, sum)
+	}
+	s.groups(c.Groups)
+}
+
+// largest are the queues with most jobs, up to so many, and the others. One that is named like these is among them.
+func largest(all []queue.QueueCensus, most int) (labelled, rest []queue.QueueCensus) {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b queue.QueueCensus) int { return cmp.Compare(jobs(&b), jobs(&a)) })
+	for i := range sorted {
+		if sorted[i].Name != other && len(labelled) < most {
+			labelled = append(labelled, sorted[i])
+		} else {
+			rest = append(rest, sorted[i])
+		}
+	}
+	return labelled, rest
+}
+
+// jobs is how many there are in a queue.
+func jobs(q *queue.QueueCensus) int {
+	return q.Waiting + q.Running + q.Stalled + q.Scheduled + q.Depends + q.Recurring + q.Throttled
+}
+
+// row is what is told of a queue, or of some together.
+type row struct {
+	states [7]int
+	lag    float64 // the longest
+	paused bool
+	today  queue.DayCounts
+}
+
+// stateNames are the labels of row.states.
+var stateNames = [7]string{"waiting", "running", "stalled", "scheduled", "depends", "recurring", "throttled"}
+
+func rowOf(q *queue.QueueCensus, now float64) row {
+	return row{
+		states: [7]int{q.Waiting, q.Running, q.Stalled, q.Scheduled, q.Depends, q.Recurring, q.Throttled},
+		lag:    q.Lag(now), paused: q.Paused, today: q.Today,
+	}
+}
+
+// add adds another queue. Some are paused together if all are.
+func (r *row) add(q row) {
+	first := *r == row{}
+	for i, n := range q.states {
+		r.states[i] += n
+	}
+	r.lag, r.paused = max(r.lag, q.lag), q.paused && (first || r.paused)
+	r.today.Completed += q.today.Completed
+	r.today.Failures += q.today.Failures
+	r.today.LocksRunOut += q.today.LocksRunOut
+}
+
+// queue tells what there is of a queue. Of states that are zero nothing is told: a queue comes and goes with its jobs.
+func (s *scrape) queue(name string, r row) {
+	for i, n := range r.states {
+		if n > 0 {
+			s.always(queueJobs, float64(n), name, stateNames[i])
+		}
+	}
+	s.always(queueReady, float64(r.states[0]+r.states[2]), name)
+	s.always(queueLag, r.lag, name)
+	s.always(queuePaused, flag(r.paused), name)
+	s.always(queueCompleted, float64(r.today.Completed), name)
+	s.always(queueFailures, float64(r.today.Failures), name)
+	s.always(queueExpiries, float64(r.today.LocksRunOut), name)
+}
+
+// groups tells how many jobs have failed.
+func (s *scrape) groups(groups map[string]int) {
+	type group struct {
+		name string
+		n    int
+	}
+	var all []group
+	for name, n := range groups {
+		if n > 0 { // less than none: its list is none
+			all = append(all, group{name, n})
+		}
+	}
+	slices.SortFunc(all, func(a, b group) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) })
+	rest := 0
+	for i, g := range all {
+		if i < mostGroups && g.name != other {
+			s.always(failedJobs, float64(g.n), label(g.name))
+		} else {
+			rest += g.n
+		}
+	}
+	if rest > 0 {
+		s.always(failedJobs, float64(rest), other)
+	}
+}
