@@ -306,3 +306,59 @@ func TestWhoOnlyLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestRecurringJobsOfManyQueues(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		var want []queue.Recurring
+		for i, name := range []string{"a", "b"} {
+			for n := range 3 {
+				r := queue.Recurring{Queue: name, JID: fmt.Sprint(name, n), Klass: "K", Data: []byte(`{"a":[]}`), Interval: time.Hour, Offset: time.Duration(n+1) * time.Minute,
+					Priority: 2.5, Retries: 3, Tags: []string{"x"}, Backlog: 4, Throttles: [][]string{nil, {"t"}}[i]}
+				must(c.Recur(ctx, r))(t)
+				want = append(want, *must(c.Recurring(ctx, r.JID))(t))
+			}
+		}
+		equal(t, "all", fmt.Sprintf("%+v", must(c.RecurringJobs(ctx, []string{"a", "none", "b"}, 0, 10))(t)), fmt.Sprintf("%+v", want))
+		equal(t, "the second of each", fmt.Sprintf("%+v", must(c.RecurringJobs(ctx, []string{"a", "b"}, 1, 1))(t)), fmt.Sprintf("%+v", []queue.Recurring{want[1], want[4]}))
+		ok(t, c.Redis().HSet(ctx, "ql:r:a1", "interval", "often").Err())
+		ok(t, c.Redis().Del(ctx, "ql:r:a2").Err())
+		damaged := must(c.RecurringJobs(ctx, []string{"a"}, 0, 10))(t)
+		if len(damaged) != 2 || damaged[0].Damage != "" || damaged[1].Damage == "" || damaged[1].JID != "a1" {
+			t.Errorf("%+v", damaged)
+		}
+	})
+}
+
+func TestThrottlesAreFoundAmongManyKeys(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		ctx := t.Context()
+		ok(t, c.SetThrottle(ctx, queue.Throttle{ID: "x-locks", Maximum: 3, TTL: time.Hour}))
+		ok(t, c.SetThrottle(ctx, queue.Throttle{ID: "held", Maximum: 1}))
+		ok(t, c.Redis().ZAdd(ctx, "ql:th:held-locks", z(1, "a")).Err())
+		ok(t, c.Redis().ZAdd(ctx, "ql:th:held-pending", z(1, "b"), z(2, "c")).Err())
+		pipe := c.Redis().Pipeline()
+		for i := range 30_000 {
+			pipe.HSet(ctx, fmt.Sprint("ql:j:", i), "jid", i)
+		}
+		must(pipe.Exec(ctx))(t)
+		found := map[string]queue.ThrottleCounts{}
+		for cursor := ""; ; {
+			some, next, err := c.SomeThrottles(ctx, cursor)
+			ok(t, err)
+			for _, th := range some {
+				found[th.ID] = th
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		equal(t, "held", found["held"], queue.ThrottleCounts{Throttle: queue.Throttle{ID: "held", Maximum: 1}, Holders: 1, Waiters: 2})
+		if th := found["x-locks"]; th.Maximum != 3 || th.TTL <= 59*time.Minute || len(found) != 2 {
+			t.Errorf("%+v", found)
+		}
+		if _, _, err := c.SomeThrottles(ctx, "x"); !errors.Is(err, queue.ErrCursor) {
+			t.Errorf("a cursor that is none: %v", err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -110,4 +111,76 @@ func (c *Client) Named(ctx context.Context, name string) (Named, error) {
 		Job: job.Val() > 0, Recurring: recurring.Val() > 0, Queue: known.Err() == nil || there.Val() > 0, Group: group.Val() > 0,
 		Tag: tag.Val() > 0, Worker: worker.Err() == nil, Throttle: throttle.Val() > 0,
 	}, nil
+}
+
+// ThrottleCounts are a throttle, and how many jobs have to do with it.
+type ThrottleCounts struct {
+	Throttle
+	Holders, Waiters int
+}
+
+// SomeThrottles looks at the next keys of Redis, some ten thousand of them, and tells of the throttles with a limit that are among them, in
+// no order; the protocol keeps no list of them. It begins with the cursor "", and goes on with what it returns until that
+// is "". One that is there all the while is met once, or more often. It changes nothing.
+func (c *Client) SomeThrottles(ctx context.Context, cursor string) (found []ThrottleCounts, next string, err error) {
+	at := uint64(0)
+	if cursor != "" {
+		if at, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return nil, "", ErrCursor
+		}
+	}
+	node, err := c.nodeOfKeys(ctx)
+	if err != nil {
+		return nil, "", harmless(classify("scan", err))
+	}
+	prefix := c.ns + "th:"
+	var ids []string
+	for range 10 {
+		keys, then, err := node.ScanType(ctx, at, wire.Literal(prefix)+"*", 1000, "hash").Result()
+		if err != nil {
+			return nil, "", harmless(classify("scan", err))
+		}
+		for _, key := range keys {
+			ids = append(ids, strings.TrimPrefix(key, prefix))
+		}
+		if at = then; at == 0 {
+			break
+		}
+	}
+	if at != 0 {
+		next = strconv.FormatUint(at, 10)
+	}
+	slices.Sort(ids)
+	found, err = c.countThrottles(ctx, slices.Compact(ids))
+	return found, next, err
+}
+
+// countThrottles reads those of the ids that have a limit.
+func (c *Client) countThrottles(ctx context.Context, ids []string) (found []ThrottleCounts, err error) {
+	for some := range slices.Chunk(ids, groupsChunk) {
+		pipe := c.redis.Pipeline()
+		for _, id := range some {
+			key := c.ns + "th:" + id
+			pipe.HGet(ctx, key, "maximum")
+			pipe.TTL(ctx, key)
+			pipe.ZCard(ctx, key+"-locks")
+			pipe.ZCard(ctx, key+"-pending")
+		}
+		asked, _ := pipe.Exec(ctx) // each has its own error
+		for _, of := range asked {
+			if err := harmless(classify(of.Name(), of.Err())); err != nil && !isNull(err) && Class(err) != Refused {
+				c.noteReach(err)
+				return nil, err
+			}
+		}
+		for i, id := range some {
+			maximum, _ := strconv.ParseFloat(asked[4*i].(*redis.StringCmd).Val(), 64) // what is no number is no limit
+			t := ThrottleCounts{Throttle: Throttle{ID: id, Maximum: wire.ClampInt(maximum), TTL: max(0, asked[4*i+1].(*redis.DurationCmd).Val())}}
+			t.Holders, t.Waiters = int(asked[4*i+2].(*redis.IntCmd).Val()), int(asked[4*i+3].(*redis.IntCmd).Val())
+			if t.Maximum != 0 {
+				found = append(found, t)
+			}
+		}
+	}
+	return found, nil
 }

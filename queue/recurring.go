@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/wire"
 )
@@ -153,4 +157,72 @@ func (c *Client) UntagRecurring(ctx context.Context, jid string, tags ...string)
 func (c *Client) Unrecur(ctx context.Context, jid string) error {
 	_, err := c.call(ctx, Qless, "unrecur", jid)
 	return err
+}
+
+// recurringChunk is how many queues, or recurring jobs, are asked for in one pipeline.
+const recurringChunk = 200
+
+// RecurringJobs reads the recurring jobs of queues, of each at most count, due first, behind so many that are left out. It
+// changes nothing.
+func (c *Client) RecurringJobs(ctx context.Context, queues []string, offset, count int) ([]Recurring, error) {
+	var found []redis.Z
+	for some := range slices.Chunk(queues, recurringChunk) {
+		pipe := c.redis.Pipeline()
+		var lists []*redis.ZSliceCmd
+		for _, name := range some {
+			lists = append(lists, pipe.ZRangeWithScores(ctx, c.ns+"q:"+name+"-recur", int64(offset), int64(offset+count)-1))
+		}
+		_, _ = pipe.Exec(ctx) // each has its own error
+		for _, list := range lists {
+			if err := harmless(classify("zrange", list.Err())); err != nil && Class(err) != Refused { // of another type: doctor tells
+				c.noteReach(err)
+				return nil, err
+			}
+			found = append(found, list.Val()...)
+		}
+	}
+	all := make([]Recurring, 0, len(found))
+	for some := range slices.Chunk(found, recurringChunk) {
+		pipe := c.redis.Pipeline()
+		var hashes []*redis.MapStringStringCmd
+		for _, z := range some {
+			hashes = append(hashes, pipe.HGetAll(ctx, c.ns+"r:"+z.Member.(string)))
+		}
+		_, _ = pipe.Exec(ctx) // likewise
+		for i, hash := range hashes {
+			r, err := c.recurringOf(ctx, some[i].Member.(string), some[i].Score, hash)
+			if errors.Is(err, ErrNoJob) {
+				continue // it went meanwhile, or an entry has none
+			}
+			if err != nil {
+				c.noteReach(err)
+				return nil, err
+			}
+			all = append(all, *r)
+		}
+	}
+	return all, nil
+}
+
+// recurringOf reads a recurring job from its hash; what is not as it should be is looked at by itself.
+func (c *Client) recurringOf(ctx context.Context, jid string, next float64, read *redis.MapStringStringCmd) (*Recurring, error) {
+	if err := harmless(classify("hgetall", read.Err())); err != nil && Class(err) != Refused {
+		return nil, err
+	}
+	hash, in := read.Val(), wire.Fields{}
+	number := func(field string) float64 {
+		in.Items = []any{hash[field]}
+		return in.Number(field)
+	}
+	r := &Recurring{
+		Queue: hash["queue"], JID: jid, Klass: hash["klass"], Data: []byte(hash["data"]), Interval: Duration(number("interval")),
+		Priority: number("priority"), Retries: wire.ClampInt(number("retries")), Tags: wire.Tags(hash["tags"]), Backlog: wire.ClampInt(number("backlog")),
+		Throttles: wire.Tags(hash["throttles"]), Count: wire.ClampInt(number("count")), Next: next,
+	}
+	whole := hash["klass"] != "" && hash["data"] != "" && hash["interval"] != "" && hash["priority"] != "" && hash["retries"] != ""
+	if !whole || !json.Valid([]byte(hash["tags"])) || hash["throttles"] != "" && !json.Valid([]byte(hash["throttles"])) {
+		return c.Recurring(ctx, jid)
+	}
+	r.Damage = strings.Join(in.Damage, "; ")
+	return r, nil
 }

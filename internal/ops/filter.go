@@ -20,7 +20,7 @@ type Filter struct {
 	Queue  string `json:"queue,omitempty"` // a name or a glob (*, ?); with State the name of one
 	State  string `json:"state,omitempty"` // one of QueueStates, failed or complete
 	Tag    string `json:"tag,omitempty"`
-	Worker string `json:"worker,omitempty"`
+	Worker string `json:"worker,omitempty"` // a name or a glob
 
 	Klass   string   `json:"klass,omitempty"`   // a name or a glob
 	Message string   `json:"message,omitempty"` // is contained in that of the failure
@@ -37,7 +37,7 @@ func (f Filter) means(g queue.Glance) bool {
 	when := momentOf(g)
 	return (f.Queue == "" || queue.Match(f.Queue, g.Queue)) && (f.Klass == "" || queue.Match(f.Klass, g.Klass)) &&
 		(f.State == "" || f.State == g.Row) && (f.Group == "" || f.Group == g.Failure.Group || g.Row == "failed") &&
-		(f.Tag == "" || slices.Contains(g.Tags, f.Tag)) && (f.Worker == "" || f.Worker == g.Worker) &&
+		(f.Tag == "" || slices.Contains(g.Tags, f.Tag)) && (f.Worker == "" || queue.Match(f.Worker, g.Worker)) &&
 		(f.Since == nil || when >= *f.Since) && (f.Before == nil || when <= *f.Before)
 }
 
@@ -68,6 +68,8 @@ func (f Filter) shelves(ctx context.Context, q *queue.Client) (shelves []queue.S
 		return on(queue.ShelfComplete, "")
 	case f.Tag != "":
 		return on(queue.ShelfTag, f.Tag)
+	case f.Worker != "" && queue.IsGlob(f.Worker):
+		return workerShelves(ctx, q, f.Worker)
 	case f.Worker != "":
 		return on(queue.ShelfWorker, f.Worker)
 	case f.State != "" && f.Queue != "" && !queue.IsGlob(f.Queue):
@@ -89,6 +91,19 @@ func failedShelves(ctx context.Context, q *queue.Client) (shelves []queue.Shelf,
 		}
 	}
 	return shelves, total, nil
+}
+
+// workerShelves are the workers that a glob matches, by name, and how many jobs they have.
+func workerShelves(ctx context.Context, q *queue.Client, glob string) (shelves []queue.Shelf, total int, err error) {
+	workers, err := q.Workers(ctx)
+	slices.SortFunc(workers, func(a, b queue.WorkerCounts) int { return strings.Compare(a.Name, b.Name) })
+	for _, w := range workers {
+		if queue.Match(glob, w.Name) && w.Damage == "" && w.Jobs+w.Stalled > 0 {
+			shelves = append(shelves, queue.Shelf{Kind: queue.ShelfWorker, Name: w.Name})
+			total += w.Jobs + w.Stalled
+		}
+	}
+	return shelves, total, err
 }
 
 // Found is what was found of what was looked at.

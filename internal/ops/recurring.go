@@ -89,44 +89,32 @@ func ListRecurring(ctx context.Context, q *queue.Client, patterns []string, page
 			all = append(all, viewCron(r))
 		}
 	}
-	for _, name := range queues {
-		jids, err := q.Jobs(ctx, "recurring", name, page.Offset, page.Limit)
-		if err != nil {
-			return nil, err
-		}
-		for _, jid := range jids {
-			r, err := q.Recurring(ctx, jid)
-			if errors.Is(err, queue.ErrNoJob) {
-				continue // it went meanwhile, or an entry has none
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, viewRecur(r))
-		}
+	others, err := q.RecurringJobs(ctx, queues, page.Offset, page.Limit)
+	for i := range others {
+		all = append(all, viewRecur(&others[i]))
 	}
-	return all, nil
+	return all, err
 }
 
-// recurringQueues are the queues that patterns name, and those known with recurring jobs that its globs
-// match; all of them if there is no pattern.
+// recurringQueues are the queues that patterns name, and the known ones that its globs match; all of these if there is no
+// pattern.
 func recurringQueues(ctx context.Context, q *queue.Client, patterns []string) ([]string, error) {
+	known, err := q.QueueNames(ctx)
+	if err != nil || len(patterns) == 0 {
+		return known, err
+	}
 	var queues []string
 	for _, pattern := range patterns {
-		if !queue.IsGlob(pattern) {
+		if !queue.IsGlob(pattern) && !slices.Contains(queues, pattern) {
 			queues = append(queues, pattern)
 		}
 	}
-	if len(patterns) == 0 {
-		patterns = []string{"*"}
-	}
-	counts, err := q.Queues(ctx)
-	for _, n := range counts {
-		if n.Recurring > 0 && queue.MatchAny(patterns, n.Name) && !slices.Contains(queues, n.Name) {
-			queues = append(queues, n.Name)
+	for _, name := range known {
+		if queue.MatchAny(patterns, name) && !slices.Contains(queues, name) {
+			queues = append(queues, name)
 		}
 	}
-	return queues, err
+	return queues, nil
 }
 
 // ShowRecurring reads one, of either kind.

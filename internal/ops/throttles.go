@@ -55,6 +55,36 @@ func Throttles(ctx context.Context, q *queue.Client) ([]Throttle, error) {
 	return all, nil
 }
 
+// ThrottleCount is a limit on how many jobs run at a time, and how many have to do with it.
+type ThrottleCount struct {
+	ID      string  `json:"id"`
+	Maximum int     `json:"maximum"`
+	TTL     float64 `json:"ttl"` // seconds; 0 for ever
+	Holders int     `json:"holders"`
+	Waiters int     `json:"waiters"`
+}
+
+// SomeThrottles are throttles that were found among some of the keys of Redis.
+type SomeThrottles struct {
+	Items []ThrottleCount `json:"items"`          // by name
+	Next  string          `json:"next,omitempty"` // the cursor to look further with; "" if all keys were looked at
+	AsOf  float64         `json:"as_of"`
+}
+
+// ThrottlesFrom lists the limits among the next ten thousand keys, for no list of limits is kept: what it finds may be nothing though
+// there are more. See Throttles for all at once.
+func ThrottlesFrom(ctx context.Context, q *queue.Client, cursor string) (SomeThrottles, error) {
+	found, next, err := q.SomeThrottles(ctx, cursor)
+	if err != nil {
+		return SomeThrottles{}, cursorError(err)
+	}
+	some := SomeThrottles{[]ThrottleCount{}, next, q.Now()}
+	for _, t := range found {
+		some.Items = append(some.Items, ThrottleCount{t.ID, t.Maximum, t.TTL.Seconds(), t.Holders, t.Waiters})
+	}
+	return some, nil
+}
+
 // ShowThrottle tells of a throttle that has a limit, or that a job names at the moment.
 func ShowThrottle(ctx context.Context, s explain.Sources, id string) (Throttle, error) {
 	t, err := readThrottle(ctx, s.Client, id)

@@ -166,26 +166,28 @@ func (a *App) addRecurring(c *Call) (told, to string, err error) {
 	return told, a.book().Link("recurring", name), nil
 }
 
+// throttlesPage looks through some of the keys of Redis a click, for no list of throttles is kept.
 func (a *App) throttlesPage(c *Call, p *pages.Page) error {
 	p.Title = "Throttles"
 	a.head(c, p)
-	all, err := ops.Throttles(c.R.Context(), a.o.Redis)
+	cursor := c.R.URL.Query().Get("cursor")
+	found, err := ops.ThrottlesFrom(c.R.Context(), a.o.Redis, cursor)
 	if err != nil {
 		return err
 	}
-	at := min(max(0, atoi(c.R.URL.Query().Get("at"))), len(all))
 	var body pages.Throttles
-	for _, t := range all[at:min(at+pageRows, len(all))] {
-		body.Rows = append(body.Rows, throttleRow(t))
+	for _, t := range found.Items {
+		body.Rows = append(body.Rows, pages.Throttle{ID: t.ID, Maximum: t.Maximum, TTL: t.TTL, Held: t.Holders, Waits: t.Waiters})
 	}
-	if len(all) > 0 {
-		body.Says = fmt.Sprintf("%s of %s", screen.Count(len(body.Rows)), screen.Some(len(all), "throttle"))
+	if len(found.Items) > 0 {
+		body.Says = screen.Some(len(body.Rows), "throttle")
 	}
-	if at > 0 {
+	if cursor != "" {
 		body.First = a.book().Link("throttles")
 	}
-	if at+pageRows < len(all) {
-		body.Next, _ = pages.Query(a.book().Link("throttles"), "at", at+pageRows)
+	if found.Next != "" {
+		body.Says = screen.Some(len(body.Rows), "throttle") + " among some ten thousand keys of Redis; there are more keys to look through"
+		body.Next, _ = pages.Query(a.book().Link("throttles"), "cursor", found.Next)
 	}
 	p.Body = body
 	return nil
