@@ -1,6 +1,7 @@
 package web
 
 import (
+	_ "embed"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,10 +11,22 @@ import (
 	"oarlock/internal/ops"
 )
 
+// description is the API in the form of OpenAPI 3.1. The tests hold every answer that they see against it.
+//
+//go:embed openapi.json
+var description []byte
+
+func (a *App) apiDescription(c *Call) error {
+	c.W.Header().Set("Content-Type", "application/json")
+	_, _ = c.W.Write(description) // the other side is gone if it fails
+	return nil
+}
+
 // apiRoutes are what programs can ask, each file of the API with its own.
 func (a *App) apiRoutes() []Route {
 	routes := slices.Concat([]Route{
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
+		{Method: "GET", Path: "/openapi.json", Right: Read, Local: true, Do: a.apiDescription},
 	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.eventRoutes(), a.searchRoutes())
 	for i := range routes {
 		routes[i].Path = "/api/v1" + routes[i].Path

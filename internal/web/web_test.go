@@ -53,6 +53,7 @@ func aSupervisor() *runs {
 
 // guest comes by a door and shows something.
 type guest struct {
+	t     *testing.T // what is answered must be as it is described
 	door  *Door
 	shows []string // headers
 }
@@ -64,7 +65,7 @@ func as(t *testing.T, rights string) guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guest{door: &Door{Name: "test", Gate: &Gate{Tokens: tokensOf(t, line), Cookie: "oarlock"}}}
+	g := guest{t: t, door: &Door{Name: "test", Gate: &Gate{Tokens: tokensOf(t, line), Cookie: "oarlock"}}}
 	if rights != "none" {
 		g.shows = []string{"Authorization", "Bearer " + token}
 	}
@@ -105,6 +106,9 @@ func (g guest) ask(a *App, method, path, body string, headers ...string) *httpte
 	}
 	w := httptest.NewRecorder()
 	a.Handler(g.door).ServeHTTP(w, r)
+	if g.t != nil {
+		asDescribed(g.t, a, r, w)
+	}
 	return w
 }
 
