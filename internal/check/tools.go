@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -13,18 +14,20 @@ type tool struct {
 	apt     string // Debian packages that bring it
 	brew    string // Homebrew formulas that bring it
 	use     string // what goes untested without it
+	only    bool   // of the package nothing is wanted but the command: it is unpacked, and what it would start is not installed
 }
 
 var tools = []tool{
-	{"gcc", "gcc libc6-dev", "gcc", "the race detector needs a C compiler"},
-	{"redis-server", "redis-server", "redis", "queue and integration tests need a real Redis"},
-	{"python3", "python3", "python", "the Python helper and most fixtures"},
-	{"ruby", "ruby", "ruby", "the Ruby helper"},
-	{"php", "php-cli", "php", "the PHP helper"},
-	{"node", "nodejs", "node", "the Node helper"},
-	{"zsh", "zsh", "zsh", "the completion in zsh"},
-	{"fish", "fish", "fish", "the completion in fish"},
-	{"systemd-analyze", "systemd", "", "the shipped units are verified with it"},
+	{command: "gcc", apt: "gcc libc6-dev", brew: "gcc", use: "the race detector needs a C compiler"},
+	{command: "redis-server", apt: "redis-server", brew: "redis", use: "queue and integration tests need a real Redis"},
+	{command: "python3", apt: "python3", brew: "python", use: "the Python helper and most fixtures"},
+	{command: "ruby", apt: "ruby", brew: "ruby", use: "the Ruby helper"},
+	{command: "php", apt: "php-cli", brew: "php", use: "the PHP helper"},
+	{command: "node", apt: "nodejs", brew: "node", use: "the Node helper"},
+	{command: "zsh", apt: "zsh", brew: "zsh", use: "the completion in zsh"},
+	{command: "fish", apt: "fish", brew: "fish", use: "the completion in fish"},
+	{command: "systemd-analyze", apt: "systemd", use: "the shipped units are verified with it"},
+	{command: "promtool", apt: "prometheus", brew: "prometheus", use: "metrics, rules, alerts and the dashboard are checked with it", only: true},
 }
 
 func (t tool) hint() string {
@@ -45,14 +48,52 @@ func findTools(install bool) []tool {
 		return missing
 	}
 	var packages []string
+	var alone []tool
 	for _, t := range missing {
-		packages = append(packages, strings.Fields(t.apt)...)
+		if t.only {
+			alone = append(alone, t)
+		} else {
+			packages = append(packages, strings.Fields(t.apt)...)
+		}
 	}
-	fmt.Println("installing", strings.Join(packages, " "))
-	if err := aptInstall(packages); err != nil {
+	if err := run("apt-get", "update", "-qq"); err != nil {
 		fmt.Println("apt-get:", err)
 	}
+	if len(packages) > 0 {
+		fmt.Println("installing", strings.Join(packages, " "))
+		if err := aptInstall(packages); err != nil {
+			fmt.Println("apt-get:", err)
+		}
+	}
+	for _, t := range alone {
+		fmt.Println("unpacking", t.command, "of", t.apt)
+		if err := unpack(t); err != nil {
+			fmt.Println("unpacking:", err)
+		}
+	}
 	return lookUp()
+}
+
+// unpack takes the command of a tool out of its Debian package, which is not installed.
+func unpack(t tool) error {
+	dir, err := os.MkdirTemp("", "oarlock-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fetch := exec.Command("apt-get", "download", "-qq", t.apt)
+	fetch.Dir, fetch.Stderr = dir, os.Stderr
+	if err := fetch.Run(); err != nil {
+		return err
+	}
+	packed, err := filepath.Glob(filepath.Join(dir, t.apt+"_*.deb"))
+	if err != nil || len(packed) != 1 {
+		return fmt.Errorf("apt-get download %s left %v (%v)", t.apt, packed, err)
+	}
+	if err := run("dpkg", "-x", packed[0], dir); err != nil {
+		return err
+	}
+	return run("install", "-m", "755", filepath.Join(dir, "usr/bin", t.command), filepath.Join("/usr/local/bin", t.command))
 }
 
 func lookUp() (missing []tool) {
@@ -74,8 +115,5 @@ func aptInstall(packages []string) error {
 		}
 	}
 	os.Setenv("DEBIAN_FRONTEND", "noninteractive")
-	if err := run("apt-get", "update", "-qq"); err != nil {
-		return err
-	}
 	return run("apt-get", append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)...)
 }
