@@ -83,6 +83,27 @@ func (c *Client) QueueNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
+// AreKnown tells which of these queues are known.
+func (c *Client) AreKnown(ctx context.Context, names ...string) ([]bool, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	pipe := c.redis.Pipeline()
+	for _, name := range names {
+		pipe.ZScore(ctx, c.ns+"queues", name)
+	}
+	asked, _ := pipe.Exec(ctx) // each has its own error
+	known := make([]bool, len(names))
+	for i, of := range asked {
+		if err := harmless(classify("zscore", of.Err())); err != nil && !isNull(err) {
+			c.noteReach(err)
+			return nil, err
+		}
+		known[i] = of.Err() == nil
+	}
+	return known, nil
+}
+
 // Length is how many jobs of a queue wait, run, or are scheduled.
 func (c *Client) Length(ctx context.Context, queue string) (int, error) {
 	n, err := c.integer(ctx, Qless, "length", queue)

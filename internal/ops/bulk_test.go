@@ -174,16 +174,16 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 			t.Errorf("%s was left behind", job.JID)
 		}
 	}
-	for i := range all {
-		jid := fmt.Sprintf("q-%d", i)
-		job, err := q.Get(ctx, jid)
-		if dropped[jid] {
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", jid, err)
-			continue
-		}
+	jids := make([]string, all)
+	for i := range jids {
+		jids[i] = fmt.Sprintf("q-%d", i)
+	}
+	jobs := must(q.GetMany(ctx, jids...))(t)
+	if len(jobs) != all-len(dropped) {
+		t.Errorf("there are %d jobs, of %d, of which %d were dropped", len(jobs), all, len(dropped))
+	}
+	for _, job := range jobs {
+		jid := job.JID
 		retried := 0
 		for _, e := range job.History {
 			if e.What == "put" {

@@ -41,6 +41,15 @@ func (f Filter) means(g queue.Glance) bool {
 		(f.Since == nil || when >= *f.Since) && (f.Before == nil || when <= *f.Before)
 }
 
+// chooses reports whether the filter means some only of the jobs where it looks for them.
+func (f Filter) chooses() bool {
+	where := Filter{Group: f.Group, State: f.State, Tag: f.Tag, Worker: f.Worker}
+	if f.Group == "" && f.State != "failed" && f.State != "complete" && f.Tag == "" && f.Worker == "" {
+		where.Queue = f.Queue
+	}
+	return f != where
+}
+
 // momentOf is when a job failed, or else was put or taken last, in seconds since the epoch; 0 if that cannot be read. When
 // one failed is known to the second; that it was taken is known better, and came before.
 func momentOf(g queue.Glance) float64 {
@@ -184,8 +193,11 @@ func (s *scan) cursor() string {
 
 // next looks at one window, and returns the jobs in it that are meant, at most so many.
 func (s *scan) next(ctx context.Context, most int) ([]queue.Glance, error) {
-	shelf := s.shelves[0]
-	l, err := s.q.List(ctx, shelf, s.at, queue.MaxListed, queue.Brief, queue.Words{Data: s.filter.Text, Message: s.filter.Message})
+	shelf, window := s.shelves[0], queue.MaxListed
+	if !s.filter.chooses() {
+		window = min(window, most)
+	}
+	l, err := s.q.List(ctx, shelf, s.at, window, queue.Brief, queue.Words{Data: s.filter.Text, Message: s.filter.Message})
 	if err != nil {
 		return nil, cursorError(err)
 	}

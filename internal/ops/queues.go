@@ -85,12 +85,12 @@ func Peek(ctx context.Context, q *queue.Client, name string, page Page) ([]Job, 
 // KnownQueues is *Missing if Redis knows nothing of one of the queues; it names the nearest that Redis
 // knows. One that is forgotten and has jobs is there; so is one that is paused.
 func KnownQueues(ctx context.Context, q *queue.Client, names ...string) error {
-	known, err := q.QueueNames(ctx)
+	known, err := q.AreKnown(ctx, names...)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if slices.Contains(known, name) {
+	for i, name := range names {
+		if known[i] {
 			continue
 		}
 		n, err := q.Queue(ctx, name)
@@ -98,7 +98,11 @@ func KnownQueues(ctx context.Context, q *queue.Client, names ...string) error {
 			return err
 		}
 		if n == (queue.QueueCounts{Name: name}) {
-			return missing("there is no queue %s%s", name, Nearest(name, known))
+			all, err := q.QueueNames(ctx)
+			if err != nil {
+				return err
+			}
+			return missing("there is no queue %s%s", name, Nearest(name, all))
 		}
 	}
 	return nil
