@@ -21,6 +21,18 @@ type Job struct {
 	Lease      time.Duration // time left on the lock; 0: left out of the line
 	Dir        string        // private directory; empty: left out of the line
 	Checkpoint []byte        // JSON kept by an earlier attempt; nil: none
+
+	Correlation string    // of the job; empty: none, left out of the line
+	Response    *Response // what it waited for; nil: none, left out of the line
+}
+
+// Response is the answer that a job waited for.
+type Response struct {
+	Correlation string
+	Data        []byte // JSON; not with Failed
+	Failed      bool   // Error was answered instead of data
+	Error       string
+	Age         time.Duration // since it came
 }
 
 // NewRun draws the id of an attempt: 80 bits of chance, for it is also the secret by
@@ -30,7 +42,7 @@ func NewRun() string { return rand.Text()[:16] }
 // AppendJob appends the line that hands j to a child, line feed included, and
 // returns the extended buffer.
 //
-// Data and Checkpoint must be JSON, as [Valid] says; they are embedded
+// Data, Checkpoint and Response.Data must be JSON, as [Valid] says; they are embedded
 // as they are, except that a line feed or carriage return between two tokens
 // becomes a space, because it would end the line. Empty Data is sent as null.
 // Text that is not UTF-8 gets replacement characters.
@@ -76,7 +88,29 @@ func AppendJob(dst []byte, j *Job) []byte {
 		dst = append(dst, `,"checkpoint":`...)
 		dst = appendRaw(dst, j.Checkpoint)
 	}
+	if j.Correlation != "" {
+		dst = append(dst, `,"correlation":`...)
+		dst = appendString(dst, j.Correlation)
+	}
+	if j.Response != nil {
+		dst = appendResponse(dst, j.Response)
+	}
 	return append(dst, '}', '\n')
+}
+
+func appendResponse(dst []byte, r *Response) []byte {
+	dst = append(dst, `,"response":{"correlation":`...)
+	dst = appendString(dst, r.Correlation)
+	if r.Failed {
+		dst = append(dst, `,"error":`...)
+		dst = appendString(dst, r.Error)
+	} else {
+		dst = append(dst, `,"data":`...)
+		dst = appendRaw(dst, r.Data)
+	}
+	dst = append(dst, `,"age":`...)
+	dst = appendSeconds(dst, r.Age)
+	return append(dst, '}')
 }
 
 // AppendData appends only the payload of j as a line: the form for a pool whose

@@ -92,13 +92,15 @@ func (f *fields) status() Status {
 			s.Verdict.Depends = f.strings("depends")
 		}
 	case VerbRetry:
-		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised(), DropResponse: f.others && f.word("response", "drop")}
 	case VerbFail:
 		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
 	case VerbRelease:
 		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
 	case VerbUnknown:
 		s.Verdict = &Verdict{Kind: Unknown, Message: f.text(f.message), Klass: f.string("klass")}
+	case VerbPark:
+		s.Verdict = f.park()
 	case VerbHello:
 		s.Hello = f.hello()
 	case VerbProgress:
@@ -329,6 +331,41 @@ func (f *fields) raised() bool {
 		f.bad("raised", "is not true or false")
 	}
 	return !isNull(value) && value[0] == 't'
+}
+
+// word tells whether a member has the one value that it may have beside none.
+func (f *fields) word(name, value string) bool {
+	said := f.string(name)
+	if said != "" && said != value {
+		f.bad(name, "is not "+value)
+	}
+	return said == value
+}
+
+// park decodes what a job waits for.
+func (f *fields) park() *Verdict {
+	v := &Verdict{Kind: Park, Data: f.raw(f.data), Correlation: f.text(f.other("correlation")), Checkpoint: f.raw(f.other("checkpoint"))}
+	if len(v.Correlation) > MaxCorrelation {
+		f.bad("correlation", fmt.Sprintf("has more than %d bytes", MaxCorrelation))
+	}
+	if len(v.Checkpoint) > MaxCheckpoint {
+		f.bad("checkpoint", fmt.Sprintf("has more than %d bytes", MaxCheckpoint))
+	}
+	if !isNull(f.other("timeout")) {
+		timeout := f.seconds("timeout")
+		if timeout <= 0 && f.err == nil {
+			f.bad("timeout", "is not above 0")
+		}
+		v.Timeout = &timeout
+	}
+	switch f.string("then") {
+	case "", "resume":
+	case "complete":
+		v.Completes = true
+	default:
+		f.bad("then", "is neither resume nor complete")
+	}
+	return v
 }
 
 func (f *fields) percent() *float64 {

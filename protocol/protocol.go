@@ -21,6 +21,8 @@ const (
 	DefaultMaxLine = 1 << 20
 	// MaxCheckpoint is the largest checkpoint that is kept, in bytes.
 	MaxCheckpoint = 64 << 10
+	// MaxCorrelation is the longest correlation, in bytes.
+	MaxCorrelation = 1024
 	// MaxPuts and MaxPutBytes bound the jobs that one run may put.
 	MaxPuts     = 1000
 	MaxPutBytes = 1 << 20
@@ -38,6 +40,7 @@ const (
 	VerbFail       = "fail"
 	VerbRelease    = "release"
 	VerbUnknown    = "unknown"
+	VerbPark       = "park"
 	VerbProgress   = "progress"
 	VerbHeartbeat  = "heartbeat"
 	VerbCheckpoint = "checkpoint"
@@ -71,7 +74,7 @@ func Known(verb string) bool {
 // run's own job.
 func IsVerdict(verb string) bool {
 	switch verb {
-	case VerbAck, VerbRetry, VerbFail, VerbRelease, VerbUnknown, VerbCancel, VerbRequeue:
+	case VerbAck, VerbRetry, VerbFail, VerbRelease, VerbUnknown, VerbPark, VerbCancel, VerbRequeue:
 		return true
 	}
 	return false

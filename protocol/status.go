@@ -12,7 +12,7 @@ type Status struct {
 	Run  string // the run it is about; empty if the child left it out
 	JID  string // of a wish: the job that it is about, empty for that of the run; else the job within a batch
 
-	Verdict  *Verdict   // ack, retry, fail, release, unknown
+	Verdict  *Verdict   // ack, retry, fail, release, unknown, park
 	Wish     *Wish      // tag, untag, track, untrack, priority, note, cancel, requeue
 	Hello    *Hello     // hello
 	Progress *Progress  // progress
@@ -39,6 +39,7 @@ const (
 	Unknown                 // this program has nothing for jobs of this class; another may
 	Cancel                  // the job is to be no more
 	Requeue                 // put again, with all its retries: into Verdict.Next, or its own queue
+	Park                    // it waits for an answer, without a process
 )
 
 // String returns the verb of k.
@@ -58,6 +59,8 @@ func (k Kind) String() string {
 		return VerbCancel
 	case Requeue:
 		return VerbRequeue
+	case Park:
+		return VerbPark
 	}
 	return "none"
 }
@@ -73,6 +76,13 @@ type Verdict struct {
 	Message string         // retry, fail, unknown: what happened
 	Klass   string         // unknown: the class that is not known; empty: that of the job
 	Raised  bool           // retry, fail: nobody said it; a helper made it of an exception
+
+	DropResponse bool // retry: the next attempt is not told of the answer that this one was
+
+	Correlation string         // park: what the answer will name; empty: the job's own
+	Timeout     *time.Duration // park: how long it waits at most, above 0; nil: the default
+	Checkpoint  []byte         // park: kept for the next attempt, as the verb checkpoint does; nil: none
+	Completes   bool           // park: the answer completes the job, and no child sees it
 }
 
 // Hello is a child's offer to speak the protocol.

@@ -52,7 +52,7 @@ func (w *Wish) Size() (bytes, things int) {
 }
 
 // historyWords are those of entries that are no notes.
-var historyWords = []string{"put", "popped", "done", "failed", "failed-retries", "throttled", "timed-out", "replaced", "lock-lost"}
+var historyWords = []string{"put", "popped", "done", "failed", "failed-retries", "throttled", "timed-out", "replaced", "lock-lost", "parked"}
 
 // wish decodes what is wished for.
 func (f *fields) wish(verb string) *Wish {

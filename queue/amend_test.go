@@ -255,6 +255,12 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		"oarlock-failed":     {gone, gone, gone, gone},
 		"oarlock-checkpoint": {same, gone, gone, gone},
 		"oarlock-record":     {same, same, gone, gone},
+
+		"oarlock-correlation": {same, same, same, same},
+		"oarlock-park":        {gone, gone, gone, gone},
+		"oarlock-then":        {same, same, gone, gone},
+		"oarlock-response":    {same, same, gone, gone}, "oarlock-response-given": {same, same, gone, gone},
+		"oarlock-life": {now, now, gone, gone},
 	}
 	page := must(os.ReadFile("BATCH.md"))(t)
 	var ours []string

@@ -86,6 +86,7 @@ func readGlance(in *wire.Reader) Glance {
 		Queue: f.Text(), Timeout: Duration(f.Number("oarlock-timeout")), Crashes: f.Count("oarlock-crashes"),
 		Interruptions: f.Count("oarlock-interruptions"), Spared: f.Count("oarlock-spared"), Standstill: f.Count("oarlock-standstill"),
 		Deaths: f.Count("oarlock-deaths"), Unstarted: readStanding(f.Bytes()), Unknown: readStanding(f.Bytes()),
+		Correlation: f.Text(), Answered: f.Text(),
 	}
 	job.note(f.Text())
 	for _, damage := range f.Damage {

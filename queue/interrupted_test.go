@@ -160,6 +160,12 @@ func (in *interrupted) make() {
 	in.put("q7", "foreign")
 	in.do(Qless, "pop", "q7", "x", 1)
 	in.put("q8", "movable")
+	in.do(Qless, "put", "", "q9", "parked", "K", "{}", 500)
+	in.c.redis.HSet(in.ctx, "ql:j:parked", "oarlock-queue", "q9", "oarlock-correlation", "of parked", "oarlock-park", "1700000600",
+		"oarlock-life", in.c.redis.HGet(in.ctx, "ql:j:parked", "time").Val())
+	in.c.redis.HSet(in.ctx, "ql:j:open", "oarlock-correlation", "of open")
+	in.c.redis.HSet(in.ctx, "ql:oarlock:correlations:K", "of parked", "jparked", "of open", "jopen", "of old1", "jold1")
+	in.c.redis.RPush(in.ctx, "ql:oarlock:responses", "K\nof parked\n1", "K\nof nobody\n1", "no answer")
 	in.now += 10
 }
 
@@ -198,7 +204,7 @@ func (in *interrupted) endings() []Settlement {
 			{Queue: "q5", JID: "new-tagged", Klass: "K", Tags: []string{"z"}, Delay: time.Minute},
 			{Queue: "q5", JID: "movable", Klass: "K"},
 		}},
-		{JID: "m", Action: Retry},
+		{JID: "m", Action: Park, Correlation: "of m", Delay: time.Minute, Checkpoint: []byte("{}")},
 		{JID: "n", Action: Cancel},
 		{JID: "o", Action: Requeue, Next: "q5", Checkpoint: []byte("{}")},
 	}
@@ -491,10 +497,15 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 			})
 			return words
 		},
-		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
-		"stats.turn":   func() []any { return []any{10} },
-		"stats.expire": func() []any { return []any{0, "wait:1:q"} },
-		"clear":        func() []any { return []any{"q8", "work", "q5", wire.Number(in.now), "top", 0} },
+		"respond": func() []any {
+			return []any{"K", "of parked", "", "data", "1", "", "K", "of open", "", "error", "no", "", "K", "of old1", "", "data", "1", "",
+				"K", "of nobody", "", "data", "1", "fail"}
+		},
+		"respond.inbox": func() []any { return []any{10} },
+		"resolve":       func() []any { return []any{"w", "a", "", "b", ""} },
+		"stats.turn":    func() []any { return []any{10} },
+		"stats.expire":  func() []any { return []any{0, "wait:1:q"} },
+		"clear":         func() []any { return []any{"q8", "work", "q5", wire.Number(in.now), "top", 0} },
 		"amend": func() []any {
 			var args []any
 			amend := func(jid, action string, options ...any) {

@@ -82,6 +82,8 @@ type Kept struct {
 	Record                         []byte   // JSON about the last attempt that did not end well; nil if none
 	Unstarted                      Standing // that its command cannot be run
 	Unknown                        Standing // that no program knows its class
+	Correlation                    string   // what an answer to it names, in whichever queue; "" if it has none
+	Answered                       string   // came: an answer waits for the next attempt; given: an attempt was told it; "" if there is none
 }
 
 // Get reads one job. The error is ErrNoJob if there is none; a recurring job is not

@@ -17,6 +17,7 @@ const (
 	Release  Action = "release"  // given back, remaining untouched
 	Cancel   Action = "cancel"   // removed for good, unless another waits for it
 	Requeue  Action = "requeue"  // put again with all its retries and all that belongs to it, into Next or its own queue
+	Park     Action = "park"     // waits for an answer to Correlation, for Delay at most
 )
 
 // Counter is the count of ours that a settlement raises, kept with the job for as
@@ -41,13 +42,22 @@ type Settlement struct {
 	Action Action
 
 	// Data replaces the job's data, as JSON text stored byte for byte; nil keeps what is stored.
-	// Complete, Retry and Fail.
+	// Complete, Retry, Fail and Park.
 	Data []byte
 	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete; Next also Requeue.
 	Next    string
 	Depends []string
-	// Delay keeps the job back for so long. Retry, Release, Requeue, and Complete with Next.
+	// Delay keeps the job back for so long. Retry, Release, Requeue, and Complete with Next; Park, where
+	// it is how long the job waits for its answer.
 	Delay time.Duration
+	// Correlation is what the answer will name; "" means the job's own. 1 to 1024 bytes, unique among the jobs of
+	// its class that are neither complete nor failed: a job whose correlation another has fails instead, in the
+	// group duplicate-correlation. Park.
+	Correlation string
+	// AnswerEnds makes the answer complete the job: no child sees it. Park.
+	AnswerEnds bool
+	// DropAnswer lets the next attempt begin without the answer that this one was given. Retry.
+	DropAnswer bool
 	// Group and Message say why. A Retry with none left fails the job under Group;
 	// "" means the protocol's own words.
 	Group, Message string
@@ -136,6 +146,15 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	if s.Group != "" || s.Action == Fail {
 		option("group", s.Group)
 		option("message", s.Message)
+	}
+	if s.Correlation != "" {
+		option("correlation", s.Correlation)
+	}
+	if s.AnswerEnds {
+		option("then", "complete")
+	}
+	if s.DropAnswer {
+		option("response", "drop")
 	}
 	if s.Counter != CountNothing {
 		option("counter", string(s.Counter))

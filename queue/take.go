@@ -71,6 +71,9 @@ type Taken struct {
 	Deaths                         int           // of supervisors that had the job; see Suspect
 	Checkpoint                     []byte        // as the last attempt left it; nil if none
 	Timeout                        time.Duration // the job's own; 0 if none
+	Correlation                    string        // what its answer names; "" if it has none
+	Answer                         *Answer       // what it parked for, or was sent before; nil if there is none
+	Expired                        bool          // it parked, and no answer came in time: it is to be settled so
 	Unstarted                      Standing      // that its command cannot be run
 	Unknown                        Standing      // that no program knows its class
 
@@ -128,21 +131,55 @@ func readTaken(items []any) Taken {
 		Expires:   in.Number("expires"),
 		Put:       in.Number("time"),
 	}
-	if ours := in.List(); len(ours) > 0 {
-		of := &wire.Fields{Reader: wire.Reader{Items: ours}}
-		t.Crashes, t.Interruptions, t.Spared = of.Count("oarlock-crashes"), of.Count("oarlock-interruptions"), of.Count("oarlock-spared")
-		t.Checkpoint = of.JSON("oarlock-checkpoint")
-		t.Timeout = Duration(max(0, of.Number("oarlock-timeout")))
-		t.Unstarted, t.Unknown = readStanding(of.Bytes()), readStanding(of.Bytes())
-		t.Standstill = of.Count("oarlock-standstill")
-		t.Deaths = of.Count("oarlock-deaths")
-		in.Damage = append(in.Damage, of.Damage...)
+	for ours := (wire.Reader{Items: in.List()}); len(ours.Items) > 1; {
+		t.readOurs(ours.Text(), &in.Damage, ours.Items[:1])
+		ours.Items = ours.Items[1:]
 	}
 	if told := in.Text(); told != "" {
 		in.Damage = append(in.Damage, wire.DamageWords(told))
 	}
 	t.Damage = strings.Join(in.Damage, "; ")
 	return t
+}
+
+// readOurs reads what we keep with a job under a name, and adds what is wrong with it to damage.
+func (t *Taken) readOurs(name string, damage *[]string, value []any) {
+	of := &wire.Fields{Reader: wire.Reader{Items: value}}
+	field := "oarlock-" + name
+	switch name {
+	case "crashes":
+		t.Crashes = of.Count(field)
+	case "interruptions":
+		t.Interruptions = of.Count(field)
+	case "spared":
+		t.Spared = of.Count(field)
+	case "standstill":
+		t.Standstill = of.Count(field)
+	case "deaths":
+		t.Deaths = of.Count(field)
+	case "checkpoint":
+		t.Checkpoint = of.JSON(field)
+	case "timeout":
+		t.Timeout = Duration(max(0, of.Number(field)))
+	case "unstarted":
+		t.Unstarted = readStanding(of.Bytes())
+	case "unknown":
+		t.Unknown = readStanding(of.Bytes())
+	case "correlation":
+		t.Correlation = of.Text()
+	case "park":
+		t.Expired = of.Text() == "over"
+	case "response":
+		var err error
+		if t.Answer, err = readAnswer(of.Bytes()); err != nil {
+			*damage = append(*damage, "its field "+field+" is no answer")
+		}
+	case "then":
+		if word := of.Text(); t.Answer != nil && t.Answer.End == "" {
+			t.Answer.End = AnswerEnd(word)
+		}
+	}
+	*damage = append(*damage, of.Damage...)
 }
 
 // SuspectDeaths is after how many deaths of supervisors that had it a job is suspected of

@@ -287,6 +287,8 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 	return out, now, err
 }
 
+func (f *fakeRedis) RespondInbox(context.Context) (int, int, error) { return 0, 0, nil }
+
 func (f *fakeRedis) OddSettings(context.Context) ([]error, error) { return nil, nil }
 
 func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {

@@ -16,6 +16,7 @@ type redis interface {
 	Notices(ctx context.Context, workers ...string) <-chan queue.Notice
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
 	OddSettings(context.Context) ([]error, error)
+	RespondInbox(context.Context) (read, broken int, err error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	CountLists(ctx context.Context, names []string) ([]queue.ListCounts, error)

@@ -32,6 +32,8 @@ func (p Program) commands() []*cli.Command {
 			putCommand(),
 			queueCommand(),
 			jobCommand(),
+			respondCommand(),
+			parkCommand(),
 			failedCommand(),
 			recurCommand(),
 			workerCommand(),

@@ -19,7 +19,7 @@ func sayCommand() *cli.Command {
 		Usage: "within a job: say one thing about it, from a shell script",
 		Description: "Writes one status line to the supervisor that started this program: on the descriptor\n" +
 			"OARLOCK_STATUS_FD where that is open, else on stdout with the run of OARLOCK_RUN, so do not\n" +
-			"catch its output. The first of ack, retry, fail, release, unknown, cancel and requeue is the verdict; it does\n" +
+			"catch its output. The first of ack, retry, fail, release, unknown, park, cancel and requeue is the verdict; it does\n" +
 			"not end the program. Without one the exit code is. To see what arrives:\n" +
 			"oarlock try -- sh -c 'oarlock say progress 40'",
 		Subcommands: []*cli.Command{
@@ -32,6 +32,10 @@ func sayCommand() *cli.Command {
 			sayVerb(protocol.VerbRelease, "", "give it back; that costs nothing", 0, 0, nil, delayOption("how long it waits")),
 			sayVerb(protocol.VerbUnknown, "[MESSAGE]", "this program has nothing for such a job; another may", 0, 1, []string{"message"},
 				&cli.StringFlag{Name: "klass", Usage: "the `KIND` that is not known, if not the job's"}),
+			sayVerb(protocol.VerbPark, "[CORRELATION]", "it waits for an answer to this, without a process", 0, 1, []string{"correlation"},
+				&cli.DurationFlag{Name: "timeout", DefaultText: "24h", Usage: "how long it waits at most"}, dataOption(),
+				&cli.StringFlag{Name: "checkpoint", Usage: "what the next attempt is told, as `JSON`"},
+				&cli.StringFlag{Name: "then", Usage: "`WORD` resume (the default), or complete: the answer completes the job"}),
 			sayVerb(protocol.VerbProgress, "PERCENT [MESSAGE]", "how far it is", 1, 2, []string{"pct", "message"}),
 			sayVerb(protocol.VerbHeartbeat, "", "a sign of life, for pools with a stall_timeout", 0, 0, nil),
 			sayVerb(protocol.VerbCheckpoint, "JSON", "keep this for the next attempt", 1, 1, []string{"data"}),
@@ -148,7 +152,7 @@ func fieldsOf(c *cli.Context, names []string) (fields []say.Field, err error) {
 		case *cli.IntFlag:
 			add(name, fmt.Sprint(c.Int(name)))
 		default:
-			if name == "data" {
+			if name == "data" || name == "checkpoint" {
 				add(name, c.String(name))
 			} else {
 				add(strings.ReplaceAll(name, "-", "_"), screen.Compact(c.String(name)))

@@ -36,7 +36,7 @@ func History(job queue.Job) []Entry {
 			taken = &job.History[i]
 		case e.What == "popped":
 			taken = &job.History[i]
-		case e.What == "failed", e.What == "failed-retries", e.What == "done", e.What == "put", e.What == "timed-out":
+		case e.What == "failed", e.What == "failed-retries", e.What == "done", e.What == "put", e.What == "timed-out", e.What == "parked":
 			taken = nil
 			// The job keeps the last failure only.
 			if f := job.Failure; e.Group != "" && f.Group == e.Group && f.When == e.When && f.Message != "" {
@@ -81,8 +81,20 @@ func entryWords(e queue.Entry) string {
 		return givenBackWords(e)
 	case "replaced":
 		return replacedWords(e)
+	case "parked":
+		return parkedWords(e)
 	}
 	return "noted: " + e.What
+}
+
+// parkedWords says what a job began to wait for.
+func parkedWords(e queue.Entry) string {
+	var correlation string
+	var until float64
+	if json.Unmarshal(e.More["correlation"], &correlation) != nil || json.Unmarshal(e.More["until"], &until) != nil {
+		return "noted: parked"
+	}
+	return fmt.Sprintf("parked, to wait for an answer to %s until %s", screen.InShell(correlation), screen.Moment(until))
 }
 
 // replacedWords says how a job had failed before it was put again.

@@ -173,6 +173,11 @@ func (w *why) waits(ctx context.Context) error {
 	case "ready":
 		return w.ready(ctx, at.Before)
 	case "scheduled":
+		if w.job.Row == "parked" {
+			w.because("It waits for an answer to %s, until %s: then it has waited in vain, and that counts as a failure.", screen.InShell(w.job.Kept.Correlation), DueWords(w.q.Now(), at.Due))
+			w.because("`oarlock respond %s %s DATA` answers it, with --error TEXT if there is no answer.", screen.InShell(w.job.Klass), screen.InShell(w.job.Kept.Correlation))
+			return nil
+		}
 		w.because("It is scheduled for %s.", DueWords(w.q.Now(), at.Due))
 	case "throttled":
 		return w.throttles(ctx)

@@ -46,6 +46,7 @@ const (
 	Failed   = "failed"
 	Released = "released" // given back, uncounted
 	Requeued = "requeued" // put again, by its child's word
+	Parked   = "parked"   // waits for an answer
 	Canceled = "canceled"
 	Lost     = "lost"      // the job was not ours any more
 	HandedOn = "handed-on" // its child could not begin it: another has it
@@ -70,6 +71,8 @@ func OutcomeOf(e *supervisor.Event) string {
 		return Released
 	case queue.Requeue:
 		return Requeued
+	case queue.Park:
+		return Parked
 	case queue.Cancel:
 		return Canceled
 	}

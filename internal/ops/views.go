@@ -22,7 +22,7 @@ type Job struct {
 	Retries      int             `json:"retries"`
 	Remaining    int             `json:"remaining"`
 	Expires      float64         `json:"expires,omitempty"`
-	Due          float64         `json:"due,omitempty"`  // of a scheduled one
+	Due          float64         `json:"due,omitempty"`  // of a scheduled one; of a parked one, when it has waited in vain
 	Size         int             `json:"size,omitempty"` // in bytes, of data of which only the beginning is given, as a text
 	Tracked      bool            `json:"tracked"`
 	Tags         []string        `json:"tags"`
@@ -38,6 +38,8 @@ type Job struct {
 	Interruptions int             `json:"interruptions"`
 	Spared        int             `json:"spared"`
 	Deaths        int             `json:"deaths"`
+	Correlation   string          `json:"correlation,omitempty"` // what an answer to it names
+	Answered      string          `json:"answered,omitempty"`    // came: the next attempt is told; given: one was
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
 	Record        json.RawMessage `json:"record,omitempty"`
 	Redacted      bool            `json:"redacted,omitempty"` // something in it was blanked, because it is secret
@@ -72,7 +74,7 @@ func View(job queue.Job) Job {
 		v.Failure = &job.Failure
 	}
 	switch v.State {
-	case "scheduled":
+	case "scheduled", "parked":
 		v.Due = job.Moment
 	case "running", "stalled":
 		v.Expires = cmp.Or(job.Moment, job.Expires) // as the queue has it; the job's own field may be older
@@ -83,8 +85,10 @@ func View(job queue.Job) Job {
 	}
 	v.History = explain.History(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
+	v.Correlation = job.Kept.Correlation
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
 		v.Crashes, v.Interruptions, v.Spared, v.Deaths = kept.Crashes, kept.Interruptions, kept.Spared, kept.Deaths
+		v.Answered = job.Kept.Answered
 		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
 	}
 	return v

@@ -62,16 +62,23 @@ func (l *attemptLog) note(e *supervisor.Event, outcome string) {
 	l.mu.Lock()
 	l.hour[outcome]++
 	switch {
-	case l.which == "all" && outcome == hub.Done:
-		said = l.pace(e.Pool).pass(e.Ending.Wall)
+	case l.which == "all" && well(outcome):
+		wall := time.Duration(0)
+		if e.Ending != nil { // its answer ended it
+			wall = e.Ending.Wall
+		}
+		said = l.pace(e.Pool).pass(wall)
 	default:
-		said = l.which != "none" && outcome != hub.Done
+		said = l.which != "none" && !well(outcome)
 	}
 	l.mu.Unlock()
 	if said {
 		l.say(e, outcome)
 	}
 }
+
+// well reports whether an attempt ended as most do.
+func well(outcome string) bool { return outcome == hub.Done || outcome == hub.Parked }
 
 // pace is that of a pool. The caller holds mu.
 func (l *attemptLog) pace(pool string) *poolPace {
@@ -108,7 +115,7 @@ func (l *attemptLog) sumUp(pool string, sum *poolPace) {
 // say writes the line about one attempt.
 func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	level := slog.LevelWarn
-	if outcome == hub.Done {
+	if well(outcome) {
 		level = slog.LevelInfo
 	}
 	if !l.log.Enabled(context.Background(), level) {
@@ -191,7 +198,7 @@ func (l *attemptLog) account() {
 	if len(hour) > 0 {
 		message = "done in the last hour"
 		attrs = append(attrs, hub.Done, hour[hub.Done], hub.Failed, hour[hub.Failed], hub.Retried, hour[hub.Retried])
-		for _, outcome := range []string{hub.Released, hub.Requeued, hub.Canceled, hub.Lost, hub.HandedOn} {
+		for _, outcome := range []string{hub.Parked, hub.Released, hub.Requeued, hub.Canceled, hub.Lost, hub.HandedOn} {
 			if n := hour[outcome]; n > 0 {
 				attrs = append(attrs, outcome, n)
 			}

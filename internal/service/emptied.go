@@ -23,6 +23,7 @@ type Emptied struct {
 	Released  int           `json:"released"`
 	Canceled  int           `json:"canceled"`
 	Requeued  int           `json:"requeued"`          // put again, by their child's word
+	Parked    int           `json:"parked"`            // wait for an answer
 	Unstarted int           `json:"unstarted"`         // jobs whose program could not be started
 	Failures  []Failure     `json:"failures"`          // the first of those that failed
 	Trouble   []string      `json:"trouble"`           // pools whose jobs all end badly, or whose children do not start
@@ -142,6 +143,7 @@ func (t *endTally) into(d *Emptied) {
 	defer t.mu.Unlock()
 	d.Done, d.Failed, d.Retried, d.Released = t.counts[queue.Complete], t.counts[queue.Fail], t.counts[queue.Retry], t.counts[queue.Release]
 	d.Canceled, d.Requeued, d.Unstarted = t.counts[queue.Cancel], t.counts[queue.Requeue], len(t.unstarted)
+	d.Parked = t.counts[queue.Park]
 	d.Failures = append([]Failure{}, t.failures...)
 	d.Trouble = append([]string{}, d.Trouble...)
 }

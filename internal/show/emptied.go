@@ -24,6 +24,9 @@ func Emptied(w io.Writer, d service.Emptied) {
 	if d.Requeued > 0 {
 		also += ", " + screen.Count(d.Requeued) + " put again"
 	}
+	if d.Parked > 0 {
+		also += ", " + screen.Count(d.Parked) + " parked"
+	}
 	screen.Printf(w, "%s %s: %s done, %s failed, %s retried, %s given back%s.\n", how, screen.Span(time.Duration(d.Seconds*float64(time.Second))),
 		screen.Count(d.Done), screen.Count(d.Failed), screen.Count(d.Retried), screen.Count(d.Released), also)
 	if d.Why != "" {

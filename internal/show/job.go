@@ -38,6 +38,12 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 		line("worker", job.Worker)
 		line("lock", explain.LockWords(now, job.Expires))
 	}
+	if job.State == "parked" {
+		line("waits", "for an answer to "+screen.InShell(job.Correlation)+", until "+explain.DueWords(now, job.Due))
+	} else {
+		line("correlation", job.Correlation)
+	}
+	line("answer", map[string]string{"came": "it came, and the next attempt is told", "given": "an attempt was told of it"}[job.Answered])
 	line("output", whereItPrinted(job))
 	line("data", screen.Shorten(job.Payload(), 400))
 	line("priority", fmt.Sprint(job.Priority))
@@ -84,7 +90,7 @@ func History(w io.Writer, told []explain.Entry) {
 	for _, e := range told {
 		more := make(map[string]json.RawMessage)
 		for name, value := range e.More {
-			if name != "oarlock" && (name != "record" || e.What != "replaced") {
+			if name != "oarlock" && (name != "record" || e.What != "replaced") && e.What != "parked" {
 				more[name] = value
 			}
 		}

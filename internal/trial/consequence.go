@@ -19,7 +19,7 @@ func consequence(e *runner.Ending, o *supervisor.Outcome, job *queue.Taken) (tex
 	if s.Group != "" {
 		text += fmt.Sprintf(" (%s: %s)", s.Group, screen.Shorten(s.Message, 200))
 	}
-	return text, s.Action == queue.Complete
+	return text, s.Action == queue.Complete || s.Action == queue.Park
 }
 
 // howEnded names the ending.
@@ -60,6 +60,10 @@ func fate(s *queue.Settlement, job *queue.Taken, redo bool) string {
 		return "is canceled: it is no more, unless another waits for it"
 	case s.Action == queue.Requeue:
 		return "is put again into " + cmp.Or(s.Next, job.Queue) + strings.TrimSuffix(" "+wait, " at once") + ", with all its retries"
+	case s.Action == queue.Park && s.AnswerEnds:
+		return fmt.Sprintf("is parked for %s at most: an answer to %q completes it", screen.Span(s.Delay), cmp.Or(s.Correlation, job.Correlation))
+	case s.Action == queue.Park:
+		return fmt.Sprintf("is parked for %s at most: it waits for an answer to %q", screen.Span(s.Delay), cmp.Or(s.Correlation, job.Correlation))
 	case s.Action == queue.Fail:
 		return "is failed for good"
 	case s.Action == queue.Retry && job.Remaining < 1:

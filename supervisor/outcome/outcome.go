@@ -52,7 +52,7 @@ type Outcome struct {
 // and that is for somebody to look into.
 func (o *Outcome) Recorded(e *runner.Ending) bool {
 	switch o.Settlement.Action {
-	case "", queue.Complete, queue.Cancel, queue.Requeue:
+	case "", queue.Complete, queue.Cancel, queue.Requeue, queue.Park:
 		return false
 	}
 	return o.Bearing != NoBearing || e.Short
@@ -120,7 +120,7 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	default: // Died, BrokeProtocol
 		p.onCrash(s, &a.Job)
 	}
-	if s.Action != queue.Complete && s.Action != queue.Cancel { // an ack clears what is kept
+	if s.Action != queue.Complete && s.Action != queue.Cancel && s.Checkpoint == nil { // an ack clears what is kept
 		s.Checkpoint = a.latest(e)
 	}
 	return o
@@ -218,7 +218,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 			return
 		}
 		p.retry(s, &a.Job)
-		s.Data = v.Data
+		s.Data, s.DropAnswer = v.Data, v.DropResponse
 		if v.Delay != nil {
 			s.Delay = *v.Delay
 		}
@@ -234,6 +234,8 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 		}
 	case protocol.Unknown:
 		p.unknown(s, a, cmp.Or(v.Klass, a.Job.Klass))
+	case protocol.Park:
+		p.park(o, a, v)
 	case protocol.Cancel:
 		s.Action = queue.Cancel
 	case protocol.Requeue:

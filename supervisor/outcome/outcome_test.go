@@ -138,6 +138,17 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "could not start", ending: &runner.Ending{Kind: runner.CouldNotStart}, bearing: Bad,
 			want: queue.Settlement{Action: queue.Release, Delay: time.Second, Unstarted: &queue.Standing{First: -1, Count: 1}}},
 		{name: "canceled", ending: &runner.Ending{Kind: runner.Canceled}, drop: true},
+		{name: "parked", bearing: Neutral, norecord: true, ending: verdict(protocol.Verdict{Kind: protocol.Park, Correlation: "c", Checkpoint: []byte("1"), Data: []byte("2")}),
+			want: queue.Settlement{Action: queue.Park, Correlation: "c", Delay: 24 * time.Hour, Checkpoint: []byte("1"), Data: []byte("2")}},
+		{name: "parked for a second, with the correlation it has, to be completed", bearing: Neutral, norecord: true,
+			change: func(_ *Policy, a *Attempt) { a.Job.Correlation = "of the put" },
+			ending: verdict(protocol.Verdict{Kind: protocol.Park, Timeout: &second, Completes: true}),
+			want:   queue.Settlement{Action: queue.Park, Delay: second, AnswerEnds: true}},
+		{name: "parked for nothing", bearing: Neutral, ending: verdict(protocol.Verdict{Kind: protocol.Park}),
+			want: queue.Settlement{Action: queue.Fail, Group: "no-correlation",
+				Message: "the child parked its job and did not say what the answer will name, and the job was put without a correlation"}},
+		{name: "retried without its answer", bearing: Neutral, ending: verdict(protocol.Verdict{Kind: protocol.Retry, DropResponse: true}),
+			want: queue.Settlement{Action: queue.Retry, Delay: 3 * minute, DropAnswer: true}},
 		{name: "lock lost", change: func(_ *Policy, a *Attempt) { a.Lost = true }, ending: &runner.Ending{Kind: runner.LockLost}, drop: true},
 		{name: "a verdict without a lock", change: func(_ *Policy, a *Attempt) { a.Lost = true },
 			ending: verdict(protocol.Verdict{Kind: protocol.Ack}), drop: true},
@@ -358,6 +369,32 @@ func TestWhatChildrenMayWish(t *testing.T) {
 		got := p.Refuses(tt.wish, own)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%+v: %q, want %q", tt.wish, got, tt.want)
+		}
+	}
+}
+
+// TestJobsThatNoChildIsGiven: an answer may end its job, and so may that there is none.
+func TestJobsThatNoChildIsGiven(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		job  queue.Taken
+		want string
+	}{
+		{"an ordinary one", queue.Taken{}, "none"},
+		{"answered", queue.Taken{Answer: &queue.Answer{}}, "none"},
+		{"answered past the deadline", queue.Taken{Answer: &queue.Answer{}, Expired: true}, "none"},
+		{"completed", queue.Taken{Answer: &queue.Answer{End: queue.EndsComplete}}, "complete: "},
+		{"failed", queue.Taken{Answer: &queue.Answer{End: queue.EndsFailed}}, "fail: answered its answer ended it"},
+		{"failed with its reason", queue.Taken{Answer: &queue.Answer{End: queue.EndsFailed, Failed: true, Error: "no money"}}, "fail: answered no money"},
+		{"an error where the answer was to complete it", queue.Taken{Answer: &queue.Answer{End: queue.EndsComplete, Failed: true, Error: "no"}}, "fail: answered no"},
+		{"in vain", queue.Taken{Expired: true, Correlation: "c"}, `retry: park-timeout no answer to "c" came in time`},
+	} {
+		got := "none"
+		if s := Unworked(Policy{}, &tt.job); s != nil {
+			got = strings.TrimSuffix(string(s.Action)+": "+s.Group+" "+s.Message, " ")
+		}
+		if strings.TrimSpace(got) != strings.TrimSpace(tt.want) {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID, Waited; once more if another child was given it instead
 	Progressed     EventKind = "progress"        // Job, Slot, PID, Progress
 	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Redo, Group, Message
-	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given
+	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given, or is to
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent
 	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took; after it was answered
 	Settled        EventKind = "settled"         // Job, Ending, Action, State

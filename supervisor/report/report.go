@@ -178,6 +178,7 @@ type Counters struct {
 	Resolved    int `json:"resolved"`    // settlements in doubt that had taken effect
 	Refused     int `json:"refused"`     // wishes of children that were not granted
 	Requeued    int `json:"requeued"`    // jobs that their children put again
+	Parked      int `json:"parked"`      // attempts that ended to wait for an answer
 	Canceled    int `json:"canceled"`    // jobs that their children canceled
 	Wishes      int `json:"wishes"`      // of children, that were granted
 	Put         int `json:"put"`         // jobs that children put
@@ -219,7 +220,13 @@ func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
 	if o.Settlement.Counter == queue.CountSpared {
 		c.Spared++
 	}
-	switch o.Settlement.Action {
+	c.Unworked(o.Settlement.Action, last)
+}
+
+// Unworked counts a job that is settled so, perhaps without an attempt: its answer ended it, or did not come in time.
+// last says that it has no retry left.
+func (c *Counters) Unworked(action queue.Action, last bool) {
+	switch action {
 	case queue.Complete:
 		c.Acked++
 	case queue.Retry:
@@ -236,5 +243,7 @@ func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
 		c.Requeued++
 	case queue.Cancel:
 		c.Canceled++
+	case queue.Park:
+		c.Parked++
 	}
 }

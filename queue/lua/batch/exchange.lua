@@ -5,10 +5,11 @@
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
 --             Empty: not asked
---   action    complete, fail, retry, release (given back uncounted), cancel, or requeue (put again, into next or its own queue)
+--   action    complete, fail, retry, release (given back uncounted), cancel, requeue (put again, into next or its own queue),
+--             or park (waits for an answer, delay at most)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
 --             message; counter (crash, interruption, spared, death), max-crashes, front;
---             checkpoint, record, unstarted, unknown, cleared
+--             checkpoint, record, unstarted, unknown, cleared; correlation, then (park); response (retry: drop)
 --   puts      how many, then so many jobs as the batch command put reads them; put only if the
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
@@ -20,9 +21,8 @@
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
 --             two; remaining; crashes; if it has puts, the list that put answers
 --   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
---             retries, remaining, expires, time, and null or a list of ours: crashes,
---             interruptions, spared, checkpoint, timeout, unstarted, unknown, standstill,
---             deaths
+--             retries, remaining, expires, time, and null or a list of names and values of ours:
+--             those of told_fields that it has
 --   broken    per entry queue, jid, reason
 --   due       when the next delayed or recurring job of the queues is due; 0 if none is known
 --   more      1 if the take ended because it had done enough for one call: the next is to come

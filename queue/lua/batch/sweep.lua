@@ -34,4 +34,6 @@ for i = 3, #ARGV do
   done = done + 1
 end
 go_on(batch, true)
+local ended, raised = pcall(end_correlations, batch.now, 50)
+if not ended then report(batch, '', '', raised) elseif raised == 50 then batch.rest = 1 end
 return { counts, batch.broken, done, batch.rest }

@@ -15,11 +15,14 @@ end
 -- look_again(a) -> nil, or changed, gone or refused, and why; reads the job into a
 function look_again(a)
   local f = redis.call('HMGET', 'ql:j:' .. a.jid, 'state', 'time', 'queue', 'worker', 'history', 'throttles',
-    'oarlock-queue', 'jid')
+    'oarlock-queue', 'jid', 'oarlock-park', 'oarlock-life')
   a.queue, a.worker, a.history, a.throttles, a.of_queue = f[3], f[4], f[5], f[6], f[7]
   if not f[8] then return 'gone', 'there is no such job' end
   if f[1] ~= a.state or (f[2] or '') ~= a.time then return 'changed', f[1] or '' end
   local action, named = a.action, a.named
+  if f[9] and a.state == 'scheduled' and f[10] == f[2] and (action == 'retry' or action == 'move' or action == 'now') then
+    return 'refused', 'it is parked until its answer comes; answer it (oarlock respond), or cancel it'
+  end
   if action == 'retry' or action == 'move' then
     if a.state == 'running' then return 'refused', 'it is running' end
     a.to, a.delay = action == 'move' and named.queue or a.queue, tonumber(named.delay or '0')

@@ -1,6 +1,6 @@
 -- Jobs as they are shown: never more of them than a page has room for. Nothing here writes.
 
--- append_glance(reply, jid, cut, most, placed): 29 values about a job
+-- append_glance(reply, jid, cut, most, placed): 31 values about a job
 --   reply   the list that they are appended to
 --   cut     so many bytes of its data, and of the message of its failure, are given
 --   most    data that is longer is not even read
@@ -9,16 +9,16 @@
 -- and nothing else is said; state, klass, queue, worker, priority, retries, remaining, expires; the
 -- size of the data in bytes, and what is given of it; tags, throttles and failure as stored; the
 -- recurring job it comes from; time; 1 if it is tracked; then of what we keep with a job queue,
--- timeout, crashes, interruptions, spared, standstill, deaths, unstarted, unknown; and why the job
--- cannot be read as it should be, or ''.
+-- timeout, crashes, interruptions, spared, standstill, deaths, unstarted, unknown, correlation, and of its
+-- answer 'came', 'given' once an attempt was told, or ''; and why the job cannot be read as it should be, or ''.
 function append_glance(reply, jid, cut, most, placed)
   local ok, values = pcall(glance_at, jid, cut, most, placed)
   if not ok then
     values = { jid, 'damaged', '', '', '', '', '', '', '', '', '', 0, '', '', '', '', '', '', 0,
-      '', '', '', '', '', '', '', '', '', reason_of(values) }
+      '', '', '', '', '', '', '', '', '', '', '', reason_of(values) }
   end
   local n = #reply
-  for i = 1, 29 do reply[n + i] = values[i] or '' end
+  for i = 1, 31 do reply[n + i] = values[i] or '' end
 end
 
 -- glance_at(jid, cut, most, placed) -> the values of append_glance
@@ -26,14 +26,16 @@ function glance_at(jid, cut, most, placed)
   local key = 'ql:j:' .. jid
   local f = ask('HMGET', key, 'state', 'klass', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
     'tags', 'throttles', 'spawned_from_jid', 'time', 'oarlock-queue', 'oarlock-timeout', 'oarlock-crashes',
-    'oarlock-interruptions', 'oarlock-spared', 'oarlock-standstill', 'oarlock-deaths', 'oarlock-unstarted', 'oarlock-unknown', 'jid')
+    'oarlock-interruptions', 'oarlock-spared', 'oarlock-standstill', 'oarlock-deaths', 'oarlock-unstarted', 'oarlock-unknown', 'jid',
+    'oarlock-correlation', 'oarlock-response-given', 'oarlock-life')
   if not f[1] and not f[22] then return { jid, 'gone' } end
   local size = redis.call('HSTRLEN', key, 'data')
   local data = size <= most and redis.call('HGET', key, 'data')
+  local answered = f[25] and f[25] == f[12] and redis.call('HEXISTS', key, 'oarlock-response') == 1 and (f[24] and 'given' or 'came')
   local row, moment = row_of(jid, f[1], f[3], placed)
   return { jid, row, moment, f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], size, data and string.sub(data, 1, cut),
     f[9], f[10], short_failure(key, cut, most), f[11], f[12], type(redis.pcall('ZSCORE', 'ql:tracked', jid)) == 'string' and 1 or 0,
-    f[13], f[14], f[15], f[16], f[17], f[18], f[19], f[20], f[21], '' }
+    f[13], f[14], f[15], f[16], f[17], f[18], f[19], f[20], f[21], f[23], answered, '' }
 end
 
 -- short_failure(key, cut, most) -> text of a job's failure, with a message of at most cut bytes

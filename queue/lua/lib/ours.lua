@@ -9,40 +9,54 @@
 --   oarlock-checkpoint  what the next attempt is told
 --   oarlock-record      how the last attempt that did not end well ended, JSON
 --   oarlock-failed      1: the job failed; when it runs again the counts begin anew
+--   oarlock-correlation, oarlock-park and what else belongs to an answer: see park.lua
 
--- load_ours(jid, queue, of_queue) -> table of those fields that count
+-- load_ours(jid, queue, of_queue) -> table of those fields that count, by their names without oarlock-
 --   of_queue   the field oarlock-queue, which rides on the first read of the job
 -- Rare.
 function load_ours(jid, queue, of_queue)
   if not of_queue then return {} end
-  local f = redis.call('HMGET', 'ql:j:' .. jid, 'oarlock-timeout', 'oarlock-crashes', 'oarlock-interruptions',
-    'oarlock-spared', 'oarlock-checkpoint', 'oarlock-record', 'oarlock-failed', 'oarlock-unstarted', 'oarlock-unknown',
-    'oarlock-standstill', 'oarlock-deaths')
-  if of_queue ~= queue then return { timeout = f[1] } end
-  local ours = { timeout = f[1], checkpoint = f[5], record = f[6], failed = f[7] }
-  if not ours.failed then
-    ours.crashes, ours.interruptions, ours.spared, ours.unstarted, ours.unknown = f[2], f[3], f[4], f[8], f[9]
-    ours.standstill, ours.deaths = f[10], f[11]
+  local names, ours = {}, {}
+  for i, name in ipairs(our_fields) do names[i] = 'oarlock-' .. name end
+  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(names))
+  for i, name in ipairs(our_fields) do
+    -- Timeout and correlation belong to the job, in whichever queue.
+    if of_queue == queue or i <= 2 then ours[name] = f[i] or nil end
+  end
+  if ours.failed then
+    for i = 3, 9 do ours[our_fields[i]] = nil end
   end
   return ours
 end
 
+-- The third to the ninth begin anew with a job that failed.
+our_fields = {
+  'timeout', 'correlation',
+  'crashes', 'interruptions', 'spared', 'unstarted', 'unknown', 'standstill', 'deaths',
+  'life', 'checkpoint', 'record', 'failed', 'park', 'then', 'response', 'response-given',
+}
+
 -- carry_over(jid, how, queue): a job that goes on by a verb of ours keeps what is
 -- listed here, and all else of ours is forgotten; what the protocol keeps is kept by put_job
---   how    again  into its own queue, as it is
---          moved  into another queue, as it is
---          anew   with other data, or from queue to queue as its work goes on
+--   how    again   into its own queue, as it is
+--          moved   into another queue, as it is
+--          onward  from queue to queue as its work goes on; an answer that no attempt was given yet goes along
+--          anew    with other data
 --   queue  where it is now
 -- Rare.
 function carry_over(jid, how, queue)
+  local key, fields = 'ql:j:' .. jid, {}
+  for _, field in ipairs(redis.call('HKEYS', key)) do fields[field] = true end
   local kept = {
-    again = { ['oarlock-timeout'] = true, ['oarlock-checkpoint'] = true, ['oarlock-record'] = true },
-    moved = { ['oarlock-timeout'] = true, ['oarlock-record'] = true },
-    anew = { ['oarlock-timeout'] = true },
+    again = { 'checkpoint', 'record', 'response', 'response-given', 'then' },
+    moved = { 'record', 'response', 'response-given', 'then' },
+    onward = { not fields['oarlock-response-given'] and 'response' },
+    anew = {},
   }
-  local key, gone, stays = 'ql:j:' .. jid, { 'oarlock-queue' }, false
-  for _, field in ipairs(redis.call('HKEYS', key)) do
-    if kept[how][field] then
+  local stay, gone, stays = { ['oarlock-timeout'] = true, ['oarlock-correlation'] = true }, { 'oarlock-queue' }, false
+  for _, name in ipairs(kept[how]) do stay['oarlock-' .. tostring(name)] = true end
+  for field in pairs(fields) do
+    if stay[field] then
       stays = true
     elseif string.sub(field, 1, 8) == 'oarlock-' then
       gone[#gone + 1] = field
@@ -50,6 +64,9 @@ function carry_over(jid, how, queue)
   end
   redis.call('HDEL', key, unpack(gone))
   if stays then redis.call('HSET', key, 'oarlock-queue', queue) end
+  if stay['oarlock-response'] and fields['oarlock-response'] then
+    redis.call('HSET', key, 'oarlock-life', string.format('%.20f', tonumber(ARGV[1]))) -- the time that the job has now
+  end
 end
 
 -- drop_counts(jid): a failed job runs again

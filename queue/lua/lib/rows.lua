@@ -1,13 +1,13 @@
 -- Where a job stands, in the one word that people are told. Nothing here writes.
 
 -- row_of(jid, state, queue, placed) -> row, moment
--- From the job's hash and at most one look-up.
+-- From the job's hash and at most two look-ups.
 --   placed  its score in the set that its state names, if the caller has just read that
---   row     waiting, scheduled, depends, throttled, running, stalled, complete, failed. A delayed
+--   row     waiting, scheduled, parked, depends, throttled, running, stalled, complete, failed. A delayed
 --           job that is due waits, though it comes in with the next take only; a running one
 --           whose lock ran out is stalled, and one that was taken from its worker waits, though
 --           its hash says stalled. What is none of these is as the hash says
---   moment  of scheduled when it is due, of running and stalled when the lock ends; else ''
+--   moment  of scheduled when it is due, of parked when it has waited in vain, of running and stalled when the lock ends; else ''
 function row_of(jid, state, queue, placed)
   if state == 'stalled' and type(redis.pcall('ZSCORE', 'ql:q:' .. (queue or '') .. '-work', jid)) == 'string' then
     return 'waiting', ''
@@ -19,7 +19,8 @@ function row_of(jid, state, queue, placed)
   local past = tonumber(moment) <= tonumber(ARGV[1])
   if state == 'running' then return past and 'stalled' or 'running', moment end
   if past then return 'waiting', '' end
-  return 'scheduled', moment
+  local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'oarlock-park', 'oarlock-life', 'time')
+  return f[1] and f[2] == f[3] and 'parked' or 'scheduled', moment
 end
 
 -- ready_since(queue, now, due, stalled) -> moment as number, or nil if no job of the queue could be taken

@@ -152,7 +152,8 @@ end
 -- examine_further(batch, s) -> as examine, for what is no bare complete
 -- Rare.
 function examine_further(batch, s)
-  local named, known = s.named, { complete = true, fail = true, retry = true, release = true, cancel = true, requeue = true }
+  local named, known = s.named, { complete = true, fail = true, retry = true, release = true, cancel = true, requeue = true,
+    park = true }
   if not known[s.action] then return 'refused', 'unknown action ' .. s.action end
   if #(named.checkpoint or '') + #(named.record or '') > 65536 then
     return 'refused', 'checkpoint and record exceed 64 KiB'
@@ -162,6 +163,10 @@ function examine_further(batch, s)
     local other = redis.call('SMEMBERS', s.key .. '-dependents')[1]
     if other then return 'refused', other .. ' waits for it; cancel both at once' end
     return
+  end
+  if s.action == 'park' then
+    local word, why = examine_park(batch, s)
+    if word then return word, why end
   end
   check_place(batch, s)
   s.priority, s.remaining = unpack(redis.call('HMGET', s.key, 'priority', 'remaining'))
@@ -198,14 +203,14 @@ end
 -- conclude(batch, s) -> state; and of any action but complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
-  if s.throttles then give_throttles_back(batch, s) end
+  if s.throttles and s.action ~= 'park' then give_throttles_back(batch, s) end
   if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
   local jid, queue, key, named = s.jid, s.queue, s.key, s.named
   remember(jid, batch.done, batch.limit, false)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
   if s.of_queue then
-    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths')
+    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths', 'oarlock-park')
   end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
@@ -234,7 +239,7 @@ end
 function conclude_advance(batch, s)
   local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
-  if s.of_queue then carry_over(jid, 'anew', next) end
+  if s.of_queue then carry_over(jid, 'onward', next) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":'
     .. json_name(batch, s.queue) .. '}')
   remember(jid, put_entry(now, next), batch.limit, false)
@@ -261,6 +266,7 @@ end
 -- conclude_unfinished(batch, s) -> state, remaining, crashes, for all but complete
 -- Rare.
 function conclude_unfinished(batch, s)
+  if s.action == 'park' then return conclude_park(batch, s) end
   if s.action == 'cancel' or s.action == 'requeue' then return conclude_anew(batch, s) end
   s.ours = load_ours(s.jid, s.queue, s.of_queue)
   local crashes = tonumber(s.ours.crashes) or 0
@@ -271,6 +277,7 @@ function conclude_unfinished(batch, s)
     return 'failed', math.floor(tonumber(s.remaining) or 0), crashes
   elseif s.action == 'retry' then
     keep_ours(s, {})
+    if s.ours.park or s.named.response then end_wait(s) end
     local state, remaining = conclude_retry(batch, s)
     return state, remaining, crashes
   end
@@ -329,6 +336,9 @@ function set_failed(batch, s, group, failure)
   local ours = s.ours
   if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or ours.deaths or s.counted then
     redis.call('HSET', s.key, 'oarlock-failed', '1')
+  end
+  if ours.park or ours.response then
+    redis.call('HDEL', s.key, 'oarlock-park', 'oarlock-then', 'oarlock-response', 'oarlock-response-given')
   end
   list_failed(s.jid, group)
 end

@@ -398,7 +398,13 @@ function choose_fit(batch, queue, jids, admitted, room)
         batch.more = 1
         break
       end
-      if admitted or not job.throttles or may_run(batch, queue, job) then
+      local fits
+      if job.leg then
+        fits = may_go_on(batch, queue, job, admitted)
+      else
+        fits = admitted or not job.throttles or may_run(batch, queue, job)
+      end
+      if fits then
         fit[#fit + 1] = job
         batch.bytes = batch.bytes - size
         if batch.bytes <= 0 then batch.commands = 0 end
@@ -414,9 +420,9 @@ end
 
 -- data_size(batch, job) -> bytes that are handed out with it
 function data_size(batch, job)
-  local size = #(job.fields[3] or '')
-  if batch.max_job > 0 and size > batch.max_job then return 0 end
-  return size
+  local size, leg = #(job.fields[3] or ''), job.leg
+  if batch.max_job > 0 and size > batch.max_job then size = 0 end
+  return leg and leg.size and size + leg.size or size
 end
 
 -- lock_all(batch, queue, locks): into the worker's set, and into the queue's set of locks
@@ -445,14 +451,14 @@ function let_go_of(job)
 end
 
 -- look_at(jid, queue) -> a job that is to run: its fields in the order of job_fields,
--- throttles, and ours, the list of what we keep with it
+-- throttles, and ours and leg, see write_ours
 -- Raises if there is no job.
 function look_at(jid, queue)
   local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
   if not (f[1] or f[3]) then error(no_job, 0) end
   local job = { jid = jid, fields = f, throttles = f[11] }
   if not (f[1] and f[3]) then job.damage = 'its field ' .. (f[1] and 'data' or 'jid') .. ' is missing' end
-  if f[8] then job.ours = write_ours(jid, queue, f[8]) end
+  if f[8] then job.ours, job.leg = write_ours(jid, queue, f[8], f[9]) end
   return job
 end
 
@@ -493,6 +499,7 @@ function start(batch, queue, job, expires)
   else
     redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
   end
+  if job.leg then begin_leg(batch, job) end
   local unkept = remember(jid, batch.entry, batch.limit, f[10])
   if unkept then job.damage = job.damage or 'its history: ' .. unkept end
   tell(batch, 'ql:popped', jid)
@@ -517,14 +524,20 @@ end
 
 job_width = 13
 
--- write_ours(jid, queue, of_queue) -> list of crashes, interruptions, spared,
--- checkpoint, timeout, unstarted, unknown, standstill and deaths
+-- write_ours(jid, queue, of_queue, time) -> list of names and values of what we keep with a job; and what the
+-- attempt is told of its answer, see leg_of
 -- Rare.
-function write_ours(jid, queue, of_queue)
-  local ours = load_ours(jid, queue, of_queue)
+function write_ours(jid, queue, of_queue, time)
+  local ours, list = load_ours(jid, queue, of_queue), {}
   if ours.failed then drop_counts(jid) end
-  return {
-    ours.crashes or '0', ours.interruptions or '0', ours.spared or '0', ours.checkpoint or false, ours.timeout or '0',
-    ours.unstarted or false, ours.unknown or false, ours.standstill or '0', ours.deaths or '0',
-  }
+  local leg = leg_of(ours, time, tonumber(ARGV[1]))
+  for _, name in ipairs(told_fields) do
+    if ours[name] then list[#list + 1], list[#list + 2] = name, ours[name] end
+  end
+  return list, leg
 end
+
+told_fields = {
+  'crashes', 'interruptions', 'spared', 'checkpoint', 'timeout', 'unstarted', 'unknown', 'standstill', 'deaths',
+  'correlation', 'park', 'response', 'then',
+}

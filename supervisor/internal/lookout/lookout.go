@@ -33,6 +33,7 @@ type Redis interface {
 	OddSettings(context.Context) ([]error, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
+	RespondInbox(context.Context) (read, broken int, err error)
 }
 
 // Pool is who is told. Its methods must be safe for concurrent use.
@@ -125,6 +126,9 @@ func (o *Lookout) Run(ctx context.Context) {
 			err = o.sweep(ctx, queues)
 		}
 		if err == nil {
+			err = o.answers(ctx)
+		}
+		if err == nil {
 			err = o.look(ctx, pools, queues)
 		}
 		if ctx.Err() == nil && err != nil {
@@ -160,6 +164,23 @@ func (o *Lookout) sweep(ctx context.Context, queues []string) error {
 		return err
 	}
 	o.complaints.odd(odd)
+	return nil
+}
+
+// answers takes in what was pushed for jobs that wait for answers.
+func (o *Lookout) answers(ctx context.Context) error {
+	read, broken, err := o.redis.RespondInbox(ctx)
+	switch gate.Of(err) {
+	case gate.Done:
+	case gate.Refused: // it is no list, or the like: nothing else waits for that
+		o.log.Error("answers not taken in", "key", "oarlock:responses", "err", err)
+		return nil
+	default:
+		return err
+	}
+	if broken > 0 {
+		o.log.Warn("answers set aside: they are not class, correlation and JSON, each on a line, or nothing takes them", "key", "oarlock:responses-broken", "answers", broken, "read", read)
+	}
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (a *attempt) answersFor(t queue.Taken) bool {
 }
 
 // admit gives a new attempt its place: the last among those that wait, or, if no child
-// can ever take it, its failure.
+// can ever take it, or is to, its end.
 func (p *Pool) admit(a *attempt) {
 	p.turns++
 	a.turn = p.turns
@@ -87,6 +87,12 @@ func (p *Pool) admit(a *attempt) {
 	}
 	if p.cfg.MaxJob > 0 && a.job.Size > p.cfg.MaxJob {
 		p.fail(a, "payload-too-large", "the job's data is larger than max_job")
+		return
+	}
+	if s := outcome.Unworked(p.cfg.Policy, &a.job); s != nil {
+		p.count.Unworked(s.Action, a.job.Remaining <= 0)
+		p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: s.Action, Group: s.Group, Message: s.Message})
+		p.submit(a, *s)
 		return
 	}
 	p.await(a)

@@ -13,7 +13,7 @@ import (
 // Job turns the queue's job into the protocol's, under a new run id; limit is the timeout of
 // its pool, 0 for none. The lease is left to the caller.
 func Job(t queue.Taken, limit time.Duration) *protocol.Job {
-	return &protocol.Job{
+	job := &protocol.Job{
 		Run:        protocol.NewRun(),
 		JID:        t.JID,
 		Klass:      t.Klass,
@@ -26,7 +26,14 @@ func Job(t queue.Taken, limit time.Duration) *protocol.Job {
 		Remaining:  t.Remaining,
 		Timeout:    shorter(limit, t.Timeout),
 		Checkpoint: t.Checkpoint,
+
+		Correlation: t.Correlation,
 	}
+	if a := t.Answer; a != nil {
+		job.Response = &protocol.Response{Correlation: a.Correlation, Data: a.Data, Failed: a.Failed, Error: a.Error,
+			Age: queue.Duration(max(0, t.Popped-a.At))}
+	}
+	return job
 }
 
 // shorter returns the shorter of two limits of which 0 means none.

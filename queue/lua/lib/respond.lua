@@ -1,0 +1,127 @@
+-- Answers to jobs that parked, or will. An answer may come early, late, and twice: the first counts.
+
+max_response = 1048576 -- bytes of the data or error of one
+max_early = 100000 -- answers of a class that wait for their job
+
+-- take_answer(now, klass, correlation, of, said) -> word, jid
+-- Writes the job's fields, its correlation, its place and one wake, and nothing else.
+--   of     the jid for which it is meant, '' if that is not said
+--   said   data (JSON text, byte for byte) or failed (text); and ending: '', complete or fail
+--   word   resumed  the job waited for it and is the next of its queue
+--          kept     it is given to the job when it parks, or to its next attempt, or to the first job of the correlation
+--          again    there was an answer already, which counts
+--          late     its job is complete, failed or gone, or another has the correlation now
+--          refused  and instead of the jid why
+-- Rare.
+function take_answer(now, klass, correlation, of, said)
+  local wrong = check_correlation(klass, correlation) or check_said(said)
+  if wrong then return 'refused', wrong end
+  local told = response_text(now, correlation, said)
+  local entry = redis.call('HGET', 'ql:oarlock:correlations:' .. klass, correlation)
+  if not entry then return answer_early(now, klass, correlation, of, told) end
+  if string.sub(entry, 1, 1) ~= 'j' then return 'late', '' end
+  local jid = string.sub(entry, 2)
+  local f = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'klass', 'oarlock-correlation', 'queue', 'time', 'oarlock-life',
+    'oarlock-park', 'oarlock-response', 'oarlock-queue')
+  if not still_names(f, klass, correlation) then
+    end_correlation(now, klass, correlation)
+    return 'late', jid
+  end
+  if of ~= '' and of ~= jid then return 'late', jid end
+  local counts = f[6] == f[5]
+  if counts and f[8] then return 'again', jid end
+  if counts and f[4] and tonumber(f[7]) and (f[1] == 'scheduled' or f[1] == 'waiting') then
+    local ok, raised = pcall(resume, jid, f[4], told)
+    if not ok then
+      reseat(open_batch(now, ''), jid, f[4])
+      error(raised, 0)
+    end
+    return 'resumed', jid
+  end
+  keep_answer(jid, f, counts, told)
+  return 'kept', jid
+end
+
+-- check_said(said) -> nil, or what is wrong with an answer
+function check_said(said)
+  if #(said.data or said.failed) > max_response then return 'too large: an answer has at most ' .. max_response .. ' bytes' end
+  if said.ending ~= '' and said.ending ~= 'complete' and said.ending ~= 'fail' then
+    return 'bad end: it is complete or fail, not ' .. excerpt(said.ending)
+  end
+end
+
+-- response_text(now, correlation, said) -> JSON
+function response_text(now, correlation, said)
+  return '{"correlation":' .. cjson.encode(correlation) .. ',"at":' .. text17(now)
+    .. (said.failed and ',"error":' .. cjson.encode(said.failed) or ',"data":' .. said.data)
+    .. (said.ending ~= '' and ',"end":"' .. said.ending .. '"' or '') .. '}'
+end
+
+-- answer_early(now, klass, correlation, of, told) -> as take_answer, where no job has the correlation
+function answer_early(now, klass, correlation, of, told)
+  if of ~= '' then
+    local f = redis.call('HMGET', 'ql:j:' .. of, 'state', 'klass')
+    if not f[1] or f[1] == 'complete' or f[1] == 'failed' or f[2] ~= klass then return 'late', of end
+  end
+  local key = 'ql:oarlock:early:' .. klass
+  if redis.call('HGET', key, correlation) then return 'again', '' end
+  if redis.call('HLEN', key) >= max_early then
+    return 'refused', 'full: ' .. max_early .. ' answers wait for jobs of this class'
+  end
+  redis.call('HSET', key, correlation, told)
+  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + correlation_kept), due_mark(klass, correlation))
+  return 'kept', ''
+end
+
+-- resume(jid, queue, told): a parked job, or one that was in vain and is not taken yet, is the next
+function resume(jid, queue, told)
+  redis.call('ZSCORE', 'ql:q:' .. queue .. '-work', jid) -- what is no set is found before anything is written
+  redis.call('ZSCORE', 'ql:q:' .. queue .. '-scheduled', jid)
+  redis.call('HSET', 'ql:j:' .. jid, 'oarlock-response', told, 'state', 'waiting')
+  redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-park', 'oarlock-response-given')
+  seat(queue, '-work', '+inf', jid)
+  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)
+  wake(queue)
+end
+
+-- keep_answer(jid, f, counts, told): with the job, for its park or its next attempt
+--   counts   whether what it has of ours counts; see oarlock-life
+function keep_answer(jid, f, counts, told)
+  local key, queue, of_queue = 'ql:j:' .. jid, f[4] or '', f[9]
+  if not counts then redis.call('HDEL', key, 'oarlock-park', 'oarlock-then', 'oarlock-response-given') end
+  if of_queue and of_queue ~= queue then carry_over(jid, 'anew', queue) end
+  redis.call('HSET', key, 'oarlock-queue', queue, 'oarlock-response', told, 'oarlock-life', f[5])
+end
+
+-- read_json(text) -> nil, or why it is no JSON
+function read_json(text)
+  local ok = pcall(cjson.decode, text)
+  if not ok then return 'the answer is no JSON' end
+end
+
+-- drain_responses(now, most) -> how many were read, how many of them were set aside
+-- Answers that somebody pushed to a list: class, correlation and JSON, each on a line.
+-- Rare.
+function drain_responses(now, most)
+  local texts, broken, bytes = redis.call('LRANGE', 'ql:oarlock:responses', '0', text17(most - 1)), 0, 0
+  local read = 0
+  for _, text in ipairs(texts) do
+    if bytes > call_bytes then break end -- each has a limit, and may be many
+    bytes, read = bytes + #text, read + 1
+    local klass, correlation, data = string.match(text, '^([^\n]*)\n([^\n]*)\n(.*)$')
+    local ok, word, why = true, 'refused', 'it is not class, correlation and JSON, each on a line'
+    if klass then
+      why = read_json(data)
+      if not why then ok, word, why = pcall(take_answer, now, klass, correlation, '', { data = data, ending = '' }) end
+    end
+    if not ok or word == 'refused' then
+      broken = broken + 1
+      redis.pcall('RPUSH', 'ql:oarlock:responses-broken', cjson.encode({ at = now, reason = ok and why or reason_of(word),
+        text = string.sub(text, 1, 4096) }))
+      redis.pcall('LTRIM', 'ql:oarlock:responses-broken', '-1000', '-1')
+    end
+  end
+  -- Where that fails they are read again, and have come twice.
+  redis.pcall('LTRIM', 'ql:oarlock:responses', text17(read), '-1')
+  return read, broken
+end

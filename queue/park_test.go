@@ -1,0 +1,465 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"oarlock/queue/internal/script"
+)
+
+// parking is a key space in which jobs park, under a clock that the test moves.
+type parking struct {
+	t   *testing.T
+	l   *lab
+	c   *Client
+	now float64
+}
+
+func newParking(t *testing.T) *parking {
+	l := newLab(t, "redis", DefaultNamespace)
+	return &parking{t: t, l: l, c: labClient(t, l), now: 1700000000}
+}
+
+// do runs a command at the test's time.
+func (p *parking) do(dialect Dialect, command string, args ...any) any {
+	p.t.Helper()
+	reply, err := p.c.run(p.t.Context(), p.c.redis, script.Name{Dialect: dialect, Command: command}, p.now, args...)
+	if err != nil {
+		p.t.Fatalf("%s %v: %v", command, args, err)
+	}
+	return reply
+}
+
+// exchange settles and takes for a worker, a second later than the call before.
+func (p *parking) exchange(worker string, count int, settlements ...Settlement) Reply {
+	p.t.Helper()
+	p.now++
+	sent, puts, results := checkSettlements(settlements)
+	take := Take{Queues: []string{"q"}, Count: count}
+	reply, err := readExchange(p.do(Batch, "exchange", exchangeArgs(worker, sent, puts, take)...), p.now, results, take.Queues)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return reply
+}
+
+// take takes the one job that there is.
+func (p *parking) take() Taken {
+	p.t.Helper()
+	reply := p.exchange("w", 5)
+	if len(reply.Jobs) != 1 || len(reply.Broken) > 0 {
+		p.t.Fatalf("took %+v, broken %v; want one job", reply.Jobs, reply.Broken)
+	}
+	return reply.Jobs[0]
+}
+
+// nothing takes and finds no job.
+func (p *parking) nothing() {
+	p.t.Helper()
+	if reply := p.exchange("w", 5); len(reply.Jobs) > 0 || len(reply.Broken) > 0 {
+		p.t.Fatalf("took %+v, broken %v; want nothing", reply.Jobs, reply.Broken)
+	}
+}
+
+func (p *parking) put(jid string) { p.do(Qless, "put", "", "q", jid, "K", `{"n":1}`, 0) }
+
+// settle settles one job and returns the state that it came to.
+func (p *parking) settle(job Taken, s Settlement) string {
+	p.t.Helper()
+	s.JID, s.Queue, s.Popped = job.JID, job.Queue, job.Popped
+	r := p.exchange("w", 0, s).Results[0]
+	if r.Err != nil {
+		p.t.Fatalf("%s of %s: %v", s.Action, job.JID, r.Err)
+	}
+	return r.State
+}
+
+// park puts, takes and parks a job, for a minute.
+func (p *parking) park(jid, correlation string) Taken {
+	p.t.Helper()
+	p.put(jid)
+	job := p.take()
+	if state := p.settle(job, Settlement{Action: Park, Correlation: correlation, Delay: time.Minute, Checkpoint: []byte(`{"step":2}`)}); state != "scheduled" {
+		p.t.Fatalf("it parked as %s", state)
+	}
+	return job
+}
+
+// respond answers; what is empty is left out.
+func (p *parking) respond(correlation, jid, data, failed, end string) string {
+	p.t.Helper()
+	r := Response{Klass: "K", Correlation: correlation, JID: jid, Data: []byte(data), Error: failed, End: AnswerEnd(end)}
+	p.now++
+	words, ok := p.do(Batch, "respond", r.words()...).([]any)
+	if !ok || len(words) != 2 {
+		p.t.Fatalf("respond answered %v", words)
+	}
+	return words[0].(string)
+}
+
+func (p *parking) want(got, want string) {
+	p.t.Helper()
+	if got != want {
+		p.t.Errorf("the answer is %s, want %s", got, want)
+	}
+}
+
+// told checks what a job was told of its answer.
+func (p *parking) told(job Taken, correlation, data string) {
+	p.t.Helper()
+	a := job.Answer
+	if a == nil || a.Correlation != correlation || string(a.Data) != data || job.Expired {
+		p.t.Fatalf("%s was told %+v, expired %v; want %s %s", job.JID, a, job.Expired, correlation, data)
+	}
+}
+
+// untold checks that a job was told of no answer.
+func (p *parking) untold(job Taken, expired bool) {
+	p.t.Helper()
+	if job.Answer != nil || job.Expired != expired {
+		p.t.Fatalf("%s was told %+v, expired %v; want nothing and %v", job.JID, job.Answer, job.Expired, expired)
+	}
+}
+
+func (p *parking) field(jid, name string) string {
+	return p.c.redis.HGet(p.t.Context(), "ql:j:"+jid, name).Val()
+}
+
+// TestParkAndAnswer is every order in which a park and its answer can come, and what others may do between.
+func TestParkAndAnswer(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(p *parking)
+	}{
+		{"P1: parked, then answered", func(p *parking) {
+			first := p.park("j", "order 17")
+			if p.field("j", "worker") != "" || len(p.c.redis.ZRange(p.t.Context(), "ql:w:w:jobs", 0, -1).Val()) != 0 {
+				p.t.Error("it is held by a worker still")
+			}
+			p.nothing()
+			p.want(p.respond("order 17", "", `{ "big":12345678901234567890, "e":[]}`, "", ""), "resumed")
+			job := p.take()
+			p.told(job, "order 17", `{ "big":12345678901234567890, "e":[]}`)
+			if string(job.Checkpoint) != `{"step":2}` || job.Remaining != first.Remaining || job.Crashes != 0 || job.Correlation != "order 17" {
+				p.t.Errorf("the leg began with %+v", job)
+			}
+			if state := p.settle(job, Settlement{Action: Complete}); state != "complete" {
+				p.t.Errorf("it ended as %s", state)
+			}
+			p.want(p.respond("order 17", "", "1", "", ""), "late")
+			p.nothing()
+		}},
+		{"answered twice, by two doors", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			p.want(p.respond("c", "", "2", "", ""), "again")
+			job := p.take()
+			p.told(job, "c", "1")
+			p.want(p.respond("c", "", "3", "", ""), "again")
+			p.settle(job, Settlement{Action: Complete})
+			p.nothing()
+		}},
+		{"answered before there was a job, twice", func(p *parking) {
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.want(p.respond("c", "", "2", "", ""), "again")
+			p.put("j")
+			if state := p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute}); state != "waiting" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.told(p.take(), "c", "1")
+		}},
+		{"answered during the attempt that parks", func(p *parking) {
+			p.park("j", "a")
+			p.want(p.respond("a", "", "1", "", ""), "resumed")
+			job := p.take()
+			p.settle(job, Settlement{Action: Retry, DropAnswer: true})
+			job = p.take()
+			p.untold(job, false)
+			p.want(p.respond("a", "", "2", "", ""), "kept")
+			p.want(p.respond("a", "", "3", "", ""), "again")
+			if state := p.settle(job, Settlement{Action: Park, Delay: time.Minute}); state != "waiting" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.told(p.take(), "a", "2")
+		}},
+		{"an answer to what was asked before is none to what is asked now", func(p *parking) {
+			p.park("j", "a")
+			p.want(p.respond("a", "", "1", "", ""), "resumed")
+			job := p.take()
+			p.settle(job, Settlement{Action: Park, Correlation: "b", Delay: time.Minute})
+			p.want(p.respond("a", "", "2", "", ""), "late")
+			p.nothing()
+			p.want(p.respond("b", "", "3", "", ""), "resumed")
+			p.told(p.take(), "b", "3")
+		}},
+		{"in vain, and settled so", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			job := p.take()
+			p.untold(job, true)
+			p.settle(job, Settlement{Action: Retry, Group: "park-timeout"})
+			job = p.take()
+			p.untold(job, false)
+			if job.Remaining != 4 || string(job.Checkpoint) != `{"step":2}` {
+				p.t.Errorf("the next attempt began with %+v", job)
+			}
+		}},
+		{"deadline mark survives the reply", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.take()
+			held, _, _ := readHeld(p, "w")
+			if len(held) != 1 || !held[0].Expired {
+				p.t.Fatalf("an audit finds %+v", held)
+			}
+			p.now += 100 // its supervisor is gone
+			p.do(Batch, "sweep", 50, "q")
+			p.now += 11
+			p.do(Batch, "sweep", 50, "q")
+			p.untold(p.take(), true)
+		}},
+		{"answered past the deadline, before the take and after it", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			p.told(p.take(), "c", "1")
+			p = newParking(p.t)
+			p.park("j", "c")
+			p.now += 60
+			job := p.take()
+			p.untold(job, true)
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.settle(job, Settlement{Action: Retry, Group: "park-timeout"})
+			p.told(p.take(), "c", "1")
+		}},
+		{"told again after a crash, an interruption, a lost lock and a retry", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			job := p.take()
+			p.settle(job, Settlement{Action: Release, Counter: CountCrash, MaxCrashes: 3})
+			job = p.take()
+			p.told(job, "c", "1")
+			p.settle(job, Settlement{Action: Release, Counter: CountInterruption, Front: true})
+			p.told(p.take(), "c", "1")
+			p.now += 100
+			p.do(Batch, "sweep", 50, "q")
+			p.now += 11
+			p.do(Batch, "sweep", 50, "q")
+			job = p.take()
+			p.told(job, "c", "1")
+			p.settle(job, Settlement{Action: Retry})
+			p.told(p.take(), "c", "1")
+			p.want(p.respond("c", "", "2", "", ""), "again")
+		}},
+		{"a failed one forgets its answer, and keeps its correlation when it is tried again", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			p.settle(p.take(), Settlement{Action: Fail, Group: "g"})
+			p.want(p.respond("c", "", "2", "", ""), "late")
+			p.do(Batch, "amend", "j", "failed", p.field("j", "time"), "retry", 0)
+			job := p.take()
+			p.untold(job, false)
+			if state := p.settle(job, Settlement{Action: Park, Delay: time.Minute}); state != "scheduled" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.want(p.respond("c", "", "3", "", ""), "resumed")
+			p.told(p.take(), "c", "3")
+		}},
+		{"P2, P3: a correlation is of one job at a time", func(p *parking) {
+			p.park("j", "c")
+			p.put("k")
+			if state := p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute}); state != "failed" {
+				p.t.Errorf("the second parked as %s", state)
+			}
+			if n := p.c.redis.LLen(p.t.Context(), "ql:f:duplicate-correlation").Val(); n != 1 {
+				p.t.Errorf("%d jobs in the group duplicate-correlation", n)
+			}
+			p.want(p.respond("c", "k", "0", "", ""), "late")
+			p.want(p.respond("c", "j", "1", "", ""), "resumed")
+			p.settle(p.take(), Settlement{Action: Complete})
+			p.park("l", "c") // it is free again
+			p.want(p.respond("c", "j", "2", "", ""), "late")
+			p.want(p.respond("c", "", "3", "", ""), "resumed")
+			p.told(p.take(), "c", "3")
+		}},
+		{"a foreign client brings it in before its time", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.do(Qless, "peek", "q", 10)
+			p.now -= 60 // its clock was ahead
+			if p.field("j", "state") != "waiting" {
+				p.t.Fatal("it was not brought in")
+			}
+			p.nothing()
+			if p.field("j", "state") != "scheduled" {
+				p.t.Error("it did not go back")
+			}
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			p.told(p.take(), "c", "1")
+		}},
+		{"a foreign client pops it when it was answered", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			p.do(Qless, "pop", "q", "foreign", 1)
+			p.do(Qless, "retry", "j", "q", "foreign")
+			p.untold(p.take(), false)
+		}},
+		{"a foreign client puts it again", func(p *parking) {
+			p.park("j", "c")
+			p.put("j")
+			p.untold(p.take(), false)
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.now += 100
+			p.do(Batch, "sweep", 50, "q")
+			p.now += 11
+			p.do(Batch, "sweep", 50, "q")
+			p.told(p.take(), "c", "1")
+		}},
+		{"canceled", func(p *parking) {
+			p.park("j", "c")
+			p.do(Qless, "cancel", "j")
+			p.want(p.respond("c", "", "1", "", ""), "late")
+			p.nothing()
+		}},
+		{"nobody makes it due", func(p *parking) {
+			p.park("j", "c")
+			for _, action := range []string{"retry", "now", "move"} {
+				answers := p.do(Batch, "amend", "j", "scheduled", p.field("j", "time"), action, 1, "queue", "other").([]any)
+				if no, refused := answers[0].([]any); !refused || no[0] != "refused" {
+					p.t.Errorf("%s is answered %v", action, answers)
+				}
+			}
+			p.nothing()
+			p.do(Batch, "amend", "j", "scheduled", p.field("j", "time"), "cancel", 0)
+			p.want(p.respond("c", "", "1", "", ""), "late")
+		}},
+		{"the answer ends it", func(p *parking) {
+			p.put("j")
+			p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute, AnswerEnds: true})
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			if job := p.take(); job.Answer == nil || job.Answer.End != EndsComplete {
+				p.t.Errorf("it was told %+v", job.Answer)
+			}
+			p = newParking(p.t)
+			p.park("j", "c")
+			p.want(p.respond("c", "", "", `no "money"`, "fail"), "resumed")
+			if a := p.take().Answer; a == nil || a.End != EndsFailed || !a.Failed || a.Error != `no "money"` {
+				p.t.Errorf("it was told %+v", a)
+			}
+		}},
+		{"on to the next queue with an answer that nobody was told", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.settle(p.take(), Settlement{Action: Retry, Group: "park-timeout"})
+			job := p.take()
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.settle(job, Settlement{Action: Complete, Next: "q"})
+			p.told(p.take(), "c", "1")
+		}},
+		{"places of throttles are kept", func(p *parking) {
+			p.do(Reqless, "throttle.set", "erp", 1)
+			p.do(Reqless, "queue.put", "", "q", "j", "K", "{}", 0, "throttles", `["erp"]`)
+			p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute})
+			p.do(Reqless, "queue.put", "", "q", "k", "K", "{}", 0, "throttles", `["erp"]`)
+			p.nothing()
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			job := p.take()
+			p.told(job, "c", "1")
+			p.settle(job, Settlement{Action: Complete})
+			if next := p.take(); next.JID != "k" {
+				p.t.Errorf("then came %s", next.JID)
+			}
+		}},
+		{"P9: what is said of an end comes true at the end", func(p *parking) {
+			p.park("j", "c")
+			p.now += 50
+			p.nothing()
+			p.now += 10
+			p.untold(p.take(), true)
+		}},
+		{"pushed to the list", func(p *parking) {
+			p.park("j", "c")
+			p.c.redis.RPush(p.t.Context(), "ql:oarlock:responses", "K\nc\n{\"a\":\n1}", "K\nc\n2", "rubbish", "K\nx\nno json")
+			p.do(Batch, "respond.inbox", 10)
+			p.told(p.take(), "c", "{\"a\":\n1}")
+			if n := p.c.redis.LLen(p.t.Context(), "ql:oarlock:responses-broken").Val(); n != 2 {
+				p.t.Errorf("%d were set aside, want 2", n)
+			}
+		}},
+		{"what is over is forgotten after a day", func(p *parking) {
+			p.want(p.respond("early", "", "1", "", ""), "kept")
+			p.park("j", "c")
+			p.do(Qless, "cancel", "j")
+			for range 3 {
+				p.now += 90000
+				p.do(Batch, "sweep", 50, "q")
+			}
+			for _, key := range p.c.redis.Keys(p.t.Context(), "ql:oarlock:*").Val() {
+				if key != "ql:oarlock:needs" {
+					p.t.Errorf("%s is left", key)
+				}
+			}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.do(newParking(t)) })
+	}
+}
+
+// readHeld is what an audit of a worker finds.
+func readHeld(p *parking, worker string) ([]Taken, bool, error) {
+	raw := p.do(Batch, "held", worker, 0, "q").([]any)
+	jobs, err := readAllTaken(raw[0].([]any))
+	return jobs, raw[1].(int64) == 1, err
+}
+
+// TestAnswersThatWillNotDo: such an answer is refused with a reason, and changes nothing.
+func TestAnswersThatWillNotDo(t *testing.T) {
+	p := newParking(t)
+	p.park("j", "c")
+	before := dump(t.Context(), p.c.redis)
+	long := string(make([]byte, 1025))
+	for _, r := range []Response{
+		{Klass: "", Correlation: "c"}, {Klass: "K", Correlation: ""}, {Klass: "K", Correlation: long},
+		{Klass: "K", Correlation: "c", Data: []byte("{")}, {Klass: "K", Correlation: "c", End: "ended"},
+		{Klass: "K", Correlation: "c", Error: string(make([]byte, MaxResponse+1))},
+	} {
+		if result, err := p.c.Respond(t.Context(), r); err == nil {
+			t.Errorf("%.60q of %.40q was %s", r.Correlation, r.Klass, result.Word)
+		}
+	}
+	if now := dump(t.Context(), p.c.redis); fmt.Sprint(now) != fmt.Sprint(before) {
+		t.Errorf("something changed: %v, before %v", now, before)
+	}
+}
+
+// TestTakesBesideParkedJobs: with many parked jobs a take of others costs no command more.
+func TestTakesBesideParkedJobs(t *testing.T) {
+	p := newParking(t)
+	count := func() int {
+		for i := range 10 {
+			p.put("free" + strconv.Itoa(i))
+		}
+		p.l.redis.ConfigResetStat(t.Context())
+		reply := p.exchange("w", 10)
+		n := commandsRun(t, p.l)
+		if len(reply.Jobs) != 10 {
+			t.Fatalf("took %d jobs", len(reply.Jobs))
+		}
+		for _, job := range reply.Jobs {
+			p.settle(job, Settlement{Action: Complete})
+		}
+		return n
+	}
+	count() // the first registers worker and queue
+	before := count()
+	for i := range 200 {
+		p.park("parked"+strconv.Itoa(i), "c"+strconv.Itoa(i))
+		p.now -= 3 // none is in vain meanwhile
+	}
+	if after := count(); after != before {
+		t.Errorf("a take runs %d commands beside 200 parked jobs, and %d without", after, before)
+	}
+}
