@@ -3,7 +3,6 @@ package pagestest
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,22 +36,13 @@ func TestEveryPageHasSamples(t *testing.T) {
 	}
 }
 
-// hostile are texts that others may have written: into data, names, messages, lines of a log.
-var hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `" autofocus onfocus="alert(1)`, "`onload=alert(1)`",
-	`javascript:alert(1)`, `JaVaScRiPt:alert(1)`, "java\tscript:alert(1)", `data:text/html,<script>alert(1)</script>`, `</title><script>alert(1)</script>`,
-	`</script><script>alert(1)</script>`, `</textarea><svg onload=alert(1)>`, `<svg><animate onbegin=alert(1)>`, `{{.Version}}{{template "x"}}`, `<!--`, `-->`, `]]>`, `<![CDATA[`,
-	"\x00", "a\x1b]0;owned\x07\x1b[2J", "\u202egnp.exe", "\u200bzero\u2060width\ufeff", "\xff\xfe", "line\nbreak\r\n", `&lt;script&gt;`, `%3Cscript%3E`, `/\evil.example`, `//evil.example/x`,
-	`<template><script>alert(1)</script></template>`, `<base href=//evil.example>`, `<form action=//evil.example>`, `<meta http-equiv=refresh content="0;url=//evil.example">`,
-}
-
 // Whatever others wrote into whatever a page shows, the page has the elements and attributes that it has with harmless
 // text, loads nothing from elsewhere, runs nothing, and hides no character.
 func TestHostileTextIsInert(t *testing.T) {
 	b := pages.New("/oarlock")
 	for _, s := range Samples() {
 		want := elements(t, b, s, "word")
-		for _, text := range hostile {
+		for _, text := range Hostile {
 			got := elements(t, b, s, text)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s with %q has other elements: %s", s.Name, text, firstDifference(got, want))
@@ -65,7 +55,7 @@ func TestHostileTextIsInert(t *testing.T) {
 // that can do harm.
 func elements(t *testing.T, b *pages.Book, s Sample, text string) []string {
 	t.Helper()
-	page, err := b.Write(s.Template, filled(s.Page, text))
+	page, err := b.Write(s.Template, Filled(s.Page, text))
 	if err != nil {
 		t.Fatalf("%s with %q: %v", s.Name, text, err)
 	}
@@ -112,51 +102,4 @@ func firstDifference(got, want []string) string {
 		}
 	}
 	return "fewer"
-}
-
-// chosen are texts that we write, of few: templates ask for them.
-var chosen = []string{"Tone", "Theme", "Kind", "Sort", "Form", "Prefix", "Action"}
-
-// filled is a page in which every text is text, but those that are chosen.
-func filled(p pages.Page, text string) pages.Page {
-	fill(reflect.ValueOf(&p).Elem(), text)
-	return p
-}
-
-func fill(v reflect.Value, text string) {
-	switch v.Kind() {
-	case reflect.String:
-		if v.String() != "" && v.CanSet() {
-			v.SetString(text)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && !slices.Contains(chosen, f.Name) {
-				fill(v.Field(i), text)
-			}
-		}
-	case reflect.Slice:
-		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(copied, v)
-		for i := range copied.Len() {
-			fill(copied.Index(i), text)
-		}
-		if v.Len() > 0 {
-			v.Set(copied)
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			copied := reflect.New(v.Type().Elem())
-			copied.Elem().Set(v.Elem())
-			fill(copied.Elem(), text)
-			v.Set(copied)
-		}
-	case reflect.Interface:
-		if !v.IsNil() {
-			copied := reflect.New(v.Elem().Type()).Elem()
-			copied.Set(v.Elem())
-			fill(copied, text)
-			v.Set(copied)
-		}
-	}
 }
