@@ -97,6 +97,7 @@ var arrows = map[string][]string{
 	"internal/redistest":     {},
 	"internal/screentest":    {},
 	"integration":            {},
+	"integration/browser":    {}, // a module of its own
 
 	"queue":                     {"queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
 	"queue/admin":               {"queue", "queue/internal/wire"},

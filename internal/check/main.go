@@ -9,10 +9,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +66,12 @@ func main() {
 		timeout = "3h"
 	}
 	started := time.Now()
-	sum, err := test(append([]string{"-race", "-timeout", timeout, "-run", *only}, packages...))
+	sum, err := test(".", append([]string{"-race", "-timeout", timeout, "-run", *only}, packages...))
+	if slices.Contains(packages, "./...") {
+		more, failed := browse(timeout, *only, !*noInstall)
+		sum.add(more)
+		err = errors.Join(err, failed)
+	}
 	for _, skip := range sum.skips {
 		fmt.Printf("SKIPPED %s\n", skip)
 	}

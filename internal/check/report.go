@@ -30,10 +30,11 @@ type summary struct {
 	longest        []event  // tests, not their subtests, that took longest
 }
 
-// test runs `go test` with args, prints a line a package, the output of whatever
+// test runs `go test` with args in a directory, prints a line a package, the output of whatever
 // failed and the lines that tests print for their readers, and counts.
-func test(args []string) (summary, error) {
+func test(dir string, args []string) (summary, error) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -97,6 +98,15 @@ func report(in io.Reader, w io.Writer) summary {
 				unended(w, said, e.Package)
 			}
 		}
+	}
+}
+
+// add counts another summary in.
+func (s *summary) add(other summary) {
+	s.passed, s.failed, s.skips = s.passed+other.passed, s.failed+other.failed, append(s.skips, other.skips...)
+	maps.Copy(s.rows, other.rows)
+	for _, e := range other.longest {
+		s.took(e)
 	}
 }
 

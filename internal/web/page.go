@@ -152,20 +152,16 @@ func (a *App) act(c *Call, one act) error {
 	a.shots.forget() // so that the page shows what was done
 	a.census.forget()
 	if told != "" {
-		http.SetCookie(c.W, a.ownCookie(c, cookieTold, url.QueryEscape(shown(sentence(told))), 60))
+		http.SetCookie(c.W, a.ownCookie(c, cookieTold, url.QueryEscape(shown("Done: "+sentence(told))), 60))
 	}
 	c.W.Header().Set("Location", to)
 	c.W.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence ends with a full stop. It begins as it did: that may be a name.
 func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?") {
 		text += "."
 	}
 	return text

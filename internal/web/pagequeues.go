@@ -306,17 +306,17 @@ func (a *App) queueActs() []act {
 	return []act{
 		{path: "/queues", does: "pause or resume queues", do: a.pauseMany},
 		one("pause", "pause queue", func(ctx context.Context, _ *Call, name string) (string, error) {
-			return name + " is paused: what runs goes on, nothing more is handed out", ops.Pause(ctx, a.o.Redis, []string{name}, ops.Never)
+			return "queue " + name + " is paused: what runs goes on, nothing more is handed out", ops.Pause(ctx, a.o.Redis, []string{name}, ops.Never)
 		}),
 		one("resume", "resume queue", func(ctx context.Context, _ *Call, name string) (string, error) {
-			return name + " is resumed", ops.Resume(ctx, a.o.Redis, []string{name})
+			return "queue " + name + " is resumed", ops.Resume(ctx, a.o.Redis, []string{name})
 		}),
 		one("limit", "limit queue", func(ctx context.Context, c *Call, name string) (string, error) {
 			n, err := strconv.Atoi(strings.TrimSpace(c.R.PostFormValue("limit")))
 			if err != nil || n < 0 {
 				return "", badField("limit", "%q is no number of jobs; 0 is any number", shown(c.R.PostFormValue("limit")))
 			}
-			return fmt.Sprintf("%s may run %s at a time", name, limitWords(n)), ops.SetLimit(ctx, a.o.Redis, name, n, ops.Always)
+			return fmt.Sprintf("queue %s may run %s at a time", name, limitWords(n)), ops.SetLimit(ctx, a.o.Redis, name, n, ops.Always)
 		}),
 		put,
 	}

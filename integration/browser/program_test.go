@@ -1,0 +1,172 @@
+package browser
+
+import (
+	"bufio"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The configuration of the program that is looked at: one pool of which nothing ends well, one whose child tells of itself as
+// it goes, and one whose children stay, and whose next generation can be spoilt.
+const configuration = `
+[supervisor]
+state_dir = "%[1]s/state"
+[pools.mail]
+queues = ["mail"]
+command = ["sh", "-c", "read -r job; echo connected to mx1; n=0; while [ ! -e \"$0\" ]; do n=$((n+1)); echo tick $n; sleep 0.2; done", "%[1]s/enough"]
+children = 2
+input = "data"
+[pools.thumbs]
+queues = ["thumbs"]
+command = ["sh", "-c", "read -r job; echo cannot open cat.jpg >&2; exit 1"]
+children = 2
+input = "data"
+[pools.keep]
+queues = ["keep"]
+mode = "reuse"
+command = ["sh", "keep.sh"]
+children = 2
+`
+
+// keep is a child that stays, or, once it is spoilt, does not come up.
+const keep = `[ -e spoilt ] && { echo "no such module: mail" >&2; exit 1; }
+echo '{"@":"hello","v":1}'
+while read -r job; do run=$(printf %s "$job" | sed 's/.*"run":"\([^"]*\)".*/\1/'); echo "{\"@\":\"ack\",\"run\":\"$run\"}"; done
+`
+
+// program is the program that is looked at.
+type program struct {
+	t    testing.TB
+	dir  string
+	base string
+	key  string // the address that lets in whoever opens it
+}
+
+// binary builds the program once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "oarlock-browser-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "oarlock")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// start starts the program, and waits until it answers.
+func start(t testing.TB) *program {
+	t.Helper()
+	if chrome == nil {
+		t.Skip(chromeGone)
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{t: t, dir: t.TempDir()}
+	p.write("keep.sh", keep)
+	p.write("oarlock.toml", fmt.Sprintf(configuration, p.dir))
+	cmd := exec.Command(path, "dev", "--redis", "spawn")
+	cmd.Dir = p.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, told := make(chan string, 1), make(chan string, 1)
+	go func() {
+		defer close(told)
+		var all strings.Builder
+		for in := bufio.NewScanner(out); in.Scan(); {
+			fmt.Fprintln(&all, in.Text())
+			if at := strings.Index(in.Text(), "http://"); at >= 0 && strings.Contains(in.Text(), "key=") {
+				lines <- in.Text()[at:]
+			}
+		}
+		told <- all.String()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		over := make(chan struct{})
+		go func() { <-told; _ = cmd.Wait(); close(over) }()
+		select {
+		case <-over:
+		case <-time.After(30 * time.Second):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-over
+			t.Error("the program did not end")
+		}
+	})
+	select {
+	case p.key = <-lines:
+	case all := <-told:
+		t.Fatalf("the program ended: %s", all)
+	case <-time.After(60 * time.Second):
+		t.Fatal("the program does not say where it answers")
+	}
+	u, err := url.Parse(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.base = u.Scheme + "://" + u.Host
+	return p
+}
+
+// write writes a file into the directory of the program.
+func (p *program) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// run runs a command beside the program.
+func (p *program) run(in string, args ...string) string {
+	p.t.Helper()
+	path, err := binary()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Stdin = p.dir, strings.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("oarlock %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// put puts so many jobs of a class into a queue.
+func (p *program) put(queue, klass string, n int, options string) {
+	p.t.Helper()
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, "{\"queue\":%q,\"klass\":%q,\"data\":{\"path\":\"cat%d.jpg\",\"password\":\"hunter2\"}%s}\n", queue, klass, i, options)
+	}
+	p.run(all.String(), "put", queue, "--jobs", "--file", "-")
+}
+
+// enter opens a tab that is logged in.
+func (p *program) enter(t testing.TB, width int64, scripts bool) *tab {
+	t.Helper()
+	tb := open(t, p.base, width, scripts)
+	tb.visit(strings.TrimPrefix(p.key, p.base))
+	tb.await(`document.querySelector("h1")`)
+	return tb
+}

@@ -1,0 +1,156 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"oarlock/internal/web/assets"
+	"oarlock/internal/web/pages"
+	"oarlock/internal/web/pagestest"
+
+	"github.com/chromedp/chromedp"
+)
+
+// policy is what the program says of all its answers; see guard of package web.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// gallery serves the samples under their numbers; hostile says what every text of others is in them, "" leaves them. The theme is
+// that of the query.
+func gallery(t testing.TB, hostile string) (*httptest.Server, []pagestest.Sample) {
+	t.Helper()
+	book, samples := pages.New(""), pagestest.Samples()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) { assets.Serve(w, r, r.PathValue("name")) })
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("GET /sample/{n}", func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if _, err := fmt.Sscan(r.PathValue("n"), &n); err != nil || n >= len(samples) {
+			http.NotFound(w, r)
+			return
+		}
+		p := samples[n].Page
+		if hostile != "" {
+			p = pagestest.Filled(p, hostile)
+		}
+		p.Theme, p.Refresh = r.URL.Query().Get("theme"), 0
+		text, err := book.Write(samples[n].Template, p)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(text)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.CloseClientConnections)
+	return server, samples
+}
+
+// axe is the text of axe-core.
+func axe(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip("axe-core is not installed: npm ci --ignore-scripts")
+	}
+	return string(text)
+}
+
+// runAxe asks for all that WCAG 2.2 AA and what it builds on want, and gives what is violated, a line each.
+const runAxe = `axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations']}).then(r =>
+  JSON.stringify(r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | '))))`
+
+// Nobody is kept out of a page, in whatever state it is: in the light and in the dark, on a desk and in a hand.
+func TestNobodyIsKeptOut(t *testing.T) {
+	text := axe(t)
+	server, samples := gallery(t, "")
+	looks := []struct {
+		theme string
+		width int64
+	}{{"light", 1280}, {"dark", 320}}
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		looks = append(looks, looks[0], looks[1])
+		looks[2].width, looks[3].width = 320, 1280
+	}
+	for _, look := range looks {
+		t.Run(fmt.Sprintf("%s %d", look.theme, look.width), func(t *testing.T) {
+			t.Parallel()
+			tb := open(t, server.URL, look.width, true)
+			for n, sample := range samples {
+				tb.visit(fmt.Sprintf("/sample/%d?theme=%s", n, look.theme))
+				if _, err := chromedp.Run(tb.ctx, chromedp.Evaluate[chromedp.Void](text)); err != nil {
+					t.Fatal(err)
+				}
+				var violations []string
+				if err := json.Unmarshal([]byte(eval[string](tb, runAxe)), &violations); err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range violations {
+					t.Errorf("%s: %s", sample.Name, v)
+				}
+				if wide := eval[int64](tb, "document.documentElement.scrollWidth"); wide > look.width {
+					t.Errorf("%s is %d wide in a window of %d: %s", sample.Name, wide, look.width, eval[string](tb, widest))
+				}
+			}
+		})
+	}
+}
+
+// widest names what sticks out.
+const widest = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(-3).map(e => e.outerHTML.slice(0, 120)).join(' | ')`
+
+// With text of twice the size nothing scrolls sideways.
+func TestLargeText(t *testing.T) {
+	server, samples := gallery(t, "")
+	tb := open(t, server.URL, 1280, true)
+	for n, sample := range samples {
+		tb.visit(fmt.Sprintf("/sample/%d", n))
+		if wide := eval[int64](tb, "(document.documentElement.style.fontSize = '200%', document.documentElement.scrollWidth)"); wide > 1280 {
+			t.Errorf("%s is %d wide: %s", sample.Name, wide, eval[string](tb, widest))
+		}
+	}
+}
+
+// Everything that can be clicked can be reached by the tabulator, in the order in which it stands, and is seen to be.
+func TestTabOrder(t *testing.T) {
+	server, samples := gallery(t, "")
+	tb := open(t, server.URL, 1280, true)
+	for n, sample := range samples {
+		tb.visit(fmt.Sprintf("/sample/%d", n))
+		missed := eval[string](tb, `[...document.querySelectorAll('a, button, input, select, textarea, summary')].filter(e => e.type !== 'hidden' && e.checkVisibility() && !e.matches(':disabled') && e.tabIndex !== 0).map(e => e.outerHTML.slice(0, 100)).join(' | ')`)
+		if missed != "" {
+			t.Errorf("%s: out of order: %s", sample.Name, missed)
+		}
+	}
+	tb.visit("/sample/0")
+	if err := chromedp.Do(tb.ctx, chromedp.KeyEvent("\t")); err != nil {
+		t.Fatal(err)
+	}
+	if first := eval[string](tb, "document.activeElement.textContent"); !strings.Contains(first, "Skip") {
+		t.Errorf("the first stop is %q", first)
+	}
+}
+
+// A page whose every text others wrote does nothing of what they wanted.
+func TestHostileTextDoesNothing(t *testing.T) {
+	server, samples := gallery(t, strings.Join(pagestest.Hostile, " "))
+	tb := open(t, server.URL, 1280, true)
+	for n, sample := range samples {
+		tb.visit(fmt.Sprintf("/sample/%d", n))
+		if n := eval[int64](tb, "document.scripts.length + document.querySelectorAll('img, iframe, object, embed, base, animate').length"); n != 1 {
+			t.Errorf("%s has %d scripts and the like", sample.Name, n)
+		}
+	}
+}
