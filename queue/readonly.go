@@ -36,5 +36,8 @@ func (c *Client) readAt(ctx context.Context, command string, args ...any) (raw a
 
 // withoutReadOnly tells whether a server knows no EVALSHA_RO, or does not let us send it.
 func withoutReadOnly(err error) bool {
-	return err != nil && strings.Contains(strings.ToLower(err.Error()), "evalsha_ro") && (Class(err) == Denied || Class(err) == Refused)
+	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "evalsha_ro") {
+		return false
+	}
+	return Class(err) == Denied || Class(err) == Refused && strings.Contains(err.Error(), "unknown command")
 }

@@ -178,24 +178,24 @@ func (b Bulk) Do(ctx context.Context, q *queue.Client) (BulkDone, error) {
 	if err != nil {
 		return d, err
 	}
-	ends, handled := time.Now().Add(bulkTime), 0
-	most := min(b.Plan.Count, bulkJobs)
-	for s.more && handled < most && time.Now().Before(ends) {
-		jobs, err := s.next(ctx, most-handled)
+	ends, most := time.Now().Add(bulkTime), min(b.Plan.Count, bulkJobs)
+	var jobs []queue.Glance
+	for s.more && len(jobs) < most && time.Now().Before(ends) {
+		some, err := s.next(ctx, most-len(jobs))
 		if err != nil {
 			return d, err
 		}
-		jobs = slices.DeleteFunc(jobs, b.moot)
-		handled += len(jobs)
-		if err := b.amend(ctx, q, jobs, &d); err != nil {
-			return d, err
-		}
+		jobs = append(jobs, slices.DeleteFunc(some, b.moot)...)
 	}
-	if handled < b.Plan.Count {
+	// All at once: of jobs that wait for each other none is canceled before the last that waits for it.
+	if err := b.amend(ctx, q, jobs, &d); err != nil {
+		return d, err
+	}
+	if len(jobs) < b.Plan.Count {
 		d.Next = s.cursor()
 	}
 	if d.Next != "" {
-		d.Left = b.Plan.Count - handled
+		d.Left = b.Plan.Count - len(jobs)
 	}
 	return d, nil
 }
@@ -216,7 +216,7 @@ func (b Bulk) checkPlan() error {
 	return nil
 }
 
-// amend changes a window of jobs and notes what became of them.
+// amend changes jobs and notes what became of them.
 func (b Bulk) amend(ctx context.Context, q *queue.Client, jobs []queue.Glance, d *BulkDone) error {
 	changes := make([]queue.Amendment, len(jobs))
 	for i, job := range jobs {

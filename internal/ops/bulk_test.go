@@ -269,3 +269,22 @@ func TestWhatIsNoBulk(t *testing.T) {
 		t.Errorf("a cursor that is none: %v", err)
 	}
 }
+
+// Jobs that wait for each other are canceled together, in whichever order they are met.
+func TestABulkCancelsWhatWaitsForEachOther(t *testing.T) {
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	tagged := func(jid string, on ...string) queue.Put {
+		return queue.Put{Queue: "q", JID: jid, Klass: "K", Tags: []string{"all"}, Depends: on}
+	}
+	put(t, q, tagged("parent"))
+	for i := range 300 {
+		put(t, q, tagged(fmt.Sprint("filler", i)))
+	}
+	put(t, q, tagged("child", "parent"))
+	b := Bulk{Action: "cancel", Where: Filter{Tag: "all"}}
+	plan := must(b.DryRun(ctx, q))(t)
+	b.Plan, b.Typed = &plan.Plan, &plan.Count
+	if done := must(b.Do(ctx, q))(t); done.Done != 302 || len(done.Refused) > 0 {
+		t.Errorf("%+v", done)
+	}
+}

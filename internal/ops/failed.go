@@ -64,7 +64,7 @@ func (f FailedJobs) ago(q *queue.Client, d *time.Duration) *float64 {
 }
 
 func (f FailedJobs) ofGroup(ctx context.Context, q *queue.Client, where Filter) ([]queue.Job, error) {
-	s := scan{q: q, filter: where, shelves: []queue.Shelf{{Kind: queue.ShelfFailed, Name: where.Group}}, more: true}
+	s := scan{q: q, filter: where, shelves: []queue.Shelf{{Kind: queue.ShelfFailed, Name: where.Group}}, more: true, met: map[string]bool{}}
 	var jobs []queue.Job
 	for s.more && (f.Limit == 0 || len(jobs) < f.Limit) {
 		most := queue.MaxListed

@@ -155,6 +155,9 @@ type scan struct {
 	lookedAt int
 	total    int     // on all shelves; of a single one not known before the first look
 	began    float64 // when it looked first, by the server's time
+
+	// met are the jobs that it has found: where others take older ones from a group, a window may reach back.
+	met map[string]bool
 }
 
 // scan begins a walk, or goes on where a cursor says.
@@ -163,7 +166,7 @@ func (f Filter) scan(ctx context.Context, q *queue.Client, cursor string) (*scan
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{q: q, filter: f, shelves: shelves, total: total}
+	s := &scan{q: q, filter: f, shelves: shelves, total: total, met: map[string]bool{}}
 	if cursor != "" {
 		name, at, ok := strings.Cut(cursor, "~")
 		name, err := url.QueryUnescape(name)
@@ -209,9 +212,10 @@ func (s *scan) next(ctx context.Context, most int) ([]queue.Glance, error) {
 	}
 	var jobs []queue.Glance
 	for _, job := range l.Jobs {
-		if !s.filter.means(job.Glance) {
+		if !s.filter.means(job.Glance) || s.met[job.JID] {
 			continue
 		}
+		s.met[job.JID] = true
 		if jobs = append(jobs, job.Glance); len(jobs) == most && (job.At < l.LookedAt || l.Next != "") {
 			s.lookedAt, s.at = s.lookedAt+job.At, job.Next
 			return jobs, nil
