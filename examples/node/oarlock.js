@@ -127,7 +127,7 @@ class TooLong extends RangeError {
   }
 }
 
-const WHOLE = new Set(["ack", "retry", "fail", "release", "unknown", "cancel", "requeue", "put", "checkpoint"]); // of no use if cut
+const WHOLE = new Set(["ack", "retry", "fail", "release", "unknown", "park", "cancel", "requeue", "put", "checkpoint"]); // of no use if cut
 
 /** What becomes of a job by the class of the error that its function threw. */
 class Remedy {
@@ -191,6 +191,8 @@ class Job {
     this.timeout = message.timeout ?? 0; // seconds this attempt may take
     this.dir = message.dir; // private directory, if there is one
     this.saved = message.checkpoint; // last checkpoint of an earlier attempt
+    this.correlation = message.correlation; // what an answer to the job names, if it has one
+    this.response = message.response; // what it was parked for: data or error, and age; see park
     this.settled = false; // whether a verdict was sent; later ones are not
     /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
     this.cancelled = null;
@@ -330,6 +332,18 @@ class Job {
   /** Ends the attempt as throwing Release does. */
   release(options) {
     this.settle("release", new Release(options).fields);
+  }
+
+  /**
+   * Ends the attempt, to wait without a process for an answer that names correlation, for
+   * timeout seconds at most (a day). The next attempt has it in `response`, and checkpoint in
+   * `saved`; with then: "complete" the answer completes the job.
+   *
+   * Let this be the function's last word. Ask first, then park: an answer that is faster than
+   * that is kept.
+   */
+  park(correlation, { timeout, checkpoint, data, then } = {}) {
+    this.settle("park", { correlation, timeout, checkpoint, data, then });
   }
 
   /** Ends the attempt as throwing Unknown does. */

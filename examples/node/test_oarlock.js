@@ -38,6 +38,10 @@ function worker() {
   oarlock.job("Next", (job) => job.ack({ next: job.data.next, delay: job.data.delay }));
   oarlock.job("Print", (job) => process.stdout.write(job.data.text));
   oarlock.job("Progress", (job) => job.progress(job.data.pct, job.data.message));
+  oarlock.job("Park", (job) => {
+    if (job.response) job.ack({ data: [job.response.data ?? null, job.response.error ?? null, job.saved] });
+    else job.park(job.data.correlation, { timeout: job.data.timeout, checkpoint: { step: 2 }, then: "resume" });
+  });
   oarlock.job("Checkpoint", (job) => {
     job.checkpoint(job.data.keep);
     job.ack({ data: job.saved });

@@ -232,6 +232,8 @@ final class Job
     public float $timeout;       // seconds this attempt may take
     public ?string $dir;         // private directory, if there is one
     public mixed $saved;         // last checkpoint of an earlier attempt
+    public ?string $correlation; // what an answer to the job names, if it has one
+    public ?object $response;    // what it was parked for: data or error, and age; see park
     public bool $settled = false; // whether a verdict was sent; later ones are not
     private ?string $reason = null;
     private bool $draining = false;
@@ -251,6 +253,8 @@ final class Job
         $this->timeout = $message->timeout ?? 0;
         $this->dir = $message->dir ?? null;
         $this->saved = $message->checkpoint ?? null;
+        $this->correlation = $message->correlation ?? null;
+        $this->response = $message->response ?? null;
     }
 
     /**
@@ -435,6 +439,20 @@ final class Job
         $this->settle('release', ['delay' => $delay]);
     }
 
+    /**
+     * Ends the attempt, to wait without a process for an answer that names $correlation, for
+     * $timeout seconds at most (a day). The next attempt has it in $response, and $checkpoint
+     * in $saved; with $then 'complete' the answer completes the job.
+     *
+     * Let this be the function's last word. Ask first, then park: an answer that is faster
+     * than that is kept.
+     */
+    public function park(?string $correlation = null, ?float $timeout = null, mixed $checkpoint = null, mixed $data = null,
+        ?string $then = null): void
+    {
+        $this->settle('park', ['correlation' => $correlation, 'timeout' => $timeout, 'checkpoint' => $checkpoint, 'data' => $data, 'then' => $then]);
+    }
+
     /** Ends the attempt as throwing Unknown does. */
     public function unknown(string $message = '', ?string $klass = null): void
     {
@@ -484,7 +502,7 @@ final class Worker
     public static $fallback = null;
     public static ?Worker $current = null;
 
-    private const WHOLE = ['ack', 'retry', 'fail', 'release', 'unknown', 'cancel', 'requeue', 'put', 'checkpoint']; // of no use if cut
+    private const WHOLE = ['ack', 'retry', 'fail', 'release', 'unknown', 'park', 'cancel', 'requeue', 'put', 'checkpoint']; // of no use if cut
 
     /** @var list<Job> jobs that wait; more than one with prefetch */
     private array $inbox = [];

@@ -28,6 +28,13 @@ function worker(): void
     Oarlock\job('Progress', fn ($job) => $job->progress($job->data->pct, $job->data->message));
     Oarlock\job('Put', fn ($job) => $job->put($job->data->queue, $job->data->klass, $job->data->data));
     Oarlock\job('Raw', fn ($job) => $job->log($job->raw()));
+    Oarlock\job('Park', function ($job) {
+        if ($job->response !== null) {
+            $job->ack(data: [$job->response->data ?? null, $job->response->error ?? null, $job->saved]);
+        } else {
+            $job->park($job->data->correlation, timeout: $job->data->timeout, checkpoint: ['step' => 2], then: 'resume');
+        }
+    });
     Oarlock\job('Checkpoint', function ($job) {
         $job->checkpoint($job->data->keep);
         $job->ack(data: $job->saved);

@@ -239,6 +239,8 @@ class Job:
         self.lease: float = get("lease", 0)  # seconds until the lock must be renewed; not your concern
         self.dir: str = get("dir", "")  # private directory, "" if there is none
         self.saved: Any = get("checkpoint")  # last checkpoint of an earlier attempt
+        self.correlation: str = get("correlation", "")  # what an answer to the job names, "" if it has none
+        self.response: Optional[Dict[str, Any]] = get("response")  # what it was parked for: data or error, age; see park
         self.settled = False  # whether a verdict was sent; later ones are not
         self._reason: Optional[str] = None
         self._draining = False
@@ -366,6 +368,17 @@ class Job:
     def release(self, delay: Optional[float] = None) -> None:
         """Ends the attempt as `raise Release(...)` does."""
         self._settle("release", delay=delay)
+
+    def park(self, correlation: Optional[str] = None, timeout: Optional[float] = None, checkpoint: Any = None,
+             data: Any = None, then: Optional[str] = None) -> None:
+        """Ends the attempt, to wait without a process for an answer that names correlation,
+        for timeout seconds at most (a day). The next attempt has it in job.response, and
+        checkpoint in job.saved; with then="complete" the answer completes the job.
+
+        Let this be the function's last word. Ask first, then park: an answer that is
+        faster than that is kept.
+        """
+        self._settle("park", correlation=correlation, timeout=timeout, checkpoint=checkpoint, data=data, then=then)
 
     def unknown(self, message: str = "", klass: Optional[str] = None) -> None:
         """Ends the attempt as `raise Unknown(...)` does."""

@@ -72,6 +72,13 @@ def worker():
     def progress(job):
         job.progress(job.data["pct"], job.data["message"])
 
+    @oarlock.job("Park")
+    def park(job):
+        if job.response:
+            job.ack(data=[job.response.get("data"), job.response.get("error"), job.saved])
+        else:
+            job.park(job.data["correlation"], timeout=job.data["timeout"], checkpoint={"step": 2}, then="resume")
+
     @oarlock.job("Checkpoint")
     def checkpoint(job):
         job.checkpoint(job.data["keep"])

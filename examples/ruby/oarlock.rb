@@ -250,7 +250,9 @@ module Oarlock
                 :remaining, # how many are left
                 :timeout,   # seconds this attempt may take
                 :dir,       # private directory, nil if there is none
-                :saved      # last checkpoint of an earlier attempt, or nil
+                :saved,     # last checkpoint of an earlier attempt, or nil
+                :correlation, # what an answer to the job names, nil if it has none
+                :response   # what it was parked for, or nil: "data" or "error", and "age"; see park
 
     def initialize(worker, message, line)
       @worker = worker
@@ -268,6 +270,8 @@ module Oarlock
       @timeout = message["timeout"] || 0
       @dir = message["dir"]
       @saved = message["checkpoint"]
+      @correlation = message["correlation"]
+      @response = message["response"]
       @settled = false
       @reason = nil
       @draining = false
@@ -406,6 +410,16 @@ module Oarlock
     # Ends the attempt as raising Release does.
     def release(delay: nil)
       settle("release", { delay: delay })
+    end
+
+    # Ends the attempt, to wait without a process for an answer that names correlation, for
+    # timeout seconds at most (a day). The next attempt has it in response, and checkpoint in
+    # saved; with then: "complete" the answer completes the job.
+    #
+    # Let this be the block's last word. Ask first, then park: an answer that is faster than
+    # that is kept.
+    def park(correlation = nil, timeout: nil, checkpoint: nil, data: nil, **options)
+      settle("park", { correlation: correlation, timeout: timeout, checkpoint: checkpoint, data: data }.merge(options))
     end
 
     # Ends the attempt as raising Unknown does.

@@ -29,6 +29,13 @@ def worker
   Oarlock.job("Progress") { |job| job.progress(job.data["pct"], job.data["message"]) }
   Oarlock.job("Put") { |job| job.put(job.data["queue"], job.data["klass"], job.data["data"]) }
   Oarlock.job("Raw") { |job| job.log(job.raw) }
+  Oarlock.job("Park") do |job|
+    if job.response
+      job.ack(data: [job.response["data"], job.response["error"], job.saved])
+    else
+      job.park(job.data["correlation"], timeout: job.data["timeout"], checkpoint: { step: 2 }, then: "resume")
+    end
+  end
   Oarlock.job("Checkpoint") do |job|
     job.checkpoint(job.data["keep"])
     job.ack(data: job.saved)
