@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"internal/bench": {"internal/config", "internal/embedded", "internal/screen", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/cli": {
 		"internal/bench",
+		"internal/census",
 		"internal/cmdline",
 		"internal/config",
 		"internal/connect",
@@ -87,7 +88,7 @@ var arrows = map[string][]string{
 	"internal/systemd":       {},
 	"internal/top":           {"internal/ops", "internal/rollcall", "internal/screen", "internal/service", "internal/show", "supervisor"},
 	"internal/trial":         {"internal/screen", "protocol", "queue", "runner", "supervisor"},
-	"internal/web":           {"internal/explain", "internal/hub", "internal/ops", "internal/redact", "internal/rollcall", "internal/screen", "internal/web/assets", "internal/web/chart", "internal/web/pages", "queue", "supervisor"},
+	"internal/web":           {"internal/census", "internal/explain", "internal/hub", "internal/ops", "internal/redact", "internal/rollcall", "internal/screen", "internal/web/assets", "internal/web/chart", "internal/web/pages", "queue", "supervisor"},
 	"internal/web/assets":    {},
 	"internal/web/chart":     {},
 	"internal/web/pagestest": {"internal/web/chart", "internal/web/pages", "supervisor"}, // for tests

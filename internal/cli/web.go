@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/census"
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/rollcall"
@@ -68,9 +70,13 @@ func (p Program) web(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	counted := census.New(redis)
+	var counting sync.WaitGroup
+	counting.Go(func() { _ = counted.Run(ctx) }) // which returns nil
+	defer func() { stop(); counting.Wait() }()
 	app := web.New(web.Options{
 		Redis: redis, Log: log, Version: p.version(), Host: cfg.Supervisor.HostName(), Prefix: cfg.Web.Prefix, ReadOnly: c.Bool("read-only"),
-		Others: rollcall.New(redis), Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Census: counted, Others: rollcall.New(redis), Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
 		Elsewhere: func(ctx context.Context) http.RoundTripper {
 			if supervisor, err := find(ctx); err == nil {
 				return supervisor.Transport()

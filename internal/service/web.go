@@ -22,7 +22,7 @@ import (
 func (s *Service) newWeb(cfg config.Config, redis *queue.Client) *web.App {
 	return web.New(web.Options{
 		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: cfg.Supervisor.HostName(),
-		Prefix: cfg.Web.Prefix, Hub: s.hub, Others: rollcall.New(redis), Redactor: WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Prefix: cfg.Web.Prefix, Hub: s.hub, Census: s.census, Others: rollcall.New(redis), Redactor: WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
 		Monitor: s.monitor(cfg.Metrics),
 	})
 }

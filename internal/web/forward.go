@@ -20,6 +20,11 @@ func (a *App) forward(c *Call, supervisor http.RoundTripper) error {
 			for _, name := range []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site"} {
 				r.Out.Header.Del(name)
 			}
+			for _, name := range []string{cookieTold, cookieTheme, cookieKeys} { // how the pages are to look stays
+				if kept, err := r.In.Cookie(name); err == nil {
+					r.Out.AddCookie(kept)
+				}
+			}
 			if a.o.ReadOnly || c.door.ReadOnly {
 				r.Out.Header.Set(readOnlyHeader, "1")
 			}

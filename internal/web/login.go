@@ -1,14 +1,14 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/subtle"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+
+	"oarlock/internal/web/pages"
 )
 
 // Key is a secret that stands in an address which a command prints: whoever opens that is logged in for as long as the
@@ -94,25 +94,12 @@ func (a *App) login(c *Call) error {
 	return a.welcome(c, token)
 }
 
-// loginForm asks for a token.
-var loginForm = template.Must(template.New("login").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Log in · Oarlock</title>
-<main><h1>Log in</h1>
-<form method="post" action="{{.Action}}"><label>Token <input type="password" name="token" autocomplete="current-password" required></label>
-<input type="hidden" name="next" value="{{.Next}}"><button>Log in</button></form>
-<p>Whoever looks after this supervisor makes one: <code>oarlock web token NAME --may read</code></p></main></html>
-`))
-
-// drawLogin shows the form.
+// drawLogin shows the form that asks for a token.
 func (a *App) drawLogin(c *Call) error {
-	var text bytes.Buffer
-	err := loginForm.Execute(&text, struct{ Action, Next string }{a.o.Prefix + "/login", local(c.R.URL.Query().Get("next"))})
-	if err != nil {
-		return err
-	}
-	c.W.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = c.W.Write(text.Bytes()) // the other side is gone if it fails
-	return nil
+	p := a.frame(c)
+	p.Title, p.Who, p.Rights = "Log in", "", ""
+	p.Body = pages.Login{Back: local(c.R.URL.Query().Get("next"))}
+	return a.write(c, http.StatusOK, "login", p)
 }
 
 // welcome leaves a cookie, and leads to where somebody wanted to go.

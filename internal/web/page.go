@@ -98,6 +98,10 @@ func (a *App) frame(c *Call) pages.Page {
 		Path: c.R.URL.RequestURI(), Who: c.Who.Name, Rights: c.Who.Rights(), Write: c.Who.Write,
 		Version: a.o.Version, Host: a.o.Host, Keys: true, Scope: "all supervisors",
 	}
+	if g := c.door.Gate; g != nil && g.Cookie != "" {
+		_, err := c.R.Cookie(g.Cookie)
+		p.Leave = err == nil && c.Who.Name != ""
+	}
 	if theme, err := c.R.Cookie(cookieTheme); err == nil && (theme.Value == "light" || theme.Value == "dark") {
 		p.Theme = theme.Value
 	}
@@ -150,7 +154,6 @@ func (a *App) act(c *Call, one act) error {
 		return err
 	}
 	a.shots.forget() // so that the page shows what was done
-	a.census.forget()
 	if told != "" {
 		http.SetCookie(c.W, a.ownCookie(c, cookieTold, url.QueryEscape(shown("Done: "+sentence(told))), 60))
 	}

@@ -182,7 +182,6 @@ func (a *App) bulkDo(c *Call) error {
 	}
 	d, err := b.Do(c.R.Context(), a.o.Redis)
 	c.Did(body.What, d.Done)
-	a.census.forget()
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (a *App) headLocal(p *pages.Page, shot supervisor.Snapshot) {
 func (a *App) overviewPage(c *Call, p *pages.Page) error {
 	p.Title = "Overview"
 	w := a.head(c, p)
-	all, now, err := a.census.Take(c.R.Context())
+	all, now, err := a.counted(c.R.Context())
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,9 @@ func (a *App) overviewPage(c *Call, p *pages.Page) error {
 	}
 	body.WrongPrint = printOf([]string{wrongWithoutNumbers(body.WrongPrint)})
 	rows := a.queueRows(all, now, "lag")
-	body.Queues = rows[:min(len(rows), overviewQueues)]
+	if body.Queues, err = a.freshRows(c.R.Context(), rows[:min(len(rows), overviewQueues)]); err != nil {
+		return err
+	}
 	body.QueuePrint = queuePrint(body.Queues)
 	body.Groups, body.GroupPrint = groupRows(groups.Items, groups.AsOf)
 	if groups.Next == "" {
@@ -139,11 +141,31 @@ func (a *App) queueRows(all []queue.QueueCensus, now float64, order string) []pa
 	return rows
 }
 
+// freshRows are rows as they are at this moment.
+func (a *App) freshRows(ctx context.Context, rows []pages.Queue) ([]pages.Queue, error) {
+	var names []string
+	for _, row := range rows {
+		names = append(names, row.Name)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	by, now, err := a.recount(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	fresh := make([]pages.Queue, len(names))
+	for i, name := range names {
+		fresh[i] = a.queueRow(by[name], now)
+	}
+	return fresh, nil
+}
+
 func (a *App) queueRow(q *queue.QueueCensus, now float64) pages.Queue {
 	return pages.Queue{
 		Name: q.Name, Waiting: q.Waiting + q.Throttled, Running: q.Running, Scheduled: q.Scheduled, Depends: q.Depends, Stalled: q.Stalled,
 		Recurring: q.Recurring, Throttled: q.Throttled, Paused: q.Paused, Limit: q.Limit, Lag: q.Lag(now), Damage: q.Damage,
-		Outlook: a.census.looks.Outlook(q.Name, "").Says,
+		Outlook: a.looks.Outlook(q.Name, "").Says,
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *App) queueViews() []view {
 func (a *App) queuesPage(c *Call, p *pages.Page) error {
 	p.Title = "Queues"
 	a.head(c, p)
-	all, now, err := a.census.Take(c.R.Context())
+	all, now, err := a.counted(c.R.Context())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,9 @@ func (a *App) queuesPage(c *Call, p *pages.Page) error {
 	}
 	rows := slices.DeleteFunc(a.queueRows(all, now, body.Sort), func(q pages.Queue) bool { return body.Match != "" && !queue.Match(body.Match, q.Name) })
 	at := min(max(0, atoi(query.Get("at"))), len(rows))
-	body.Rows = rows[at:min(at+pageRows, len(rows))]
+	if body.Rows, err = a.freshRows(c.R.Context(), rows[at:min(at+pageRows, len(rows))]); err != nil {
+		return err
+	}
 	body.Print = queuePrint(body.Rows)
 	if len(rows) > 0 {
 		body.Shown = fmt.Sprintf("%s to %s of %s", screen.Count(min(at+1, len(rows))), screen.Count(at+len(body.Rows)), screen.Some(len(rows), "queue"))
@@ -87,7 +89,7 @@ func (a *App) queuePage(c *Call, p *pages.Page) error {
 		return err
 	}
 	q := &census[0]
-	a.census.looks.Add(census, now)
+	a.looks.Add(census, now)
 	state := c.R.URL.Query().Get("state")
 	if !slices.Contains(ops.QueueStates, state) {
 		state = firstState(q)

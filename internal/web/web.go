@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"oarlock/internal/census"
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
 	"oarlock/internal/redact"
@@ -46,8 +47,9 @@ type Options struct {
 	Version   string // of this program
 	Host      string // by which name Redis knows the supervisors of this host
 
-	Others Others   // nil: nobody else is asked how it is
-	Hub    *hub.Hub // what happened lately in this process; nil: nothing is remembered
+	Others Others         // nil: nobody else is asked how it is
+	Census *census.Keeper // what is in all queues; whoever made it runs it
+	Hub    *hub.Hub       // what happened lately in this process; nil: nothing is remembered
 
 	Monitor Monitor // what is told to those who watch the process
 
@@ -66,9 +68,9 @@ type App struct {
 	limits limits
 	deeds  deeds
 
-	census *census
-	shots  shots
-	seen   seen
+	looks ops.Looks // at queues, for their outlooks
+	shots shots
+	seen  seen
 	// changing are the patterns of pages that change by themselves.
 	changing map[string]bool
 	written  func() *pages.Book // reads the pages, once
@@ -82,7 +84,7 @@ func New(o Options) *App {
 		a.o.Supervisor = blanked{o.Supervisor, a.redactor}
 	}
 	a.o.Prefix = strings.TrimSuffix(o.Prefix, "/")
-	a.census, a.shots.of = newCensus(o.Redis), a.o.Supervisor
+	a.shots.of = a.o.Supervisor
 	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })
 	a.routes = a.table()
 	for i := range a.routes {
