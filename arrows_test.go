@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 		"internal/doctor",
 		"internal/embedded",
 		"internal/explain",
+		"internal/hub",
 		"internal/logging",
 		"internal/names",
 		"internal/ops",

@@ -1,6 +1,7 @@
 package examples_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -92,6 +93,70 @@ func TestProducers(t *testing.T) {
 				t.Errorf("data that is no JSON was put: %s", out)
 			}
 		})
+	}
+}
+
+// TestPutHTTP puts a job by curl alone, which fails, is retried, and ends well; and reads what it printed.
+func TestPutHTTP(t *testing.T) {
+	need(t, "curl")
+	server := redistest.Start(t)
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"oarlock.toml": "[pools.post]\nqueues = [\"mail\"]\ncommand = [\"sh\", \"work.sh\"]\nchildren = 2\ninput = \"data\"\n",
+		"work.sh":      "read -r data\necho \"sending $data\"\ntest -e tried || { touch tried; exit 65; }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, program, "run")
+	run.Dir = dir
+	run.Env = append(os.Environ(), "REDIS_URL="+server.URL, "OARLOCK_SUPERVISOR_STATE_DIR="+filepath.Join(dir, "state"))
+	log, err := run.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready, drained := make(chan struct{}), make(chan struct{})
+	go func() { // ends with the last line
+		defer close(drained)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			if strings.Contains(lines.Text(), `"msg":"ready"`) {
+				close(ready)
+			}
+		}
+	}()
+	defer func() {
+		_ = run.Process.Signal(os.Interrupt)
+		<-drained
+		if err := run.Wait(); err != nil {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-ready:
+	case <-drained:
+		t.Fatal("it ended")
+	}
+	socket := filepath.Join(dir, "state", fmt.Sprintf("control-%d.sock", run.Process.Pid))
+	put := exec.CommandContext(ctx, "sh", "producers/put-http.sh", "post", "mail", "Send", `{"to":"ann"}`)
+	put.Env = append(os.Environ(), "OARLOCK_SOCKET="+socket)
+	out, err := put.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{`"existed":false`, "it is failed", "retried, it is complete", `| sending {\"to\":\"ann\"}`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func (p Program) commands() []*cli.Command {
 	return slices.Concat(
 		[]*cli.Command{
-			demoCommand(),
+			p.demoCommand(),
 			p.runCommand(),
 			p.devCommand(),
 			tryCommand(),

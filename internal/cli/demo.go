@@ -20,7 +20,7 @@ import (
 	"oarlock/supervisor"
 )
 
-func demoCommand() *cli.Command {
+func (p Program) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
 		Usage: "see it work: Go's own source files through child processes, with trouble on purpose",
@@ -29,13 +29,14 @@ func demoCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "files", Value: 1000, Usage: "how many `FILES` become jobs"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` to take them from (default: Go's sources)"},
+			&cli.BoolFlag{Name: "web", Usage: "look on in a browser, for as long as nobody presses Enter"},
 			&cli.IntFlag{Name: "children", Value: 4 * runtime.NumCPU(), Usage: "processes at work at the same time"},
 		},
-		Action: runDemo,
+		Action: p.runDemo,
 	}
 }
 
-func runDemo(c *cli.Context) error {
+func (p Program) runDemo(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 		return err
 	}
@@ -76,7 +77,10 @@ func runDemo(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		return demo.Run(ctx, out, client, pool, files)
+		if !c.Bool("web") {
+			return demo.Run(ctx, out, client, pool, files, nil)
+		}
+		return p.demoOnPage(c, server.URL(), func(watch *demo.Watch) error { return demo.Run(ctx, out, client, pool, files, watch) })
 	})
 }
 

@@ -26,15 +26,23 @@ const wave = 100
 // queueName is the queue that the jobs are in.
 const queueName = "files"
 
+// Watch is whoever looks on while the demo runs.
+type Watch struct {
+	Event  func(supervisor.Event) // hears every event; never waits
+	Line   func(supervisor.Line)  // hears every line of children; never waits
+	Begins func(*supervisor.Supervisor)
+	Holds  func(context.Context) // returns when nobody looks on any more; the supervisor lives until then
+}
+
 // Run makes jobs of files, with trouble on purpose, has them worked by a supervisor of its own that has that pool, whose
-// children run what Script gave and may crash once, and shows on out how it goes. The error says what a direct count
-// does not agree with, or that ctx ended before the jobs had.
-func Run(ctx context.Context, out io.Writer, client *queue.Client, pool supervisor.Pool, files []string) error {
+// children run what Script gave and may crash once, and shows on out how it goes. watch is nil if nobody looks on. The error
+// says what a direct count does not agree with, or that ctx ended before the jobs had.
+func Run(ctx context.Context, out io.Writer, client *queue.Client, pool supervisor.Pool, files []string, watch *Watch) error {
 	d := newShow(out, jobsOf(files))
-	if err := d.run(ctx, client, pool); err != nil {
-		return err
+	if watch == nil {
+		watch = &Watch{Event: func(supervisor.Event) {}, Line: func(supervisor.Line) {}, Begins: func(*supervisor.Supervisor) {}, Holds: func(context.Context) {}}
 	}
-	return d.verdict()
+	return d.run(ctx, client, pool, watch)
 }
 
 // item is one file on its way, and what should become of it.
@@ -105,16 +113,19 @@ func newShow(out io.Writer, jobs []*item) *show {
 	return d
 }
 
-// run has all jobs worked by a supervisor of its own, which has left when it returns.
-func (d *show) run(ctx context.Context, client *queue.Client, pool supervisor.Pool) error {
+// run has all jobs worked by a supervisor of its own, which has left when it returns, and tells what became of them.
+func (d *show) run(ctx context.Context, client *queue.Client, pool supervisor.Pool, watch *Watch) error {
 	host, err := runner.NewHost(runner.HostOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	pool.Queues = []string{queueName}
 	sup := supervisor.New(supervisor.Config{
-		Name: "demo", Pools: []supervisor.Pool{pool}, ChildLog: d.line, OnEvent: d.event, DrainTimeout: time.Second,
+		Name: "demo", Pools: []supervisor.Pool{pool}, DrainTimeout: time.Second,
+		ChildLog: func(l supervisor.Line) { d.line(l); watch.Line(l) },
+		OnEvent:  func(e supervisor.Event) { d.event(e); watch.Event(e) },
 	}, client, host)
+	watch.Begins(sup)
 	d.began = time.Now()
 	ctx, left := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -123,11 +134,14 @@ func (d *show) run(ctx context.Context, client *queue.Client, pool supervisor.Po
 		ended <- sup.Run(ctx)
 	}()
 	err = d.feed(ctx, client)
-	sup.Stop()
-	err = errors.Join(err, <-ended)
 	d.took = time.Since(d.began)
 	d.bar.Finish()
-	return errors.Join(err, host.Close())
+	if err == nil {
+		err = d.verdict()
+		watch.Holds(ctx)
+	}
+	sup.Stop()
+	return errors.Join(err, <-ended, host.Close())
 }
 
 // feed puts the jobs in waves and returns when all have ended.

@@ -223,8 +223,20 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 }
 
 // ParsePut reads a job as `oarlock put --jobs` has them on a line, an object; what it does not say is as in like. Its data is kept byte
-// for byte. The error is *Wrong, or says where the text stops being JSON; CheckPut has the rest.
-func ParsePut(like queue.Put, text []byte) (queue.Put, error) { return putOf(like, text, true) }
+// for byte. The error is *Wrong of a field that there is not, or says where the text stops being JSON; CheckPut has the rest.
+func ParsePut(like queue.Put, text []byte) (queue.Put, error) {
+	p, err := putOf(like, text, true)
+	var unknown *unknownField
+	if errors.As(err, &unknown) {
+		err = &Wrong{unknown.name, "is a field that no job has" + unknown.near}
+	}
+	return p, err
+}
+
+// unknownField is the error of a line with a field that no job has.
+type unknownField struct{ name, near string }
+
+func (u *unknownField) Error() string { return fmt.Sprintf("unknown field %q%s", u.name, u.near) }
 
 // putLineError says what is wrong with a line.
 func putLineError(err error) error {
@@ -238,7 +250,7 @@ func putLineError(err error) error {
 	for field := range reflect.TypeFor[putLine]().Fields() {
 		known = append(known, field.Tag.Get("json"))
 	}
-	return &Wrong{name, "is a field that no job has" + Nearest(name, known)}
+	return &unknownField{name, Nearest(name, known)}
 }
 
 // say sets a field to what a line says, if it does.

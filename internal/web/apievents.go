@@ -169,7 +169,8 @@ func (a *App) apiLog(c *Call) error {
 	kept := func(all []hub.Line) []hub.Line {
 		out := []hub.Line{}
 		for _, line := range all {
-			if stream := c.query("stream"); stream == "" || stream == line.Stream {
+			stream, jid := c.query("stream"), c.query("jid")
+			if (stream == "" || stream == line.Stream) && (jid == "" || jid == line.JID) {
 				line.Text = a.redactor.text(line.Text)
 				out = append(out, line)
 			}
