@@ -77,7 +77,7 @@ func busyPool(m *Metrics, name string) supervisor.PoolSnapshot {
 	job := &protocol.Job{JID: "j", Klass: "K", Queue: "q"}
 	for kind := runner.Said; kind <= runner.BadArguments; kind++ {
 		m.Note(supervisor.Event{Kind: supervisor.AttemptStarted, Pool: name, Job: job, Waited: time.Second})
-		for _, action := range []queue.Action{queue.Complete, queue.Retry, queue.Fail, queue.Release, queue.Requeue, queue.Cancel, ""} {
+		for _, action := range []queue.Action{queue.Complete, queue.Retry, queue.Fail, queue.Release, queue.Requeue, queue.Cancel, queue.Park, ""} {
 			m.Note(supervisor.Event{Kind: supervisor.AttemptEnded, Pool: name, Job: job, Action: action,
 				Ending: &runner.Ending{Kind: kind, Wall: 2 * time.Second, CPU: time.Second}})
 		}
@@ -111,7 +111,7 @@ func busyPool(m *Metrics, name string) supervisor.PoolSnapshot {
 // bounds are how many samples each metric may have: for a pool, for a class, and besides.
 var bounds = map[string]struct{ pool, klass, fixed int }{
 	"pool_children": {pool: 6}, "pool_children_target": {pool: 3}, "pool_rolls_total": {pool: 4}, "child_exits_total": {pool: 12},
-	"child_start_seconds": {pool: 2}, "attempts_total": {pool: 11}, "attempt_actions_total": {pool: 7},
+	"child_start_seconds": {pool: 2}, "attempts_total": {pool: 11}, "attempt_actions_total": {pool: 8},
 	"attempt_duration_seconds": {pool: 13}, "attempt_wait_seconds": {pool: 13}, "locks_lost_total": {pool: 2}, "renewals_total": {pool: 2},
 	"klass_attempts_total": {klass: 2}, "klass_duration_seconds": {klass: 2},
 	"config_reloads_total": {fixed: 2}, "redis_round_trip_seconds": {fixed: 65}, "redis_errors_total": {fixed: 10}, "redis_connections": {fixed: 4},
@@ -274,7 +274,7 @@ func TestWhatIsTold(t *testing.T) {
 		`oarlock_attempt_duration_seconds_count{pool="mail"}`:         77,
 		`oarlock_attempt_duration_seconds_bucket{pool="mail",le="5"}`: 77,
 		`oarlock_attempt_wait_seconds_sum{pool="mail"}`:               13,
-		`oarlock_pool_busy_seconds_total{pool="mail"}`:                77*2 + 7,
+		`oarlock_pool_busy_seconds_total{pool="mail"}`:                88*2 + 7,
 		`oarlock_attempt_cpu_seconds_total{pool="mail"}`:              77,
 		`oarlock_klass_attempts_total{klass="K",outcome="ack"}`:       11,
 		`oarlock_klass_attempts_total{klass="K",outcome="other"}`:     66,
