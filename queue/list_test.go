@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -361,4 +362,74 @@ func TestThrottlesAreFoundAmongManyKeys(t *testing.T) {
 			t.Errorf("a cursor that is none: %v", err)
 		}
 	})
+}
+
+// TestEachJobStandsOnTheShelfOfItsRow plays random histories of the protocol's commands: whatever they are, each job is on one
+// shelf, which is that of its row, the census counts what the shelves hold, and to look changes nothing. OARLOCK_FAULTS=all plays many more.
+func TestEachJobStandsOnTheShelfOfItsRow(t *testing.T) {
+	l := queue.NewRandomLab(t)
+	c, ctx := l.Open(t), t.Context()
+	// A delay of inf is one of those that leave keys which contradict each other.
+	sound := func(call []string, field func(jid, name string) string) bool {
+		return isSound(call, field) && !slices.Contains(call, "inf")
+	}
+	seeds := uint64(6)
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		seeds = 100
+	}
+	for _, dialect := range l.Dialects() {
+		for seed := range seeds {
+			n := 0
+			l.Play(t, dialect, 100+seed, 120, sound, func(calls fmt.Stringer) {
+				if n++; n%8 > 0 {
+					return
+				}
+				before := l.Keys(t)
+				on := map[string]string{}
+				look := func(kind queue.ShelfKind, name string) int {
+					shelf := must(c.List(ctx, queue.Shelf{Kind: kind, Name: name}, "", queue.MaxListed, queue.Brief, queue.Words{}))(t)
+					for _, job := range shelf.Jobs {
+						if job.Row == queue.RowGone {
+							continue
+						}
+						if job.Row != string(kind) || on[job.JID] != "" || job.Damage != "" {
+							t.Fatalf("%s %d: %s is on the shelf %s of %q and on %q, its row is %s (%s) after%s", dialect, seed, job.JID, kind, name, on[job.JID], job.Row, job.Damage, calls)
+						}
+						on[job.JID] = string(kind)
+					}
+					return shelf.Total
+				}
+				queues := map[string]bool{}
+				for key := range before {
+					if name, is := strings.CutPrefix(key, "ql:q:"); is {
+						queues[name[:strings.LastIndex(name, "-")]] = true
+					}
+				}
+				for name := range queues {
+					census, _, err := c.Census(ctx, []string{name})
+					ok(t, err)
+					q := census[0]
+					for kind, want := range map[queue.ShelfKind]int{queue.ShelfWaiting: q.Waiting, queue.ShelfRunning: q.Running, queue.ShelfStalled: q.Stalled,
+						queue.ShelfScheduled: q.Scheduled, queue.ShelfDepends: q.Depends, queue.ShelfThrottled: q.Throttled} {
+						if got := look(kind, name); got != want {
+							t.Fatalf("%s %d: %d %s of %s on the shelf, %d counted after%s", dialect, seed, got, kind, name, want, calls)
+						}
+					}
+				}
+				for _, g := range must(c.FailureGroups(ctx, "", queue.MaxListed, queue.Brief))(t).Groups {
+					look(queue.ShelfFailed, g.Name)
+				}
+				look(queue.ShelfComplete, "")
+				for key := range before {
+					jid, is := strings.CutPrefix(key, "ql:j:")
+					if is && on[jid] == "" && before[key] != "" && !strings.HasSuffix(jid, "-history") && !strings.HasSuffix(jid, "-dependents") && !strings.HasSuffix(jid, "-dependencies") {
+						t.Fatalf("%s %d: %s is on no shelf: %s after%s", dialect, seed, jid, before[key], calls)
+					}
+				}
+				if after := l.Keys(t); !maps.Equal(before, after) {
+					t.Fatalf("%s %d: looking changed %v", dialect, seed, difference(before, after))
+				}
+			})
+		}
+	}
 }

@@ -5,11 +5,12 @@
 --   placed  its score in the set that its state names, if the caller has just read that
 --   row     waiting, scheduled, parked, depends, throttled, running, stalled, complete, failed. A delayed
 --           job that is due waits, though it comes in with the next take only; a running one
---           whose lock ran out is stalled, and one that was taken from its worker waits, though
---           its hash says stalled. What is none of these is as the hash says
+--           whose lock ran out is stalled; and one that was taken from its worker, or may try
+--           its throttles again, waits, though its hash says stalled or throttled. What is none
+--           of these is as the hash says
 --   moment  of scheduled when it is due, of parked when it has waited in vain, of running and stalled when the lock ends; else ''
 function row_of(jid, state, queue, placed)
-  if state == 'stalled' and type(redis.pcall('ZSCORE', 'ql:q:' .. (queue or '') .. '-work', jid)) == 'string' then
+  if (state == 'stalled' or state == 'throttled') and type(redis.pcall('ZSCORE', 'ql:q:' .. (queue or '') .. '-work', jid)) == 'string' then
     return 'waiting', ''
   end
   local set = state == 'running' and '-locks' or state == 'scheduled' and '-scheduled'
