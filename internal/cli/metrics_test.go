@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
 )
 
 // What a job did is told by the metrics, to who may read; that it lives and is ready, to anybody.
@@ -77,4 +80,70 @@ func TestMetricsAndHealth(t *testing.T) {
 	if err := s.oarlock(exitFailed, []string{"metrics"}); err != nil {
 		t.Error(err, s.said["stderr"])
 	}
+}
+
+// Through an outage of Redis, an open breaker and a drain a supervisor says in a word how it is; it lives all the while.
+func TestHealthFromStartToEnd(t *testing.T) {
+	server := redistest.Start(t)
+	s := newScript(t, `
+-- oarlock.toml --
+[log]
+format = "text"
+[supervisor]
+drain_timeout = "60s"
+[web]
+listen = "127.0.0.1:0"
+auth = "none"
+[pools.bad]
+queues = ["bad"]
+command = ["false"]
+[pools.slow]
+queues = ["slow"]
+command = ["sh", "-c", "echo started; while ! test -e over; do sleep 0.1; done"]
+`)
+	s.env["REDIS_URL"] = server.URL
+	t.Setenv("REDIS_URL", server.URL)
+	server.Stop()
+	p := begin(t, s, "run")
+	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1]
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	until := func(path string, code int, word string) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; {
+			got, text := fetch(t, client, "GET", at+path)
+			if got == code && strings.TrimSpace(text) == word {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s says %d %s, want %d %s", path, got, text, code, word)
+			}
+			time.Sleep(20 * time.Millisecond) // it is answered from memory, and others need the core
+		}
+		if got, text := fetch(t, client, "GET", at+"/healthz"); got != 200 {
+			t.Errorf("while %s says %s, it lives: %d %s", path, word, got, text)
+		}
+	}
+	until("/readyz", 503, "redis")
+	server.Restart()
+	until("/readyz", 200, "ready")
+	until("/readyz?pool=bad", 200, "ready")
+	for range 30 {
+		p.ask("put", "bad", "--retries", "0")
+	}
+	until("/readyz?pool=bad", 503, "breaker")
+	until("/readyz?pool=slow", 200, "ready")
+	until("/readyz", 200, "ready")
+	server.Stop()
+	until("/readyz?pool=slow", 503, "redis")
+	server.Restart()
+	until("/readyz?pool=slow", 200, "ready")
+	p.ask("put", "slow")
+	p.await(`line=started`)
+	p.signal(syscall.SIGTERM)
+	until("/readyz", 503, "draining")
+	if err := os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.leaves(0)
 }
