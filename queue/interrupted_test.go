@@ -466,7 +466,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		{Queue: "q5", JID: "new3", Klass: "K", Depends: []string{"open"}, Throttles: []string{"t"}},
 		{Queue: "q5", JID: "movable", Klass: "K"}, {Queue: "q5", JID: "failed", Klass: "K"},
 		{Queue: "q5", JID: "foreign", Klass: "K"}, {Queue: "q5", JID: "old1", Klass: "K"},
-		{Queue: "q5", JID: "f.waits", Klass: "K", Delay: time.Minute},
+		{Queue: "q5", JID: "f.waits", Klass: "K", Delay: time.Minute}, {Queue: "q5", JID: "new4", Klass: "K", Correlation: "of new4"},
 	}
 	tests := map[string]func() []any{
 		"put": func() []any { return appendPuts([]any{""}, puts) },

@@ -284,6 +284,34 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "", "3", "", ""), "resumed")
 			p.told(p.take(), "c", "3")
 		}},
+		{"P3: put with a correlation", func(p *parking) {
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			put := func(jid, correlation string) any {
+				return p.do(Batch, "put", appendPuts([]any{""}, []Put{{Queue: "q", JID: jid, Klass: "K", Correlation: correlation}})...).([]any)[0]
+			}
+			if word := put("j", "c"); word != "put" {
+				p.t.Fatalf("the put is answered %v", word)
+			}
+			before := dump(p.t.Context(), p.c.redis)
+			if no, refused := put("k", "c").([]any); !refused || no[0] != "correlation c of class K is held by job j" {
+				p.t.Errorf("the second put is answered %v", no)
+			}
+			if now := dump(p.t.Context(), p.c.redis); fmt.Sprint(now) != fmt.Sprint(before) {
+				p.t.Error("a refused put changed something")
+			}
+			job := p.take()
+			p.told(job, "c", "1") // it was answered before it was put
+			p.settle(job, Settlement{Action: Park, Delay: time.Minute})
+			p.want(p.respond("c", "", "2", "", ""), "resumed")
+			job = p.take()
+			p.told(job, "c", "2")
+			p.settle(job, Settlement{Action: Complete})
+			if word := put("k", "c"); word != "put" {
+				p.t.Errorf("when it is free, the put is answered %v", word)
+			}
+			p.want(p.respond("c", "", "3", "", ""), "kept")
+			p.told(p.take(), "c", "3")
+		}},
 		{"a foreign client brings it in before its time", func(p *parking) {
 			p.park("j", "c")
 			p.now += 60

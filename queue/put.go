@@ -32,6 +32,11 @@ type Put struct {
 	// the old job's. It belongs to the job, in whichever queue.
 	Timeout time.Duration
 
+	// Correlation is what an answer to the job will name, where it parks; see Response. It is of the class, and unique among
+	// its jobs that are neither complete nor failed: a put is refused where another has it. "" means none, or the old
+	// job's. An answer that came before is given to the first attempt. 1 to 1024 bytes.
+	Correlation string
+
 	// WaitReplicas makes the call wait, for a second at most, until so many replicas have the
 	// job, where that is more than Options.WaitReplicas; see ReplicaError.
 	WaitReplicas int
@@ -241,6 +246,9 @@ func (p *Put) options() []any {
 	}
 	if p.Timeout > 0 {
 		options = append(options, "timeout", wire.Number(p.Timeout.Seconds()))
+	}
+	if p.Correlation != "" {
+		options = append(options, "correlation", p.Correlation)
 	}
 	if p.IfExists == Final || p.IfExists == Never {
 		options = append(options, "if-exists", string(p.IfExists))

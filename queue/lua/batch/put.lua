@@ -5,7 +5,7 @@
 --   data     JSON text, which the caller has checked; stored byte for byte
 --   delay    seconds from now, at least 0
 --   options  how many, then so many names and values: priority, tags, retries, depends as
---            in the protocol's put; throttles; timeout (seconds; ours); if-exists: final (put
+--            in the protocol's put; throttles; timeout (seconds; ours); correlation (ours); if-exists: final (put
 --            only if the job there is complete or failed) or never; else it is replaced
 --   list     per job put, or the state of the job that is in its way (if-exists; nothing
 --            was changed), or a list of the reason why it was refused

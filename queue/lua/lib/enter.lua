@@ -52,15 +52,40 @@ function enter(batch, put, ready)
     local state = in_the_way(key, named['if-exists'])
     if state then return state end
   end
+  if named.correlation then may_bind(batch, put) end
   if special or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
     enter_with_care(batch, put, key, exists, ready)
   else
     enter_new(batch, put, key, ready)
   end
   if named.timeout then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
+  if named.correlation then bind(batch, put) end
   know(batch, put.queue)
   wake(put.queue)
   return 'put'
+end
+
+-- may_bind(batch, put): raises if the job cannot have its correlation
+-- Rare.
+function may_bind(batch, put)
+  local klass, correlation = put.klass, put.named.correlation
+  local wrong = check_correlation(klass, correlation)
+  if wrong then error(wrong, 0) end
+  usable(batch, 'ZCARD', 'ql:oarlock:correlations-due')
+  usable(batch, 'HLEN', 'ql:oarlock:early:' .. klass)
+  local other = held_by_other(klass, correlation, put.jid)
+  if other then error('correlation ' .. excerpt(correlation) .. ' of class ' .. excerpt(klass) .. ' is held by job ' .. other, 0) end
+end
+
+-- bind(batch, put): the job has its correlation, and an answer that came before it
+-- Rare.
+function bind(batch, put)
+  local key, correlation = 'ql:j:' .. put.jid, put.named.correlation
+  local before = redis.call('HGET', key, 'oarlock-correlation')
+  if before and before ~= correlation then end_correlation(batch.now, put.klass, before) end
+  local early = claim(put.klass, correlation, put.jid, batch.now + put.delay + correlation_kept)
+  redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-correlation', correlation)
+  if early then redis.call('HSET', key, 'oarlock-response', early, 'oarlock-life', batch.time) end
 end
 
 -- in_the_way(key, if_exists) -> the state of the job that is there, if it may not be replaced
