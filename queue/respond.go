@@ -3,7 +3,11 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/script"
 	"oarlock/queue/internal/wire"
@@ -161,6 +165,25 @@ func (r *Response) words() []any {
 		text = []byte("null")
 	}
 	return []any{r.Klass, r.Correlation, r.JID, kind, text, string(r.End)}
+}
+
+// Correlated returns the job that has a correlation, whether it is parked or not (Job.Row). The error is ErrNoJob where none that
+// may go on has it.
+func (c *Client) Correlated(ctx context.Context, klass, correlation string) (*Job, error) {
+	entry, err := c.redis.HGet(ctx, c.ns+"oarlock:correlations:"+klass, correlation).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, classify("hget", err)
+	}
+	if jid, live := strings.CutPrefix(entry, "j"); live {
+		job, err := c.Get(ctx, jid)
+		if err != nil && !errors.Is(err, ErrNoJob) {
+			return nil, err
+		}
+		if err == nil && job.Klass == klass && job.Kept.Correlation == correlation && job.State != "complete" && job.State != "failed" {
+			return job, nil
+		}
+	}
+	return nil, ErrNoJob
 }
 
 // inboxChunk is how many pushed answers are taken in by one call.

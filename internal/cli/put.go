@@ -24,7 +24,7 @@ func putCommand() *cli.Command {
 		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
 			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
 			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout, throttles,\n" +
-			"if_exists, wait_replicas.",
+			"if_exists, correlation, wait_replicas.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
@@ -35,6 +35,7 @@ func putCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
 			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+			&cli.StringFlag{Name: "correlation", Usage: "`TEXT` that an answer to the job will name, unique in its klass (see respond)"},
 			&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` replace (the default), final or never"},
 			&cli.BoolFlag{Name: "if-absent", Usage: "the same as --if-exists never: leave a job of that jid alone"},
 			&cli.IntFlag{Name: "wait-replicas", Usage: "wait until `N` replicas have it, for a second at most (exit code 75: put, but fewer have it)"},
@@ -115,6 +116,7 @@ func putOf(c *cli.Context) (queue.Put, error) {
 		Throttles: c.StringSlice("throttle"),
 		IfExists:  queue.IfExists(c.String("if-exists")),
 
+		Correlation:  c.String("correlation"),
 		WaitReplicas: c.Int("wait-replicas"),
 	}
 	switch {

@@ -185,6 +185,7 @@ type putLine struct {
 	IfExists queue.IfExists  `json:"if_exists"` // replace, final, never
 
 	Throttles    []string `json:"throttles"`
+	Correlation  string   `json:"correlation"`
 	WaitReplicas int      `json:"wait_replicas"`
 }
 
@@ -217,6 +218,7 @@ func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
 	say(&job.Tags, line.Tags, line.Tags != nil)
 	say(&job.Depends, line.Depends, line.Depends != nil)
 	say(&job.IfExists, line.IfExists, line.IfExists != "")
+	say(&job.Correlation, line.Correlation, line.Correlation != "")
 	say(&job.Throttles, line.Throttles, line.Throttles != nil)
 	job.WaitReplicas = max(job.WaitReplicas, line.WaitReplicas)
 	return job, nil

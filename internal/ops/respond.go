@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"oarlock/queue"
 )
@@ -29,6 +30,12 @@ func Respond(ctx context.Context, q *queue.Client, r queue.Response) (Answered, 
 		return Answered{}, wrong("%s", scriptMark.ReplaceAllString(refusal.Message, ""))
 	}
 	return Answered{result.Word, result.JID}, err
+}
+
+// TooManyAnswers reports whether Respond refused an answer because too many of its class wait for their jobs.
+func TooManyAnswers(err error) bool {
+	var refused *Wrong
+	return errors.As(err, &refused) && strings.HasPrefix(refused.Why, "full: ")
 }
 
 // Parked lists the jobs of queues that wait for an answer, those whose time is over first; at most limit of each, among the

@@ -27,7 +27,7 @@ func (a *App) apiRoutes() []Route {
 	routes := slices.Concat([]Route{
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
 		{Method: "GET", Path: "/openapi.json", Right: Read, Local: true, Do: a.apiDescription},
-	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.eventRoutes(), a.searchRoutes())
+	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.answerRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.eventRoutes(), a.searchRoutes())
 	for i := range routes {
 		routes[i].Path = "/api/v1" + routes[i].Path
 	}

@@ -426,3 +426,59 @@ func dump(t *testing.T, q *queue.Client) []byte {
 	}
 	return text
 }
+
+// A job that parked is answered once, by whoever may put jobs; JSON is kept byte for byte, and a text is a JSON string.
+func TestAnswers(t *testing.T) {
+	a, q := apart(t)
+	g := as(t, "put:mail,read")
+	s := q.Session("w")
+	defer s.Close()
+	const path = "/api/v1/respond/Pay/order%2017%2Fa"
+	park := func(jid string) queue.Taken {
+		t.Helper()
+		if _, err := q.PutAll(t.Context(), []queue.Put{{Queue: "mail", JID: jid, Klass: "Pay"}}); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"mail"}, Count: 1})
+		if err != nil || len(reply.Jobs) != 1 {
+			t.Fatalf("took %+v: %v", reply.Jobs, err)
+		}
+		job := reply.Jobs[0]
+		reply, err = s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: "mail", Popped: job.Popped, Action: queue.Park,
+			Correlation: "order 17/a", Delay: 3600e9}}, queue.Take{Queues: []string{"mail"}, Count: 1})
+		if err != nil || reply.Results[0].Err != nil {
+			t.Fatal(err, reply.Results)
+		}
+		if len(reply.Jobs) == 1 {
+			return reply.Jobs[0]
+		}
+		return queue.Taken{}
+	}
+	if text := wants(t, 202, g.ask(a, "POST", path, `{ "paid": 12345678901234567890 }`)); text != `{"word":"kept"}`+"\n" {
+		t.Errorf("before there is a job, the answer is %s", text)
+	}
+	wants(t, 404, g.ask(a, "GET", "/api/v1/parked/Pay/order%2017%2Fa", ""))
+	if job := park("j"); job.Answer == nil || string(job.Answer.Data) != `{ "paid": 12345678901234567890 }` {
+		t.Errorf("it was told %+v", job.Answer)
+	}
+	if text := wants(t, 200, g.ask(a, "POST", path, `2`)); text != `{"word":"again","jid":"j"}`+"\n" {
+		t.Errorf("then the answer is %s", text)
+	}
+	if err := q.Cancel(t.Context(), "j"); err != nil {
+		t.Fatal(err)
+	}
+	park("k")
+	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/parked/Pay/order%2017%2Fa", "")); field(t, text, "state") != "parked" || field(t, text, "jid") != "k" {
+		t.Errorf("who waits is %s", text)
+	}
+	if text := wants(t, 200, g.ask(a, "POST", path+"?jid=j", `2`)); text != `{"word":"late","jid":"k"}`+"\n" {
+		t.Errorf("to a job before, the answer is %s", text)
+	}
+	wants(t, 403, as(t, "read").ask(a, "POST", path, "1"))
+	wants(t, 400, g.ask(a, "POST", path, "{"))
+	wants(t, 400, g.ask(a, "POST", path+"?end=soon", "1"))
+	wants(t, 413, g.ask(a, "POST", path, `"`+strings.Repeat("x", queue.MaxResponse)+`"`))
+	if text := wants(t, 202, g.ask(a, "POST", path+"?end=fail", "1")); text != `{"word":"resumed","jid":"k"}`+"\n" {
+		t.Errorf("while it waits, the answer is %s", text)
+	}
+}
