@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -286,5 +287,29 @@ func TestABulkCancelsWhatWaitsForEachOther(t *testing.T) {
 	b.Plan, b.Typed = &plan.Plan, &plan.Count
 	if done := must(b.Do(ctx, q))(t); done.Done != 302 || len(done.Refused) > 0 {
 		t.Errorf("%+v", done)
+	}
+}
+
+// Nobody makes a parked job due: it waits for an answer, and is told of as that.
+func TestABulkLeavesParkedJobs(t *testing.T) {
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	put(t, q, queue.Put{Queue: "q", JID: "parked", Klass: "K"})
+	s := q.Session("w")
+	job := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must(s.Exchange(ctx, []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: time.Hour}}, queue.Take{}))(t)
+	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Hour})
+	if found := must(Find(ctx, q, Filter{Queue: "q", State: "parked"}, Window{}))(t); len(found.Items) != 1 || found.Items[0].JID != "parked" || found.Items[0].State != "parked" {
+		t.Errorf("parked: %+v", found.Items)
+	}
+	b := Bulk{Action: "now", Where: Filter{Queue: "q", State: "scheduled"}}
+	plan := must(b.DryRun(ctx, q))(t)
+	b.Plan = &plan.Plan
+	if done := must(b.Do(ctx, q))(t); plan.Count != 1 || done.Done != 1 {
+		t.Errorf("%+v, %+v", plan, done)
+	}
+	parked := must(q.Get(ctx, "parked"))(t)
+	r := must(q.Amend(ctx, []queue.Amendment{parked.Amend(queue.AmendNow)}))(t)
+	if r[0].Err == nil || must(q.Get(ctx, "parked"))(t).Row != "parked" {
+		t.Errorf("a parked one was made due: %v", r[0].Err)
 	}
 }

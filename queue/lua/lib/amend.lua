@@ -33,7 +33,8 @@ function look_again(a)
   elseif action == 'timeout' then
     if a.state ~= 'running' then return 'refused', 'it is not running but ' .. a.state end
   elseif action == 'now' then
-    if a.state ~= 'scheduled' then return 'refused', 'it is not scheduled but ' .. a.state end
+    local row = row_of(a.jid, a.state, a.queue)
+    if row ~= 'scheduled' then return 'refused', 'it is not scheduled but ' .. row end
     if not a.queue then return 'refused', 'it is in no queue' end
   elseif action == 'tag' or action == 'untag' then
     a.tags = given_tags(given(named.tags, 'Amend', 'tags'), 'Amend')
