@@ -102,7 +102,7 @@ func TestListPoolGivesSigns(t *testing.T) {
 			for done := false; !done; done = w.counts() == (queue.ListCounts{}) && len(w.beginnings()) > 0 {
 				time.Sleep(5 * time.Millisecond) // Redis tells nobody
 			}
-			if begun := len(w.beginnings()); heartbeat && begun != 1 || !heartbeat && begun != 2 {
+			if begun := len(w.beginnings()); heartbeat && begun != 1 || !heartbeat && begun < 2 {
 				t.Errorf("it began %d times", begun)
 			}
 		})

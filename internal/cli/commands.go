@@ -35,6 +35,7 @@ func (p Program) commands() []*cli.Command {
 			respondCommand(),
 			parkCommand(),
 			failedCommand(),
+			listCommand(),
 			recurCommand(),
 			workerCommand(),
 			throttleCommand(),

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"oarlock/internal/config"
+	"oarlock/internal/ops"
+	"oarlock/internal/screen"
+	"oarlock/internal/show"
+	"oarlock/queue"
+)
+
+func listCommand() *cli.Command {
+	return group("list", "lists that are worked where they lie: hworker:NAME, or the key of one",
+		verb{name: "ls", usage: "list the lists with their numbers of entries: those named, or those of the configuration and those that Redis shows to be worked",
+			words: "[LIST…]", most: -1, flags: []cli.Flag{jsonFlag()}, do: listLists},
+		verb{name: "show", usage: "show the entries that come next; with --in-work those that somebody has", words: "LIST", least: 1, most: 1,
+			flags: append(windowFlags(), &cli.BoolFlag{Name: "in-work", Usage: "what is in work, longest first"}), do: listShow},
+		verb{name: "failed", usage: "show the entries that failed, newest first, and why", words: "LIST", least: 1, most: 1, flags: windowFlags(),
+			do: func(c *cli.Context, q *queue.Client) error { return listPart(c, q, ops.PartFailed) }},
+		verb{name: "broken", usage: "show the entries that are no jobs", words: "LIST", least: 1, most: 1, flags: windowFlags(),
+			do: func(c *cli.Context, q *queue.Client) error { return listPart(c, q, ops.PartBroken) }},
+		verb{name: "watch", usage: "say again and again how a list is, until ^C", words: "LIST", least: 1, most: 1, do: listWatch,
+			flags: []cli.Flag{&cli.DurationFlag{Name: "every", Value: time.Second, Usage: "from one look to the next"}, jsonFlag()}},
+		verb{name: "put", usage: "push a job: DATA as it is, or in its envelope where the list is an hworker's", words: "LIST DATA", least: 2, most: 2,
+			flags: []cli.Flag{forceFlag(), jsonFlag()}, do: listPut},
+		verb{name: "retry", usage: "put all that failed or is broken back into the list", words: "LIST", least: 1, most: 1, flags: []cli.Flag{jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				n, err := ops.RetryList(c.Context, q, c.Args().First())
+				if err != nil {
+					return err
+				}
+				return answer(c, map[string]int{"retried": n}, func(w io.Writer) { screen.Printf(w, "put back: %s\n", screen.Count(n)) })
+			}},
+		verb{name: "destroy", usage: "delete a list and all that is kept beside it, what is in work included", words: "LIST", least: 1, most: 1,
+			flags: []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()}, do: listDestroy},
+	)
+}
+
+func listLists(c *cli.Context, q *queue.Client) error {
+	var configured []string
+	if cfg, err := reload(c, config.Options{}); err == nil { // a host without the pools' programs has none
+		for _, pool := range cfg.Pools {
+			if pool.List != "" {
+				configured = append(configured, pool.List)
+			}
+		}
+	}
+	lists, err := ops.Lists(c.Context, q, c.Args().Slice(), configured)
+	if err != nil {
+		return err
+	}
+	return answer(c, lists, func(w io.Writer) { show.Lists(w, lists) })
+}
+
+func listShow(c *cli.Context, q *queue.Client) error {
+	if c.Bool("in-work") {
+		return listPart(c, q, ops.PartInWork)
+	}
+	return listPart(c, q, ops.PartWaiting)
+}
+
+func listPart(c *cli.Context, q *queue.Client, part ops.ListPart) error {
+	entries, err := ops.Entries(c.Context, q, c.Args().First(), part, pageOf(c))
+	if err != nil {
+		return err
+	}
+	empty := map[ops.ListPart]string{
+		ops.PartWaiting: "Nothing waits there.", ops.PartInWork: "Nothing of it is in work.",
+		ops.PartFailed: "Nothing of it failed.", ops.PartBroken: "Nothing of it is broken.",
+	}[part]
+	return answer(c, entries, func(w io.Writer) { show.Entries(w, empty, part, entries) })
+}
+
+func listWatch(c *cli.Context, q *queue.Client) error {
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ticker := time.NewTicker(max(c.Duration("every"), 100*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		lists, err := ops.Lists(ctx, q, c.Args().Slice(), nil)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c.Bool("json") {
+			err = screen.EncodeJSON(c.App.Writer, lists[0], "")
+		} else {
+			show.ListLine(c.App.Writer, time.Now(), lists[0].ListCounts)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func listPut(c *cli.Context, q *queue.Client) error {
+	entry, err := ops.PushList(c.Context, q, c.Args().First(), []byte(c.Args().Get(1)), sure(c))
+	if err != nil {
+		return err
+	}
+	return answer(c, map[string]string{"entry": entry}, func(w io.Writer) { screen.PrintLine(w, entry) })
+}
+
+func listDestroy(c *cli.Context, q *queue.Client) error {
+	name := c.Args().First()
+	if !c.Bool("yes") {
+		return misused("this deletes the list %s and all that is kept beside it; say --yes if it is meant", name)
+	}
+	was, err := ops.DestroyList(c.Context, q, name)
+	if err != nil {
+		return err
+	}
+	return answer(c, was, func(w io.Writer) {
+		screen.Printf(w, "deleted %s: %s waited, %s in work, %s failed, %s broken\n", name,
+			screen.Count(was.Waiting), screen.Count(was.Progress), screen.Count(was.Failed), screen.Count(was.Broken))
+	})
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/ops"
+	"oarlock/queue"
+)
+
+// A list from its first entry to its end, as somebody at a shell sees it.
+func TestListVerbs(t *testing.T) {
+	s, c := scriptOn(t)
+	s.says(t, 0, "list ls", "There is no list that anybody works")
+	s.says(t, 0, "list put hworker:mail {\"n\":1}", `",{"n":1}]`)
+	s.says(t, 0, "list put hworker:mail 2")
+	s.says(t, 0, "list put outbox plain")
+	s.says(t, 64, "list put hworker:mail plain", "is JSON")
+	s.says(t, 64, "list show hworker:", "name a list")
+	s.says(t, 64, "list put hworker:mail", "LIST DATA")
+	if err := c.Redis().LPush(t.Context(), "hworker-jobs-mail", "garbage\x1b[2J").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.says(t, 0, "list show hworker:mail", `{"n":1}`, "ENTRY")
+	session := c.ListSession("w", queue.List{Name: "hworker:mail", Timeout: time.Minute, Heartbeat: true, Failed: 9})
+	t.Cleanup(func() { session.Close() })
+	reply, err := session.Exchange(t.Context(), nil, queue.Take{Count: 3})
+	if err != nil || len(reply.Jobs) != 2 {
+		t.Fatal(reply, err)
+	}
+	s.says(t, 0, "list show --in-work hworker:mail", "IN WORK SINCE", `{"n":1}`)
+	fail := queue.Settlement{JID: reply.Jobs[0].JID, Action: queue.Fail, Group: "g", Message: "it broke"}
+	if _, err := session.Exchange(t.Context(), []queue.Settlement{fail}, queue.Take{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := s.says(t, 0, "list broken hworker:mail", "garbage", "not a JSON array of a text and a payload"); strings.Contains(text, "\x1b[2J") {
+		t.Error("a text plays the terminal")
+	}
+	s.says(t, 0, "list failed hworker:mail", "it broke", `{"n":1}`)
+	var failed []ops.Entry
+	if err := json.Unmarshal([]byte(s.says(t, 0, "list failed hworker:mail --json")), &failed); err != nil || len(failed) != 1 ||
+		failed[0].Group != "g" || failed[0].Attempt != 1 || failed[0].JID != reply.Jobs[0].JID || !strings.Contains(string(failed[0].Data), `"n": 1`) {
+		t.Errorf("failed are %+v (%v)", failed, err)
+	}
+	s.says(t, 0, "list ls", "hworker:mail  0        1        1       1")
+	s.says(t, 0, "list retry hworker:mail", "put back: 2")
+	s.says(t, 0, "list ls hworker:mail outbox --json", `"waiting": 2`, `"progress": 1`, `"name": "outbox"`)
+	s.says(t, 64, "list destroy hworker:mail", "say --yes")
+	s.says(t, 0, "list destroy hworker:mail --yes", "2 waited, 1 in work, 0 failed, 0 broken")
+	s.says(t, exitGone, "list destroy hworker:mail --yes", "there is no list hworker:mail")
+	if keys := c.Redis().Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != "outbox" {
+		t.Errorf("left are the keys %q", keys)
+	}
+	c.Redis().Set(t.Context(), "text", "x", 0)
+	s.says(t, 0, "list ls text", "cannot be read: ", "WRONGTYPE")
+}
+
+// Watching goes on until it is ended, with a line a look.
+func TestListWatch(t *testing.T) {
+	s, c := scriptOn(t)
+	if _, err := c.PushList(t.Context(), "outbox", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer stop()
+	var out strings.Builder
+	p := Program{Out: &out, Err: &out, In: strings.NewReader("")}
+	t.Setenv("REDIS_URL", s.env["REDIS_URL"])
+	if code := p.Main(ctx, []string{"oarlock", "list", "watch", "outbox", "--every", "0.1s"}); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+	if !strings.Contains(out.String(), "1 waiting, 0 in work, 0 failed, 0 broken") {
+		t.Errorf("it says %s", out.String())
+	}
+}

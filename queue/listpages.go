@@ -1,0 +1,189 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ListEntry is an entry of a list, wherever it stands.
+type ListEntry struct {
+	Entry string
+	// Since is when it was put into work, or found to be broken; 0 of others, or where that cannot be read.
+	Since float64
+	// Waits says that it is not in work, but put off until Since and the list's timeout.
+	Waits   bool
+	Failure *ListFailure // why it failed; nil of others, and where nobody told
+	Reason  string       // why it is broken; "" of others, and where nobody told
+}
+
+// KnownLists finds the lists that were worked or taken in, by their companions, and the lists of hworkers. It reads the
+// names of all keys, a page at a time. A list that only waits, and of no hworker, is not told from others.
+func (c *Client) KnownLists(ctx context.Context) ([]string, error) {
+	known := map[string]bool{}
+	for _, pattern := range []string{"hworker-*", c.ns + "oarlock:*"} {
+		for cursor, first := uint64(0), true; first || cursor != 0; first = false {
+			page, next, err := c.redis.Scan(ctx, cursor, pattern, 1000).Result()
+			if err = harmless(classify("scan", err)); err != nil {
+				return nil, err
+			}
+			for _, key := range page {
+				if name := c.listOfKey(key); name != "" {
+					known[name] = true
+				}
+			}
+			cursor = next
+		}
+	}
+	return slices.Sorted(maps.Keys(known)), nil
+}
+
+// listOfKey is the list that a key tells of; "" if it tells of none.
+func (c *Client) listOfKey(key string) string {
+	for _, part := range []string{"jobs", "progress", "broken", "failed"} {
+		if name, is := strings.CutPrefix(key, "hworker-"+part+"-"); is && name != "" {
+			return hworkerPrefix + name
+		}
+	}
+	for _, part := range []string{"progress", "failed", "broken", "reasons", "tries"} {
+		if name, is := strings.CutPrefix(key, c.ns+"oarlock:"+part+":"); is {
+			return name
+		}
+	}
+	return ""
+}
+
+// ListWaiting is a window on what waits in a list, the next first.
+func (c *Client) ListWaiting(ctx context.Context, list string, offset, limit int) ([]ListEntry, error) {
+	found, err := c.redis.LRange(ctx, ListKey(list), int64(-offset-limit), int64(-1-offset)).Result()
+	slices.Reverse(found)
+	return plainEntries(found), harmless(classify("lrange", err))
+}
+
+func plainEntries(found []string) []ListEntry {
+	entries := make([]ListEntry, len(found))
+	for i, entry := range found {
+		entries[i].Entry = entry
+	}
+	return entries
+}
+
+// ListInWork is a window on what is in work of a list, in work longest first. All of it is read for that.
+func (c *Client) ListInWork(ctx context.Context, l string, offset, limit int) ([]ListEntry, error) {
+	var entries []ListEntry
+	err := c.eachField(ctx, c.listKeys(l).progress, func(page []string) error {
+		for i := 0; i+1 < len(page); i += 2 {
+			since, tag, _ := readStamp(page[i+1])
+			entries = append(entries, ListEntry{Entry: page[i], Since: since, Waits: tag == laterTag})
+		}
+		return nil
+	})
+	return oldest(entries, offset, limit), err
+}
+
+// ListBroken is a window on what is broken of a list, broken longest first. All of it is read for that.
+func (c *Client) ListBroken(ctx context.Context, l string, offset, limit int) ([]ListEntry, error) {
+	var entries []ListEntry
+	err := c.eachField(ctx, c.listKeys(l).broken, func(page []string) error {
+		for i := 0; i+1 < len(page); i += 2 {
+			e := ListEntry{Entry: page[i]}
+			var kept BrokenEntry
+			if json.Unmarshal([]byte(page[i+1]), &kept) == nil {
+				e.Since, e.Reason = kept.At, kept.Reason
+			} else {
+				e.Since, _, _ = readStamp(page[i+1])
+			}
+			if e.Reason == "" && hworkerOf(l) != "" {
+				e.Reason = errNotEnvelope.Error()
+			}
+			entries = append(entries, e)
+		}
+		return nil
+	})
+	return oldest(entries, offset, limit), err
+}
+
+// oldest is a window on entries by the time that they have; each once, for a hash may tell of one twice.
+func oldest(entries []ListEntry, offset, limit int) []ListEntry {
+	slices.SortFunc(entries, func(a, b ListEntry) int {
+		switch {
+		case a.Since < b.Since:
+			return -1
+		case a.Since > b.Since:
+			return 1
+		}
+		return strings.Compare(a.Entry, b.Entry)
+	})
+	entries = slices.CompactFunc(entries, func(a, b ListEntry) bool { return a.Entry == b.Entry })
+	return entries[min(offset, len(entries)):min(offset+limit, len(entries))]
+}
+
+// ListFailed is a window on what failed of a list, newest first, with the reasons that are known.
+func (c *Client) ListFailed(ctx context.Context, l string, offset, limit int) ([]ListEntry, error) {
+	k := c.listKeys(l)
+	pipe := c.redis.Pipeline()
+	failed := pipe.LRange(ctx, k.failed, 0, int64(offset+limit-1))
+	reasons := pipe.LRange(ctx, k.reasons, 0, -1)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, harmless(classify("lrange", err))
+	}
+	why := map[string][]*ListFailure{} // of each entry, newest first
+	for _, text := range reasons.Val() {
+		var f ListFailure
+		if json.Unmarshal([]byte(text), &f) == nil {
+			why[f.Entry] = append(why[f.Entry], &f)
+		}
+	}
+	entries := plainEntries(failed.Val())
+	for i := range entries {
+		if of := why[entrySHA(entries[i].Entry)]; len(of) > 0 {
+			entries[i].Failure, why[of[0].Entry] = of[0], of[1:]
+		}
+	}
+	return entries[min(offset, len(entries)):], nil
+}
+
+// PushList pushes an entry to a list, as any program may, and returns it: of an hworker the envelope of data, under a
+// new id.
+func (c *Client) PushList(ctx context.Context, list string, data []byte) (entry string, err error) {
+	entry = string(data)
+	if hworkerOf(list) != "" {
+		entry = Envelope(NewJID(), data)
+	}
+	return entry, classify("lpush", c.redis.LPush(ctx, ListKey(list), entry).Err())
+}
+
+// RetryList puts what failed of a list back into it, and what is broken, the oldest first, and returns how many. Each is moved
+// by itself and at once, so that it may be repeated after an error.
+func (c *Client) RetryList(ctx context.Context, l string) (retried int, err error) {
+	k := c.listKeys(l)
+	n, err := c.redis.LLen(ctx, k.failed).Result()
+	for ; n > 0 && err == nil; n-- {
+		if err = c.redis.RPopLPush(ctx, k.failed, k.jobs).Err(); err == nil {
+			retried++
+		} else if isNull(err) {
+			n, err = 0, nil
+		}
+	}
+	if err != nil {
+		return retried, harmless(classify("rpoplpush", err))
+	}
+	err = c.eachField(ctx, k.broken, func(page []string) error {
+		var moves []listMove
+		for i := 0; i+1 < len(page); i += 2 {
+			moves = append(moves, listMove{page[i], page[i+1], "back"})
+		}
+		n, err := c.moveListed(ctx, k.jobs, k.broken, moves)
+		retried += n
+		return err
+	})
+	return retried, err
+}
+
+// DestroyList deletes a list, and all that is kept beside it.
+func (c *Client) DestroyList(ctx context.Context, l string) error {
+	k := c.listKeys(l)
+	return harmless(classify("del", c.redis.Del(ctx, k.jobs, k.progress, k.failed, k.broken, k.reasons, k.tries).Err()))
+}
