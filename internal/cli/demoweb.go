@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/census"
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/demo"
@@ -35,10 +36,12 @@ func (p Program) demoOnPage(c *cli.Context, url string, run func(*demo.Watch) er
 	}
 	shown := &demoShown{begun: make(chan struct{})}
 	heard := hub.New(hub.Options{Snapshot: shown.Snapshot, Logger: quiet})
-	app := web.New(web.Options{Redis: redis, Supervisor: shown, Hub: heard, Log: quiet, Version: p.version(), Redactor: service.WebRedactor(config.DefaultWeb())})
+	counted := census.New(redis)
+	app := web.New(web.Options{Redis: redis, Supervisor: shown, Census: counted, Hub: heard, Log: quiet, Version: p.version(), Redactor: service.WebRedactor(config.DefaultWeb())})
 	key := web.NewKey("whoever has its address", false)
 	address := listener.Addr().String()
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
+	go func() { ended <- counted.Run(ctx) }()
 	go func() { ended <- heard.Run(ctx) }()
 	go func() { ended <- web.Serve(ctx, listener, app.Handler(service.LoopbackDoor(address, key)), nil, quiet) }()
 	screen.Printf(c.App.Writer, "Look on in a browser:  %s\n\n", key.Address("http://"+address))
@@ -50,7 +53,7 @@ func (p Program) demoOnPage(c *cli.Context, url string, run func(*demo.Watch) er
 		},
 	})
 	end()
-	return errors.Join(err, <-ended, <-ended)
+	return errors.Join(err, <-ended, <-ended, <-ended)
 }
 
 // awaitEnter returns when a line was typed, or nobody is there to type one, or ctx ends.

@@ -26,7 +26,7 @@ func apart(t *testing.T) (*App, *queue.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Redactor: secrets}), q
+	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Redactor: secrets}), q
 }
 
 // wants is the body of an answer that must have that status.

@@ -5,12 +5,20 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"oarlock/internal/explain"
+	"oarlock/internal/hub"
+	"oarlock/internal/ops"
+	"oarlock/internal/rollcall"
+	"oarlock/supervisor"
 )
 
 // described is the description of the API.
@@ -68,7 +76,7 @@ func asDescribed(t *testing.T, a *App, r *http.Request, w *httptest.ResponseReco
 	t.Helper()
 	_, pattern := a.mux.Handler(unprefixed(r, a.o.Prefix))
 	path := shortPath(pattern)
-	if path == "" || w.Body.Len() == 0 {
+	if path == "" || w.Code/100 == 3 { // net/http leads to the path as it is written without dots
 		return
 	}
 	operation := theDescription(t).Paths.Value(path).GetOperation(r.Method)
@@ -100,5 +108,42 @@ func asDescribed(t *testing.T, a *App, r *http.Request, w *httptest.ResponseReco
 		if err := media.Schema.Value.VisitJSON(value); err != nil {
 			t.Errorf("%s: not as described: %.800v\n%.400s", pattern, err, text)
 		}
+	}
+}
+
+// Every field that a reply may have is described: a new one belongs into openapi.json.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	doc := theDescription(t)
+	walked := map[reflect.Type]bool{}
+	var walk func(of reflect.Type, schema *openapi3.SchemaRef, at string)
+	walk = func(of reflect.Type, schema *openapi3.SchemaRef, at string) {
+		switch {
+		case schema == nil || of == reflect.TypeFor[json.RawMessage]() || of == reflect.TypeFor[time.Time]():
+		case of.Kind() == reflect.Pointer:
+			walk(of.Elem(), schema, at)
+		case of.Kind() == reflect.Slice:
+			walk(of.Elem(), schema.Value.Items, at+"[]")
+		case of.Kind() == reflect.Struct && !walked[of]:
+			walked[of] = true
+			for _, field := range reflect.VisibleFields(of) {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				if !field.IsExported() || field.Anonymous || name == "-" || name == "" {
+					continue
+				}
+				inner := schema.Value.Properties[name]
+				if inner == nil {
+					t.Errorf("openapi.json lacks %s.%s, %s", at, name, field.Type)
+				}
+				walk(field.Type, inner, at+"."+name)
+			}
+		}
+	}
+	for name, value := range map[string]any{
+		"Job": ops.Job{}, "JobList": ops.Part[ops.Job]{}, "Queue": ops.Queue{}, "Stats": ops.Stats{}, "Backlogs": ops.Backlogs{}, "Hold": explain.Hold{}, "EntryList": ops.Part[explain.Entry]{},
+		"FailureGroups": ops.FailureGroups{}, "Worker": ops.Worker{}, "Deed": deed{}, "Recurring": ops.Recurring{}, "Throttle": ops.Throttle{}, "Results": ops.Results{}, "BulkPlan": ops.BulkPlan{},
+		"BulkDone": ops.BulkDone{}, "Roll": rollcall.Roll{}, "Snapshot": supervisor.Snapshot{}, "Line": hub.Line{}, "Event": hub.Event{}, "RedisEvent": ops.Event{}, "Problem": Problem{},
+		"PutDone": putDone{}, "PutLine": putLine{}, "Bulk": bulk{},
+	} {
+		walk(reflect.TypeOf(value), doc.Components.Schemas[name], name)
 	}
 }

@@ -2,17 +2,14 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
-	"oarlock/internal/census"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -54,14 +51,9 @@ func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
 	must(q.SetThrottle(ctx, queue.Throttle{ID: "api", Maximum: 1}))
 	_, err = q.Track(ctx, "j")
 	must(err)
-	keeper := census.New(q)
-	counting, stop := context.WithCancel(context.Background())
-	var parts sync.WaitGroup
-	parts.Go(func() { _ = keeper.Run(counting) })
-	t.Cleanup(func() { stop(); parts.Wait() })
 	sup := aSupervisor()
 	sup.shot.Pools[0].Slots = []supervisor.SlotSnapshot{{Slot: 0, State: "busy", PID: 4711, Runs: []supervisor.RunSnapshot{{JID: "j", Klass: "Send", Queue: "mail", Run: "r", Attempt: 1}}}}
-	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: keeper}), q, server
+	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q)}), q, server
 }
 
 // odd is a name that nobody would choose.

@@ -153,7 +153,7 @@ func (a *App) bulkPlan(c *Call) error {
 		body.Span += fmt.Sprintf(" They are those of the first %d of %d that were looked at.", plan.LookedAt, plan.Of)
 	}
 	for _, job := range plan.Sample {
-		body.Samples = append(body.Samples, jobRow(job, now))
+		body.Samples = append(body.Samples, a.jobRow(job, now))
 	}
 	body.Fields = append(body.Fields, pages.Field{Name: "until", Value: strconv.FormatFloat(plan.Plan.Until, 'f', -1, 64)}, pages.Field{Name: "count", Value: strconv.Itoa(plan.Plan.Count)})
 	p.Body = body

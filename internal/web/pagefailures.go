@@ -32,7 +32,7 @@ func (a *App) failuresPage(c *Call, p *pages.Page) error {
 		return err
 	}
 	body := pages.Failures{Total: found.Total, Sorted: found.Sorted}
-	body.Groups, body.Print = groupRows(found.Items, found.AsOf)
+	body.Groups, body.Print = a.groupRows(found.Items, found.AsOf)
 	if cursor != "" {
 		body.First = a.book().Link("failures")
 	}

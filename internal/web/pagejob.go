@@ -177,7 +177,7 @@ func (a *App) related(ctx context.Context, jids []string, now float64) ([]pages.
 	}
 	var rows []pages.JobRow
 	for _, g := range found {
-		rows = append(rows, jobRow(ops.ViewGlance(g), now))
+		rows = append(rows, a.jobRow(ops.ViewGlance(g), now))
 	}
 	return rows, nil
 }

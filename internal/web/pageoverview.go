@@ -97,7 +97,7 @@ func (a *App) overviewPage(c *Call, p *pages.Page) error {
 		return err
 	}
 	body.QueuePrint = queuePrint(body.Queues)
-	body.Groups, body.GroupPrint = groupRows(groups.Items, groups.AsOf)
+	body.Groups, body.GroupPrint = a.groupRows(groups.Items, groups.AsOf)
 	if groups.Next == "" {
 		body.Failed = 0
 		for _, g := range groups.Items {
@@ -179,12 +179,12 @@ func queuePrint(rows []pages.Queue) string {
 }
 
 // groupRows are groups of failures as rows.
-func groupRows(all []ops.FailureGroup, now float64) (rows []pages.Group, print string) {
+func (a *App) groupRows(all []ops.FailureGroup, now float64) (rows []pages.Group, print string) {
 	var names []string
 	for _, g := range all {
 		row := pages.Group{Name: g.Group, Jobs: g.Jobs, Message: g.Damage}
 		if n := g.Newest; n != nil {
-			row.When, row.Klass, row.Queue, row.Message, row.Newest = pages.Ago(now-n.When), n.Klass, n.Queue, n.Message, n.JID
+			row.When, row.Klass, row.Queue, row.Message, row.Newest = pages.Ago(now-n.When), n.Klass, n.Queue, a.hide(n.Message), n.JID
 		}
 		rows = append(rows, row)
 		names = append(names, g.Group)

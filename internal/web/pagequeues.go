@@ -176,7 +176,7 @@ func (a *App) jobList(part ops.Part[ops.Job], here string, later bool) pages.Job
 	list := pages.Jobs{}
 	var names []string
 	for _, job := range part.Items {
-		list.Rows = append(list.Rows, jobRow(job, part.AsOf))
+		list.Rows = append(list.Rows, a.jobRow(job, part.AsOf))
 		names = append(names, job.JID)
 	}
 	list.Print = printOf(names)
@@ -192,8 +192,9 @@ func (a *App) jobList(part ops.Part[ops.Job], here string, later bool) pages.Job
 	return list
 }
 
-// jobRow is a job in a list, at the server's time now.
-func jobRow(job ops.Job, now float64) pages.JobRow {
+// jobRow is a job in a list, at the server's time now, without what is secret.
+func (a *App) jobRow(job ops.Job, now float64) pages.JobRow {
+	job = a.redactor.job(job)
 	row := pages.JobRow{
 		JID: job.JID, Klass: job.Klass, Queue: job.Queue, State: job.State, Priority: job.Priority, Worker: job.Worker,
 		Crashes: job.Crashes, Tags: job.Tags, Data: string(job.Data), Message: job.Failed().Message,

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
 	"oarlock/internal/redact"
+	"oarlock/internal/rollcall"
 	"oarlock/supervisor"
 )
 
@@ -88,14 +90,19 @@ func (r redactor) job(j ops.Job) ops.Job {
 
 // entry blanks what is secret in an entry of a history.
 func (r redactor) entry(e *explain.Entry) (did bool) {
+	var noted bool
 	e.Says, did = r.lines(e.Says)
-	more := make(map[string]json.RawMessage, len(e.More))
-	for name, value := range e.More {
-		told, blanked := r.Data(value)
-		more[name], did = told, did || blanked
+	e.What, noted = r.lines(e.What) // of a note it is the note
+	did = did || noted
+	text, err := json.Marshal(e.More)
+	if err != nil {
+		e.More = nil // what cannot be written cannot be looked through
+		return true
 	}
-	if len(more) > 0 {
-		e.More = more
+	if told, blanked := r.Data(text); blanked {
+		var more map[string]json.RawMessage
+		_ = json.Unmarshal(told, &more) // what it makes of a document is one
+		e.More, did = more, true
 	}
 	return did
 }
@@ -115,6 +122,21 @@ func (r redactor) snapshot(shot supervisor.Snapshot) supervisor.Snapshot {
 		r.pool(&shot.Pools[i])
 	}
 	return shot
+}
+
+// blankedOthers are supervisors of which no secrets of children and jobs are told.
+type blankedOthers struct {
+	Others
+	r redactor
+}
+
+func (b blankedOthers) Call(ctx context.Context) (rollcall.Roll, error) {
+	roll, err := b.Others.Call(ctx)
+	roll.Items = slices.Clone(roll.Items) // others are told of it, too
+	for i := range roll.Items {
+		roll.Items[i].Status = b.r.snapshot(roll.Items[i].Status)
+	}
+	return roll, err
 }
 
 // pool blanks what is secret in what is told of a pool.

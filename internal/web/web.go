@@ -83,6 +83,9 @@ func New(o Options) *App {
 	if o.Supervisor != nil {
 		a.o.Supervisor = blanked{o.Supervisor, a.redactor}
 	}
+	if o.Others != nil {
+		a.o.Others = blankedOthers{o.Others, a.redactor}
+	}
 	a.o.Prefix = strings.TrimSuffix(o.Prefix, "/")
 	a.shots.of = a.o.Supervisor
 	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })

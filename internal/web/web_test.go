@@ -13,8 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"oarlock/internal/census"
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -90,6 +93,16 @@ func tokensOf(t *testing.T, text string) *Tokens {
 func quietly(s Supervisor) (*App, *strings.Builder) {
 	var log strings.Builder
 	return New(Options{Supervisor: s, Log: slog.New(slog.NewTextHandler(&log, nil)), Version: "v1"}), &log
+}
+
+// counting counts the queues of q until the test ends.
+func counting(t testing.TB, q *queue.Client) *census.Keeper {
+	keeper := census.New(q)
+	ctx, stop := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = keeper.Run(ctx) }) // which returns nil
+	t.Cleanup(func() { stop(); parts.Wait() })
+	return keeper
 }
 
 // ask sends a request through a door.
