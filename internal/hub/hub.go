@@ -71,11 +71,11 @@ func (h *Hub) Run(ctx context.Context) error {
 
 // Note hears an event of the supervisor, from the loop of a pool. It copies what it keeps, and waits for nothing.
 func (h *Hub) Note(e supervisor.Event) {
-	now := time.Now()
 	h.history.count(&e)
 	switch e.Kind {
 	case supervisor.Settling, supervisor.RoundTrip, supervisor.Settled, supervisor.Renewed: // too many, and told otherwise
 	default:
+		now := time.Now()
 		h.mu.Lock()
 		h.events.add(&e, now)
 		awaited := h.events.more != nil
