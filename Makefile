@@ -16,7 +16,10 @@ soak: ## ordinary work, faults and both at once, for long; OARLOCK_SEED=7 or 1-2
 bench: ## what this machine does
 	go run . bench
 
+screenshots: ## make the README's screenshots anew, in a real browser
+	cd integration/browser && npm ci --ignore-scripts --no-audit --no-fund && OARLOCK_SCREENSHOTS=../../docs/screenshots go test -count=1 -run '^TestScreenshots$$' -timeout 10m .
+
 help:
 	@grep -E '^[a-z]+: ##' Makefile | sed 's/: ## /\t/'
 
-.PHONY: build test faults soak bench help
+.PHONY: build test faults soak bench screenshots help

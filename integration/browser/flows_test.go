@@ -8,7 +8,7 @@ import (
 
 // What people come for can be done by clicks, and by whoever has no scripts as well.
 func TestWhatPeopleComeFor(t *testing.T) {
-	p := start(t)
+	p := start(t, configuration)
 	p.put("thumbs", "Resize", 30, `,"retries":0`)
 	p.put("thumbs", "Crop", 3, `,"retries":0`)
 	p.put("mail", "Send", 3, "")
@@ -117,7 +117,7 @@ func rollFlow(t *testing.T, p *program, tb *tab, _ bool) {
 		tb.await(`fetch(location.pathname, {cache: "no-store"}).then(r => r.text()).then(t => window.seen = t), (window.seen || "").includes("` + text + `")`)
 	}
 	p.put("keep", "Ping", 3, "")
-	until("done")
+	until("1 → 2")
 	p.write("spoilt", "")
 	tb.visit("/pools/keep")
 	tb.follow("Recycle")

@@ -38,7 +38,7 @@ children = 2
 
 // keep is a child that stays, or, once it is spoilt, does not come up.
 const keep = `[ -e spoilt ] && { echo "no such module: mail" >&2; exit 1; }
-echo '{"@":"hello","v":1}'
+echo '{"@":"hello","v":[1]}'
 while read -r job; do run=$(printf %s "$job" | sed 's/.*"run":"\([^"]*\)".*/\1/'); echo "{\"@\":\"ack\",\"run\":\"$run\"}"; done
 `
 
@@ -65,8 +65,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// start starts the program, and waits until it answers.
-func start(t testing.TB) *program {
+// start starts the program, and waits until it answers. In its configuration %[1]s is its directory.
+func start(t testing.TB, configuration string) *program {
 	t.Helper()
 	if chrome == nil {
 		t.Skip(chromeGone)

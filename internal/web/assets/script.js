@@ -10,11 +10,7 @@
 
   // ---- what changes
   const show = (element, text) => {
-    if (element.textContent === text) return;
-    element.textContent = text;
-    element.classList.remove('fresh');
-    void element.offsetWidth; // so that the animation begins anew
-    element.classList.add('fresh');
+    if (element.textContent !== text) element.textContent = text;
   };
   const live = key => all(`[data-live="${CSS.escape(key)}"]`);
   const setAttribute = (path, value) => {

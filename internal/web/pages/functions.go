@@ -35,6 +35,7 @@ func (b *Book) functions() template.FuncMap {
 		"state":   StateBadge,
 		"roll":    rollBadge,
 		"short":   func(most int, text string) string { return screen.Shorten(text, most) },
+		"ticks":   ticks,
 		"lines":   func(text string) Lines { return Lines(text) },
 		"raw":     func(text string) Raw { return Raw(text) },
 		"add":     func(a, b int) int { return a + b },
@@ -199,6 +200,25 @@ func stampWords(at float64) string {
 	return when.Format(time.RFC3339)
 }
 
+// said is a part of a sentence.
+type said struct {
+	Text string
+	Code bool // it stood between backquotes: a command
+}
+
+// ticks parts a sentence at its backquotes; one without a partner stays.
+func ticks(text string) []said {
+	var all []said
+	for i := 0; ; i++ {
+		part, rest, more := strings.Cut(text, "`")
+		if !more || i%2 == 0 && !strings.Contains(rest, "`") {
+			return append(all, said{Text: text})
+		}
+		all = append(all, said{part, i%2 == 1})
+		text = rest
+	}
+}
+
 // rollBadge is how the end of a roll is shown.
 func rollBadge(result string) Badge {
 	switch result {
@@ -219,6 +239,12 @@ func StateBadge(state string) Badge {
 		return Badge{Good, "✔", state}
 	case "waiting", "scheduled", "starting", "staying", "resumed":
 		return Badge{Plain, "○", state}
+	case "barren":
+		return Badge{Bad, "▲", "takes nothing"}
+	case "slow":
+		return Badge{Bad, "▲", "goes slowly"}
+	case "not ready":
+		return Badge{Warn, "▲", state}
 	case "failed", "stalled", "gone", "away":
 		return Badge{Bad, "▲", state}
 	case "paused", "quiet", "draining", "backoff", "blocked", "rolling", "leaving":

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -42,6 +43,16 @@ func TestSpan(t *testing.T) {
 	} {
 		if got := Span(seconds); got != want {
 			t.Errorf("%g: %s, want %s", seconds, got, want)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "[{ false}]", "plain": "[{plain false}]", "`a b` does": "[{ false} {a b true} { does false}]", "odd ` one": "[{odd ` one false}]", "`a` and `": "[{ false} {a true} { and ` false}]",
+	} {
+		if got := fmt.Sprint(ticks(text)); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }
