@@ -74,9 +74,8 @@ func TestScreenshots(t *testing.T) {
 		path, theme   string
 		width, height int64
 	}{
-		"overview": {"/", "light", 1280, 860}, "overview-dark": {"/", "dark", 1280, 860}, "failure": {"/failures/exit-1", "light", 1280, 860}, "pool": {"/pools/mail", "light", 1280, 860},
-		"slot": {"/pools/mail/0", "dark", 1280, 700}, "roll": {"/pools/keep", "light", 1280, 900}, "queue": {"/queues/mail", "light", 1280, 860}, "phone": {"/", "light", 320, 900}, "phone-dark": {"/failures/exit-1", "dark", 320, 900},
-		"job": {"/jobs/" + jidIn(job), "light", 1280, 1000},
+		"overview": {"/", "light", 1280, 860}, "failure": {"/failures/exit-1", "light", 1280, 760}, "job": {"/jobs/" + jidIn(job), "light", 1280, 900},
+		"slot": {"/pools/mail/0", "dark", 1280, 640}, "roll": {"/pools/keep", "light", 1280, 640}, "phone": {"/", "dark", 320, 860},
 	} {
 		if err := chromedp.Do(tb.ctx, chromedp.EmulateViewport(shot.width, shot.height)); err != nil {
 			t.Fatal(err)
