@@ -433,3 +433,28 @@ func TestEachJobStandsOnTheShelfOfItsRow(t *testing.T) {
 		}
 	}
 }
+
+// Large jobs are read a few in a call, and each as a whole.
+func TestLargeJobsAreReadAFewAtATime(t *testing.T) {
+	c := open(t, redistest.Start(t))
+	ctx := t.Context()
+	large := `"` + strings.Repeat("x", 3<<20) + `"`
+	var jids []string
+	for i := range 6 {
+		jids = append(jids, fmt.Sprint(i))
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: jids[i], Klass: "K", Data: []byte(large)}))(t)
+	}
+	of := costOf(t, c, func() {
+		for i, job := range must(c.GetMany(ctx, jids...))(t) {
+			if job.JID != jids[i] || string(job.Data) != large {
+				t.Fatalf("%s has %d bytes", job.JID, len(job.Data))
+			}
+		}
+	})
+	equal(t, "calls", of.calls, 3)
+	for _, g := range must(c.Glances(ctx, queue.Whole, jids...))(t) {
+		if g.Size != len(large) || len(g.Data) > 0 || !g.Cut {
+			t.Errorf("%d of %d bytes were read to be shown", len(g.Data), g.Size)
+		}
+	}
+}

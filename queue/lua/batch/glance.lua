@@ -29,7 +29,7 @@ end
 
 for i = 5, #ARGV do
   if bytes > call_bytes then break end
-  append_glance(reply, ARGV[i], cut, most)
+  local given_bytes = append_glance(reply, ARGV[i], cut, most)
   local n = #reply
   local ok, more = pcall(look, ARGV[i])
   if not ok then
@@ -37,6 +37,6 @@ for i = 5, #ARGV do
     more = { '', '', '', {}, {}, {} }
   end
   for j = 1, 6 do reply[n + j] = more[j] end
-  bytes = bytes + #reply[n - 16] + #more[1] + #more[2]
+  bytes = bytes + given_bytes + #more[1] + #more[2]
 end
 return reply

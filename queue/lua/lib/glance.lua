@@ -1,6 +1,6 @@
 -- Jobs as they are shown: never more of them than a page has room for. Nothing here writes.
 
--- append_glance(reply, jid, cut, most, placed): 31 values about a job
+-- append_glance(reply, jid, cut, most, placed) -> how many bytes of data it gives; 31 values about a job
 --   reply   the list that they are appended to
 --   cut     so many bytes of its data, and of the message of its failure, are given
 --   most    data that is longer is not even read
@@ -14,11 +14,13 @@
 function append_glance(reply, jid, cut, most, placed)
   local ok, values = pcall(glance_at, jid, cut, most, placed)
   if not ok then
-    values = { jid, 'damaged', '', '', '', '', '', '', '', '', '', 0, '', '', '', '', '', '', 0,
-      '', '', '', '', '', '', '', '', '', '', '', reason_of(values) }
+    local why = reason_of(values)
+    values = { jid, 'damaged' }
+    values[12], values[19], values[31] = 0, 0, why
   end
   local n = #reply
   for i = 1, 31 do reply[n + i] = values[i] or '' end
+  return #reply[n + 13]
 end
 
 -- glance_at(jid, cut, most, placed) -> the values of append_glance
