@@ -112,6 +112,17 @@ func (s *topSource) Words(ctx context.Context, jid string) (string, error) {
 	return strings.TrimPrefix(text.String(), "\n"), nil
 }
 
+// topLines is how much of what a child printed top shows.
+const topLines = 200
+
+func (s *topSource) Log(ctx context.Context, of rollcall.Who, pool string, slot int) ([]rollcall.Line, error) {
+	tail, err := s.caller.Tail(ctx, of, pool, slot, topLines)
+	if err == nil && tail.Refused != "" {
+		err = errors.New(tail.Refused)
+	}
+	return tail.Lines, err
+}
+
 func (s *topSource) Roll(ctx context.Context) (rollcall.Roll, error) { return s.caller.Call(ctx) }
 
 // steer does something to the supervisor as it is now.

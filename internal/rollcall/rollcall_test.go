@@ -133,6 +133,26 @@ func TestEverySupervisorAnswersOnce(t *testing.T) {
 	}
 }
 
+// Of twenty, of which two stand still, eighteen answer, and two are counted missing.
+func TestTwentyOfWhichTwoAreSilent(t *testing.T) {
+	server := redistest.Start(t)
+	asking := open(t, server)
+	for i := range 18 {
+		s := shot(fmt.Sprintf("web%d", i), 10)
+		speak(t, open(t, server), &Voice{Snapshot: func() supervisor.Snapshot { return s }})
+	}
+	for range 2 {
+		mute(t, open(t, server), nil)
+	}
+	awaitHearers(t, asking, 20)
+	began := time.Now()
+	roll, err := New(asking).Call(t.Context())
+	if err != nil || roll.Asked != 20 || roll.Answered != 18 || roll.Missing != 2 {
+		t.Errorf("%d asked, %d answered, %d missing, %v", roll.Asked, roll.Answered, roll.Missing, err)
+	}
+	t.Logf("the roll took %v", time.Since(began))
+}
+
 // Who does not wait for all sees who has answered, and is told that others may.
 func TestACallCanBeLeftEarly(t *testing.T) {
 	server := redistest.Start(t)

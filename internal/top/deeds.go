@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
@@ -208,6 +210,25 @@ func (m *model) words() tea.Cmd {
 	return m.reading("last words of "+jid, func(ctx context.Context) ([]string, error) {
 		text, err := m.o.Source.Words(ctx, jid)
 		return strings.Split(strings.TrimRight(text, "\n"), "\n"), err
+	})
+}
+
+// log reads what the child that is marked printed last.
+func (m *model) log() tea.Cmd {
+	p, s := m.pool(), m.slot()
+	if m.page != pagePools || !m.below || s == nil {
+		m.said, m.bad = "choose a child: press 1, and enter", true
+		return nil
+	}
+	of, pool, slot := rollcall.Who{Name: m.world.status.Name, PID: m.world.status.PID}, p.Name, s.Slot
+	return m.reading(fmt.Sprintf("what slot %d of %s printed last", slot, pool), func(ctx context.Context) ([]string, error) {
+		lines, err := m.o.Source.Log(ctx, of, pool, slot)
+		text := make([]string, len(lines))
+		for i, l := range lines { // the newest first: it is what one came for
+			at := time.UnixMilli(int64(l.At * 1e3)).Format("15:04:05")
+			text[len(lines)-1-i] = strings.Join(strings.Fields(at+" "+l.Level+" "+shortJID(l.JID)), " ") + "  " + l.Text
+		}
+		return text, err
 	})
 }
 

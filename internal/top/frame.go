@@ -246,7 +246,7 @@ func (m *model) empty() string {
 
 // foot is what is asked or was done, and the keys.
 func (m *model) foot(width int) []string {
-	keys := []string{"q quit  ↑↓ tab ⏎ open  s sort  / filter  w why  e stderr  a all hosts  ? help"}
+	keys := []string{"q quit  ↑↓ tab ⏎ open  s sort  / filter  w why  e stderr  l log  a hosts  ? help"}
 	if does := [...]string{"Q quiet  + - scale  R recycle  x take back", "p pause", "r retry", ""}[m.page]; does != "" && !m.o.ReadOnly {
 		if len(keys[0])+len(does) < width {
 			keys[0] += "    " + does

@@ -60,6 +60,10 @@ func (s *told) Why(_ context.Context, jid string) ([]string, error) {
 func (s *told) Words(_ context.Context, jid string) (string, error) {
 	return "words of " + jid + s.text, s.err
 }
+func (s *told) Log(_ context.Context, of rollcall.Who, pool string, slot int) ([]rollcall.Line, error) {
+	first := rollcall.Line{At: 1790000000, Level: "info", JID: "j1", Text: fmt.Sprintf("first of %s %s/%d%s", of.Name, pool, slot, s.text)}
+	return []rollcall.Line{first, {At: 1790000001, Text: "last"}}, s.err
+}
 func (s *told) Roll(context.Context) (rollcall.Roll, error)         { return s.roll, s.err }
 func (s *told) Quiet(_ context.Context, quiet bool) (string, error) { return s.note("quiet %v", quiet) }
 func (s *told) Recycle(_ context.Context, pool string) (string, error) {
@@ -295,7 +299,9 @@ func TestSortFilterAndRead(t *testing.T) {
 	s.press("enter", "esc").shows("mail")
 	s.press("/", "z", "enter").shows("nothing has “z” in its name")
 	s.press("esc", "3", "enter", "e").shows("words of 9a3c7b3a11d04e6f8f2c7b3a11d04e6f", "more below")
-	s.press("q").shows("[3]failures")
+	s.press("q").shows("[3]failures", "exit-1")
+	s.press("1", "enter", "l").shows("last", "info j1  first of web2 mail/0")
+	s.press("q", "3", "enter")
 	if source.err = errors.New("Redis is away"); true {
 		s.press("w").shows("Redis is away")
 	}
@@ -321,7 +327,7 @@ func TestHostileTextsPlayNoTerminal(t *testing.T) {
 	screentest.Fill(reflect.ValueOf(&source.jobs).Elem())
 	screentest.Fill(reflect.ValueOf(&source.roll).Elem())
 	for _, width := range []int{40, 80, 200} {
-		for _, keys := range []string{"1", "2", "3", "4", "1tw", "1te", "3tw", "3te", "2w", "4w", "1R", "2p", "3r"} {
+		for _, keys := range []string{"1", "2", "3", "4", "1tw", "1tl", "1te", "3tw", "3te", "2w", "4w", "1R", "2p", "3r"} {
 			s := sit(t, source, width, 40)
 			for _, key := range strings.Split(keys, "") {
 				s.press(map[string]string{"t": "tab"}[key] + strings.Trim(key, "t"))

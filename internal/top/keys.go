@@ -61,6 +61,8 @@ func (m *model) move(name string) tea.Cmd {
 		return m.why()
 	case "e":
 		return m.words()
+	case "l":
+		return m.log()
 	default:
 		return m.step(name)
 	}
@@ -165,7 +167,7 @@ func (r *reader) key(name string, height int) (close bool) {
 		r.from = 0
 	case "end":
 		r.from = len(r.lines)
-	case "q", "esc", "enter", "w", "e", "?":
+	case "q", "esc", "enter", "w", "e", "l", "?":
 		return true
 	}
 	r.from = max(min(r.from, len(r.lines)-1), 0)
@@ -180,6 +182,7 @@ s              sort by the next column
 /              show only what has these letters in its name
 w              why is the job, or what is chosen, so
 e              the last words of a failed job
+l              what the marked child printed last
 
 These ask first, and y does them:
 Q              take no more jobs, or take jobs again

@@ -25,11 +25,12 @@ type Source interface {
 	// Status is how the supervisor is; ErrNoSupervisor if none runs here.
 	Status(ctx context.Context) (*service.Status, error)
 	Queues(ctx context.Context) ([]ops.Queue, error)
-	Groups(ctx context.Context) (map[string]int, error)          // of failed jobs, with their numbers
-	Failed(ctx context.Context, group string) ([]ops.Job, error) // the newest of a group
-	Why(ctx context.Context, jid string) ([]string, error)       // what holds a job, in sentences
-	Words(ctx context.Context, jid string) (string, error)       // the last words of its last bad attempt
-	Roll(ctx context.Context) (rollcall.Roll, error)             // all supervisors
+	Groups(ctx context.Context) (map[string]int, error)                                       // of failed jobs, with their numbers
+	Failed(ctx context.Context, group string) ([]ops.Job, error)                              // the newest of a group
+	Why(ctx context.Context, jid string) ([]string, error)                                    // what holds a job, in sentences
+	Words(ctx context.Context, jid string) (string, error)                                    // the last words of its last bad attempt
+	Log(ctx context.Context, of rollcall.Who, pool string, slot int) ([]rollcall.Line, error) // what a child printed last
+	Roll(ctx context.Context) (rollcall.Roll, error)                                          // all supervisors
 
 	Quiet(ctx context.Context, quiet bool) (told string, err error)
 	Scale(ctx context.Context, pool string, children int) (told string, err error)
