@@ -101,18 +101,7 @@ func start(t testing.TB, configuration string) *program {
 		}
 		told <- all.String()
 	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		over := make(chan struct{})
-		go func() { <-told; _ = cmd.Wait(); close(over) }()
-		select {
-		case <-over:
-		case <-time.After(30 * time.Second):
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			<-over
-			t.Error("the program did not end")
-		}
-	})
+	t.Cleanup(func() { end(t, cmd, told) })
 	select {
 	case p.key = <-lines:
 	case all := <-told:
@@ -126,6 +115,20 @@ func start(t testing.TB, configuration string) *program {
 	}
 	p.base = u.Scheme + "://" + u.Host
 	return p
+}
+
+// end stops the program, and waits until it is gone.
+func end(t testing.TB, cmd *exec.Cmd, told <-chan string) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() { <-told; _ = cmd.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-time.After(30 * time.Second):
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-over
+		t.Error("the program did not end")
+	}
 }
 
 // write writes a file into the directory of the program.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,65 +14,79 @@ import (
 )
 
 // jobActs are what is done to one job.
-func (a *App) jobActs() []act {
-	act1 := func(path, does string, do func(ctx context.Context, c *Call, jid string) (string, error)) act {
-		return act{path: "/jobs/{jid}/" + path, does: does, do: func(c *Call) (string, string, error) {
-			jid := c.Name("jid")
-			c.Did(jid, 0)
-			told, err := do(c.R.Context(), c, jid)
-			return told, a.book().Link("jobs", jid), ops.Worded(jid, err)
-		}}
-	}
-	asking := func(one act, form func(jid string) pages.Form) act {
-		one.form = func(c *Call) (pages.Form, error) {
-			jid := c.Name("jid")
-			f := form(jid)
-			f.Action, f.Back = c.R.URL.EscapedPath(), a.book().Link("jobs", jid)
-			if query := c.R.URL.RawQuery; query != "" {
-				f.Action += "?" + query
-			}
-			f.Action = a.o.Prefix + f.Action
-			return f, nil
+func (a *App) jobActs() []act { return slices.Concat(a.plainJobActs(), a.askedJobActs()) }
+
+// onJob is a deed on the job that the path names.
+func (a *App) onJob(path, does string, do func(ctx context.Context, c *Call, jid string) (string, error)) act {
+	return act{path: "/jobs/{jid}/" + path, does: does, do: func(c *Call) (string, string, error) {
+		jid := c.Name("jid")
+		c.Did(jid, 0)
+		told, err := do(c.R.Context(), c, jid)
+		return told, a.book().Link("jobs", jid), ops.Worded(jid, err)
+	}}
+}
+
+// asking is a deed that a form at the same path asks something for.
+func (a *App) asking(one act, form func(jid string) pages.Form) act {
+	one.form = func(c *Call) (pages.Form, error) {
+		jid := c.Name("jid")
+		f := form(jid)
+		f.Action, f.Back = a.o.Prefix+c.R.URL.EscapedPath(), a.book().Link("jobs", jid)
+		if query := c.R.URL.RawQuery; query != "" {
+			f.Action += "?" + query
 		}
-		return one
+		return f, nil
 	}
-	amended := func(change func(context.Context, *Call, string) (ops.Amended, error), told string) func(context.Context, *Call, string) (string, error) {
-		return func(ctx context.Context, c *Call, jid string) (string, error) {
-			done, err := change(ctx, c, jid)
-			if err == nil && len(done.Changed) > 0 {
-				return "", problem(409, "changed", "%s changed just now: look at it again; nothing was done", shown(jid))
-			}
-			if err == nil {
-				err = done.Err()
-			}
-			return told, err
+	return one
+}
+
+// amended does what changes a job only if it is as it was seen.
+func amended(change func(context.Context, string) (ops.Amended, error), told string) func(context.Context, *Call, string) (string, error) {
+	return func(ctx context.Context, _ *Call, jid string) (string, error) {
+		done, err := change(ctx, jid)
+		if err == nil && len(done.Changed) > 0 {
+			return "", problem(409, "changed", "%s changed just now: look at it again; nothing was done", shown(jid))
 		}
+		if err == nil {
+			err = done.Err()
+		}
+		return told, err
 	}
+}
+
+// plainJobActs are those that one button does.
+func (a *App) plainJobActs() []act {
 	return []act{
-		act1("retry", "retry job", func(ctx context.Context, _ *Call, jid string) (string, error) {
+		a.onJob("retry", "retry job", func(ctx context.Context, _ *Call, jid string) (string, error) {
 			in, err := ops.Retry(ctx, a.o.Redis, jid)
 			return "it is in " + in + " again, with all its retries", err
 		}),
-		act1("take-back", "take back job", amended(func(ctx context.Context, _ *Call, jid string) (ops.Amended, error) {
+		a.onJob("take-back", "take back job", amended(func(ctx context.Context, jid string) (ops.Amended, error) {
 			return ops.TakeBack(ctx, a.o.Redis, []string{jid})
 		}, "it was taken from its worker and is the first of its queue")),
-		act1("now", "run job now", a.runNow),
-		act1("track", "track job", func(ctx context.Context, _ *Call, jid string) (string, error) {
+		a.onJob("now", "run job now", a.runNow),
+		a.onJob("track", "track job", func(ctx context.Context, _ *Call, jid string) (string, error) {
 			_, err := a.o.Redis.Track(ctx, jid)
 			return "it is tracked: what happens to it is published", err
 		}),
-		act1("untrack", "untrack job", func(ctx context.Context, _ *Call, jid string) (string, error) {
+		a.onJob("untrack", "untrack job", func(ctx context.Context, _ *Call, jid string) (string, error) {
 			return "it is tracked no longer", ops.Untrack(ctx, a.o.Redis, jid)
 		}),
-		asking(act1("move", "move job", a.moveJob), func(jid string) pages.Form {
+	}
+}
+
+// askedJobActs are those that want to know something first, or a word to be sure.
+func (a *App) askedJobActs() []act {
+	return []act{
+		a.asking(a.onJob("move", "move job", a.moveJob), func(jid string) pages.Form {
 			return pages.Form{Heading: "Move " + jid, Says: []string{"It keeps its data, its priority and its tags, and has all its retries."}, Label: "Move", Asks: []pages.Ask{
 				{Name: "to", Label: "into queue", Wanted: true}, {Name: "delay", Label: "after", Hint: "as 10m; empty is at once"}}}
 		}),
-		asking(act1("tag", "tag job", a.tagJob), func(jid string) pages.Form {
+		a.asking(a.onJob("tag", "tag job", a.tagJob), func(jid string) pages.Form {
 			return pages.Form{Heading: "Tag " + jid, Label: "Change tags", Asks: []pages.Ask{
 				{Name: "add", Label: "give it", Hint: "tags with blanks between them"}, {Name: "remove", Label: "take from it"}}}
 		}),
-		asking(act1("priority", "set priority", func(ctx context.Context, c *Call, jid string) (string, error) {
+		a.asking(a.onJob("priority", "set priority", func(ctx context.Context, c *Call, jid string) (string, error) {
 			n, err := strconv.ParseFloat(strings.TrimSpace(c.R.PostFormValue("priority")), 64)
 			if err != nil {
 				return "", badField("priority", "%q is no number; higher comes first", shown(c.R.PostFormValue("priority")))
@@ -80,7 +95,7 @@ func (a *App) jobActs() []act {
 		}), func(jid string) pages.Form {
 			return pages.Form{Heading: "Priority of " + jid, Label: "Set", Asks: []pages.Ask{{Name: "priority", Label: "priority", Hint: "a number; higher comes first", Wanted: true, Kind: "number"}}}
 		}),
-		asking(act1("note", "note on job", func(ctx context.Context, c *Call, jid string) (string, error) {
+		a.asking(a.onJob("note", "note on job", func(ctx context.Context, c *Call, jid string) (string, error) {
 			text := strings.TrimSpace(c.R.PostFormValue("text"))
 			if text == "" {
 				return "", badField("text", "the note is empty")
@@ -93,11 +108,11 @@ func (a *App) jobActs() []act {
 		}), func(jid string) pages.Form {
 			return pages.Form{Heading: "Note on " + jid, Says: []string{"It stands in the history of the job, for all to read."}, Label: "Add", Asks: []pages.Ask{{Name: "text", Label: "note", Wanted: true}}}
 		}),
-		asking(act1("depends", "change what job waits for", a.dependJob), func(jid string) pages.Form {
+		a.asking(a.onJob("depends", "change what job waits for", a.dependJob), func(jid string) pages.Form {
 			return pages.Form{Heading: "What " + jid + " waits for", Label: "Change", Asks: []pages.Ask{
 				{Name: "on", Label: "wait also for", Hint: "jids with blanks between them"}, {Name: "off", Label: "wait no longer for"}, {Name: "none", Label: "wait for none any more", Kind: "check"}}}
 		}),
-		asking(act1("cancel", "cancel job", amended(func(ctx context.Context, _ *Call, jid string) (ops.Amended, error) {
+		a.asking(a.onJob("cancel", "cancel job", amended(func(ctx context.Context, jid string) (ops.Amended, error) {
 			return ops.Cancel(ctx, a.o.Redis, []string{jid})
 		}, "it is canceled and gone")), func(jid string) pages.Form {
 			return pages.Form{Heading: "Cancel " + jid, Says: []string{"It is removed for good, with its data and history; if it runs, its child is stopped. This cannot be taken back."}, Label: "Cancel the job", Danger: true}

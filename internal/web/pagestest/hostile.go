@@ -10,7 +10,7 @@ import (
 
 // Hostile are texts that others may have written: into data, names, messages, lines of a log.
 var Hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `" autofocus onfocus="alert(1)`, "`onload=alert(1)`",
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `" autofocus onfocus="alert(1)`, "`onload=alert(1)",
 	`javascript:alert(1)`, `JaVaScRiPt:alert(1)`, "java\tscript:alert(1)", `data:text/html,<script>alert(1)</script>`, `</title><script>alert(1)</script>`,
 	`</script><script>alert(1)</script>`, `</textarea><svg onload=alert(1)>`, `<svg><animate onbegin=alert(1)>`, `{{.Version}}{{template "x"}}`, `<!--`, `-->`, `]]>`, `<![CDATA[`,
 	"\x00", "a\x1b]0;owned\x07\x1b[2J", "\u202egnp.exe", "\u200bzero\u2060width\ufeff", "\xff\xfe", "line\nbreak\r\n", `&lt;script&gt;`, `%3Cscript%3E`, `/\evil.example`, `//evil.example/x`,
