@@ -81,8 +81,6 @@ end
 -- Rare.
 function bind(batch, put)
   local key, correlation = 'ql:j:' .. put.jid, put.named.correlation
-  local before = redis.call('HGET', key, 'oarlock-correlation')
-  if before and before ~= correlation then end_correlation(batch.now, put.klass, before) end
   local early = claim(put.klass, correlation, put.jid, batch.now + put.delay + correlation_kept)
   redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-correlation', correlation)
   if early then redis.call('HSET', key, 'oarlock-response', early, 'oarlock-life', batch.time) end

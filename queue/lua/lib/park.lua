@@ -12,8 +12,8 @@
 -- A job whose correlation another has fails instead.
 -- Rare.
 function examine_park(batch, s)
-  local klass, data, before = unpack(redis.call('HMGET', s.key, 'klass', 'data', 'oarlock-correlation'))
-  s.klass, s.correlation, s.correlation_before = klass or '', s.named.correlation or before or '', before
+  local klass, before = unpack(redis.call('HMGET', s.key, 'klass', 'oarlock-correlation'))
+  s.klass, s.correlation = klass or '', s.named.correlation or before or ''
   local wrong = check_correlation(s.klass, s.correlation)
   if wrong then return 'refused', wrong end
   if not ((tonumber(s.named.delay) or 0) > 0) then return 'refused', 'a park without an end' end
@@ -41,7 +41,6 @@ function conclude_park(batch, s)
   if s.of_queue and s.of_queue ~= queue then carry_over(jid, 'anew', queue) end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   redis.call('SADD', 'ql:oarlock:needs', 'park')
-  if s.correlation_before and s.correlation_before ~= s.correlation then end_correlation(now, s.klass, s.correlation_before) end
   local deadline = now + tonumber(named.delay)
   local early = claim(s.klass, s.correlation, jid, deadline + correlation_kept)
   local told = came or early
