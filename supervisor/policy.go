@@ -10,6 +10,7 @@ type (
 	Policy  = outcome.Policy
 	Remedy  = outcome.Remedy
 	Retry   = outcome.Retry
+	Wait    = outcome.Wait
 	Backoff = outcome.Backoff
 	Attempt = outcome.Attempt
 	Outcome = outcome.Outcome

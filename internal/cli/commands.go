@@ -18,6 +18,7 @@ func (p Program) commands() []*cli.Command {
 			replayCommand(),
 			sayCommand(),
 			checkCommand(),
+			retryCommand(),
 			p.initCommand(),
 			unitCommand(),
 			p.versionCommand(),

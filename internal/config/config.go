@@ -158,9 +158,9 @@ func (r Recurring) Schedule() string {
 // Retry is the table [pools.NAME.retry]: how long a job waits before it runs again.
 type Retry struct {
 	Backoff  Backoff  `toml:"backoff"`
-	Delay    Duration `toml:"delay"` // the first wait
-	MaxDelay Duration `toml:"max_delay"`
-	Jitter   float64  `toml:"jitter"` // share by which a wait varies
+	Delay    Duration `toml:"delay"`     // the first wait
+	MaxDelay Duration `toml:"max_delay"` // no wait is longer; 0s: none is cut, which is quartic's default
+	Jitter   float64  `toml:"jitter"`    // share by which a wait varies
 }
 
 // Sandbox is the table [pools.NAME.sandbox]: what surrounds a child.

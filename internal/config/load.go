@@ -53,6 +53,7 @@ func Load(o Options) (Config, error) {
 	_, c.RedisNamed = d.places["redis.url"]
 	resolve(&c, dir)
 	d.listDefaults(&c)
+	d.retryDefaults(&c)
 	d.validate(&c)
 	if len(d.problems) > 0 {
 		return Config{Sum: c.Sum}, d.problems.sorted()

@@ -256,7 +256,7 @@ func (d *decoder) amounts(at string, p Pool) {
 	if p.Retry.Delay <= 0 && (p.List == "" || p.Retry.Delay < 0) {
 		d.bad(at+".retry.delay", "must be more than zero")
 	}
-	if p.Retry.MaxDelay < p.Retry.Delay {
+	if p.Retry.MaxDelay != 0 && p.Retry.MaxDelay < p.Retry.Delay {
 		d.bad(at+".retry.max_delay", "is less than delay (%v)", p.Retry.Delay)
 	}
 }

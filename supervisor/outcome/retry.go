@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"oarlock/supervisor/internal/clock"
 )
 
 // Backoff names a rule for the wait between two attempts of a job.
@@ -34,6 +32,15 @@ type Retry struct {
 // after returns the wait that follows the failure of an attempt before which n
 // others had failed.
 func (r Retry) after(n int) time.Duration {
+	least, most := r.between(n)
+	if limit := r.limit(); least >= limit {
+		return time.Duration(limit)
+	}
+	return time.Duration(min(least+(most-least)*rand.Float64(), r.limit()))
+}
+
+// between is where the rule draws a wait from, evenly, before it is cut.
+func (r Retry) between(n int) (least, most float64) {
 	n = max(n, 0)
 	unit := float64(r.Delay)
 	var wait float64
@@ -43,7 +50,8 @@ func (r Retry) after(n int) time.Duration {
 	case Exponential:
 		wait = unit * math.Pow(2, float64(n))
 	case Quartic:
-		wait = math.Pow(float64(n), 4)*float64(time.Second) + unit + 2*unit*float64(n+1)*rand.Float64()
+		least = math.Pow(float64(n), 4)*float64(time.Second) + unit
+		return least, least + 2*unit*float64(n+1)
 	case List:
 		if len(r.Delays) > 0 {
 			wait = float64(r.Delays[min(n, len(r.Delays)-1)])
@@ -51,14 +59,29 @@ func (r Retry) after(n int) time.Duration {
 	default:
 		wait = unit
 	}
-	if r.Backoff != Quartic {
-		wait = clock.Spread(wait, r.Jitter)
-	}
-	limit := float64(maxWait)
+	return wait * (1 - r.Jitter/2), wait * (1 + r.Jitter/2)
+}
+
+// limit is what no wait exceeds.
+func (r Retry) limit() float64 {
 	if r.MaxDelay > 0 {
-		limit = float64(r.MaxDelay)
+		return float64(r.MaxDelay)
 	}
-	return time.Duration(min(wait, limit))
+	return float64(maxWait)
+}
+
+// Wait is how long a job waits after a failure: the least that may be drawn, the mean, and the most.
+type Wait struct{ Least, Mean, Most time.Duration }
+
+// WaitAfter is the wait that follows the failure of an attempt before which n others had failed, 0 or more.
+func (r Retry) WaitAfter(n int) Wait {
+	least, most := r.between(n)
+	limit := r.limit()
+	mean := (least + most) / 2
+	if most > limit && least < limit { // what is above it is drawn as it
+		mean = ((limit-least)*(limit+least)/2 + (most-limit)*limit) / (most - least)
+	}
+	return Wait{time.Duration(min(least, limit)), time.Duration(min(mean, limit)), time.Duration(min(most, limit))}
 }
 
 // maxWait bounds a wait whose rule knows no limit, well inside of a Duration.

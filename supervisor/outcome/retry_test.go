@@ -68,3 +68,31 @@ func TestWaitsNeverOverflow(t *testing.T) {
 		}
 	}
 }
+
+// A plan says what is drawn: between its least and its longest wait, and on the average its mean, cut or not.
+func TestPlannedWaitsAreThoseThatAreDrawn(t *testing.T) {
+	for _, r := range []Retry{
+		{Backoff: Quartic, Delay: 15 * time.Second},
+		{Backoff: Quartic, Delay: 15 * time.Second, MaxDelay: time.Minute},
+		{Backoff: Exponential, Delay: time.Second, MaxDelay: 8 * time.Second, Jitter: 0.5},
+	} {
+		for n := range 5 {
+			w := r.WaitAfter(n)
+			var sum time.Duration
+			const draws = 4000
+			for range draws {
+				got := r.after(n)
+				if got < w.Least || got > w.Most {
+					t.Fatalf("%+v after %d: %v is not from %v to %v", r, n, got, w.Least, w.Most)
+				}
+				sum += got
+			}
+			if off := (sum/draws - w.Mean).Abs(); off > w.Mean/20 {
+				t.Errorf("%+v after %d: the mean is %v, and planned %v", r, n, sum/draws, w.Mean)
+			}
+		}
+	}
+	if w := (Retry{Backoff: Exponential, Delay: time.Hour}).WaitAfter(1 << 20); w.Mean != maxWait {
+		t.Errorf("an endless wait is %+v", w)
+	}
+}
