@@ -166,3 +166,23 @@ func TestListOfADeadSupervisorIsTakenOver(t *testing.T) {
 	w.run(Config{Pools: []Pool{w.listPool(1)}, StateDir: dir})
 	w.awaitCounts(queue.ListCounts{})
 }
+
+// Of a spike as many entries are in work as there are children; the others stay in the list.
+func TestListPoolHoldsNoMoreThanItsChildren(t *testing.T) {
+	w := newWorld(t)
+	const n, children = 3000, 4
+	pipe := w.client.Redis().Pipeline()
+	for i := range n {
+		pipe.LPush(t.Context(), "hworker-jobs-mail", queue.Envelope(fmt.Sprint(i), []byte(`{}`)))
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.run(Config{Pools: []Pool{w.listPool(children)}})
+	for counts := w.counts(); counts != (queue.ListCounts{}); counts = w.counts() {
+		if counts.Progress > children {
+			t.Fatalf("%d entries are in work for %d children", counts.Progress, children)
+		}
+		time.Sleep(time.Millisecond) // Redis tells nobody
+	}
+}

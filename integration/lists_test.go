@@ -1,0 +1,114 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// fileIt is a child that notes which jobs it has done.
+const fileIt = `import json, os, sys
+ledger = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+for line in sys.stdin:
+    job = json.loads(line)
+    os.write(ledger, (job["jid"] + "\n").encode())
+    print(json.dumps({"@": "ack", "run": job["run"]}), flush=True)
+`
+
+// TestListsThroughKills kills the supervisor of a list again and again: none of its entries is lost, whoever
+// had it, and few run twice.
+func TestListsThroughKills(t *testing.T) {
+	entries, kills := 400, 4
+	if wholeMatrix {
+		entries, kills = 10_000, 200
+	}
+	interpreter, err := python()
+	if err != nil {
+		t.Skip("SKIPPED no python3")
+	}
+	server, dir := redistest.Start(t), t.TempDir()
+	ledger, program, config := filepath.Join(dir, "ledger"), filepath.Join(dir, "file.py"), filepath.Join(dir, "c.toml")
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(program, fileIt)
+	write(config, fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[pools.mail]\nlist = \"hworker:mail\"\nmode = \"reuse\"\nchildren = 2\n"+
+		"list_timeout = \"2s\"\ncommand = [%q, \"-I\", \"-S\", %q, %q]\n", server.URL, filepath.Join(dir, "state"), interpreter, program, ledger))
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	db := server.Client(t)
+	push := func(from, to int) {
+		for i := from; i < to; i++ {
+			if err := db.LPush(t.Context(), "hworker-jobs-mail", fmt.Sprintf(`["id-%d",{}]`, i)).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start := func() *exec.Cmd {
+		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
+		run.Stderr = t.Output()
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	filed := func() map[string]int {
+		text, _ := os.ReadFile(ledger)
+		times := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			times[line]++
+		}
+		return times
+	}
+	for k := range kills {
+		run, before := start(), len(filed())
+		push(k*entries/kills, (k+1)*entries/kills)
+		until := before + 1 + rand.IntN(entries/kills)
+		for end := time.Now().Add(20 * time.Second); len(filed()) < until && time.Now().Before(end); {
+			time.Sleep(2 * time.Millisecond) // a file tells nobody
+		}
+		run.Process.Kill()
+		run.Wait()
+	}
+	run := start()
+	defer func() { run.Process.Signal(os.Interrupt); run.Wait() }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		counts, err := client.CountLists(t.Context(), []string{"hworker:mail"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts[0] == (queue.ListCounts{}) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // Redis tells nobody
+	}
+	times, twice := filed(), 0
+	for _, n := range times {
+		if n > 1 {
+			twice++
+		}
+	}
+	if len(times) != entries {
+		t.Errorf("%d of %d entries were worked", len(times), entries)
+	}
+	if most := 2 * 2 * (kills + 1); twice > most { // what the children had, and what had just ended
+		t.Errorf("%d entries ran twice, and %d kills explain %d", twice, kills, most)
+	}
+	t.Logf("%d entries, %d kills, %d ran twice", entries, kills, twice)
+}
