@@ -50,10 +50,14 @@ func TestWebDoors(t *testing.T) {
 	}
 	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
 	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
-	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"] = "127.0.0.1:0", "tokens"
+	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"], s.env["OARLOCK_WEB_METRICS_LISTEN"] = "127.0.0.1:0", "tokens", "127.0.0.1:0"
 	p := begin(t, s, "run")
-	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1] + "/api/v1/"
-	p.await(`INFO  ready`)
+	doors := map[string]string{} // in whichever order
+	for range 2 {
+		said := regexp.MustCompile(`answering (over HTTP|scrapers).* at=(\S+)`).FindStringSubmatch(p.await(`answering`))
+		doors[said[1]] = "http://" + said[2]
+	}
+	at, watched := doors["over HTTP"]+"/api/v1/", doors["scrapers"]
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	if code, text := fetch(t, client, "GET", at+"status"); code != 401 || !strings.Contains(text, `"code":"no_token"`) {
@@ -64,6 +68,12 @@ func TestWebDoors(t *testing.T) {
 	}
 	if code, text := fetch(t, client, "POST", at+"supervisor/quiet", "Authorization", "Bearer "+made[1]); code != 403 || !strings.Contains(text, `"code":"no_right"`) {
 		t.Errorf("with a token that may not: %d %s", code, text)
+	}
+
+	for path, want := range map[string]int{"/healthz": 200, "/metrics": 200, "/api/v1/": 404, "/": 404, "/login": 404, "/api/v1/status": 404} {
+		if code, text := fetch(t, client, "GET", watched+path); code != want {
+			t.Errorf("scraping %s: %d %.200s", path, code, text)
+		}
 	}
 
 	w := begin(t, s, "web")

@@ -11,7 +11,10 @@ import (
 
 // Web is the table [web]. A change of it needs a restart.
 type Web struct {
-	Listen     string   `toml:"listen"`      // "" for nowhere; host:port, or unix:PATH
+	Listen string `toml:"listen"` // "" for nowhere; host:port, or unix:PATH
+	// MetricsListen is another place to listen, for whoever watches supervisors: they may ask what is told there, and nothing else.
+	MetricsListen string `toml:"metrics_listen"`
+
 	URL        string   `toml:"url"`         // how people reach it; "" is as it listens
 	Prefix     string   `toml:"prefix"`      // of all paths
 	Hosts      []string `toml:"hosts"`       // names by which it is reached
@@ -36,14 +39,17 @@ func DefaultWeb() Web {
 }
 
 // Network is how and where Listen says to listen, for net.Listen; "" and "" is nowhere.
-func (w Web) Network() (network, address string) {
-	if path, is := strings.CutPrefix(w.Listen, "unix:"); is {
+func (w Web) Network() (network, address string) { return NetworkOf(w.Listen) }
+
+// NetworkOf is how and where Listen or MetricsListen says to listen.
+func NetworkOf(listen string) (network, address string) {
+	if path, is := strings.CutPrefix(listen, "unix:"); is {
 		return "unix", path
 	}
-	if w.Listen == "" {
+	if listen == "" {
 		return "", ""
 	}
-	return "tcp", w.Listen
+	return "tcp", listen
 }
 
 // Near reports whether only processes of this host can connect.
@@ -113,6 +119,9 @@ func (d *decoder) web(w Web) {
 		if _, err := regexp.Compile(text); err != nil {
 			d.bad("web.redact_text", "%q is no regular expression: %v", text, err)
 		}
+	}
+	if _, _, err := net.SplitHostPort(w.MetricsListen); w.MetricsListen != "" && !strings.HasPrefix(w.MetricsListen, "unix:") && err != nil {
+		d.bad("web.metrics_listen", `is neither host:port, such as ":9464", nor unix:PATH`)
 	}
 	if w.Listen != "" {
 		d.webDoor(w)

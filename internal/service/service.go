@@ -226,6 +226,9 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 	if door != nil {
 		parts = append(parts, s.optional("nobody can look at it over HTTP, but over the control socket", door))
 	}
+	if where := cfg.Web.MetricsListen; where != "" {
+		parts = append(parts, s.optional("nobody can scrape it at web.metrics_listen", func(ctx context.Context) error { return s.monitorDoor(ctx, where) }))
+	}
 	if e := s.emptying; e != nil {
 		e.log, e.asks, e.sup, e.drain = s.log, client, s.sup, s.Drain
 		e.pools = func() map[string]config.Pool { return s.config().Pools }

@@ -61,13 +61,23 @@ func (s *Service) webDoor(cfg config.Web) (part, error) {
 		s.log.Warn(risk)
 	}
 	return func(ctx context.Context) error {
-		listener, err := listenWeb(ctx, cfg)
+		listener, err := listenWeb(ctx, cfg.Listen)
 		if err != nil {
 			return err
 		}
 		s.log.Info("answering over HTTP", "at", listener.Addr(), "auth", cfg.Auth)
 		return s.answer(ctx, listener, door, certificate)
 	}, nil
+}
+
+// monitorDoor answers scrapers and orchestrators at where, and nobody else.
+func (s *Service) monitorDoor(ctx context.Context, where string) error {
+	listener, err := listenWeb(ctx, where)
+	if err != nil {
+		return err
+	}
+	s.log.Info("answering scrapers", "at", listener.Addr())
+	return s.answer(ctx, listener, web.MonitorDoor(where), nil)
 }
 
 // page answers on loopback who has the address with the key.
@@ -86,9 +96,9 @@ func (s *Service) answer(ctx context.Context, listener net.Listener, door *web.D
 	return web.Serve(ctx, listener, s.web.Handler(door), certificate, s.log)
 }
 
-// listenWeb listens where cfg says. A socket that a process left which is gone is removed.
-func listenWeb(ctx context.Context, cfg config.Web) (net.Listener, error) {
-	network, address := cfg.Network()
+// listenWeb listens where a key of [web] says. A socket that a process left which is gone is removed.
+func listenWeb(ctx context.Context, where string) (net.Listener, error) {
+	network, address := config.NetworkOf(where)
 	var listening net.ListenConfig
 	if network != "unix" {
 		return listening.Listen(ctx, network, address)

@@ -32,6 +32,9 @@ type Door struct {
 	Who  func(*http.Request) Caller
 	Gate *Gate
 
+	// Monitor is a door by which nothing can be asked but how the supervisor is, as monitorRoutes say.
+	Monitor bool
+
 	ReadOnly bool     // nobody who comes by it may change anything
 	Hosts    []string // by which names it is reached, beside localhost and addresses
 	Secure   bool     // browsers reach it by TLS, which may end before us
@@ -45,6 +48,11 @@ func (d *Door) who(r *http.Request) (Caller, Proof, error) {
 		return d.Who(r), ByDoor, nil
 	}
 	return d.Gate.Who(r)
+}
+
+// MonitorDoor is a door at an address for scrapers and orchestrators, who are not asked who they are.
+func MonitorDoor(address string) *Door {
+	return &Door{Name: address, Monitor: true, ReadOnly: true, Who: func(*http.Request) Caller { return Caller{Name: "whoever scrapes", Read: true} }}
 }
 
 // Handler is the App by way of a door.

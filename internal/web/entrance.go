@@ -144,19 +144,19 @@ func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, visit{d}))
 	r = unprefixed(r, a.o.Prefix)
-	if _, pattern := a.mux.Handler(r); pattern == "" {
-		a.fail(&Call{W: w, R: r, app: a, route: &Route{}, door: d}, a.noRoute(r))
+	if _, pattern := a.mux.Handler(r); pattern == "" || d.Monitor && !a.monitors[pattern] {
+		a.fail(&Call{W: w, R: r, app: a, route: &Route{}, door: d}, a.noRoute(d, r))
 		return
 	}
 	a.mux.ServeHTTP(w, r)
 }
 
 // noRoute says that nothing is asked so: not this, or not by this method.
-func (a *App) noRoute(r *http.Request) error {
+func (a *App) noRoute(d *Door, r *http.Request) error {
 	other := r.Clone(r.Context())
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		other.Method = method
-		if _, pattern := a.mux.Handler(other); pattern != "" && method != r.Method {
+		if _, pattern := a.mux.Handler(other); pattern != "" && method != r.Method && !d.Monitor {
 			return problem(http.StatusMethodNotAllowed, "bad_method", "%s is not for this path; %s is", shown(r.Method), method)
 		}
 	}

@@ -75,6 +75,7 @@ type App struct {
 	changing map[string]bool
 	written  func() *pages.Book // reads the pages, once
 	redactor redactor
+	monitors map[string]bool // the patterns of routes that a Door.Monitor has
 }
 
 // New makes an App, which starts nothing.
@@ -90,6 +91,10 @@ func New(o Options) *App {
 	a.shots.of = a.o.Supervisor
 	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })
 	a.routes = a.table()
+	a.monitors = map[string]bool{}
+	for _, route := range a.monitorRoutes() {
+		a.monitors[route.pattern()] = true
+	}
 	for i := range a.routes {
 		a.mux.Handle(a.routes[i].pattern(), entrance{a, &a.routes[i]})
 	}

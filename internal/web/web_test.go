@@ -187,6 +187,49 @@ func TestRightsOfEveryRoute(t *testing.T) {
 	}
 }
 
+// What somebody may does not depend on the door: by a socket that is its user's alone one may everything, by others what a
+// token, a proxy or a key says; and a door for looking is for looking, whoever comes.
+func TestRightsAtEveryDoor(t *testing.T) {
+	a, _ := quietly(aSupervisor())
+	key := NewKey("anna", false)
+	proxied := func(rights string) guest {
+		return guest{t: t, door: &Door{Gate: &Gate{Header: "X-User", Tokens: tokensOf(t, "anna "+rights+" -\n")}}, shows: []string{"X-User", "anna", "X-Oarlock", "1"}}
+	}
+	comes := map[string]struct {
+		guest
+		may string
+	}{
+		"socket":        {guest{t: t, door: &Door{Who: func(*http.Request) Caller { return All("root") }}}, "write"},
+		"key":           {guest{t: t, door: &Door{Gate: &Gate{Key: key, Cookie: "c"}}, shows: []string{"Cookie", "c=" + key.session, "X-Oarlock", "1"}}, "write"},
+		"proxy, reader": {proxied("read"), "read"},
+		"proxy, putter": {proxied("put:mail"), "put:mail"},
+	}
+	for name, g := range comes {
+		who, _ := ParseRights("anna", g.may)
+		for _, route := range a.Routes() {
+			if route.Stream || route.Right == Open {
+				continue
+			}
+			g.door.ReadOnly = false
+			code := codeOf(g.ask(a, route.Method, filled(route.Path), ""))
+			if refused := code == "no_right" || code == "cross_origin" || code == "no_token"; refused == who.May(route.Right) {
+				t.Errorf("%s by %s: %q", route.pattern(), name, code)
+			}
+			g.door.ReadOnly = true
+			if code := codeOf(g.ask(a, route.Method, filled(route.Path), "")); !route.safe() && code != "read_only" {
+				t.Errorf("%s by %s, for looking: %q", route.pattern(), name, code)
+			}
+		}
+	}
+	monitor := guest{door: MonitorDoor("test")}
+	for _, route := range a.Routes() {
+		w := monitor.ask(a, route.Method, filled(route.Path), "")
+		if is := a.monitors[route.pattern()]; !is && w.Code != http.StatusNotFound {
+			t.Errorf("%s by the door for scrapers: %d", route.pattern(), w.Code)
+		}
+	}
+}
+
 func TestParseRights(t *testing.T) {
 	for text, want := range map[string]string{
 		"read": "read", "write": "read,write", "put": "put:*", "put:a-*,read,put:b,put:b": "read,put:a-*,put:b",
