@@ -28,6 +28,7 @@ type events struct {
 	first   uint64   // id of the oldest event
 	next    uint64   // id of the next to come
 	readers int
+	left    time.Time     // when the last reader did
 	more    chan struct{} // closed when there are more; nil while nobody waits
 }
 
@@ -102,15 +103,18 @@ func (h *Hub) Listen() *Listener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events.readers++
+	h.listened.Store(true)
 	return &Listener{hub: h, next: h.events.next}
 }
 
-// ListenAfter reads the events after the one of that id, as far as they are kept: 10,000, for five minutes. Where
+// ListenAfter reads the events after the one of that id, as far as they are kept: 10,000, for five minutes; of jobs that go
+// well only since somebody listens, and for five minutes after the last did. Where
 // some in between are gone, or the id is of none that this process knows, what Next returns first says so.
 func (h *Hub) ListenAfter(id uint64) *Listener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events.readers++
+	h.listened.Store(true)
 	oldest := h.events.oldest(time.Now().Add(-mostAge))
 	l := &Listener{hub: h, next: id + 1}
 	if id+1 < oldest || id+1 > h.events.next {
@@ -160,5 +164,15 @@ func (l *Listener) Close() {
 	if !l.closed {
 		l.closed = true
 		l.hub.events.readers--
+		l.hub.events.left = time.Now()
+	}
+}
+
+// unheard notes if nobody has listened for as long as anybody could come back and go on where he was.
+func (h *Hub) unheard() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.events.readers == 0 && time.Since(h.events.left) > mostAge {
+		h.listened.Store(false)
 	}
 }

@@ -161,6 +161,7 @@ func (h *Hub) sample(ctx context.Context) {
 			return
 		}
 		h.history.take(shot, time.Now())
+		h.unheard()
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -35,6 +37,8 @@ type Hub struct {
 	shots   shots
 	logs    logs
 	history history
+
+	listened atomic.Bool // somebody listens to events, or did so a while ago
 
 	mu     sync.Mutex // for memory only: the loops of the pools wait for it
 	events events
@@ -72,9 +76,7 @@ func (h *Hub) Run(ctx context.Context) error {
 // Note hears an event of the supervisor, from the loop of a pool. It copies what it keeps, and waits for nothing.
 func (h *Hub) Note(e supervisor.Event) {
 	h.history.count(&e)
-	switch e.Kind {
-	case supervisor.Settling, supervisor.RoundTrip, supervisor.Settled, supervisor.Renewed: // too many, and told otherwise
-	default:
+	if h.keeps(&e) {
 		now := time.Now()
 		h.mu.Lock()
 		h.events.add(&e, now)
@@ -93,6 +95,20 @@ func (h *Hub) Note(e supervisor.Event) {
 	for _, hear := range h.o.Events {
 		hear(e)
 	}
+}
+
+// keeps reports whether an event is to be kept. What happens to jobs that go well fills the memory of many events, for
+// nobody while nobody listens: it is kept from when somebody does.
+func (h *Hub) keeps(e *supervisor.Event) bool {
+	switch e.Kind {
+	case supervisor.Settling, supervisor.RoundTrip, supervisor.Settled, supervisor.Renewed: // too many, and told otherwise
+		return false
+	case supervisor.AttemptStarted, supervisor.Progressed:
+		return h.listened.Load()
+	case supervisor.AttemptEnded:
+		return e.Action != queue.Complete || h.listened.Load()
+	}
+	return true
 }
 
 // Line hears what a child printed. It copies what it keeps, and waits for nothing.

@@ -168,6 +168,34 @@ func TestEventsAreReplayed(t *testing.T) {
 	})
 }
 
+// What happens to jobs that go well is kept while somebody listens, and for five minutes after; all else always.
+func TestWhatNobodyListensToIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := started(t, Options{})
+		kept := func() (jids string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for id := h.events.first; id < h.events.next; id++ {
+				jids += h.events.from(id)[0].JID
+			}
+			return jids
+		}
+		h.Note(attempt(1, queue.Complete))
+		h.Note(attempt(2, queue.Fail))
+		l := h.Listen()
+		h.Note(attempt(3, queue.Complete))
+		l.Close()
+		time.Sleep(4 * time.Minute)
+		h.Note(attempt(4, queue.Complete))
+		time.Sleep(2 * time.Minute)
+		h.Note(attempt(5, queue.Complete))
+		h.Note(attempt(6, queue.Retry))
+		if got := kept(); got != "j2j3j4j6" {
+			t.Errorf("kept are %s", got)
+		}
+	})
+}
+
 // Whoever waits hears of the end, and what begins then ends at once.
 func TestTheEndIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -456,6 +484,7 @@ func TestTheSnapshotIsShared(t *testing.T) {
 // Hearing an event costs no memory of its own.
 func TestAnEventCostsNoAllocation(t *testing.T) {
 	h := New(Options{Events: []func(supervisor.Event){func(supervisor.Event) {}}})
+	h.Listen().Close()
 	e := attempt(1, queue.Complete)
 	for range 2 * chunkSize * mostChunks {
 		h.Note(e)
@@ -467,6 +496,7 @@ func TestAnEventCostsNoAllocation(t *testing.T) {
 
 func BenchmarkNote(b *testing.B) {
 	h := New(Options{Events: []func(supervisor.Event){func(supervisor.Event) {}}})
+	h.Listen().Close()
 	e := attempt(1, queue.Complete)
 	b.ReportAllocs()
 	for b.Loop() {
