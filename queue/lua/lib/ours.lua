@@ -16,11 +16,17 @@
 -- Rare.
 function load_ours(jid, queue, of_queue)
   if not of_queue then return {} end
+  -- Timeout and correlation belong to the job, in whichever queue; those of the second line begin anew with a job
+  -- that failed.
+  local our_fields = {
+    'timeout', 'correlation',
+    'crashes', 'interruptions', 'spared', 'unstarted', 'unknown', 'standstill', 'deaths',
+    'life', 'checkpoint', 'record', 'failed', 'park', 'then', 'response', 'response-given',
+  }
   local names, ours = {}, {}
   for i, name in ipairs(our_fields) do names[i] = 'oarlock-' .. name end
   local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(names))
   for i, name in ipairs(our_fields) do
-    -- Timeout and correlation belong to the job, in whichever queue.
     if of_queue == queue or i <= 2 then ours[name] = f[i] or nil end
   end
   if ours.failed then
@@ -28,13 +34,6 @@ function load_ours(jid, queue, of_queue)
   end
   return ours
 end
-
--- The third to the ninth begin anew with a job that failed.
-our_fields = {
-  'timeout', 'correlation',
-  'crashes', 'interruptions', 'spared', 'unstarted', 'unknown', 'standstill', 'deaths',
-  'life', 'checkpoint', 'record', 'failed', 'park', 'then', 'response', 'response-given',
-}
 
 -- carry_over(jid, how, queue): a job that goes on by a verb of ours keeps what is
 -- listed here, and all else of ours is forgotten; what the protocol keeps is kept by put_job

@@ -531,13 +531,12 @@ function write_ours(jid, queue, of_queue, time)
   local ours, list = load_ours(jid, queue, of_queue), {}
   if ours.failed then drop_counts(jid) end
   local leg = leg_of(ours, time, tonumber(ARGV[1]))
+  local told_fields = {
+    'crashes', 'interruptions', 'spared', 'checkpoint', 'timeout', 'unstarted', 'unknown', 'standstill', 'deaths',
+    'correlation', 'park', 'response', 'then',
+  }
   for _, name in ipairs(told_fields) do
     if ours[name] then list[#list + 1], list[#list + 2] = name, ours[name] end
   end
   return list, leg
 end
-
-told_fields = {
-  'crashes', 'interruptions', 'spared', 'checkpoint', 'timeout', 'unstarted', 'unknown', 'standstill', 'deaths',
-  'correlation', 'park', 'response', 'then',
-}
