@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +48,8 @@ func TestIntakeMakesEachEntryOneJob(t *testing.T) {
 		})
 	}
 	all.Wait()
-	jobs := w.redis.ZRevRange(t.Context(), "ql:q:q-work", 0, -1).Val()
+	jobs := w.redis.ZRange(t.Context(), "ql:q:q-work", 0, -1).Val()
+	slices.Reverse(jobs) // the first is the last of its set
 	if len(jobs) != n || len(w.lies()) != 0 {
 		t.Fatalf("%d jobs, and %d entries are left", len(jobs), len(w.lies()))
 	}

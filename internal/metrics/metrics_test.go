@@ -122,8 +122,7 @@ var bounds = map[string]struct{ pool, klass, fixed int }{
 // within its bound, all together are, promtool finds nothing wrong, and all that is defined is there.
 func TestAFullScrape(t *testing.T) {
 	const pools = 50
-	var shot supervisor.Snapshot
-	shot = supervisor.Snapshot{Ready: true, Redis: "ok"}
+	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
 	m := New(optionsOf(&shot))
 	m.Clients(connected{}, connected{})
 	for n := range pools {
@@ -254,8 +253,7 @@ func promtool(t *testing.T) string {
 
 // What is told is true.
 func TestWhatIsTold(t *testing.T) {
-	var shot supervisor.Snapshot
-	shot = supervisor.Snapshot{Ready: true, Redis: "ok"}
+	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
 	m := New(optionsOf(&shot))
 	m.Clients(connected{}, nil)
 	shot.Pools = []supervisor.PoolSnapshot{busyPool(m, "mail")}
@@ -305,8 +303,7 @@ func again(t *testing.T, m *Metrics) map[string]float64 {
 
 // What is zero and always was is left out; what was not is told when it is zero again; busy seconds never become less.
 func TestZeroIsLeftOut(t *testing.T) {
-	var shot supervisor.Snapshot
-	shot = supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Name: "p"}}}
+	shot := supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Name: "p"}}}
 	m := New(optionsOf(&shot))
 	m.Note(supervisor.Event{Kind: supervisor.PoolBegan, Pool: "p"})
 	quiet := `oarlock_pool_quiet{pool="p"}`

@@ -126,8 +126,10 @@ func TestTokensAreReadAgain(t *testing.T) {
 	if err := os.Remove(tokens.path); err != nil {
 		t.Fatal(err)
 	}
-	if !knows(other) || !knows(other) {
-		t.Error("a file that is gone took a token away")
+	for range 2 {
+		if !knows(other) {
+			t.Error("a file that is gone took a token away")
+		}
 	}
 	write(line)
 	if !knows(token) {
@@ -205,7 +207,10 @@ func TestKey(t *testing.T) {
 	if w := g.ask(a, "GET", "/login", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `method="post" action="/login"`) {
 		t.Errorf("the form: %d %s", w.Code, w.Body)
 	}
-	if again := NewKey("anna", false); again.use(again.key) == "" || again.use(again.key) == "" {
-		t.Error("a key for more than once was used up")
+	again := NewKey("anna", false)
+	for range 2 {
+		if again.use(again.key) == "" {
+			t.Error("a key for more than once was used up")
+		}
 	}
 }

@@ -146,7 +146,7 @@ type RunSnapshot struct {
 	JID         string   `json:"jid"`
 	Klass       string   `json:"klass"`
 	Queue       string   `json:"queue"`
-	Run         string   `json:"run"` // names this attempt and no other
+	Run         string   `json:"run"` // names this attempt and no other; it is not the run of which its child knows, which is a secret
 	Attempt     int      `json:"attempt"`
 	Began       float64  `json:"began"`                  // when it was handed over, in seconds since the epoch on this host's clock
 	Age         float64  `json:"age"`                    // seconds since then

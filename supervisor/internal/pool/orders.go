@@ -106,7 +106,7 @@ func (p *Pool) recycleSlot(n int) error {
 // stopRun interrupts an attempt.
 func (p *Pool) stopRun(run string) error {
 	for _, a := range p.flight {
-		if a.wire.Run != run {
+		if handle(a.wire.Run) != run {
 			continue
 		}
 		switch a.stage {
