@@ -20,7 +20,7 @@ import (
 // withoutRedis are the commands that ask nothing of Redis, or of one of their own; `run` works
 // in the tests of the queue and of the whole as that user.
 var withoutRedis = strings.Fields("demo run dev try torture check init unit version completion status top quiet resume drain " +
-	"stop reload recycle scale bench say")
+	"stop reload recycle scale bench say retry metrics web")
 
 // TestEveryCommandAsTheLeastUser runs each command that speaks to Redis as the user of
 // queue/ACL.md. A command that is new has to be named here.
@@ -34,6 +34,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 	for word := range strings.FieldsSeq(string(regexp.MustCompile("(?s)```acl\n(.*?)```").FindSubmatch(page)[1])) {
 		words = append(words, word)
 	}
+	words = append(words, "~hworker-*", "+blmove", "+hscan") // as the page says for lists
 	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,9 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		{"config load", "c.json --clear"}, {"config clear", ""}, {"job ls", "tracked"}, {"job ls", "complete"},
 		{"put", "q {} --jid g --tag x --throttle t"}, {"queue mv", "q elsewhere"}, {"queue purge", "elsewhere"},
 		{"queue pause", "q --stop"}, {"queue resume", "q"},
+		{"park ls", ""}, {"respond", "Pay order-1 {}"},
+		{"list put", "hworker:mail {}"}, {"list ls", "hworker:mail"}, {"list show", "hworker:mail"}, {"list failed", "hworker:mail"},
+		{"list broken", "hworker:mail"}, {"list retry", "hworker:mail"}, {"list destroy", "hworker:mail --yes"},
 		{"lua", "--install"}, {"doctor", ""}, {"queue forget", "q"},
 	} {
 		run(line[0], line[1])
@@ -102,6 +106,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 	followEvents(t, s, client)
 	tried["events"] = true
 	tried["job output"] = true // which asks a supervisor
+	tried["list watch"] = true // which shows what list ls does, again and again
 
 	var missing []string
 	for _, path := range leaves(testProgram(nil, nil, nil).app().Commands, "") {

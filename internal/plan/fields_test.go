@@ -83,8 +83,10 @@ func TestAWordThatNobodyKnowsIsRefused(t *testing.T) {
 
 // forOthers are the tables that no supervisor hears of.
 var forOthers = map[string]string{
-	"redis": "package connect opens what it names, and has such a test of its own",
-	"log":   "it is about the lines of the process, which makes its log of it before there is a supervisor",
+	"redis":   "package connect opens what it names, and has such a test of its own",
+	"web":     "package service tells the page, which is none of a supervisor's",
+	"metrics": "package service tells those who count for scrapers",
+	"log":     "it is about the lines of the process, which makes its log of it before there is a supervisor",
 }
 
 // particular are the keys for which not any other value will do.
