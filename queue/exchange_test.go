@@ -42,6 +42,28 @@ func putAll(t *testing.T, c *queue.Client, puts ...queue.Put) {
 	}
 }
 
+// A recurring job that was made anew counts its children from one again. One of them may so come over an old job
+// that the same take has just listed in another queue: it is taken once, and stands in one place.
+func TestAJobThatWasEvictedAfterItWasListed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		putAll(t, c, queue.Put{Queue: "q1", Klass: "Old", JID: "r-1"}, queue.Put{Queue: "q1", Klass: "Behind", JID: "b"})
+		must(c.Recur(t.Context(), queue.Recurring{Queue: "q2", JID: "r", Klass: "New", Interval: time.Hour}))(t)
+		reply, jids := take(t, session(t, c, "w"), queue.Take{Queues: []string{"q1", "q2"}, Order: queue.Oldest, Count: 2})
+		slices.Sort(jids)
+		equal(t, "taken", jids, []string{"b", "r-1"})
+		for _, job := range reply.Jobs {
+			if job.JID == "r-1" && (job.Queue != "q2" || job.Klass != "New") {
+				t.Errorf("took the old one: %+v", job)
+			}
+		}
+		for _, key := range []string{"ql:q:q1-work", "ql:q:q2-work"} {
+			if left := c.Redis().ZRange(t.Context(), key, 0, -1).Val(); len(left) > 0 {
+				t.Errorf("%s still has %v", key, left)
+			}
+		}
+	})
+}
+
 func TestOrdersOfTaking(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")

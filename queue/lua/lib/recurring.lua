@@ -97,8 +97,13 @@ function evict(jid, now)
     redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'failure', 'tags', 'throttles'))
   finish_unblocking(jid, now)
   if not state then return end
+  evicted = evicted or {}
+  evicted[(queue or '') .. '\0' .. jid] = true
   leave(jid, state, queue, worker, failure, queue)
   if throttles then give_back(jid, queue, throttles, now) end
   unindex_tags(jid, stored_tags(tags))
   drop_dependencies(jid)
 end
+
+-- who was in its place before in this call, by queue and jid; whoever listed it before must not take it there
+evicted = false

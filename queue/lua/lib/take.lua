@@ -80,6 +80,8 @@ function take_oldest(batch, queues, heads, count)
   repeat
     chosen = choose_oldest(batch, line, wanted)
     for _, head in ipairs(chosen) do
+      -- Another queue that was opened meanwhile may have had children of a recurring job.
+      if evicted then head.chosen = still_there(head.queue, head.chosen) end
       local _, seen = try(batch, head.queue, hand_out, head.chosen, false, #head.chosen)
       -- Where some were broken, or had to wait for a throttle, there may be others.
       if seen == #head.chosen then head.again = true else head.time = nil end
@@ -91,6 +93,16 @@ function take_oldest(batch, queues, heads, count)
   for _, head in ipairs(line) do
     if head.list and batch.more == 0 then leave_behind(batch, head.index, text17(head.time or 0)) end
   end
+end
+
+-- still_there(queue, jids) -> those that were not evicted from the queue in this call
+-- Rare.
+function still_there(queue, jids)
+  local there = {}
+  for _, jid in ipairs(jids) do
+    if not evicted[queue .. '\0' .. jid] then there[#there + 1] = jid end
+  end
+  return there
 end
 
 -- choose_oldest(batch, line, count) -> those of line of which jobs were chosen, each with
