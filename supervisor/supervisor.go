@@ -397,6 +397,34 @@ func (s *Supervisor) AwaitRedis(ctx context.Context) {
 	}
 }
 
+// WhileRedis calls do whenever Redis is thought to be there, one call after the other, and ends the context of the call
+// when Redis is away, until ctx ends or do fails, whose error it returns. What listens to Redis beside the pools does
+// it so, and dials as little as they do. It is safe for concurrent use.
+func (s *Supervisor) WhileRedis(ctx context.Context, do func(context.Context) error) error {
+	for {
+		s.AwaitRedis(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		there, away := context.WithCancel(ctx)
+		watched := make(chan struct{})
+		go func() { // waited for below
+			defer close(watched)
+			select {
+			case <-s.shared.Gate.Closed():
+				away()
+			case <-there.Done():
+			}
+		}()
+		err := do(there)
+		away()
+		<-watched
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // snapshotWait bounds how long Snapshot waits for a pool. Their loops never wait for
 // anything, so only a machine that stands still makes it that long.
 const snapshotWait = time.Second

@@ -218,7 +218,9 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		s.optional("no other host is told how it is", s.voice(cfg, client).Run),
+		s.optional("no other host is told how it is", func(ctx context.Context) error {
+			return s.sup.WhileRedis(ctx, s.voice(cfg, client).Run)
+		}),
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error {
 			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log})
 		}),
