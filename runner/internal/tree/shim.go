@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 )
@@ -85,12 +86,13 @@ func becomeSelf(cmd *exec.Cmd, subcommand, entry string, order any) error {
 	cmd.Err = nil // whether the program exists, the shim finds out: under its own user and PATH
 	cmd.Dir = ""
 	cmd.Args = append([]string{"oarlock", subcommand}, cmd.Args...)
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], entry+"="+string(text))
+	cmd.Env = slices.Concat(cmd.Env, prompt, []string{entry + "=" + string(text)})
 	return nil
 }
 
 // takeOrder reads our entry out of the environment and removes it.
 func takeOrder(entry string, order any) error {
+	ownEnvironment()
 	text := os.Getenv(entry)
 	if text == "" {
 		return errors.New("this subcommand is for the supervisor's own use")
