@@ -363,6 +363,7 @@ func TestAViewIsComputedOnceForAll(t *testing.T) {
 			t.Errorf("then come %s and %s", x, y)
 		}
 		time.Sleep(100 * time.Second) // b is slow
+		synctest.Wait()               // for what is computed at this very moment
 		late, _ := b.Next(t.Context())
 		if want := `{"set":{"n":"102","same":"x"},"stale":["rows"],"resync":true}`; string(late) != want {
 			t.Errorf("the slow one gets %s, want %s", late, want)
