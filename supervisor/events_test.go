@@ -214,12 +214,13 @@ func TestTheBreakerIsTold(t *testing.T) {
 		}
 		w.run()
 		w.redis.put(200)
-		time.Sleep(3 * time.Second)
+		time.Sleep(3*time.Second + 50*time.Millisecond) // between two jobs
+		synctest.Wait()
 		if e := told.one(t, BreakerOpened); e.Message == "" {
 			t.Error("it does not say why it opened")
 		}
 		p := w.s.Snapshot().Pools[0]
-		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 3 || p.NextProbe > 0.1 {
+		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 4 || p.NextProbe > 0.1 {
 			t.Errorf("the snapshot says %q for %v, next in %v", p.Breaker, p.BreakerFor, p.NextProbe)
 		}
 		w.mu.Lock()
