@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,18 +65,18 @@ func TestRedisAway(t *testing.T) {
 func TestPutThroughLostAnswers(t *testing.T) {
 	a, q := apart(t)
 	handler := a.Handler(everybody(&Door{}).door)
-	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		if asked%3 == 0 {
+	var asked atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1)%3 == 0 {
 			handler.ServeHTTP(w, r)
 			return
 		}
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler) // what was answered is lost
 	}))
-	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.Start()
+	defer server.Close()
 	send := func(data string) *http.Response {
 		for {
 			r, err := http.NewRequestWithContext(t.Context(), "PUT", server.URL+"/api/v1/jobs/order-17", strings.NewReader(`{"queue":"mail","klass":"Send","data":`+data+`}`))
