@@ -14,7 +14,7 @@ import (
 // children leave behind included, and replaces children in every way there is.
 func TestH10DevicesOfSlots(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
-		t.Skip("this machine has no flock: ", err)
+		t.Skipf("SKIPPED flock is not installed (apt install util-linux): %v", err)
 	}
 	row(t, "H10", rigOptions{}, func(t *testing.T, r *rig) {
 		devices := t.TempDir()

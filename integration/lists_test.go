@@ -33,7 +33,7 @@ func TestListsThroughKills(t *testing.T) {
 	}
 	interpreter, err := python()
 	if err != nil {
-		t.Skip("SKIPPED no python3")
+		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
 	}
 	server, dir := redistest.Start(t), t.TempDir()
 	ledger, program, config := filepath.Join(dir, "ledger"), filepath.Join(dir, "file.py"), filepath.Join(dir, "c.toml")

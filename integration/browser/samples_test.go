@@ -63,7 +63,7 @@ func axe(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
-		t.Skip("axe-core is not installed: npm ci --ignore-scripts")
+		t.Skip("SKIPPED axe-core is not installed: npm ci --ignore-scripts")
 	}
 	return string(text)
 }

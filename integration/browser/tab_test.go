@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	if _, err := exec.LookPath("chromium"); err != nil {
-		chromeGone = "chromium is not installed"
+		chromeGone = "SKIPPED chromium is not installed (apt install chromium)"
 		return m.Run()
 	}
 	profile, err := os.MkdirTemp("", "oarlock-browser-")

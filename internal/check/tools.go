@@ -26,6 +26,7 @@ var tools = []tool{
 	{command: "node", apt: "nodejs", brew: "node", use: "the Node helper"},
 	{command: "npm", apt: "npm", brew: "node", use: "axe-core, which looks for what keeps people out of the pages"},
 	{command: "chromium", apt: "chromium", use: "the pages in a real browser"},
+	{command: "flock", apt: "util-linux", brew: "flock", use: "that no two children have one device"},
 	{command: "zsh", apt: "zsh", brew: "zsh", use: "the completion in zsh"},
 	{command: "fish", apt: "fish", brew: "fish", use: "the completion in fish"},
 	{command: "systemd-analyze", apt: "systemd", use: "the shipped units are verified with it"},

@@ -228,11 +228,11 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 // The disk is full, and then it is not: told once each, and counted.
 func TestAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
+		t.Skip("SKIPPED a disk that is full takes a mount, and so root")
 	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skip(err)
+		t.Skipf("SKIPPED a disk that is full takes a mount: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	var log bytes.Buffer
