@@ -96,6 +96,32 @@ func TestCounting(t *testing.T) {
 	}
 }
 
+// TestBatches runs the workers that take whole messages: what came together was written together, and one that
+// has a verdict of its own keeps the others from nothing.
+func TestBatches(t *testing.T) {
+	for dir, interpreter := range map[string]string{"python": "python3", "ruby": "ruby", "node": "node", "php": "php"} {
+		t.Run(dir, func(t *testing.T) {
+			need(t, interpreter)
+			file := filepath.Join(t.TempDir(), "lines")
+			var jobs []wanted
+			for i := range 20 {
+				data := fmt.Sprintf(`{"file":%q,"line":"%d"}`, file, i)
+				jobs = append(jobs, wanted{dir + "-batch", "Line", data, "complete", data, ""})
+			}
+			jobs[7] = wanted{dir + "-batch", "Line", `{}`, "failed", "", "no-line"}
+			work(t, dir, jobs)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, numbers := strings.Split(strings.TrimSpace(string(text)), "\n"), strings.Fields(string(text))
+			if len(lines) > 10 || len(numbers) != 19+len(lines) { // ten at a time, but for those of a child that has not said hello yet
+				t.Errorf("19 numbers were written in %d lines:\n%s", len(lines), text)
+			}
+		})
+	}
+}
+
 // TestWrapped runs the scripts that know nothing of us.
 func TestWrapped(t *testing.T) {
 	letters := filepath.Join(t.TempDir(), "letters")

@@ -38,7 +38,8 @@ func TestLists(t *testing.T) {
 	}()
 	const letter = `{"to":"Zoë's \"cat\" $(id) \\n", "n":9007199254740993, "none":[]}`
 	for _, command := range [][]string{
-		{"sh", "push.sh", letter}, {"sh", "push.sh", "a plain text"}, {"python3", "hworker.py", "mail", `{"n":1}`},
+		{"sh", "push.sh", letter}, {"sh", "push.sh", "a plain text"},
+		{"sh", "push.sh", `{"klass": "Order", "data": {"customer": 17}, "tags": ["vip"]}`, "new-orders"}, {"python3", "hworker.py", "mail", `{"n":1}`},
 	} {
 		need(t, command[0])
 		cmd := exec.Command(command[0], command[1:]...)
@@ -47,7 +48,7 @@ func TestLists(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", command, err, out)
 		}
 	}
-	want := []string{`"a plain text"`, letter, `{"n": 1}`}
+	want := []string{`"a plain text"`, letter, `{"n": 1}`, `{"customer": 17}`}
 	slices.Sort(want)
 	deadline := time.Now().Add(30 * time.Second)
 	for {

@@ -266,8 +266,15 @@ func TestDayOfManyDueAtOnce(t *testing.T) {
 		}
 		took := fairly(due, r.lastOf(t, 2*time.Minute, jids, 1))
 		r.expect(t, "due", took, ideal, 0.8)
+		planned := map[string]bool{}
+		for _, jid := range jids {
+			planned[jid] = true
+		}
 		before := 0 // how many of the others began before the urgent one
 		for _, e := range r.ledger.all(t) {
+			if e.what == "begin" && e.at < due-0.1 && planned[e.jid] {
+				t.Errorf("%s began %.1f s before its time", e.jid, due-e.at)
+			}
 			if e.what != "begin" || e.at < due-0.5 {
 				continue
 			}

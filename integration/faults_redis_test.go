@@ -34,7 +34,7 @@ func (r *rig) resumed(t testing.TB, ended float64) {
 }
 
 func TestD1RedisKilled(t *testing.T) {
-	row(t, "D1", rigOptions{prompt: true}, func(t *testing.T, r *rig) {
+	row(t, "D1", rigOptions{}, func(t *testing.T, r *rig) {
 		r.put(t, scaled(300, 1000), work{MS: 20})
 		r.put(t, 1, work{MS: 3000, Beat: 50}) // lives through it
 		r.start(t, "a", pool{})
@@ -217,8 +217,9 @@ func TestD9TornAppendOnlyFile(t *testing.T) {
 		r.put(t, scaled(200, 1000), work{MS: 20})
 		r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "60 begun jobs", begun(60))
+		dir := r.db.ConfigGet(t.Context(), "dir").Val()["dir"]
 		r.redis.Kill()
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(r.redis.Addr), "appendonlydir", "*.incr.aof"))
+		files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("append-only files %q, %v", files, err)
 		}

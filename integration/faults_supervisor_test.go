@@ -281,7 +281,7 @@ func TestA10SecondStopSignal(t *testing.T) {
 				a.said(t, 5*time.Second, "drain")
 				second := now()
 				a.signal(t, syscall.SIGTERM)
-				a.exit(t, time.Second+atExit)
+				a.exit(t, 5*time.Second)
 				r.note("exit_after", now()-second)
 				a.leftNothing(t, time.Second)
 				if silent {

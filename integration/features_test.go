@@ -23,9 +23,11 @@ func TestDocumentOfFeatures(t *testing.T) {
 		rows[id[1]] = true
 		checkEvidence(t, "row "+id[1], line, tests)
 	}
-	for n := 1; n <= 27; n++ {
-		if !rows[fmt.Sprint("H", n)] {
-			t.Errorf("row H%d is missing", n)
+	for prefix, last := range map[string]int{"H": 27, "L": 63, "P": 37, "W": 19} {
+		for n := 1; n <= last; n++ {
+			if !rows[fmt.Sprint(prefix, n)] {
+				t.Errorf("row %s%d is missing", prefix, n)
+			}
 		}
 	}
 }

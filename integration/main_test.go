@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 // scratch is gone when the tests have run.
@@ -33,9 +32,6 @@ func TestMain(m *testing.M) {
 
 // buildFlags are those that the program under test is built with.
 var buildFlags []string
-
-// atExit is how long a guard waits before it ends, as the race detector makes it do.
-var atExit time.Duration
 
 // binary returns the path of the program under test, built from this module once.
 var binary = sync.OnceValues(func() (string, error) {

@@ -1,17 +1,24 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"oarlock/internal/callback"
 	"oarlock/queue"
 )
 
-// Jobs park, a third of them answered before there is a job, and all by two doors at once, while supervisors are
-// killed: of all answers to a job one is accepted, and each job goes on with its own, to one end.
+// Jobs park, a third of them answered before there is a job, and all twice at once over HTTP, by name and at the address of each, while
+// supervisors are killed: of all answers to a job one is accepted, and each job goes on with its own, to one end.
 func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 	row(t, "A22", rigOptions{}, func(t *testing.T, r *rig) {
 		const children, kills = 4, 3
@@ -19,44 +26,56 @@ func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 		order := func(i int) string { return fmt.Sprintf("order %d/é", i) }
 		accepted := make([]int, n)
 		var mu sync.Mutex // guards accepted
-		answer := func(some []int) {
-			for part := range slices.Chunk(some, 20) {
-				responses := make([]queue.Response, len(part))
-				for k, i := range part {
-					responses[k] = queue.Response{Klass: "Pay", Correlation: order(i), Data: fmt.Appendf(nil, `{"of": %q}`, order(i))}
+		secrets, listen := filepath.Join(r.dir, "secrets"), filepath.Join(r.dir, "web.sock")
+		if err := os.WriteFile(secrets, []byte(strings.Repeat("s", 32)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sign, err := callback.Read(secrets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const base = "http://localhost"
+		b := r.start(t, "b", pool{children: children, worker: "parks.py", top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"\nurl = %q\n[park]\nsecret_file = %q",
+			"unix:"+listen, base, secrets)})
+		b.said(t, 20*time.Second, "answering over HTTP")
+		client := browse(t, listen).client
+		answer := func(i int, address string) {
+			for {
+				word, again := post(t, client, address, fmt.Sprintf(`{"of": %q}`, order(i)))
+				if again { // too many at a time
+					continue
 				}
-				results, err := r.client.RespondAll(t.Context(), responses)
-				if err != nil {
-					t.Error(err)
-					return
+				if word == queue.Resumed || word == queue.KeptFor {
+					mu.Lock()
+					accepted[i]++
+					mu.Unlock()
 				}
-				mu.Lock()
-				for k, result := range results {
-					if result.Word == queue.Resumed || result.Word == queue.KeptFor {
-						accepted[part[k]]++
-					}
-				}
-				mu.Unlock()
+				return
 			}
+		}
+		byName := func(i int) {
+			answer(i, fmt.Sprintf("%s/api/v1/respond/Pay/%s?jid=p-%d", base, url.PathEscape(order(i)), i))
+		}
+		byCallback := func(i int) {
+			answer(i, sign.Address(base, "Pay", fmt.Sprintf("p-%d", i))+url.QueryEscape(order(i)))
 		}
 		all := make([]int, n)
 		for i := range all {
 			all[i] = i
 		}
-		answer(all[:n/3])
+		each(all[:n/3], func(i int) { answer(i, base+"/api/v1/respond/Pay/"+url.PathEscape(order(i))) })
 		puts := make([]queue.Put, n)
 		for i := range puts {
 			puts[i] = queue.Put{Queue: "work", JID: fmt.Sprintf("p-%d", i), Klass: "Pay", Data: fmt.Appendf(nil, `{"order": %q}`, order(i))}
 		}
 		r.putAll(t, puts)
 		a := r.start(t, "a", pool{children: children, worker: "parks.py"})
-		r.start(t, "b", pool{children: children, worker: "parks.py"})
 		r.ledger.await(t, 30*time.Second, "jobs at work", func(es []entry) bool { return count(es, "ask") >= n/10 })
 		var doors sync.WaitGroup
-		for range 2 {
+		for _, door := range []func(int){byName, byCallback} {
 			shuffled := slices.Clone(all)
 			r.random.Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			doors.Go(func() { answer(shuffled) })
+			doors.Go(func() { each(shuffled, door) })
 		}
 		for k := range kills {
 			r.ledger.await(t, 60*time.Second, "more jobs at their end", ended((k+1)*n/(kills+2)))
@@ -95,4 +114,48 @@ func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 		r.note("kills", kills)
 		r.note("told", ends)
 	})
+}
+
+// each does something to all of some, by several at once.
+func each(some []int, do func(int)) {
+	next := make(chan int)
+	var parts sync.WaitGroup
+	for range 4 {
+		parts.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for _, i := range some {
+		next <- i
+	}
+	close(next)
+	parts.Wait()
+}
+
+// post answers a job over HTTP, and tells what became of that; or that it has to be sent again.
+func post(t *testing.T, client *http.Client, address, body string) (word queue.ResponseWord, again bool) {
+	request, err := http.NewRequestWithContext(t.Context(), "POST", address, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return "", false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return "", false
+	}
+	defer response.Body.Close()
+	var said struct{ Word queue.ResponseWord }
+	if err := json.NewDecoder(response.Body).Decode(&said); err != nil {
+		t.Error(err)
+	}
+	if response.StatusCode == http.StatusServiceUnavailable {
+		return "", true
+	}
+	if response.StatusCode >= 300 {
+		t.Errorf("%s: %s", address, response.Status)
+	}
+	return said.Word, false
 }

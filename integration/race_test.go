@@ -2,10 +2,7 @@
 
 package integration
 
-import (
-	"os"
-	"time"
-)
+import "os"
 
 func init() {
 	// A binary with the race detector needs many times the processor time; the fast
@@ -13,6 +10,5 @@ func init() {
 	if wholeMatrix {
 		buildFlags = append(buildFlags, "-race")
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // of supervisors; guards do not get it
-		atExit = time.Second
 	}
 }

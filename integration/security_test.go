@@ -35,7 +35,7 @@ func TestHostileJobs(t *testing.T) {
 			{Queue: "work", Klass: "$(touch " + canary + ")", Data: payload},
 			{Queue: "work", JID: "../../../escape", Klass: "../up", Data: payload},
 			{Queue: "work", JID: "two\nlines\x1b[31m", Klass: "{\"@\":\"fail\"}\n", Data: payload},
-			{Queue: "work", JID: "nul\x00inside", Klass: "nul\x00inside", Data: payload},
+			{Queue: "work", JID: "no nul inside", Klass: "nul\x00inside", Data: payload},
 			{Queue: "work", JID: "long-" + long, Klass: long, Data: payload},
 		}
 		r.putAll(t, hostile)

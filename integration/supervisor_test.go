@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -151,6 +152,12 @@ func (s *supervisor) tail() string {
 		lines = append([]string{fmt.Sprintf("(%d lines before)", skip)}, lines[skip:]...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// about are the lines of the log that name a job.
+func (s *supervisor) about(jid string) string {
+	lines, _ := s.lines()
+	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.Contains(line, jid) }), "\n")
 }
 
 // said waits for a line of the log that holds all the words, and returns it.

@@ -11,6 +11,9 @@ type Job struct {
 	JID        string        // id of the job
 	Klass      string        // class of the job: what is to be done
 	Queue      string        // queue it came from
+	Key        string        // orders the job among those of its key; empty: none, left out of the line
+	Merge      string        // how what is put with Key merges: all or set, and Data is a list of payloads; last or first; empty: it does not, left out of the line
+	Scores     []float64     // of the payloads, in the order of Data; with Merge only
 	Data       []byte        // payload: the stored JSON, passed on byte for byte
 	Tags       []string      // tags of the job; nil is an empty list
 	Priority   float64       // higher runs earlier
@@ -24,6 +27,11 @@ type Job struct {
 
 	Correlation string    // of the job; empty: none, left out of the line
 	Response    *Response // what it waited for; nil: none, left out of the line
+	// Callback is the address at which whoever is asked answers the job, if the correlation is added to it, percent-encoded; empty:
+	// there is none, left out of the line. It is a secret, and good for this job alone.
+	Callback string
+
+	Trace *Trace // of which the attempt is part; nil: none, left out of the line
 }
 
 // Response is the answer that a job waited for.
@@ -47,7 +55,13 @@ func NewRun() string { return rand.Text()[:16] }
 // becomes a space, because it would end the line. Empty Data is sent as null.
 // Text that is not UTF-8 gets replacement characters.
 func AppendJob(dst []byte, j *Job) []byte {
-	dst = append(dst, `{"@":"job","run":`...)
+	dst = append(dst, `{"@":"job",`...)
+	return append(appendMembers(dst, j), '}', '\n')
+}
+
+// appendMembers appends what a child is told of j, as members of an object.
+func appendMembers(dst []byte, j *Job) []byte {
+	dst = append(dst, `"run":`...)
 	dst = appendString(dst, j.Run)
 	dst = append(dst, `,"jid":`...)
 	dst = appendString(dst, j.JID)
@@ -55,6 +69,11 @@ func AppendJob(dst []byte, j *Job) []byte {
 	dst = appendString(dst, j.Klass)
 	dst = append(dst, `,"queue":`...)
 	dst = appendString(dst, j.Queue)
+	if j.Key != "" {
+		dst = append(dst, `,"key":`...)
+		dst = appendString(dst, j.Key)
+	}
+	dst = appendMerge(dst, j)
 	dst = append(dst, `,"data":`...)
 	dst = appendRaw(dst, j.Data)
 	dst = append(dst, `,"tags":[`...)
@@ -92,10 +111,43 @@ func AppendJob(dst []byte, j *Job) []byte {
 		dst = append(dst, `,"correlation":`...)
 		dst = appendString(dst, j.Correlation)
 	}
+	if j.Callback != "" {
+		dst = append(dst, `,"callback":`...)
+		dst = appendString(dst, j.Callback)
+	}
 	if j.Response != nil {
 		dst = appendResponse(dst, j.Response)
 	}
-	return append(dst, '}', '\n')
+	if j.Trace != nil {
+		dst = appendTrace(dst, j.Trace)
+	}
+	return dst
+}
+
+func appendMerge(dst []byte, j *Job) []byte {
+	if j.Merge == "" {
+		return dst
+	}
+	dst = append(dst, `,"merge":`...)
+	dst = appendString(dst, j.Merge)
+	dst = append(dst, `,"scores":[`...)
+	for i, score := range j.Scores {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendNumber(dst, score)
+	}
+	return append(dst, ']')
+}
+
+func appendTrace(dst []byte, t *Trace) []byte {
+	dst = append(dst, `,"traceparent":`...)
+	dst = appendString(dst, t.Parent)
+	if t.State != "" {
+		dst = append(dst, `,"tracestate":`...)
+		dst = appendString(dst, t.State)
+	}
+	return dst
 }
 
 func appendResponse(dst []byte, r *Response) []byte {

@@ -11,11 +11,11 @@ import (
 
 func TestAppendJob(t *testing.T) {
 	j := &Job{
-		Run: "k7q2vd", JID: "a1", Klass: "Send", Queue: "mail", Data: []byte(`{"to":"x"}`), Tags: []string{"a", `b"c`},
+		Run: "k7q2vd", JID: "a1", Klass: "Send", Queue: "mail", Key: "k \"1\"", Data: []byte(`{"to":"x"}`), Tags: []string{"a", `b"c`},
 		Priority: 1.5, Attempt: 1, Retries: 5, Remaining: 5, Timeout: 5 * time.Minute, Lease: 59500 * time.Millisecond,
 		Dir: "/tmp/x", Checkpoint: []byte(`[7]`),
 	}
-	want := `{"@":"job","run":"k7q2vd","jid":"a1","klass":"Send","queue":"mail","data":{"to":"x"},"tags":["a","b\"c"],"priority":1.5,` +
+	want := `{"@":"job","run":"k7q2vd","jid":"a1","klass":"Send","queue":"mail","key":"k \"1\"","data":{"to":"x"},"tags":["a","b\"c"],"priority":1.5,` +
 		`"attempt":1,"retries":5,"remaining":5,"timeout":300,"lease":59.5,"dir":"/tmp/x","checkpoint":[7]}` + "\n"
 	if got := string(AppendJob(nil, j)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

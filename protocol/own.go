@@ -6,9 +6,9 @@ import "bytes"
 const opening = `{"@":`
 
 // OwnAt returns where in text a status line of a run begins: a known verb and, right behind
-// it, that run. Where nobody else knows the run, nobody else can have written that, or a
-// byte between the two. It is -1 if there is none.
-func OwnAt(text []byte, run string) int {
+// it, a run of which own says that it is the child's. Where nobody else knows the run, nobody
+// else can have written that, or a byte between the two. It is -1 if there is none.
+func OwnAt(text []byte, own func(run []byte) bool) int {
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], []byte(opening))
 		if i < 0 {
@@ -24,7 +24,7 @@ func OwnAt(text []byte, run string) int {
 		if name, ok := s.quoted(); !ok || string(name) != "run" || !s.take(':') {
 			continue
 		}
-		if id, ok := s.quoted(); ok && string(id) == run {
+		if id, ok := s.quoted(); ok && own(id) {
 			return at
 		}
 	}

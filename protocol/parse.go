@@ -92,9 +92,9 @@ func (f *fields) status() Status {
 			s.Verdict.Depends = f.strings("depends")
 		}
 	case VerbRetry:
-		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised(), DropResponse: f.others && f.word("response", "drop")}
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised(), DropResponse: f.others && f.word("response", "drop")}
 	case VerbFail:
-		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: groupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
+		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
 	case VerbRelease:
 		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
 	case VerbUnknown:
@@ -198,9 +198,9 @@ func (f *fields) text(value []byte) string {
 // MaxGroup is the longest group of failures that a child can name, in bytes.
 const MaxGroup = 200
 
-// groupOf is the name of a group that can stand in keys, logs and lists: what Visible shows
+// GroupOf is the name of a group that can stand in keys, logs and lists: what Visible shows
 // of text, without tabs, cut at MaxGroup.
-func groupOf(text string) string {
+func GroupOf(text string) string {
 	text = text[:min(len(text), MaxGroup+utf8.UTFMax)] // the rest is cut off in any case
 	group := bytes.ReplaceAll(Visible(nil, []byte(text)), []byte("\t"), []byte(" "))
 	if len(group) <= MaxGroup {
@@ -418,10 +418,16 @@ func (f *fields) put() *Put {
 		Depends:   f.strings("depends"),
 		Timeout:   f.seconds("timeout"),
 		Throttles: f.strings("throttles"),
+		Key:       f.text(f.other("key")),
+		Merge:     f.string("merge"),
 	}
 	if p.Queue == "" {
 		f.bad("queue", "is missing")
 	}
+	if len(p.Key) > MaxKey {
+		f.bad("key", fmt.Sprintf("has more than %d bytes", MaxKey))
+	}
+	f.merges(p)
 	if p.Data == nil {
 		p.Data = []byte("null")
 	}
@@ -433,6 +439,25 @@ func (f *fields) put() *Put {
 		p.Retries = &retries
 	}
 	return p
+}
+
+// merges decodes what becomes of a put while a job of its key waits.
+func (f *fields) merges(p *Put) {
+	switch p.Merge {
+	case "", "none", "all", "last", "first", "set":
+	default:
+		f.bad("merge", "is not one of none, all, last, first, set")
+	}
+	if !isNull(f.other("score")) {
+		score := f.number("score", 0)
+		p.Score = &score
+	}
+	switch {
+	case p.Key == "" && (p.Merge != "" || p.Score != nil):
+		f.bad("key", "is missing, without which nothing merges")
+	case p.JID != "" && p.Merge != "" && p.Merge != "none":
+		f.bad("merge", "and a jid exclude each other")
+	}
 }
 
 func (f *fields) ifExists() string {

@@ -61,6 +61,7 @@ func TestParseStatus(t *testing.T) {
 		{`{"@":"log","run":"a","level":"warn","message":"m","rows":7,"x":null}`, Status{Verb: VerbLog, Run: "a", Log: &LogRecord{Level: "warn", Message: "m", Fields: []Field{{"rows", []byte("7")}, {"x", []byte("null")}}}}},
 		{`{"@":"put","queue":"q","klass":"K","data":{"a":1},"delay":3,"priority":2,"retries":0,"tags":["t"],"depends":["d"],"timeout":60,"throttles":["th"],"jid":"j","if_exists":"never"}`,
 			Status{Verb: VerbPut, JID: "j", Put: &Put{Queue: "q", Klass: "K", Data: []byte(`{"a":1}`), JID: "j", IfExists: "never", Delay: 3 * time.Second, Priority: 2, Retries: ptr(0), Tags: []string{"t"}, Depends: []string{"d"}, Timeout: time.Minute, Throttles: []string{"th"}}}},
+		{`{"@":"put","queue":"q","key":"k","merge":"set","score":1.5}`, Status{Verb: VerbPut, Put: &Put{Queue: "q", Data: []byte("null"), Key: "k", Merge: "set", Score: ptr(1.5)}}},
 		{`{"@":"put","queue":"q"}`, Status{Verb: VerbPut, Put: &Put{Queue: "q", Data: []byte("null")}}},
 		{`{"@":"weather","run":"a","jid":"b","sky":{"c":1}}`, Status{Verb: "weather", Run: "a", JID: "b"}},
 		{`{"@":""}`, Status{}},
@@ -125,6 +126,12 @@ func TestParseStatusErrors(t *testing.T) {
 		`{"@":"put","queue":"q","if_exists":"always"}`:                               "if_exists",
 		`{"@":"put","queue":"q","if_exists":true}`:                                   "if_exists",
 		`{"@":"put","queue":"q","priority":[],"x":"y"}`:                              "priority",
+		`{"@":"put","queue":"q","key":"` + strings.Repeat("x", MaxKey+1) + `"}`:      "key",
+		`{"@":"put","queue":"q","merge":"set"}`:                                      "key",
+		`{"@":"put","queue":"q","score":1}`:                                          "key",
+		`{"@":"put","queue":"q","key":"k","merge":"sum"}`:                            "merge",
+		`{"@":"put","queue":"q","key":"k","merge":"set","jid":"j"}`:                  "merge",
+		`{"@":"put","queue":"q","key":"k","score":"new"}`:                            "score",
 	} {
 		s, ok := ParseStatus([]byte(line))
 		if !ok || s.Err == nil || !strings.HasPrefix(s.Err.Error(), field+" ") {
@@ -176,6 +183,8 @@ func TestTwiceTheSameKey(t *testing.T) {
 }
 
 // A status line within a line is found by the run right behind its verb, in time in proportion to the text.
+func isR(run []byte) bool { return string(run) == "r" }
+
 func TestOwnAt(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -193,14 +202,14 @@ func TestOwnAt(t *testing.T) {
 		{`x{"@":`, -1},
 		{``, -1},
 	} {
-		if got := OwnAt([]byte(tt.text), "r"); got != tt.want {
+		if got := OwnAt([]byte(tt.text), isR); got != tt.want {
 			t.Errorf("%s: at %d; want %d", tt.text, got, tt.want)
 		}
 	}
 	for _, part := range []string{`{"@":`, `{"@":"`, `{"@":"\"`, `{"@":"ack","run":"`, `{"@":"ack",  `} {
 		text := []byte(strings.Repeat(part, (1<<20)/len(part)))
 		begin := processorTime(t)
-		at := OwnAt(text, "r")
+		at := OwnAt(text, isR)
 		if took := processorTime(t) - begin; at >= 0 || took > time.Second {
 			t.Errorf("a mebibyte of %s: at %d after %v", part, at, took)
 		}

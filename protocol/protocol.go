@@ -21,11 +21,17 @@ const (
 	DefaultMaxLine = 1 << 20
 	// MaxCheckpoint is the largest checkpoint that is kept, in bytes.
 	MaxCheckpoint = 64 << 10
+	// MaxKey is the longest key of a job that a child puts, in bytes.
+	MaxKey = 512
+
 	// MaxCorrelation is the longest correlation, in bytes.
 	MaxCorrelation = 1024
 	// MaxPuts and MaxPutBytes bound the jobs that one run may put.
 	MaxPuts     = 1000
 	MaxPutBytes = 1 << 20
+	// MaxBatch and MaxBatchBytes bound the jobs of one batch line, by their number and by what their data has.
+	MaxBatch      = 1000
+	MaxBatchBytes = 1 << 20
 )
 
 // DefaultIfExists is what a put means that does not say if_exists: a job that has the jid
@@ -85,6 +91,7 @@ const (
 	CapCancel   = "cancel"   // reads cancel lines while it works
 	CapShutdown = "shutdown" // reads shutdown lines
 	CapDraining = "draining" // reads draining lines while it works
+	CapBatch    = "batch"    // reads batch lines: several jobs in one message
 )
 
 // Reasons of a cancel line.

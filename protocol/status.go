@@ -133,6 +133,9 @@ type Put struct {
 	Depends   []string
 	Timeout   time.Duration // time a run may take; 0: the pool's
 	Throttles []string
+	Key       string   // orders it among the jobs of that key in its queue; empty: none
+	Merge     string   // none, all, last, first or set, while a job of its key waits; empty: what the queue says
+	Score     *float64 // orders what merges; nil: the time of the put
 }
 
 // LogRecord is a structured line for the job's log.

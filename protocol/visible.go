@@ -50,9 +50,16 @@ func Visible(dst, b []byte) []byte {
 // values only.
 func VisibleJSON(dst, json []byte) []byte {
 	for len(json) > 0 {
+		plain := 0 // bytes that need no look at what they mean
+		for plain < len(json) && json[plain] < 0x7f {
+			plain++
+		}
+		if dst, json = append(dst, json[:plain]...), json[plain:]; len(json) == 0 {
+			break
+		}
 		r, size := utf8.DecodeRune(json)
 		switch {
-		case r < utf8.RuneSelf && r != 0x7f || r >= utf8.RuneSelf && r != utf8.RuneError && unicode.IsGraphic(r):
+		case r >= utf8.RuneSelf && r != utf8.RuneError && unicode.IsGraphic(r):
 			dst = append(dst, json[:size]...)
 		default:
 			for _, unit := range utf16.Encode([]rune{r}) {

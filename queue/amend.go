@@ -23,12 +23,16 @@ type Change string
 // belongs to it: data, priority, tags, retries, throttles, dependencies and the timeout of its
 // attempts; AmendRetry also its checkpoint. Its counts begin anew.
 const (
-	AmendRetry    Change = "retry"    // puts it into its queue again, with all its retries; not a running one
+	// AmendRetry puts a job into its queue again, with all its retries; not a running one. Where a job of the same key waits that merges as
+	// this one does, a failed job's payloads go into that, which is due and has all its retries then, and the job is no more.
+	AmendRetry    Change = "retry"
 	AmendMove     Change = "move"     // puts it into another queue, likewise
 	AmendCancel   Change = "cancel"   // removes it for good; a worker that runs it is told
 	AmendTimeout  Change = "timeout"  // takes it from the worker that runs it, and puts it in front of its queue
 	AmendPriority Change = "priority" // changes its priority
 	AmendNow      Change = "now"      // of a scheduled one: lets it wait no longer for its delay
+	AmendKill     Change = "kill"     // of a scheduled one that was tried before: fails it, in the group killed
+	AmendExtend   Change = "extend"   // of a parked one: it waits for Delay from now
 	AmendTag      Change = "tag"      // gives it tags; those it has already change nothing
 	AmendUntag    Change = "untag"    // takes tags away from it
 )
@@ -41,7 +45,7 @@ type Amendment struct {
 	Change Change
 
 	Queue    string        // of AmendMove: where it goes
-	Delay    time.Duration // of AmendRetry and AmendMove: from now; ≤ 0 means none
+	Delay    time.Duration // of AmendRetry and AmendMove: from now; ≤ 0 means none. Of AmendExtend; > 0
 	Priority float64       // of AmendPriority; higher is popped first
 	Tags     []string      // of AmendTag and AmendUntag
 }
@@ -57,6 +61,8 @@ type AmendResult struct {
 	// Err is nil if it was done. ErrChanged and ErrNoJob say that the job is not as it was
 	// seen, a *ScriptError that it cannot be done, ErrAway that Redis would not write.
 	Err error
+	// Into is the jid of the job that waits and has the payloads of this one now, which is no more; "" for nearly all. See AmendRetry.
+	Into string
 }
 
 // amendChunk is how many jobs go in one call.
@@ -112,7 +118,8 @@ func (c *Client) amendAll(ctx context.Context, amendments []Amendment) ([]AmendR
 			return results, fmt.Errorf("%w: amend answers for %d jobs of %d", ErrDoubt, done, len(some))
 		}
 		for _, a := range some[:done] {
-			results = append(results, AmendResult{a.JID, readAmended(&in, a.JID)})
+			into, err := readAmended(&in, a.JID)
+			results = append(results, AmendResult{a.JID, err, into})
 		}
 		if in.Err != nil {
 			return results, in.Err
@@ -141,27 +148,29 @@ func (a Amendment) append(args []any) []any {
 	return slices.Concat(args, options)
 }
 
-// readAmended reads what became of one amendment.
-func readAmended(in *wire.Reader, jid string) error {
+// readAmended reads what became of one amendment, and of its job the one that has its payloads now.
+func readAmended(in *wire.Reader, jid string) (into string, err error) {
 	reason := in.Nested()
 	if reason == nil {
 		_ = in.Text()
-		return nil
+		return "", nil
 	}
 	word, text := reason.Text(), reason.Text()
 	switch word {
+	case "merged":
+		return text, nil
 	case "changed":
-		return fmt.Errorf("%s %w: it is %s now", jid, ErrChanged, text)
+		return "", fmt.Errorf("%s %w: it is %s now", jid, ErrChanged, text)
 	case "gone":
-		return fmt.Errorf("%w: %s", ErrNoJob, jid)
+		return "", fmt.Errorf("%w: %s", ErrNoJob, jid)
 	}
-	err := refusal("amend", text)
+	err = refusal("amend", text)
 	if Class(err) != Refused {
-		return err
+		return "", err
 	}
 	err = &ScriptError{Command: "amend", Message: jid + ": " + text}
 	if word == "needed" {
-		return fmt.Errorf("%w%w", err, errNeeded)
+		return "", fmt.Errorf("%w%w", err, errNeeded)
 	}
-	return err
+	return "", err
 }

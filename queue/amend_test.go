@@ -240,7 +240,8 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	want := map[string][]string{ // by field, in the order of verbs
 		"jid": {same, same, same, same}, "klass": {same, same, same, "K2"}, "data": {same, same, same, "{}"},
 		"priority": {same, same, same, same}, "tags": {same, same, same, same}, "retries": {same, same, same, same},
-		"throttles": {same, `["t","ql:q:other"]`, same, `["t","ql:q:other"]`},
+		// That of the queue counts as one that a rule gave, by oarlock-gate.
+		"throttles": {same, `["t","ql:q:other"]`, `["t"]`, `["t","ql:q:other"]`},
 		"resources": {same, same, same, same}, "spawned_from_jid": {same, same, same, same},
 		"state": {"waiting", "waiting", "waiting", "waiting"}, "queue": {"q", "other", "other", "other"},
 		"worker": {"", "", "", ""}, "expires": {zero, zero, zero, zero}, "remaining": {"2", "2", "2", "2"}, "time": {now, now, now, now},
@@ -252,14 +253,19 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		"oarlock-deaths":     {gone, gone, gone, gone},
 		"oarlock-standstill": {gone, gone, gone, gone},
 		"oarlock-spared":     {gone, gone, gone, gone}, "oarlock-unstarted": {gone, gone, gone, gone}, "oarlock-unknown": {gone, gone, gone, gone},
+		"oarlock-batch": {gone, gone, gone, gone},
+		"oarlock-gate":  {gone, gone, gone, gone}, "oarlock-window": {gone, gone, gone, gone},
 		"oarlock-failed":     {gone, gone, gone, gone},
 		"oarlock-checkpoint": {same, gone, gone, gone},
 		"oarlock-record":     {same, same, gone, gone},
 
-		"oarlock-correlation": {same, same, same, same},
-		"oarlock-park":        {gone, gone, gone, gone},
-		"oarlock-then":        {same, same, gone, gone},
-		"oarlock-response":    {same, same, gone, gone}, "oarlock-response-given": {same, same, gone, gone},
+		"oarlock-lane":        {same, same, same, same}, // a key that counts in this queue alone: here of none
+		"oarlock-correlation": {same, same, same, same}, "oarlock-trace": {same, same, same, gone},
+		"oarlock-park":  {gone, gone, gone, gone},
+		"oarlock-early": {same, same, same, same}, // an answer to this job alone, to a correlation of which it knows not yet
+		"oarlock-merge": {same, same, gone, gone}, "oarlock-first": {same, same, gone, gone}, "oarlock-load": {same, same, gone, gone}, "oarlock-parts": {same, same, gone, gone},
+		"oarlock-then":     {same, same, gone, gone},
+		"oarlock-response": {same, same, gone, gone}, "oarlock-response-given": {same, same, gone, gone},
 		"oarlock-life": {now, now, gone, gone},
 	}
 	page := must(os.ReadFile("BATCH.md"))(t)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,6 +41,18 @@ type Left struct {
 
 // maxLeft is how many jobs that were left are named.
 const maxLeft = 1000
+
+// read adds jobs that a call left: pairs of a jid and why.
+func (all *Cleared) read(items []any) error {
+	left := wire.Reader{Items: items}
+	for len(left.Items) > 0 && left.Err == nil {
+		each := Left{left.Text(), left.Text()}
+		if all.Kept++; len(all.Left) < maxLeft {
+			all.Left = append(all.Left, each)
+		}
+	}
+	return left.Err
+}
 
 // Clear cancels or moves the jobs of a queue that are at rest, in many small calls, none of which
 // keeps Redis for longer than some 450 commands take. Jobs that run, or whose lock ran out, failed
@@ -97,18 +110,9 @@ func (c *Client) clearPart(ctx context.Context, what Clearing, part, from string
 		n := in.Int()
 		at, rest = in.Int(), in.Int()
 		all.Newer += in.Int()
-		left := wire.Reader{Items: in.List()}
-		for len(left.Items) > 0 && left.Err == nil {
-			each := Left{left.Text(), left.Text()}
-			if all.Kept++; len(all.Left) < maxLeft {
-				all.Left = append(all.Left, each)
-			}
-		}
-		if in.Err != nil {
-			return done, in.Err
-		}
-		if left.Err != nil {
-			return done, left.Err
+		left := in.List()
+		if err := cmp.Or(in.Err, all.read(left)); err != nil {
+			return done, err
 		}
 		done += n
 		all.Done += n

@@ -62,6 +62,11 @@ type Options struct {
 	// called from whatever goroutine made the call, by many at once, and must not block.
 	OnCall func(command string, took time.Duration, class ErrorClass)
 
+	// BeforePut, if not nil, is called for each job that Put and PutAll are given, before anything is sent of it, with a copy that
+	// it may change, but for what its slices hold. The error refuses the job, and is that of its result; the others are put all the same. It is called from
+	// whatever goroutine puts, by many at once. Jobs that children put, and those of lists, are not among them.
+	BeforePut func(context.Context, *Put) error
+
 	// WaitReplicas, if positive, makes every Exchange that settled something, and every put,
 	// wait until so many replicas have it, for at most a second. Fewer are logged after an
 	// Exchange, and a *ReplicaError after a put: what was written stays written.
@@ -90,7 +95,8 @@ type Client struct {
 	reach connection.Reach
 	heard *connection.Subscription // by all that listen to something
 
-	plainReads atomic.Bool // EVALSHA_RO is not to be had; see read
+	plainReads atomic.Bool  // EVALSHA_RO is not to be had; see read
+	awaited    atomic.Int32 // lists that are waited for over connections of their own
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // so that Close can end their connections

@@ -410,3 +410,36 @@ func TestADamagedJobIsShown(t *testing.T) {
 		}
 	})
 }
+
+// BeforePut sees each job, may change a copy of it, and refuse it alone.
+func TestBeforePut(t *testing.T) {
+	server := redistest.Start(t)
+	bad := errors.New("not this one")
+	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, BeforePut: func(_ context.Context, p *queue.Put) error {
+		if p.Klass == "Bad" {
+			return bad
+		}
+		p.Tags = append(slices.Clone(p.Tags), "seen")
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	puts := []queue.Put{{Queue: "q", JID: "a", Klass: "K", Tags: []string{"x"}}, {Queue: "q", JID: "b", Klass: "Bad"}, {Queue: "q", JID: "c", Klass: "K"}}
+	results, err := c.PutAll(t.Context(), puts)
+	if err != nil || results[0].Err != nil || !errors.Is(results[1].Err, bad) || results[1].JID != "b" || results[2].Err != nil {
+		t.Errorf("%+v (%v)", results, err)
+	}
+	for jid, tags := range map[string]string{"a": "[x seen]", "c": "[seen]"} {
+		if job, err := c.Get(t.Context(), jid); err != nil || fmt.Sprint(job.Tags) != tags {
+			t.Errorf("%s is %+v (%v)", jid, job, err)
+		}
+	}
+	if _, err := c.Put(t.Context(), puts[1]); !errors.Is(err, bad) || len(puts[0].Tags) != 1 {
+		t.Errorf("alone it is %v, and the caller's are %+v", err, puts)
+	}
+	if _, err := c.Get(t.Context(), "b"); !errors.Is(err, queue.ErrNoJob) {
+		t.Errorf("there is a refused job (%v)", err)
+	}
+}

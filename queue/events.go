@@ -14,9 +14,8 @@ import (
 // Event is something that happened to a job or a setting.
 type Event struct {
 	Channel string // without the namespace: log, w:<worker>, or for tracked jobs put, popped, completed, …
-	// Event is what happened: put, popped, completed, advanced, failed, canceled, lock_lost,
-	// stalled, track, untrack, config_set or config_unset; missed: others followed faster than
-	// they were read, and are lost.
+	// Event is what happened, one of EventNames; of other clients it may be any text. missed: others
+	// followed faster than they were read, and are lost.
 	Event string
 
 	JID, Queue, Worker string // as far as the event has them
@@ -24,6 +23,9 @@ type Event struct {
 	Group, Message     string // of failed
 	Option, Value      string // of config_set and config_unset
 }
+
+// EventNames are what an Event says has happened.
+var EventNames = []string{"put", "merged", "popped", "completed", "advanced", "failed", "canceled", "lock_lost", "stalled", "track", "untrack", "config_set", "config_unset", "missed"}
 
 // eventChannels are those that carry events for everyone.
 var eventChannels = []string{"log", "put", "popped", "stalled", "completed", "failed", "canceled", "track", "untrack"}

@@ -26,6 +26,33 @@ type Reply struct {
 	// settlements and Take does nothing else.
 	Rest bool
 	Now  float64 // the time that the call carried
+	// Gate is what the gate of ruled queues said of jobs in this call; nil if nothing, or no queue is ruled.
+	Gate []GateCount
+}
+
+// GateWord is what the gate of a ruled queue says of a job.
+type GateWord string
+
+const (
+	GateFree    GateWord = "free"    // it runs, and had not to wait
+	GateWaited  GateWord = "waited"  // it runs, and came from its waitlist
+	GateLent    GateWord = "lent"    // it runs with places beyond the share of its value, for nobody else needs them
+	GateBypass  GateWord = "bypass"  // it runs and takes no places, as its class may
+	GateResumed GateWord = "resumed" // it goes on with its answer
+
+	GateFull   GateWord = "full"   // it is filed: a throttle has too few free places
+	GateShare  GateWord = "share"  // it is filed: the share of its value is used up, and others need the rest
+	GateRate   GateWord = "rate"   // it is filed: its throttle starts no more now
+	GateBehind GateWord = "behind" // it is filed: others that need the same places wait already
+
+	GateWindow GateWord = "window" // it is put off until its window opens
+)
+
+// GateCount is of how many jobs of a queue something was said.
+type GateCount struct {
+	Queue string
+	Word  GateWord
+	Jobs  int
 }
 
 // QueueLeft is what a take left of a queue.
@@ -55,8 +82,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	}
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
-	raw, err := s.client.run(ctx, s.link.Redis(), script.Name{Dialect: Batch, Command: "exchange"}, now,
-		exchangeArgs(s.worker, sent, puts, take)...)
+	raw, err := s.exchange(ctx, now, exchangeArgs(s.worker, sent, puts, take))
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
 			s.link.Doubt()
@@ -68,6 +94,44 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	}
 	return readExchange(raw, now, results, take.Queues)
 }
+
+// exchange calls the script for ordinary queues, until that answers that a queue is ruled; from then on the other, which
+// does for both, until it answers that the rules are others and no queue was ruled.
+func (s *Session) exchange(ctx context.Context, now float64, args []any) (any, error) {
+	for {
+		known := s.ruledBy.Load()
+		name := script.Name{Dialect: Batch, Command: "exchange"}
+		if known != nil {
+			name.Command = "ruled"
+		}
+		raw, err := s.client.run(ctx, s.link.Redis(), name, now, args...)
+		if err != nil {
+			return nil, err
+		}
+		if known == nil {
+			if raw != "ruled" {
+				return raw, nil
+			}
+			s.ruledBy.Store(new(string))
+			continue
+		}
+		if in := wire.Read(raw); len(in.Items) == exchangeWidth+4 {
+			rules := wire.Reader{Items: in.Items[exchangeWidth:]}
+			switch version, concerned := rules.Text(), rules.Int() == 1; {
+			case concerned || *known == "":
+				s.ruledBy.Store(&version)
+			case version != *known:
+				s.ruledBy.Store(nil)
+			}
+			s.client.learn(ctx, rules.List())
+		}
+		return raw, nil
+	}
+}
+
+// exchangeWidth is how many values exchange answers; ruled adds the version of the rules, whether they concerned the
+// call, the windows of which it has to learn, and what its gate said.
+const exchangeWidth = 8
 
 // exchangeArgs writes an Exchange as the script reads it: the worker, how many
 // settlements, each with its puts, then the take.
@@ -113,6 +177,9 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 	reply.NextDue, reply.Cursor, reply.More = in.Float(), in.Int(), in.Int() == 1
 	queuesLeft := wire.Reader{Items: in.List()}
 	reply.Rest = in.Int() == 1
+	if len(in.Items) == 4 { // of ruled
+		reply.Gate = readGate(in.Items[3])
+	}
 	for i := range reply.Results {
 		if reply.Results[i].Err == nil {
 			readResult(&results, &reply.Results[i])
@@ -133,4 +200,13 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 		return Reply{}, err
 	}
 	return reply, nil
+}
+
+// readGate reads of how many jobs a gate said what; of what is no list of that, nothing.
+func readGate(of any) (counts []GateCount) {
+	flat, _ := of.([]any)
+	for in := (wire.Reader{Items: flat}); len(in.Items) > 2 && in.Err == nil; {
+		counts = append(counts, GateCount{in.Text(), GateWord(in.Text()), in.Int()})
+	}
+	return counts
 }

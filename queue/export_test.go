@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// Diagnose lets a doctor look at all keys, and tells what it says is wrong: it knows this package, and so comes from the tests that do.
+var Diagnose func(t testing.TB, c *Client) []string
+
 // RandomLab is a Redis in which random calls of the protocol are played, for tests of what
 // others make of the keys that are left.
 type RandomLab struct{ *lab }
@@ -49,12 +52,46 @@ func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int,
 	}
 }
 
-// Keys is what is stored, each key as text.
+// Keys is what is stored, each key as text: of a time to live whether there is one, since it runs while one looks.
 func (l RandomLab) Keys(t *testing.T) map[string]string {
 	t.Helper()
 	keys := make(map[string]string)
 	for name, stored := range l.dump(t) {
+		stored.TTL = min(stored.TTL, 1)
 		keys[name] = fmt.Sprint(stored)
 	}
 	return keys
+}
+
+// PlayKeys empties the database and plays a random program of jobs with keys from a seed, beginning now: 0 by our scripts alone, 1 beside
+// clients that know no keys. After each step it calls then with the program so far; what is left is drained at the end.
+func (l RandomLab) PlayKeys(t *testing.T, c *Client, mix int, seed uint64, steps int, then func(program []string)) {
+	t.Helper()
+	w := newTurnsWorld(t, l.lab, turnsMix(mix), seed, unchanged)
+	w.now = c.Now()
+	w.then = func() { then(w.log) }
+	if wrong := w.play(steps); wrong != "" {
+		t.Fatalf("seed %d: %s", seed, wrong)
+	}
+}
+
+// PlayMerges is as PlayKeys, of puts that merge; it knows no mixes.
+func (l RandomLab) PlayMerges(t *testing.T, c *Client, _ int, seed uint64, steps int, then func(program []string)) {
+	t.Helper()
+	w := newMergeWorld(t, l.lab, seed, unchanged)
+	w.now = c.Now()
+	w.then = func() { then(w.log) }
+	if wrong := w.play(steps); wrong != "" {
+		t.Fatalf("seed %d: %s", seed, wrong)
+	}
+}
+
+// PlayAll is as PlayKeys, of all that the rules know of, too.
+func (l RandomLab) PlayAll(t *testing.T, c *Client, mix int, seed uint64, steps int, then func(program []string)) {
+	t.Helper()
+	w := newJointWorld(t, l.lab, c, turnsMix(mix), seed, unchanged)
+	w.now = c.Now()
+	if wrong := w.play(steps, func() { then(w.log) }); wrong != "" {
+		t.Fatalf("seed %d: %s", seed, wrong)
+	}
 }

@@ -14,8 +14,27 @@ type Glance struct {
 	// History, Dependencies nor Dependents, no checkpoint and no record, and a failure's message may be cut.
 	Job
 
-	Size int  // of the data, in bytes
+	Size int  // of the data, in bytes, with all payloads
 	Cut  bool // Data is not all of it, and may be nothing
+
+	first string // score and name of the payload in the field data
+}
+
+// readRun makes the data of a job that merges whole, of which so many bytes are given, and reads the scores of its payloads.
+func (g *Glance) readRun(others []any, cut int) {
+	kept := &g.Kept
+	if kept.Merge == "" || kept.Queue != g.Queue && g.State != "complete" || len(g.Data) == 0 || len(g.Data) >= cut {
+		return
+	}
+	payloads, damage := run{kept.Merge, g.Data, g.first, others}.payloads()
+	g.note(damage)
+	for _, p := range payloads {
+		kept.Scores = append(kept.Scores, p.Score)
+	}
+	data := kept.Merge.join(payloads)
+	g.Size = len(data)
+	g.Data = data[:min(len(data), cut)]
+	g.Cut = len(g.Data) < g.Size
 }
 
 // The rows of what is no job: of a jid that a list names though there is no such job, and of one behind whose jid is something
@@ -59,6 +78,7 @@ func (c *Client) Glances(ctx context.Context, d Detail, jids ...string) ([]Glanc
 			legacy := in.Text()
 			g.Dependencies, g.Dependents = texts(in.List()), texts(in.List())
 			g.History = readHistory(legacy, texts(in.List()), g.Job.note)
+			g.readRun(in.List(), d.Cut)
 			all = append(all, g)
 		}
 		if in.Err != nil {
@@ -86,9 +106,11 @@ func readGlance(in *wire.Reader) Glance {
 		Queue: f.Text(), Timeout: Duration(f.Number("oarlock-timeout")), Crashes: f.Count("oarlock-crashes"),
 		Interruptions: f.Count("oarlock-interruptions"), Spared: f.Count("oarlock-spared"), Standstill: f.Count("oarlock-standstill"),
 		Deaths: f.Count("oarlock-deaths"), Unstarted: readStanding(f.Bytes()), Unknown: readStanding(f.Bytes()),
-		Correlation: f.Text(), Answered: f.Text(),
+		Correlation: f.Text(), Answered: f.Text(), Trace: readTrace(f.Text()),
 	}
+	_, job.Key = readMark(f.Text(), job.Queue)
 	job.note(f.Text())
+	job.Kept.Merge, g.first = Merge(f.Text()), f.Text()
 	for _, damage := range f.Damage {
 		job.note(damage)
 	}

@@ -47,6 +47,7 @@ type interrupted struct {
 	now   float64
 	saved []any             // the scene, as keys and values
 	shas  map[string]string // of the scripts that break
+	seen  *places           // what was read since the last change; nil: nothing
 }
 
 func newInterrupted(t *testing.T) *interrupted {
@@ -56,6 +57,7 @@ func newInterrupted(t *testing.T) *interrupted {
 // do runs a whole command at a time.
 func (in *interrupted) do(dialect Dialect, command string, args ...any) any {
 	in.t.Helper()
+	in.seen = nil
 	reply, err := in.c.run(in.ctx, in.c.redis, script.Name{Dialect: dialect, Command: command}, in.now, args...)
 	if err != nil {
 		in.t.Fatalf("%s %v: %v", command, args, err)
@@ -67,6 +69,7 @@ func (in *interrupted) do(dialect Dialect, command string, args ...any) any {
 // it has fewer.
 func (in *interrupted) cut(nth int, command string, args []any) (reply any, hit string, err error) {
 	in.t.Helper()
+	in.seen = nil
 	if in.shas[command] == "" {
 		text, _ := Script(Batch, command, DefaultNamespace)
 		in.shas[command] = in.c.redis.ScriptLoad(in.ctx, failingHead+text).Val()
@@ -88,6 +91,7 @@ func (in *interrupted) put(queue, jid string, options ...any) {
 // states, and others' locks that ran out.
 func (in *interrupted) scene() {
 	in.t.Helper()
+	in.seen = nil
 	if in.saved == nil {
 		in.make()
 		in.saved = in.c.redis.Eval(in.ctx, saveScript, nil).Val().([]any)
@@ -122,6 +126,9 @@ func (in *interrupted) make() {
 		in.do(Qless, "pop", "q9", "x", 1)
 		in.do(Qless, "complete", old, "x", "q9", "{}")
 	}
+	in.put("q11", "late", "retries", 3) // to be tried again
+	in.do(Qless, "pop", "q11", "x", 1)
+	in.do(Qless, "retry", "late", "q11", "x", 600)
 	for _, jid := range []string{"dead1", "dead2"} { // whose worker is gone
 		retries := map[string]int{"dead1": 3, "dead2": 0}[jid]
 		in.put("q1", jid, "retries", retries)
@@ -166,7 +173,24 @@ func (in *interrupted) make() {
 	in.c.redis.HSet(in.ctx, "ql:j:open", "oarlock-correlation", "of open")
 	in.c.redis.HSet(in.ctx, "ql:oarlock:correlations:K", "of parked", "jparked", "of open", "jopen", "of old1", "jold1")
 	in.c.redis.RPush(in.ctx, "ql:oarlock:responses", "K\nof parked\n1", "K\nof nobody\n1", "no answer")
+	in.makeKeys()
 	in.now += 10
+}
+
+// makeKeys makes jobs in order: some behind, one delayed, and one that failed and keeps the turn.
+func (in *interrupted) makeKeys() {
+	in.c.redis.HSet(in.ctx, "ql:oarlock:rules", "o:q10", "order=key after_fail=hold")
+	var puts []Put
+	for i, key := range strings.Fields("held held k k k k") {
+		puts = append(puts, Put{Queue: "q10", JID: fmt.Sprint("in-order", i), Klass: "K", Key: key})
+	}
+	first := 1.0
+	puts[0].Priority = &first
+	puts = append(puts, Put{Queue: "q10", JID: "shelved", Klass: "K", Key: "k", Delay: time.Minute})
+	in.do(Batch, "put", appendPuts([]any{""}, puts)...)
+	in.do(Qless, "pop", "q10", "x", 1)
+	in.do(Qless, "fail", "in-order0", "x", "group", "message")
+	in.do(Qless, "put", "", "q5", "on-in-order3", "K", "{}", 0, "depends", `["in-order3"]`)
 }
 
 // take takes one job of a queue for a worker.
@@ -185,9 +209,9 @@ func (in *interrupted) popped(jid string) float64 {
 	return f
 }
 
-// endings settles the jobs of w in every way there is.
-func (in *interrupted) endings() []Settlement {
-	list := []Settlement{
+// endings are all the ways to settle, one for each job of w.
+func endings() []Settlement {
+	return []Settlement{
 		{JID: "a", Action: Complete},
 		{JID: "b", Action: Complete, Data: []byte(`{"b":1}`), Record: []byte(`{}`)},
 		{JID: "c", Action: Complete, Next: "q5"},
@@ -208,6 +232,11 @@ func (in *interrupted) endings() []Settlement {
 		{JID: "n", Action: Cancel},
 		{JID: "o", Action: Requeue, Next: "q5", Checkpoint: []byte("{}")},
 	}
+}
+
+// settlements are endings of the jobs as they run.
+func (in *interrupted) settlements() []Settlement {
+	list := endings()
 	for i := range list {
 		s := &list[i]
 		s.Queue = in.c.redis.HGet(in.ctx, "ql:j:"+s.JID, "queue").Val()
@@ -222,27 +251,38 @@ func (in *interrupted) exchange(order Order, settle bool) (args []any, read func
 	var puts [][]Put
 	var results []SettleResult
 	if settle {
-		sent, puts, results = checkSettlements(in.endings())
+		sent, puts, results = checkSettlements(in.settlements())
 	}
 	take := Take{Queues: []string{"q1", "q2", "q3", "q6"}, Order: order, Count: 50}
-	return exchangeArgs("w", sent, puts, take), func(raw any) (Reply, error) { return readExchange(raw, in.now, results, take.Queues) }
+	return exchangeArgs("w", sent, puts, take), func(raw any) (Reply, error) { return readExchange(raw, in.now, slices.Clone(results), take.Queues) }
 }
 
-// seats are the places in which each job is; jobs are their hashes.
+// seats are the places in which each job is; jobs are their hashes. They are read once after a command that broke.
 func (in *interrupted) seats() (seats map[string][]string, jobs map[string]map[string]string) {
+	in.t.Helper()
+	if in.seen == nil {
+		in.seen = in.look()
+	}
+	return in.seen.Seats, in.seen.Jobs
+}
+
+// places is what stands where.
+type places struct {
+	Seats map[string][]string
+	Jobs  map[string]map[string]string
+}
+
+func (in *interrupted) look() *places {
 	in.t.Helper()
 	text, err := in.c.redis.Eval(in.ctx, seatsScript, nil).Text()
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	var found struct {
-		Seats map[string][]string
-		Jobs  map[string]map[string]string
-	}
-	if err := json.Unmarshal([]byte(text), &found); err != nil {
+	found := new(places)
+	if err := json.Unmarshal([]byte(text), found); err != nil {
 		in.t.Fatalf("%v in %s", err, text)
 	}
-	return found.Seats, found.Jobs
+	return found
 }
 
 const seatsScript = `
@@ -294,6 +334,12 @@ func (in *interrupted) contradictions(hit string) (wrong []string) {
 			default:
 				places = append(places, key)
 			}
+		}
+		if job["state"] == "waiting" && strings.HasPrefix(job["oarlock-lane"], "-") { // behind others of its key
+			if len(places) > 0 {
+				wrong = append(wrong, fmt.Sprintf("%s stands behind others, and in %v", jid, places))
+			}
+			continue
 		}
 		if len(places) != 1 || !slices.Contains(allowed, places[0]) {
 			wrong = append(wrong, fmt.Sprintf("%s is %s in %s and stands in %v", jid, job["state"], job["queue"], places))
@@ -369,14 +415,14 @@ func (in *interrupted) eachFault(command string, args func() []any, check func(h
 	in.t.Helper()
 	in.scene()
 	_, before := in.seats()
-	in.do(Batch, command, args()...)
+	untouched, words := dump(in.ctx, in.c.redis), args()
+	in.do(Batch, command, words...)
 	if wrong := in.contradictions(""); len(wrong) > 0 {
 		in.t.Fatalf("without a fault: %q", wrong)
 	}
 	_, whole := in.seats()
 	for nth := 1; ; nth++ {
 		in.scene()
-		untouched, words := dump(in.ctx, in.c.redis), args()
 		reply, hit, err := in.cut(nth, command, words)
 		if hit == "" {
 			in.t.Logf("%s: %d commands", command, nth-1)
@@ -398,6 +444,7 @@ func (in *interrupted) eachFault(command string, args func() []any, check func(h
 	}
 }
 
+// TestExchangeBreaksAtAnyCommand also sends the same to the script for ruled queues, where none is ruled.
 func TestExchangeBreaksAtAnyCommand(t *testing.T) {
 	in := newInterrupted(t)
 	for _, tt := range []struct {
@@ -405,21 +452,23 @@ func TestExchangeBreaksAtAnyCommand(t *testing.T) {
 		order  Order
 		settle bool
 	}{{"all at once", Ordered, true}, {"ordered", Ordered, false}, {"round-robin", RoundRobin, false}, {"oldest", Oldest, false}} {
-		t.Run(tt.name, func(t *testing.T) {
-			in.t, in.ctx = t, t.Context()
-			var read func(any) (Reply, error)
-			args := func() (args []any) {
-				args, read = in.exchange(tt.order, tt.settle)
-				return args
-			}
-			in.eachFault("exchange", args, func(hit string, raw any) {
-				reply, err := read(raw)
-				if err != nil {
-					t.Fatalf("%s: %v", hit, err)
+		for _, command := range []string{"exchange", "ruled"} {
+			t.Run(tt.name+" by "+command, func(t *testing.T) {
+				in.t, in.ctx = t, t.Context()
+				var read func(any) (Reply, error)
+				args := func() (args []any) {
+					args, read = in.exchange(tt.order, tt.settle)
+					return args
 				}
-				in.truthful(hit, reply, tt.settle)
+				in.eachFault(command, args, func(hit string, raw any) {
+					reply, err := read(raw)
+					if err != nil {
+						t.Fatalf("%s: %v", hit, err)
+					}
+					in.truthful(hit, reply, tt.settle)
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -435,7 +484,7 @@ func (in *interrupted) truthful(hit string, reply Reply, settled bool) {
 		}
 	}
 	if settled {
-		for i, s := range in.endings() {
+		for i, s := range endings() {
 			r := reply.Results[i]
 			told[s.JID] = told[s.JID] || r.Err != nil
 			state := jobs[s.JID]["state"]
@@ -467,25 +516,34 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		{Queue: "q5", JID: "movable", Klass: "K"}, {Queue: "q5", JID: "failed", Klass: "K"},
 		{Queue: "q5", JID: "foreign", Klass: "K"}, {Queue: "q5", JID: "old1", Klass: "K"},
 		{Queue: "q5", JID: "f.waits", Klass: "K", Delay: time.Minute}, {Queue: "q5", JID: "new4", Klass: "K", Correlation: "of new4"},
+		{Queue: "q5", JID: "keyed1", Klass: "K", Key: "k"}, {Queue: "q5", JID: "keyed2", Klass: "K", Key: "k"},
+		{Queue: "q5", JID: "keyed3", Klass: "K", Key: "k", Delay: time.Minute},
 	}
 	tests := map[string]func() []any{
 		"put": func() []any { return appendPuts([]any{""}, puts) },
 		"renew": func() []any {
 			var items []RenewItem
-			for _, s := range in.endings() {
+			for _, s := range in.settlements() {
 				items = append(items, RenewItem{JID: s.JID, Queue: s.Queue, Popped: s.Popped, Checkpoint: s.Checkpoint})
 			}
 			return renewArgs("w", items)
 		},
-		"sweep":   func() []any { return []any{50, "q1", "q2", "q7"} },
-		"held":    func() []any { return []any{"w", 0, "q1", "q2", "q3"} },
-		"outlook": func() []any { return []any{"q1", "q2", "q3"} },
-		"counts":  func() []any { return []any{"q1", "q2", "q3"} },
-		"census":  func() []any { return []any{"q1", "q2", "q3"} },
-		"list":    func() []any { return []any{"running", "q1", "", 10, 160, 1 << 16, "", ""} },
-		"glance":  func() []any { return []any{160, 1 << 16, 10, "a", "failed", "none"} },
-		"groups":  func() []any { return []any{"", 10, 160} },
-		"days":    func() []any { return []any{"q1", 0, 3} },
+		"sweep":    func() []any { return []any{50, "q1", "q2", "q7"} },
+		"held":     func() []any { return []any{"w", 0, "q1", "q2", "q3"} },
+		"outlook":  func() []any { return []any{"q1", "q2", "q3"} },
+		"counts":   func() []any { return []any{"q1", "q2", "q3"} },
+		"census":   func() []any { return []any{"q1", "q2", "q3"} },
+		"list":     func() []any { return []any{"running", "q1", "", 10, 160, 1 << 16, "", ""} },
+		"glance":   func() []any { return []any{160, 1 << 16, 10, "a", "failed", "none"} },
+		"groups":   func() []any { return []any{"", 10, 160} },
+		"waitsfor": func() []any { return []any{"a"} },
+		"turn":     func() []any { return []any{"keyed2"} },
+		"days":     func() []any { return []any{"q1", 0, 3} },
+		"tend":     func() []any { return []any{0, 1, "q2", "q1", "q10"} },
+		"order":    func() []any { return []any{"web1:/c.toml", 0, "all", "q1", "order=key", "q10", "order=key turns=fair"} },
+		"key.pass": func() []any { return []any{"q10", "held"} },
+		"key.drop": func() []any { return []any{"q10", "k", 0} },
+		"key.free": func() []any { return []any{"q10"} },
 		"wish": func() []any {
 			words, _ := wishArgs("w", []Wish{
 				{JID: "a", Popped: in.popped("a"), Verb: "tag", Tags: []string{"t1", "t2"}},
@@ -502,10 +560,15 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 				"K", "of nobody", "", "data", "1", "fail"}
 		},
 		"respond.inbox": func() []any { return []any{10} },
-		"resolve":       func() []any { return []any{"w", "a", "", "b", ""} },
-		"stats.turn":    func() []any { return []any{10} },
-		"stats.expire":  func() []any { return []any{0, "wait:1:q"} },
-		"clear":         func() []any { return []any{"q8", "work", "q5", wire.Number(in.now), "top", 0} },
+		"learn":         func() []any { return []any{"UTC|00:00-24:00", "o 2000000000"} },
+		"install": func() []any {
+			version, _ := in.c.redis.HGet(in.ctx, "ql:oarlock:rules", "version").Result()
+			return []any{version, "{}", `{"klass":{"K":{"retries":"1"}}}`, 1, "q1", `{"shape":"1"}`, 3, 1, "t", `{"patience":60}`, 2, 1, "a", 1, 1, "q9", 1, "UTC|00:00-24:00", "o 2000000000", 3600, "", 1000}
+		},
+		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
+		"stats.turn":   func() []any { return []any{10} },
+		"stats.expire": func() []any { return []any{0, "wait:1:q"} },
+		"clear":        func() []any { return []any{"q8", "work", "q5", wire.Number(in.now), "top", 0} },
 		"amend": func() []any {
 			var args []any
 			amend := func(jid, action string, options ...any) {
@@ -517,11 +580,13 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 			amend("foreign", "timeout")
 			amend("open", "priority", "priority", 3)
 			amend("q1-ready1", "cancel")
+			amend("late", "kill")
 			return args
 		},
 	}
 	for _, command := range Commands(Batch) {
-		if command == "exchange" || strings.HasPrefix(command, "cron.") || strings.HasPrefix(command, "list.") {
+		if command == "exchange" || command == "ruled" || strings.HasPrefix(command, "cron.") || strings.HasPrefix(command, "list.") ||
+			strings.HasPrefix(command, "decider.") { // what these leave where they break, the next question finds: jobs that wait
 			continue
 		}
 		t.Run(command, func(t *testing.T) {
@@ -615,7 +680,7 @@ func TestListCommandsBreakAtAnyCommand(t *testing.T) {
 	for _, action := range strings.Fields("ack back front fail broken later") {
 		settle = append(settle, action, action, `{"retries":2}`, held)
 	}
-	intake := append([]any{"", k.jobs, k.broken, 3, "next1", "", "next2", "why", "twice", ""},
+	intake := append([]any{"", k.jobs, k.broken, "q", 10, 3, "next1", "", "next2", "why", "twice", ""},
 		appendPuts(nil, []Put{{Queue: "q", JID: "next1", Klass: "K", IfExists: Never}, {Queue: "q", JID: "twice", Klass: "K", IfExists: Never}})...)
 	tests := map[string][]any{
 		"list.exchange": settle,

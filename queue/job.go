@@ -34,6 +34,7 @@ type Job struct {
 	Dependencies []string // jids it waits for
 	Dependents   []string // jids that wait for it
 	SpawnedFrom  string   // jid of the recurring job that made it; "" for others
+	Key          string   // of those of its queue that have the same one runs at a time; "" if it has none. See Client.InLane
 
 	// Damage says why the job cannot be read as a whole, because somebody wrote something else into
 	// its keys than they hold; "" for nearly all. What cannot be read is zero then.
@@ -76,14 +77,17 @@ type Kept struct {
 	Queue                          string
 	Timeout                        time.Duration // of one attempt; 0 if none was set
 	Crashes, Interruptions, Spared int
-	Standstill                     int      // interruptions since the last that brought a new checkpoint
-	Deaths                         int      // of supervisors that had the job, since it last ended otherwise; see SuspectDeaths
-	Checkpoint                     []byte   // nil if none
-	Record                         []byte   // JSON about the last attempt that did not end well; nil if none
-	Unstarted                      Standing // that its command cannot be run
-	Unknown                        Standing // that no program knows its class
-	Correlation                    string   // what an answer to it names, in whichever queue; "" if it has none
-	Answered                       string   // came: an answer waits for the next attempt; given: an attempt was told it; "" if there is none
+	Standstill                     int       // interruptions since the last that brought a new checkpoint
+	Deaths                         int       // of supervisors that had the job, since it last ended otherwise; see SuspectDeaths
+	Checkpoint                     []byte    // nil if none
+	Record                         []byte    // JSON about the last attempt that did not end well; nil if none
+	Unstarted                      Standing  // that its command cannot be run
+	Unknown                        Standing  // that no program knows its class
+	Merge                          Merge     // how what is put with its key merges into it; "" if it does not
+	Scores                         []float64 // those of its payloads, in the order of Data; Glances only
+	Correlation                    string    // what an answer to it names, in whichever queue; "" if it has none
+	Trace                          Trace     // in which it was put, in whichever queue
+	Answered                       string    // came: an answer waits for the next attempt; given: an attempt was told it; "" if there is none
 }
 
 // Get reads one job. The error is ErrNoJob if there is none; a recurring job is not

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,13 +16,16 @@ import (
 // Heartbeat, Complete, Fail, Retry) are there for completeness and for foreign workers;
 // a Session does the same for many jobs at once and survives lost replies.
 
-// Requeue is Put for a job that exists; otherwise the error is ErrNoJob. Throttles,
-// Timeout and IfExists are not used.
+// Requeue is Put for a job that exists; otherwise the error is ErrNoJob. What the protocol does not know is
+// not used: Merge, Score, Throttles, Timeout, Correlation, Trace and IfExists.
 func (c *Client) Requeue(ctx context.Context, p Put) error {
-	if err := p.check(); err != nil {
+	if err := p.complete(); err != nil {
 		return &ScriptError{Command: "requeue", Message: err.Error()}
 	}
-	p.Throttles, p.Timeout, p.IfExists = nil, 0, ""
+	if !p.At.IsZero() {
+		p.Delay = time.Duration((float64(p.At.UnixMicro())/1e6 - c.Now()) * float64(time.Second))
+	}
+	p.Merge, p.Score, p.Throttles, p.Timeout, p.Correlation, p.Trace, p.IfExists = "", nil, nil, 0, "", Trace{}, ""
 	_, err := c.call(ctx, Qless, "requeue", append([]any{""}, append(p.words(), p.options()...)...)...)
 	return err
 }
@@ -112,11 +116,36 @@ func (c *Client) Cancel(ctx context.Context, jids ...string) error {
 	return err
 }
 
-// SetPriority changes a job's priority; higher is popped first. A job that waits overtakes all
-// others of its new priority.
+// SetPriority changes a job's priority; higher is popped first, or, where rules say so of its queue, lower. A job that waits
+// overtakes all others of its new priority.
 func (c *Client) SetPriority(ctx context.Context, jid string, priority float64) error {
-	_, err := c.call(ctx, Qless, "priority", jid, wire.Number(priority))
+	low, err := c.lowFirst(ctx)
+	if err != nil {
+		return err
+	}
+	if len(low) > 0 {
+		name, err := c.redis.HGet(ctx, c.ns+"j:"+jid, "queue").Result()
+		if err = classify("hget", err); err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
+		if slices.Contains(low, name) {
+			priority = -priority
+		}
+	}
+	_, err = c.call(ctx, Qless, "priority", jid, wire.Number(priority))
 	return err
+}
+
+// lowFirst are the queues in which lower priorities come first, which are stored negated.
+func (c *Client) lowFirst(ctx context.Context) (queues []string, err error) {
+	text, err := c.redis.HGet(ctx, c.ns+"oarlock:rules", "low").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err = classify("hget", err); err != nil {
+		return nil, err
+	}
+	return queues, json.Unmarshal([]byte(text), &queues)
 }
 
 // Log adds an entry to a job's history. The more is a JSON object, or nil.

@@ -50,7 +50,7 @@ func (s *ListSession) recover(ours, kept map[string]string) (jobs []Taken, broke
 	for _, h := range s.held {
 		known[h.entry] = h
 	}
-	for _, entry := range slices.SortedFunc(maps.Keys(ours), func(a, b string) int { return cmp.Compare(ours[a], ours[b]) }) {
+	for _, entry := range slices.SortedFunc(maps.Keys(ours), func(a, b string) int { return cmp.Or(cmp.Compare(ours[a], ours[b]), cmp.Compare(a, b)) }) {
 		stamp := ours[entry]
 		since, _, _ := readStamp(stamp) // it ends in our tag
 		if h := known[entry]; h != nil {

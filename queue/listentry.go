@@ -27,8 +27,14 @@ var errNotEnvelope = errors.New("not a JSON array of a text and a payload")
 // text as JSON if it is UTF-8, and else an object whose member base64 has it; its jid is the SHA-1 of its bytes.
 func ReadListEntry(list, entry string) (jid string, data []byte, err error) {
 	if hworkerOf(list) == "" {
-		return entrySHA(entry), plainData(entry), nil
+		return entrySHA(entry), PlainData(entry), nil
 	}
+	return ReadEnvelope(entry)
+}
+
+// ReadEnvelope reads hworker's envelope, the JSON [id, payload]: what the job is called, and its data. An id that cannot be
+// a job's is replaced by the SHA-1 of the entry. The error says that it is none.
+func ReadEnvelope(entry string) (jid string, data []byte, err error) {
 	var parts []json.RawMessage
 	if !isJSON(entry) || json.Unmarshal([]byte(entry), &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &jid) != nil ||
 		len(parts[0]) == 0 || parts[0][0] != '"' {
@@ -46,8 +52,9 @@ func Envelope(id string, payload []byte) string {
 	return "[" + string(name) + "," + string(payload) + "]"
 }
 
-// plainData is what the entry of a list says, as JSON.
-func plainData(entry string) []byte {
+// PlainData is what an entry says that has no envelope: itself if it is JSON, a text as JSON if it is UTF-8, and else an object
+// whose member base64 has it.
+func PlainData(entry string) []byte {
 	switch {
 	case isJSON(entry):
 		return []byte(entry)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -27,25 +28,39 @@ type Intake struct {
 	Trouble string
 }
 
-// BrokenEntry is what is kept of an entry that cannot be a job, beside it.
+// BrokenEntry is what is kept of an entry that cannot be a job, beside it, where the list is no hworker's.
 type BrokenEntry struct {
 	At     float64 `json:"at"` // seconds since the epoch
 	Reason string  `json:"reason"`
 }
 
+// TakenIn is what became of entries that were to be jobs.
+type TakenIn struct {
+	// Moved is how many entries were taken off the list, the first of those named; Jobs how many of them were put, and Merged how many
+	// merged with jobs that wait (see Merge), the others being broken, or of a jid that a job has which is left alone.
+	Moved, Jobs, Merged, Broken int
+	Why                         string // the first of those that are broken is that
+	// Refused is why Redis would not put the job of the entry behind those moved: a *ScriptError, or ErrAway if it is out of memory;
+	// nil if it was not asked to.
+	Refused error
+	// Full says that no more jobs may wait in the queue.
+	Full bool
+}
+
 // TakeIn makes jobs of entries of a list, as NextOfList has read them, and takes them off it in the same moment: each
-// becomes one job once, whoever else pushes, takes or asks. moved is how many were taken off; the others are not the next of
-// the list any more, or refused. The results are those of the puts of what was looked at, in order, refusals included.
+// becomes one job once, whoever else pushes, takes or asks. It goes as far as the entries are the next of the list still, none is
+// refused, and fewer than window jobs wait in the queue, for a child, a place or their turn; 0 is no limit.
 //
-// It may be repeated with what NextOfList reads then.
-func (c *Client) TakeIn(ctx context.Context, list string, entries []Intake) (moved int, results []PutResult, err error) {
+// After any error it may be repeated with what NextOfList reads then: what was made a job is off the list.
+func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, entries []Intake) (TakenIn, error) {
 	if err := c.clock.Fresh(ctx); err != nil {
-		return 0, nil, err
+		return TakenIn{}, err
 	}
 	now := c.clock.Now()
 	var puts []Put
-	args := []any{"", ListKey(list), c.listKeys(list).broken, len(entries)}
-	for _, e := range entries {
+	args := []any{"", ListKey(list), c.listKeys(list).broken, queue, window, len(entries)}
+	troubles := make([]string, len(entries))
+	for i, e := range entries {
 		trouble := e.Trouble
 		if trouble == "" {
 			trouble = e.Put.trouble()
@@ -54,28 +69,49 @@ func (c *Client) TakeIn(ctx context.Context, list string, entries []Intake) (mov
 			args, puts = append(args, e.Entry, ""), append(puts, e.Put)
 			continue
 		}
-		why, _ := json.Marshal(BrokenEntry{now, trouble}) // a number and a text
-		args = append(args, e.Entry, why)
+		troubles[i] = trouble
+		args = append(args, e.Entry, brokenText(list, now, trouble))
 	}
-	named, known := nameAndCheck(puts)
+	named, _ := nameAndCheck(puts, nil)
 	raw, err := c.call(ctx, Batch, "list.intake", appendPuts(args, named)...)
 	if err != nil {
-		return 0, nil, harmless(err) // what is done is off the list
+		return TakenIn{}, harmless(err) // what is done is off the list
 	}
 	in := wire.Read(raw)
-	moved = in.Int()
+	done := TakenIn{Moved: in.Int()}
 	answers := wire.Reader{Items: in.List()}
-	results = known[:min(len(answers.Items), len(known))]
-	readPuts(&answers, results)
-	if in.Err != nil {
-		return 0, nil, in.Err
+	for len(answers.Items) > 0 && answers.Err == nil {
+		if said := answers.Nested(); said != nil {
+			if text := said.Text(); len(said.Items) > 0 {
+				done.Merged++
+			} else {
+				done.Refused = refusal("put", text)
+			}
+		} else if answers.Text() == "put" {
+			done.Jobs++
+		}
 	}
-	return moved, results, answers.Err
+	done.Full = in.Int() == 1
+	for _, trouble := range troubles[:min(done.Moved, len(troubles))] {
+		if trouble != "" {
+			done.Broken, done.Why = done.Broken+1, cmp.Or(done.Why, trouble)
+		}
+	}
+	return done, cmp.Or(in.Err, answers.Err)
 }
 
-// trouble says why a put would be refused before it was sent; "" if it would not.
+// brokenText is what is kept of an entry that cannot be a job. An hworker reads nothing but a time there.
+func brokenText(list string, now float64, why string) string {
+	if hworkerOf(list) != "" {
+		return stampOf(now, laterTag)
+	}
+	text, _ := json.Marshal(BrokenEntry{now, why}) // a number and a text
+	return string(text)
+}
+
+// trouble completes a put, and says why it would be refused before it was sent; "" if it would not.
 func (p *Put) trouble() string {
-	if err := p.check(); err != nil {
+	if err := cmp.Or(p.checkNamed(), p.complete()); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/queue"
 )
 
@@ -41,7 +43,7 @@ func TestIntakeMakesEachEntryOneJob(t *testing.T) {
 				if err != nil || len(next) == 0 {
 					return
 				}
-				if _, _, err := w.c.TakeIn(t.Context(), "outbox", intakes(next)); err != nil {
+				if _, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, intakes(next)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -64,30 +66,49 @@ func TestIntakeMakesEachEntryOneJob(t *testing.T) {
 	}
 }
 
-// What somebody else took meanwhile is not taken in, nor anything behind it; what is refused stays in its place.
+// What somebody else took meanwhile is not taken in, nor anything behind it; what is refused stays in its place, and what is behind it.
 func TestIntakeTouchesOnlyWhatItRead(t *testing.T) {
 	l := hworker()
 	l.Name = "outbox"
 	w := newListed(t, l)
-	w.push("1", "2", "3", "4")
+	w.push("1", "2", "bad", "3", "4")
 	next, err := w.c.NextOfList(t.Context(), "outbox", 3)
-	if err != nil || fmt.Sprint(next) != "[1 2 3]" {
+	if err != nil || fmt.Sprint(next) != "[1 2 bad]" {
 		t.Fatal(next, err)
 	}
 	w.redis.RPop(t.Context(), "outbox")
-	if moved, _, err := w.c.TakeIn(t.Context(), "outbox", intakes(next)); moved != 0 || err != nil {
-		t.Errorf("moved %d (%v)", moved, err)
+	if done, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, intakes(next)); done != (queue.TakenIn{}) || err != nil {
+		t.Errorf("it did %+v (%v)", done, err)
 	}
-	next, _ = w.c.NextOfList(t.Context(), "outbox", 2)
-	bad := intakes(next)
-	bad[0].Put.JID, bad[0].Put.Queue = "j", "q"
+	next, _ = w.c.NextOfList(t.Context(), "outbox", 4)
+	odd := intakes(next)
+	odd[2].Put.JID = "j"
 	w.redis.Set(t.Context(), "ql:j:j", "x", 0)
-	moved, results, err := w.c.TakeIn(t.Context(), "outbox", bad)
+	done, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, odd)
 	var refused *queue.ScriptError
-	if moved != 1 || err != nil || len(results) != 2 || !errors.As(results[0].Err, &refused) || results[1].Err != nil {
-		t.Errorf("moved %d, %+v (%v)", moved, results, err)
+	if done.Moved != 2 || done.Jobs != 1 || done.Broken != 1 || done.Why != "it is bad" || err != nil || !errors.As(done.Refused, &refused) {
+		t.Errorf("it did %+v (%v)", done, err)
 	}
-	if got := fmt.Sprint(w.lies()); got != "[2 4]" {
+	if got := fmt.Sprint(w.lies()); got != "[3 4]" {
 		t.Errorf("in the list are %s", got)
+	}
+}
+
+// No more jobs wait in the queue than the window says, for whatever it is that they wait, but their time.
+func TestIntakeKeepsToItsWindow(t *testing.T) {
+	l := hworker()
+	l.Name = "outbox"
+	w := newListed(t, l)
+	for i := range 20 {
+		w.push(fmt.Sprint(i))
+	}
+	w.redis.ZAdd(t.Context(), "ql:q:q-throttled", redis.Z{Member: "a"}, redis.Z{Member: "b"})
+	w.redis.HSet(t.Context(), "ql:oarlock:behind", "q", 3)
+	next, _ := w.c.NextOfList(t.Context(), "outbox", 6)
+	for i, want := range []queue.TakenIn{{Moved: 6, Jobs: 6}, {Moved: 1, Jobs: 1, Full: true}, {Full: true}} {
+		if done, err := w.c.TakeIn(t.Context(), "outbox", "q", 12, intakes(next)); done != want || err != nil {
+			t.Errorf("time %d it did %+v (%v), want %+v", i, done, err, want)
+		}
+		next, _ = w.c.NextOfList(t.Context(), "outbox", 6)
 	}
 }

@@ -1,11 +1,17 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"oarlock/queue/internal/wire"
 )
 
 // ListEntry is an entry of a list, wherever it stands.
@@ -20,24 +26,80 @@ type ListEntry struct {
 }
 
 // KnownLists finds the lists that were worked or taken in, by their companions, and the lists of hworkers. It reads the
-// names of all keys, a page at a time. A list that only waits, and of no hworker, is not told from others.
+// names of all keys, some at a time. A list that only waits, and of no hworker, is not told from others.
 func (c *Client) KnownLists(ctx context.Context) ([]string, error) {
-	known := map[string]bool{}
-	for _, pattern := range []string{"hworker-*", c.ns + "oarlock:*"} {
-		for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-			page, next, err := c.redis.Scan(ctx, cursor, pattern, 1000).Result()
-			if err = harmless(classify("scan", err)); err != nil {
-				return nil, err
-			}
-			for _, key := range page {
-				if name := c.listOfKey(key); name != "" {
-					known[name] = true
-				}
-			}
-			cursor = next
+	var known []string
+	for cursor := ""; ; {
+		some, next, err := c.KnownListsFrom(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, some...)
+		if cursor = next; cursor == "" {
+			slices.Sort(known)
+			return slices.Compact(known), nil
 		}
 	}
-	return slices.Sorted(maps.Keys(known)), nil
+}
+
+const (
+	// listScanKeys is through how many keys of Redis is looked in one call.
+	listScanKeys = 250
+	// listsFound is after how many lists no more keys are looked through for one answer.
+	listsFound = 50
+)
+
+// listPatterns match the keys that tell of lists, one after the other.
+func (c *Client) listPatterns() []string {
+	return []string{"hworker-*", wire.Literal(c.ns+"oarlock:") + "*"}
+}
+
+// KnownListsFrom is KnownLists as far as a moment allows, sorted: that may be nothing, though there are more. It begins with the cursor
+// "", and goes on with what it returns until that is "". A list that is there all the while is met once, or more often.
+func (c *Client) KnownListsFrom(ctx context.Context, cursor string) (names []string, next string, err error) {
+	patterns, at := c.listPatterns(), cmp.Or(cursor, "0 0")
+	node, err := c.nodeOfKeys(ctx)
+	if err != nil {
+		return nil, "", harmless(classify("scan", err))
+	}
+	known := map[string]bool{}
+	for began := time.Now(); at != "" && len(known) < listsFound && time.Since(began) < scanTime; {
+		number, key, _ := strings.Cut(at, " ")
+		n, wrong := strconv.ParseUint(number, 10, 8)
+		scan, odd := strconv.ParseUint(key, 10, 64)
+		if wrong != nil || odd != nil || n >= uint64(len(patterns)) {
+			return nil, "", ErrCursor
+		}
+		page, then, err := node.Scan(ctx, scan, patterns[n], listScanKeys).Result()
+		if err != nil {
+			return nil, "", harmless(classify("scan", err))
+		}
+		for _, key := range page {
+			if name := c.listOfKey(key); name != "" {
+				known[name] = true
+			}
+		}
+		switch {
+		case then != 0:
+			at = fmt.Sprint(n, " ", then)
+		case n+1 < uint64(len(patterns)):
+			at = fmt.Sprint(n+1, " 0")
+		default:
+			at = ""
+		}
+	}
+	return slices.Sorted(maps.Keys(known)), at, nil
+}
+
+// ShowsList reports whether Redis shows that a list is one that somebody works or takes in: it is an hworker's by its name, or something
+// is kept beside it.
+func (c *Client) ShowsList(ctx context.Context, list string) (bool, error) {
+	if hworkerOf(list) != "" {
+		return true, nil
+	}
+	k := c.listKeys(list)
+	n, err := c.redis.Exists(ctx, k.progress, k.failed, k.broken, k.reasons, k.tries).Result()
+	return n > 0, harmless(classify("exists", err))
 }
 
 // listOfKey is the list that a key tells of; "" if it tells of none.
@@ -96,7 +158,9 @@ func (c *Client) ListBroken(ctx context.Context, l string, offset, limit int) ([
 				e.Since, _, _ = readStamp(page[i+1])
 			}
 			if e.Reason == "" && hworkerOf(l) != "" {
-				e.Reason = errNotEnvelope.Error()
+				if _, _, err := ReadEnvelope(e.Entry); err != nil {
+					e.Reason = err.Error()
+				}
 			}
 			entries = append(entries, e)
 		}
@@ -156,9 +220,13 @@ func (c *Client) PushList(ctx context.Context, list string, data []byte) (entry 
 }
 
 // RetryList puts what failed of a list back into it, and what is broken, the oldest first, and returns how many. Each is moved
-// by itself and at once, so that it may be repeated after an error.
+// by itself and at once, so that it may be repeated after an error; why they had failed is forgotten in the end.
 func (c *Client) RetryList(ctx context.Context, l string) (retried int, err error) {
 	k := c.listKeys(l)
+	told, err := c.redis.LLen(ctx, k.reasons).Result()
+	if err != nil {
+		return 0, harmless(classify("llen", err))
+	}
 	n, err := c.redis.LLen(ctx, k.failed).Result()
 	for ; n > 0 && err == nil; n-- {
 		if err = c.redis.RPopLPush(ctx, k.failed, k.jobs).Err(); err == nil {
@@ -169,6 +237,11 @@ func (c *Client) RetryList(ctx context.Context, l string) (retried int, err erro
 	}
 	if err != nil {
 		return retried, harmless(classify("rpoplpush", err))
+	}
+	if told > 0 { // those of entries that fail meanwhile stand in front
+		if err := c.redis.LTrim(ctx, k.reasons, 0, -1-told).Err(); err != nil {
+			return retried, harmless(classify("ltrim", err))
+		}
 	}
 	err = c.eachField(ctx, k.broken, func(page []string) error {
 		var moves []listMove

@@ -19,7 +19,7 @@ import (
 // listed is a list with a session of it, and what is behind it.
 type listed struct {
 	t     *testing.T
-	redis *redis.Client
+	redis redis.UniversalClient
 	c     *queue.Client
 	list  queue.List
 	s     *queue.ListSession
@@ -171,6 +171,41 @@ func TestListRetriesAtTheBackAndGivesBackAtTheFront(t *testing.T) {
 	}
 }
 
+// What is given back in one call, in whatever order it ended, is in the list again as it was.
+func TestListKeepsItsOrderWhereSeveralAreGivenBack(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2), mail(3), mail(4))
+	jobs := w.take(3)
+	var settlements []queue.Settlement
+	for _, i := range []int{1, 0, 2} {
+		settlements = append(settlements, queue.Settlement{JID: jobs[i].JID, Popped: jobs[i].Popped, Action: queue.Release, Front: true, Counter: queue.CountInterruption})
+	}
+	w.exchange(settlements, 0)
+	if got := fmt.Sprint(w.lies()); got != fmt.Sprint([]string{mail(1), mail(2), mail(3), mail(4)}) {
+		t.Errorf("in the list are %s", got)
+	}
+}
+
+// A verdict about an attempt that is not the last one changes nothing, though the same session has the entry again.
+func TestListVerdictOfAnEarlierAttemptIsLate(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1))
+	first := w.take(1)[0]
+	if r := w.settle(first, queue.Settlement{Action: queue.Retry}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	second := w.take(1)[0]
+	if r := w.settle(first, queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) {
+		t.Errorf("a verdict of the first attempt is %+v", r)
+	}
+	if got := w.counts(); got != "0 waiting, 1 in work, 0 failed, 0 broken" {
+		t.Error(got)
+	}
+	if r := w.settle(second, queue.Settlement{Action: queue.Complete}); r.Err != nil {
+		t.Errorf("that of the second is %+v", r)
+	}
+}
+
 // A bounded number of the entries that failed is kept, newest first, and why.
 func TestListKeepsTheNewestFailures(t *testing.T) {
 	w := newListed(t, hworker())
@@ -210,6 +245,62 @@ func TestListRetriesAreLimitedWhereThatIsSaid(t *testing.T) {
 	}
 	if n := w.redis.Exists(t.Context(), "ql:oarlock:tries:hworker:mail").Val(); n != 0 {
 		t.Error("something is kept with an entry that failed")
+	}
+}
+
+// Where the key space needs what is not known here nothing is taken, and nobody spins for it; what is in work is settled.
+func TestListOfAKeySpaceThatNeedsMore(t *testing.T) {
+	w := newListed(t, hworker())
+	w.push(mail(1), mail(2))
+	job := w.take(1)[0]
+	w.redis.SAdd(t.Context(), "ql:oarlock:needs", "shards", "keys")
+	reply, err := w.s.Exchange(t.Context(), nil, queue.Take{Count: 1})
+	if err != nil || len(reply.Jobs) > 0 || len(reply.Broken) != 1 || reply.Broken[0].Lacks() != "shards" {
+		t.Errorf("took %+v, %v", reply, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := w.s.Await(ctx); err == nil {
+		t.Error("an entry that may not be taken is waited for, and found")
+	}
+	if r := w.settle(job, queue.Settlement{Action: queue.Complete}); r.Err != nil {
+		t.Errorf("settled as %+v", r)
+	}
+	w.redis.SRem(t.Context(), "ql:oarlock:needs", "shards")
+	if jobs := w.take(1); jids(jobs) != "id-2" {
+		t.Errorf("took %+v", jobs)
+	}
+}
+
+// Of what is no envelope a thousand entries are kept, and those that go are old ones.
+func TestListKeepsAThousandOfWhatIsNoJob(t *testing.T) {
+	w := newListed(t, hworker())
+	const all, each = 1300, 50
+	for from := 0; from < all; from += each {
+		for i := range each {
+			w.push(fmt.Sprint("bad ", from+i))
+		}
+		if jobs := w.take(each); len(jobs) > 0 {
+			t.Fatalf("took %+v", jobs)
+		}
+	}
+	broken := w.redis.HGetAll(t.Context(), "hworker-broken-mail").Val()
+	if len(broken) != 1000 {
+		t.Errorf("%d are kept", len(broken))
+	}
+	old := 0
+	for i := range all {
+		if _, kept := broken[fmt.Sprint("bad ", i)]; kept && i < all-1000 {
+			old++
+		} else if !kept && i >= all-each {
+			t.Errorf("the one of number %d is gone", i)
+		}
+	}
+	if old > (all-1000)/2 {
+		t.Errorf("of the %d oldest %d are kept", all-1000, old)
+	}
+	if got := w.counts(); got != "0 waiting, 0 in work, 0 failed, 1000 broken" {
+		t.Error(got)
 	}
 }
 
@@ -279,7 +370,7 @@ func TestListWorksEqualEntriesOneAfterTheOther(t *testing.T) {
 }
 
 // An entry that its holder does not give a sign of comes back to the front after the timeout, by one of
-// many monitors; its late verdict changes nothing and is counted.
+// many monitors; its late verdict changes nothing.
 func TestListMonitorsPutBackOnce(t *testing.T) {
 	w := newListed(t, hworker())
 	w.push(mail(1), mail(2), mail(3))
@@ -306,8 +397,8 @@ func TestListMonitorsPutBackOnce(t *testing.T) {
 	if lies := w.lies(); len(lies) != 3 || lies[2] != mail(3) {
 		t.Errorf("in the list are %q", lies)
 	}
-	if r := w.settle(jobs[0], queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) || w.s.Stale() != 1 {
-		t.Errorf("a late verdict is %+v, and %d are counted", r, w.s.Stale())
+	if r := w.settle(jobs[0], queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) {
+		t.Errorf("a late verdict is %+v", r)
 	}
 	if got := w.counts(); got != "3 waiting, 0 in work, 0 failed, 0 broken" {
 		t.Error(got)
@@ -363,8 +454,8 @@ func TestListWithoutHeartbeatIsHworkers(t *testing.T) {
 	if r := w.settle(first, queue.Settlement{Action: queue.Complete}); r.Err != nil {
 		t.Errorf("the first ends as %+v", r)
 	}
-	if r := w.settle(second, queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) || w.s.Stale() != 1 {
-		t.Errorf("the second ends as %+v, %d stale", r, w.s.Stale())
+	if r := w.settle(second, queue.Settlement{Action: queue.Complete}); !errors.Is(r.Err, queue.ErrLockLost) {
+		t.Errorf("the second ends as %+v", r)
 	}
 }
 
@@ -487,6 +578,57 @@ func TestListAwaitWakesAll(t *testing.T) {
 	}
 	if got := fmt.Sprint(w.lies()); got != fmt.Sprint([]string{mail(1), mail(2), mail(3)}) {
 		t.Errorf("in the list are %s", got)
+	}
+}
+
+// No more than 32 lists are waited for over connections of their own; what is pushed to the others is found by looks, and one
+// that is not waited for any more leaves its place to another.
+func TestNoMoreThan32ListsAreWaitedFor(t *testing.T) {
+	w := newListed(t, hworker())
+	const most, more = 32, 3
+	name := func(n int) string { return fmt.Sprint("outbox-", n) }
+	waiters, found := make([]*queue.ListWaiter, most+more), make(chan int, most+more)
+	await := func(n int) {
+		go func() { // reports below
+			if err := waiters[n].Await(context.WithoutCancel(t.Context())); err == nil {
+				found <- n
+			}
+		}()
+	}
+	blocked := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !strings.Contains(w.redis.Info(t.Context(), "clients").Val(), fmt.Sprintf("blocked_clients:%d\r", want)); {
+			if time.Now().After(end) {
+				t.Fatalf("it is not so that %d wait: %s", want, w.redis.Info(t.Context(), "clients").Val())
+			}
+			time.Sleep(time.Millisecond) // Redis tells nobody who waits
+		}
+	}
+	for n := range waiters {
+		waiters[n] = w.c.ListWaiter(name(n))
+		defer waiters[n].Close()
+		if n < most {
+			await(n)
+		}
+	}
+	blocked(most)
+	for n := range more {
+		await(most + n)
+	}
+	w.redis.LPush(t.Context(), name(most), "x") // is looked for
+	if n := <-found; n != most {
+		t.Fatalf("an entry of list %d was found in list %d", most, n)
+	}
+	blocked(most)
+	for n := range 2 {
+		waiters[n].Close()
+	}
+	blocked(most) // the two that only looked have the places
+	for n := 2; n < most+more; n++ {
+		w.redis.LPush(t.Context(), name(n), "x")
+	}
+	for range most + more - 3 {
+		<-found
 	}
 }
 

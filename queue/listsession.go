@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"oarlock/queue/internal/connection"
 	"oarlock/queue/internal/script"
 	"oarlock/queue/internal/wire"
 )
@@ -24,15 +23,13 @@ type ListSession struct {
 	list List
 	keys listKeys
 	tag  string
-	wait *connection.Link // for Await, which blocks it
+	wait *ListWaiter
 
 	mu     sync.Mutex
 	held   map[string]*heldEntry // by jid: what was taken and is not settled
 	mark   float64               // the last Taken.Popped
 	later  []delayed             // those that this session put off, as far as it knows, the next first
-	barren bool                  // the last take found nothing but entries that are in work
-	old    bool                  // the server has no BLMOVE
-	stale  int
+	barren bool                  // the last take could take none of what is there, or only what is in work
 }
 
 // heldEntry is an entry in our hands.
@@ -60,7 +57,7 @@ const forgottenLock = 30 * 24 * time.Hour
 func (c *Client) ListSession(worker string, l List) *ListSession {
 	return &ListSession{
 		Session: c.Session(worker), list: l, keys: c.listKeys(l.Name), tag: tagOf(worker),
-		wait: c.target.Link(c.log.With("worker", worker)), held: map[string]*heldEntry{},
+		wait: c.ListWaiter(l.Name), held: map[string]*heldEntry{},
 	}
 }
 
@@ -73,13 +70,6 @@ func (s *ListSession) Deregister(ctx context.Context) error {
 		return nil
 	}
 	return s.putBackUntil(ctx, s.client.Now()+NoLimit)
-}
-
-// Stale is how many settlements came after their entry had been put back, and changed nothing.
-func (s *ListSession) Stale() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stale
 }
 
 // fence is the tag by which the scripts tell our entries; "" without heartbeat: then whoever ends an
@@ -206,7 +196,7 @@ func (s *ListSession) read(raw any, x *listCall) (reply Reply, broken []string, 
 	if duplicates > 0 {
 		s.client.log.Debug("entries of a list are there twice, byte for byte: they went back until the first is done", "list", s.list.Name, "entries", duplicates)
 	}
-	s.barren = duplicates > 0 && len(reply.Jobs) == 0
+	s.barren = (duplicates > 0 || trouble != "") && len(reply.Jobs) == 0
 	if trouble != "" && Class(refusal("list.exchange", trouble)) == Refused {
 		reply.Broken = append(reply.Broken, Broken{Queue: s.list.Name, Reason: wire.Words(trouble)})
 	}
@@ -221,7 +211,6 @@ func (s *ListSession) settled(settlement *Settlement, r *SettleResult, answer st
 	switch answer {
 	case "1":
 	case "0":
-		s.stale++
 		*r = SettleResult{Err: fmt.Errorf("%w: the entry was put back, or taken by another since", ErrLockLost)}
 	default: // it is ours still
 		*r = SettleResult{Err: refusal("settle", answer)}

@@ -77,7 +77,7 @@ func (m *mixture) amend() {
 		Change: Change(m.pick("change", "retry", "move", "cancel", "timeout", "priority")), Priority: 1,
 		Delay: time.Duration(rapid.IntRange(0, 1).Draw(m.t, "delay")) * 20 * time.Second}
 	in := wire.Read(m.batch("amend", a.append(nil)...))
-	if err := readAmended(&in, jid); err != nil && Class(err) != Refused {
+	if _, err := readAmended(&in, jid); err != nil && Class(err) != Refused {
 		m.t.Fatalf("%+v: %v", a, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -46,24 +45,6 @@ func (c *Client) SomeFailed(ctx context.Context, groups []string, most int) ([]s
 // FailedGroupDamage says what to do about a group that FailedGroups counts -1.
 func (c *Client) FailedGroupDamage(group string) string {
 	return fmt.Sprintf("%sf:%s is no list: rename or delete it", c.ns, group)
-}
-
-// ThrottleIDs lists what may be throttles, with or without a limit, by their keys: the protocol keeps
-// no list of them. They are sorted.
-func (c *Client) ThrottleIDs(ctx context.Context) ([]string, error) {
-	node, err := c.nodeOfKeys(ctx)
-	if err != nil {
-		return nil, harmless(classify("scan", err))
-	}
-	prefix := c.ns + "th:"
-	var ids []string
-	keys := node.Scan(ctx, 0, wire.Literal(prefix)+"*", 1000).Iterator()
-	for keys.Next(ctx) {
-		id := strings.TrimPrefix(keys.Val(), prefix)
-		ids = append(ids, strings.TrimSuffix(strings.TrimSuffix(id, "-locks"), "-pending"))
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), harmless(classify("scan", keys.Err()))
 }
 
 // ThrottleDamage names the keys of a throttle that are of another type than they should be, and
@@ -116,70 +97,43 @@ func (c *Client) Named(ctx context.Context, name string) (Named, error) {
 // ThrottleCounts are a throttle, and how many jobs have to do with it.
 type ThrottleCounts struct {
 	Throttle
-	Holders, Waiters int
+	Holders, Waiters int // those that wait in waitlists are among the latter
 }
 
-// SomeThrottles looks at the next keys of Redis, some ten thousand of them, and tells of the throttles with a limit that are among them, in
-// no order; the protocol keeps no list of them. It begins with the cursor "", and goes on with what it returns until that
-// is "". One that is there all the while is met once, or more often. It changes nothing.
-func (c *Client) SomeThrottles(ctx context.Context, cursor string) (found []ThrottleCounts, next string, err error) {
-	at := uint64(0)
-	if cursor != "" {
-		if at, err = strconv.ParseUint(cursor, 10, 64); err != nil {
-			return nil, "", ErrCursor
-		}
-	}
-	node, err := c.nodeOfKeys(ctx)
-	if err != nil {
-		return nil, "", harmless(classify("scan", err))
-	}
-	prefix := c.ns + "th:"
-	var ids []string
-	for range 10 {
-		keys, then, err := node.ScanType(ctx, at, wire.Literal(prefix)+"*", 1000, "hash").Result()
-		if err != nil {
-			return nil, "", harmless(classify("scan", err))
-		}
-		for _, key := range keys {
-			ids = append(ids, strings.TrimPrefix(key, prefix))
-		}
-		if at = then; at == 0 {
-			break
-		}
-	}
-	if at != 0 {
-		next = strconv.FormatUint(at, 10)
-	}
-	slices.Sort(ids)
-	found, err = c.countThrottles(ctx, slices.Compact(ids))
-	return found, next, err
-}
-
-// countThrottles reads those of the ids that have a limit.
+// countThrottles reads those of a few throttles that have a limit, or rules.
 func (c *Client) countThrottles(ctx context.Context, ids []string) (found []ThrottleCounts, err error) {
-	for some := range slices.Chunk(ids, groupsChunk) {
-		pipe := c.redis.Pipeline()
-		for _, id := range some {
-			key := c.ns + "th:" + id
-			pipe.HGet(ctx, key, "maximum")
-			pipe.TTL(ctx, key)
-			pipe.ZCard(ctx, key+"-locks")
-			pipe.ZCard(ctx, key+"-pending")
+	pipe := c.redis.Pipeline()
+	for _, id := range ids {
+		key := c.ns + "th:" + id
+		pipe.HGet(ctx, key, "maximum")
+		pipe.TTL(ctx, key)
+		pipe.ZCard(ctx, key+"-locks")
+		pipe.ZCard(ctx, key+"-pending")
+		pipe.SIsMember(ctx, c.ns+"oarlock:waited", id)
+		pipe.HExists(ctx, c.ns+"oarlock:rules", "t:"+id)
+	}
+	asked, _ := pipe.Exec(ctx) // each has its own error
+	for _, of := range asked {
+		if err := harmless(classify(of.Name(), of.Err())); err != nil && !isNull(err) && Class(err) != Refused {
+			c.noteReach(err)
+			return nil, err
 		}
-		asked, _ := pipe.Exec(ctx) // each has its own error
-		for _, of := range asked {
-			if err := harmless(classify(of.Name(), of.Err())); err != nil && !isNull(err) && Class(err) != Refused {
-				c.noteReach(err)
+	}
+	for i, id := range ids {
+		told := asked[6*i : 6*i+6]
+		maximum, _ := strconv.ParseFloat(told[0].(*redis.StringCmd).Val(), 64) // what is no number is no limit
+		t := ThrottleCounts{Throttle: Throttle{ID: id, Maximum: wire.ClampInt(maximum), TTL: max(0, told[1].(*redis.DurationCmd).Val())}}
+		t.Holders, t.Waiters = int(told[2].(*redis.IntCmd).Val()), int(told[3].(*redis.IntCmd).Val())
+		waited, ruled := told[4].(*redis.BoolCmd).Val(), told[5].(*redis.BoolCmd).Val()
+		if waited {
+			lists, err := c.Waitlists(ctx, id)
+			if err != nil && Class(err) != Refused {
 				return nil, err
 			}
+			t.Waiters += JobsOf(lists)
 		}
-		for i, id := range some {
-			maximum, _ := strconv.ParseFloat(asked[4*i].(*redis.StringCmd).Val(), 64) // what is no number is no limit
-			t := ThrottleCounts{Throttle: Throttle{ID: id, Maximum: wire.ClampInt(maximum), TTL: max(0, asked[4*i+1].(*redis.DurationCmd).Val())}}
-			t.Holders, t.Waiters = int(asked[4*i+2].(*redis.IntCmd).Val()), int(asked[4*i+3].(*redis.IntCmd).Val())
-			if t.Maximum != 0 {
-				found = append(found, t)
-			}
+		if t.Maximum != 0 || waited || ruled { // a rate alone is a limit, too
+			found = append(found, t)
 		}
 	}
 	return found, nil

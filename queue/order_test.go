@@ -47,7 +47,7 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 					}
 					at := now
 					for i := 0; i < len(puts); i += size {
-						named, _ := nameAndCheck(puts[i:min(i+size, len(puts))])
+						named, _ := nameAndCheck(puts[i:min(i+size, len(puts))], nil)
 						_, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "put"}, at, appendPuts([]any{""}, named)...)
 						must0(t, err)
 						at += 0.002
@@ -70,7 +70,7 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 	}
 }
 
-func must0(t *testing.T, err error) {
+func must0(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

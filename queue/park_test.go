@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // parking is a key space in which jobs park, under a clock that the test moves.
@@ -127,6 +128,27 @@ func (p *parking) field(jid, name string) string {
 	return p.c.redis.HGet(p.t.Context(), "ql:j:"+jid, name).Val()
 }
 
+// races are those of a park with its answer, and which test of TestParkAndAnswer runs each, in both orders where it has two.
+var races = []struct{ race, test string }{
+	{"an answer comes while it is parked", "P1: parked, then answered"},
+	{"an answer crosses the settlement that parks", "answered during the attempt that parks"},
+	{"an answer crosses the deadline", "answered past the deadline, before the take and after it"},
+	{"an answer comes to one that waits after its deadline", "answered when it is to be tried again"},
+	{"an answer comes by two doors", "answered twice, by two doors"},
+	{"an answer comes before its job", "answered before there was a job, twice"},
+	{"an answer comes when all is over", "canceled"},
+	{"an answer names a job, and another has the correlation", "P2, P3: a correlation is of one job at a time"},
+	{"the child dies after its request, before it parks", "it dies before it parks, and is answered meanwhile"},
+	{"the supervisor dies after the verdict, before it is settled", "its lock runs out before it parks, and it is answered meanwhile"},
+	{"the reply of the park is lost", "the reply of its park is lost, and it is answered before it is asked for"},
+	{"the leg that goes on dies", "told again after a crash, an interruption, a lost lock and a retry"},
+	{"the attempt past the deadline dies", "deadline mark survives a lock that runs out"},
+	{"another client makes it ready before its time", "a foreign client brings it in before its time"},
+	{"another client takes it at its deadline", "a foreign client pops it at its deadline"},
+	{"another client takes it when it was answered", "a foreign client pops it when it was answered"},
+	{"another client puts it again while it is parked", "a foreign client puts it again"},
+}
+
 // TestParkAndAnswer is every order in which a park and its answer can come, and what others may do between.
 func TestParkAndAnswer(t *testing.T) {
 	tests := []struct {
@@ -220,6 +242,24 @@ func TestParkAndAnswer(t *testing.T) {
 			p.do(Batch, "sweep", 50, "q")
 			p.untold(p.take(), true)
 		}},
+		{"deadline mark survives a lock that runs out", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.untold(p.take(), true)
+			p.now += 100
+			reply := p.exchange("w", 5)
+			for range 12 {
+				if len(reply.Jobs) > 0 {
+					break
+				}
+				p.now++
+				reply = p.exchange("w", 5)
+			}
+			if len(reply.Jobs) != 1 {
+				p.t.Fatalf("took %+v", reply)
+			}
+			p.untold(reply.Jobs[0], true)
+		}},
 		{"answered past the deadline, before the take and after it", func(p *parking) {
 			p.park("j", "c")
 			p.now += 60
@@ -233,6 +273,69 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "", "1", "", ""), "kept")
 			p.settle(job, Settlement{Action: Retry, Group: "park-timeout"})
 			p.told(p.take(), "c", "1")
+		}},
+		{"answered when it is to be tried again", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.settle(p.take(), Settlement{Action: Retry, Group: "park-timeout", Delay: 30 * time.Second})
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.nothing() // it waits for its time still
+			p.now += 30
+			p.told(p.take(), "c", "1")
+		}},
+		{"it dies before it parks, and is answered meanwhile", func(p *parking) {
+			p.do(Batch, "put", appendPuts([]any{""}, []Put{{Queue: "q", JID: "j", Klass: "K", Correlation: "c"}})...)
+			job := p.take()
+			p.want(p.respond("c", "", "1", "", ""), "kept") // to the request that it had sent
+			p.settle(job, Settlement{Action: Release, Counter: CountCrash, MaxCrashes: 3})
+			job = p.take()
+			p.told(job, "c", "1")
+			if job.Crashes != 1 {
+				p.t.Errorf("it crashed %d times", job.Crashes)
+			}
+			p.want(p.respond("c", "", "2", "", ""), "again") // to that of its second attempt
+			p.settle(job, Settlement{Action: Complete})
+			p.nothing()
+		}},
+		{"its lock runs out before it parks, and it is answered meanwhile", func(p *parking) {
+			p.put("j")
+			job := p.take()
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.now += 100
+			p.do(Batch, "sweep", 50, "q")
+			p.now += 11
+			p.do(Batch, "sweep", 50, "q")
+			again := p.take()
+			p.untold(again, false)
+			late := Settlement{JID: "j", Queue: "q", Popped: job.Popped, Action: Park, Correlation: "c", Delay: time.Minute}
+			if r := p.exchange("w", 0, late).Results[0]; r.Err == nil {
+				p.t.Errorf("the first attempt parked it as %+v", r)
+			}
+			if state := p.settle(again, Settlement{Action: Park, Correlation: "c", Delay: time.Minute}); state != "waiting" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.told(p.take(), "c", "1")
+		}},
+		{"the reply of its park is lost, and it is answered before it is asked for", func(p *parking) {
+			for _, answered := range []bool{false, true} {
+				p := newParking(p.t)
+				job := p.park("j", "c")
+				if answered {
+					p.want(p.respond("c", "", "1", "", ""), "resumed")
+				}
+				if became := p.do(Batch, "resolve", "w", "j", wire.Mark(job.Popped)).([]any); became[0] != "else" {
+					p.t.Errorf("of the attempt that parked it is said %v", became)
+				}
+				again := Settlement{JID: "j", Queue: "q", Popped: job.Popped, Action: Park, Correlation: "c", Delay: time.Hour}
+				if r := p.exchange("w", 0, again).Results[0]; r.Err == nil {
+					p.t.Errorf("it parked twice, as %+v", r)
+				}
+				if !answered {
+					p.nothing()
+					p.want(p.respond("c", "", "1", "", ""), "resumed")
+				}
+				p.told(p.take(), "c", "1")
+			}
 		}},
 		{"told again after a crash, an interruption, a lost lock and a retry", func(p *parking) {
 			p.park("j", "c")
@@ -327,6 +430,21 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "", "1", "", ""), "resumed")
 			p.told(p.take(), "c", "1")
 		}},
+		{"a foreign client pops it at its deadline", func(p *parking) {
+			p.park("j", "c")
+			p.now += 60
+			p.do(Qless, "pop", "q", "foreign", 1)
+			if p.field("j", "worker") != "foreign" {
+				p.t.Fatal("it was not popped")
+			}
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.do(Qless, "retry", "j", "q", "foreign")
+			job := p.take()
+			p.told(job, "c", "1") // which came while the other had it, whose attempt was told nothing
+			p.settle(job, Settlement{Action: Complete})
+			p.want(p.respond("c", "", "2", "", ""), "late")
+			p.nothing()
+		}},
 		{"a foreign client pops it when it was answered", func(p *parking) {
 			p.park("j", "c")
 			p.want(p.respond("c", "", "1", "", ""), "resumed")
@@ -362,6 +480,33 @@ func TestParkAndAnswer(t *testing.T) {
 			p.nothing()
 			p.do(Batch, "amend", "j", "scheduled", p.field("j", "time"), "cancel", 0)
 			p.want(p.respond("c", "", "1", "", ""), "late")
+		}},
+		{"it waits longer, and less long", func(p *parking) {
+			p.park("j", "c")
+			extend := func(seconds int) {
+				p.t.Helper()
+				if answers := p.do(Batch, "amend", "j", "scheduled", p.field("j", "time"), "extend", 1, "delay", seconds).([]any); answers[0] != "done" {
+					p.t.Fatalf("%d s more are answered %v", seconds, answers)
+				}
+			}
+			p.now += 50
+			extend(600)
+			p.now += 590
+			p.nothing()
+			extend(100000)
+			p.now += 90000
+			p.do(Batch, "sweep", 50, "q")
+			p.nothing()
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			job := p.take()
+			p.told(job, "c", "1")
+			if answers := p.do(Batch, "amend", "j", "running", p.field("j", "time"), "extend", 1, "delay", 60).([]any); answers[0] == "done" {
+				p.t.Error("one that runs was made to wait")
+			}
+			p.settle(job, Settlement{Action: Park, Correlation: "c", Delay: time.Hour})
+			extend(5)
+			p.now += 5
+			p.untold(p.take(), true)
 		}},
 		{"the answer ends it", func(p *parking) {
 			p.put("j")
@@ -416,6 +561,57 @@ func TestParkAndAnswer(t *testing.T) {
 				p.t.Errorf("%d were set aside, want 2", n)
 			}
 		}},
+		{"an answer to one job, before it parks, is nobody else's", func(p *parking) {
+			p.want(p.respond("c", "j", "0", "", ""), "late") // there is no such job
+			p.put("j")
+			p.want(p.respond("c", "j", "1", "", ""), "kept")
+			p.want(p.respond("c", "j", "2", "", ""), "again")
+			p.want(p.respond("c", "", "3", "", ""), "kept") // to whoever parks with it
+			p.want(p.respond("c", "j", "2", "", ""), "again")
+			p.do(Qless, "put", "", "other", "l", "K", "{}", 0)
+			p.want(p.respond("c", "l", "4", "", ""), "again")
+			job := p.take()
+			p.put("k")
+			p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute})
+			p.told(p.take(), "c", "3")
+			p.settle(job, Settlement{Action: Retry})
+			job = p.take()
+			p.untold(job, false) // it has not parked yet
+			if state := p.settle(job, Settlement{Action: Park, Correlation: "other", Delay: time.Minute}); state != "scheduled" {
+				p.t.Errorf("it parked for another as %s", state)
+			}
+			p.do(Batch, "amend", "k", "running", p.field("k", "time"), "cancel", 0)
+			p.want(p.respond("other", "j", "4", "", ""), "resumed")
+			if state := p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute}); state != "waiting" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.told(p.take(), "c", "1")
+			if early := p.field("j", "oarlock-early"); early != "" {
+				p.t.Errorf("%s is kept still", early)
+			}
+		}},
+		{"an answer to one job goes with that job", func(p *parking) {
+			p.put("j")
+			p.want(p.respond("c", "j", "1", "", ""), "kept")
+			p.settle(p.take(), Settlement{Action: Complete})
+			if early := p.field("j", "oarlock-early"); early != "" {
+				p.t.Errorf("%s is kept still", early)
+			}
+			p.want(p.respond("c", "j", "1", "", ""), "late")
+		}},
+		{"the rules say how long and how large", func(p *parking) {
+			p.do(Batch, "install", "", "{}", "", 0, 0, 0, 0, 0, 10, 3)
+			p.want(p.respond("c", "", "1", "", ""), "refused")
+			p.want(p.respond("c", "", "1234", "", ""), "refused")
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1234", "", ""), "refused")
+			p.want(p.respond("c", "", "123", "", ""), "resumed")
+			p.settle(p.take(), Settlement{Action: Complete})
+			p.want(p.respond("c", "", "1", "", ""), "late")
+			p.now += 11
+			p.do(Batch, "sweep", 50, "q")
+			p.want(p.respond("c", "", "1", "", ""), "refused") // it is not known any more that it is over
+		}},
 		{"what is over is forgotten after a day", func(p *parking) {
 			p.want(p.respond("early", "", "1", "", ""), "kept")
 			p.park("j", "c")
@@ -431,8 +627,15 @@ func TestParkAndAnswer(t *testing.T) {
 			}
 		}},
 	}
+	run := map[string]bool{}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.do(newParking(t)) })
+		run[tt.name] = true
+	}
+	for _, r := range races {
+		if !run[r.test] {
+			t.Errorf("%s: there is no test %q", r.race, r.test)
+		}
 	}
 }
 
@@ -481,7 +684,8 @@ func TestTakesBesideParkedJobs(t *testing.T) {
 		}
 		return n
 	}
-	count() // the first registers worker and queue
+	p.park("first", "first") // the first says that the key space needs to know of it
+	count()                  // and the first registers worker and queue
 	before := count()
 	for i := range 200 {
 		p.park("parked"+strconv.Itoa(i), "c"+strconv.Itoa(i))

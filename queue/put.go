@@ -1,11 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"oarlock/queue/internal/jid"
 	"oarlock/queue/internal/script"
@@ -22,20 +25,44 @@ type Put struct {
 	Data  []byte // JSON text, stored byte for byte; nil means {}
 
 	Delay     time.Duration // from now; ≤ 0 means none
-	Priority  *float64      // higher is popped first; default 0
-	Retries   *int          // default 5
+	At        time.Time     // in place of Delay: when it is planned for, by the server's clock. What is past, and the zero value, is now
+	Priority  *float64      // higher is popped first; default 0. Where rules say so of the queue, lower is, and the default is 100
+	Retries   *int          // default 5; see Merge
 	Tags      []string      // nil keeps the old ones
 	Depends   []string      // jids that must complete first
 	Throttles []string      // nil leaves them alone; else those named, and the queue's own
+
+	// Key orders the job among all jobs of that key in its queue: one of them at a time runs, and they begin in the
+	// order of planned time, then of put. 1 to 512 bytes of UTF-8; "" means none, or the old job's where the queue is the same.
+	// The first put with a key makes the queue one that has keys, for all who work it; see InLane.
+	Key string
+
+	// KeyFrom is where Data has the key, where Key is "": a JSON pointer (RFC 6901) to a string, or to a number, which is taken as it
+	// is written. A put without one there is refused. "" means nowhere.
+	KeyFrom string
+	// Merge says what becomes of Data while another job of Key waits; "" means what the queue says, which says MergeNone unless it was
+	// told otherwise (see SetKeyOrder). It needs a Key, and no JID: a job that is named is one of its own. So is one that names
+	// a Correlation, Depends or Throttles, and one for which the job that waits has no room, or that has begun already and has a
+	// checkpoint. The job that waits keeps its priority, retries and time. One that merges has 25 retries, unless Retries says otherwise.
+	//
+	// A put that is repeated because its answer was lost may be found twice with MergeAll, if the job that it merged into was
+	// begun meanwhile and another waits.
+	Merge Merge
+	// Score orders the payloads of a job, the least first, those of one score as they came; nil means the time of the put. It needs a Key.
+	Score *float64
 
 	// Timeout limits each attempt, where it is shorter than the pool's own; 0 means none, or
 	// the old job's. It belongs to the job, in whichever queue.
 	Timeout time.Duration
 
 	// Correlation is what an answer to the job will name, where it parks; see Response. It is of the class, and unique among
-	// its jobs that are neither complete nor failed: a put is refused where another has it. "" means none, or the old
+	// its jobs that are neither complete nor failed: a put is refused where another has it, or, where rules
+	// say so, that job stands for it: see PutResult.Held. "" means what rules find in the data, or none, or the old
 	// job's. An answer that came before is given to the first attempt. 1 to 1024 bytes.
 	Correlation string
+
+	// Trace is the trace in which the job is put; the zero value is none. It stays with the job until that is put anew.
+	Trace Trace
 
 	// WaitReplicas makes the call wait, for a second at most, until so many replicas have the
 	// job, where that is more than Options.WaitReplicas; see ReplicaError.
@@ -57,8 +84,13 @@ const (
 // PutResult answers one Put of PutAll.
 type PutResult struct {
 	JID string
+	// Merged says, if not "", that the put made no job, and what became of its payload: JID is the job that waits.
+	Merged Merged
 	// Existed says that IfExists left the job alone that has the jid; nothing was changed.
 	Existed bool
+	// Held says that another job of its class has its correlation and stands for it, as rules say; JID is that job's, and nothing
+	// was changed. Existed is true, too.
+	Held bool
 	// State is that of the job that was left alone, "" if none was.
 	State string
 	// Err says that this job was not put: a *ScriptError, or ErrAway if Redis is out of
@@ -85,7 +117,8 @@ const putBytes = 4 << 20
 // supervisor takes the job at once.
 //
 // With JID "" the call may be repeated by itself after an outcome in doubt, for it
-// cannot put the job twice. With a JID of the caller's it returns ErrDoubt, and the
+// cannot put the job twice. Where rules say that a job of the same correlation stands
+// for it, the jid is that job's. With a JID of the caller's it returns ErrDoubt, and the
 // caller may repeat it with Never. With a *ReplicaError the job was put.
 func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 	results, err := c.PutAll(ctx, []Put{p})
@@ -94,6 +127,8 @@ func (c *Client) Put(ctx context.Context, p Put) (jid string, err error) {
 	}
 	r := results[0]
 	switch {
+	case r.Held:
+		return r.JID, err
 	case r.Existed:
 		return r.JID, &ScriptError{Command: "put", Message: fmt.Sprintf("Put(): Job %s exists and is %s", r.JID, r.State)}
 	case r.Err != nil:
@@ -143,7 +178,11 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 }
 
 func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutResult, error) {
-	named, results := nameAndCheck(puts)
+	puts, refused := c.edited(ctx, puts)
+	named, results := nameAndCheck(puts, refused)
+	if len(named) == 0 {
+		return results, nil
+	}
 	safe := true // a repeat puts nothing twice
 	for _, p := range named {
 		safe = safe && p.IfExists == Never
@@ -170,7 +209,7 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	if repeated {
 		for i := range results {
 			// Only we make up jids, so one that exists after a repeat was put by the first try.
-			if puts[i].JID == "" {
+			if puts[i].JID == "" && !results[i].Held {
 				results[i].Existed, results[i].State = false, ""
 			}
 		}
@@ -178,16 +217,33 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	return results, in.Err
 }
 
-// nameAndCheck gives each put a jid and begins its result. Those that will not do have
+// edited are the puts as Options.BeforePut wants them, and which of them it refuses, by index.
+func (c *Client) edited(ctx context.Context, puts []Put) (edited []Put, refused map[int]error) {
+	if c.opts.BeforePut == nil {
+		return puts, nil
+	}
+	edited, refused = slices.Clone(puts), map[int]error{}
+	for i := range edited {
+		if err := c.opts.BeforePut(ctx, &edited[i]); err != nil {
+			refused[i] = err
+		}
+	}
+	return edited, refused
+}
+
+// nameAndCheck gives each put a jid and begins its result. Those that are refused already, by index, or will not do have
 // an error in theirs, and are not among the puts returned.
-func nameAndCheck(puts []Put) (named []Put, results []PutResult) {
+func nameAndCheck(puts []Put, refused map[int]error) (named []Put, results []PutResult) {
 	named, results = make([]Put, 0, len(puts)), make([]PutResult, len(puts))
 	for i, p := range puts {
-		if p.JID == "" {
-			p.JID, p.IfExists = NewJID(), Never
+		if err := refused[i]; err != nil {
+			results[i] = PutResult{JID: p.JID, Err: err}
+			continue
 		}
+		err := p.checkNamed()
+		p.name()
 		results[i].JID = p.JID
-		if err := p.check(); err != nil {
+		if err = cmp.Or(err, p.complete()); err != nil {
 			results[i].Err = &ScriptError{Command: "put", Message: err.Error()}
 			continue
 		}
@@ -196,17 +252,74 @@ func nameAndCheck(puts []Put) (named []Put, results []PutResult) {
 	return named, results
 }
 
+// complete checks a put, and finds its key.
+func (p *Put) complete() error {
+	if err := p.check(); err != nil || p.Key != "" || p.KeyFrom == "" {
+		return err
+	}
+	key, err := keyAt(p.data(), p.KeyFrom)
+	if err != nil {
+		return err
+	}
+	p.Key = key
+	return checkKey(key)
+}
+
+// checkNamed refuses a job that its caller has named and that is to merge.
+func (p *Put) checkNamed() error {
+	if p.JID != "" && p.Merge != "" && p.Merge != MergeNone {
+		return errors.New("merge and a jid exclude each other: what merges makes no job")
+	}
+	return nil
+}
+
+// name gives the job a jid, if it has none; if it has, it merges with none.
+func (p *Put) name() {
+	switch {
+	case p.JID == "":
+		p.JID, p.IfExists = NewJID(), Never
+	case p.Key != "" || p.KeyFrom != "":
+		p.Merge = MergeNone
+	}
+}
+
 // check finds what the scripts would refuse, or not look at.
 func (p *Put) check() error {
+	if !p.At.IsZero() && p.Delay > 0 {
+		return errors.New("delay and at exclude each other")
+	}
+	if strings.Contains(p.JID, "\x00") { // what separates it from a number in names of our own
+		return fmt.Errorf("jid must have no NUL: %+q", p.JID)
+	}
+	if err := p.Trace.Check(); err != nil {
+		return err
+	}
 	switch p.IfExists {
 	case "", Replace, Final, Never:
 	default:
 		return fmt.Errorf("if_exists is %q: use replace, final or never", p.IfExists)
 	}
+	if err := cmp.Or(checkKey(p.Key), p.checkMerge()); err != nil {
+		return err
+	}
 	if err := checkLength(len(p.Data)); err != nil || p.Data == nil {
 		return err
 	}
 	return wire.CheckJSON(p.Data)
+}
+
+// maxKey is how long a key may be, in bytes.
+const maxKey = 512
+
+// checkKey refuses what is no key; "" is none.
+func checkKey(key string) error {
+	if len(key) > maxKey {
+		return fmt.Errorf("key must have 1 to %d bytes: it has %d", maxKey, len(key))
+	}
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("key is not UTF-8: %+q", key)
+	}
+	return nil
 }
 
 // checkLength refuses data that Redis would not take.
@@ -217,13 +330,17 @@ func checkLength(n int) error {
 	return nil
 }
 
+// data is what the job has, if it says nothing of it too.
+func (p *Put) data() []byte {
+	if p.Data == nil {
+		return []byte("{}")
+	}
+	return p.Data
+}
+
 // words are the five arguments that every put has.
 func (p *Put) words() []any {
-	data := p.Data
-	if data == nil {
-		data = []byte("{}")
-	}
-	return []any{p.Queue, p.JID, p.Klass, data, wire.Number(max(0, p.Delay.Seconds()))}
+	return []any{p.Queue, p.JID, p.Klass, p.data(), wire.Number(max(0, p.Delay.Seconds()))}
 }
 
 // options are the names and values of what is not left out.
@@ -244,11 +361,23 @@ func (p *Put) options() []any {
 	if p.Throttles != nil {
 		options = append(options, "throttles", wire.JSONList(p.Throttles))
 	}
+	if p.Key != "" {
+		options = append(options, "key", p.Key)
+	}
+	if p.Merge != "" {
+		options = append(options, "merge", string(p.Merge))
+	}
+	if p.Score != nil {
+		options = append(options, "score", wire.Number(*p.Score))
+	}
 	if p.Timeout > 0 {
 		options = append(options, "timeout", wire.Number(p.Timeout.Seconds()))
 	}
 	if p.Correlation != "" {
 		options = append(options, "correlation", p.Correlation)
+	}
+	if text := p.Trace.text(); text != "" {
+		options = append(options, "trace", text)
 	}
 	if p.IfExists == Final || p.IfExists == Never {
 		options = append(options, "if-exists", string(p.IfExists))
@@ -262,6 +391,9 @@ func appendPuts(args []any, puts []Put) []any {
 	args = append(args, len(puts))
 	for i := range puts {
 		options := puts[i].options()
+		if at := puts[i].At; !at.IsZero() {
+			options = append(options, "at", wire.Number(float64(at.UnixMicro())/1e6))
+		}
 		args = append(args, puts[i].words()...)
 		args = append(args, len(options)/2)
 		args = append(args, options...)
@@ -276,11 +408,20 @@ func readPuts(in *wire.Reader, results []PutResult) {
 		if r.Err != nil {
 			continue
 		}
-		if no := in.Nested(); no != nil {
-			r.Err = refusal("put", no.Text())
+		if said := in.Nested(); said != nil {
+			if text := said.Text(); len(said.Items) > 0 {
+				r.Merged, r.JID = Merged(text), said.Text()
+			} else {
+				r.Err = refusal("put", text)
+			}
 			continue
 		}
-		if word := in.Text(); word != "put" {
+		word := in.Text()
+		if held, is := strings.CutPrefix(word, "held:"); is {
+			r.Held = true
+			word, r.JID, _ = strings.Cut(held, ":")
+		}
+		if word != "put" {
 			r.Existed, r.State = true, word
 		}
 	}

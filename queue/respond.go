@@ -186,6 +186,13 @@ func (c *Client) Correlated(ctx context.Context, klass, correlation string) (*Jo
 	return nil, ErrNoJob
 }
 
+// Correlations is how many correlations are known: of jobs that may be answered, of answers that came before their job, and of
+// what is over for less than a day, or as the rules say. It changes nothing.
+func (c *Client) Correlations(ctx context.Context) (int, error) {
+	n, err := c.redis.ZCard(ctx, c.ns+"oarlock:correlations-due").Result()
+	return int(n), harmless(classify("zcard", err))
+}
+
 // inboxChunk is how many pushed answers are taken in by one call.
 const inboxChunk = 50
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync/atomic"
 
 	"oarlock/queue/internal/connection"
 )
@@ -16,6 +17,9 @@ type Session struct {
 	client *Client
 	worker string
 	link   *connection.Link
+
+	// ruledBy is the version of the rules by which queues of this session are ruled; nil if none is, as far as is known.
+	ruledBy atomic.Pointer[string]
 }
 
 // Session returns the session of a worker name; the caller closes it. It connects

@@ -18,6 +18,10 @@ const (
 	Cancel   Action = "cancel"   // removed for good, unless another waits for it
 	Requeue  Action = "requeue"  // put again with all its retries and all that belongs to it, into Next or its own queue
 	Park     Action = "park"     // waits for an answer to Correlation, for Delay at most
+	// LeaveTurn says that the attempt of a job with a key or places is over which was taken from us while it ran (canceled,
+	// put elsewhere, taken back): nobody else of that key begins before, nobody has its places, or before its lock would have
+	// ended. It changes nothing else, and may be said twice, and of any job.
+	LeaveTurn Action = "leave"
 )
 
 // Counter is the count of ours that a settlement raises, kept with the job for as
@@ -30,6 +34,7 @@ const (
 	CountInterruption Counter = "interruption" // never ends a job
 	CountSpared       Counter = "spared"       // never ends a job
 	CountDeath        Counter = "death"        // of the supervisor that had the job; never ends a job
+	CountBatch        Counter = "batch"        // none: it came in one message with others, and one of them is to blame; see Settlement.Batch
 )
 
 // Settlement is what became of one taken job.
@@ -44,6 +49,8 @@ type Settlement struct {
 	// Data replaces the job's data, as JSON text stored byte for byte; nil keeps what is stored.
 	// Complete, Retry, Fail and Park.
 	Data []byte
+	// Key and Places are Taken.Key and Taken.Places. LeaveTurn.
+	Key, Places string
 	// Next is the queue to move on to, and Depends the jobs to wait for there. Complete; Next also Requeue.
 	Next    string
 	Depends []string
@@ -82,6 +89,12 @@ type Settlement struct {
 	// A settlement without one of them forgets what was kept under it.
 	Unstarted, Unknown *Standing
 
+	// Trace replaces the job's if it is not the zero value: that of an attempt which began one. Not of a job that is
+	// completed for good, or cancelled: it is kept with what goes on.
+	Trace Trace
+	// Batch replaces Taken.Batch; 0 forgets it.
+	Batch int
+
 	// Puts are jobs to put if, and only if, the settlement is accepted.
 	Puts []Put
 }
@@ -89,12 +102,15 @@ type Settlement struct {
 // SettleResult answers one Settlement.
 type SettleResult struct {
 	// State is where the job is now: complete, waiting, scheduled, depends, failed,
-	// stalled, which is the state of a job released to the front, or canceled, which is nowhere.
+	// stalled, which is the state of a job released to the front, canceled, which is nowhere, or left, of LeaveTurn.
 	State string
 	// Remaining is the number of retries left, for Retry and Release; −1 means exhausted.
 	Remaining int
 	// Crashes is the count after the settlement.
 	Crashes int
+	// Part is the jid of the failed job that has the oldest payload of this one, whose retries were used up: this one has the others, and
+	// begins anew with all its retries. "" if there is none.
+	Part string
 	// Puts answers Settlement.Puts, if the settlement is done.
 	Puts []PutResult
 	// Err is nil if the settlement is done; ErrLockLost if the job is not ours any more;
@@ -116,7 +132,7 @@ func checkSettlements(settlements []Settlement) (sent []*Settlement, puts [][]Pu
 		}
 		var named []Put
 		if len(s.Puts) > 0 {
-			named, results[i].Puts = nameAndCheck(s.Puts)
+			named, results[i].Puts = nameAndCheck(s.Puts, nil)
 		}
 		sent, puts = append(sent, s), append(puts, named)
 	}
@@ -133,6 +149,12 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	option := func(name string, value any) { args = append(args, name, value) }
 	if s.Data != nil {
 		option("data", s.Data)
+	}
+	if s.Action == LeaveTurn && s.Key != "" {
+		option("key", s.Key)
+	}
+	if s.Action == LeaveTurn && s.Places != "" {
+		option("places", s.Places)
 	}
 	if s.Next != "" {
 		option("next", s.Next)
@@ -181,6 +203,12 @@ func appendSettlement(args []any, s *Settlement, popped any) []any {
 	if s.Unknown != nil {
 		option("unknown", s.Unknown.text())
 	}
+	if text := s.Trace.text(); text != "" {
+		option("trace", text)
+	}
+	if s.Batch > 0 {
+		option("batch", s.Batch)
+	}
 	args[at] = (len(args) - at - 1) / 2
 	return args
 }
@@ -205,6 +233,8 @@ func readResult(in *wire.Reader, r *SettleResult) {
 		if more.Err == nil {
 			more.Err = puts.Err
 		}
+	} else if len(more.Items) > 1 {
+		_, r.Part = more.Text(), more.Text()
 	}
 	if in.Err == nil {
 		in.Err = more.Err

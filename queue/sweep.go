@@ -61,7 +61,19 @@ type QueueOutlook struct {
 	NextDue float64 // when the next delayed or recurring job is due; 0 if there is none
 	Paused  bool
 	Damage  string // which of its keys is not what it should be; "" if all are. All else is 0 then.
+
+	Keys    bool    // some of its jobs have, or had, keys: Tend looks after these
+	Behind  int     // jobs that stand behind others of their key, in none of the counts above; canceled ones that nobody came upon yet included
+	Blocked float64 // since when a turn is held for which somebody waits; 0 if none is
+	Ruled   bool    // rules concern it: Tend is to hear for which such queues there are free children
+
+	// ReadySince is as in QueueCensus.
+	ReadySince float64
 }
+
+// Lag is for how long the job that is next in turn has been waiting for nothing but a free child, in seconds at the
+// time now; 0 if none could be taken.
+func (q *QueueOutlook) Lag(now float64) float64 { return lag(q.ReadySince, now) }
 
 // Oldest is when the next job of the queue was put, for a Take of the Oldest, as far as the
 // outlook tells: 0 if it has jobs of which that is not known, such as those whose lock ran out.
@@ -88,7 +100,11 @@ func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueO
 		}
 		in := wire.Read(raw)
 		for _, name := range some {
-			outlook = append(outlook, QueueOutlook{Queue: name, Ready: in.Int(), HeadPut: in.Float(), NextDue: in.Float(), Paused: in.Int() == 1, Damage: in.Text()})
+			q := QueueOutlook{Queue: name, Ready: in.Int(), HeadPut: in.Float(), NextDue: in.Float(), Paused: in.Int() == 1, Damage: in.Text()}
+			q.Behind, q.Blocked = in.Int(), in.Float()
+			q.Keys, q.Behind, q.Ruled = q.Behind >= 0, max(0, q.Behind), in.Int() == 1
+			q.ReadySince = in.Float()
+			outlook = append(outlook, q)
 		}
 		if in.Err != nil {
 			return nil, 0, in.Err

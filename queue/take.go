@@ -69,11 +69,18 @@ type Taken struct {
 	Crashes, Interruptions, Spared int
 	Standstill                     int           // interruptions since the last that brought a new checkpoint
 	Deaths                         int           // of supervisors that had the job; see Suspect
+	Batch                          int           // how many jobs at most are to be in the message that brings it to a child; 0: as many as its pool says
 	Checkpoint                     []byte        // as the last attempt left it; nil if none
 	Timeout                        time.Duration // the job's own; 0 if none
+	Trace                          Trace         // in which it was put
 	Correlation                    string        // what its answer names; "" if it has none
 	Answer                         *Answer       // what it parked for, or was sent before; nil if there is none
 	Expired                        bool          // it parked, and no answer came in time: it is to be settled so
+	Merge                          Merge         // how what is put into it merges; "" if it does not
+	Scores                         []float64     // those of its payloads, in the order of Data; nil if it does not merge, or is above Take.MaxJob
+	Key                            string        // of which it has the turn; "" if it has none. To be told when it is over, see LeaveTurn
+	Places                         string        // of throttles that it has by rules, as the scripts write them; "" if it has none. Likewise
+	Closes                         float64       // when the window shuts in which it began, if it is to end then; 0: it need not, or its take was in doubt
 	Unstarted                      Standing      // that its command cannot be run
 	Unknown                        Standing      // that no program knows its class
 
@@ -131,9 +138,13 @@ func readTaken(items []any) Taken {
 		Expires:   in.Number("expires"),
 		Put:       in.Number("time"),
 	}
+	var r run
 	for ours := (wire.Reader{Items: in.List()}); len(ours.Items) > 1; {
-		t.readOurs(ours.Text(), &in.Damage, ours.Items[:1])
+		t.readOurs(ours.Text(), &in.Damage, ours.Items[:1], &r)
 		ours.Items = ours.Items[1:]
+	}
+	if r.merge != "" && t.Data != nil {
+		t.readRun(r, &in.Damage)
 	}
 	if told := in.Text(); told != "" {
 		in.Damage = append(in.Damage, wire.DamageWords(told))
@@ -142,8 +153,21 @@ func readTaken(items []any) Taken {
 	return t
 }
 
+// readRun reads the payloads of a job that merges.
+func (t *Taken) readRun(r run, damage *[]string) {
+	r.data = t.Data
+	payloads, wrong := r.payloads()
+	if wrong != "" {
+		*damage = append(*damage, wrong)
+	}
+	for _, p := range payloads {
+		t.Scores = append(t.Scores, p.Score)
+	}
+	t.Merge, t.Data = r.merge, r.merge.join(payloads)
+}
+
 // readOurs reads what we keep with a job under a name, and adds what is wrong with it to damage.
-func (t *Taken) readOurs(name string, damage *[]string, value []any) {
+func (t *Taken) readOurs(name string, damage *[]string, value []any, r *run) {
 	of := &wire.Fields{Reader: wire.Reader{Items: value}}
 	field := "oarlock-" + name
 	switch name {
@@ -157,6 +181,8 @@ func (t *Taken) readOurs(name string, damage *[]string, value []any) {
 		t.Standstill = of.Count(field)
 	case "deaths":
 		t.Deaths = of.Count(field)
+	case "batch":
+		t.Batch = of.Count(field)
 	case "checkpoint":
 		t.Checkpoint = of.JSON(field)
 	case "timeout":
@@ -165,6 +191,20 @@ func (t *Taken) readOurs(name string, damage *[]string, value []any) {
 		t.Unstarted = readStanding(of.Bytes())
 	case "unknown":
 		t.Unknown = readStanding(of.Bytes())
+	case "trace":
+		t.Trace = readTrace(of.Text())
+	case "key":
+		t.Key = of.Text()
+	case "closes":
+		t.Closes = max(0, of.Number(field))
+	case "places":
+		t.Places = of.Text()
+	case "merge":
+		r.merge = Merge(of.Text())
+	case "first":
+		r.first = of.Text()
+	case "payloads":
+		r.others = of.List()
 	case "correlation":
 		t.Correlation = of.Text()
 	case "park":

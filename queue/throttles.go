@@ -45,10 +45,34 @@ func (c *Client) DeleteThrottle(ctx context.Context, id string) error {
 	return err
 }
 
+// ThrottlePlaces lists the jobs that hold a throttle, with how many of its places.
+func (c *Client) ThrottlePlaces(ctx context.Context, id string) ([]Holder, error) {
+	var members wire.List[string]
+	if err := c.decode(ctx, &members, Reqless, "throttle.locks", id); err != nil {
+		return nil, err
+	}
+	seen, held := map[string]int{}, make([]Holder, 0, len(members))
+	for _, member := range members {
+		holder := readHolder(member)
+		i, there := seen[holder.JID]
+		if !there {
+			seen[holder.JID], held = len(held), append(held, holder)
+			continue
+		}
+		held[i].Places += holder.Places
+		held[i].Leaving += holder.Leaving
+	}
+	return held, nil
+}
+
 // ThrottleHolders lists the jobs that hold a throttle.
 func (c *Client) ThrottleHolders(ctx context.Context, id string) ([]string, error) {
-	var jids wire.List[string]
-	return jids, c.decode(ctx, &jids, Reqless, "throttle.locks", id)
+	places, err := c.ThrottlePlaces(ctx, id)
+	jids := make([]string, len(places))
+	for i, holder := range places {
+		jids[i] = holder.JID
+	}
+	return jids, err
 }
 
 // ThrottleWaiters lists the jobs that wait for a throttle, longest first.

@@ -9,9 +9,10 @@ import (
 
 // Whereabouts is where a job waits, which its state alone does not tell.
 type Whereabouts struct {
-	Place  string  // ready (for a worker), scheduled, throttled; "" is in none from which it could be taken
+	Place  string  // ready (for a worker), scheduled, throttled, behind (others of its key); "" is in none from which it could be taken
 	Before int     // of one that is ready: how many jobs of the queue come before it
 	Due    float64 // of one that is scheduled: for when, in seconds since the epoch
+	Window bool    // of one that is scheduled: a window holds it until then
 }
 
 // Whereabouts looks for a job in the places of a queue. It changes nothing.
@@ -21,6 +22,8 @@ func (c *Client) Whereabouts(ctx context.Context, queue, jid string) (Whereabout
 	ready := pipe.ZRevRank(ctx, places+"work", jid)
 	due := pipe.ZScore(ctx, places+"scheduled", jid)
 	throttled := pipe.ZScore(ctx, places+"throttled", jid)
+	mark := pipe.HGet(ctx, c.ns+"j:"+jid, "oarlock-lane")
+	window := pipe.HGet(ctx, c.ns+"j:"+jid, "oarlock-window")
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return Whereabouts{}, harmless(classify("zscore", err))
 	}
@@ -28,9 +31,13 @@ func (c *Client) Whereabouts(ctx context.Context, queue, jid string) (Whereabout
 	case ready.Err() == nil:
 		return Whereabouts{Place: "ready", Before: int(ready.Val())}, nil
 	case due.Err() == nil:
-		return Whereabouts{Place: "scheduled", Due: due.Val()}, nil
+		held, err := window.Float64()
+		return Whereabouts{Place: "scheduled", Due: dueOf(due.Val(), mark.Val(), queue), Window: err == nil && held == due.Val()}, nil
 	case throttled.Err() == nil:
 		return Whereabouts{Place: "throttled"}, nil
+	}
+	if sign, _ := readMark(mark.Val(), queue); sign == "-" {
+		return Whereabouts{Place: "behind"}, nil
 	}
 	return Whereabouts{}, nil
 }

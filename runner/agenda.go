@@ -135,6 +135,23 @@ func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
 		c.cause, c.why = CauseProtocol, "it did not read its job within "+c.spec.WriteTimeout.String()
 		c.hasten(a.now, a.now)
 	}
+	if r.batch == nil {
+		do = c.lookAtKept(a, r, do)
+	} else {
+		for _, one := range r.batch.open() {
+			do = c.lookAtKept(a, one, do)
+		}
+	}
+	if a.due(r.sampleAt) {
+		r.sampleAt = a.now.Add(sampling)
+		a.due(r.sampleAt)
+		do = append(do, func() { c.sample(r) })
+	}
+	return do
+}
+
+// lookAtKept passes on what a run sent too often to be passed on each time. The caller holds mu.
+func (c *Child) lookAtKept(a *agenda, r *Run, do []func()) []func() {
 	if a.due(r.progress.due) {
 		r.progress.passed(a.now)
 		p := r.progress.value
@@ -144,11 +161,6 @@ func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
 		r.checkpoint.passed(a.now)
 		data := r.checkpoint.value
 		do = append(do, func() { c.events.Checkpoint(c, r, data) })
-	}
-	if a.due(r.sampleAt) {
-		r.sampleAt = a.now.Add(sampling)
-		a.due(r.sampleAt)
-		do = append(do, func() { c.sample(r) })
 	}
 	return do
 }

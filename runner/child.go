@@ -129,12 +129,16 @@ func (c *Child) sign(now time.Time) { c.lastOut.Store(int64(now.Sub(c.started)))
 // oneJob tells whether the child works one job in its life.
 func (c *Child) oneJob() bool { return c.spec.Mode != Reuse }
 
-// front returns the run that the child is at work on, nil if there is none.
+// front returns the run that the child is at work on, nil if there is none, or several that came
+// in one message.
 func (c *Child) front() *Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.runs) == 0 || c.runs[0].since.IsZero() {
 		return nil
+	}
+	if b := c.runs[0].batch; b != nil {
+		return b.only("")
 	}
 	return c.runs[0]
 }
@@ -215,7 +219,7 @@ func (c *Child) send(r *Run) {
 	if job.Dir == "" {
 		job.Dir = c.dir
 	}
-	from, end := c.in.send(func(buf []byte) []byte {
+	c.in.send(func(buf []byte) []byte {
 		switch c.spec.Input {
 		case InputData:
 			return protocol.AppendData(buf, &job)
@@ -223,10 +227,9 @@ func (c *Child) send(r *Run) {
 			return buf
 		}
 		return protocol.AppendJob(buf, &job)
-	})
-	r.from.Store(from)
+	}, r.placed)
 	c.mu.Lock()
-	r.line.Store(end)
+	r.sent = true
 	if r.drained && c.can(protocol.CapDraining) {
 		var left time.Duration
 		if !r.drainBy.IsZero() {

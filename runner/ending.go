@@ -44,6 +44,8 @@ type Ending struct {
 	SentByUs Cause          // why we stopped it; CauseNone if we did not
 	Began    bool           // the child may have begun with the job
 	Drained  bool           // it had been told by Run.Drain to come to an end
+	Batch    int            // how many jobs were in the message that brought it; 0: it came by itself
+	Whole    bool           // of Said: it was said of the whole message
 	Short    bool           // of CouldNotStart: neither the job nor the command is to blame, but the host, as in func Short
 
 	Group   string // kind of failure: exit-1, signal-SEGV, timeout, oom, …; empty if it went well

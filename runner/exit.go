@@ -80,8 +80,17 @@ func (c *Child) reap() {
 // lapsed notes that a guard has killed the child, whose lease had ended. The caller holds mu.
 func (c *Child) lapsed() {
 	c.stopped = CauseLockLost
-	if len(c.runs) > 0 && c.runs[0].stopping == CauseNone {
-		c.runs[0].stopping = CauseLockLost
+	if len(c.runs) == 0 {
+		return
+	}
+	first := c.runs[0] // of a batch, the one whose lease ended first: the others were only in its way
+	for _, r := range c.runs {
+		if r.batch != nil && r.lease > 0 && r.lease < first.lease {
+			first = r
+		}
+	}
+	if first.stopping == CauseNone {
+		first.stopping = CauseLockLost
 	}
 }
 
@@ -95,7 +104,7 @@ func (c *Child) classify(r *Run, exit *Exit, first, began bool) {
 	case c.oneJob():
 		e.CPU = exit.UserCPU + exit.SystemCPU
 	case first:
-		e.CPU = max(exit.UserCPU+exit.SystemCPU-r.cpu, 0)
+		e.CPU = max(exit.UserCPU+exit.SystemCPU-r.cpuBefore(), 0)
 	}
 	e.SentByUs = c.causeOf(r, exit)
 	switch {

@@ -14,8 +14,9 @@ type Run struct {
 	Job *protocol.Job // as it was given to Child.Run; not changed
 
 	child  *Child
+	batch  *batch // that it came in; nil: by itself
 	limits RunLimits
-	line   atomic.Int64 // where its line ends in what the child is to read; 0: not sent yet
+	line   atomic.Int64 // where its line ends in what the child is to read; 0: not placed there yet
 	from   atomic.Int64 // where it begins
 	ending Ending
 
@@ -25,6 +26,7 @@ type Run struct {
 	since      time.Time     // when it came to the front: the child may be at work on it
 	cpu        time.Duration // of the child by then
 	stopping   Cause
+	sent       bool      // its line was given to the pipe
 	drained    bool      // the child was told that the run is to come to an end
 	drainBy    time.Time // and when it will be interrupted; zero: it will not
 	said       bool      // its ending is decided
@@ -53,13 +55,26 @@ func (r *Run) Renew(lease time.Duration) {
 	}
 }
 
-// relet lets the child live until the lease of the run that it has ends. The caller holds mu.
+// relet lets the child live until the lease of the run, or the first of the batch, that it has ends. The caller holds mu.
 func (c *Child) relet() {
 	var until time.Duration
 	if len(c.runs) > 0 {
 		until = c.runs[0].lease
 	}
+	if b := c.atHand(); b != nil { // whichever lease ends first, all that may be at work is to be dead
+		for _, r := range b.runs {
+			if !r.said && r.lease > 0 && (until == 0 || r.lease < until) {
+				until = r.lease
+			}
+		}
+	}
 	c.proc.Lease(until)
+}
+
+// placed notes where the line of r stands in what the child is to read, before it can.
+func (r *Run) placed(from, end int64) {
+	r.from.Store(from)
+	r.line.Store(end)
 }
 
 // readBy tells whether a child that has read so far has begun with the line of r. Who

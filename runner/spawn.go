@@ -157,6 +157,10 @@ func settingsOf(dir string, b *Sandbox) (tree.Settings, error) {
 	return s, nil
 }
 
+// mostCallback is how long an address is that goes into an environment, where no variable has more than 128 KiB: a class may have any
+// name.
+const mostCallback = 8 << 10
+
 // environment returns the environment of the child: the pool's, vars, and ours on top.
 func (c *Child) environment(vars []string) []string {
 	s := c.spec
@@ -187,7 +191,13 @@ func (c *Child) environment(vars []string) []string {
 		ours["OARLOCK_KLASS"] = envText(j.Klass)
 		ours["OARLOCK_QUEUE"] = envText(j.Queue)
 		ours["OARLOCK_ATTEMPT"] = strconv.Itoa(j.Attempt)
+		if j.Callback != "" && len(j.Callback) <= mostCallback {
+			ours["OARLOCK_CALLBACK"] = j.Callback
+		}
 		ours["OARLOCK_TIMEOUT"] = strconv.FormatFloat(j.Timeout.Seconds(), 'f', -1, 64)
+	}
+	if j := c.first; j != nil && j.Trace != nil {
+		ours["TRACEPARENT"], ours["TRACESTATE"] = j.Trace.Parent, j.Trace.State
 	}
 	env := make([]string, 0, len(s.Env)+len(vars)+len(ours)+1)
 	buffering := false

@@ -16,13 +16,15 @@ func (c *Child) status(s *stream, line *protocol.Line) {
 		s.print(line) // of a later version, or not meant for us at all
 		return
 	}
-	r, why := c.about(s, st)
+	r, all, why := c.about(s, st)
 	if why == "" {
 		why = unusable(st)
 	}
 	switch {
 	case why != "":
 		c.refuse(s, line, why, now)
+	case all != nil:
+		c.ofAll(s, all, line, now)
 	case st.Verdict != nil:
 		c.verdict(s, r, st, now)
 	case st.Verb == protocol.VerbHello:
@@ -100,7 +102,7 @@ func (c *Child) greet(st *protocol.Status) {
 	c.mu.Lock()
 	c.hello = hello
 	if c.talks() { // before it can be given a job, so that no job line comes first
-		c.in.send(func(buf []byte) []byte { return protocol.AppendHello(buf, c.spec.Worker, c.spec.MaxLine) })
+		c.in.send(func(buf []byte) []byte { return protocol.AppendHello(buf, c.spec.Worker, c.spec.MaxLine) }, nil)
 	}
 	ready := c.state == Starting
 	if ready {

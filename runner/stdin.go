@@ -43,16 +43,21 @@ func newStdin(file *os.File) (*stdin, error) {
 }
 
 // send writes the line that build appends to an empty buffer behind all earlier
-// ones, and returns between which positions it stands, for consumed and reached. It
-// never waits. What is sent to an end that was closed is gone.
-func (w *stdin) send(build func(buf []byte) []byte) (from, end int64) {
+// ones. It never waits. What is sent to an end that was closed is gone. placed, where
+// there is one, is told between which positions the line stands, for consumed and
+// reached, before a byte of it is written: a child may have read it, and died of it,
+// before send returns.
+func (w *stdin) send(build func(buf []byte) []byte, placed func(from, end int64)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line = build(w.line[:0])
-	from = w.taken
+	from := w.taken
 	w.taken += int64(len(w.line))
+	if placed != nil {
+		placed(from, w.taken)
+	}
 	if w.closed || w.last {
-		return from, w.taken
+		return
 	}
 	w.room = 0
 	if !w.writing {
@@ -69,7 +74,6 @@ func (w *stdin) send(build func(buf []byte) []byte) (from, end int64) {
 	if cap(w.line) > keptLine {
 		w.line = nil
 	}
-	return from, w.taken
 }
 
 // keptLine is the most memory that is kept for the next line.

@@ -34,11 +34,16 @@ func (r *Run) Drain(left time.Duration) {
 	switch {
 	case !c.holds(r) || r.said:
 	case c.can(protocol.CapDraining):
-		r.drained, r.drainBy = true, time.Time{}
+		var by time.Time
 		if left > 0 {
-			r.drainBy = time.Now().Add(left)
+			by = time.Now().Add(left)
 		}
-		if r.line.Load() > 0 { // else send does it: the child does not know the run yet
+		if r.batch != nil {
+			c.drainBatch(r.batch, left, by)
+			return
+		}
+		r.drained, r.drainBy = true, by
+		if r.sent { // else send does it: the child does not know the run yet
 			c.tellDraining(r, left)
 		}
 	case c.spec.DrainSignal != 0:
@@ -52,7 +57,7 @@ func (r *Run) Drain(left time.Duration) {
 
 // tellDraining writes the line of Drain. The caller holds mu.
 func (c *Child) tellDraining(r *Run, left time.Duration) {
-	c.in.send(func(buf []byte) []byte { return protocol.AppendDraining(buf, r.Job.Run, left) })
+	c.in.send(func(buf []byte) []byte { return protocol.AppendDraining(buf, r.Job.Run, left) }, nil)
 }
 
 // Shutdown asks the child to finish what it has and to leave, and kills it after
@@ -67,7 +72,7 @@ func (c *Child) Shutdown(grace time.Duration) {
 			c.move(Draining)
 		}
 		if c.can(protocol.CapShutdown) {
-			c.in.send(func(buf []byte) []byte { return protocol.AppendShutdown(buf, grace) })
+			c.in.send(func(buf []byte) []byte { return protocol.AppendShutdown(buf, grace) }, nil)
 		} else {
 			c.in.finish()
 		}
@@ -107,14 +112,24 @@ func (c *Child) end(cause Cause, why string) {
 // SIGTERM at once; SIGKILL follows after grace. What can be due at once is left to
 // look. The caller holds mu.
 func (c *Child) stop(r *Run, cause Cause, grace time.Duration, now time.Time) {
+	if r.batch != nil && cause != CauseCanceled && cause != CauseLockLost { // these are of one job alone
+		c.stopBatch(r.batch, cause, grace, now)
+		return
+	}
 	if r.stopping == CauseNone || cause == CauseLockLost {
 		r.stopping, c.stopped = cause, cause
 		if c.can(protocol.CapCancel) {
 			c.in.send(func(buf []byte) []byte {
 				return protocol.AppendCancel(buf, r.Job.Run, reasonOf(cause), grace)
-			})
+			}, nil)
 		}
 	}
+	c.hastenStop(grace, now)
+}
+
+// hastenStop sees to it that a child which was asked to stop what it has is over with it after grace. The
+// caller holds mu.
+func (c *Child) hastenStop(grace time.Duration, now time.Time) {
 	termAt := now
 	if c.can(protocol.CapCancel) {
 		termAt = now.Add(grace / 2)

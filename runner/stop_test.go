@@ -425,8 +425,9 @@ func TestKeptDirectory(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()
-	spec := &Spec{Pool: "mail", Command: shell("env | sort; pwd"), Dir: "private", Env: []string{"PATH=/usr/bin:/bin", "OARLOCK_RUN=forged", "A=b"}, Sandbox: Sandbox{PrivateDir: true}, Kill: KillGroup}
+	spec := &Spec{Pool: "mail", Command: shell("env | sort; pwd"), Dir: "private", Env: []string{"PATH=/usr/bin:/bin", "OARLOCK_RUN=forged", "A=b", "TRACEPARENT=another"}, Sandbox: Sandbox{PrivateDir: true}, Kill: KillGroup}
 	job := newJob("r1")
+	job.Trace = &protocol.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "v=1"}
 	job.JID, job.Klass, job.Queue, job.Timeout = "../\n"+strings.Repeat("x", 5000), "K", "q", 90*time.Second
 	c, err := h.Start(t.Context(), spec, 3, job, w)
 	if err != nil {
@@ -438,7 +439,7 @@ func TestEnvironment(t *testing.T) {
 	want := strings.Join([]string{
 		"A=b", "OARLOCK_ATTEMPT=1", "OARLOCK_DIR=" + c.Dir(), `OARLOCK_JID=../\n` + strings.Repeat("x", envLimit-4), "OARLOCK_KLASS=K",
 		"OARLOCK_MAX_LINE=1048576", "OARLOCK_MODE=once", "OARLOCK_POOL=mail", "OARLOCK_PROTOCOL=1", "OARLOCK_QUEUE=q", "OARLOCK_RUN=r1", "OARLOCK_SLOT=3", "OARLOCK_STATUS=auto", "OARLOCK_STATUS_FD=3", "OARLOCK_SUPERVISOR=" + ownMark(), "OARLOCK_TIMEOUT=90",
-		"PATH=/usr/bin:/bin", "PWD=" + c.Dir(), "PYTHONUNBUFFERED=1", "TMPDIR=" + c.Dir(), c.Dir(),
+		"PATH=/usr/bin:/bin", "PWD=" + c.Dir(), "PYTHONUNBUFFERED=1", "TMPDIR=" + c.Dir(), "TRACEPARENT=" + job.Trace.Parent, "TRACESTATE=v=1", c.Dir(),
 	}, "\n") + "\n"
 	if got := w.text("r1"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

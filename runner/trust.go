@@ -13,12 +13,26 @@ import (
 // on or by naming the run, whose id nobody else knows. What it looks like proves nothing.
 
 // about tells which run a status line from s is about, or why the line does not count.
-// The run is nil where a line may be about none: hello, bye, log.
-func (c *Child) about(s *stream, st *protocol.Status) (r *Run, why string) {
-	private := s.kind == StatusStream
-	if c.spec.Status == StatusFD && !private {
-		return nil, "status = \"fd\": only lines on OARLOCK_STATUS_FD count"
+// The run is nil where a line may be about none: hello, bye, log; and where it is about all of
+// a batch that have no verdict, which is returned then.
+func (c *Child) about(s *stream, st *protocol.Status) (r *Run, all *batch, why string) {
+	if c.spec.Status == StatusFD && s.kind != StatusStream {
+		return nil, nil, "status = \"fd\": only lines on OARLOCK_STATUS_FD count"
 	}
+	c.mu.Lock()
+	b := c.atHand()
+	whole := b != nil && st.Run == b.id && b.anyOpen()
+	c.mu.Unlock()
+	if whole {
+		return nil, b, ""
+	}
+	r, why = c.aboutOne(s, st)
+	return r, nil, why
+}
+
+// aboutOne is about for what is no line about a batch.
+func (c *Child) aboutOne(s *stream, st *protocol.Status) (r *Run, why string) {
+	private := s.kind == StatusStream
 	unread := !private && st.Verb == protocol.VerbHello && c.unread()
 
 	c.mu.Lock()
@@ -62,6 +76,9 @@ func (c *Child) unanswered(id string) *Run {
 		return nil
 	}
 	r := c.runs[0]
+	if r.batch != nil {
+		return r.batch.only(id)
+	}
 	if r.said || r.since.IsZero() || id != "" && id != r.Job.Run {
 		return nil
 	}
@@ -118,13 +135,15 @@ func (c *Child) ownAt(s *stream, text []byte) int {
 	case c.spec.Status == StatusExit, s.kind == Stderr, s.kind == Stdout && c.spec.Status == StatusFD:
 		return -1
 	}
-	c.mu.Lock()
-	r := c.unanswered("")
-	c.mu.Unlock()
-	if r == nil {
-		return -1
-	}
-	return protocol.OwnAt(text, r.Job.Run)
+	return protocol.OwnAt(text, func(run []byte) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if b := c.atHand(); b != nil {
+			return b.has(run) || string(run) == b.id && b.anyOpen()
+		}
+		r := c.unanswered("")
+		return r != nil && r.Job.Run == string(run)
+	})
 }
 
 // begins tells whether text begins as a status line that would count.
@@ -133,7 +152,7 @@ func (c *Child) begins(s *stream, text []byte) bool {
 	if !protocol.Known(st.Verb) {
 		return false
 	}
-	_, why := c.about(s, &st)
+	_, _, why := c.about(s, &st)
 	return why == ""
 }
 
@@ -141,17 +160,22 @@ func (c *Child) begins(s *stream, text []byte) bool {
 // knows what a verdict would have said, so the run must not end as if there had been none; unless it is a
 // quotation, or the child died as it wrote it, of which its end tells.
 func (c *Child) broken(s *stream, line *protocol.Line, at int) {
-	const why = "it is not JSON; was a text put between quotes as it is?"
+	why := "it is not JSON; was a text put between quotes as it is?"
 	now := time.Now()
 	st := protocol.Beginning(line.Text[at:])
-	r, _ := c.about(s, &st)
-	fatal := at == 0 && !line.Unended && r != nil && (protocol.IsVerdict(st.Verb) || st.Verb == protocol.VerbPut)
+	r, all, _ := c.about(s, &st)
+	fatal := at == 0 && !line.Unended && (r != nil || all != nil) && (protocol.IsVerdict(st.Verb) || st.Verb == protocol.VerbPut)
 	if !fatal {
 		c.refuse(s, &protocol.Line{Text: line.Text, Status: st}, why, now)
 		return
 	}
 	s.record(r, LogLine{Stream: s.kind, Text: line.Text, Refused: why}, now)
-	c.breach(s, r, BrokeProtocol, "protocol", "its "+st.Verb+" cannot be understood: "+why, now)
+	why = "its " + st.Verb + " cannot be understood: " + why
+	if all != nil {
+		c.end(CauseProtocol, why)
+		return
+	}
+	c.breach(s, r, BrokeProtocol, "protocol", why, now)
 }
 
 // refuse keeps a status line that does not count in the log, with the reason. That of a
@@ -189,12 +213,15 @@ func (c *Child) overlong(s *stream, line *protocol.Line) {
 	}
 	c.sign(now)
 	tooLong := fmt.Sprintf("it has %d bytes, and the pool reads %d (max_line)", length, c.spec.MaxLine)
-	r, why := c.about(s, st)
+	r, all, why := c.about(s, st)
 	if unknown {
 		c.mu.Lock()
 		r, why = c.unanswered(""), ""
+		if all = c.atHand(); r != nil || all != nil && !all.anyOpen() {
+			all = nil
+		}
 		c.mu.Unlock()
-		if r == nil {
+		if r == nil && all == nil {
 			why = "there is no job that it could be about"
 		}
 	}
@@ -214,6 +241,10 @@ func (c *Child) overlong(s *stream, line *protocol.Line) {
 		what = "status line"
 	case st.Verb == protocol.VerbPut:
 		group = "put-too-long"
+	}
+	if all != nil { // nobody knows of which
+		c.end(CauseProtocol, "its "+what+" is too long: "+tooLong)
+		return
 	}
 	c.breach(s, r, TooLong, group, "its "+what+" is too long: "+tooLong, now)
 }

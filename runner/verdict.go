@@ -10,16 +10,29 @@ import (
 
 // verdict ends r by what the child said of it, which came by s.
 func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
-	if !c.mayEnd(r) {
-		return
-	}
+	c.hearOut(s)
+	c.verdictAt(s, r, st, cpuTime(c.pid), now)
+}
+
+// hearOut takes in what was printed before what came by s, which the caller holds.
+func (c *Child) hearOut(s *stream) {
 	if s != c.out {
 		c.out.catchUp()
 	}
 	c.err.catchUp()
+}
+
+// verdictAt is verdict when all was heard out, and the child had used so much of the processor.
+func (c *Child) verdictAt(s *stream, r *Run, st *protocol.Status, cpu time.Duration, now time.Time) {
+	if !c.mayEnd(r) {
+		return
+	}
 	e := &r.ending
 	e.Kind, e.Verdict, e.ExitCode, e.Began = Said, st.Verdict, -1, true
-	e.CPU = max(cpuTime(c.pid)-r.cpu, 0)
+	c.mu.Lock()
+	e.CPU = max(cpu-r.cpuBefore(), 0)
+	c.mu.Unlock()
+	e.Whole = r.batch != nil && st.Run == r.batch.id
 	if st.Verdict.Kind != protocol.Ack {
 		e.Group, e.Message = st.Verdict.Group, st.Verdict.Message
 	}
@@ -33,7 +46,7 @@ func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	if why != "" {
 		e.Kind, e.Verdict, e.Group, e.Message = BrokeProtocol, nil, "protocol", why
 	}
-	if c.keepsDir(e) {
+	if c.keepsDir(e) && c.alone(r) {
 		// Where its directory goes is known when the child has left it.
 		c.mu.Lock()
 		c.linger(now)
@@ -46,6 +59,22 @@ func (c *Child) verdict(s *stream, r *Run, st *protocol.Status, now time.Time) {
 	if e.Kind == BrokeProtocol {
 		c.end(CauseProtocol, e.Message)
 	}
+}
+
+// alone reports whether the child has no other run than r.
+func (c *Child) alone(r *Run) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.runs) == 1 && c.runs[0] == r
+}
+
+// cpuBefore is what the child had used of the processor before r, and, in a batch, before the last of it
+// that ended. The caller holds mu, or nobody else has the child.
+func (r *Run) cpuBefore() time.Duration {
+	if r.batch != nil {
+		return r.batch.cpu
+	}
+	return r.cpu
 }
 
 // putsItself tells whether r wants its own job to be put.
@@ -77,8 +106,12 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 	e.Output = c.kept.take()
 
 	c.mu.Lock()
-	c.used = r.cpu + e.CPU
+	c.used = r.cpuBefore() + e.CPU
+	if r.batch != nil {
+		r.batch.cpu, e.Batch = c.used, len(r.batch.runs)
+	}
 	next := c.remove(r, now)
+	last := len(c.runs) == 0
 	if e.Kind == Said {
 		e.SentByUs = r.stopping
 		switch r.stopping {
@@ -108,7 +141,7 @@ func (c *Child) finish(s *stream, r *Run, now time.Time) {
 		c.send(next)
 		c.host.clock.arm(c.firstLook(next))
 	}
-	if c.spec.Mode == Preload {
+	if c.spec.Mode == Preload && last {
 		c.in.finish() // the fork has done what it was made for
 	}
 	c.events.RunEnded(c, r, e)
@@ -146,7 +179,9 @@ func (c *Child) remove(r *Run, now time.Time) (next *Run) {
 	switch {
 	case c.killed || c.termed:
 	case c.oneJob():
-		c.linger(now)
+		if len(c.runs) == 0 {
+			c.linger(now)
+		}
 	case c.cause != CauseNone:
 		if len(c.runs) == 0 || c.runs[0].since.IsZero() { // told to leave, and free to do so
 			c.hasten(now.Add(min(idleGrace, time.Until(c.killAt)/2)), c.killAt)

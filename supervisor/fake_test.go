@@ -18,6 +18,7 @@ import (
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/intake"
 	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/outcome"
 )
@@ -32,6 +33,7 @@ type fakeRedis struct {
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
 	order    []string                // waiting jobs, next first
+	lacks    string                  // what the key space needs and nobody knows
 	sent     map[string]int          // calls by name
 	fault    func(call string) fault // of the next call; nil for none
 	listener []chan queue.Notice
@@ -131,6 +133,13 @@ func (f *fakeRedis) faults(of func(call string) fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault = of
+}
+
+// needs makes the key space need a word that nobody knows, or none.
+func (f *fakeRedis) needs(word string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lacks = word
 }
 
 // steal makes another worker hold a job, as if its lock had expired.
@@ -280,6 +289,10 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 					q.Ready++
 				}
 			}
+			q.ReadySince = q.HeadPut
+			if f.lacks != "" {
+				q.Damage = "needs " + f.lacks
+			}
 			out = append(out, q)
 		}
 		now = f.Now()
@@ -290,6 +303,10 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 func (f *fakeRedis) RespondInbox(context.Context) (int, int, error) { return 0, 0, nil }
 
 func (f *fakeRedis) OddSettings(context.Context) ([]error, error) { return nil, nil }
+
+func (f *fakeRedis) Tend(context.Context, []string, []string, time.Duration) (queue.Tended, error) {
+	return queue.Tended{}, nil
+}
 
 func (f *fakeRedis) Sweep(context.Context, []string, int) (queue.Swept, error) {
 	return queue.Swept{}, nil
@@ -307,6 +324,14 @@ func (f *fakeRedis) CountLists(context.Context, []string) ([]queue.ListCounts, e
 }
 
 func (f *fakeRedis) MonitorList(context.Context, queue.List) (int, error) { return 0, nil }
+
+func (f *fakeRedis) NextOfList(context.Context, string, int) ([]string, error) { return nil, nil }
+
+func (f *fakeRedis) TakeIn(context.Context, string, string, int, []queue.Intake) (queue.TakenIn, error) {
+	return queue.TakenIn{}, nil
+}
+
+func (f *fakeRedis) ListWaiter(string) intake.Waiter { return nil }
 
 type fakeSession struct {
 	*fakeRedis
@@ -414,6 +439,7 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 			back(false)
 		}
 	case queue.Release:
+		j.Batch = x.Batch
 		switch x.Counter {
 		case queue.CountCrash:
 			j.Crashes++
@@ -513,7 +539,9 @@ func (s *fakeSession) Close() error { return nil }
 // fakeHost starts fake children, and checks that no job is ever given to two of them
 // at once.
 type fakeHost struct {
-	t *testing.T
+	batches  bool  // children read messages of several jobs
+	messages []int // how many jobs were in each
+	t        *testing.T
 	// work is what children do with a job; nil acknowledges it after a millisecond.
 	work func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending
 	// tired children say that they want to leave as soon as they are ready.
@@ -730,6 +758,27 @@ func (c *fakeChild) Give(job *protocol.Job, limits runner.RunLimits) (pool.Run, 
 	c.jobs <- r
 	c.runs = append(c.runs, r)
 	return r, nil
+}
+
+func (c *fakeChild) Batches() bool { return c.host.batches }
+
+// GiveBatch gives the child several jobs, which it works one after the other.
+func (c *fakeChild) GiveBatch(jobs []*protocol.Job, limits []runner.RunLimits) ([]pool.Run, error) {
+	c.host.mu.Lock()
+	c.host.messages = append(c.host.messages, len(jobs))
+	c.host.mu.Unlock()
+	runs := make([]pool.Run, len(jobs))
+	for i, job := range jobs {
+		if !json.Valid(job.Data) {
+			return nil, fmt.Errorf("%w: no JSON", runner.ErrPayload)
+		}
+		r, err := c.Give(job, limits[i])
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = r
+	}
+	return runs, nil
 }
 
 // Wishes hands over what the host says that the job wishes, once.

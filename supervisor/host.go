@@ -32,6 +32,18 @@ func (c hostChild) Give(job *protocol.Job, limits runner.RunLimits) (pool.Run, e
 	return r, nil
 }
 
+func (c hostChild) GiveBatch(jobs []*protocol.Job, limits []runner.RunLimits) ([]pool.Run, error) {
+	given, err := c.RunBatch(jobs, limits)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]pool.Run, len(given))
+	for i, r := range given {
+		runs[i] = r
+	}
+	return runs, nil
+}
+
 // hostEvents passes a host's events on to the sink of their child.
 type hostEvents struct{ to pool.Sink }
 

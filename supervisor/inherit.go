@@ -51,6 +51,12 @@ func (s *Supervisor) successor() *statedir.Successor {
 			known, err := s.redis.QueueNames(ctx)
 			return lookout.Expand(patterns, known), err
 		},
+		Died: func(ctx context.Context, d statedir.Death) error {
+			if s.cfg.OnDeath == nil {
+				return nil
+			}
+			return s.cfg.OnDeath(ctx, d)
+		},
 		Empty: s.shared.Places.Clear,
 		Exclusive: func() bool {
 			s.mu.Lock()

@@ -47,7 +47,7 @@ func (w *world) counts() queue.ListCounts {
 // awaitCounts waits until the list is as it should be.
 func (w *world) awaitCounts(want queue.ListCounts) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for got := w.counts(); got != want; got = w.counts() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("the list has %+v, want %+v", got, want)
@@ -184,5 +184,33 @@ func TestListPoolHoldsNoMoreThanItsChildren(t *testing.T) {
 			t.Fatalf("%d entries are in work for %d children", counts.Progress, children)
 		}
 		time.Sleep(time.Millisecond) // Redis tells nobody
+	}
+}
+
+// A verdict on an entry that another has by now changes nothing, and is counted; so is what goes back into the list, by why.
+func TestListPoolCountsWhatComesBackAndTooLate(t *testing.T) {
+	w := newWorld(t)
+	p := w.listPool(1)
+	p.List.Retries = 2
+	p.Policy.MaxCrashes = 1
+	s := w.run(Config{Pools: []Pool{p}, PollInterval: 20 * time.Millisecond})
+	late := queue.Envelope("late", fmt.Appendf(nil, `{"ledger":%q,"until":%q}`, w.ledger, w.ledger+".go"))
+	db := w.client.Redis()
+	must(t, db.LPush(t.Context(), "hworker-jobs-mail", late).Err())
+	w.until("it has begun", func() bool { return len(w.beginnings()) == 1 })
+	others := time.Now().UTC().Format(`"2006-01-02T15:04:05.000"`)
+	others = others[:len(others)-1] + `123456789Z"` // of another worker
+	must(t, db.HSet(t.Context(), "hworker-progress-mail", late, others).Err())
+	must(t, os.WriteFile(w.ledger+".go", nil, 0o600))
+	w.push(fmt.Sprintf(`{"ledger":%q,"do":"retry"}`, w.ledger), "again")
+	w.push(fmt.Sprintf(`{"ledger":%q,"do":"kill"}`, w.ledger), "killer")
+	w.awaitCounts(queue.ListCounts{Progress: 1, Failed: 2})
+	if left := db.HGetAll(t.Context(), "hworker-progress-mail").Val(); left[late] != others {
+		t.Errorf("in work are %q", left)
+	}
+	w.until("it is told", func() bool { l := s.Snapshot().Pools[0].List; return l.Failed == 2 && !l.Unseen })
+	shot := s.Snapshot().Pools[0]
+	if l := shot.List; shot.Counters.Late != 1 || l.Retried != 2 || l.Crashed != 1 || l.PutBack != 0 {
+		t.Errorf("it counts %d too late, and %+v", shot.Counters.Late, l)
 	}
 }

@@ -8,6 +8,7 @@ import (
 // What is said of endings has its place in package outcome.
 type (
 	Policy  = outcome.Policy
+	Class   = outcome.Class
 	Remedy  = outcome.Remedy
 	Retry   = outcome.Retry
 	Wait    = outcome.Wait
@@ -31,6 +32,7 @@ const (
 
 var (
 	Decide    = outcome.Decide
+	Question  = outcome.Question
 	Unstarted = outcome.Unstarted
 )
 

@@ -177,6 +177,76 @@ func TestQuietPoolsTakeNothing(t *testing.T) {
 	})
 }
 
+// What must count for jobs is waited for with children ready, whatever people say of quiet.
+func TestPoolsThatAbstainTakeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		time.Sleep(time.Second) // so that it does not begin at the beginning of the clock
+		w.run()
+		w.s.Abstain("rules")
+		time.Sleep(time.Second)
+		w.redis.put(3)
+		time.Sleep(time.Minute)
+		w.want("waiting", 3)
+		if shot := w.s.Snapshot(); w.s.Ready() || shot.Ready || shot.Abstains != "rules" || shot.Quiet || shot.Pools[0].Abstains != "rules" || shot.Pools[0].Ready != 3 {
+			t.Errorf("ready: %t; the snapshot is %+v", w.s.Ready(), shot)
+		}
+		if w.host.starts() == 0 {
+			t.Error("no child was started meanwhile")
+		}
+		w.s.Resume()
+		time.Sleep(time.Minute)
+		w.want("waiting", 3)
+		w.s.Abstain("")
+		time.Sleep(time.Second)
+		w.want("complete", 3)
+		if shot := w.s.Snapshot(); !shot.Ready || shot.Abstains != "" || shot.Pools[0].Abstains != "" {
+			t.Errorf("the snapshot is %+v", shot)
+		}
+		w.end()
+	})
+}
+
+// A key space that needs what is not known here: nothing is asked for and no child more is started for it, what there is is seen all
+// the same, and it is said; while Redis is away that is what is said.
+func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		time.Sleep(time.Second) // so that it does not begin at the beginning of the clock
+		w.run()
+		w.redis.needs("shards")
+		time.Sleep(time.Minute)
+		takes := w.redis.calls("exchange")
+		w.redis.put(3)
+		time.Sleep(time.Minute)
+		w.want("waiting", 3)
+		if n := w.redis.calls("exchange") - takes; n > 1 { // the one that hears of a put
+			t.Errorf("%d calls took nothing", n)
+		}
+		shot := w.s.Snapshot()
+		const why = "the key space needs shards, which this version does not know; upgrade it"
+		if shot.Ready || shot.Abstains != why || shot.Pools[0].Abstains != why || shot.Pools[0].Ready != 3 || len(shot.Pools[0].Damaged) > 0 {
+			t.Errorf("the snapshot is %+v", shot)
+		}
+		if seen, _ := w.s.Queues(); len(seen) != 1 || seen[0].Ready != 3 {
+			t.Errorf("of the queues is told %+v", seen)
+		}
+		w.redis.faults(func(string) fault { return fault{away: errAway} })
+		time.Sleep(time.Minute)
+		if shot := w.s.Snapshot(); shot.Ready || shot.Abstains != "" || shot.Redis == "ok" {
+			t.Errorf("while Redis is away the snapshot is %+v", shot)
+		}
+		w.redis.faults(nil)
+		w.redis.needs("")
+		time.Sleep(time.Minute)
+		w.want("complete", 3)
+		if !w.s.Ready() {
+			t.Error("it is not ready when the word is gone")
+		}
+		w.end()
+	})
+}
+
 func TestFreshChildrenAreStartedForTheirJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
@@ -394,5 +464,20 @@ func TestLargePayloadsFailUnseen(t *testing.T) {
 			t.Errorf("begun %d times", n)
 		}
 		w.end()
+	})
+}
+
+// Where nothing runs a stop waits for nothing: no poll, no timeout.
+func TestAnIdleSupervisorLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.PollInterval = time.Hour
+		w.run()
+		time.Sleep(time.Minute)
+		began := time.Now()
+		w.end()
+		if took := time.Since(began); took >= 100*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
 	})
 }

@@ -2,9 +2,11 @@ package supervisor
 
 import (
 	"context"
+	"time"
 
 	"oarlock/queue"
 	"oarlock/supervisor/internal/gate"
+	"oarlock/supervisor/internal/intake"
 	"oarlock/supervisor/internal/pool"
 )
 
@@ -17,10 +19,12 @@ type redis interface {
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
 	OddSettings(context.Context) ([]error, error)
 	RespondInbox(context.Context) (read, broken int, err error)
+	Tend(ctx context.Context, keyed, idle []string, pause time.Duration) (queue.Tended, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	CountLists(ctx context.Context, names []string) ([]queue.ListCounts, error)
 	MonitorList(context.Context, queue.List) (int, error)
+	intake.Redis
 }
 
 type redisClient struct{ *queue.Client }
@@ -46,3 +50,5 @@ func (c redisClient) Session(worker string) pool.Store { return c.Client.Session
 func (c redisClient) ListSession(worker string, l queue.List) pool.ListStore {
 	return c.Client.ListSession(worker, l)
 }
+
+func (c redisClient) ListWaiter(list string) intake.Waiter { return c.Client.ListWaiter(list) }

@@ -53,7 +53,7 @@ type Leaving struct {
 // changed pool takes on its new limits at once; if its children are to be started another
 // way, they are replaced one slot at a time, see Recycle.
 //
-// Only Pools and DrainTimeout are looked at. The error says that the supervisor is on
+// Only Pools, Intake and DrainTimeout are looked at. The error says that the supervisor is on
 // its way out.
 func (s *Supervisor) Reload(cfg Config) (Changes, error) {
 	done, leaving, err := s.reload(cfg)
@@ -118,7 +118,8 @@ func (s *Supervisor) reload(cfg Config) (done Changes, leaving []*pool.Pool, err
 		}
 		p.Reconfigure(next)
 	}
-	s.cfg.Pools = cfg.Pools
+	s.cfg.Pools, s.cfg.Intake = cfg.Pools, cfg.Intake
+	s.intake.Set(cfg.Intake)
 	maps.DeleteFunc(s.alone, func(name string, _ bool) bool { return s.pools[name] == nil })
 	s.bequeath()
 	s.changed()

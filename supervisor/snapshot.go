@@ -4,18 +4,23 @@ import "oarlock/supervisor/report"
 
 // What a supervisor says of itself has its place in package report.
 type (
-	Snapshot     = report.Snapshot
-	PoolSnapshot = report.PoolSnapshot
-	RollSnapshot = report.RollSnapshot
-	GivenUp      = report.GivenUp
-	EndedRoll    = report.EndedRoll
-	SlotSnapshot = report.SlotSnapshot
-	RunSnapshot  = report.RunSnapshot
-	Counters     = report.Counters
-	EventKind    = report.EventKind
-	Event        = report.Event
-	Line         = report.Line
+	Snapshot       = report.Snapshot
+	PoolSnapshot   = report.PoolSnapshot
+	IntakeSnapshot = report.IntakeSnapshot
+	ListSnapshot   = report.ListSnapshot
+	RollSnapshot   = report.RollSnapshot
+	GivenUp        = report.GivenUp
+	EndedRoll      = report.EndedRoll
+	SlotSnapshot   = report.SlotSnapshot
+	RunSnapshot    = report.RunSnapshot
+	Counters       = report.Counters
+	EventKind      = report.EventKind
+	Event          = report.Event
+	Line           = report.Line
 )
+
+// StuckWords says what it means that the loop of a pool does not answer; see Snapshot.Stuck.
+func StuckWords(pool string) string { return report.StuckWords(pool) }
 
 // The kinds of events, see there.
 const (
@@ -30,6 +35,8 @@ const (
 	RoundTrip      = report.RoundTrip
 	Settled        = report.Settled
 	Renewed        = report.Renewed
+	Parked         = report.Parked
+	ParkTimedOut   = report.ParkTimedOut
 	LockLost       = report.LockLost
 	BreakerOpened  = report.BreakerOpened
 	BreakerClosed  = report.BreakerClosed
@@ -40,7 +47,16 @@ const (
 	PoolEnded      = report.PoolEnded
 	RedisAway      = report.RedisAway
 	RedisBack      = report.RedisBack
+	Tended         = report.Tended
+	AnswersRead    = report.AnswersRead
+	TurnsEnded     = report.TurnsEnded
+	ThrottleFull   = report.ThrottleFull
+	ThrottleFree   = report.ThrottleFree
+	Answered       = report.Answered
+	WindowOpened   = report.WindowOpened
+	WindowShut     = report.WindowShut
 	Reloaded       = report.Reloaded
+	RulesChanged   = report.RulesChanged
 )
 
 // Why a child left, how a roll ended, why a pool has another number of children; see there.

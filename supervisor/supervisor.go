@@ -8,6 +8,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,11 +27,13 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/inbox"
+	"oarlock/supervisor/internal/intake"
 	"oarlock/supervisor/internal/lists"
 	"oarlock/supervisor/internal/lookout"
 	"oarlock/supervisor/internal/pool"
 	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
+	"oarlock/supervisor/report"
 )
 
 // Supervisor works the jobs of some queues with some pools of children. Its methods are
@@ -41,6 +44,7 @@ type Supervisor struct {
 	shared pool.Shared
 	look   *lookout.Lookout
 	lists  *lists.Keeper
+	intake *intake.Keeper
 	inbox  inbox.Inbox // for the goroutine of Run, which owns the life file and the notices
 	log    *slog.Logger
 
@@ -50,6 +54,7 @@ type Supervisor struct {
 	leaving []*pool.Pool          // those that were
 	began   time.Duration         // 0 before Run
 	quiet   bool
+	abstain string          // why nothing is taken, of our own accord; "": it is
 	alone   map[string]bool // pools that were told by themselves to be quiet
 	ending  bool            // no pool is started any more
 	owing   bool            // a pool left jobs about which Redis was told nothing
@@ -94,6 +99,8 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 			Base:       cfg.Logger,
 			Host:       cfg.Name,
 			OnEvent:    cfg.OnEvent,
+			Callback:   cfg.Callback,
+			Ask:        cfg.Ask,
 			ChildLog:   cfg.ChildLog,
 			Poll:       cfg.PollInterval,
 			InFlight:   new(atomic.Int64),
@@ -104,7 +111,11 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 		s.shared.ChildLog = func(l Line) { LogLine(cfg.Logger, l) }
 	}
 	s.look = lookout.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, s.shared.Complaints, cfg.Logger)
+	s.look.Hear(func(t queue.Tended) { s.event(Event{Kind: Tended, Tended: &t, Message: report.TendedWords(&t)}) })
+	s.look.HearAnswers(func(taken, broken int) { s.event(Event{Kind: AnswersRead, Count: taken, Broken: broken}) })
 	s.lists = lists.New(r, s.shared.Gate, cfg.Clock, cfg.PollInterval, cfg.Logger)
+	s.intake = intake.New(r, s.shared.Gate, cfg.PollInterval, cfg.Logger)
+	s.intake.Set(cfg.Intake)
 	s.shared.Soon = s.look.Soon
 	return s
 }
@@ -125,6 +136,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	parts.Go(func() { s.shared.Gate.Run(background) })
 	parts.Go(func() { s.look.Run(background) })
 	parts.Go(func() { s.lists.Run(background) })
+	parts.Go(func() { s.intake.Run(background) })
 	parts.Go(func() { s.successor().Run(background) })
 
 	s.mu.Lock()
@@ -188,6 +200,7 @@ func (s *Supervisor) add(cfg Pool) {
 	}
 	p := pool.New(&s.shared, cfg, s.workerName(cfg.Name))
 	p.Quiet(s.quiet)
+	p.Abstain(s.abstain)
 	p.QuietAlone(s.alone[cfg.Name])
 	s.pools[cfg.Name] = p
 	s.bequeath()
@@ -263,6 +276,7 @@ func (s *Supervisor) end(how func(*pool.Pool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = true
+	s.intake.Set(nil)
 	for _, p := range s.pools {
 		s.leaving = append(s.leaving, p)
 	}
@@ -302,6 +316,31 @@ func (s *Supervisor) setQuiet(quiet bool) {
 	for _, p := range s.pools {
 		p.Quiet(quiet)
 	}
+}
+
+// Abstain makes all pools that work queues take nothing, those too that come with a Reload, for as long as what must count for
+// their jobs does not count yet; why says so, in words that follow "takes no jobs: ". With why "" they take again. It is none of
+// Quiet's business, which people say. It may be called before Run.
+func (s *Supervisor) Abstain(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.abstain == why {
+		return
+	}
+	s.abstain = why
+	for _, p := range s.pools {
+		p.Abstain(why)
+	}
+}
+
+// abstains is why nothing is taken though Redis is there and nobody wants quiet; "" where that is not so.
+func (s *Supervisor) abstains() string {
+	if !s.fresh() || !s.shared.Gate.IsOpen() {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.look.Abstains(), s.abstain)
 }
 
 // pool finds a pool by name.
@@ -368,15 +407,28 @@ func (s *Supervisor) recycle(name string, trusted bool) error {
 // errEnding refuses what makes no sense any more.
 var errEnding = errors.New("the supervisor is draining, and leaves")
 
-// Ready reports whether Redis has answered lately, and so jobs are being taken where
-// there are any.
+// Ready reports whether Redis has answered lately, and jobs are being taken where there are any; that people want quiet
+// does not change it.
 func (s *Supervisor) Ready() bool {
 	s.mu.Lock()
 	began, ending := s.began, s.ending
 	s.mu.Unlock()
+	return began > 0 && !ending && s.fresh() && s.shared.Gate.IsOpen() && s.abstains() == ""
+}
+
+// Queues is what there was in the queues of all pools when Redis last told, and its time then; nil if it has not told lately. The
+// caller must not change it. It asks nobody.
+func (s *Supervisor) Queues() (seen []queue.QueueOutlook, now float64) {
+	if !s.fresh() {
+		return nil, 0
+	}
+	return s.look.Seen()
+}
+
+// fresh reports whether Redis has told lately what there is in the queues.
+func (s *Supervisor) fresh() bool {
 	last := s.look.Answered()
-	fresh := s.shared.Clock()-last < 3*s.shared.Poll+2*time.Second
-	return began > 0 && !ending && last > 0 && fresh && s.shared.Gate.IsOpen()
+	return last > 0 && s.shared.Clock()-last < 3*s.shared.Poll+2*time.Second
 }
 
 // InFlight is how many attempts are not over. Unlike Snapshot it waits for nobody, and so
@@ -430,9 +482,9 @@ func (s *Supervisor) WhileRedis(ctx context.Context, do func(context.Context) er
 const snapshotWait = time.Second
 
 // Snapshot describes the supervisor as it is now. Pools whose loop does not answer
-// within a second are left out.
+// within a second are named in its Stuck, and nothing else is told of them.
 func (s *Supervisor) Snapshot() Snapshot {
-	ready := s.Ready()
+	ready, abstains := s.Ready(), s.abstains()
 	s.mu.Lock()
 	shot := Snapshot{
 		Name:     s.cfg.Name,
@@ -440,6 +492,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 		Ready:    ready,
 		Quiet:    s.quiet,
 		Draining: s.ending,
+		Abstains: abstains,
 	}
 	if s.began > 0 {
 		shot.Up = (s.shared.Clock() - s.began).Seconds()
@@ -455,10 +508,23 @@ func (s *Supervisor) Snapshot() Snapshot {
 	}
 	shot.Short, _ = s.shared.Starts.ShortOf(s.shared.Clock())
 	shot.Redis = s.shared.Gate.Describe()
+	shot.Intake = s.intake.Snapshot()
 	if last := s.look.Answered(); last > 0 {
 		shot.Seen = max((s.shared.Clock() - last).Seconds(), 0.001)
 	}
-	timeout := time.After(snapshotWait)
+	shot.Pools, shot.Stuck = askPools(pools)
+	for i := range shot.Pools {
+		if p := &shot.Pools[i]; p.List != nil { // the lookout looks at no lists, but what the key space needs holds for them, too
+			p.Abstains = s.look.Abstains()
+		}
+	}
+	return shot
+}
+
+// askPools asks pools how they are, each by name, and returns the names of those that do not answer in time.
+func askPools(pools []*pool.Pool) (told []PoolSnapshot, stuck []string) {
+	patience, impatient := context.WithTimeout(context.Background(), snapshotWait)
+	defer impatient()
 	answers := make([]<-chan PoolSnapshot, len(pools))
 	for i, p := range pools {
 		answers[i] = p.Snapshot()
@@ -466,14 +532,23 @@ func (s *Supervisor) Snapshot() Snapshot {
 	for i, p := range pools {
 		select {
 		case answer := <-answers[i]:
-			shot.Pools = append(shot.Pools, answer)
+			told = append(told, answer)
+			continue
 		case <-p.Done():
-		case <-timeout:
-			return shot
+			continue
+		case <-patience.Done():
+		}
+		select { // it may have answered while another was waited for
+		case answer := <-answers[i]:
+			told = append(told, answer)
+		case <-p.Done():
+		default:
+			stuck = append(stuck, p.Name())
 		}
 	}
-	slices.SortFunc(shot.Pools, func(a, b PoolSnapshot) int { return strings.Compare(a.Name, b.Name) })
-	return shot
+	slices.SortFunc(told, func(a, b PoolSnapshot) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(stuck)
+	return told, slices.Compact(stuck)
 }
 
 // levelOf is the level that a child names in its own words, or in those of its language's logger; info if nobody
@@ -507,6 +582,9 @@ func LogLine(log *slog.Logger, l Line) {
 		attrs := []slog.Attr{ // the stream first: what follows are the words of a child
 			slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.String("jid", l.JID),
 		}
+		if l.TraceID != "" {
+			attrs = append(attrs, slog.String("trace_id", l.TraceID))
+		}
 		if !known {
 			attrs = append(attrs, slog.String("child.level", l.Record.Level))
 		}
@@ -527,6 +605,9 @@ func LogLine(log *slog.Logger, l Line) {
 		slog.String("line", string(protocol.Visible(nil, l.Text))),
 		slog.String("stream", l.Stream.String()), slog.String("pool", l.Pool), slog.Int("slot", l.Slot),
 		slog.String("jid", l.JID),
+	}
+	if l.TraceID != "" {
+		attrs = append(attrs, slog.String("trace_id", l.TraceID))
 	}
 	if l.Refused != "" {
 		attrs = append(attrs, slog.String("refused", l.Refused))

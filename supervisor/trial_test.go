@@ -207,7 +207,7 @@ func TestATrialOfJobsThatSayNothing(t *testing.T) {
 					w.run()
 					time.Sleep(7 * time.Second)
 					w.reload("other")
-					everySecond(90, func(int) {
+					everySecond(180, func(int) {
 						if how == "canceled" {
 							w.redis.put(1)
 						}

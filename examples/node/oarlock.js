@@ -33,6 +33,14 @@
  * retries those (after so many seconds, else after the pool's backoff), cancels the job
  * for those of discardOn, and fails it for all others.
  *
+ * Where the pool says `batch = 100`, several jobs of one klass come in one message.
+ * Functions are called for one after the other; a program that rather does them together
+ * (one INSERT, one request) takes whole messages, in place of serve:
+ *
+ *     for await (const batch of oarlock.batches()) {
+ *       await insert(batch.jobs.map((job) => job.data));  // those without a verdict are complete then
+ *     }
+ *
  * A job that has to stop has its `signal` aborted: hand the signal to what you
  * await, or look at `job.cancelled`. A function that throws thereafter gives the
  * job back.
@@ -45,8 +53,10 @@ const STACK_LIMIT = 4096; // characters of a stack that are kept as the message
 
 const handlers = new Map();
 const remedies = new Map(); // of errors, by klass
+const wrappers = []; // the outermost first
 let fallback = null;
 let worker = null;
+let whole = null; // messages for whoever takes them whole
 
 /**
  * Makes handler the one for jobs of this klass; it is called with the Job.
@@ -65,6 +75,26 @@ function job(klass, options, handler) {
 /** Makes handler the one for every klass without its own. */
 function fallbackJob(handler) {
   fallback = handler;
+}
+
+/**
+ * Has wrapper called with each job and the call that works it:
+ *
+ *     oarlock.around(async (job, call) => {
+ *       try {
+ *         return await call();
+ *       } catch (error) {
+ *         tracker.capture(error, job.jid);
+ *         throw error;                     // or the job is complete
+ *       }
+ *     });
+ *
+ * What call throws is what becomes of the job, Retry, Fail and the like too. The wrapper that
+ * is named first is the outermost.
+ */
+function around(wrapper) {
+  if (typeof wrapper !== "function") throw new TypeError("around(wrapper): a function of a job and a call");
+  wrappers.push(wrapper);
 }
 
 /** Asks to be replaced once the jobs at hand are done. */
@@ -174,10 +204,13 @@ class Job {
   #abort = null; // made when somebody asks for the signal
 
   #draining = false;
+  #callback;
+  #place; // in the list of a batch line; undefined: it has a line of its own
 
-  constructor(worker, message, line) {
+  constructor(worker, message, line, place) {
     this.#worker = worker;
     this.#line = line;
+    this.#place = place;
     this.run = message.run; // id of this attempt
     this.jid = message.jid;
     this.klass = message.klass;
@@ -191,8 +224,14 @@ class Job {
     this.timeout = message.timeout ?? 0; // seconds this attempt may take
     this.dir = message.dir; // private directory, if there is one
     this.saved = message.checkpoint; // last checkpoint of an earlier attempt
+    this.key = message.key; // no other job of it runs; if it has one
+    this.merge = message.merge; // how puts of its key merge into it, if they do: data is a list with all and set
+    this.scores = message.scores ?? []; // of the payloads in data, in their order
     this.correlation = message.correlation; // what an answer to the job names, if it has one
+    this.#callback = message.callback ?? "";
     this.response = message.response; // what it was parked for: data or error, and age; see park
+    this.traceparent = message.traceparent; // W3C trace context: this attempt as a span, if it is traced
+    this.tracestate = message.tracestate;
     this.settled = false; // whether a verdict was sent; later ones are not
     /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
     this.cancelled = null;
@@ -217,7 +256,8 @@ class Job {
    * numbers that must survive beyond a double, and for signatures.
    */
   get raw() {
-    return member(this.#line, "data");
+    const line = this.#place === undefined ? this.#line : element(member(this.#line, "jobs"), this.#place);
+    return member(line, "data");
   }
 
   /**
@@ -346,6 +386,15 @@ class Job {
     this.settle("park", { correlation, timeout, checkpoint, data, then });
   }
 
+  /**
+   * The address at which whoever is asked answers this job, and no other, by POST of JSON: for
+   * the answer that correlation names, or the job's own. It is a secret of you two; "" where
+   * [park] secret_file of the configuration names none.
+   */
+  callback(correlation = this.correlation ?? "") {
+    return this.#callback && this.#callback + encodeURIComponent(correlation);
+  }
+
   /** Ends the attempt as throwing Unknown does. */
   unknown(message, options) {
     this.settle("unknown", new Unknown(message, options).fields);
@@ -371,13 +420,91 @@ class Job {
   }
 }
 
+/**
+ * The jobs of one message, one or more of one klass. It is yours until you ask for the next.
+ *
+ * Each of its jobs may be given its own verdict (job.ack, job.fail, ...). The methods here
+ * are about those that have none, by one line for all of them. If the process dies before, or
+ * takes too long, that counts for none of several jobs: they come again in smaller messages,
+ * until the one that is to blame is alone.
+ */
+class Batch {
+  #worker;
+
+  constructor(worker, run, jobs) {
+    this.#worker = worker;
+    this.run = run;
+    this.jobs = jobs;
+  }
+
+  [Symbol.iterator]() {
+    return this.jobs[Symbol.iterator]();
+  }
+
+  get length() {
+    return this.jobs.length;
+  }
+
+  get klass() {
+    return this.jobs[0].klass;
+  }
+
+  /** Whether to come to an end soon: the supervisor leaves or changes its code, or the time is up. */
+  get stopping() {
+    return this.jobs.some((job) => job.stopping);
+  }
+
+  /** The payloads of its jobs by their keys; see the function of that name. */
+  payloadsById() {
+    return payloadsById(this.jobs);
+  }
+
+  /** Shows how far the batch is, in percent; also a sign of life. */
+  progress(pct, message) {
+    this.#worker.send("progress", this.run, { pct, message });
+  }
+
+  /** A sign of life, for pools with a stall_timeout. */
+  heartbeat() {
+    this.#worker.send("heartbeat", this.run, {});
+  }
+
+  /** Completes the jobs that have no verdict; with `next`, moves them to that queue. */
+  ack({ next } = {}) {
+    this.#settle("ack", { next });
+  }
+
+  /** Has them tried again, at the cost of a retry each. */
+  retry(message, options) {
+    this.#settle("retry", new Retry(message, options).fields);
+  }
+
+  /** Fails them for good. */
+  fail(message, options) {
+    this.#settle("fail", new Fail(message, options).fields);
+  }
+
+  /** Gives them back; no retry is counted. */
+  release(options) {
+    this.#settle("release", new Release(options).fields);
+  }
+
+  #settle(verb, fields) {
+    const open = this.jobs.filter((job) => !job.settled);
+    if (open.length === 0) return;
+    this.#worker.send(verb, this.run, fields);
+    for (const job of open) job.settled = true;
+  }
+}
+
 /** Reads job lines and writes status lines; one per process. */
 class Worker {
   constructor(status, lead, limit) {
     this.status = status;
     this.max = Number(process.env.OARLOCK_MAX_LINE ?? 1 << 20); // bytes of a line, without its end
     this.lead = lead; // written before each line; a newline where others print too
-    this.limit = limit; // how many jobs to run; 0: until the end of the input
+    this.limit = limit; // how many messages to work; 0: until the end of the input
+    this.batch = null; // the message that was read last
     this.inbox = []; // jobs that wait; more than one with prefetch
     this.rest = []; // the pieces of a line that is not complete yet
     this.job = null; // the one whose handler runs
@@ -390,7 +517,7 @@ class Worker {
   start(input) {
     this.input = input;
     // On stdout the hello of a process for one job counts if it names its run.
-    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "draining"] });
+    this.send("hello", process.env.OARLOCK_RUN, { v: [1], lib: LIBRARY, caps: ["cancel", "shutdown", "draining", "batch"] });
     input.on("data", (chunk) => this.read(chunk));
     input.on("end", () => {
       this.receive(this.rest.join("")); // a last line may do without its newline
@@ -425,8 +552,13 @@ class Worker {
     }
     switch (message?.["@"]) {
       case "job":
-        this.inbox.push(new Job(this, message, line));
+        this.arrived(message.run, [new Job(this, message, line)]);
         break;
+      case "batch": {
+        const { timeout, lease, dir } = message;
+        this.arrived(message.run, message.jobs.map((job, place) => new Job(this, { timeout, lease, dir, ...job }, line, place)));
+        break;
+      }
       case "hello":
         this.max = message.max_line ?? this.max;
         break;
@@ -434,8 +566,8 @@ class Worker {
         this.cancel(message.run, message.reason ?? "canceled");
         break;
       case "draining":
-        for (const job of [this.job, ...this.inbox]) {
-          if (job?.run === message.run) job.drain();
+        for (const job of [this.job, ...this.inbox, ...(this.batch ?? [])]) {
+          if (job && (job.run === message.run || this.batch?.run === message.run)) job.drain();
         }
         break;
       case "shutdown":
@@ -444,11 +576,21 @@ class Worker {
     }
   }
 
+  arrived(run, jobs) {
+    this.batch = new Batch(this, run, jobs);
+    if (whole) whole.push(this.batch);
+    else this.inbox.push(...jobs);
+  }
+
   /** Starts the next job if none runs, and leaves if none is to come. */
   work() {
+    if (whole) {
+      whole.wake(this.stopping);
+      return;
+    }
     if (this.job) return;
     const next = this.inbox[0];
-    const enough = this.limit !== 0 && this.done === this.limit;
+    const enough = this.limit !== 0 && this.done > 0 && !next;
     if (enough || (!next && this.stopping)) {
       // Not process.exit: what was printed may still be on its way. What a handler
       // left behind (a server, an interval) must not keep the process either.
@@ -486,7 +628,7 @@ class Worker {
 
   async call(handler, job) {
     try {
-      await handler(job);
+      await wrappers.reduceRight((call, wrapper) => async () => wrapper(job, call), async () => handler(job))();
       job.ack();
     } catch (error) {
       if (error instanceof TooLong) throw error;
@@ -505,6 +647,14 @@ class Worker {
   }
 
   cancel(run, reason) {
+    if (this.batch?.run === run && this.batch.length > 1) {
+      for (const job of this.batch) if (!job.settled) this.cancel(job.run, reason);
+      return;
+    }
+    if (whole) {
+      for (const job of this.batch ?? []) if (job.run === run) job.halt(reason);
+      return;
+    }
     if (this.job?.run === run) this.job.halt(reason);
     const waiting = this.inbox.findIndex((job) => job.run === run);
     if (waiting >= 0) this.inbox.splice(waiting, 1)[0].release();
@@ -512,7 +662,7 @@ class Worker {
 
   /** Fails a job whose line cannot be read, rather than leave the supervisor waiting. */
   refuse(line, error) {
-    const run = /^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/.exec(line)?.[1];
+    const run = /^\s*{\s*"@"\s*:\s*"(?:job|batch)"\s*,\s*"run"\s*:\s*"([^"\\]*)"/.exec(line)?.[1];
     if (run) {
       this.send("fail", run, { group: "unreadable-job", message: error.message.slice(0, 200), raised: true });
     } else {
@@ -592,6 +742,79 @@ function member(line, name) {
   return found;
 }
 
+/** An element of a JSON list, as it is written there. */
+function element(list, place) {
+  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]/g;
+  let depth = 0;
+  let start = 0;
+  for (let match; (match = token.exec(list)); ) {
+    const piece = match[0];
+    if (piece === "{" || piece === "[") depth++;
+    if (depth === 1 && "[,]".includes(piece)) {
+      if (piece !== "[" && place-- === 0) return list.slice(start, match.index).trim();
+      start = token.lastIndex;
+    }
+    if (piece === "}" || piece === "]") depth--;
+  }
+  return "null";
+}
+
+/** Messages that wait for whoever takes them whole. */
+class Whole {
+  #waiting = [];
+  #ended = false;
+  #woken = null; // of the one who waits
+
+  push(batch) {
+    this.#waiting.push(batch);
+  }
+
+  wake(ended) {
+    this.#ended = ended;
+    this.#woken?.();
+  }
+
+  async next() {
+    while (this.#waiting.length === 0 && !this.#ended) {
+      await new Promise((resolve) => (this.#woken = resolve));
+    }
+    return this.#waiting.shift();
+  }
+}
+
+/**
+ * The payloads of jobs by their keys, as a Map, in the order of their scores. Of a job into which
+ * puts merge (merge is all or set) they are what is in its list, of any other its data alone; of one
+ * without a key they stand under its jid.
+ */
+function payloadsById(jobs) {
+  const found = new Map();
+  for (const job of jobs) {
+    const id = job.key || job.jid;
+    const listed = (job.merge === "all" || job.merge === "set") && Array.isArray(job.data);
+    if (!found.has(id)) found.set(id, []);
+    for (const payload of listed ? job.data : [job.data]) found.get(id).push(payload);
+  }
+  return found;
+}
+
+/**
+ * Yields the messages of a pool, each with one job or more, until Oarlock has no more:
+ * `for await (const batch of oarlock.batches())`. For mode `reuse`. When the loop goes on, what
+ * has no verdict is complete. Nothing interrupts it: where batch.stopping, or the signal of a job
+ * is aborted, come to an end. An error that leaves the loop ends the process, and then none of
+ * several jobs is blamed, but each comes again with fewer others.
+ */
+async function* batches() {
+  whole = new Whole();
+  serve();
+  for (let batch; (batch = await whole.next()); ) {
+    yield batch;
+    batch.ack();
+  }
+  worker.input.destroy();
+}
+
 /** Serves jobs until Oarlock has no more. */
 function serve() {
   if (process.stdin.isTTY) {
@@ -613,4 +836,4 @@ function serve() {
   worker.start(process.stdin);
 }
 
-module.exports = { job, default: fallbackJob, serve, bye, Job, Retry, Fail, Release, Unknown, TooLong };
+module.exports = { job, default: fallbackJob, around, serve, batches, payloadsById, bye, Job, Batch, Retry, Fail, Release, Unknown, TooLong };

@@ -35,12 +35,29 @@ function worker() {
   oarlock.job("Unknown", (job) => {
     throw new oarlock.Unknown(job.data.message, { klass: job.data.klass });
   });
+  oarlock.job("Around", (job) => {
+    job.log("worked");
+    throw new RangeError("oops");
+  });
+  for (const name of ["outer", "inner"]) {
+    oarlock.around(async (job, call) => {
+      if (job.klass !== "Around") return call();
+      job.log(`${name} begins`);
+      try {
+        return await call();
+      } catch (error) {
+        job.log(`${name} saw it`);
+        if (job.data.swallow !== name) throw error;
+      }
+    });
+  }
   oarlock.job("Next", (job) => job.ack({ next: job.data.next, delay: job.data.delay }));
   oarlock.job("Print", (job) => process.stdout.write(job.data.text));
   oarlock.job("Progress", (job) => job.progress(job.data.pct, job.data.message));
+  oarlock.job("Trace", (job) => job.ack({ data: [job.traceparent ?? null, job.tracestate ?? null] }));
   oarlock.job("Park", (job) => {
     if (job.response) job.ack({ data: [job.response.data ?? null, job.response.error ?? null, job.saved] });
-    else job.park(job.data.correlation, { timeout: job.data.timeout, checkpoint: { step: 2 }, then: "resume" });
+    else job.park(job.data.correlation, { timeout: job.data.timeout, checkpoint: { step: 2 }, data: job.callback(job.data.correlation) || undefined, then: "resume" });
   });
   oarlock.job("Checkpoint", (job) => {
     job.checkpoint(job.data.keep);
@@ -48,6 +65,7 @@ function worker() {
   });
   oarlock.job("Put", (job) => job.put(job.data.queue, job.data.klass, job.data.data));
   oarlock.job("Raw", (job) => job.log(job.raw));
+  oarlock.job("Payloads", (job) => job.ack({ data: Object.fromEntries(oarlock.payloadsById([job])) }));
   oarlock.job("Wait", async (job) => {
     job.progress(0);
     await sleep(60_000, null, { signal: job.signal }).catch(() => job.retry("cancelled", { delay: 0 }));

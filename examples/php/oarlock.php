@@ -33,6 +33,14 @@
  * retries those (after so many seconds, else after the pool's backoff), cancels the job
  * for those of discardOn, and fails it for all others.
  *
+ * Where the pool says `batch = 100`, several jobs of one klass come in one message.
+ * Functions are called for one after the other; a program that rather does them together
+ * (one INSERT, one request) takes whole messages, in place of serve:
+ *
+ *     foreach (Oarlock\batches() as $batch) {
+ *         insert(array_map(fn ($job) => $job->data, $batch->jobs));  // those without a verdict are complete then
+ *     }
+ *
  * A function that works for long looks at $job->cancelled() now and then; PHP does
  * not interrupt it. One that throws thereafter gives its job back. While jobs are served, STDIN is empty, so a program that is
  * started by a job cannot swallow job lines.
@@ -68,6 +76,26 @@ function fallback(callable $handler): void
     Worker::$fallback = $handler;
 }
 
+/**
+ * Has the wrapper called with each job and the call that works it:
+ *
+ *     Oarlock\around(function (Oarlock\Job $job, callable $call) {
+ *         try {
+ *             return $call();
+ *         } catch (\Throwable $error) {
+ *             Tracker::capture($error, $job->jid);
+ *             throw $error;                    // or the job is complete
+ *         }
+ *     });
+ *
+ * What $call throws is what becomes of the job, Retry, Fail and the like too. The wrapper that is
+ * named first is the outermost.
+ */
+function around(callable $wrapper): void
+{
+    Worker::$around[] = $wrapper;
+}
+
 /** Asks to be replaced once the jobs at hand are done. */
 function bye(?string $reason = null): void
 {
@@ -76,6 +104,52 @@ function bye(?string $reason = null): void
 
 /** Serves jobs until Oarlock has no more. */
 function serve(): void
+{
+    [$limit, $null] = connect();
+    Worker::$current->serve($limit);
+    fclose($null);
+}
+
+/**
+ * The payloads of jobs by their keys, in the order of their scores. Of a job into which puts
+ * merge (merge is all or set) they are what is in its list, of any other its data alone; of one
+ * without a key they stand under its jid. A key of digits is a number here, as in any array.
+ *
+ * @param iterable<Job> $jobs
+ * @return array<array-key, list<mixed>>
+ */
+function payloadsById(iterable $jobs): array
+{
+    $found = [];
+    foreach ($jobs as $job) {
+        $id = ($job->key ?? '') !== '' ? $job->key : $job->jid;
+        $listed = in_array($job->merge, ['all', 'set'], true) && is_array($job->data);
+        $found[$id] = array_merge($found[$id] ?? [], $listed ? $job->data : [$job->data]);
+    }
+    return $found;
+}
+
+/**
+ * Yields the messages of a pool, each with one job or more, until Oarlock has no more. For
+ * mode `reuse`. When the loop goes on, what has no verdict is complete. Nothing interrupts
+ * it: where $batch->stopping(), come to an end. An exception that leaves the loop ends the
+ * process, and then none of several jobs is blamed, but each comes again with fewer others.
+ *
+ * @return \Generator<int, Batch>
+ */
+function batches(): \Generator
+{
+    [, $null] = connect();
+    yield from Worker::$current->batches();
+    fclose($null);
+}
+
+/**
+ * Takes the input from the program, and makes the worker.
+ *
+ * @return array{int, resource} how many messages there are, 0 for any number; what holds descriptor 0
+ */
+function connect(): array
 {
     if (stream_isatty(STDIN)) {
         fwrite(STDERR, "This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
@@ -100,8 +174,7 @@ function serve(): void
             Worker::$current->draining = true;
         });
     }
-    Worker::$current->serve($limit);
-    fclose($null);
+    return [$limit, $null];
 }
 
 /** A verdict that is thrown. */
@@ -232,13 +305,20 @@ final class Job
     public float $timeout;       // seconds this attempt may take
     public ?string $dir;         // private directory, if there is one
     public mixed $saved;         // last checkpoint of an earlier attempt
+    public ?string $key; // no other job of it runs; if it has one
+    public ?string $merge; // how puts of its key merge into it, if they do: data is a list with all and set
+    /** @var float[] */
+    public array $scores; // of the payloads in data, in their order
     public ?string $correlation; // what an answer to the job names, if it has one
     public ?object $response;    // what it was parked for: data or error, and age; see park
+    public ?string $traceparent; // W3C trace context: this attempt as a span, if it is traced
+    public ?string $tracestate;
     public bool $settled = false; // whether a verdict was sent; later ones are not
     private ?string $reason = null;
     private bool $draining = false;
+    private string $callback;
 
-    public function __construct(private Worker $worker, object $message, private string $line)
+    public function __construct(private Worker $worker, object $message, private string $line, private ?int $place = null)
     {
         $this->run = $message->run;
         $this->jid = $message->jid ?? '';
@@ -253,8 +333,14 @@ final class Job
         $this->timeout = $message->timeout ?? 0;
         $this->dir = $message->dir ?? null;
         $this->saved = $message->checkpoint ?? null;
+        $this->key = $message->key ?? null;
+        $this->merge = $message->merge ?? null;
+        $this->scores = $message->scores ?? [];
         $this->correlation = $message->correlation ?? null;
         $this->response = $message->response ?? null;
+        $this->callback = $message->callback ?? '';
+        $this->traceparent = $message->traceparent ?? null;
+        $this->tracestate = $message->tracestate ?? null;
     }
 
     /**
@@ -263,7 +349,8 @@ final class Job
      */
     public function raw(): string
     {
-        return member($this->line, 'data');
+        $line = $this->place === null ? $this->line : element(member($this->line, 'jobs'), $this->place);
+        return member($line, 'data');
     }
 
     /** Why the attempt has to stop (canceled, lock_lost, timeout, shutdown), or null. */
@@ -453,6 +540,16 @@ final class Job
         $this->settle('park', ['correlation' => $correlation, 'timeout' => $timeout, 'checkpoint' => $checkpoint, 'data' => $data, 'then' => $then]);
     }
 
+    /**
+     * The address at which whoever is asked answers this job, and no other, by POST of JSON: for
+     * the answer that $correlation names, or the job's own. It is a secret of you two; '' where
+     * [park] secret_file of the configuration names none.
+     */
+    public function callback(?string $correlation = null): string
+    {
+        return $this->callback === '' ? '' : $this->callback . rawurlencode($correlation ?? $this->correlation ?? '');
+    }
+
     /** Ends the attempt as throwing Unknown does. */
     public function unknown(string $message = '', ?string $klass = null): void
     {
@@ -491,6 +588,108 @@ final class Job
     }
 }
 
+/**
+ * The jobs of one message, one or more of one klass. It is yours until you ask for the next.
+ *
+ * Each of its jobs may be given its own verdict ($job->ack, $job->fail, ...). The methods here
+ * are about those that have none, by one line for all of them. If the process dies before, or
+ * takes too long, that counts for none of several jobs: they come again in smaller messages,
+ * until the one that is to blame is alone.
+ *
+ * @implements \IteratorAggregate<int, Job>
+ */
+final class Batch implements \IteratorAggregate, \Countable
+{
+    /** @param list<Job> $jobs */
+    public function __construct(private Worker $worker, public string $run, public array $jobs)
+    {
+    }
+
+    public function getIterator(): \Iterator
+    {
+        return new \ArrayIterator($this->jobs);
+    }
+
+    public function count(): int
+    {
+        return count($this->jobs);
+    }
+
+    public function klass(): string
+    {
+        return $this->jobs[0]->klass;
+    }
+
+    /** Whether to come to an end soon: the supervisor leaves or changes its code, or the time is up. */
+    public function stopping(): bool
+    {
+        return array_filter($this->jobs, fn (Job $job) => $job->stopping()) !== [];
+    }
+
+    /**
+     * The payloads of its jobs by their keys; see the function of that name.
+     *
+     * @return array<array-key, list<mixed>>
+     */
+    public function payloadsById(): array
+    {
+        return payloadsById($this->jobs);
+    }
+
+    /** Shows how far the batch is, in percent; also a sign of life. */
+    public function progress(?float $pct = null, ?string $message = null): void
+    {
+        $this->worker->send('progress', $this->run, ['pct' => $pct, 'message' => $message]);
+    }
+
+    /** A sign of life, for pools with a stall_timeout. */
+    public function heartbeat(): void
+    {
+        $this->worker->send('heartbeat', $this->run, []);
+    }
+
+    /** Completes the jobs that have no verdict; with $next, moves them to that queue. */
+    public function ack(?string $next = null): void
+    {
+        $this->settle('ack', ['next' => $next]);
+    }
+
+    /** Has them tried again, at the cost of a retry each. */
+    public function retry(string $message = '', ?float $delay = null, ?string $group = null): void
+    {
+        $this->settle('retry', (new Retry($message, $delay, $group))->fields);
+    }
+
+    /** Fails them for good. */
+    public function fail(string $message = '', string $group = 'failed'): void
+    {
+        $this->settle('fail', (new Fail($message, $group))->fields);
+    }
+
+    /** Gives them back; no retry is counted. */
+    public function release(?float $delay = null): void
+    {
+        $this->settle('release', (new Release($delay))->fields);
+    }
+
+    /** @param array<string, mixed> $fields */
+    private function settle(string $verb, array $fields): void
+    {
+        $open = array_filter($this->jobs, fn (Job $job) => !$job->settled);
+        if ($open === []) {
+            return;
+        }
+        while (ob_get_level() > 0) {
+            ob_end_flush();
+        }
+        flush();
+        $this->worker->send($verb, $this->run, $fields);
+        foreach ($open as $job) {
+            $job->settled = true;
+        }
+    }
+}
+
 /** Reads job lines and writes status lines; one per process. */
 final class Worker
 {
@@ -498,6 +697,8 @@ final class Worker
     public static array $handlers = [];
     /** @var array<string, Remedy> */
     public static array $remedies = [];
+    /** @var list<callable> the outermost first */
+    public static array $around = [];
     /** @var callable|null */
     public static $fallback = null;
     public static ?Worker $current = null;
@@ -506,6 +707,9 @@ final class Worker
 
     /** @var list<Job> jobs that wait; more than one with prefetch */
     private array $inbox = [];
+    /** @var list<Batch>|null messages that wait, for whoever takes them whole; null: nobody does */
+    public ?array $whole = null;
+    private ?Batch $batch = null; // the message that was read last
     private string $rest = ''; // a line that is not complete yet
     private ?Job $job = null; // the one whose handler runs
     private int $limit; // of a line, without its end
@@ -527,12 +731,18 @@ final class Worker
         stream_set_blocking($status, true);
     }
 
-    /** Runs jobs until the end of the input, or $limit jobs if that is not 0. */
-    public function serve(int $limit): void
+    private function greet(): void
     {
         // On stdout the hello of a process for one job counts if it names its run.
-        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => ['cancel', 'shutdown', 'draining']]);
-        for ($done = 0; $limit === 0 || $done < $limit; $done++) {
+        $caps = ['cancel', 'shutdown', 'draining', 'batch'];
+        $this->send('hello', getenv('OARLOCK_RUN') ?: null, ['v' => [1], 'lib' => LIBRARY, 'caps' => $caps]);
+    }
+
+    /** Runs jobs until the end of the input, or those of one message if $limit is not 0. */
+    public function serve(int $limit): void
+    {
+        $this->greet();
+        do {
             while ($this->inbox === [] && !$this->stopping) {
                 $this->read();
             }
@@ -540,6 +750,28 @@ final class Worker
                 return;
             }
             $this->attempt(array_shift($this->inbox));
+        } while ($limit === 0 || $this->inbox !== []);
+    }
+
+    /**
+     * Messages until the end of the input.
+     *
+     * @return \Generator<int, Batch>
+     */
+    public function batches(): \Generator
+    {
+        $this->whole = [];
+        $this->greet();
+        while (true) {
+            while ($this->whole === [] && !$this->stopping) {
+                $this->read();
+            }
+            if ($this->whole === []) {
+                return;
+            }
+            $batch = array_shift($this->whole);
+            yield $batch;
+            $batch->ack();
         }
     }
 
@@ -610,7 +842,11 @@ final class Worker
     private function call(callable $handler, Job $job): void
     {
         try {
-            $handler($job);
+            $call = fn () => $handler($job);
+            foreach (array_reverse(self::$around) as $wrapper) {
+                $call = fn () => $wrapper($job, $call);
+            }
+            $call();
             $job->ack();
         } catch (TooLong $error) {
             throw $error;
@@ -667,7 +903,10 @@ final class Worker
         }
         switch ($message->{'@'} ?? null) {
             case 'job':
-                $this->inbox[] = new Job($this, $message, $line);
+                $this->arrived($message->run, [new Job($this, $message, $line)]);
+                break;
+            case 'batch':
+                $this->arrived($message->run, $this->jobsOf($message, $line));
                 break;
             case 'hello':
                 $this->limit = $message->max_line ?? $this->limit;
@@ -676,8 +915,9 @@ final class Worker
                 $this->cancel($message->run ?? '', $message->reason ?? 'canceled');
                 break;
             case 'draining':
-                foreach ([$this->job, ...$this->inbox] as $job) {
-                    if ($job !== null && $job->run === ($message->run ?? '')) {
+                $run = $message->run ?? '';
+                foreach ([$this->job, ...$this->inbox, ...($this->batch?->jobs ?? [])] as $job) {
+                    if ($job !== null && ($job->run === $run || $this->batch?->run === $run)) {
                         $job->drain();
                     }
                 }
@@ -688,8 +928,48 @@ final class Worker
         }
     }
 
+    /** @return list<Job> */
+    private function jobsOf(object $message, string $line): array
+    {
+        $jobs = [];
+        foreach ($message->jobs as $place => $job) {
+            foreach (['timeout', 'lease', 'dir'] as $name) {
+                $job->$name ??= $message->$name ?? null;
+            }
+            $jobs[] = new Job($this, $job, $line, $place);
+        }
+        return $jobs;
+    }
+
+    /** @param list<Job> $jobs */
+    private function arrived(string $run, array $jobs): void
+    {
+        $this->batch = new Batch($this, $run, $jobs);
+        if ($this->whole === null) {
+            array_push($this->inbox, ...$jobs);
+        } else {
+            $this->whole[] = $this->batch;
+        }
+    }
+
     private function cancel(string $run, string $reason): void
     {
+        if ($this->batch?->run === $run && count($this->batch) > 1) {
+            foreach ($this->batch as $job) {
+                if (!$job->settled) {
+                    $this->cancel($job->run, $reason);
+                }
+            }
+            return;
+        }
+        if ($this->whole !== null) {
+            foreach ($this->batch?->jobs ?? [] as $job) {
+                if ($job->run === $run) {
+                    $job->halt($reason);
+                }
+            }
+            return;
+        }
         if ($this->job?->run === $run) {
             $this->job->halt($reason);
         }
@@ -705,7 +985,7 @@ final class Worker
     /** Fails a job whose line cannot be read, rather than leave the supervisor waiting. */
     private function refuse(string $line, \Throwable $error): void
     {
-        if (preg_match('/^\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\\\]*)"/', $line, $found)) {
+        if (preg_match('/^\s*{\s*"@"\s*:\s*"(?:job|batch)"\s*,\s*"run"\s*:\s*"([^"\\\\]*)"/', $line, $found)) {
             $this->send('fail', clean($found[1]), ['group' => 'unreadable-job', 'message' => $error->getMessage(), 'raised' => true]);
         } else {
             fwrite(STDERR, 'oarlock: skipped a line that is not a message: ' . clean(substr($line, 0, 200)) . "\n");
@@ -739,6 +1019,29 @@ function member(string $line, string $name): string
         }
     }
     return $found;
+}
+
+/** An element of a JSON list, as it is written there. */
+function element(string $list, int $place): string
+{
+    $depth = $start = $at = 0;
+    while (preg_match('/"[^"\\\\]*+(?:\\\\.[^"\\\\]*+)*+"|[\[\]{}:,]/', $list, $match, PREG_OFFSET_CAPTURE, $at)) {
+        [$piece, $offset] = $match[0];
+        $at = $offset + strlen($piece);
+        if ($piece === '{' || $piece === '[') {
+            $depth++;
+        }
+        if ($depth === 1 && in_array($piece, ['[', ',', ']'], true)) {
+            if ($piece !== '[' && $place-- === 0) {
+                return trim(substr($list, $start, $offset - $start));
+            }
+            $start = $at;
+        }
+        if ($piece === '}' || $piece === ']') {
+            $depth--;
+        }
+    }
+    return 'null';
 }
 
 /** Text that JSON can carry, whatever bytes it is made of. */

@@ -23,16 +23,38 @@ function worker(): void
     Oarlock\job('Retry', fn ($job) => throw new Oarlock\Retry($job->data->message, delay: $job->data->delay));
     Oarlock\job('Release', fn ($job) => throw new Oarlock\Release($job->data->delay));
     Oarlock\job('Unknown', fn ($job) => throw new Oarlock\Unknown($job->data->message, $job->data->klass));
+    Oarlock\job('Around', function ($job) {
+        $job->log('worked');
+        throw new RangeException('oops');
+    });
+    foreach (['outer', 'inner'] as $name) {
+        Oarlock\around(function ($job, $call) use ($name) {
+            if ($job->klass !== 'Around') {
+                return $call();
+            }
+            $job->log("$name begins");
+            try {
+                return $call();
+            } catch (RangeException $error) {
+                $job->log("$name saw it");
+                if (($job->data->swallow ?? null) !== $name) {
+                    throw $error;
+                }
+            }
+        });
+    }
     Oarlock\job('Next', fn ($job) => $job->ack(next: $job->data->next, delay: $job->data->delay));
     Oarlock\job('Print', fn ($job) => print($job->data->text));
     Oarlock\job('Progress', fn ($job) => $job->progress($job->data->pct, $job->data->message));
     Oarlock\job('Put', fn ($job) => $job->put($job->data->queue, $job->data->klass, $job->data->data));
     Oarlock\job('Raw', fn ($job) => $job->log($job->raw()));
+    Oarlock\job('Payloads', fn ($job) => $job->ack(data: Oarlock\payloadsById([$job])));
+    Oarlock\job('Trace', fn ($job) => $job->ack(data: [$job->traceparent, $job->tracestate]));
     Oarlock\job('Park', function ($job) {
         if ($job->response !== null) {
             $job->ack(data: [$job->response->data ?? null, $job->response->error ?? null, $job->saved]);
         } else {
-            $job->park($job->data->correlation, timeout: $job->data->timeout, checkpoint: ['step' => 2], then: 'resume');
+            $job->park($job->data->correlation, timeout: $job->data->timeout, checkpoint: ['step' => 2], data: $job->callback($job->data->correlation) ?: null, then: 'resume');
         }
     });
     Oarlock\job('Checkpoint', function ($job) {

@@ -31,6 +31,13 @@ Where only some exceptions are worth another try, say which:
 retries those (after so many seconds; None: the pool's backoff), cancels the job for
 those of discard_on, and fails it for all others.
 
+Where the pool says `batch = 100`, several jobs of one klass come in one message.
+Functions are called for one after the other; a program that rather does them
+together (one INSERT, one request) takes whole messages:
+
+    for batch in oarlock.batches():
+        insert([job.data for job in batch])    # the loop goes on: those without a verdict are complete
+
 What the program prints goes to the job's log: the protocol does not travel on
 stdout where Oarlock offers a descriptor of its own. While jobs are served,
 stdin is empty, so a program that is started by a job cannot swallow job lines.
@@ -53,15 +60,17 @@ from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Dict, Iterable, List, NoReturn, Optional, Tuple, Type, Union
+    from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NoReturn, Optional, Tuple, Type, Union
 
     Raised = Type[Exception]
     Handler = Callable[["Job"], Any]
     Hook = Callable[[], Any]
+    Around = Callable[["Job", Callable[[], Any]], Any]
 
 __all__ = [
-    "Cancelled", "Fail", "Job", "Release", "Retry", "TooLong", "Unknown",
-    "after_fork", "before_fork", "bye", "default", "job", "serve",
+    "Batch", "Cancelled", "Fail", "Job", "Release", "Retry", "TooLong", "Unknown",
+    "after_fork", "around", "batches", "before_fork", "bye", "default", "job",
+    "payloads_by_id", "serve",
 ]
 
 LIBRARY = "python/1.0"
@@ -73,6 +82,7 @@ TRACEBACK_TAIL = 4096  # characters of a traceback that are kept as the message
 _handlers: Dict[str, Tuple[Handler, bool]] = {}  # and whether it may be interrupted
 _fallback: Optional[Tuple[Handler, bool]] = None
 _remedies: Dict[str, _Remedy] = {}  # of exceptions, by klass
+_around: List[Around] = []  # the outermost first
 _before_fork: List[Hook] = []
 _after_fork: List[Hook] = []
 _worker: Optional[_Worker] = None
@@ -110,6 +120,24 @@ def default(handler: Handler) -> Handler:
     global _fallback
     _fallback = (handler, True)
     return handler
+
+
+def around(wrapper: Around) -> Around:
+    """Has the decorated function called with each job and the call that works it:
+
+        @oarlock.around
+        def report(job, call):
+            try:
+                return call()
+            except Exception as error:
+                tracker.capture(error, job.jid)
+                raise                      # or the job is complete
+
+    What call raises is what becomes of the job, Retry, Fail and the like too. The wrapper
+    that is named first is the outermost. It is no coroutine, call runs one to its end.
+    """
+    _around.append(wrapper)
+    return wrapper
 
 
 def before_fork(hook: Hook) -> Hook:
@@ -209,6 +237,24 @@ class _Remedy:
             job._settle("retry", delay=said["delay"], **fields)
 
 
+def wrapped(job: Job, handler: Handler) -> Callable[[], Any]:
+    """The call of handler, in all that is around it."""
+    def innermost() -> Any:
+        result = handler(job)
+        if hasattr(result, "__await__"):
+            import asyncio
+            return asyncio.run(result)
+        return result
+
+    def within(wrapper: Around, call: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: wrapper(job, call)
+
+    call: Callable[[], Any] = innermost
+    for wrapper in reversed(_around):
+        call = within(wrapper, call)
+    return call
+
+
 class Cancelled(BaseException):
     """The attempt has to stop; args[0] says why, in the words of Job.cancelled.
 
@@ -223,7 +269,7 @@ class Cancelled(BaseException):
 class Job:
     """One attempt at one job. It is yours until your function returns."""
 
-    def __init__(self, worker: _Worker, message: Dict[str, Any], line: bytes) -> None:
+    def __init__(self, worker: _Worker, message: Dict[str, Any], line: bytes, place: Optional[int] = None) -> None:
         get = message.get
         self.run: str = message["run"]  # id of this attempt
         self.jid: str = get("jid", "")
@@ -239,13 +285,20 @@ class Job:
         self.lease: float = get("lease", 0)  # seconds until the lock must be renewed; not your concern
         self.dir: str = get("dir", "")  # private directory, "" if there is none
         self.saved: Any = get("checkpoint")  # last checkpoint of an earlier attempt
+        self._callback: str = get("callback", "")
+        self.key: str = get("key", "")  # no other job of it runs, "" if it has none
+        self.merge: str = get("merge", "")  # how puts of its key merge into it: data is a list with all and set; "" if they do not
+        self.scores: List[float] = get("scores") or []  # of the payloads in data, in their order
         self.correlation: str = get("correlation", "")  # what an answer to the job names, "" if it has none
         self.response: Optional[Dict[str, Any]] = get("response")  # what it was parked for: data or error, age; see park
+        self.traceparent: str = get("traceparent", "")  # W3C trace context: this attempt as a span, "" if it is not traced
+        self.tracestate: str = get("tracestate", "")
         self.settled = False  # whether a verdict was sent; later ones are not
         self._reason: Optional[str] = None
         self._draining = False
         self._worker = worker
         self._line = line
+        self._place = place  # in the list of a batch line; None: it has a line of its own
 
     @property
     def raw(self) -> str:
@@ -253,7 +306,10 @@ class Job:
 
         For numbers that must survive beyond a double, and for signatures.
         """
-        return _member(self._line.decode(), "data")
+        text = self._line.decode()
+        if self._place is not None:
+            text = _element(_member(text, "jobs"), self._place)
+        return _member(text, "data")
 
     @property
     def cancelled(self) -> Optional[str]:
@@ -380,6 +436,14 @@ class Job:
         """
         self._settle("park", correlation=correlation, timeout=timeout, checkpoint=checkpoint, data=data, then=then)
 
+    def callback(self, correlation: Optional[str] = None) -> str:
+        """The address at which whoever is asked answers this job, and no other, by POST of JSON:
+        for the answer that correlation names, or the job's own. It is a secret of you two. "" where
+        [park] secret_file of the configuration names none."""
+        from urllib.parse import quote  # which takes a while, and few need it
+
+        return self._callback and self._callback + quote(correlation or self.correlation, safe="")
+
     def unknown(self, message: str = "", klass: Optional[str] = None) -> None:
         """Ends the attempt as `raise Unknown(...)` does."""
         self._settle("unknown", **Unknown(message, klass).fields)
@@ -393,6 +457,90 @@ class Job:
         line = _status_line(verb, self.run, fields)
         self._worker.measure(verb, line)
         self.settled = True
+        self._worker.send_raw(line)
+
+
+def payloads_by_id(jobs: Iterable[Job]) -> Dict[str, List[Any]]:
+    """The payloads of jobs by their keys, in the order of their scores.
+
+    Of a job into which puts merge (merge is all or set) they are what is in its list, of
+    any other its data alone; of one without a key they stand under its jid.
+    """
+    found: Dict[str, List[Any]] = {}
+    for job in jobs:
+        listed = job.merge in ("all", "set") and isinstance(job.data, list)
+        found.setdefault(job.key or job.jid, []).extend(job.data if listed else [job.data])
+    return found
+
+
+class Batch:
+    """The jobs of one message, one or more of one klass. It is yours until you ask for the next.
+
+    Each of its jobs may be given its own verdict (job.ack, job.fail, ...). The methods here
+    are about those that have none, by one line for all of them. If the process dies
+    before, or takes too long, that counts for none of several jobs: they come again in
+    smaller messages, until the one that is to blame is alone.
+    """
+
+    def __init__(self, run: str, jobs: List[Job], worker: _Worker) -> None:
+        self.run = run
+        self.jobs = jobs
+        self._worker = worker
+        self._reason: Optional[str] = None
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.jobs)
+
+    @property
+    def klass(self) -> str:
+        return self.jobs[0].klass
+
+    @property
+    def stopping(self) -> bool:
+        """Whether to come to an end soon: the supervisor leaves or changes its code, or the time is up."""
+        return any([job.stopping for job in self.jobs])
+
+    def payloads_by_id(self) -> Dict[str, List[Any]]:
+        """The payloads of its jobs by their keys; see the function of that name."""
+        return payloads_by_id(self.jobs)
+
+    def progress(self, pct: Optional[float] = None, message: Optional[str] = None) -> None:
+        """Shows how far the batch is, in percent; also a sign of life."""
+        self._worker.send("progress", self.run, pct=pct, message=message)
+
+    def heartbeat(self) -> None:
+        """A sign of life, for pools with a stall_timeout."""
+        self._worker.send("heartbeat", self.run)
+
+    def ack(self, next: Optional[str] = None) -> None:
+        """Completes the jobs that have no verdict; with next, moves them to that queue."""
+        self._settle("ack", next=next)
+
+    def retry(self, message: str = "", delay: Optional[float] = None, group: Optional[str] = None) -> None:
+        """Has them tried again, at the cost of a retry each."""
+        self._settle("retry", **Retry(message, delay, group).fields)
+
+    def fail(self, message: str = "", group: str = "failed") -> None:
+        """Fails them for good."""
+        self._settle("fail", **Fail(message, group).fields)
+
+    def release(self, delay: Optional[float] = None) -> None:
+        """Gives them back; no retry is counted."""
+        self._settle("release", **Release(delay).fields)
+
+    def _settle(self, verb: str, **fields: Any) -> None:
+        open_jobs = [job for job in self.jobs if not job.settled]
+        if not open_jobs:
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        line = _status_line(verb, self.run, fields)
+        self._worker.measure(verb, line)
+        for job in open_jobs:
+            job.settled = True
         self._worker.send_raw(line)
 
 
@@ -416,6 +564,8 @@ class _Worker:
         self.inbox: Deque[Job] = deque()  # jobs that wait; more than one with prefetch
         self.rest: List[bytes] = []  # the pieces of a line that is not complete yet
         self.job: Optional[Job] = None  # the one whose handler runs
+        self.batch: Optional[Batch] = None  # the message that was read last
+        self.whole: Optional[Deque[Batch]] = None  # messages that wait, for whoever takes them whole
         self.dir = os.environ.get("OARLOCK_DIR", "")  # the private directory the process knows
         self.interrupt = False  # whether Cancelled may be raised in it now
         self.looking = self.look_again = False
@@ -435,21 +585,35 @@ class _Worker:
             fcntl.fcntl(source, fcntl.F_SETOWN, os.getpid())
             set_signal(SIGIO, self.on_input)
 
-    def serve(self, limit: int) -> None:
-        """Runs jobs until the end of the input, or limit jobs if that is not 0."""
+    def greet(self) -> None:
         # On stdout the hello of a process for one job counts if it names its run.
         self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY,
-                  caps=["cancel", "shutdown", "draining"])
-        done = 0
+                  caps=["cancel", "shutdown", "draining", "batch"])
+
+    def serve(self, limit: int) -> None:
+        """Runs jobs until the end of the input, or those of one message if limit is not 0."""
+        self.greet()
         while True:
             while not self.inbox and not self.stopping:
                 self.read()
             if not self.inbox:
                 return
             self.attempt(self.inbox.popleft())
-            done += 1
-            if done == limit:
+            if limit and not self.inbox:
                 return
+
+    def batches(self) -> Iterator[Batch]:
+        """Messages until the end of the input."""
+        self.whole = deque()
+        self.greet()
+        while True:
+            while not self.whole and not self.stopping:
+                self.read()
+            if not self.whole:
+                return
+            batch = self.whole.popleft()
+            yield batch
+            batch.ack()
 
     def attempt(self, job: Job) -> None:
         """Calls the handler of job and sends what became of it."""
@@ -471,10 +635,7 @@ class _Worker:
         try:
             try:
                 self.begin(job, interrupt)
-                result = handler(job)
-                if hasattr(result, "__await__"):
-                    import asyncio
-                    asyncio.run(result)
+                wrapped(job, handler)()
             finally:
                 self.end()
         except Cancelled as stop:
@@ -495,7 +656,9 @@ class _Worker:
             raise
         except Exception as error:
             import traceback
-            inner = error.__traceback__.tb_next if error.__traceback__ else None
+            inner = error.__traceback__
+            while inner and inner.tb_frame.f_code.co_filename == wrapped.__code__.co_filename:
+                inner = inner.tb_next  # the way to the function is not its
             text = "".join(traceback.format_exception(type(error), error, inner))
             if job.settled:
                 sys.stderr.write(text)
@@ -575,7 +738,11 @@ class _Worker:
             self.refuse(line, error)
             return
         if verb == "job":
-            self.inbox.append(Job(self, message, line))
+            self.arrived(message["run"], [Job(self, message, line)])
+        elif verb == "batch":
+            shared = {name: message.get(name) for name in ("timeout", "lease", "dir") if name in message}
+            self.arrived(message["run"], [
+                Job(self, dict(shared, **job), line, place) for place, job in enumerate(message["jobs"])])
         elif verb == "hello":
             self.limit = message.get("max_line") or self.limit
         elif verb == "cancel":
@@ -585,7 +752,24 @@ class _Worker:
         elif verb == "shutdown":
             self.stopping = True
 
+    def arrived(self, run: str, jobs: List[Job]) -> None:
+        self.batch = Batch(run, jobs, self)
+        if self.whole is None:
+            self.inbox.extend(jobs)
+        else:
+            self.whole.append(self.batch)
+
     def cancel(self, run: str, reason: str) -> None:
+        if self.batch is not None and self.batch.run == run and len(self.batch) > 1:
+            for job in self.batch:
+                if not job.settled:
+                    self.cancel(job.run, reason)
+            return
+        if self.whole is not None:
+            for job in self.batch or ():
+                if job.run == run:
+                    job._reason = reason
+            return
         if self.job is not None and self.job.run == run:
             self.job._reason = reason
         for waiting in self.inbox:
@@ -595,14 +779,15 @@ class _Worker:
                 return
 
     def drain(self, run: str) -> None:
-        for job in [self.job, *self.inbox]:
-            if job is not None and job.run == run:
+        whole = self.batch is not None and self.batch.run == run
+        for job in [self.job, *self.inbox, *(self.batch or ())]:
+            if job is not None and (job.run == run or whole):
                 job._draining = True
 
     def refuse(self, line: bytes, error: Exception) -> None:
         """Fails a job whose line this Python cannot read (nested too deep, say),
         rather than leave the supervisor waiting for it."""
-        run = re.match(rb'\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*("[^"\\]*")', line)
+        run = re.match(rb'\s*{\s*"@"\s*:\s*"(?:job|batch)"\s*,\s*"run"\s*:\s*("[^"\\]*")', line)
         if run is not None:
             self.send("fail", json.loads(run.group(1)), group="unreadable-job", raised=True,
                       message="%s: %s" % (_class_name(error), error))
@@ -679,6 +864,18 @@ def _member(text: str, name: str) -> str:
         start, (_, at) = at, decode(text, at)
         if key == name:
             found = text[start:at]
+
+
+def _element(text: str, place: int) -> str:
+    """An element of a JSON list, as it is written there."""
+    decode, gap = json.JSONDecoder().raw_decode, re.compile(r"[\s,]*")
+    at = text.index("[") + 1
+    while True:
+        start = gap.match(text, at).end()  # type: ignore[union-attr]
+        _, at = decode(text, start)
+        if place == 0:
+            return text[start:at]
+        place -= 1
 
 
 def _class_name(error: BaseException) -> str:
@@ -891,6 +1088,29 @@ def serve() -> None:
     if fork_fd:
         _Factory(int(fork_fd)).run()
         return
+    source, status, lead, limit = _connect(status_fd)
+    _serve(source, status, lead, limit)
+
+
+def batches() -> Iterator[Batch]:
+    """Yields the messages of a pool, each with one job or more, until Oarlock has no more.
+
+    For mode `reuse`, in the main thread. When the loop goes on, what has no verdict is
+    complete. Nothing interrupts it: where batch.stopping, come to an end. An exception
+    that leaves the loop ends the process, and then none of several jobs is blamed, but
+    each comes again with fewer others.
+    """
+    global _worker
+    if os.environ.get("OARLOCK_FORK_FD"):
+        sys.exit("oarlock.batches() is for mode = \"reuse\"; with preload, let functions have the jobs (oarlock.job)")
+    source, status, lead, _ = _connect(os.environ.pop("OARLOCK_STATUS_FD", ""))
+    _worker = _Worker(source, status, lead)
+    return _worker.batches()
+
+
+def _connect(status_fd: str) -> Tuple[int, int, bytes, int]:
+    """Takes the input from the program, and returns it with the descriptor for status lines,
+    what stands before each of them, and whether there is only one job."""
     if os.isatty(0):
         sys.exit("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n"
                  "  oarlock try --klass NAME --job '{}' -- python3 " + sys.argv[0])
@@ -901,10 +1121,9 @@ def serve() -> None:
     limit = 1 if os.environ.get("OARLOCK_MODE") == "once" else 0
     if status_fd:
         os.set_inheritable(int(status_fd), False)
-        _serve(source, int(status_fd), b"", limit)
-    else:
-        # On stdout somebody's unfinished line may stand in front of ours.
-        _serve(source, 1, b"\n", limit)
+        return source, int(status_fd), b"", limit
+    # On stdout somebody's unfinished line may stand in front of ours.
+    return source, 1, b"\n", limit
 
 
 def _serve(source: int, status: int, lead: bytes, limit: int) -> None:

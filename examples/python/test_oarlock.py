@@ -77,7 +77,12 @@ def worker():
         if job.response:
             job.ack(data=[job.response.get("data"), job.response.get("error"), job.saved])
         else:
-            job.park(job.data["correlation"], timeout=job.data["timeout"], checkpoint={"step": 2}, then="resume")
+            job.park(job.data["correlation"], timeout=job.data["timeout"], checkpoint={"step": 2},
+                     data=job.callback(job.data["correlation"]) or None, then="resume")
+
+    @oarlock.job("Trace")
+    def trace(job):
+        job.ack(data=[job.traceparent or None, job.tracestate or None])
 
     @oarlock.job("Checkpoint")
     def checkpoint(job):
@@ -91,6 +96,10 @@ def worker():
     @oarlock.job("Raw")
     def raw(job):
         job.log(job.raw)
+
+    @oarlock.job("Payloads")
+    def payloads(job):
+        job.ack(data=oarlock.payloads_by_id([job]))
 
     @oarlock.job("Wait")
     def wait(job):
@@ -143,6 +152,27 @@ def worker():
     @oarlock.job("Choosy", retry_on={Away: 30, Busy: None}, discard_on=[Gone])
     def choosy(job):
         raise {"away": Away, "farther": Farther, "busy": Busy, "gone": Gone, "else": ValueError}[job.data["raise"]]("oops")
+
+    @oarlock.job("Around")
+    def around(job):
+        job.log("worked")
+        raise ValueError("oops")
+
+    def wrapper(name):
+        def wrap(job, call):
+            if job.klass != "Around":
+                return call()
+            job.log(name + " begins")
+            try:
+                return call()
+            except ValueError:
+                job.log(name + " saw it")
+                if job.data.get("swallow") != name:
+                    raise
+        return wrap
+
+    oarlock.around(wrapper("outer"))
+    oarlock.around(wrapper("inner"))
 
     # Beyond the shared cases.
 

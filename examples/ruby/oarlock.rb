@@ -33,6 +33,14 @@
 # retries those (after so many seconds; nil: the pool's backoff), cancels the job for
 # those of discard_on, and fails it for all others.
 #
+# Where the pool says `batch = 100`, several jobs of one klass come in one message.
+# Blocks are called for one after the other; a program that rather does them together
+# (one INSERT, one request) takes whole messages, in place of serve:
+#
+#   Oarlock.batches do |batch|
+#     insert(batch.map(&:data))  # at the end of the block, those without a verdict are complete
+#   end
+#
 # What the program prints goes to the job's log: the protocol does not travel on
 # stdout where Oarlock offers a descriptor of its own. While jobs are served,
 # stdin is empty, so a program that is started by a job cannot swallow job lines.
@@ -142,6 +150,7 @@ module Oarlock
   @handlers = {}
   @remedies = {}
   @fallback = nil
+  @around = [] # the outermost first
   @before_fork = []
   @after_fork = []
   @worker = nil
@@ -170,6 +179,26 @@ module Oarlock
     # Makes the block the one for every klass without its own.
     def default(interrupt: true, &handler)
       @fallback = [handler, interrupt]
+    end
+
+    # Has the block called with each job and the call that works it:
+    #
+    #     Oarlock.around do |job, call|
+    #       call.()
+    #     rescue StandardError => e
+    #       Tracker.capture(e, job.jid)
+    #       raise                         # or the job is complete
+    #     end
+    #
+    # What call raises is what becomes of the job, Retry, Fail and the like too. The block
+    # that is named first is the outermost.
+    def around(&wrapper)
+      @around << wrapper
+    end
+
+    # The call of handler with job, in all that is around it.
+    def wrapped(handler, job)
+      @around.reverse.inject(-> { handler.call(job) }) { |call, wrapper| -> { wrapper.call(job, call) } }
     end
 
     # Calls the block in the preloaded program before each fork: close connections.
@@ -207,6 +236,31 @@ module Oarlock
       # On stdout somebody's unfinished line may stand in front of ours.
       work(source, status, status_fd ? "" : "\n", ENV["OARLOCK_MODE"] == "once" ? 1 : 0)
     end
+
+    # The payloads of jobs by their keys, in the order of their scores. Of a job into which puts
+    # merge (merge is all or set) they are what is in its list, of any other its data alone; of
+    # one without a key they stand under its jid.
+    def payloads_by_id(jobs)
+      jobs.each_with_object({}) do |job, found|
+        listed = %w[all set].include?(job.merge) && job.data.is_a?(Array)
+        (found[job.key.to_s.empty? ? job.jid : job.key] ||= []).concat(listed ? job.data : [job.data])
+      end
+    end
+
+    # Yields the messages of a pool, each a Batch of one job or more, until Oarlock has no
+    # more. For mode `reuse`, in the main thread. After the block what has no verdict is
+    # complete. Nothing interrupts it: where batch.stopping?, come to an end. An exception
+    # that leaves the block ends the process, and then none of several jobs is blamed, but
+    # each comes again with fewer others.
+    def batches(&block)
+      abort "Oarlock.batches is for mode = \"reuse\"; with preload, let blocks have the jobs (Oarlock.job)" if ENV["OARLOCK_FORK_FD"]
+
+      @whole = block
+      serve
+    end
+
+    # The block that takes whole messages, or nil.
+    attr_reader :whole
 
     # Serves jobs over these descriptors, limit of them if that is not 0.
     def work(source, status, lead, limit)
@@ -251,12 +305,18 @@ module Oarlock
                 :timeout,   # seconds this attempt may take
                 :dir,       # private directory, nil if there is none
                 :saved,     # last checkpoint of an earlier attempt, or nil
+                :key, # no other job of it runs, nil if it has none
+                :merge, # how puts of its key merge into it: data is a list with all and set; nil if they do not
+                :scores, # of the payloads in data, in their order
                 :correlation, # what an answer to the job names, nil if it has none
-                :response   # what it was parked for, or nil: "data" or "error", and "age"; see park
+                :response,  # what it was parked for, or nil: "data" or "error", and "age"; see park
+                :traceparent, # W3C trace context: this attempt as a span, nil if it is not traced
+                :tracestate
 
-    def initialize(worker, message, line)
+    def initialize(worker, message, line, place = nil)
       @worker = worker
       @line = line
+      @place = place # in the list of a batch line; nil: it has a line of its own
       @run = message.fetch("run")
       @jid = message["jid"]
       @klass = message["klass"]
@@ -270,8 +330,14 @@ module Oarlock
       @timeout = message["timeout"] || 0
       @dir = message["dir"]
       @saved = message["checkpoint"]
+      @key = message["key"]
+      @merge = message["merge"]
+      @scores = message["scores"] || []
       @correlation = message["correlation"]
       @response = message["response"]
+      @callback = message["callback"]
+      @traceparent = message["traceparent"]
+      @tracestate = message["tracestate"]
       @settled = false
       @reason = nil
       @draining = false
@@ -280,7 +346,8 @@ module Oarlock
     # The payload as the JSON text that is stored, not a byte changed: for
     # numbers that must survive beyond a double, and for signatures.
     def raw
-      Oarlock.clean(Line.member(@line, "data"))
+      line = @place ? Line.element(Line.member(@line, "jobs"), @place) : @line
+      Oarlock.clean(Line.member(line, "data"))
     end
 
     # Whether a verdict was sent; later ones are not.
@@ -422,6 +489,13 @@ module Oarlock
       settle("park", { correlation: correlation, timeout: timeout, checkpoint: checkpoint, data: data }.merge(options))
     end
 
+    # The address at which whoever is asked answers this job, and no other, by POST of JSON: for
+    # the answer that correlation names, or the job's own. It is a secret of you two; nil where
+    # [park] secret_file of the configuration names none.
+    def callback(correlation = @correlation)
+      @callback && @callback + correlation.to_s.b.gsub(/[^A-Za-z0-9_.~-]/n) { |byte| format("%%%02X", byte.ord) }
+    end
+
     # Ends the attempt as raising Unknown does.
     def unknown(message = nil, **options)
       settle("unknown", Unknown.new(message, **options).fields)
@@ -440,6 +514,11 @@ module Oarlock
       @worker.send_line(line)
     end
 
+    # Notes that a verdict was sent that is about it, too.
+    def settled!
+      @settled = true
+    end
+
     # Notes that the job is to come to an end.
     def drain
       @draining = true
@@ -454,9 +533,111 @@ module Oarlock
     attr_reader :reason
   end
 
+  # The jobs of one message, one or more of one klass. It is yours until your block returns.
+  #
+  # Each of its jobs may be given its own verdict (job.ack, job.fail, ...). The methods here
+  # are about those that have none, by one line for all of them. If the process dies
+  # before, or takes too long, that counts for none of several jobs: they come again in
+  # smaller messages, until the one that is to blame is alone.
+  class Batch
+    include Enumerable
+
+    attr_reader :run, :jobs
+
+    def initialize(worker, run, jobs)
+      @worker = worker
+      @run = run
+      @jobs = jobs
+    end
+
+    def each(&block)
+      @jobs.each(&block)
+    end
+
+    def size
+      @jobs.size
+    end
+
+    def klass
+      @jobs.first.klass
+    end
+
+    # Whether to come to an end soon: the supervisor leaves or changes its code, or the time is up.
+    def stopping?
+      @jobs.map(&:stopping?).any?
+    end
+
+    # The payloads of its jobs by their keys; see Oarlock.payloads_by_id.
+    def payloads_by_id
+      Oarlock.payloads_by_id(@jobs)
+    end
+
+    # Shows how far the batch is, in percent; also a sign of life.
+    def progress(pct = nil, message = nil)
+      @worker.send_status("progress", @run, pct: pct, message: message)
+    end
+
+    # A sign of life, for pools with a stall_timeout.
+    def heartbeat
+      @worker.send_status("heartbeat", @run, {})
+    end
+
+    # Completes the jobs that have no verdict; with next, moves them to that queue.
+    def ack(next: nil)
+      settle("ack", { next: binding.local_variable_get(:next) })
+    end
+
+    # Has them tried again, at the cost of a retry each.
+    def retry(message = nil, **options)
+      settle("retry", Retry.new(message, **options).fields)
+    end
+
+    # Fails them for good.
+    def fail(message = "", **options)
+      settle("fail", Fail.new(message, **options).fields)
+    end
+
+    # Gives them back; no retry is counted.
+    def release(delay: nil)
+      settle("release", { delay: delay })
+    end
+
+    private
+
+    def settle(verb, fields)
+      open = @jobs.reject(&:settled?)
+      return if open.empty?
+
+      $stdout.flush
+      $stderr.flush
+      line = Oarlock.status_line(verb, @run, fields)
+      @worker.measure(verb, line)
+      open.each(&:settled!)
+      @worker.send_line(line)
+    end
+  end
+
   # A line of JSON, seen as text.
   module Line
     TOKEN = /"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]/n.freeze
+
+    # An element of the list, as it is written there.
+    def self.element(list, place)
+      list = list.b
+      depth = at = start = 0
+      while (token = TOKEN.match(list, at))
+        at = token.end(0)
+        piece = token[0]
+        depth += 1 if ["{", "["].include?(piece)
+        if depth == 1 && ["[", ",", "]"].include?(piece)
+          return list[start...token.begin(0)].strip if piece != "[" && place.zero?
+
+          place -= 1 unless piece == "["
+          start = at
+        end
+        depth -= 1 if ["}", "]"].include?(piece)
+      end
+    end
 
     # The value of a member of the object, as it is written there.
     def self.member(line, name)
@@ -489,8 +670,8 @@ module Oarlock
     LINUX = RUBY_PLATFORM.include?("linux")
     # Values of the kernel that Ruby has no names for.
     F_GETFL, F_SETFL, F_SETOWN, O_ASYNC = LINUX ? [3, 4, 8, 0o20000] : [3, 4, 6, 0x40]
-    CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bcall'\z/.freeze
-    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown draining] }.freeze
+    CALL = /\A#{Regexp.escape(__FILE__)}:\d+:in .*\bwrapped'\z/.freeze
+    HELLO = { v: [1], lib: LIBRARY, caps: %w[cancel shutdown draining batch] }.freeze
 
     attr_reader :job
 
@@ -505,6 +686,8 @@ module Oarlock
       @inbox = [] # jobs that wait; more than one with prefetch
       @rest = +"" # a line that is not complete yet
       @job = nil # the one whose handler runs
+      @batch = nil # the message that was read last
+      @whole = [] # messages that wait, for a block that takes them whole
       @dir = ENV["OARLOCK_DIR"] # the private directory the process knows
       @interrupt = false # whether Cancelled may be raised in it now
       @looking = @look_again = false
@@ -522,18 +705,30 @@ module Oarlock
       @draining = true
     end
 
-    # Runs jobs until the end of the input, or limit jobs if that is not 0.
+    # Runs jobs until the end of the input, or those of one message if limit is not 0.
     def serve(limit)
       # On stdout the hello of a process for one job counts if it names its run.
       send_status("hello", ENV["OARLOCK_RUN"], HELLO)
-      done = 0
+      return serve_whole if Oarlock.whole
+
       loop do
         read while @inbox.empty? && !@stopping
         return if @inbox.empty?
 
         attempt(@inbox.shift)
-        done += 1
-        return if done == limit
+        return if limit != 0 && @inbox.empty?
+      end
+    end
+
+    # Hands messages to the block that takes them whole, until the end of the input.
+    def serve_whole
+      loop do
+        read while @whole.empty? && !@stopping
+        return if @whole.empty?
+
+        batch = @whole.shift
+        Oarlock.whole.call(batch)
+        batch.ack
       end
     end
 
@@ -643,7 +838,7 @@ module Oarlock
 
     def call(handler, job, interrupt)
       start(job, interrupt)
-      handler.call(job)
+      Oarlock.wrapped(handler, job).call
     ensure
       finish
     end
@@ -696,7 +891,8 @@ module Oarlock
 
       message = JSON.parse(line.force_encoding(Encoding::UTF_8), max_nesting: MAX_NESTING)
       case message.is_a?(Hash) && message["@"]
-      when "job" then @inbox << Job.new(self, message, line)
+      when "job" then arrived(message["run"], [Job.new(self, message, line)])
+      when "batch" then arrived(message["run"], jobs_of(message, line))
       when "hello" then @limit = message["max_line"] || @limit
       when "cancel" then cancel(message["run"], message["reason"] || "canceled")
       when "draining" then drain(message["run"])
@@ -706,20 +902,36 @@ module Oarlock
       refuse(line.b, e)
     end
 
+    def jobs_of(message, line)
+      shared = message.slice("timeout", "lease", "dir")
+      message["jobs"].each_with_index.map { |job, place| Job.new(self, shared.merge(job), line, place) }
+    end
+
+    def arrived(run, jobs)
+      @batch = Batch.new(self, run, jobs)
+      Oarlock.whole ? @whole << @batch : @inbox.concat(jobs)
+    end
+
     def cancel(run, reason)
+      if @batch && @batch.run == run && @batch.size > 1
+        return @batch.reject(&:settled?).each { |job| cancel(job.run, reason) }
+      end
+      return @batch&.each { |job| job.halt(reason) if job.run == run } if Oarlock.whole
+
       @job.halt(reason) if @job&.run == run
       waiting = @inbox.find { |job| job.run == run }
       @inbox.delete(waiting)&.release
     end
 
     def drain(run)
-      [@job, *@inbox].each { |job| job.drain if job&.run == run }
+      whole = @batch&.run == run
+      [@job, *@inbox, *@batch].each { |job| job.drain if job && (job.run == run || whole) }
     end
 
     # Fails a job whose line Ruby cannot read (nested too deep, say), rather than
     # leave the supervisor waiting for it.
     def refuse(line, error)
-      run = line[/\A\s*{\s*"@"\s*:\s*"job"\s*,\s*"run"\s*:\s*"([^"\\]*)"/n, 1]
+      run = line[/\A\s*{\s*"@"\s*:\s*"(?:job|batch)"\s*,\s*"run"\s*:\s*"([^"\\]*)"/n, 1]
       if run
         message = Oarlock.clean(error.message)[0, 200]
         send_status("fail", Oarlock.clean(run), group: "unreadable-job", message: message, raised: true)

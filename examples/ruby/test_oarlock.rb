@@ -29,11 +29,30 @@ def worker
   Oarlock.job("Progress") { |job| job.progress(job.data["pct"], job.data["message"]) }
   Oarlock.job("Put") { |job| job.put(job.data["queue"], job.data["klass"], job.data["data"]) }
   Oarlock.job("Raw") { |job| job.log(job.raw) }
+  Oarlock.job("Payloads") { |job| job.ack(data: Oarlock.payloads_by_id([job])) }
+  Oarlock.job("Around") do |job|
+    job.log("worked")
+    raise ArgumentError, "oops"
+  end
+  %w[outer inner].each do |name|
+    Oarlock.around do |job, call|
+      next call.() unless job.klass == "Around"
+
+      job.log("#{name} begins")
+      begin
+        call.()
+      rescue ArgumentError
+        job.log("#{name} saw it")
+        raise unless job.data["swallow"] == name
+      end
+    end
+  end
+  Oarlock.job("Trace") { |job| job.ack(data: [job.traceparent, job.tracestate]) }
   Oarlock.job("Park") do |job|
     if job.response
       job.ack(data: [job.response["data"], job.response["error"], job.saved])
     else
-      job.park(job.data["correlation"], timeout: job.data["timeout"], checkpoint: { step: 2 }, then: "resume")
+      job.park(job.data["correlation"], timeout: job.data["timeout"], checkpoint: { step: 2 }, data: job.callback(job.data["correlation"]), then: "resume")
     end
   end
   Oarlock.job("Checkpoint") do |job|

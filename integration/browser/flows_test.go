@@ -3,7 +3,10 @@ package browser
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // What people come for can be done by clicks, and by whoever has no scripts as well.
@@ -13,6 +16,7 @@ func TestWhatPeopleComeFor(t *testing.T) {
 	p.put("thumbs", "Crop", 3, `,"retries":0`)
 	p.put("mail", "Send", 3, "")
 	p.run("", "put", "mail", "{}", "--klass", "Send", "--jid", "letter")
+	p.await(func() bool { return strings.Contains(p.run("", "failed", "ls"), "exit-1") }) // the page tells groups as of loading
 	for _, mode := range []struct {
 		name    string
 		width   int64
@@ -29,7 +33,8 @@ func TestWhatPeopleComeFor(t *testing.T) {
 			}{
 				{"from health to the stderr of a failure", failureFlow}, {"why a job waits", whyFlow}, {"retry those of a filter", bulkFlow},
 				{"pause and resume a queue", pauseFlow}, {"scale a pool", scaleFlow}, {"recycle a pool and follow the roll", rollFlow},
-				{"a child and its lines", linesFlow}, {"a recurring job", recurringFlow}, {"a throttle", throttleFlow}, {"who did what, and the keys", auditFlow},
+				{"a child and its lines", linesFlow}, {"a recurring job", recurringFlow}, {"a throttle", throttleFlow}, {"rules, and what a job needs by them", rulesFlow}, {"a list that programs push to", listFlow}, {"choose some of a list", chosenFlow}, {"answer a parked job", parkedFlow}, {"have it looked at", doctorFlow},
+				{"haste, two tabs, and a job that goes meanwhile", hasteFlow}, {"who did what, and the keys", auditFlow},
 			} {
 				t.Run(flow.name, func(t *testing.T) {
 					tb.t = t
@@ -72,7 +77,7 @@ func bulkFlow(t *testing.T, p *program, tb *tab, scripts bool) {
 	}
 	tb.visit("/failures/exit-1?klass=" + klass)
 	tb.sees("looked at match")
-	tb.follow("Retry…")
+	tb.follow("Retry all that match…")
 	tb.sees("Nothing is done yet")
 	tb.sees("This would retry")
 	button := eval[string](tb, `document.querySelector("main form button").textContent.trim()`)
@@ -171,6 +176,114 @@ func throttleFlow(t *testing.T, _ *program, tb *tab, _ bool) {
 	tb.sees("Done: api lets 5 jobs run at a time")
 	tb.follow("Remove the limit")
 	tb.sees("has no limit any more")
+}
+
+// The rules say what they are and whose, and what a job would need.
+func rulesFlow(t *testing.T, _ *program, tb *tab, _ bool) {
+	tb.visit("/rules")
+	tb.sees("throttles.erp")
+	tb.fill("queue", "ruled")
+	tb.fill("klass", "Send")
+	tb.follow("Explain")
+	tb.sees("It needs 1 place of each throttle below")
+	tb.follow("erp")
+	tb.sees("0 of 3 places are held")
+	tb.visit("/windows")
+	tb.sees("Europe/Berlin")
+}
+
+// What is pushed stands in the list, and nobody deletes it by one click.
+func listFlow(t *testing.T, _ *program, tb *tab, _ bool) {
+	tb.visit("/lists/hworker:pics")
+	eval[bool](tb, `(() => { document.querySelector("main details").open = true; return true })()`)
+	eval[bool](tb, `(() => { document.querySelector("textarea[name=data]").value = '{"path": "cat.jpg"}'; return true })()`)
+	tb.follow("Push")
+	tb.sees("Done: pushed to hworker:pics")
+	tb.sees("cat.jpg")
+	tb.visit("/lists")
+	tb.follow("hworker:pics")
+	tb.follow("Destroy…")
+	eval[bool](tb, `(() => { document.querySelector("input[name=sure]").checked = true; return true })()`)
+	tb.follow("Destroy it")
+	tb.sees("hworker:pics is deleted, with 1 entry")
+}
+
+// Boxes choose; each of those is changed, and no other.
+func chosenFlow(t *testing.T, p *program, tb *tab, _ bool) {
+	for _, jid := range []string{"c1", "c2", "c3"} {
+		p.run("", "put", "later", "{}", "--klass", "Letter", "--jid", jid, "--delay", "1h")
+	}
+	tb.visit("/queues/later?state=scheduled")
+	eval[bool](tb, `(() => { for (const jid of ["c1", "c3"]) [...document.querySelectorAll("tbody tr")].find(r => r.textContent.includes(jid)).querySelector("input").checked = true; return true })()`)
+	tb.follow("Cancel those chosen…")
+	tb.sees("Cancel 2 jobs")
+	tb.follow("Cancel 2 jobs")
+	tb.sees("Done: 2 jobs canceled")
+	tb.await(`document.querySelectorAll("tbody[data-rows=jobs] tr").length === 1`)
+	tb.press("Run now", "c2")
+	tb.sees("Done: 1 job made due")
+	p.run("", "job", "cancel", "c2")
+}
+
+// Who waits for an answer stands in a list, and is answered there.
+func parkedFlow(t *testing.T, p *program, tb *tab, scripts bool) {
+	correlation := map[bool]string{true: "17", false: "18"}[scripts]
+	jid := strings.TrimSpace(p.run("", "put", "asks", correlation, "--klass", "Pay"))
+	p.await(func() bool { return strings.Contains(p.run("", "park", "ls"), jid[:8]) })
+	tb.visit("/parked")
+	tb.sees("Pay")
+	tb.follow("Answer…")
+	tb.fill("data", `{"paid": true}`)
+	tb.fill("end", "complete")
+	tb.follow("Answer")
+	tb.sees("Done: it is answered")
+	p.await(func() bool { return strings.Contains(p.run("", "job", "show", jid), "complete") })
+	tb.visit("/parked")
+	tb.await(`!document.querySelector("tbody")`)
+}
+
+func doctorFlow(t *testing.T, _ *program, tb *tab, _ bool) {
+	tb.visit("/doctor")
+	tb.follow("Look now")
+	tb.sees("Done: it was looked at")
+	tb.sees("append-only file")
+}
+
+// Whoever clicks twice, works in two tabs, goes back, or comes too late hurts nothing, and is told what happened.
+func hasteFlow(t *testing.T, p *program, tb *tab, scripts bool) {
+	for _, jid := range []string{"h1", "h2", "h3"} {
+		p.run("", "put", "thumbs", "{}", "--klass", "Haste", "--jid", jid, "--retries", "0")
+	}
+	p.await(func() bool { return strings.Count(p.run("", "failed", "ls", "exit-1", "--limit", "100"), "Haste") == 3 })
+	p.run("", "queue", "pause", "thumbs")
+	defer p.run("", "queue", "resume", "thumbs")
+	other := p.enter(t, 1280, scripts)
+	other.refused = true
+	other.visit("/failures/exit-1?klass=Haste")
+	tb.visit("/failures/exit-1?klass=Haste")
+	tb.press("Retry", "h1", "again") // twice
+	tb.sees("Done: ")
+	if told := p.run("", "job", "show", "h1", "--json"); strings.Count(told, `"what": "put"`) > 2 || !strings.Contains(told, `"waiting"`) {
+		t.Errorf("after two clicks: %s", told)
+	}
+	other.press("Retry", "h1")
+	other.sees("1 job left alone: changed meanwhile, or gone")
+	eval[bool](tb, `(() => { history.back(); return true })()`)
+	tb.sees("exit-1")
+	p.run("", "job", "cancel", "h2")
+	other.visit("/jobs/h2")
+	other.sees("It is not here")
+	tb.visit("/failures/exit-1?klass=Haste")
+	tb.follow("Retry all that match…")
+	tb.sees("This would retry 1 job")
+	tb.follow("Retry 1 job")
+	tb.sees("What became of them")
+	if err := chromedp.Do(tb.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	tb.sees("What became of them")
+	tb.sees("0 done")
+	p.run("", "job", "cancel", "h1", "h3")
 }
 
 func auditFlow(t *testing.T, _ *program, tb *tab, _ bool) {

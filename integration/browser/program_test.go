@@ -29,11 +29,25 @@ queues = ["thumbs"]
 command = ["sh", "-c", "read -r job; echo cannot open cat.jpg >&2; exit 1"]
 children = 2
 input = "data"
+[pools.asks]
+queues = ["asks"]
+command = ["sh", "-c", "read -r job; echo \"{\\\"@\\\":\\\"park\\\",\\\"run\\\":\\\"$OARLOCK_RUN\\\",\\\"correlation\\\":\\\"$job\\\"}\""]
+input = "data"
 [pools.keep]
 queues = ["keep"]
 mode = "reuse"
 command = ["sh", "keep.sh"]
 children = 2
+[throttles.erp]
+limit = 3
+[windows.night]
+zone = "Europe/Berlin"
+open = ["22:00-06:00"]
+[queues.ruled]
+throttles = ["erp"]
+[klass.Nightly]
+queues = ["ruled"]
+windows = ["night"]
 `
 
 // keep is a child that stays, or, once it is spoilt, does not come up.
@@ -65,20 +79,47 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// start starts the program, and waits until it answers. In its configuration %[1]s is its directory.
-func start(t testing.TB, configuration string) *program {
+// prepare makes a directory for the program. In its configuration %[1]s is that.
+func prepare(t testing.TB, configuration string) *program {
 	t.Helper()
 	if chrome == nil {
 		t.Skip(chromeGone)
 	}
+	p := &program{t: t, dir: t.TempDir()}
+	p.write("keep.sh", keep)
+	p.write("oarlock.toml", fmt.Sprintf(configuration, p.dir))
+	return p
+}
+
+// start starts the program, and waits until it answers.
+func start(t testing.TB, configuration string) *program {
+	t.Helper()
+	p := prepare(t, configuration)
+	p.begin(func(line string) bool {
+		at := strings.Index(line, "http://")
+		if at < 0 || !strings.Contains(line, "key=") {
+			return false
+		}
+		p.key = line[at:]
+		return true
+	}, "dev", "--redis", "spawn")
+	u, err := url.Parse(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.base = u.Scheme + "://" + u.Host
+	return p
+}
+
+// begin starts the program by a command that stays, and waits until it has printed a line that will do.
+func (p *program) begin(will func(line string) bool, args ...string) {
+	t := p.t
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{t: t, dir: t.TempDir()}
-	p.write("keep.sh", keep)
-	p.write("oarlock.toml", fmt.Sprintf(configuration, p.dir))
-	cmd := exec.Command(path, "dev", "--redis", "spawn")
+	cmd := exec.Command(path, args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
@@ -89,32 +130,28 @@ func start(t testing.TB, configuration string) *program {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, told := make(chan string, 1), make(chan string, 1)
+	ready, told := make(chan bool, 1), make(chan string, 1)
 	go func() {
 		defer close(told)
 		var all strings.Builder
+		done := false
 		for in := bufio.NewScanner(out); in.Scan(); {
 			fmt.Fprintln(&all, in.Text())
-			if at := strings.Index(in.Text(), "http://"); at >= 0 && strings.Contains(in.Text(), "key=") {
-				lines <- in.Text()[at:]
+			if !done && will(in.Text()) {
+				done = true
+				ready <- true
 			}
 		}
 		told <- all.String()
 	}()
 	t.Cleanup(func() { end(t, cmd, told) })
 	select {
-	case p.key = <-lines:
+	case <-ready:
 	case all := <-told:
 		t.Fatalf("the program ended: %s", all)
 	case <-time.After(60 * time.Second):
 		t.Fatal("the program does not say where it answers")
 	}
-	u, err := url.Parse(p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.base = u.Scheme + "://" + u.Host
-	return p
 }
 
 // end stops the program, and waits until it is gone.
@@ -153,6 +190,16 @@ func (p *program) run(in string, args ...string) string {
 		p.t.Fatalf("oarlock %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// await waits until something is so of which the program tells only who asks.
+func (p *program) await(is func() bool) {
+	p.t.Helper()
+	for ends := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(ends) {
+			p.t.Fatal("it does not come to that")
+		}
+	}
 }
 
 // put puts so many jobs of a class into a queue.

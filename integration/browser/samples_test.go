@@ -138,12 +138,69 @@ func TestTabOrder(t *testing.T) {
 		}
 	}
 	tb.visit("/sample/0")
-	if err := chromedp.Do(tb.ctx, chromedp.KeyEvent("\t")); err != nil {
-		t.Fatal(err)
+	stops := eval[int64](tb, `(window.stops = [...document.querySelectorAll('a, button, input, select, textarea, summary')].filter(e => e.type !== 'hidden' && e.checkVisibility() && !e.matches(':disabled'))).length`)
+	if stops < 20 {
+		t.Fatalf("there are %d stops", stops)
 	}
-	if first := eval[string](tb, "document.activeElement.textContent"); !strings.Contains(first, "Skip") {
+	for n := range stops {
+		if err := chromedp.Do(tb.ctx, chromedp.KeyEvent("\t")); err != nil {
+			t.Fatal(err)
+		}
+		const at = `((e, want, s) => e !== want ? "is at " + e.outerHTML.slice(0, 100) + ", not " + want.outerHTML.slice(0, 100) : s.outlineStyle === 'none' || parseFloat(s.outlineWidth) < 2 ? "is not seen at " + e.outerHTML.slice(0, 100) : "")`
+		if wrong := eval[string](tb, fmt.Sprintf(`%s(document.activeElement, window.stops[%d], getComputedStyle(document.activeElement))`, at, n)); wrong != "" {
+			t.Fatalf("stop %d %s", n, wrong)
+		}
+	}
+	if first := eval[string](tb, "window.stops[0].textContent"); !strings.Contains(first, "Skip") {
 		t.Errorf("the first stop is %q", first)
 	}
+}
+
+// What the page of help says of keys is so: they lead to places, and through the rows of a list; a field that is written into has its letters.
+func TestKeys(t *testing.T) {
+	server, samples := gallery(t, "")
+	tb := open(t, server.URL, 1280, true)
+	tb.refused = true // there are only samples
+	press := func(keys string) {
+		t.Helper()
+		if err := chromedp.Do(tb.ctx, chromedp.KeyEvent(keys)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for keys, place := range map[string]string{"go": "/", "gp": "/pools", "gq": "/queues", "gf": "/failures", "gs": "/supervisors", "gr": "/recurring", "?": "/help"} {
+		for tries := 0; ; tries++ {
+			tb.visit("/sample/0")
+			eval[bool](tb, "(window.began = Date.now(), true)")
+			press(keys)
+			late, err := chromedp.Run(tb.ctx, chromedp.Evaluate[bool]("Date.now() - window.began > 1400")) // the second of them, perhaps; an error is a page that went
+			if tries == 3 || err != nil || !late {
+				break
+			}
+		}
+		tb.await("location.pathname === " + quoted(place))
+	}
+	tb.visit("/sample/0")
+	press("/")
+	tb.await(`document.activeElement.id === "search"`)
+	press("gq?jx")
+	if text := eval[string](tb, `location.pathname + " " + document.activeElement.value`); !strings.HasPrefix(text, "/sample/0 ") || !strings.HasSuffix(text, "gq?jx") { // what presses keys here writes the first, too
+		t.Errorf("what was written into the field is at %q", text)
+	}
+	chosen := `[...document.querySelectorAll("main [data-row]")].findIndex(r => r.classList.contains("chosen") && r.contains(document.activeElement))`
+	for n := range samples {
+		tb.visit(fmt.Sprintf("/sample/%d", n))
+		if eval[int64](tb, `[...document.querySelectorAll("main [data-row]")].filter(r => r.querySelector("input[type=checkbox]")).length`) < 2 {
+			continue
+		}
+		press("jjk")
+		tb.await(chosen + " === 0")
+		press("x")
+		tb.await(`document.querySelector("main [data-row] input[type=checkbox]").checked`)
+		press("x.")
+		tb.await(`!document.querySelector("main [data-row] input[type=checkbox]").checked`)
+		return
+	}
+	t.Error("no sample has rows that can be chosen")
 }
 
 // A page whose every text others wrote does nothing of what they wanted.

@@ -12,6 +12,9 @@ import (
 //go:embed noop.py
 var noopPython []byte
 
+//go:embed noop-batch.py
+var noopBatch []byte
+
 //go:embed noop.sh
 var noopShell []byte
 
@@ -21,12 +24,23 @@ var noopPreload []byte
 // errNoPython says that a mode needs python3, which is not here.
 var errNoPython = errors.New("mode preload is measured with python3, which is not in PATH; name a program with --command")
 
+// Noop writes a program that does nothing for each job, one after the other, into dir and gives the command that runs it.
+func Noop(dir string) (command []string, err error) { return noop(dir, Shape{Mode: "reuse"}, "") }
+
+// errNoPythonForBatch is errNoPython for messages of several jobs.
+var errNoPythonForBatch = errors.New("batches are measured with python3, which is not in PATH; name a program with --command")
+
 // noop writes a program that does nothing for each job into dir and gives the command
-// that runs it in mode: Python if there is one, the shell otherwise. helper is the text
+// that runs it in a shape: Python if there is one, the shell otherwise. helper is the text
 // of the Python helper, which mode preload needs.
-func noop(dir, mode, helper string) (command []string, err error) {
-	python := findPython()
+func noop(dir string, s Shape, helper string) (command []string, err error) {
+	python, mode := findPython(), s.Mode
 	switch {
+	case s.Batch > 1 && mode == "reuse" && python == "":
+		return nil, errNoPythonForBatch
+	case s.Batch > 1 && mode == "reuse":
+		path := filepath.Join(dir, "noop-batch.py")
+		return []string{python, "-S", path}, os.WriteFile(path, noopBatch, 0o600)
 	case mode == "preload" && python == "":
 		return nil, errNoPython
 	case mode == "preload":

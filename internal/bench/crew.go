@@ -29,6 +29,7 @@ type order struct {
 	Shape   Shape
 	Queue   string
 	Jobs    int    // after how many settlements to say worked; 0: never
+	Tell    int    // say done after each so many settlements; 0: never
 	Starts  bool   // say started for each attempt, and which children come and go
 	State   string // the supervisor's state directory; "": none
 	Profile string // file for a profile of the processor's time; "": none
@@ -39,6 +40,7 @@ type word struct {
 	Started *started `json:",omitempty"`
 	Child   int      `json:",omitempty"` // the pid of a child that was started
 	Gone    int      `json:",omitempty"` // of one that has ended
+	Done    int      `json:",omitempty"` // so many were settled by then
 	Worked  *worked  `json:",omitempty"`
 	Left    *left    `json:",omitempty"` // the last word
 }
@@ -83,7 +85,9 @@ func Crew(ctx context.Context, in io.Reader, out io.Writer, parts Parts) error {
 	if err != nil {
 		return err
 	}
-	pool.Queues = []string{o.Queue}
+	if pool.List == nil {
+		pool.Queues = []string{o.Queue}
+	}
 	if o.Profile != "" {
 		file, err := os.Create(o.Profile)
 		if err != nil {
@@ -141,8 +145,12 @@ func (r *ear) hear(e supervisor.Event) {
 			_ = r.say.Encode(word{Started: &started{e.Job.JID, time.Now()}})
 		}
 	case supervisor.Settled:
-		if r.settled++; r.settled == r.order.Jobs {
+		r.settled++
+		switch {
+		case r.settled == r.order.Jobs:
 			_ = r.say.Encode(word{Worked: &worked{r.first, time.Now(), processorTime(syscall.RUSAGE_SELF), peakMemory()}})
+		case r.order.Tell > 0 && r.settled%r.order.Tell == 0:
+			_ = r.say.Encode(word{Done: r.settled})
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"time"
 
@@ -24,8 +26,13 @@ import (
 type Shape struct {
 	Mode     string // once, reuse or preload
 	Children int
-	Prefetch int
+	Prefetch int // config.AutoPrefetch: as many as pay
+	Batch    int // jobs in a message; 0 and 1: one
 	Command  []string
+	List     string // whose entries are the jobs; "": they are those of a queue
+	Keys     int    // so many keys the jobs have, in turn; 0: they have none
+	Fed      bool   // they come while others are worked; else all are there before
+	By       string // path of another build of this program that works them; "": this one
 }
 
 // Result is one series. Times of processors are seconds; what was not measured is zero
@@ -34,7 +41,9 @@ type Result struct {
 	Name     string  `json:"name"`
 	Mode     string  `json:"mode"`
 	Children int     `json:"children"`
-	Prefetch int     `json:"prefetch"`
+	Prefetch int     `json:"prefetch"` // -1: auto
+	Batch    int     `json:"batch,omitempty"`
+	List     bool    `json:"list,omitempty"` // the jobs were entries of a list
 	Jobs     int     `json:"jobs"`
 	Seconds  float64 `json:"seconds"` // from the first job's start to the last one's settlement
 	Rate     float64 `json:"jobs_per_s"`
@@ -48,8 +57,13 @@ type Result struct {
 	RedisCPU      float64 `json:"redis_cpu_s"`
 	SupervisorRSS int64   `json:"supervisor_rss_kb"` // the most it was
 
+	Busiest string  `json:"busiest,omitempty"` // redis, supervisor or children: who was nearest to what it can do, see busiest
+	Busy    float64 `json:"busy_share"`        // how near: the part of that which it used
+
+	Against *Against `json:"against,omitempty"` // a plain loop
+
 	PutToStart *Spread `json:"put_to_start_ms"` // from before the put until a child has the job, all being idle
-	Wakeup     *Spread `json:"wakeup_ms"`       // a bare PUBLISH until its subscriber has it, measured in between
+	Wakeup     *Spread `json:"wakeup_ms"`       // a bare PUBLISH until its subscriber has it, of a list an LPUSH until a BLPOP has it; measured in between
 }
 
 // Spread sums up some durations, in milliseconds.
@@ -84,7 +98,7 @@ func (b *Bench) puts(ctx context.Context, n int) (Result, error) {
 		return Result{}, err
 	}
 	began := time.Now()
-	if _, err := b.put(ctx, n); err != nil {
+	if _, err := b.put(ctx, Shape{}, 0, n); err != nil {
 		return Result{}, err
 	}
 	took := time.Since(began)
@@ -98,7 +112,7 @@ func (b *Bench) puts(ctx context.Context, n int) (Result, error) {
 // says one by one, each when everything has become idle. A file named by profile gets a
 // profile of the supervisor's processor time during the first part.
 func (b *Bench) series(ctx context.Context, shape Shape, n, latency int, profile string) (Result, error) {
-	r := Result{Name: name(shape), Mode: shape.Mode, Children: shape.Children, Prefetch: shape.Prefetch, Jobs: n}
+	r := Result{Name: name(shape), Mode: shape.Mode, Children: shape.Children, Prefetch: shape.Prefetch, Batch: shape.Batch, List: shape.List != "", Jobs: n}
 	if n > 0 {
 		if err := b.work(ctx, &r, shape, n, profile); err != nil {
 			return r, err
@@ -114,26 +128,39 @@ func (b *Bench) series(ctx context.Context, shape Shape, n, latency int, profile
 
 func name(s Shape) string {
 	text := fmt.Sprintf("%s-%d", s.Mode, s.Children)
-	if s.Prefetch > 0 {
+	if s.List != "" {
+		text = "list-" + text
+	}
+	switch {
+	case s.Prefetch == int(config.AutoPrefetch):
+		text += "+auto"
+	case s.Prefetch > 0:
 		text += fmt.Sprintf("+%d", s.Prefetch)
+	}
+	if s.Batch > 1 {
+		text += fmt.Sprintf("×%d", s.Batch)
 	}
 	return text
 }
 
 // work measures how n jobs, put before, are worked.
 func (b *Bench) work(ctx context.Context, r *Result, shape Shape, n int, profile string) error {
-	if _, err := b.put(ctx, n); err != nil {
+	first, tell := n, 0
+	if shape.Fed {
+		first, tell = min(n, waiting), refill
+	}
+	if _, err := b.give(ctx, shape, 0, first); err != nil {
 		return err
 	}
 	before, err := askRedis(ctx, b.Client)
 	if err != nil {
 		return err
 	}
-	crew, err := b.hire(ctx, order{Redis: b.Redis, Shape: shape, Queue: queueName, Jobs: n, Profile: profile})
+	crew, err := b.hire(ctx, order{Redis: b.Redis, Shape: shape, Queue: queueName, Jobs: n, Tell: tell, Profile: profile})
 	if err != nil {
 		return err
 	}
-	said, err := crew.await(func(w word) bool { return w.Worked != nil })
+	said, err := b.feed(ctx, crew, shape, first, n)
 	if err != nil {
 		return err
 	}
@@ -147,7 +174,23 @@ func (b *Bench) work(ctx context.Context, r *Result, shape Shape, n int, profile
 	var gone left
 	err = crew.dismiss(&gone)
 	r.ChildrenCPU = gone.Children.Seconds()
+	r.Busiest, r.Busy = r.busiest(runtime.NumCPU())
 	return err
+}
+
+// busiest is who used most of the processors' time that it can use: Redis one, the supervisor one for what it does in turn, each child
+// one, as far as the machine has so many. Whoever is near 1 is what others wait for; if nobody is, they wait for each other.
+func (r *Result) busiest(processors int) (who string, share float64) {
+	for _, party := range []struct {
+		name string
+		used float64
+		most int
+	}{{"redis", r.RedisCPU, 1}, {"supervisor", r.SupervisorCPU, 1}, {"children", r.ChildrenCPU, min(r.Children, processors)}} {
+		if part := party.used / r.Seconds / float64(party.most); part > share {
+			who, share = party.name, part
+		}
+	}
+	return who, share
 }
 
 // spent fills in what the jobs of r took.
@@ -161,13 +204,13 @@ func (r *Result) spent(took time.Duration, use redisUse) {
 	r.Ceiling = r.Rate * r.RedisTime / 1e6
 }
 
-// put puts n jobs and tells their jids.
-func (b *Bench) put(ctx context.Context, n int) ([]string, error) {
+// put puts n jobs, the first of which has that number, and tells their jids.
+func (b *Bench) put(ctx context.Context, shape Shape, from, n int) ([]string, error) {
 	var jids []string
 	for len(jids) < n {
 		chunk := make([]queue.Put, min(queue.PutChunk, n-len(jids)))
 		for i := range chunk {
-			chunk[i] = queue.Put{Queue: queueName, Klass: "Noop", Data: []byte("{}")}
+			chunk[i] = queue.Put{Queue: queueName, Klass: "Noop", Data: []byte("{}"), Key: shape.keyOf(from + len(jids) + i)}
 		}
 		results, err := b.Client.PutAll(ctx, chunk)
 		if err != nil {
@@ -179,25 +222,41 @@ func (b *Bench) put(ctx context.Context, n int) ([]string, error) {
 			}
 			jids = append(jids, result.JID)
 		}
-		if b.progress != nil {
+		if b.progress != nil && !shape.Fed {
 			b.progress(len(jids), n)
 		}
 	}
 	return jids, nil
 }
 
+// give gives those who work a shape n jobs, unlike those with a number below from, and tells their jids.
+func (b *Bench) give(ctx context.Context, shape Shape, from, n int) ([]string, error) {
+	if shape.List != "" {
+		return b.push(ctx, shape.List, from, n)
+	}
+	return b.put(ctx, shape, from, n)
+}
+
+// bare is the least that waits for a job of a shape.
+func (b *Bench) bare(ctx context.Context, shape Shape) (*admin.Wakeup, error) {
+	if shape.List != "" {
+		return admin.NewPop(ctx, b.Client), nil
+	}
+	return admin.NewWakeup(ctx, b.Client)
+}
+
 // Before each put of wait everything is left alone for so long, and up to twice that.
 const idle = 20 * time.Millisecond
 
 // wait measures how long an idle supervisor takes from put to start, and beside it how
-// long Redis takes to wake a subscriber.
+// long Redis takes to wake somebody who does nothing but wait.
 func (b *Bench) wait(ctx context.Context, r *Result, shape Shape, n int) error {
 	crew, err := b.hire(ctx, order{Redis: b.Redis, Shape: shape, Queue: queueName, Starts: true})
 	if err != nil {
 		return err
 	}
 	var starts, wakeups []time.Duration
-	bare, err := admin.NewWakeup(ctx, b.Client)
+	bare, err := b.bare(ctx, shape)
 	if err != nil {
 		return errors.Join(err, crew.dismiss(nil))
 	}
@@ -215,7 +274,7 @@ func (b *Bench) wait(ctx context.Context, r *Result, shape Shape, n int) error {
 			return errors.Join(err, crew.dismiss(nil))
 		}
 		began := time.Now()
-		jids, err := b.put(ctx, 1)
+		jids, err := b.give(ctx, shape, i, 1)
 		if err != nil {
 			return errors.Join(err, crew.dismiss(nil))
 		}
@@ -248,7 +307,7 @@ type crew struct {
 
 // hire starts a crew.
 func (b *Bench) hire(ctx context.Context, o order) (*crew, error) {
-	cmd := exec.CommandContext(ctx, b.Self[0], b.Self[1:]...)
+	cmd := exec.CommandContext(ctx, cmp.Or(o.Shape.By, b.Self[0]), b.Self[1:]...)
 	cmd.Stderr = b.Log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

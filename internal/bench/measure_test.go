@@ -1,11 +1,16 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"oarlock/queue/admin"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +41,13 @@ func open(ctx context.Context, r config.Redis) (*queue.Client, error) {
 
 func pool(s Shape) (supervisor.Pool, error) {
 	mode, err := runner.ParseMode(s.Mode)
+	var list *queue.List
+	if s.List != "" {
+		list = &queue.List{Name: s.List, Timeout: time.Minute, Heartbeat: true, Monitor: true, Failed: 10}
+	}
 	return supervisor.Pool{
-		Name: "bench", Children: s.Children, Prefetch: s.Prefetch,
+		List: list,
+		Name: "bench", Children: s.Children, Prefetch: s.Prefetch, Batch: s.Batch,
 		Policy: supervisor.Policy{MaxCrashes: 3, Retry: supervisor.Retry{Backoff: supervisor.Constant, Delay: 10 * time.Millisecond}},
 		Child:  runner.Spec{Pool: "bench", Mode: mode, Command: s.Command, Env: os.Environ(), KillGrace: time.Second},
 	}, err
@@ -70,7 +80,7 @@ func TestSeries(t *testing.T) {
 	b := newBench(t)
 	for _, shape := range []Shape{{Mode: "reuse", Children: 2, Prefetch: 4}, {Mode: "preload", Children: 2}, {Mode: "once", Children: 2}} {
 		t.Run(shape.Mode, func(t *testing.T) {
-			if shape.Command, err = noop(t.TempDir(), shape.Mode, string(helper)); err != nil {
+			if shape.Command, err = noop(t.TempDir(), shape, string(helper)); err != nil {
 				t.Fatal(err)
 			}
 			const jobs = 20
@@ -99,6 +109,30 @@ func TestSeries(t *testing.T) {
 	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
 		t.Errorf("keys are left: %q", keys)
 	}
+}
+
+// Jobs that do nothing go at least three times as fast a hundred in a message as one by one, with the same children.
+func TestBatchesAreThreeTimesAsFast(t *testing.T) {
+	b := newBench(t)
+	measure := func(shape Shape, jobs int) (r Result) {
+		var err error
+		if shape.Command, err = noop(t.TempDir(), shape, ""); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = b.series(t.Context(), shape, jobs, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	var best float64
+	for range 5 {
+		one, many := measure(Shape{Mode: "reuse", Children: 2}, 3000), measure(Shape{Mode: "reuse", Children: 2, Batch: 100}, 15000)
+		t.Logf("one by one %.0f/s, together %.0f/s", one.Rate, many.Rate)
+		if best = max(best, many.Rate/one.Rate); best >= 3 {
+			return
+		}
+	}
+	t.Errorf("together they go %.1f times as fast, want 3 times", best)
 }
 
 func TestSoak(t *testing.T) {
@@ -144,4 +178,55 @@ func must[T any](value T, err error) T {
 		panic(err)
 	}
 	return value
+}
+
+// What others are measured against is a loop that pops and completes: it works all, leaves nothing, and says so where there is nothing to work.
+func TestAgainstAPlainLoop(t *testing.T) {
+	b := newBench(t)
+	b.Scratch = t.TempDir()
+	var out bytes.Buffer
+	plan := Plan{Series: []Series{{Shape{Mode: "reuse", Children: 2}, 60}}, One: true, Against: b.Client}
+	if err := b.Measure(t.Context(), plan, NewReport(&out, io.Discard, true)); err != nil {
+		t.Fatal(err)
+	}
+	var r Result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	a := r.Against
+	if r.Jobs != 60 || a == nil || a.Rate <= 0 || a.Low <= 0 || a.Low > a.Ratio || a.Ratio > a.High {
+		t.Errorf("measured is %+v against %+v", r, a)
+	}
+	if r.Busiest == "" || r.Busy <= 0 {
+		t.Errorf("%q was busiest, by %g", r.Busiest, r.Busy)
+	}
+	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+		t.Errorf("keys are left: %q", keys)
+	}
+	loop, err := admin.NewLoop(t.Context(), b.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loop.Close()
+	if err := loop.Work(t.Context(), queueName, 2); err == nil || !strings.Contains(err.Error(), "no job after 0 of 2") {
+		t.Errorf("of an empty queue it says %v", err)
+	}
+}
+
+// Who is busiest is told by what each can use at most.
+func TestBusiest(t *testing.T) {
+	for _, tt := range []struct {
+		r    Result
+		who  string
+		busy float64
+	}{
+		{Result{Seconds: 2, Children: 4, RedisCPU: 1.8, SupervisorCPU: 1, ChildrenCPU: 3}, "redis", 0.9},
+		{Result{Seconds: 2, Children: 1, RedisCPU: 1.2, SupervisorCPU: 1, ChildrenCPU: 1.6}, "children", 0.8},
+		{Result{Seconds: 2, Children: 9, RedisCPU: 1, SupervisorCPU: 1.5, ChildrenCPU: 2}, "supervisor", 0.75},
+		{Result{Seconds: 2, Children: 2}, "", 0},
+	} {
+		if who, busy := tt.r.busiest(2); who != tt.who || math.Abs(busy-tt.busy) > 1e-9 {
+			t.Errorf("%+v: %s, %g", tt.r, who, busy)
+		}
+	}
 }

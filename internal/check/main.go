@@ -25,6 +25,9 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 // quickExit is what GORACE says for that.
 const quickExit = "atexit_sleep_ms=0"
 
+// longest are the packages whose tests take longest: begun first, they are not what everybody waits for at the end.
+var longest = []string{"./queue", "./integration", "./internal/cli"}
+
 func main() {
 	faults := flag.Bool("faults", false, "run the whole fault matrix, not only its fast part")
 	only := flag.String("run", "", "run only the tests whose names match this `regexp`")
@@ -32,7 +35,7 @@ func main() {
 	flag.Parse()
 	packages := flag.Args()
 	if len(packages) == 0 {
-		packages = []string{"./..."}
+		packages = append(slices.Clone(longest), "./...")
 	}
 	if *faults {
 		os.Setenv("OARLOCK_FAULTS", "all")
@@ -69,6 +72,9 @@ func main() {
 	sum, err := test(".", append([]string{"-race", "-timeout", timeout, "-run", *only}, packages...))
 	if slices.Contains(packages, "./...") {
 		more, failed := browse(timeout, *only, !*noInstall)
+		sum.add(more)
+		err = errors.Join(err, failed)
+		more, failed = export(timeout, *only)
 		sum.add(more)
 		err = errors.Join(err, failed)
 	}

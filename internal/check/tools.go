@@ -31,6 +31,7 @@ var tools = []tool{
 	{command: "fish", apt: "fish", brew: "fish", use: "the completion in fish"},
 	{command: "systemd-analyze", apt: "systemd", use: "the shipped units are verified with it"},
 	{command: "promtool", apt: "prometheus", brew: "prometheus", use: "metrics, rules, alerts and the dashboard are checked with it", only: true},
+	{command: "nginx", apt: "nginx", brew: "nginx", use: "the example of a proxy before the pages", only: true},
 }
 
 func (t tool) hint() string {
@@ -96,7 +97,11 @@ func unpack(t tool) error {
 	if err := run("dpkg", "-x", packed[0], dir); err != nil {
 		return err
 	}
-	return run("install", "-m", "755", filepath.Join(dir, "usr/bin", t.command), filepath.Join("/usr/local/bin", t.command))
+	found, err := filepath.Glob(filepath.Join(dir, "usr/*bin", t.command)) // bin, or sbin
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("%s has %s at %v (%v)", t.apt, t.command, found, err)
+	}
+	return run("install", "-m", "755", found[0], filepath.Join("/usr/local/bin", t.command))
 }
 
 func lookUp() (missing []tool) {

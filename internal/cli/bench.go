@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,22 +29,29 @@ func (p Program) benchCommands() []*cli.Command {
 			Name:  "bench",
 			Usage: "measure this machine",
 			Description: "Jobs that do nothing are put, then worked, on a redis-server of its own (--redis names\n" +
-				"another). Without --mode, --children, --prefetch and --command it measures several ways\n" +
+				"another). Without --mode, --children, --prefetch, --batch and --command it measures several ways\n" +
 				"to work them. Then the supervisor, idle, is given jobs one by one: from put to start.\n" +
 				"With --soak, children and supervisors are killed, connections cut, and Redis stopped for\n" +
 				"moments and killed every ten seconds: it exits 1 if a job was lost or failed.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
 				&cli.IntFlag{Name: "children", DefaultText: "as many as the series of the mode", Usage: "processes at work at the same time"},
-				&cli.IntFlag{Name: "prefetch", DefaultText: "none", Usage: "jobs kept ready for a reused child at work"},
+				&cli.StringFlag{Name: "prefetch", DefaultText: "none", Usage: "jobs kept ready for a reused child at work: a number, or auto"},
+				&cli.IntFlag{Name: "batch", DefaultText: "1", Usage: "`JOBS` in a message to a child; its command has to read such"},
+				&cli.IntFlag{Name: "keys", DefaultText: "none", Usage: "work jobs of so many `KEYS`, and ordinary ones, in turns, and compare them: as they come, and of a backlog"},
+				&cli.IntFlag{Name: "pairs", Value: 31, Usage: "with --keys: how often each is worked beside the other"},
+				&cli.StringFlag{Name: "before", Usage: "with --keys: `PATH` of another build of oarlock; ordinary jobs are worked by it, too, in turns with this one"},
+				&cli.BoolFlag{Name: "list", Usage: "work entries of a list, and jobs of a queue, in turns, and compare them"},
 				&cli.IntFlag{Name: "jobs", DefaultText: "a few seconds' worth", Usage: "how many `JOBS` each series works"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
 				&cli.StringFlag{Name: "command", Usage: "the `COMMAND` to run, split at blanks (default: one that does nothing)"},
+				&cli.StringFlag{Name: "against", Usage: "also let a plain loop of pop and complete work as many on the Redis at `URL`, in turns, and compare them; own: on that which is measured"},
 				&cli.DurationFlag{Name: "soak", DefaultText: "measure", Usage: "make trouble for so long, in place of measuring; on a redis-server of its own"},
 				&cli.StringFlag{Name: "profile", Usage: "`FILE` for a pprof profile of the supervisor; of one series only"},
 				jsonFlag(),
 			},
-			Action: p.bench,
+			Action:      p.bench,
+			Subcommands: []*cli.Command{benchWebCommand(), benchGateCommand()},
 		},
 		{
 			Name:   benchCrew,
@@ -60,7 +69,8 @@ func (p Program) benchCommands() []*cli.Command {
 // benchPool is what a pool of the configuration with the keys of s would be.
 func benchPool(s bench.Shape) (supervisor.Pool, error) {
 	pool := config.DefaultPool()
-	pool.Mode, pool.Children, pool.Prefetch, pool.Command = s.Mode, s.Children, s.Prefetch, s.Command
+	pool.Mode, pool.Children, pool.Prefetch, pool.Command = s.Mode, s.Children, config.Prefetch(s.Prefetch), s.Command
+	pool.Batch, pool.List = max(s.Batch, 1), s.List
 	return plan.Pool("bench", pool)
 }
 
@@ -68,12 +78,23 @@ func (p Program) bench(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, "nothing"); err != nil {
 		return err
 	}
+	ahead, err := config.ParsePrefetch(cmp.Or(c.String("prefetch"), "0"))
+	if err != nil {
+		return misused("--prefetch: %v", err)
+	}
 	plan, err := bench.Wanted{
-		Mode: given(c, "mode", c.String), Children: given(c, "children", c.Int), Prefetch: given(c, "prefetch", c.Int), Command: given(c, "command", c.String),
-		Jobs: given(c, "jobs", c.Int), Latency: c.Int("latency"), Profile: c.String("profile"),
+		Mode: given(c, "mode", c.String), Children: given(c, "children", c.Int), Prefetch: given(c, "prefetch", func(string) int { return int(ahead) }),
+		Batch: given(c, "batch", c.Int), Lists: c.Bool("list"), Against: c.IsSet("against"), Command: given(c, "command", c.String),
+		Jobs: given(c, "jobs", c.Int), Latency: c.Int("latency"), Profile: c.String("profile"), Keys: benchKeys(c),
 	}.Plan()
 	if err != nil {
 		return misused("%v", err)
+	}
+	if !c.IsSet("keys") && (c.IsSet("pairs") || c.IsSet("before")) {
+		return misused("--pairs and --before go with --keys")
+	}
+	if c.IsSet("soak") && c.IsSet("against") {
+		return misused("--soak does not measure, and goes without --against")
 	}
 	if c.IsSet("soak") && (c.IsSet("redis") || c.Duration("soak") <= 0) {
 		return misused("--soak is a duration, and cuts the connections of all: it needs a redis-server of its own, without --redis")
@@ -85,12 +106,18 @@ func (p Program) bench(c *cli.Context) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	return benchRedis(c, ctx, scratch, func(r config.Redis, client *queue.Client, server *embedded.Private) error {
+	return benchRedis(c, ctx, scratch, nil, func(r config.Redis, client *queue.Client, server *embedded.Private) error {
 		self, err := bench.Self(benchCrew)
 		if err != nil {
 			return err
 		}
 		b := &bench.Bench{Redis: r, Client: client, Self: self, Log: c.App.ErrWriter, Scratch: scratch, Helper: p.Helper}
+		if plan.Against, err = against(c, ctx, r, client); err != nil {
+			return err
+		}
+		if plan.Against != nil && plan.Against != client {
+			defer plan.Against.Close()
+		}
 		report := bench.NewReport(c.App.Writer, c.App.ErrWriter, c.Bool("json"))
 		if length := c.Duration("soak"); length > 0 {
 			b.Restart = server.Restart
@@ -98,6 +125,30 @@ func (p Program) bench(c *cli.Context) error {
 		}
 		return b.Measure(ctx, plan, report)
 	})
+}
+
+// benchKeys is what is wanted of jobs in order; nil if nothing is.
+func benchKeys(c *cli.Context) *bench.Keys {
+	if !c.IsSet("keys") {
+		return nil
+	}
+	return &bench.Keys{Keys: c.Int("keys"), Pairs: c.Int("pairs"), Before: c.String("before")}
+}
+
+// against is the Redis on which the plain loop works that --against asks for; nil: none does.
+func against(c *cli.Context, ctx context.Context, own config.Redis, client *queue.Client) (*queue.Client, error) {
+	switch url := c.String("against"); {
+	case !c.IsSet("against"):
+		return nil, nil
+	case url == "own":
+		return client, nil
+	default:
+		other, err := connect.Reach(ctx, config.Redis{URL: url, Namespace: own.Namespace})
+		if err != nil {
+			return nil, fmt.Errorf("--against: %w", err)
+		}
+		return other, nil
+	}
 }
 
 // soak makes trouble, and tells what became of the jobs.
@@ -116,8 +167,8 @@ func soak(c *cli.Context, ctx context.Context, b *bench.Bench, report *bench.Rep
 }
 
 // benchRedis gives use a Redis to be measured: a server of our own in dir, or the one
-// that --redis names, under a namespace of our own; server is nil then.
-func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r config.Redis, client *queue.Client, server *embedded.Private) error) error {
+// that --redis names, under a namespace of our own; server is nil then. more is added to the options of our own.
+func benchRedis(c *cli.Context, ctx context.Context, dir string, more []string, use func(r config.Redis, client *queue.Client, server *embedded.Private) error) error {
 	cfg, err := load(c, config.Options{NoPools: true})
 	if err != nil {
 		return err
@@ -126,7 +177,7 @@ func benchRedis(c *cli.Context, ctx context.Context, dir string, use func(r conf
 	r.Namespace = "oarlock-bench-" + queue.NewJID()[24:] + ":"
 	var server *embedded.Private
 	if !c.IsSet("redis") {
-		if server, err = bench.OwnRedis(ctx, dir, c.IsSet("soak")); err != nil {
+		if server, err = bench.OwnRedis(ctx, dir, c.IsSet("soak"), more...); err != nil {
 			return err
 		}
 		defer server.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
+	"oarlock/internal/connect"
 	"oarlock/internal/ops"
 	"oarlock/internal/plan"
 	"oarlock/internal/schedule"
@@ -24,8 +25,11 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "validate the configuration; exits 78 if it is wrong",
 		ArgsUsage: "[FILE]",
-		Flags:     []cli.Flag{jsonFlag()},
-		Action:    check,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "rules", Usage: "ask Redis, too, whether the files of others say anything else of its rules"},
+			jsonFlag(),
+		},
+		Action: check,
 	}
 }
 
@@ -45,12 +49,18 @@ func check(c *cli.Context) error {
 	if err == nil && cfg.Web.Listen != "" {
 		_, _, err = service.WebDoor(cfg.Web, slog.New(slog.DiscardHandler))
 	}
+	if _, unread := cfg.Park.Secrets(); err == nil && unread != nil {
+		err = config.Wrong("park.secret_file", unread)
+	}
+	if err == nil && c.Bool("rules") {
+		err = checkRules(c, cfg)
+	}
 	if c.Bool("json") {
 		problems := config.Problems{}
 		if err != nil && !errors.As(err, &problems) {
 			return err
 		}
-		return errors.Join(screen.PrintJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": cfg.Warnings()}), exitQuietly(err))
+		return errors.Join(screen.PrintJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(cfg.Warnings(), plan.Warnings(cfg))}), exitQuietly(err))
 	}
 	if err != nil {
 		return err
@@ -63,7 +73,7 @@ func check(c *cli.Context) error {
 		here := plan.CapacityHere()
 		sentence, fits := here.Needs(cfg)
 		show.Capacity(w, sentence, fits)
-		for _, warning := range slices.Concat(cfg.Warnings(), here.WatchedMemory(cfg)) {
+		for _, warning := range slices.Concat(cfg.Warnings(), plan.Warnings(cfg), here.WatchedMemory(cfg)) {
 			screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), warning)
 		}
 		for _, r := range plan.Crons(cfg) {
@@ -72,6 +82,20 @@ func check(c *cli.Context) error {
 			}
 		}
 	})
+}
+
+// checkRules tells, as config.Problems, which rules of the file do not count, for another file says otherwise.
+func checkRules(c *cli.Context, cfg config.Config) error {
+	q, err := connect.Reach(c.Context, cfg.Redis)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	problems, err := ops.CheckRules(c.Context, q, cfg)
+	if err == nil && len(problems) > 0 {
+		return problems
+	}
+	return err
 }
 
 // exitQuietly keeps the exit code of err, whose words were printed already.

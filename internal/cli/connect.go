@@ -17,11 +17,18 @@ import (
 // open opens Redis for a command that asks it something and ends. The caller closes
 // the client.
 func open(c *cli.Context) (*queue.Client, error) {
+	client, _, err := openNear(c)
+	return client, err
+}
+
+// openNear is open for a command that asks the configuration for more.
+func openNear(c *cli.Context) (*queue.Client, config.Config, error) {
 	cfg, err := loadNear(c)
 	if err != nil {
-		return nil, err
+		return nil, cfg, err
 	}
-	return connect.Reach(c.Context, cfg.Redis)
+	client, err := connect.Reach(c.Context, cfg.Redis)
+	return client, cfg, err
 }
 
 // loadNear reads the configuration for a command that needs no pools. Its Redis may be that of a supervisor that has one
@@ -53,6 +60,7 @@ type verb struct {
 	least, most int      // how many words; most below zero is any number
 	flags       []cli.Flag
 	do          func(c *cli.Context, q *queue.Client) error
+	alone       func(c *cli.Context) (done bool, err error) // what can be done without Redis; nil: nothing
 }
 
 // command makes v a command of the command line.
@@ -66,6 +74,11 @@ func (v verb) command() *cli.Command {
 		Action: func(c *cli.Context) error {
 			if err := wantArgs(c, v.least, v.most, v.words); err != nil {
 				return err
+			}
+			if v.alone != nil {
+				if done, err := v.alone(c); done || err != nil {
+					return asked(err)
+				}
 			}
 			client, err := open(c)
 			if err != nil {

@@ -29,7 +29,7 @@ func (p Program) demoCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "files", Value: 1000, Usage: "how many `FILES` become jobs"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` to take them from (default: Go's sources)"},
-			&cli.BoolFlag{Name: "web", Usage: "look on in a browser, for as long as nobody presses Enter"},
+			&cli.BoolFlag{Name: "web", Usage: "look on in a browser, until you press Enter or stop it"},
 			&cli.IntFlag{Name: "children", Value: 4 * runtime.NumCPU(), Usage: "processes at work at the same time"},
 		},
 		Action: p.runDemo,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +20,7 @@ import (
 	"oarlock/supervisor"
 )
 
-// demoOnPage lets run show what it does in a browser, too, until somebody presses Enter.
+// demoOnPage lets run show what it does in a browser, too, until somebody presses Enter, or stops it.
 func (p Program) demoOnPage(c *cli.Context, url string, run func(*demo.Watch) error) error {
 	ctx, end := context.WithCancel(c.Context)
 	quiet := slog.New(slog.DiscardHandler)
@@ -48,7 +49,11 @@ func (p Program) demoOnPage(c *cli.Context, url string, run func(*demo.Watch) er
 	err = run(&demo.Watch{
 		Event: heard.Note, Line: heard.Line, Begins: shown.begins,
 		Holds: func(ctx context.Context) {
-			screen.Printf(c.App.Writer, "\nThe page stays until you press Enter:  %s\n", key.Address("http://"+address))
+			until := "until you press Enter"
+			if !screen.IsTerminal(os.Stdin) {
+				until = "until this is stopped (^C)"
+			}
+			screen.Printf(c.App.Writer, "\nThe page stays %s:  %s\n", until, key.Address("http://"+address))
 			awaitEnter(ctx, c)
 		},
 	})
@@ -56,8 +61,12 @@ func (p Program) demoOnPage(c *cli.Context, url string, run func(*demo.Watch) er
 	return errors.Join(err, <-ended, <-ended, <-ended)
 }
 
-// awaitEnter returns when a line was typed, or nobody is there to type one, or ctx ends.
+// awaitEnter returns when a line was typed, or ctx ends. Where there is no terminal nobody types: then only that counts.
 func awaitEnter(ctx context.Context, c *cli.Context) {
+	if !screen.IsTerminal(os.Stdin) {
+		<-ctx.Done()
+		return
+	}
 	typed := make(chan struct{})
 	go func() { // ends with the process at the latest: nothing else ends a read of a terminal
 		defer close(typed)

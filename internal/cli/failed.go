@@ -31,11 +31,11 @@ func failedCommand() *cli.Command {
 	all := &cli.BoolFlag{Name: "all", Usage: "of all groups"}
 	return group("failed", "jobs that failed for good",
 		verb{name: "ls", usage: "list the groups of failed jobs, or the jobs of one", words: "[GROUP]", most: 1, flags: chosenFlags(), do: failedList},
-		verb{name: "retry", usage: "put failed jobs into their queues again, with all their retries", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
+		verb{name: "retry", usage: "put failed jobs into their queues again, with all their retries: those of a group, by their jids, or all", words: "[GROUP|JID…]", most: -1, flags: chosenFlags(all, dry),
 			do: func(c *cli.Context, q *queue.Client) error {
 				return failedChange(c, q, "retried", ops.FailedJobs.Retry)
 			}},
-		verb{name: "drop", usage: "remove failed jobs for good", words: "[GROUP]", most: 1, flags: chosenFlags(all, dry),
+		verb{name: "drop", usage: "remove failed jobs for good: those of a group, by their jids, or all", words: "[GROUP|JID…]", most: -1, flags: chosenFlags(all, dry),
 			do: func(c *cli.Context, q *queue.Client) error { return failedChange(c, q, "dropped", ops.FailedJobs.Drop) }},
 	)
 }
@@ -67,11 +67,19 @@ func chosen(c *cli.Context) ops.FailedJobs {
 // failedChange does something to the failed jobs that the command line means.
 func failedChange(c *cli.Context, q *queue.Client, done string, change func(ops.FailedJobs, context.Context, *queue.Client) (ops.Amended, error)) error {
 	which := chosen(c)
+	which.Group = ""
 	switch {
-	case c.NArg() == 1 && which.All:
-		return misused("name a GROUP or say --all, not both")
+	case c.NArg() > 0 && which.All:
+		return misused("name a GROUP or jobs, or say --all, not both")
 	case c.NArg() == 0 && !which.All:
-		return misused("name a GROUP of `oarlock failed ls`, or say --all")
+		return misused("name a GROUP of `oarlock failed ls`, or jobs, or say --all")
+	}
+	which, err := which.Named(c.Context, q, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	if len(which.JIDs) > 0 && which.Chooses() {
+		return misused("jobs that are named need no --queue, --klass, --message, --since, --before or --limit")
 	}
 	if c.Bool("dry-run") {
 		found, err := which.Find(c.Context, q)

@@ -12,7 +12,9 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
+	"oarlock/internal/redact"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/internal/show"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -22,7 +24,7 @@ func jobCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
 	job := group("job", "one job: look at it, change it",
 		jobListVerb(),
-		verb{name: "show", usage: "show everything that is known of a job", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
+		verb{name: "show", usage: "show everything that is known of a job, secrets blanked as [log] redact says", words: "JID", least: 1, most: 1, flags: onlyJSON, do: jobShow},
 		verb{name: "log", usage: "show the history of a job, or add a line to it", words: "JID [MESSAGE]", least: 1, most: 2, flags: onlyJSON, do: jobLog},
 		verb{name: "why", usage: "say what holds a job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag(), pidFlag()}, do: jobWhy},
 		verb{name: "cancel", usage: "remove jobs for good, running ones too; exits 66 if one is not there, or complete", words: "JID…", least: 1, most: -1, flags: onlyJSON,
@@ -51,12 +53,24 @@ func jobCommand() *cli.Command {
 }
 
 func jobShow(c *cli.Context, q *queue.Client) error {
-	job, err := q.Get(c.Context, c.Args().First())
+	v, err := ops.ShowJob(c.Context, q, c.Args().First())
 	if err != nil {
 		return err
 	}
-	v := ops.View(*job)
-	return answer(c, v, func(w io.Writer) { show.Job(w, &v, q.Now()) })
+	secrets, err := redactor(c)
+	if err != nil {
+		return err
+	}
+	told := ops.Blank(secrets, v)
+	whole := told
+	whole.Data = v.Data // byte for byte: programs put it again
+	return answer(c, whole, func(w io.Writer) { show.Job(w, &told, q.Now()) })
+}
+
+// redactor is what blanks secrets in what jobs and children said, as [log] redact and redact_text say.
+func redactor(c *cli.Context) (*redact.Redactor, error) {
+	cfg, err := load(c, config.Options{NoPools: true})
+	return service.LogRedactor(cfg.Log), err
 }
 
 // sources are where explanations come from.
@@ -104,7 +118,14 @@ func jobLog(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := redactor(c)
+	if err != nil {
+		return err
+	}
 	told := explain.History(*job)
+	for i := range told {
+		ops.BlankEntry(secrets, &told[i])
+	}
 	return answer(c, told, func(w io.Writer) { show.History(w, told) })
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -58,7 +60,15 @@ func leaveCommand(verb, does, done string) *cli.Command {
 					screen.Printf(c.App.ErrWriter, "oarlock: supervisor %s may not have heard that it is to %s: %v. Is the process stopped?\n", s.PID, verb, context.Cause(asking))
 					return silent{exitTempFail}
 				}
-				return err
+				if !hungUp(err) {
+					return err
+				}
+				gone, waited := end.Await(c.Context, tellingTakes)
+				if !gone {
+					return errors.Join(err, waited)
+				}
+				screen.Printf(c.App.Writer, "gone before it was told: it was leaving already\n")
+				return nil
 			}
 			screen.Printf(c.App.Writer, "%s; %s\n", done, ops.RunOn(shot))
 			if !c.Bool("wait") {
@@ -81,4 +91,14 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			return nil
 		},
 	}
+}
+
+// hungUp reports whether nobody listens any more where somebody just did, who may be about to be gone.
+func hungUp(err error) bool {
+	for _, sign := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ENOENT, io.EOF} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
 }

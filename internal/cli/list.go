@@ -20,7 +20,7 @@ func listCommand() *cli.Command {
 		verb{name: "ls", usage: "list the lists with their numbers of entries: those named, or those of the configuration and those that Redis shows to be worked",
 			words: "[LIST…]", most: -1, flags: []cli.Flag{jsonFlag()}, do: listLists},
 		verb{name: "show", usage: "show the entries that come next; with --in-work those that somebody has", words: "LIST", least: 1, most: 1,
-			flags: append(windowFlags(), &cli.BoolFlag{Name: "in-work", Usage: "what is in work, longest first"}), do: listShow},
+			flags: append(windowFlags(), &cli.BoolFlag{Name: "in-work", Usage: "what is in work, with the last sign of life of whoever has it, longest ago first"}), do: listShow},
 		verb{name: "failed", usage: "show the entries that failed, newest first, and why", words: "LIST", least: 1, most: 1, flags: windowFlags(),
 			do: func(c *cli.Context, q *queue.Client) error { return listPart(c, q, ops.PartFailed) }},
 		verb{name: "broken", usage: "show the entries that are no jobs", words: "LIST", least: 1, most: 1, flags: windowFlags(),
@@ -35,7 +35,13 @@ func listCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return answer(c, map[string]int{"retried": n}, func(w io.Writer) { screen.Printf(w, "put back: %s\n", screen.Count(n)) })
+				text := "put back: " + screen.Count(n)
+				if n == 0 {
+					if text, err = orMeant(c, q, text, ". "); err != nil {
+						return err
+					}
+				}
+				return answer(c, map[string]int{"retried": n}, func(w io.Writer) { screen.PrintLine(w, text) })
 			}},
 		verb{name: "destroy", usage: "delete a list and all that is kept beside it, what is in work included", words: "LIST", least: 1, most: 1,
 			flags: []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()}, do: listDestroy},
@@ -49,6 +55,9 @@ func listLists(c *cli.Context, q *queue.Client) error {
 			if pool.List != "" {
 				configured = append(configured, pool.List)
 			}
+		}
+		for _, q := range cfg.Queues {
+			configured = append(configured, q.Intake...)
 		}
 	}
 	lists, err := ops.Lists(c.Context, q, c.Args().Slice(), configured)
@@ -74,7 +83,21 @@ func listPart(c *cli.Context, q *queue.Client, part ops.ListPart) error {
 		ops.PartWaiting: "Nothing waits there.", ops.PartInWork: "Nothing of it is in work.",
 		ops.PartFailed: "Nothing of it failed.", ops.PartBroken: "Nothing of it is broken.",
 	}[part]
+	if len(entries) == 0 {
+		if empty, err = orMeant(c, q, empty, " "); err != nil {
+			return err
+		}
+	}
 	return answer(c, entries, func(w io.Writer) { show.Entries(w, empty, part, entries) })
+}
+
+// orMeant is a text, and behind it the list that may be meant instead, if there is one.
+func orMeant(c *cli.Context, q *queue.Client, text, between string) (string, error) {
+	meant, err := ops.MeantList(c.Context, q, c.Args().First())
+	if meant == "" || err != nil {
+		return text, err
+	}
+	return text + between + "There is an hworker's list of that name: " + meant, nil
 }
 
 func listWatch(c *cli.Context, q *queue.Client) error {

@@ -31,7 +31,7 @@ func TestListVerbs(t *testing.T) {
 	if err != nil || len(reply.Jobs) != 2 {
 		t.Fatal(reply, err)
 	}
-	s.says(t, 0, "list show --in-work hworker:mail", "IN WORK SINCE", `{"n":1}`)
+	s.says(t, 0, "list show --in-work hworker:mail", "LAST SIGN", `{"n":1}`)
 	fail := queue.Settlement{JID: reply.Jobs[0].JID, Action: queue.Fail, Group: "g", Message: "it broke"}
 	if _, err := session.Exchange(t.Context(), []queue.Settlement{fail}, queue.Take{}); err != nil {
 		t.Fatal(err)
@@ -46,16 +46,32 @@ func TestListVerbs(t *testing.T) {
 		t.Errorf("failed are %+v (%v)", failed, err)
 	}
 	s.says(t, 0, "list ls", "hworker:mail  0        1        1       1")
+	s.says(t, 0, "list failed mail", "Nothing of it failed. There is an hworker's list of that name: hworker:mail")
+	s.says(t, 0, "list retry mail", "put back: 0. There is an hworker's list of that name: hworker:mail")
 	s.says(t, 0, "list retry hworker:mail", "put back: 2")
+	if text := s.says(t, 0, "list show none", "Nothing waits there."); strings.Contains(text, "hworker") {
+		t.Errorf("of a list that nobody has it says %s", text)
+	}
 	s.says(t, 0, "list ls hworker:mail outbox --json", `"waiting": 2`, `"progress": 1`, `"name": "outbox"`)
 	s.says(t, 64, "list destroy hworker:mail", "say --yes")
-	s.says(t, 0, "list destroy hworker:mail --yes", "2 waited, 1 in work, 0 failed, 0 broken")
+	for _, beside := range []string{"hworker-failed-mail", "ql:oarlock:reasons:hworker:mail"} {
+		c.Redis().LPush(t.Context(), beside, "x")
+	}
+	for _, beside := range []string{"hworker-broken-mail", "ql:oarlock:tries:hworker:mail"} {
+		c.Redis().HSet(t.Context(), beside, "x", "y")
+	}
+	s.says(t, 0, "list destroy hworker:mail --yes", "2 waited, 1 in work, 1 failed, 1 broken")
 	s.says(t, exitGone, "list destroy hworker:mail --yes", "there is no list hworker:mail")
 	if keys := c.Redis().Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != "outbox" {
 		t.Errorf("left are the keys %q", keys)
 	}
 	c.Redis().Set(t.Context(), "text", "x", 0)
 	s.says(t, 0, "list ls text", "cannot be read: ", "WRONGTYPE")
+	for _, verb := range []string{"list show text", "list put text 1"} {
+		if said := s.says(t, exitGone, verb, "text is not worked as a list: Redis keeps something else under that key"); strings.Contains(said, "WRONGTYPE") {
+			t.Errorf("%s says %s", verb, said)
+		}
+	}
 }
 
 // Watching goes on until it is ended, with a line a look.

@@ -23,19 +23,26 @@ func putCommand() *cli.Command {
 		ArgsUsage: "QUEUE [DATA]",
 		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
 			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
-			"data, klass, jid, queue, priority, retries, delay, tags, depends, timeout, throttles,\n" +
-			"if_exists, correlation, wait_replicas.",
+			"data, klass, jid, queue, priority, retries, delay, at, tags, depends, timeout, throttles, key,\n" +
+			"key_from, merge, score, if_exists, correlation, traceparent, tracestate, wait_replicas.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
 			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
 			&cli.IntFlag{Name: "retries", Value: 5, Usage: "how often it may be tried again"},
 			&cli.DurationFlag{Name: "delay", Usage: "how long it waits before it may run"},
+			&cli.StringFlag{Name: "at", Usage: "when it is planned for: `TIME` as 2026-07-01T12:00:00Z, or so long from now as 90s"},
 			&cli.DurationFlag{Name: "timeout", Usage: "longest time of an attempt, where shorter than the pool's"},
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
 			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
 			&cli.StringFlag{Name: "correlation", Usage: "`TEXT` that an answer to the job will name, unique in its klass (see respond)"},
+			&cli.StringFlag{Name: "key", Usage: "run in order, and one at a time, with all jobs of this `KEY` in the queue"},
+			&cli.StringFlag{Name: "key-from", Usage: "take the key from the data, at a JSON `POINTER` as /order_id (or as the file says: key_from of [queues.QUEUE])"},
+			&cli.StringFlag{Name: "merge", Usage: "while a job of the key waits make no other, but: all: add DATA to its list, set: likewise, unless an equal one is there, last: replace its data, first: nothing; `WORD` none: make one all the same"},
+			&cli.Float64Flag{Name: "score", Usage: "`NUMBER` by which data are ordered that merge; else the time"},
+			&cli.StringFlag{Name: "traceparent", Usage: "W3C trace context of whoever puts it, `00-TRACE-SPAN-FLAGS`; without it that of $TRACEPARENT"},
+			&cli.StringFlag{Name: "tracestate", Usage: "what `VENDORS` say beside; without it that of $TRACESTATE"},
 			&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` replace (the default), final or never"},
 			&cli.BoolFlag{Name: "if-absent", Usage: "the same as --if-exists never: leave a job of that jid alone"},
 			&cli.IntFlag{Name: "wait-replicas", Usage: "wait until `N` replicas have it, for a second at most (exit code 75: put, but fewer have it)"},
@@ -80,11 +87,14 @@ func put(c *cli.Context) error {
 	if err := ops.CheckJSON(like.Data); err != nil {
 		return misused("the data is not JSON: %v\nA string needs its quotes: '\"text\"'", err)
 	}
-	client, err := open(c)
+	client, cfg, err := openNear(c)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	if like.Key == "" && like.KeyFrom == "" {
+		like.KeyFrom = cfg.Queues[like.Queue].KeyFrom
+	}
 	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
@@ -95,7 +105,13 @@ func put(c *cli.Context) error {
 	}
 	return errors.Join(answer(c, done, func(w io.Writer) {
 		screen.PrintLine(w, done.JID)
-		if done.Existed {
+		if done.Merged != "" {
+			screen.Printf(c.App.ErrWriter, "%s\n", show.Merged(done.Merged))
+		}
+		switch {
+		case done.Held:
+			screen.Printf(c.App.ErrWriter, "This job has the correlation already and is %s: nothing was put.\n", done.State)
+		case done.Existed:
 			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
 		}
 	}), err)
@@ -114,16 +130,37 @@ func putOf(c *cli.Context) (queue.Put, error) {
 		Tags:      c.StringSlice("tag"),
 		Depends:   c.StringSlice("depends"),
 		Throttles: c.StringSlice("throttle"),
+		Key:       c.String("key"),
+		KeyFrom:   c.String("key-from"),
+		Merge:     queue.Merge(c.String("merge")),
+		Score:     given(c, "score", c.Float64),
 		IfExists:  queue.IfExists(c.String("if-exists")),
 
 		Correlation:  c.String("correlation"),
+		Trace:        traceOf(c),
 		WaitReplicas: c.Int("wait-replicas"),
 	}
 	switch {
 	case c.IsSet("timeout") && p.Timeout == 0:
 		return p, misused("--timeout must be more than 0; without it that of the pool holds")
+	case c.IsSet("key") && p.Key == "":
+		return p, misused("the key is empty; without --key the job has none")
+	case c.IsSet("key") && c.IsSet("key-from"):
+		return p, misused("give --key or --key-from, not both")
+	case c.IsSet("at") && c.IsSet("delay"):
+		return p, misused("--delay and --at exclude each other")
 	case c.IsSet("jid") && p.JID == "":
 		return p, misused("the jid is empty; give it a name")
+	}
+	if c.IsSet("at") {
+		if err := ops.PlanPut(&p, c.String("at")); err != nil {
+			return p, err
+		}
+	}
+	if c.IsSet("key-from") {
+		if err := queue.CheckPointer(p.KeyFrom); err != nil {
+			return p, misused("--key-from: %v", err)
+		}
 	}
 	if err := ops.CheckPut(p, sure(c)); err != nil {
 		return p, err
@@ -140,6 +177,14 @@ func putOf(c *cli.Context) (queue.Put, error) {
 	return p, nil
 }
 
+// traceOf is the trace that the options name, or, as other programs have it, the environment; there one that is none does not count.
+func traceOf(c *cli.Context) queue.Trace {
+	if c.IsSet("traceparent") || c.IsSet("tracestate") {
+		return queue.Trace{Parent: c.String("traceparent"), State: c.String("tracestate")}
+	}
+	return queue.ReadTrace(os.Getenv("TRACEPARENT"), os.Getenv("TRACESTATE"))
+}
+
 // ifExistsWords are what a put may say of a job that has its jid.
 var ifExistsWords = []string{string(queue.Replace), string(queue.Final), string(queue.Never)}
 
@@ -150,7 +195,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return err
 	}
 	defer in.Close()
-	client, err := open(c)
+	client, cfg, err := openNear(c)
 	if err != nil {
 		return err
 	}
@@ -161,6 +206,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	bar := show.Bytes(c.App.ErrWriter, "put", size)
 	feed := ops.Feed{
 		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
+		KeyFrom: func(name string) string { return cfg.Queues[name].KeyFrom },
 		Read:    bar.Add,
 		Refused: func(job int, why error) { screen.Printf(c.App.ErrWriter, "job %d: %v\n", job, why) },
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -34,6 +35,30 @@ func queueCommand() *cli.Command {
 			flags: []cli.Flag{jsonFlag()}, do: queueList},
 		verb{name: "show", usage: "show the jobs of a queue by state, jids only", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queueShow},
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
+		verb{name: "jobs", usage: "list the jobs of a queue in one state, sorted", words: "QUEUE", least: 1, most: 1, do: queueJobs, flags: []cli.Flag{
+			&cli.StringFlag{Name: "state", Value: "waiting", Usage: "`STATE` " + strings.Join(ops.QueueStates, ", ") + ", parked, or behind (others of their key)"},
+			&cli.StringFlag{Name: "by", Value: "time", Usage: "sort by `WHAT`: jid, klass, tries, time (when it is due, else put or taken), put (when it was put or taken last), or key"},
+			&cli.StringFlag{Name: "from", Usage: "only from `VALUE` of that on; a time is 2026-07-01T12:00:00Z, or so long from now: -2h, 5m"},
+			&cli.StringFlag{Name: "to", Usage: "only up to `VALUE`"},
+			&cli.BoolFlag{Name: "reverse", Usage: "the last first"},
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Value: 100, Usage: "how many to show at most"},
+			jsonFlag(),
+		}},
+		verb{name: "now", usage: "let the scheduled jobs of a queue wait no longer", words: "QUEUE", least: 1, most: 1, flags: deedFlags(),
+			do: func(c *cli.Context, q *queue.Client) error {
+				return queueDeed(c, q, "would run now", "may run now", func() (*ops.ScheduledDeed, error) { return ops.PlanNow(c.Context, q, c.Args().First()) })
+			}},
+		verb{name: "kill", usage: "fail the jobs of a queue that wait to be tried again, in the group killed", words: "QUEUE", least: 1, most: 1,
+			flags: append(deedFlags(), &cli.BoolFlag{Name: "drop", Usage: "remove them for good instead"}),
+			do: func(c *cli.Context, q *queue.Client) error {
+				would, done := "would fail", "failed; `oarlock failed retry killed` brings them back"
+				if c.Bool("drop") {
+					would, done = "would be removed", "removed"
+				}
+				return queueDeed(c, q, would, done, func() (*ops.ScheduledDeed, error) {
+					return ops.PlanKill(c.Context, q, c.Args().First(), c.Bool("drop"))
+				})
+			}},
 		verb{name: "eta", usage: "look at queues for a while, and tell when they will be empty, or how many children it would take", words: "[QUEUE…]", most: -1,
 			flags: []cli.Flag{&cli.DurationFlag{Name: "over", Value: 10 * time.Second, Usage: "for how long to look"}, jsonFlag()}, do: queueEta},
 		verb{name: "purge", usage: "remove the jobs of a queue that are at rest; what runs or recurs stays", words: "QUEUE", least: 1, most: 1, flags: clearFlags(), do: queueClear},
@@ -61,6 +86,42 @@ func queueCommand() *cli.Command {
 		verb{name: "limit", usage: "show or set how many jobs of a queue may run at a time; 0 is any number", words: "QUEUE [NUMBER]", least: 1, most: 2,
 			flags: []cli.Flag{forceFlag(), jsonFlag()}, do: queueLimit},
 	)
+}
+
+// deedFlags are those of a verb that does something to all scheduled jobs of a queue.
+func deedFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "dry-run", Usage: "say how many jobs those are, and do nothing"},
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask, on a terminal"},
+		jsonFlag(),
+	}
+}
+
+// queueDeed plans something to be done to scheduled jobs, and does it. would and done say what, behind a number of jobs.
+func queueDeed(c *cli.Context, q *queue.Client, would, done string, plan func() (*ops.ScheduledDeed, error)) error {
+	deed, err := plan()
+	if err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") && deed.Count > 0 {
+		if !confirmed(c, screen.Some(deed.Count, "job")+" of "+deed.Queue+" "+would+". Do it?") {
+			return errors.New("nothing was done")
+		}
+		err = deed.Do(c.Context, q)
+	}
+	deed.DryRun = c.Bool("dry-run")
+	return errors.Join(err, answer(c, deed, func(w io.Writer) { show.ScheduledDeed(w, deed, would, done) }))
+}
+
+func queueJobs(c *cli.Context, q *queue.Client) error {
+	found, err := ops.Sorted{
+		Queue: c.Args().First(), State: c.String("state"), By: c.String("by"), From: c.String("from"), To: c.String("to"),
+		Reverse: c.Bool("reverse"), Limit: c.Int("limit"),
+	}.List(c.Context, q)
+	if err != nil {
+		return err
+	}
+	return answer(c, found, func(w io.Writer) { show.Sorted(w, found) })
 }
 
 func queuePause(c *cli.Context, q *queue.Client) error {

@@ -61,9 +61,9 @@ func TestReloadSaysWhatItDid(t *testing.T) {
 		t.Errorf("reloaded %d times for one edit:\n%s", n, strings.Join(p.seen, "\n"))
 	}
 
-	p.editing(good + "[redis]\nnamespace = \"other:\"\n")
+	p.editing(good + "[redis]\nnamespace = \"other:\"\n[metrics]\nqueues = 7\n")
 	for _, args := range [][]string{{"reload"}, {"reload", "--json"}} {
-		if err := s.oarlock(exitFailed, args); err != nil || !strings.Contains(s.said["stdout"], "redis.namespace") {
+		if err := s.oarlock(exitFailed, args); err != nil || !strings.Contains(s.said["stdout"], "redis.namespace") || !strings.Contains(s.said["stdout"], "metrics.queues") {
 			t.Errorf("%v of what needs a restart: %v %s", args, err, s.said["stdout"])
 		}
 	}

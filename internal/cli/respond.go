@@ -59,6 +59,7 @@ func answerData(c *cli.Context) ([]byte, error) {
 }
 
 func parkCommand() *cli.Command {
+	const named = "JID | KLASS CORRELATION"
 	return group("park", "jobs that wait for an answer without a process",
 		verb{name: "ls", usage: "list them, those first that have waited longest of their time", words: "[QUEUE…]", most: -1,
 			flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N` of each queue"}, jsonFlag()},
@@ -68,6 +69,35 @@ func parkCommand() *cli.Command {
 					return err
 				}
 				return answer(c, jobs, func(w io.Writer) { show.Parked(w, jobs, q.Now()) })
+			}},
+		verb{name: "show", usage: "show what a job waits for, and until when", words: named, least: 1, most: 2, flags: []cli.Flag{jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				job, err := ops.ShowParked(c.Context, q, c.Args().Slice())
+				if err != nil {
+					return err
+				}
+				return answer(c, job, func(w io.Writer) { show.ParkedJob(w, job, q.Now()) })
+			}},
+		verb{name: "extend", usage: "let a job wait longer, or less long, for its answer", words: named, least: 1, most: 2,
+			flags: []cli.Flag{&cli.DurationFlag{Name: "timeout", Usage: "for how long `FROM-NOW`, such as 2h"}, jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				if !c.IsSet("timeout") {
+					return misused("say for how long it is to wait from now: --timeout 2h")
+				}
+				extended, err := ops.ExtendParked(c.Context, q, c.Args().Slice(), c.Duration("timeout"))
+				if err != nil {
+					return err
+				}
+				return answer(c, extended, func(w io.Writer) { show.Extended(w, extended, q.Now()) })
+			}},
+		verb{name: "fail", usage: "fail a job, as an answer that there will be none", words: named, least: 1, most: 2,
+			flags: []cli.Flag{&cli.StringFlag{Name: "error", Usage: "`TEXT` that says why"}, jsonFlag()},
+			do: func(c *cli.Context, q *queue.Client) error {
+				a, err := ops.FailParked(c.Context, q, c.Args().Slice(), c.String("error"))
+				if err != nil {
+					return err
+				}
+				return answer(c, a, func(w io.Writer) { show.FailedParked(w, a) })
 			}},
 	)
 }

@@ -22,7 +22,8 @@ func retryCommand() *cli.Command {
 		Action: func(*cli.Context) error { return misused("name plan; `oarlock retry --help` tells more") },
 		Subcommands: []*cli.Command{{
 			Name: "plan", Usage: "show how long a job of a pool waits after each failure, by the configuration", ArgsUsage: "POOL",
-			Flags:  []cli.Flag{&cli.IntFlag{Name: "retries", Value: 25, Usage: "how many retries the job has"}, jsonFlag()},
+			Flags: []cli.Flag{&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "of jobs of this `KLASS`, of which [klass] may say something else"},
+				&cli.IntFlag{Name: "retries", Value: 25, Usage: "how many retries the job has"}, jsonFlag()},
 			Action: retryPlan,
 		}},
 	}
@@ -46,6 +47,8 @@ func retryPlan(c *cli.Context) error {
 		names := slices.Sorted(maps.Keys(cfg.Pools))
 		return &ops.Missing{Text: "there is no pool " + name + ops.Nearest(name, names)}
 	}
-	waits := show.PlanOf(plan.Policy(pool).Retry, n)
+	pool.Classes = cfg.Klass
+	policy := plan.Policy(pool)
+	waits := show.PlanOf(policy.RetryOf(c.String("klass")), n)
 	return answer(c, waits, func(w io.Writer) { show.RetryPlan(w, waits) })
 }

@@ -39,3 +39,34 @@ func TestStatusOfAll(t *testing.T) {
 		p.leaves(exitOK)
 	}
 }
+
+// A supervisor that does not answer the roll is told by what it holds, on the command line and by the API of another; with none that
+// answers it is not said that nobody works.
+func TestSupervisorsThatDoNotAnswer(t *testing.T) {
+	s := newScript(t, "-- a.toml --\n[supervisor]\nname = \"one\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n"+
+		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\ndrain_timeout = \"100ms\"\n[web]\nroll_call = false\n[pools.quiet]\nqueues = [\"held\"]\ncommand = [\"tail\", \"-f\", \"/dev/null\"]\n")
+	two := begin(t, s, "run", "-c", "b.toml")
+	two.await(`ready`)
+	if err := s.oarlock(exitOK, s.words("put held {}")); err != nil {
+		t.Fatal(err)
+	}
+	text := two.until("holds a job", "status", "--all")
+	if err := s.oarlock(exitOK, s.words("status --all")); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"No supervisor in this namespace of Redis answers", "web.roll_call = false", "two", "quiet"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	one := begin(t, s, "run", "-c", "a.toml")
+	one.await(`ready`)
+	text = one.until(`"answered": 1,`, "status", "--all", "--json")
+	if _, unheard, is := strings.Cut(text, `"unheard": [`); !is || !strings.Contains(unheard, `"name": "two"`) || strings.Contains(unheard, `"name": "one"`) {
+		t.Errorf("who did not answer is not told as that:\n%s", text)
+	}
+	for _, p := range []*process{one, two} {
+		p.signal(syscall.SIGTERM)
+		p.leaves(exitOK)
+	}
+}

@@ -45,7 +45,7 @@ func statusCommand() *cli.Command {
 }
 
 // statusOfAll calls the roll. That nobody is there is a failure, as it is for one supervisor; that some do not
-// answer is told.
+// answer is told, with what is known of them.
 func statusOfAll(c *cli.Context) error {
 	if c.IsSet("pid") {
 		return misused("--pid names one supervisor, and --all asks all")
@@ -59,13 +59,17 @@ func statusOfAll(c *cli.Context) error {
 	if err != nil {
 		return asked(err)
 	}
-	if roll.Items == nil {
+	workers, err := client.Workers(c.Context)
+	if err != nil {
+		return asked(err)
+	}
+	if roll.NoteUnheard(workers); roll.Items == nil {
 		roll.Items = []rollcall.Answer{}
 	}
-	if err := answer(c, roll, func(w io.Writer) { show.Roll(w, roll, "in this namespace of Redis") }); err != nil {
+	if err := answer(c, roll, func(w io.Writer) { show.Roll(w, roll, "in this namespace of Redis", client.Now()) }); err != nil {
 		return err
 	}
-	if len(roll.Items) == 0 {
+	if len(roll.Items)+roll.Working() == 0 {
 		return silent{exitFailed}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/ops"
+	"oarlock/internal/screen"
 	"oarlock/internal/show"
 	"oarlock/queue"
 )
@@ -14,7 +15,7 @@ import (
 func throttleCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
 	return group("throttle", "named limits on how many jobs run at a time",
-		verb{name: "ls", usage: "list the throttles that were set", flags: onlyJSON, do: throttleList},
+		verb{name: "ls", usage: "list the throttles that were set", flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "look through all keys of Redis, however long that takes"}, jsonFlag()}, do: throttleList},
 		verb{name: "show", usage: "show a throttle, who holds it and who waits for it", words: "ID", least: 1, most: 1, flags: onlyJSON, do: throttleShow},
 		verb{name: "set", usage: "set how many jobs may hold a throttle; 0 is any number", words: "ID NUMBER", least: 2, most: 2,
 			flags: []cli.Flag{&cli.DurationFlag{Name: "ttl", Usage: "forget the limit after so long"}, forceFlag(), jsonFlag()},
@@ -28,6 +29,15 @@ func throttleCommand() *cli.Command {
 					return err
 				}
 				return said(c, "%s: %s", id, show.Most(most))
+			}},
+		verb{name: "unset", usage: "let the limit be again what the rules say", words: "ID", least: 1, most: 1, flags: onlyJSON,
+			do: func(c *cli.Context, q *queue.Client) error {
+				id := c.Args().First()
+				limit, err := ops.UnsetThrottle(c.Context, q, id)
+				if err != nil {
+					return err
+				}
+				return said(c, "%s: %s, as the rules say", id, show.Most(limit))
 			}},
 		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
@@ -48,11 +58,14 @@ func throttleCommand() *cli.Command {
 }
 
 func throttleList(c *cli.Context, q *queue.Client) error {
-	all, err := ops.Throttles(c.Context, q)
+	found, more, err := ops.Throttles(c.Context, q, c.Bool("all"))
 	if err != nil {
 		return err
 	}
-	return answer(c, all, func(w io.Writer) { show.Throttles(w, all) })
+	if more {
+		screen.PrintLine(c.App.ErrWriter, "Not all keys of Redis were looked through: there may be more throttles. `oarlock throttle ls --all` takes the time.")
+	}
+	return answer(c, found, func(w io.Writer) { show.Throttles(w, found) })
 }
 
 func throttleShow(c *cli.Context, q *queue.Client) error {
@@ -60,5 +73,5 @@ func throttleShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, v, func(w io.Writer) { show.Throttle(w, v) })
+	return answer(c, v, func(w io.Writer) { show.Throttle(w, v, q.Now()) })
 }

@@ -11,6 +11,7 @@ import (
 	"oarlock/internal/connect"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/internal/top"
 )
 
@@ -78,5 +79,10 @@ func newTopSource(c *cli.Context) (source *topSource, closeIt func(), err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &topSource{cfg: cfg, pid: c.String("pid"), redis: client, caller: rollcall.New(client)}, func() { client.Close() }, nil
+	redactor := service.WebRedactor(cfg.Web)
+	blank := func(line string) string {
+		told, _ := redactor.Line(line)
+		return told
+	}
+	return &topSource{cfg: cfg, pid: c.String("pid"), redis: client, caller: rollcall.New(client), blank: blank}, func() { client.Close() }, nil
 }

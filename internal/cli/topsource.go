@@ -3,7 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,6 +31,9 @@ type topSource struct {
 	pid    string // of the supervisor that is meant; "" is the only one
 	redis  *queue.Client
 	caller *rollcall.Caller
+
+	blank func(line string) string // what is secret in a line
+	looks ops.Looks                // at all queues, for their outlooks
 
 	mu sync.Mutex
 	at *control.Client // the supervisor that answered last; nil if none did
@@ -66,7 +75,22 @@ func (s *topSource) Status(ctx context.Context) (*service.Status, error) {
 }
 
 func (s *topSource) Queues(ctx context.Context) ([]ops.Queue, error) {
-	return ops.Queues(ctx, s.redis, nil)
+	names, err := s.redis.QueueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	census, now, err := s.redis.Census(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	s.looks.Add(census, now)
+	views := make([]ops.Queue, len(census))
+	for i, n := range census {
+		views[i] = ops.ViewQueue(n, now)
+		outlook := s.looks.Outlook(n.Name, "")
+		views[i].Outlook = &outlook
+	}
+	return views, nil
 }
 
 func (s *topSource) Groups(ctx context.Context) (map[string]int, error) {
@@ -77,16 +101,29 @@ func (s *topSource) Groups(ctx context.Context) (map[string]int, error) {
 const newestFailed = 50
 
 func (s *topSource) Failed(ctx context.Context, group string) ([]ops.Job, error) {
-	jids, _, err := s.redis.Failed(ctx, group, 0, newestFailed)
-	if err != nil {
-		return nil, err
+	part, err := ops.JobsOn(ctx, s.redis, queue.Shelf{Kind: queue.ShelfFailed, Name: group}, ops.Window{Limit: newestFailed})
+	for i := range part.Items {
+		if failure := part.Items[i].Failure; failure != nil {
+			failure.Message = s.blanked(failure.Message)
+		}
 	}
-	jobs, err := s.redis.GetMany(ctx, jids...)
-	return ops.Views(jobs), err
+	return part.Items, err
+}
+
+// blanked is a text without what is secret in it, as the pages show it.
+func (s *topSource) blanked(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = s.blank(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (s *topSource) Why(ctx context.Context, jid string) ([]string, error) {
 	hold, err := explain.Sources{Client: s.redis, Host: s.cfg.Supervisor.HostName, Supervisor: s.shot}.Why(ctx, jid)
+	for i := range hold.Reasons {
+		hold.Reasons[i] = s.blanked(hold.Reasons[i])
+	}
 	return hold.Reasons, ops.Worded(jid, err)
 }
 
@@ -100,16 +137,15 @@ func (s *topSource) shot(ctx context.Context) (shot supervisor.Snapshot, err err
 }
 
 func (s *topSource) Words(ctx context.Context, jid string) (string, error) {
-	job, err := s.redis.Get(ctx, jid)
+	view, err := ops.Glance(ctx, s.redis, jid)
 	if err != nil {
 		return "", ops.Worded(jid, err)
 	}
 	var text bytes.Buffer
-	view := ops.View(*job)
 	if show.Record(&text, view.Record); text.Len() == 0 {
 		return "No attempt of it left last words here: none ended badly, or it is in another queue since.", nil
 	}
-	return strings.TrimPrefix(text.String(), "\n"), nil
+	return s.blanked(strings.TrimPrefix(text.String(), "\n")), nil
 }
 
 // topLines is how much of what a child printed top shows.
@@ -123,7 +159,16 @@ func (s *topSource) Log(ctx context.Context, of rollcall.Who, pool string, slot 
 	return tail.Lines, err
 }
 
-func (s *topSource) Roll(ctx context.Context) (rollcall.Roll, error) { return s.caller.Call(ctx) }
+func (s *topSource) Roll(ctx context.Context) (rollcall.Roll, error) {
+	roll, err := s.caller.Call(ctx)
+	if err != nil {
+		return roll, err
+	}
+	if workers, err := s.redis.Workers(ctx); err == nil {
+		roll.NoteUnheard(workers)
+	}
+	return roll, nil
+}
 
 // steer does something to the supervisor as it is now.
 func (s *topSource) steer(ctx context.Context, do func(*control.Client, *service.Status) (string, error)) (string, error) {
@@ -166,8 +211,49 @@ func (s *topSource) Pause(ctx context.Context, name string, pause bool) (string,
 	return name + " is handed out again", ops.Resume(ctx, s.redis, []string{name})
 }
 
-func (s *topSource) TakeBack(ctx context.Context, jid string) (string, error) {
-	return amendedWords(ops.TakeBack(ctx, s.redis, []string{jid}))
+func (s *topSource) QuietPool(ctx context.Context, pool string, quiet bool) (string, error) {
+	return s.post(ctx, map[bool]string{true: "quiet", false: "resume"}[quiet], "pools", pool)
+}
+
+func (s *topSource) AbandonRoll(ctx context.Context, pool string) (string, error) {
+	return s.post(ctx, "abandon", "pools", pool)
+}
+
+func (s *topSource) RecycleSlot(ctx context.Context, pool string, slot int) (string, error) {
+	return s.post(ctx, "recycle", "pools", pool, "slots", strconv.Itoa(slot))
+}
+
+func (s *topSource) StopRun(ctx context.Context, pool string, slot int, run string) (string, error) {
+	return s.post(ctx, "stop?run="+url.QueryEscape(run), "pools", pool, "slots", strconv.Itoa(slot))
+}
+
+// post asks the API of the supervisor for a deed to what a path names, and gives what it says that was done.
+func (s *topSource) post(ctx context.Context, verb string, path ...string) (string, error) {
+	at, err := s.supervisor(ctx)
+	if err != nil {
+		return "", err
+	}
+	target := "http://oarlock/api/v1"
+	for _, name := range path {
+		target += "/" + url.PathEscape(name)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target+"/"+verb, nil)
+	if err != nil {
+		return "", err
+	}
+	reply, err := (&http.Client{Transport: at.Transport()}).Do(request)
+	if err != nil {
+		return "", fmt.Errorf("the supervisor does not answer, and may have done it: %w", errors.Unwrap(err))
+	}
+	defer reply.Body.Close()
+	var told struct{ Done, Detail string }
+	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(&told); err != nil {
+		return "", err
+	}
+	if reply.StatusCode >= http.StatusBadRequest {
+		return "", errors.New(told.Detail)
+	}
+	return told.Done, nil
 }
 
 func (s *topSource) Retry(ctx context.Context, jid string) (string, error) {

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,6 +28,7 @@ func tryCommand() *cli.Command {
 			"Exits 0 if the job would be complete and no verdict was refused.",
 		Flags: append(programFlags(),
 			&cli.DurationFlag{Name: "timeout", DefaultText: "the pool's, or none", Usage: "stop it after so long"},
+			&cli.IntFlag{Name: "batch", DefaultText: "one, as a pool with batch gives it", Usage: "give it so many `JOBS` like this one in one message"},
 			&cli.IntFlag{Name: "attempt", Value: 1, Usage: "the number of the attempt"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "what an earlier attempt kept, as `JSON`"},
 		),
@@ -56,6 +60,12 @@ func try(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.IsSet("batch") && (c.Int("batch") < 1 || c.Int("batch") > config.MaxBatch) {
+		return misused("--batch must be from 1 to %d", config.MaxBatch)
+	}
+	if c.IsSet("batch") && (pool.Mode == "once" || pool.Input == "data") {
+		return misused("--batch needs --mode reuse or preload, and --input job: another program reads no message")
+	}
 	return showTrial(c, pool, job)
 }
 
@@ -67,6 +77,9 @@ func showTrial(c *cli.Context, pool config.Pool, job queue.Taken) error {
 		return err
 	}
 	defer t.Close()
+	if t.Batch = c.Int("batch"); t.Batch == 0 && pool.Batch > 1 {
+		t.Batch = 1
+	}
 	good, err := t.Show(c.Context, c.App.Writer, plan.Policy(pool))
 	if err == nil && !good {
 		err = silent{exitFailed}
@@ -80,7 +93,14 @@ func newTrial(name string, pool config.Pool, job queue.Taken) (*trial.Trial, err
 	if err != nil {
 		return nil, err
 	}
-	return trial.New(spec, job, time.Duration(pool.Timeout))
+	policy := plan.Policy(pool)
+	t, err := trial.New(spec, job, policy.TimeoutOf(job.Klass, time.Duration(pool.Timeout)))
+	if err == nil {
+		t.Ask = func(ctx context.Context, command []string, input []byte) ([]byte, error) {
+			return plan.RetryDecider(t.Host, pool.Home)(ctx, name, command, input)
+		}
+	}
+	return t, err
 }
 
 // tryPool is the pool to imitate: one of the configuration, or what the options say.
@@ -108,6 +128,7 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 		if pool, ok = cfg.Pools[name]; !ok {
 			return pool, misused("there is no pool %q; there is %s", name, cfg.PoolNames())
 		}
+		pool.Classes, pool.Home = cfg.Klass, filepath.Dir(cfg.Path)
 	}
 	if len(command) > 0 {
 		pool.Command = command
@@ -129,6 +150,11 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 	}
 	if c.IsSet("timeout") {
 		pool.Timeout = config.Duration(c.Duration("timeout"))
+		pool.Classes = maps.Clone(pool.Classes)
+		for name, class := range pool.Classes {
+			class.Timeout = 0 // whoever tries it has said how long
+			pool.Classes[name] = class
+		}
 	}
 	return pool, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/census"
+	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/rollcall"
@@ -70,13 +72,22 @@ func (p Program) web(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := cfg.Park.Secrets()
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // then nobody answers here by the address of a job
+		return config.Wrong("park.secret_file", err)
+	}
 	counted := census.New(redis)
 	var counting sync.WaitGroup
 	counting.Go(func() { _ = counted.Run(ctx) }) // which returns nil
 	defer func() { stop(); counting.Wait() }()
+	var others web.Others
+	if cfg.Web.RollCall {
+		others = rollcall.New(redis)
+	}
 	app := web.New(web.Options{
 		Redis: redis, Log: log, Version: p.version(), Host: cfg.Supervisor.HostName(), Prefix: cfg.Web.Prefix, ReadOnly: c.Bool("read-only"),
-		Census: counted, Others: rollcall.New(redis), Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Census: counted, Others: others, Redactor: service.WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Callback: secrets.Good,
 		Elsewhere: func(ctx context.Context) http.RoundTripper {
 			if supervisor, err := find(ctx); err == nil {
 				return supervisor.Transport()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"oarlock/internal/control"
 )
 
 // fetch sends a request and gives the status and the body of the answer.
@@ -51,6 +53,7 @@ func TestWebDoors(t *testing.T) {
 	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
 	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
 	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"], s.env["OARLOCK_WEB_METRICS_LISTEN"] = "127.0.0.1:0", "tokens", "127.0.0.1:0"
+	s.env["OARLOCK_WEB_ROLL_CALL"] = "false"
 	p := begin(t, s, "run")
 	doors := map[string]string{} // in whichever order
 	for range 2 {
@@ -65,6 +68,19 @@ func TestWebDoors(t *testing.T) {
 	}
 	if code, text := fetch(t, client, "GET", at+"status", "Authorization", "Bearer "+made[1]); code != 200 || !strings.Contains(text, `"name":"work"`) {
 		t.Errorf("with a token: %d %s", code, text)
+	}
+	if code, text := fetch(t, client, "GET", at+"supervisors", "Authorization", "Bearer "+made[1]); code != 200 || !strings.Contains(text, `"asked":1,"answered":1`) {
+		t.Errorf("one that asks no others says of all: %d %s", code, text)
+	}
+	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
+		t.Errorf("it answers others: %v\n%s", err, s.said["stdout"])
+	}
+	beside, err := control.Find(t.Context(), s.dir+"/state/oarlock", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, text := fetch(t, &http.Client{Transport: beside.Transport()}, "GET", "http://localhost/debug/pprof/goroutine?debug=1"); code != 200 || !strings.Contains(text, "goroutine profile") {
+		t.Errorf("a profile over the control socket: %d %.200s", code, text)
 	}
 	if code, text := fetch(t, client, "POST", at+"supervisor/quiet", "Authorization", "Bearer "+made[1]); code != 403 || !strings.Contains(text, `"code":"no_right"`) {
 		t.Errorf("with a token that may not: %d %s", code, text)

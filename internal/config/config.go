@@ -9,6 +9,9 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"strings"
+
+	"oarlock/internal/rules"
 )
 
 // Config is a whole configuration: the file, conf.d beside it, the environment and the
@@ -19,9 +22,18 @@ type Config struct {
 	Log        Log             `toml:"log"`
 	Web        Web             `toml:"web"`
 	Metrics    Metrics         `toml:"metrics"`
+	Tracing    Tracing         `toml:"tracing"`
 	Pools      map[string]Pool `toml:"pools"` // by name
 
+	Hooks     Hooks                `toml:"hooks"`
+	Queues    map[string]Queue     `toml:"queues"`    // by name; of those of which something is said
 	Recurring map[string]Recurring `toml:"recurring"` // by name
+
+	Rules     Rules               `toml:"rules"`
+	Park      Park                `toml:"park"`
+	Throttles map[string]Throttle `toml:"throttles"` // by name
+	Windows   map[string]Window   `toml:"windows"`   // by name
+	Klass     map[string]Klass    `toml:"klass"`     // by name or glob
 
 	Path  string   `toml:"-"` // the file; "" if there is none
 	Files []string `toml:"-"` // what was read: Path and the files of conf.d
@@ -48,6 +60,11 @@ type Redis struct {
 type Metrics struct {
 	Queues  int      `toml:"queues"`  // so many have a label of their own, those with most jobs; the rest is _other
 	Klasses []string `toml:"klasses"` // globs of classes of jobs that have one, the first fifty that come; the rest is _other
+}
+
+// Tracing is the table [tracing].
+type Tracing struct {
+	Begin float64 `toml:"begin"` // for this share of the attempts that have no trace one is begun; 0: for none
 }
 
 // Supervisor is the table [supervisor].
@@ -94,7 +111,9 @@ type Pool struct {
 	Hello       bool     `toml:"hello"`        // children that once said hello are to go on; false: the program says none
 	PTY         bool     `toml:"pty"`          // stdout is a terminal
 	Replace     string   `toml:"replace"`      // before or after the old child is gone, the new one starts
-	Prefetch    int      `toml:"prefetch"`     // jobs kept ready for a reused child
+	Prefetch    Prefetch `toml:"prefetch"`     // jobs kept ready for a reused child
+	Batch       int      `toml:"batch"`        // jobs of one class in a message, for children that read such
+	BatchWait   Duration `toml:"batch_wait"`   // how long a message waits for more jobs
 	MaxLine     Size     `toml:"max_line"`
 	MaxJob      Size     `toml:"max_job"`
 	LogRate     int      `toml:"log_rate"`    // lines a second that are kept of a child; 0 keeps all
@@ -120,6 +139,8 @@ type Pool struct {
 	IdleTimeout Duration `toml:"idle_timeout"`
 	Jitter      float64  `toml:"jitter"` // share by which those vary from child to child
 
+	TracePath string `toml:"trace_path"` // where the data of a job that was put without a trace names one; "": nowhere
+
 	Env map[string]string `toml:"env"` // added to the environment, with placeholders
 
 	ListTimeout   Duration `toml:"list_timeout"` // after which an entry in work without a sign is abandoned
@@ -128,8 +149,52 @@ type Pool struct {
 	ListFailed    int      `toml:"list_failed"`  // how many that failed are kept
 	ListRetries   int      `toml:"list_retries"` // 0: no limit
 
+	RetryCommand []string `toml:"retry_command"` // decides what becomes of a job whose attempt failed; none: on_error, on_crash and retry do
+
 	Retry   Retry   `toml:"retry"`
 	Sandbox Sandbox `toml:"sandbox"`
+
+	Classes map[string]Klass `toml:"-"` // the tables [klass], for those who are given the pool alone
+	Home    string           `toml:"-"` // the directory of the file, in which commands that decide are run; likewise
+}
+
+// Hooks is the table [hooks]: which events become jobs.
+type Hooks struct {
+	Queue  string   `toml:"queue"`  // where they go
+	Events []string `toml:"events"` // of Events; none: nothing becomes a job
+	Queues []string `toml:"queues"` // names or globs: whose jobs are meant
+}
+
+// Queue is one table [queues.NAME].
+type Queue struct {
+	Limit        int      `toml:"limit"`         // jobs that run at a time; below 1: any number
+	Throttles    []string `toml:"throttles"`     // names of [throttles] that each of its jobs needs
+	Windows      []string `toml:"windows"`       // names of [windows] in which its jobs start
+	Priority     string   `toml:"priority"`      // high-first or low-first
+	First        string   `toml:"first"`         // priority or time: what counts more
+	Slice        Duration `toml:"slice"`         // what counts as one time, where that is first
+	Ageing       Duration `toml:"ageing"`        // so much waiting is one point of priority; 0s: none is
+	Intake       []string `toml:"intake"`        // lists whose entries become jobs of the queue: hworker:NAME, or keys
+	IntakeAs     string   `toml:"intake_as"`     // what an entry is: data, job or hworker
+	IntakeWindow int      `toml:"intake_window"` // so many jobs wait in the queue at most before it goes on
+
+	Order     string `toml:"order"`      // key: of the jobs of one key one runs at a time, in order; "" where nothing is said of that
+	Turns     string `toml:"turns"`      // oldest or fair: which key is next, of those with a priority
+	AfterFail string `toml:"after_fail"` // next or hold: who has the turn of a key whose job failed
+	KeyFrom   string `toml:"key_from"`   // a JSON pointer to the key in the data of jobs that are put without one; "" for none
+
+	Merge       string `toml:"merge"`        // none, all, last, first or set: what becomes of a put while a job of its key waits
+	Score       string `toml:"score"`        // keep, min or max: of equal payloads
+	RunPayloads int    `toml:"run_payloads"` // how many a job has at most
+	RunBytes    Size   `toml:"run_bytes"`    // of data, by merging
+}
+
+// TraceMembers is TracePath as the members that it names, one within the other; nil if it is "".
+func (p Pool) TraceMembers() []string {
+	if p.TracePath == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(p.TracePath, "$."), ".")
 }
 
 // Recurring is one table [recurring.NAME]: a job that is put again and again.
@@ -202,7 +267,23 @@ func Defaults() Config {
 		Metrics:    Metrics{Queues: 200, Klasses: []string{"*"}},
 		Log:        Log{Level: "info", Format: "auto", Attempts: "all", Redact: slices.Clone(DefaultRedact), RedactText: []string{}},
 		Pools:      map[string]Pool{},
+		Hooks:      Hooks{Queue: "oarlock-hooks", Events: []string{}, Queues: []string{"*"}},
+		Queues:     map[string]Queue{},
 		Recurring:  map[string]Recurring{},
+		Throttles:  map[string]Throttle{},
+		Windows:    map[string]Window{},
+		Klass:      map[string]Klass{},
+		Park:       DefaultPark(),
+	}
+}
+
+// DefaultQueue is a queue of which nothing is said.
+func DefaultQueue() Queue {
+	usual := rules.DefaultQueue()
+	return Queue{
+		Throttles: []string{}, Windows: []string{}, Priority: usual.Priority, First: usual.First, Slice: ofSeconds(usual.Slice),
+		Intake: []string{}, IntakeAs: "data", IntakeWindow: 1000,
+		Turns: "oldest", AfterFail: "next", Merge: "none", Score: "keep", RunPayloads: 100, RunBytes: 256 << 10,
 	}
 }
 
@@ -223,6 +304,7 @@ func DefaultPool() Pool {
 		Status:       "auto",
 		Replace:      "before",
 		Hello:        true,
+		Batch:        1,
 		MaxLine:      1 << 20,
 		MaxJob:       16 << 20,
 		LogRate:      1000,
@@ -235,6 +317,7 @@ func DefaultPool() Pool {
 		OnCrash:      "retry",
 		MaxCrashes:   3,
 		ExitCodes:    map[string]string{},
+		RetryCommand: []string{},
 		UnknownFor:   15 * 60 * second,
 		Jitter:       0.1,
 

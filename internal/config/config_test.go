@@ -83,7 +83,7 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 			key := join(path, field.Tag.Get("toml"))
 			if field.Type.Kind() == reflect.Struct && key != path+".backoff" {
 				missing(key, field.Type)
-			} else if _, ok := inExample[key]; !ok && field.Tag.Get("toml") != "-" && key != "pools" && key != "recurring" {
+			} else if _, ok := inExample[key]; !ok && field.Tag.Get("toml") != "-" && key != "pools" && field.Type.Kind() != reflect.Map {
 				t.Errorf("the example lacks %s", key)
 			}
 		}
@@ -116,6 +116,30 @@ func TestExampleShowsTheDefaultsOfRecurring(t *testing.T) {
 	}
 }
 
+// The tables of rules in the example show the defaults.
+func TestExampleShowsTheDefaultsOfRules(t *testing.T) {
+	example, err := os.ReadFile("../../config.example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{"throttles.erp": DefaultThrottle(), "windows.night": DefaultWindow(), "queues.orders": DefaultQueue(), "klass.Pay": DefaultKlass()} {
+		_, text, _ := strings.Cut(string(example), "# ["+name+"]\n")
+		text, _, _ = strings.Cut(text, "\n\n")
+		for i := range reflect.TypeOf(want).NumField() {
+			if key := reflect.TypeOf(want).Field(i).Tag.Get("toml"); key != "-" && !strings.Contains("\n"+text, "\n# "+key+" = ") {
+				t.Errorf("the example lacks %s.%s", name, key)
+			}
+		}
+		d, c := &decoder{places: map[string]place{}, env: environment()}, Defaults()
+		d.file(&c, "example", "["+name+"]\n"+regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAllString(text, "$1"), false)
+		table, key, _ := strings.Cut(name, ".")
+		got := fieldsOf(reflect.ValueOf(&c).Elem())[table].MapIndex(reflect.ValueOf(key)).Interface()
+		if len(d.problems) > 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("of %s the example says\n%+v\nthe code\n%+v\n%v", name, got, want, d.problems)
+		}
+	}
+}
+
 func TestProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", pool + `comand = ["sh"]`, `c.toml:4: pools.mail.comand: unknown key; did you mean "command"?`},
@@ -124,6 +148,16 @@ func TestProblems(t *testing.T) {
 		{"unknown in a subtable", pool + "[pools.mail.retry]\nbackof = 'linear'", `c.toml:5: pools.mail.retry.backof: unknown key; did you mean "backoff"?`},
 		{"cpu of a child that works many jobs", pool + "mode = \"reuse\"\n[pools.mail.sandbox]\nlimits = { cpu = \"10s\" }", `pools.mail.sandbox.limits: cpu is counted over the life of a process`},
 		{"unknown in an inline table", pool + "[pools.mail.sandbox]\nlimits = { nofiles = 1 }", `c.toml:5: pools.mail.sandbox.limits.nofiles: unknown key; did you mean "nofile"?`},
+		{"a class without an end", "[klass.Pay]\ntimeout = '0s'", `c.toml:2: klass.Pay.timeout: must be more than zero; without it that of the pool holds`},
+		{"a class that waits not at all", "[klass.Pay]\npark_timeout = '0s'", `c.toml:2: klass.Pay.park_timeout: must be more than zero; without it jobs wait for their answers for 24h`},
+		{"a class that retries at once", "[klass.Pay.retry]\ndelay = '0s'", `c.toml:2: klass.Pay.retry.delay: must be more than zero`},
+		{"a class and its waits", "[klass.Pay]\nretry = { delay = '1h', max_delay = '1m' }", `klass.Pay.retry.max_delay: is less than delay (1h)`},
+		{"a class and an unknown curve", "[klass.Pay.retry]\nbackoff = 'cubic'", `klass.Pay.retry.backoff: `},
+		{"a class and its correlation", "[klass.Pay]\ncorrelation = 'order_id'", `c.toml:2: klass.Pay.correlation: "order_id" is no JSON pointer`},
+		{"a class and a command that is not there", "[klass.Pay]\nretry_command = ['no-such-program']", `c.toml:2: klass.Pay.retry_command: there is no program "no-such-program" in PATH`},
+		{"a pool and a command that is not there", pool + "retry_command = ['./again.sh']", `c.toml:4: pools.mail.retry_command: there is no program `},
+		{"a pool and a command without a name", pool + "retry_command = ['']", `c.toml:4: pools.mail.retry_command: name a program`},
+		{"a list and a command", "[pools.l]\nlist = 'l'\ncommand = ['sh']\nretry_command = ['sh']", `pools.l.list: excludes retry_command`},
 		{"recurs when", "[recurring.x]\nqueue = 'q'", `c.toml:1: recurring.x: when does it recur?`},
 		{"recurs where", "[recurring.x]\nevery = '1m'", `recurring.x.queue: name the queue`},
 		{"recurs twice", "[recurring.x]\nqueue = 'q'\nevery = '1m'\ncron = '@daily'", `c.toml:3: recurring.x.every: give either cron or every`},
@@ -163,6 +197,17 @@ func TestProblems(t *testing.T) {
 		{"children and range", pool + "children = 2\nmax_children = 3", `c.toml:4: pools.mail.children: give either`},
 		{"min above max", pool + "min_children = 4\nmax_children = 3", `c.toml:4: pools.mail.min_children: must be from 0 to max_children (3)`},
 		{"prefetch in once", pool + "prefetch = 4", `c.toml:4: pools.mail.prefetch: needs mode = "reuse"`},
+		{"negative prefetch", pool + "mode = 'reuse'\nprefetch = -1", `c.toml:5: pools.mail.prefetch: -1 is no number of jobs from 0 to 10000; "auto" finds one`},
+		{"endless prefetch", pool + "mode = 'reuse'\nprefetch = 10001", `c.toml:5: pools.mail.prefetch: 10001 is no number of jobs from 0 to 10000`},
+		{"prefetch by a word", pool + "mode = 'reuse'\nprefetch = 'many'", `c.toml:5: pools.mail.prefetch: prefetch is a number of jobs, or "auto"; got the string "many"`},
+		{"batch in once", pool + "batch = 100", `c.toml:4: pools.mail.batch: needs mode = "reuse" or "preload" and input = "job"`},
+		{"no batch", pool + "batch = 0", `c.toml:4: pools.mail.batch: must be from 1 to 1000`},
+		{"large batch", pool + "mode = 'reuse'\nbatch = 1001", `c.toml:5: pools.mail.batch: must be from 1 to 1000`},
+		{"batch and prefetch", pool + "mode = 'reuse'\nbatch = 2\nprefetch = 2", `c.toml:5: pools.mail.batch: excludes prefetch`},
+		{"batch of a list", "[pools.mail]\nlist = 'x'\ncommand = ['sh']\nmode = 'reuse'\nbatch = 2", `c.toml:5: pools.mail.batch: excludes list`},
+		{"batch of data", pool + "mode = 'preload'\nbatch = 2\ninput = 'data'", `c.toml:5: pools.mail.batch: needs mode = "reuse" or "preload" and input = "job"`},
+		{"batch_wait alone", pool + "batch_wait = '1s'", `c.toml:4: pools.mail.batch_wait: has a meaning with batch only`},
+		{"long batch_wait", pool + "mode = 'reuse'\nbatch = 2\nbatch_wait = '1m'", `c.toml:6: pools.mail.batch_wait: must be from 0s to 10s`},
 		{"exit in reuse", pool + "mode = 'reuse'\nstatus = 'exit'", `c.toml:5: pools.mail.status: "exit" needs mode = "once"`},
 		{"no input in reuse", pool + "mode = 'reuse'\ninput = 'none'", `c.toml:5: pools.mail.input: "none" needs mode = "once"`},
 		{"data in reuse", pool + "mode = 'reuse'\ninput = 'data'", `c.toml:5: pools.mail.input: "data" with mode = "reuse" tells a child no run`},

@@ -141,8 +141,16 @@ func (d *decoder) entries(path string, in map[string]any, out reflect.Value) {
 		switch each := entry.Addr().Interface().(type) {
 		case *Pool:
 			*each = DefaultPool()
+		case *Queue:
+			*each = DefaultQueue()
 		case *Recurring:
 			*each = DefaultRecurring()
+		case *Throttle:
+			*each = DefaultThrottle()
+		case *Window:
+			*each = DefaultWindow()
+		case *Klass:
+			*each = DefaultKlass()
 		}
 		d.value(join(path, key), in[key], entry)
 		out.SetMapIndex(reflect.ValueOf(key), entry)

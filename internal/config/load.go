@@ -203,7 +203,7 @@ func (d *decoder) environment(c *Config) {
 		d.override(c, "redis.url", url, "environment variable REDIS_URL")
 	}
 	for table, fields := range fieldsOf(reflect.ValueOf(c).Elem()) {
-		if table == "pools" || table == "recurring" {
+		if fields.Kind() == reflect.Map { // tables whose names are the user's
 			continue
 		}
 		for key := range fieldsOf(fields) {

@@ -26,26 +26,33 @@ const PrivateDir = "private"
 
 // What the keys with a choice may say.
 var (
-	Wishes   = []string{"tag", "untag", "track", "untrack", "priority", "note", "cancel", "requeue"}
-	Orders   = []string{"ordered", "round-robin", "shuffled", "oldest"}
-	Modes    = []string{"once", "reuse", "preload"}
-	Inputs   = []string{"job", "data", "none"}
-	Statuses = []string{"auto", "fd", "lines", "exit"}
-	Policies = []string{"retry", "fail"}
-	Exits    = []string{"ack", "retry", "fail", "release", "unknown"}
-	Replaces = []string{"before", "after"}
-	Kills    = []string{"auto", "cgroup", "guard", "group"}
-	Signals  = []string{"USR1", "USR2", "HUP", "INT", "TERM", "WINCH"} // of drain_signal
-	Levels   = []string{"debug", "info", "warn", "error"}
-	Formats  = []string{"auto", "text", "json"}
-	Attempts = []string{"all", "bad", "none"} // of log.attempts
-	Misses   = []string{"run-once", "run-all", "skip"}
-	Overlaps = []string{"allow", "skip", "queue-one"}
-	Schemes  = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
+	Wishes     = []string{"tag", "untag", "track", "untrack", "priority", "note", "cancel", "requeue"}
+	Orders     = []string{"ordered", "round-robin", "shuffled", "oldest"}
+	Modes      = []string{"once", "reuse", "preload"}
+	Inputs     = []string{"job", "data", "none"}
+	Statuses   = []string{"auto", "fd", "lines", "exit"}
+	Policies   = []string{"retry", "fail"}
+	Exits      = []string{"ack", "retry", "fail", "release", "unknown"}
+	Replaces   = []string{"before", "after"}
+	Kills      = []string{"auto", "cgroup", "guard", "group"}
+	Signals    = []string{"USR1", "USR2", "HUP", "INT", "TERM", "WINCH"} // of drain_signal
+	Levels     = []string{"debug", "info", "warn", "error"}
+	Formats    = []string{"auto", "text", "json"}
+	Attempts   = []string{"all", "bad", "none"} // of log.attempts
+	Misses     = []string{"run-once", "run-all", "skip"}
+	Overlaps   = []string{"allow", "skip", "queue-one"}
+	Intakes    = []string{"data", "job", "hworker"}
+	Turns      = []string{"oldest", "fair"}
+	Events     = []string{"dead", "died"} // of hooks.events
+	AfterFails = []string{"next", "hold"}
+	Merges     = []string{"none", "all", "last", "first", "set"}
+	Scores     = []string{"keep", "min", "max"} // of queues
+	Schemes    = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
 )
 
 var (
 	poolName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	tracePath    = regexp.MustCompile(`^\$(\.[^.\[\]]+)+$`)
 	redactPath   = regexp.MustCompile(`^\$\.\.[A-Za-z0-9_-]+$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
@@ -72,14 +79,19 @@ func (d *decoder) validate(c *Config) {
 			d.bad("log.redact_text", "%q is no regular expression: %v", text, err)
 		}
 	}
+	d.hooks(c.Hooks)
 	d.web(c.Web)
 	if n := c.Metrics.Queues; n < 0 || n > mostMetricQueues {
 		d.bad("metrics.queues", "must be between 0 and %d: each is ten numbers in every scrape", mostMetricQueues)
 	}
+	d.share("tracing.begin", c.Tracing.Begin)
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
 		d.pool("pools."+name, name, c.Pools[name])
 	}
 	d.lists(c)
+	d.intakes(c)
+	d.park(c)
+	d.ruleTables(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Recurring)) {
 		d.recurring("recurring."+name, name, c.Recurring[name])
 	}
@@ -145,6 +157,16 @@ func (d *decoder) supervisor(s Supervisor) {
 	}
 	if s.PollInterval < second/100 {
 		d.bad("supervisor.poll_interval", "must be 10ms or more")
+	}
+}
+
+func (d *decoder) hooks(h Hooks) {
+	for _, event := range h.Events {
+		d.choice("hooks.events", event, Events)
+	}
+	d.globs("hooks.queues", h.Queues)
+	if strings.TrimSpace(h.Queue) == "" || strings.ContainsRune(h.Queue, 0) {
+		d.bad("hooks.queue", `name the queue, such as queue = "oarlock-hooks"`)
 	}
 }
 
@@ -217,6 +239,9 @@ func (d *decoder) pool(at, name string, p Pool) {
 	d.children(at, p)
 	d.conversation(at, p)
 
+	if p.TracePath != "" && !tracePath.MatchString(p.TracePath) {
+		d.bad(at+".trace_path", `%q is no way to a member of the data, such as "$.meta.traceparent"`, p.TracePath)
+	}
 	for code, what := range p.ExitCodes {
 		if n, err := strconv.Atoi(code); err != nil || n < 0 || n > 255 {
 			d.bad(at+".exit_codes."+code, "an exit code is a number from 0 to 255")
@@ -252,17 +277,22 @@ func (d *decoder) amounts(at string, p Pool) {
 		}
 	}
 	d.share(at+".jitter", p.Jitter)
-	d.share(at+".retry.jitter", p.Retry.Jitter)
-	if p.Retry.Delay <= 0 && (p.List == "" || p.Retry.Delay < 0) {
-		d.bad(at+".retry.delay", "must be more than zero")
+	d.retry(at+".retry", p.Retry, p.List != "")
+}
+
+// retry checks how long jobs wait; at once is for lists only.
+func (d *decoder) retry(at string, r Retry, list bool) {
+	d.share(at+".jitter", r.Jitter)
+	if r.Delay <= 0 && (!list || r.Delay < 0) {
+		d.bad(at+".delay", "must be more than zero")
 	}
-	if p.Retry.MaxDelay != 0 && p.Retry.MaxDelay < p.Retry.Delay {
-		d.bad(at+".retry.max_delay", "is less than delay (%v)", p.Retry.Delay)
+	if r.MaxDelay != 0 && r.MaxDelay < r.Delay {
+		d.bad(at+".max_delay", "is less than delay (%v)", r.Delay)
 	}
 }
 
 func (d *decoder) share(path string, share float64) {
-	if share < 0 || share > 1 {
+	if !(share >= 0 && share <= 1) { // nor nan
 		d.bad(path, "is a share from 0 to 1")
 	}
 }
@@ -290,14 +320,44 @@ func (d *decoder) children(at string, p Pool) {
 	}
 }
 
+// batch checks the keys about messages of several jobs.
+func (d *decoder) batch(at string, p Pool) {
+	wait := p.BatchWait
+	if p.Batch < 1 || p.Batch > MaxBatch {
+		d.bad(at+".batch", "must be from 1 to %d", MaxBatch)
+	}
+	switch {
+	case wait < 0 || wait > longestBatchWait:
+		d.bad(at+".batch_wait", "must be from 0s to %v: jobs that wait for others are locked", longestBatchWait)
+	case wait > 0 && p.Batch == 1:
+		d.bad(at+".batch_wait", "has a meaning with batch only, such as batch = 100")
+	}
+	if p.Batch <= 1 {
+		return
+	}
+	if p.Mode == "once" || p.Input != "job" {
+		d.bad(at+".batch", `needs mode = "reuse" or "preload" and input = "job": several jobs come in one line of the protocol`)
+	}
+	if p.Prefetch > 0 {
+		d.bad(at+".batch", "excludes prefetch: a child has one message at a time")
+	}
+	if p.List != "" {
+		d.bad(at+".batch", "excludes list: the entries of a list are worked one by one")
+	}
+}
+
+// MaxBatch is how many jobs a message may bring at most.
+const MaxBatch = 1000
+
+// longestBatchWait is how long a message may wait for more jobs.
+const longestBatchWait = 10 * second
+
 // conversation checks the keys that only make sense together with a mode.
 func (d *decoder) conversation(at string, p Pool) {
-	if p.Prefetch < 0 {
-		d.bad(at+".prefetch", "is negative")
-	}
 	if p.Prefetch > 0 && p.Mode != "reuse" {
 		d.bad(at+".prefetch", `needs mode = "reuse": only a child that works many jobs can have one waiting`)
 	}
+	d.batch(at, p)
 	if p.Mode != "once" {
 		if p.Status == "exit" {
 			d.bad(at+".status", `"exit" needs mode = "once": a child that lives on has no exit code to look at`)
@@ -375,7 +435,7 @@ func (d *decoder) sandbox(at string, s Sandbox) {
 // program checks that the command can be started, as far as we can see from here.
 func (d *decoder) program(at string, p Pool) {
 	if len(p.Command) == 0 || p.Command[0] == "" {
-		d.bad(at, `name a program, such as command = ["python3", "worker.py"]`)
+		d.bad(at, `name a program, such as ["python3", "worker.py"]`)
 		return
 	}
 	name := p.Command[0]

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -92,6 +93,48 @@ func (s *Size) fromTOML(value any) error {
 	}
 	*s = Size(bytes)
 	return nil
+}
+
+// Prefetch is how many jobs are kept ready for a child at work; in the file a number, or "auto".
+type Prefetch int
+
+// AutoPrefetch is "auto": as many as short jobs make worth while.
+const AutoPrefetch Prefetch = -1
+
+// String is the number as the file would say it.
+func (p Prefetch) String() string {
+	if p == AutoPrefetch {
+		return "auto"
+	}
+	return strconv.Itoa(int(p))
+}
+
+func (p *Prefetch) fromTOML(value any) error {
+	switch value := value.(type) {
+	case int64:
+		if value < 0 || value > maxPrefetch {
+			return fmt.Errorf(`%d is no number of jobs from 0 to %d; "auto" finds one`, value, maxPrefetch)
+		}
+		*p = Prefetch(value)
+		return nil
+	case string:
+		if value == "auto" {
+			*p = AutoPrefetch
+			return nil
+		}
+	}
+	return fmt.Errorf(`prefetch is a number of jobs, or "auto"; got %s`, describe(value))
+}
+
+// maxPrefetch bounds what one child can lose sight of.
+const maxPrefetch = 10_000
+
+// ParsePrefetch reads a number of jobs, or "auto".
+func ParsePrefetch(text string) (p Prefetch, err error) {
+	if n, bad := strconv.ParseInt(text, 10, 64); bad == nil {
+		return p, p.fromTOML(n)
+	}
+	return p, p.fromTOML(text)
 }
 
 // Curves are the names a Backoff may have.

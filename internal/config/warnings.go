@@ -19,7 +19,7 @@ func (c Config) Warnings() []string {
 			warnings = append(warnings, fmt.Sprintf("pool %s: the program may take %s of args for an option where the job's value begins with -; put \"--\" before it if the program knows that, or write ./%s for a path.", name, text, text))
 		}
 	}
-	return warnings
+	return append(warnings, c.UnusedThrottles()...)
 }
 
 // MissingScripts tells of the scripts that commands name and that are not there, one sentence

@@ -25,6 +25,8 @@ type Web struct {
 	TLSCert    string   `toml:"tls_cert"`
 	TLSKey     string   `toml:"tls_key"`
 	ReadOnly   bool     `toml:"read_only"`
+	RollCall   bool     `toml:"roll_call"` // other supervisors are asked how they are, and answered
+	Pprof      bool     `toml:"pprof"`     // profiles may be taken at Listen
 	MaxStreams int      `toml:"max_streams"`
 	Redact     []string `toml:"redact"`      // paths in the data of jobs
 	RedactText []string `toml:"redact_text"` // regular expressions
@@ -33,7 +35,7 @@ type Web struct {
 // DefaultWeb is a table [web] of which nothing is said.
 func DefaultWeb() Web {
 	return Web{
-		Hosts: []string{}, Auth: "tokens", UserHeader: "X-Forwarded-User", Proxies: []string{}, MaxStreams: 1000,
+		Hosts: []string{}, Auth: "tokens", UserHeader: "X-Forwarded-User", Proxies: []string{}, RollCall: true, MaxStreams: 1000,
 		Redact: slices.Clone(DefaultRedact), RedactText: []string{},
 	}
 }
@@ -50,6 +52,15 @@ func NetworkOf(listen string) (network, address string) {
 		return "", ""
 	}
 	return "tcp", listen
+}
+
+// Base is with what addresses begin by which others reach it: URL and Prefix, if URL does not end with that.
+func (w Web) Base() string {
+	base, prefix := strings.TrimSuffix(w.URL, "/"), strings.TrimSuffix(w.Prefix, "/")
+	if strings.HasSuffix(base, prefix) {
+		return base
+	}
+	return base + prefix
 }
 
 // Near reports whether only processes of this host can connect.

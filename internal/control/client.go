@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -199,6 +200,40 @@ func (c *Client) Page(ctx context.Context, path string, to io.Writer) error {
 	}
 	_, err = io.Copy(to, answer.Body)
 	return err
+}
+
+// Follow reads what the supervisor tells at a path, such as "api/v1/events?kinds=parked", as server-sent events, and gives the data of each to hear, until
+// ctx ends or hear returns an error, which it returns then. The data is the callee's during the call only. Where the supervisor ends the stream, for it leaves, it returns io.EOF.
+func (c *Client) Follow(ctx context.Context, path string, hear func(data []byte) error) error {
+	call, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://oarlock/"+path, nil)
+	if err != nil {
+		return err
+	}
+	call.Header.Set("Accept", "text/event-stream")
+	patient := http.Client{Transport: c.http.Transport} // it may be long until anything happens
+	answer, err := patient.Do(call)
+	if err != nil {
+		return fmt.Errorf("listen to supervisor %s: %w", c.PID, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		var problem struct{ Detail string }
+		_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem) // what is no answer of ours says nothing
+		return fmt.Errorf("supervisor %s does not tell: %s", c.PID, cmp.Or(problem.Detail, answer.Status))
+	}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); is {
+			if err := hear(data); err != nil {
+				return err
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return cmp.Or(lines.Err(), io.EOF)
 }
 
 // Do asks for a verb: quiet, resume, drain or stop.

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,20 @@ type Doctor struct {
 	Client *queue.Client
 	Fix    bool          // repair inconsistencies between keys
 	Report func(Finding) // is told of each finding as it is made
+}
+
+// Needs looks whether this version knows all that the key space has; if not, nothing is repaired.
+func (d *Doctor) Needs(ctx context.Context) error {
+	words, err := d.Client.Needs(ctx)
+	if err != nil {
+		return readable(err) // types tells of it
+	}
+	if unknown := queue.Unknown(words); len(unknown) > 0 {
+		d.Fix = false
+		d.found(Bad, "versions", "Upgrade it. It takes no jobs here and repairs nothing: what it does not know would look damaged to it.",
+			"This version does not know what the key space needs: %s.", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 func (d *Doctor) found(level Level, subject, advice, format string, args ...any) {

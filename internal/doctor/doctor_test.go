@@ -274,6 +274,9 @@ func TestNothingThatMovesIsDamage(t *testing.T) {
 	work.Go(func() {
 		for i := range jobs {
 			put := queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K", Retries: ptr(1000), Delay: time.Duration(i%3) * time.Millisecond}
+			if i%3 == 0 {
+				put.Key = fmt.Sprint("key ", i%2)
+			}
 			if i%4 == 0 {
 				put.Throttles = []string{"t"}
 			}

@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
+	"time"
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
@@ -23,17 +25,23 @@ type Place struct {
 // Examine looks at Redis, at its keys and at the place. It returns the error of a Redis that does not answer; what it
 // finds is reported.
 func (d *Doctor) Examine(ctx context.Context, p Place) error {
-	for _, look := range []func(context.Context) error{d.Server, d.Settings, d.Keys, d.OldStats, d.Crons} {
-		if err := look(ctx); err != nil {
-			return err
-		}
-	}
 	cfg, _ := p.Config() // what is wrong with it is told with the host
-	if err := d.Unserved(ctx, func(queue string) []string { return plan.Working(cfg, queue) }); err != nil {
+	if err := d.Redis(ctx, func(queue string) []string { return plan.Working(cfg, queue) }, plan.Lists(cfg)); err != nil {
 		return err
 	}
 	d.here(ctx, p)
 	return nil
+}
+
+// Redis looks at Redis and at all that is kept in it, and nowhere else. worked tells which pools of the configuration here
+// work a queue, lists which lists are worked here, as of Lists. It returns the error of a Redis that does not answer.
+func (d *Doctor) Redis(ctx context.Context, worked func(queue string) []string, lists map[string]time.Duration) error {
+	for _, look := range []func(context.Context) error{d.Needs, d.Server, d.Settings, d.Keys, d.Rules, d.OldStats, d.Crons} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.Lists(ctx, lists), d.Unserved(ctx, worked))
 }
 
 // here looks at this host, and at the unit, as far as there is a configuration to compare them with.

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -9,21 +10,32 @@ import (
 )
 
 // Keys looks for jobs that are not where they say they are, or in two places, for places that
-// name jobs which are not there, and for throttles held by jobs that do not run; with Fix
-// it repairs that and says so, job by job. In a sound key space it changes nothing.
+// name jobs which are not there, for throttles held by jobs that do not run, and for keys whose turns and lanes say something
+// else than their jobs; with Fix it repairs that and says so, job by job. In a sound key space it changes nothing.
 func (d *Doctor) Keys(ctx context.Context) error {
 	account, err := admin.Keys(ctx, d.Client, d.Fix, d.contradiction)
 	if err != nil {
 		return d.hidden("keys", err)
 	}
 	if account.Wrong == 0 {
-		d.found(OK, "keys", "", "All of %d jobs are where they say they are.", account.Jobs)
+		d.found(OK, "keys", "", "%s", allWell(account.Jobs))
 	}
 	for _, name := range slices.Sorted(maps.Keys(account.Expired)) {
 		d.found(Warning, "locks", "Is any supervisor working this queue? The next that does takes them back.",
 			"%d locks of %s have run out, and nobody has taken the jobs back.", account.Expired[name], name)
 	}
 	return nil
+}
+
+// allWell says of so many jobs that nothing is wrong.
+func allWell(jobs int) string {
+	switch jobs {
+	case 0:
+		return "There are no jobs."
+	case 1:
+		return "The one job is where it says it is."
+	}
+	return fmt.Sprintf("All of %d jobs are where they say they are.", jobs)
 }
 
 func (d *Doctor) contradiction(c admin.Contradiction) {

@@ -170,11 +170,14 @@ func (d *Doctor) clock(ctx context.Context) error {
 	return nil
 }
 
-// slowScript is what no script of ours should take, by far.
-const slowScript = 50 * time.Millisecond
+// slowScript is what no script of ours should take, by far, and slowEntries is how many commands are looked at, the latest.
+const (
+	slowScript  = 50 * time.Millisecond
+	slowEntries = 128
+)
 
 func (d *Doctor) scripts(ctx context.Context) error {
-	entries, err := admin.SlowLog(ctx, d.Client)
+	entries, err := admin.SlowLog(ctx, d.Client, slowEntries)
 	if err != nil {
 		return d.hidden("slow log", err)
 	}

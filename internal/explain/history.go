@@ -83,6 +83,8 @@ func entryWords(e queue.Entry) string {
 		return replacedWords(e)
 	case "parked":
 		return parkedWords(e)
+	case "window":
+		return windowWords(e)
 	}
 	return "noted: " + e.What
 }
@@ -95,6 +97,15 @@ func parkedWords(e queue.Entry) string {
 		return "noted: parked"
 	}
 	return fmt.Sprintf("parked, to wait for an answer to %s until %s", screen.InShell(correlation), screen.Moment(until))
+}
+
+// windowWords says until when a window holds a job.
+func windowWords(e queue.Entry) string {
+	var until float64
+	if json.Unmarshal(e.More["until"], &until) != nil {
+		return "noted: window"
+	}
+	return "came outside of its windows, held until " + screen.Moment(until)
 }
 
 // replacedWords says how a job had failed before it was put again.
@@ -123,6 +134,8 @@ func givenBackWords(e queue.Entry) string {
 		return fmt.Sprintf("interrupted on %s%s and given back, which uses no retry", e.Worker, group)
 	case queue.CountSpared:
 		return fmt.Sprintf("ended badly on %s%s, as all else in its pool, which uses no retry", e.Worker, group)
+	case queue.CountBatch:
+		return fmt.Sprintf("its message, with other jobs, came to grief on %s%s; it comes again with half as many, which uses no retry", e.Worker, group)
 	case queue.CountDeath:
 		return fmt.Sprintf("given back, because its supervisor died with %s, which uses no retry", e.Worker)
 	case "taken-back":

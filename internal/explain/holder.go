@@ -69,32 +69,49 @@ const shownHolders = 20
 
 // Idle tells of those jobs that hold a throttle and are at no work, a sentence each: they do not run,
 // or on a worker that is likely dead. Of many holders it looks at the first. The error is one of Redis.
-func (s Sources) Idle(ctx context.Context, holders []string) ([]string, error) {
+func (s Sources) Idle(ctx context.Context, holders []queue.Holder) ([]string, error) {
 	holders = holders[:min(len(holders), shownHolders)]
-	jobs, err := s.Client.GetMany(ctx, holders...)
+	jids := make([]string, len(holders))
+	for i, holder := range holders {
+		jids[i] = holder.JID
+	}
+	jobs, err := s.Client.GetMany(ctx, jids...)
 	if err != nil {
 		return nil, err
 	}
-	running := make(map[string]*queue.Job)
+	there := make(map[string]*queue.Job)
 	for i := range jobs {
-		if jobs[i].State == "running" {
-			running[jobs[i].JID] = &jobs[i]
-		}
+		there[jobs[i].JID] = &jobs[i]
 	}
 	var told []string
-	for _, jid := range holders {
-		job := running[jid]
-		if job == nil {
-			told = append(told, jid+" holds it, but does not run and will not give it back; `oarlock doctor --fix` takes it away.")
-			continue
-		}
-		says, lives, err := s.worker(ctx, job)
+	for _, holder := range holders {
+		says, err := s.idle(ctx, holder, there[holder.JID])
 		if err != nil {
 			return nil, err
 		}
-		if !lives {
-			told = append(told, fmt.Sprintf("%s holds it, and runs on %s, whose lock %s. %s", jid, job.Worker, LockWords(s.Client.Now(), job.Expires), says))
+		if says != "" {
+			told = append(told, says)
 		}
 	}
 	return told, nil
+}
+
+// idle says of one holder why it is at no work; "" if it is. job is nil if it is gone.
+func (s Sources) idle(ctx context.Context, holder queue.Holder, job *queue.Job) (string, error) {
+	name := screen.InShell(holder.JID)
+	switch {
+	case holder.Leaving > 0:
+		return name + " was taken from its worker, and holds it until that attempt is over, or its lock would have ended: its child may live on.", nil
+	case job != nil && job.Row == "parked":
+		return name + " holds it meanwhile. " + circle(s.Client.Now(), job, "a job that waits for its places"), nil
+	case job != nil && job.State != "running" && job.Kept.Answered == "came":
+		return name + " was answered and holds it still; it goes on as soon as a child of its queue is free.", nil
+	case job == nil || job.State != "running":
+		return name + " holds it, but does not run and will not give it back; `oarlock doctor --fix` takes it away.", nil
+	}
+	says, lives, err := s.worker(ctx, job)
+	if err != nil || lives {
+		return "", err
+	}
+	return fmt.Sprintf("%s holds it, and runs on %s, whose lock %s. %s", name, job.Worker, LockWords(s.Client.Now(), job.Expires), says), nil
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,7 @@ type Hold struct {
 	JID     string   `json:"jid"`
 	Queue   string   `json:"queue"`
 	Reasons []string `json:"reasons"` // sentences: every one that was found, the first one first
+	Codes   []Code   `json:"codes"`   // of each of them what it is about
 	State   string   `json:"state"`
 
 	// Remedies are what would end some of the reasons, as the sentences say in words.
@@ -62,11 +64,12 @@ func (s Sources) Why(ctx context.Context, jid string) (Hold, error) {
 	if err != nil {
 		return Hold{}, err
 	}
-	w := why{Sources: s, q: s.Client, job: *job, reasons: []string{}}
+	w := why{Sources: s, q: s.Client, job: *job, reasons: []string{}, codes: []Code{}}
 	if err := w.find(ctx); err != nil {
 		return Hold{}, err
 	}
-	return Hold{JID: jid, Queue: w.job.Queue, Reasons: w.reasons, State: w.job.State, Remedies: w.remedies}, nil
+	w.pad()
+	return Hold{JID: jid, Queue: w.job.Queue, Reasons: w.reasons, Codes: w.codes, State: w.job.State, Remedies: w.remedies}, nil
 }
 
 // why collects the reasons.
@@ -75,8 +78,10 @@ type why struct {
 	q       *queue.Client
 	job     queue.Job
 	reasons []string
+	codes   []Code // of the reasons; of the last ones perhaps none yet
 
 	remedies []Remedy
+	ruled    bool // there are rules in the key space, or were
 }
 
 func (w *why) because(format string, args ...any) {
@@ -91,16 +96,20 @@ func (w *why) mends(deed Deed, to string) {
 // find looks for the reasons. A job that moves while it is being looked at is looked at again.
 func (w *why) find(ctx context.Context) error {
 	for try := 0; ; try++ {
-		w.reasons, w.remedies = []string{}, nil
+		w.reasons, w.codes, w.remedies = []string{}, []Code{}, nil
 		if err := w.look(ctx); err != nil {
 			return err
+		}
+		same, err := w.stays(ctx)
+		if err != nil {
+			return err
+		}
+		if same || try == whyTries {
+			break
 		}
 		now, err := w.q.Get(ctx, w.job.JID)
 		if err != nil {
 			return err
-		}
-		if now.State == w.job.State && now.Mark == w.job.Mark && now.Queue == w.job.Queue || try == whyTries {
-			break
 		}
 		w.job = *now
 	}
@@ -113,13 +122,34 @@ func (w *why) find(ctx context.Context) error {
 	}
 	w.standstill()
 	w.suspicion()
+	w.merges()
 	return w.listeners(ctx)
+}
+
+// stays reports whether the job is where it was when it was read; one that is gone is not.
+func (w *why) stays(ctx context.Context) (bool, error) {
+	found, err := w.q.Glances(ctx, queue.Detail{}, w.job.JID) // nothing that is long
+	if err != nil {
+		return false, err
+	}
+	now := &found[0].Job
+	return now.State == w.job.State && now.Mark == w.job.Mark && now.Queue == w.job.Queue, nil
 }
 
 // standstill says of a job that is interrupted again and again that it comes to no end.
 func (w *why) standstill() {
 	if n := w.job.Kept.Standstill; n >= supervisor.Standstill && w.job.Kept.Queue == w.job.Queue {
 		w.because("It was interrupted %d times without a new checkpoint, to begin each time where it was: it needs a longer drain_timeout, or to keep checkpoints (job.step of the helpers).", n)
+		w.is(Standstill)
+	}
+}
+
+// merges says of a job into which puts have merged how many that were.
+func (w *why) merges() {
+	if n := len(w.job.Kept.Scores); n > 1 {
+		w.because("It has %s payloads: what was put with its key while it waited merged into it (%s), and one attempt does all of them; `oarlock job show %s` lists them.",
+			screen.Count(n), w.job.Kept.Merge, screen.InShell(w.job.JID))
+		w.is(Merges)
 	}
 }
 
@@ -129,15 +159,25 @@ const whyTries = 3
 // look says where the job is.
 func (w *why) look(ctx context.Context) error {
 	job := w.job
+	words, err := w.q.Needs(ctx)
+	w.ruled = err != nil || slices.Contains(words, queue.NeedRules)
+	if unknown := queue.Unknown(words); err == nil && len(unknown) > 0 && job.State != "complete" && job.State != "failed" {
+		w.because("This version does not know what the key space needs (%s), so it takes no job from it: upgrade its supervisors.", strings.Join(unknown, ", "))
+		w.is(Outdated)
+	}
 	if job.Damage != "" {
 		w.because("Its keys hold what cannot be read: %s. Mend them or put the job again.", job.Damage)
+		w.is(Damaged)
 	}
 	switch job.State {
 	case "complete":
 		w.because("It is complete; nothing holds it.")
+		w.is(Complete)
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, screen.Shorten(job.Failure.Message, 300))
+		w.is(Failed)
 		w.because("`oarlock job retry %s` puts it into %s again.", screen.InShell(job.JID), job.Queue)
+		w.is(Advice)
 		w.mends(RetryJob, job.JID)
 	case "running":
 		return w.running(ctx)
@@ -149,13 +189,56 @@ func (w *why) look(ctx context.Context) error {
 	return nil
 }
 
+// behind says for whom a job waits that stands behind others of its key.
+func (w *why) behind(ctx context.Context) error {
+	at, err := w.q.InLane(ctx, w.job.JID)
+	if err != nil {
+		return err
+	}
+	key, then := screen.InShell(at.Key), PlaceWords(at.Place)
+	switch {
+	case at.Place == 0:
+		w.because("It stood behind others of its key until this moment, and has the turn now.")
+		w.is(Behind)
+	case at.Until > w.q.Now():
+		w.because("It stands behind others of key %s, whose turn waits for the end of a run that was taken from its worker; it goes on %s at the latest.%s",
+			key, DueWords(w.q.Now(), at.Until), then)
+		w.is(Behind)
+	case at.Holder == "":
+		w.because("It stands behind others of key %s; nobody has the turn, and the next look of a supervisor gives it on.%s", key, then)
+		w.is(Behind)
+	default:
+		w.because("It stands behind others of key %s, one of which runs at a time: %s has the turn; `oarlock job why %s` says what that waits for.%s",
+			key, at.Holder, screen.InShell(at.Holder), then)
+		w.is(Behind)
+		w.mends(LookAtJob, at.Holder)
+		return w.heldUp(ctx, at.Holder)
+	}
+	return nil
+}
+
+// PlaceWords says when it is the turn of a job that stands behind others of its key, in a sentence that follows another; "" of one that does not.
+func PlaceWords(place int) string {
+	switch {
+	case place == 1:
+		return " It is the next."
+	case place == queue.FarPlace:
+		return " More than a thousand others come before it."
+	case place > 1:
+		return fmt.Sprintf(" %s others come before it.", screen.Count(place-1))
+	}
+	return ""
+}
+
 // running says who has the job, and whether that still lives, as far as can be seen. A lock that ran
 // out holds until somebody sees that.
 func (w *why) running(ctx context.Context) error {
 	w.because("It is running on %s, whose lock %s.", w.job.Worker, LockWords(w.q.Now(), w.job.Expires))
+	w.is(Running)
 	says, lives, err := w.worker(ctx, &w.job)
 	if err == nil {
 		w.because("%s", says)
+		w.is(Worker)
 		if !lives {
 			w.mends(TakeBack, w.job.JID)
 		}
@@ -169,20 +252,36 @@ func (w *why) waits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if at.Place == "ready" || at.Place == "throttled" {
+		if err := w.damagedRules(ctx); err != nil {
+			return err
+		}
+	}
 	switch at.Place {
 	case "ready":
 		return w.ready(ctx, at.Before)
 	case "scheduled":
 		if w.job.Row == "parked" {
 			w.because("It waits for an answer to %s, until %s: then it has waited in vain, and that counts as a failure.", screen.InShell(w.job.Kept.Correlation), DueWords(w.q.Now(), at.Due))
-			w.because("`oarlock respond %s %s DATA` answers it, with --error TEXT if there is no answer.", screen.InShell(w.job.Klass), screen.InShell(w.job.Kept.Correlation))
-			return nil
+			w.is(Parked)
+			w.because("`oarlock respond %s %s DATA` answers it, with --error TEXT if there is no answer; `oarlock park extend %s --timeout 2h` lets it wait longer.",
+				screen.InShell(w.job.Klass), screen.InShell(w.job.Kept.Correlation), screen.InShell(w.job.JID))
+			w.is(Advice)
+			return w.holdsUp(ctx)
+		}
+		if at.Window {
+			return w.window(ctx, at.Due)
 		}
 		w.because("It is scheduled for %s.", DueWords(w.q.Now(), at.Due))
+		w.is(Scheduled)
+		return w.putOff(ctx)
+	case "behind":
+		return w.behind(ctx)
 	case "throttled":
 		return w.throttles(ctx)
 	default:
 		w.because("It is %s, but in no place of %s from which it could be taken: unless it was retried into another queue, `oarlock doctor --fix` puts it back.", w.job.State, w.job.Queue)
+		w.is(Misplaced)
 	}
 	return nil
 }
@@ -195,6 +294,7 @@ func (w *why) before() {
 			continue
 		}
 		w.because("Its last attempt, %s ago: %s. Retries left: %d of %d.", screen.Ago(told[i].When, w.q.Now()), told[i].Says, max(w.job.Remaining, 0), w.job.Retries)
+		w.is(LastAttempt)
 		return
 	}
 }
@@ -209,9 +309,11 @@ func (w *why) unknown() {
 	if u := kept.Unknown; u.Count > 0 {
 		w.because("No program that was asked knows its class %s: %s times since %s (%s ago), last of %s. It is offered again until the unknown_for of its pool is over, and fails then.",
 			w.job.Klass, screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), strings.Join(u.Names, ", "))
+		w.is(UnknownKlass)
 	}
 	if u := kept.Unstarted; u.Count > 0 {
 		w.because("The command that works it could not be run %s times since %s (%s ago): %s", screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), screen.Shorten(w.job.Failure.Message, 200))
+		w.is(Unstarted)
 	}
 }
 
@@ -219,6 +321,7 @@ func (w *why) unknown() {
 func (w *why) suspicion() {
 	if kept := w.job.Kept; kept.Queue == w.job.Queue && kept.Deaths >= queue.SuspectDeaths {
 		w.because("Supervisors died %d times while they had it. So each runs at most one such job at a time, and this one may have to wait for its turn.", kept.Deaths)
+		w.is(Suspect)
 	}
 }
 
@@ -236,68 +339,99 @@ func (w *why) dependencies(ctx context.Context) error {
 				return err
 			} else if freeing {
 				w.because("It waited for %s (%s), which is complete; those that did are being freed.", on.JID, on.Klass)
+				w.is(Freeing)
 				continue
 			}
 			w.because("It waits for %s (%s), which is complete and will not free it; `oarlock doctor --fix` does.", on.JID, on.Klass)
+			w.is(Unfreed)
 			continue
 		}
 		if on.State == "failed" {
 			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, screen.InShell(on.JID), screen.InShell(on.JID))
+			w.is(Advice)
 			w.mends(LookAtJob, on.JID)
 			continue
 		}
 		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
+		w.is(Depends)
 		w.mends(LookAtJob, on.JID)
 	}
 	for _, jid := range w.job.Dependencies {
 		if !there[jid] {
 			w.because("It waits for %s, which is gone and will not free it; `oarlock doctor --fix` does.", jid)
+			w.is(Unfreed)
 		}
 	}
 	if len(w.job.Dependencies) == 0 {
 		w.because("It waits for other jobs, but there are none; `oarlock doctor --fix` frees it.")
+		w.is(Unfreed)
 	}
 	return nil
 }
 
 func (w *why) throttles(ctx context.Context) error {
+	waits, err := w.q.WaitsFor(ctx, w.job.JID)
+	if err != nil {
+		return err
+	}
+	if waits != nil {
+		return w.gate(ctx, waits)
+	}
 	for _, id := range w.job.Throttles {
 		limit, err := w.q.Throttle(ctx, id)
 		if err != nil {
 			return err
 		}
-		holders, err := w.q.ThrottleHolders(ctx, id)
+		holders, err := w.q.ThrottlePlaces(ctx, id)
 		if err != nil {
 			return err
 		}
 		if limit.Maximum == 0 || len(holders) < limit.Maximum {
 			continue
 		}
-		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, strings.Join(holders[:min(len(holders), shownHolders)], " "))
+		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, heldWords(holders))
+		w.is(Throttled)
 		w.mends(SeeThrottle, id)
 		idle, err := w.Idle(ctx, holders)
 		if err != nil {
 			return err
 		}
-		w.reasons = append(w.reasons, idle...)
+		for _, says := range idle {
+			w.because("%s", says)
+			w.is(Worker)
+		}
 	}
 	if len(w.reasons) == 0 {
 		w.because("It is told to wait for a throttle, and none of its throttles (%s) is full; the next job that gives one back lets it on.", strings.Join(w.job.Throttles, " "))
+		w.is(Throttled)
 	}
 	return nil
+}
+
+// paused tells whether the queue is, and returns what is in it.
+func (w *why) paused(ctx context.Context) (queue.QueueCounts, error) {
+	counts, err := w.q.Queue(ctx, w.job.Queue)
+	if err == nil && counts.Paused {
+		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, screen.InShell(w.job.Queue))
+		w.is(Paused)
+		w.mends(ResumeQueue, w.job.Queue)
+	}
+	return counts, err
 }
 
 // ready looks for what keeps a job that waits for a worker from being handed out.
 //
 //	before   how many jobs of its queue come before it
 func (w *why) ready(ctx context.Context, before int) error {
-	counts, err := w.q.Queue(ctx, w.job.Queue)
+	counts, err := w.paused(ctx)
 	if err != nil {
 		return err
 	}
-	if counts.Paused {
-		w.because("The queue %s is paused; `oarlock queue resume %s` ends that.", w.job.Queue, screen.InShell(w.job.Queue))
-		w.mends(ResumeQueue, w.job.Queue)
+	if w.job.Kept.Answered == "came" {
+		w.because("It was answered; nothing holds it but free children.")
+		w.is(Answered)
+	} else if err := w.outside(ctx); err != nil {
+		return err
 	}
 	setting, err := w.q.Setting(ctx, w.job.Queue+"-max-concurrency")
 	if err != nil {
@@ -305,14 +439,18 @@ func (w *why) ready(ctx context.Context, before int) error {
 	}
 	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
 		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
+		w.is(Limited)
 	}
 	switch before {
 	case 0:
 		w.because("It is the next of its queue.")
+		w.is(InLine)
 	case 1:
 		w.because("1 job of its queue comes before it.")
+		w.is(InLine)
 	default:
 		w.because("%s jobs of its queue come before it.", screen.Count(before))
+		w.is(InLine)
 	}
 	return nil
 }
@@ -322,7 +460,8 @@ func (w *why) ready(ctx context.Context, before int) error {
 func (w *why) listeners(ctx context.Context) error {
 	shot, err := w.Supervisor(ctx)
 	if err != nil {
-		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.ReplaceAll(err.Error(), "\n  ", "; "))
+		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.NewReplacer("\n  ", "; ", "\n", "; ").Replace(err.Error()))
+		w.is(Unseen)
 		return nil
 	}
 	listens := false
@@ -333,14 +472,22 @@ func (w *why) listeners(ctx context.Context) error {
 		listens = true
 		w.pool(pool)
 	}
-	if !listens {
+	switch {
+	case listens:
+	case len(shot.Stuck) > 0:
+		w.because("Whether a pool here listens to %s cannot be told: %s.", w.job.Queue, supervisor.StuckWords(strings.Join(shot.Stuck, ", ")))
+		w.is(Unseen)
+	default:
 		w.because("No pool of the supervisor here (pid %d) listens to %s: unless one of another host does, name it in the queues of a pool.", shot.PID, w.job.Queue)
+		w.is(NoListener)
 	}
 	if shot.Short != "" && w.job.State != "running" {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
+		w.is(Short)
 	}
 	if what, why := shot.RedisTrouble(); what != "" {
 		w.because("The supervisor here finds that Redis %s: %s.", what, why)
+		w.is(RedisTrouble)
 	}
 	return nil
 }
@@ -374,6 +521,7 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		for _, run := range slot.Runs {
 			if run.JID == w.job.JID {
 				w.because("It is on %s of pool %s for %s%s", childText(slot), pool.Name, screen.Seconds(run.Age), afterColon(progressText(run.Percent, run.Progress)))
+				w.is(Child)
 			}
 		}
 		if len(slot.Runs) > 0 {
@@ -382,14 +530,21 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 	}
 	switch {
 	case w.job.State == "running":
+	case pool.Abstains != "" && slices.Contains(w.codes, Outdated): // that is said
+	case pool.Abstains != "":
+		w.because("Pool %s takes no jobs: %s.", pool.Name, pool.Abstains)
+		w.is(Abstains)
 	case pool.Barren != "":
 		w.because("Pool %s takes nothing: %s. When that is mended, `oarlock recycle %s` tries at once.", pool.Name, pool.Barren, screen.InShell(pool.Name))
+		w.is(Barren)
 		w.mends(RecyclePool, pool.Name)
 	case pool.Breaker != "":
 		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, screen.InShell(pool.Name))
+		w.is(BreakerOpen)
 		w.mends(RecyclePool, pool.Name)
 	case pool.Quiet || pool.Draining:
 		w.because("Pool %s is quiet or draining; `oarlock resume` ends quiet.", pool.Name)
+		w.is(Quiet)
 		switch {
 		case pool.Draining:
 		case pool.QuietAlone:
@@ -399,17 +554,22 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		}
 	case pool.Children == 0:
 		w.because("Pool %s has no children; `oarlock scale %s 1` gives it one.", pool.Name, screen.InShell(pool.Name))
+		w.is(NoChildren)
 		w.mends(GiveChildren, pool.Name)
 	case waits >= pool.Children:
 		w.because("All %d children of pool %s wait for a start after others failed: the next is tried in %s; `oarlock recycle %s` tries at once.",
 			waits, pool.Name, screen.Seconds(next), screen.InShell(pool.Name))
+		w.is(Backoff)
 		w.mends(RecyclePool, pool.Name)
 	case waits > 0 && busy+waits >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and %d wait for a start after others failed.", pool.Children, pool.Name, busy, waits)
+		w.is(Backoff)
 	case blocked > 0 && busy+blocked >= pool.Children:
 		w.because("Of %d children of pool %s %d are busy, and the places of %d wait until the child before, and all that it started, is gone (replace = \"after\").",
 			pool.Children, pool.Name, busy, blocked)
+		w.is(Blocked)
 	case busy >= pool.Children:
 		w.because("All %d children of pool %s are busy.", busy, pool.Name)
+		w.is(Busy)
 	}
 }

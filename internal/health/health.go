@@ -72,28 +72,30 @@ func (h *Health) known() (lives, fresh bool) {
 
 // Why it is not ready, in a word.
 const (
-	isReady    = "ready"
-	isDraining = "draining"
-	isRedis    = "redis" // it does not answer, or takes no writes; or has not been asked yet
-	isBreaker  = "breaker"
-	isQuiet    = "quiet"
-	noChild    = "no_child"
-	noPool     = "no_pool"
-	noAnswer   = "stuck"
+	isReady      = "ready"
+	isDraining   = "draining"
+	isAbstaining = "abstains" // it takes nothing, for a reason that it finds in Redis; Readiness says which
+	isRedis      = "redis"    // it does not answer, or takes no writes; or has not been asked yet
+	isBreaker    = "breaker"
+	isQuiet      = "quiet"
+	noChild      = "no_child"
+	noPool       = "no_pool"
+	noAnswer     = "stuck" // its loop stands still; of the whole: nobody tells how it is
 )
 
 // Readiness is what Ready says to somebody who may know more.
 type Readiness struct {
-	Ready bool              `json:"ready"`
-	Word  string            `json:"word"`  // ready, or why not
-	Redis string            `json:"redis"` // ok, or what is wrong with it
-	Seen  float64           `json:"seen"`  // seconds since it last told what there is to do
-	Pools map[string]string `json:"pools"` // each pool's own word
-	Up    float64           `json:"up"`    // seconds
+	Ready    bool              `json:"ready"`
+	Word     string            `json:"word"`               // ready, or why not
+	Redis    string            `json:"redis"`              // ok, or what is wrong with it
+	Abstains string            `json:"abstains,omitempty"` // why nothing is taken all the same
+	Seen     float64           `json:"seen"`               // seconds since it last told what there is to do
+	Pools    map[string]string `json:"pools"`              // each pool's own word
+	Up       float64           `json:"up"`                 // seconds
 }
 
-// Ready answers with 200 where jobs are being taken: Redis has just answered, and the supervisor does not leave. With
-// ?pool=NAME that pool's breaker must be shut, and a child of it be there, too. Else the answer is 503 and a word. verbose
+// Ready answers with 200 where jobs can be taken: Redis has just answered, nothing that is found there keeps us from taking
+// any, and the supervisor does not leave. With ?pool=NAME that pool's breaker must be shut, and a child of it be there, too. Else the answer is 503 and a word. verbose
 // says more, as JSON: it is for who may read.
 func (h *Health) Ready(w http.ResponseWriter, r *http.Request, verbose bool) {
 	shot, err := h.snapshot(r.Context())
@@ -102,14 +104,18 @@ func (h *Health) Ready(w http.ResponseWriter, r *http.Request, verbose bool) {
 		word = noAnswer
 	}
 	status := http.StatusOK
-	if query := r.URL.Query(); word == isReady && query.Has("pool") {
+	if query := r.URL.Query(); (word == isReady || word == isAbstaining) && query.Has("pool") {
 		name := query.Get("pool")
 		i := slices.IndexFunc(shot.Pools, func(p supervisor.PoolSnapshot) bool { return p.Name == name && !p.Draining })
-		if i < 0 {
+		switch {
+		case i >= 0:
+			word = poolWord(&shot.Pools[i])
+		case slices.Contains(shot.Stuck, name):
+			word = noAnswer
+		default:
 			say(w, http.StatusNotFound, noPool)
 			return
 		}
-		word = poolWord(&shot.Pools[i])
 	}
 	if word != isReady {
 		status = http.StatusServiceUnavailable
@@ -118,7 +124,10 @@ func (h *Health) Ready(w http.ResponseWriter, r *http.Request, verbose bool) {
 		say(w, status, word)
 		return
 	}
-	told := Readiness{Ready: word == isReady, Word: word, Redis: shot.Redis, Seen: shot.Seen, Up: shot.Up, Pools: map[string]string{}}
+	told := Readiness{Ready: word == isReady, Word: word, Redis: shot.Redis, Abstains: shot.Abstains, Seen: shot.Seen, Up: shot.Up, Pools: map[string]string{}}
+	for _, name := range shot.Stuck {
+		told.Pools[name] = noAnswer
+	}
 	for i := range shot.Pools {
 		told.Pools[shot.Pools[i].Name] = poolWord(&shot.Pools[i])
 	}
@@ -132,6 +141,8 @@ func wordOf(shot *supervisor.Snapshot) string {
 	switch {
 	case shot.Draining:
 		return isDraining
+	case shot.Abstains != "":
+		return isAbstaining
 	case !shot.Ready:
 		return isRedis
 	}
@@ -143,6 +154,8 @@ func poolWord(p *supervisor.PoolSnapshot) string {
 	switch {
 	case p.Draining:
 		return isDraining
+	case p.Abstains != "":
+		return isAbstaining
 	case p.Breaker != "":
 		return isBreaker
 	case p.Quiet:

@@ -81,6 +81,9 @@ func TestReady(t *testing.T) {
 		{"Redis is away", supervisor.Snapshot{Redis: "refused"}, nil, "/readyz", 503, "redis"},
 		{"Redis is away, of a pool", supervisor.Snapshot{Redis: "refused", Pools: []supervisor.PoolSnapshot{working}}, nil, "/readyz?pool=p", 503, "redis"},
 		{"draining", supervisor.Snapshot{Ready: true, Draining: true}, nil, "/readyz", 503, "draining"},
+		{"it abstains", supervisor.Snapshot{Redis: "ok", Abstains: "why"}, nil, "/readyz", 503, "abstains"},
+		{"it abstains, of a pool", supervisor.Snapshot{Redis: "ok", Abstains: "why", Pools: []supervisor.PoolSnapshot{{Name: "p", Children: 1, Slots: child, Abstains: "why"}}}, nil, "/readyz?pool=p", 503, "abstains"},
+		{"it abstains, of a pool of a list", supervisor.Snapshot{Redis: "ok", Abstains: "why", Pools: []supervisor.PoolSnapshot{working}}, nil, "/readyz?pool=p", 200, "ready"},
 		{"no snapshot", supervisor.Snapshot{}, errors.New("no"), "/readyz", 503, "stuck"},
 		{"a pool at work", with(same), nil, "/readyz?pool=p", 200, "ready"},
 		{"no such pool", with(same), nil, "/readyz?pool=q", 404, "no_pool"},
@@ -94,6 +97,8 @@ func TestReady(t *testing.T) {
 			p.Mode, p.Slots = "once", []supervisor.SlotSnapshot{{State: "empty"}}
 		}), nil, "/readyz?pool=p", 200, "ready"},
 		{"it wants no children", with(func(p *supervisor.PoolSnapshot) { p.Children, p.Slots = 0, nil }), nil, "/readyz?pool=p", 200, "ready"},
+		{"its loop stands still", supervisor.Snapshot{Ready: true, Redis: "ok", Stuck: []string{"p"}}, nil, "/readyz?pool=p", 503, "stuck"},
+		{"that of another does", supervisor.Snapshot{Ready: true, Redis: "ok", Stuck: []string{"q"}, Pools: []supervisor.PoolSnapshot{working}}, nil, "/readyz?pool=p", 200, "ready"},
 		{"it leaves", with(func(p *supervisor.PoolSnapshot) { p.Draining = true }), nil, "/readyz?pool=p", 404, "no_pool"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,8 +23,15 @@ type Event struct {
 	JID     string `json:"jid,omitempty"`
 	Klass   string `json:"klass,omitempty"`
 	Queue   string `json:"queue,omitempty"`
+	Key     string `json:"key,omitempty"` // of a job: it has the turn of that in its queue
 	Attempt int    `json:"attempt,omitempty"`
 	Run     string `json:"run,omitempty"`
+
+	// Of which trace an attempt is part, as W3C trace context has it: hexadecimal digits.
+	TraceID    string `json:"trace_id,omitempty"`
+	SpanID     string `json:"span_id,omitempty"`
+	ProducerID string `json:"producer_span_id,omitempty"` // of the span that put the job; "" if the attempt began the trace
+	Sampled    bool   `json:"sampled,omitempty"`          // somebody wants to see it
 
 	Outcome  string   `json:"outcome,omitempty"`  // of an attempt that ended: one of the outcomes below
 	Ending   string   `json:"ending,omitempty"`   // runner.EndingKind in words
@@ -37,6 +44,10 @@ type Event struct {
 	From     int      `json:"from,omitempty"`
 	To       int      `json:"to,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
+	Name     string   `json:"name,omitempty"` // of a window, a throttle or a value of one, a correlation, a key
+	Count    int      `json:"count,omitempty"`
+	Broken   int      `json:"broken,omitempty"`
+	State    string   `json:"state,omitempty"` // of a job, after the event
 }
 
 // What became of an attempt.
@@ -126,9 +137,14 @@ func (e *Event) set(of *supervisor.Event, id uint64, now time.Time) {
 		ID: id, At: float64(now.UnixMilli()) / 1e3, Kind: of.Kind, Pool: of.Pool, PID: of.PID,
 		Outcome: OutcomeOf(of), Waited: of.Waited.Seconds(), Duration: of.Took.Seconds(),
 		Group: keep(of.Group), Message: keep(of.Message), From: of.From, To: of.To, Reason: of.Reason,
+		Name: keep(of.Name), JID: keep(of.JID), Klass: keep(of.Klass), Queue: keep(of.Queue), Count: of.Count, Broken: of.Broken, State: of.State,
 	}
 	if j := of.Job; j != nil {
 		e.JID, e.Klass, e.Queue, e.Attempt, e.Run = keep(j.JID), keep(j.Klass), keep(j.Queue), j.Attempt, j.Run
+		e.Key = keep(j.Key)
+		if t := j.Trace; t != nil {
+			e.TraceID, e.SpanID, e.ProducerID, e.Sampled = t.ID(), t.Span(), t.Producer, t.Sampled()
+		}
 	}
 	switch of.Kind {
 	case supervisor.ChildStarted, supervisor.ChildReady, supervisor.ChildExited, supervisor.AttemptStarted,

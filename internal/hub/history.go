@@ -25,7 +25,7 @@ type Point struct {
 	Done     int     `json:"done"`     // attempts that ended well meanwhile
 	Failed   int     `json:"failed"`   // jobs that failed for good
 	Bad      int     `json:"bad"`      // attempts that ended otherwise, these included
-	Waiting  int     `json:"waiting"`  // jobs that could be taken, at the end
+	Waiting  int     `json:"waiting"`  // at the end, jobs that a pool could take; of a queue all that wait, behind others and for throttles too
 	Oldest   float64 `json:"oldest"`   // seconds that the next of them had been waiting; the most there was
 	Busy     int     `json:"busy"`     // children with a job, at the end
 	Children int     `json:"children"` // all of them

@@ -37,6 +37,7 @@ type Hub struct {
 	shots   shots
 	logs    logs
 	history history
+	turns   turns
 
 	listened atomic.Bool // somebody listens to events, or did so a while ago
 
@@ -50,7 +51,7 @@ func New(o Options) *Hub {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Hub{o: o, log: o.Logger, pulse: make(chan struct{}, 1)}
+	h := &Hub{o: o, log: o.Logger, pulse: make(chan struct{}, 1), turns: turns{some: make(chan struct{}, 1)}}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.events.begin(time.Now())
 	h.topics.all = map[string]*topic{}
@@ -66,6 +67,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { h.wake(ctx) })
 	parts.Go(func() { h.sample(ctx) })
+	parts.Go(func() { h.sumUp(ctx) })
 	<-ctx.Done()
 	h.end()
 	parts.Wait()
@@ -76,18 +78,11 @@ func (h *Hub) Run(ctx context.Context) error {
 // Note hears an event of the supervisor, from the loop of a pool. It copies what it keeps, and waits for nothing.
 func (h *Hub) Note(e supervisor.Event) {
 	h.history.count(&e)
+	if e.Kind == supervisor.Settled && h.listened.Load() {
+		h.turns.settled(&e)
+	}
 	if h.keeps(&e) {
-		now := time.Now()
-		h.mu.Lock()
-		h.events.add(&e, now)
-		awaited := h.events.more != nil
-		h.mu.Unlock()
-		if awaited {
-			select {
-			case h.pulse <- struct{}{}:
-			default: // Run will hear of it
-			}
-		}
+		h.keep(&e)
 	}
 	if e.Kind == supervisor.PoolEnded && !h.history.lives(e.Pool) {
 		h.logs.forget(e.Pool)
@@ -97,13 +92,39 @@ func (h *Hub) Note(e supervisor.Event) {
 	}
 }
 
+// keep keeps an event, for who listens.
+func (h *Hub) keep(e *supervisor.Event) {
+	now := time.Now()
+	h.mu.Lock()
+	h.events.add(e, now)
+	awaited := h.events.more != nil
+	h.mu.Unlock()
+	if awaited {
+		select {
+		case h.pulse <- struct{}{}:
+		default: // Run will hear of it
+		}
+	}
+}
+
+// Listened reports whether somebody listens to events, or did so a while ago: what is told to nobody else need not be found out for anybody.
+func (h *Hub) Listened() bool { return h.listened.Load() }
+
+// Kinds are the kinds of events that listeners may be told of. Others come with every call and every job, and are told otherwise.
+var Kinds = []supervisor.EventKind{
+	supervisor.ChildStarted, supervisor.ChildReady, supervisor.ChildExited, supervisor.AttemptStarted, supervisor.Progressed, supervisor.AttemptEnded,
+	supervisor.SetAside, supervisor.Parked, supervisor.ParkTimedOut, supervisor.TurnsEnded, supervisor.LockLost, supervisor.BreakerOpened, supervisor.BreakerClosed, supervisor.RollBegan, supervisor.RollEnded, supervisor.Scaled,
+	supervisor.PoolBegan, supervisor.PoolEnded, supervisor.RedisAway, supervisor.RedisBack, supervisor.Reloaded, supervisor.RulesChanged,
+	supervisor.Tended, supervisor.Answered, supervisor.AnswersRead, supervisor.WindowOpened, supervisor.WindowShut, supervisor.ThrottleFull, supervisor.ThrottleFree,
+}
+
 // keeps reports whether an event is to be kept. What happens to jobs that go well fills the memory of many events, for
 // nobody while nobody listens: it is kept from when somebody does.
 func (h *Hub) keeps(e *supervisor.Event) bool {
 	switch e.Kind {
 	case supervisor.Settling, supervisor.RoundTrip, supervisor.Settled, supervisor.Renewed: // too many, and told otherwise
 		return false
-	case supervisor.AttemptStarted, supervisor.Progressed:
+	case supervisor.AttemptStarted, supervisor.Progressed, supervisor.Answered, supervisor.AnswersRead, supervisor.Parked:
 		return h.listened.Load()
 	case supervisor.AttemptEnded:
 		return e.Action != queue.Complete || h.listened.Load()

@@ -54,7 +54,9 @@ func TestEventsAreTold(t *testing.T) {
 		l := h.Listen()
 		defer l.Close()
 		percent := 40.0
-		h.Note(attempt(1, queue.Complete))
+		first := attempt(1, queue.Complete)
+		first.Job.Trace = &protocol.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Producer: "1111111111111111"}
+		h.Note(first)
 		h.Note(supervisor.Event{Kind: supervisor.RoundTrip, Pool: "p"})
 		e := attempt(2, "")
 		e.Kind, e.Progress = supervisor.Progressed, &protocol.Progress{Percent: &percent, Message: strings.Repeat("ä", 1000)}
@@ -66,6 +68,9 @@ func TestEventsAreTold(t *testing.T) {
 		}
 		if e := got[0]; e.Outcome != Done || e.Ending != "said" || e.Duration != 2 || *e.Slot != 1 || e.JID != "j1" || e.At != float64(time.Now().Unix()) {
 			t.Errorf("an attempt is told as %+v", e)
+		}
+		if e := got[0]; e.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" || e.SpanID != "00f067aa0ba902b7" || e.ProducerID != "1111111111111111" || !e.Sampled {
+			t.Errorf("its trace is told as %+v", e)
 		}
 		if e := got[1]; *e.Percent != 40 || len(e.Progress) > mostText+3 || !strings.HasSuffix(e.Progress, "ä…") {
 			t.Errorf("progress is told as %+v", e)
@@ -182,6 +187,8 @@ func TestWhatNobodyListensToIsNotKept(t *testing.T) {
 		}
 		h.Note(attempt(1, queue.Complete))
 		h.Note(attempt(2, queue.Fail))
+		h.Note(supervisor.Event{Kind: supervisor.Answered, JID: "early"})
+		h.Note(supervisor.Event{Kind: supervisor.WindowShut, Name: "night", JID: "w"})
 		l := h.Listen()
 		h.Note(attempt(3, queue.Complete))
 		l.Close()
@@ -190,7 +197,7 @@ func TestWhatNobodyListensToIsNotKept(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		h.Note(attempt(5, queue.Complete))
 		h.Note(attempt(6, queue.Retry))
-		if got := kept(); got != "j2j3j4j6" {
+		if got := kept(); got != "j2wj3j4j6" {
 			t.Errorf("kept are %s", got)
 		}
 	})
@@ -381,6 +388,33 @@ func TestAViewIsComputedOnceForAll(t *testing.T) {
 			t.Error("it is computed though nobody watches")
 		}
 	})
+}
+
+// A view that takes long is left alone for two hundred times as long, five seconds at most.
+func TestAViewThatTakesLongIsComputedMoreSeldom(t *testing.T) {
+	for _, c := range []struct {
+		views int
+		took  time.Duration
+		want  int64
+	}{{1, 20 * time.Millisecond, 61}, {1, 40 * time.Millisecond, 31}, {1, 2 * time.Second, 13}, {10, 2 * time.Millisecond, 61}, {10, 8 * time.Millisecond, 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			h := started(t, Options{})
+			var computed atomic.Int64
+			for i := range c.views - 1 {
+				defer h.Watch(fmt.Sprint(i), func(context.Context) View { return View{} }).Close()
+			}
+			w := h.Watch("v", func(context.Context) View {
+				time.Sleep(c.took)
+				return View{Set: map[string]string{"n": fmt.Sprint(computed.Add(1))}}
+			})
+			defer w.Close()
+			time.Sleep(time.Minute + c.took)
+			synctest.Wait()
+			if n := computed.Load(); n != c.want {
+				t.Errorf("of %d views one that takes %v is computed %d times in a minute, want %d", c.views, c.took, n, c.want)
+			}
+		})
+	}
 }
 
 // A view that panics shows what it showed, and harms no other.

@@ -14,6 +14,10 @@ const (
 	// viewPause is how often a view is computed that is being watched, and viewLimit how long that may take.
 	viewPause = time.Second
 	viewLimit = 5 * time.Second
+	// viewShare is how many times as long as it took a view is left alone, for each view that is being watched, slowest at most: who
+	// works shares a host, and Redis, with those who look on, who have a fiftieth of a core for all that they watch.
+	viewShare = 50
+	slowest   = 5 * time.Second
 	// mostFrames is by how many frames a watcher may be behind before it is given the whole view instead.
 	mostFrames = 64
 )
@@ -65,8 +69,8 @@ type Watcher struct {
 	closed bool
 }
 
-// Watch watches the view of that key, which is computed by compute at once, and then each second, as long as anybody
-// watches it. The view of a key must be the same whoever computes it: all its watchers are sent the same bytes. compute
+// Watch watches the view of that key, which is computed by compute at once, and then each second, or more seldom if all that
+// is watched would take more than a fiftieth of a core, as long as anybody watches it. The view of a key must be the same whoever computes it: all its watchers are sent the same bytes. compute
 // runs on a goroutine of the hub, for five seconds at most; the caller closes what Watch returns.
 func (h *Hub) Watch(key string, compute func(context.Context) View) *Watcher {
 	s := &h.topics
@@ -95,17 +99,21 @@ func (s *topics) wait() {
 
 // attend computes a view until nobody watches it.
 func (h *Hub) attend(ctx context.Context, t *topic, compute func(context.Context) View) {
-	tick := time.NewTicker(viewPause)
-	defer tick.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
-		if view, ok := h.compute(ctx, t.key, compute); ok {
-			t.update(view)
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
+		began := time.Now()
+		if view, ok := h.compute(ctx, t.key, compute); ok {
+			t.update(view)
+		}
+		took := time.Since(began)
+		views, _ := h.Watched()
+		next.Reset(max(viewPause, min(time.Duration(views*viewShare)*took, slowest)) - took)
 	}
 }
 

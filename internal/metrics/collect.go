@@ -90,15 +90,41 @@ func (m *Metrics) collect(out chan<- prometheus.Metric) {
 	for _, result := range slices.Sorted(maps.Keys(m.reloads)) {
 		s.always(reloads, float64(m.reloads[result]), result)
 	}
+	if m.rules != nil {
+		version, conflicts := m.rules()
+		s.always(rulesVersion, float64(version))
+		s.always(rulesConflict, float64(conflicts))
+	}
+	if m.windows != nil {
+		s.windows(m.windows())
+	}
+	if m.deciders != nil {
+		s.decided(m.deciders())
+	}
 	m.collectRedis(s, &shot, err == nil)
 	m.collectWeb(s)
 	m.collectKlasses(s)
+	m.marks.tell(s)
 	if err != nil {
 		return
 	}
+	for event, n := range m.hookJobs {
+		s.number(hookJobs, float64(n), event)
+	}
 	s.always(ready, flag(shot.Ready))
 	s.always(quiet, flag(shot.Quiet))
+	s.always(abstaining, flag(shot.Abstains != ""))
 	s.always(draining, flag(shot.Draining))
+	for i := range shot.Intake {
+		s.intake(&shot.Intake[i])
+	}
+	s.lists(shot.Pools)
+	s.served(m.o.Queues, m.o.Most)
+	for _, name := range shot.Stuck {
+		if m.pools[name] != nil {
+			s.always(poolStuck, 1, label(name))
+		}
+	}
 	for _, p := range merged(shot.Pools) {
 		if t := m.pools[p.Name]; t != nil {
 			p.Name = label(p.Name)
@@ -171,17 +197,77 @@ func (s *scrape) pool(p *supervisor.PoolSnapshot) {
 	s.number(poolQuiet, flag(p.Quiet), p.Name)
 	s.always(poolBreaker, flag(p.Breaker != ""), p.Name)
 	s.number(poolInDoubt, flag(p.InDoubt), p.Name)
+	s.number(poolStuck, 0, p.Name)
 	s.always(poolReady, float64(p.Ready), p.Name)
-	s.always(poolOldest, p.Oldest, p.Name)
+	if p.List == nil { // entries do not tell since when they wait
+		s.always(poolOldest, p.Oldest, p.Name)
+	}
 	s.number(poolWaiting, float64(p.Waiting), p.Name)
 	s.number(poolUnsettled, float64(p.Unsettled), p.Name)
 	s.number(memory, float64(all), p.Name)
 	s.number(memoryMax, float64(largest), p.Name)
 	c := &p.Counters
 	for m, n := range map[*metric]int{
-		strayStatus: c.Unheard, late: c.Late, adopted: c.Adopted, recovered: c.Recovered, resolved: c.Resolved, refused: c.Refused,
+		strayStatus: c.Unheard, late: c.Late, adopted: c.Adopted, recovered: c.Recovered, resolved: c.Resolved, refused: c.Refused, halved: c.Halved, retryAsked: c.Asked, retryUnsaid: c.Unanswered,
 	} {
 		s.number(m, float64(n), p.Name)
+	}
+}
+
+// mostWindows is how many windows have a label of their own: the first.
+const mostWindows = 100
+
+// windows tells how the windows of the rules stand.
+func (s *scrape) windows(all []Window) {
+	for _, w := range all[:min(len(all), mostWindows)] {
+		name, opens := label(w.Name), 0.0
+		if !w.Opens.IsZero() {
+			opens = float64(w.Opens.UnixMilli()) / 1e3
+		}
+		s.always(windowOpen, flag(w.Open), name)
+		s.always(windowOpens, opens, name)
+	}
+}
+
+// intake tells what became of the entries of a list.
+func (s *scrape) intake(in *supervisor.IntakeSnapshot) {
+	list := label(in.List)
+	s.always(intakeMoved, float64(in.Jobs), list, "put")
+	s.always(intakeMoved, float64(in.Broken), list, "broken")
+	s.number(intakeMoved, float64(in.Merged), list, "merged")
+	s.number(intakeMoved, float64(in.Moved-in.Jobs-in.Merged-in.Broken), list, "existed")
+	s.always(intakeFull, flag(in.Full), list)
+}
+
+// lists tells of the lists that pools work, of each once, though several pools may work it.
+func (s *scrape) lists(pools []supervisor.PoolSnapshot) {
+	all, late := map[string]supervisor.ListSnapshot{}, map[string]int{}
+	for i := range pools {
+		l := pools[i].List
+		if l == nil {
+			continue
+		}
+		sum := *l
+		if other, twice := all[l.Name]; twice {
+			if l.Unseen {
+				sum.ListCounts, sum.Unseen = other.ListCounts, other.Unseen
+			}
+			sum.PutBack, sum.Retried, sum.Crashed = l.PutBack+other.PutBack, l.Retried+other.Retried, l.Crashed+other.Crashed
+		}
+		all[l.Name], late[l.Name] = sum, late[l.Name]+pools[i].Counters.Late
+	}
+	for name, l := range all {
+		list := label(name)
+		if !l.Unseen && l.Damage == "" {
+			s.always(listJobs, float64(l.Waiting), list, "waiting")
+			s.always(listJobs, float64(l.Progress), list, "progress")
+			s.always(listJobs, float64(l.Failed), list, "failed")
+			s.always(listJobs, float64(l.Broken), list, "broken")
+		}
+		s.always(listRequeued, float64(l.Retried), list, "retry")
+		s.always(listRequeued, float64(l.Crashed), list, "crash")
+		s.always(listRequeued, float64(l.PutBack), list, "monitor")
+		s.always(staleAcks, float64(late[name]), list)
 	}
 }
 

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -47,14 +48,26 @@ func (k *klassTallies) add(klass string, ack bool, took time.Duration) {
 	t.took += took
 }
 
+// named is the name by which a class is told of: its own if it has a label, or would have one.
+func (k *klassTallies) named(klass string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all[klass] != nil || k.fits(klass) {
+		return klass
+	}
+	return other
+}
+
+// fits reports whether a class that has no tally yet would have a label of its own. The caller holds mu.
+func (k *klassTallies) fits(klass string) bool {
+	_, rest := k.all[other]
+	room := len(k.all) < mostKlasses || len(k.all) == mostKlasses && rest
+	return room && slices.ContainsFunc(k.globs, func(glob string) bool { return queue.Match(glob, klass) })
+}
+
 // fresh is the tally of a class that has none yet. The caller holds mu.
 func (k *klassTallies) fresh(klass string) *klassTally {
-	named := false
-	for _, glob := range k.globs {
-		named = named || queue.Match(glob, klass)
-	}
-	_, rest := k.all[other]
-	if room := len(k.all) < mostKlasses || len(k.all) == mostKlasses && rest; !named || !room {
+	if !k.fits(klass) {
 		klass = other
 	}
 	t := k.all[klass]

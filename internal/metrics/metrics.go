@@ -26,8 +26,14 @@ type Redis interface {
 type Options struct {
 	// Snapshot describes the supervisor as it was within the last second.
 	Snapshot func(context.Context) (supervisor.Snapshot, error)
-	Version  string
-	Klasses  []string // globs: classes of jobs that have a label of their own, as far as that is 50; the rest is _other
+	// Queues is what there is in the queues that are worked here, and when that was on Redis' clock; nil where it is not known. It asks
+	// nobody, and may be nil itself.
+	Queues func() ([]queue.QueueOutlook, float64)
+	Most   int // so many of them have a label of their own
+	// Told says whether a job is put where one of that pool fails for good in that queue; nil: none ever is.
+	Told    func(pool, queue string) bool
+	Version string
+	Klasses []string // globs: classes of jobs that have a label of their own, as far as that is 50; the rest is _other
 }
 
 // Metrics counts for scrapes. Its methods are safe for concurrent use, and wait for nothing but memory.
@@ -36,6 +42,7 @@ type Metrics struct {
 	began   time.Time
 	page    *page
 	klasses *klassTallies
+	marks   *marks
 	trips   map[string]*observations // by the word for the call
 	lastOK  atomic.Int64             // when Redis last answered, in nanoseconds since the epoch; 0 before
 	seconds *observations            // of requests
@@ -43,6 +50,9 @@ type Metrics struct {
 	mu       sync.Mutex // for memory only: the loops of the pools wait for it
 	jobs     Redis      // nil until they are known
 	web      Redis
+	rules    func() (version, conflicts int) // nil until it is known
+	windows  func() []Window                 // likewise
+	deciders func() map[string]DeciderCount  // likewise
 	pools    map[string]*tallies
 	reloads  map[string]int
 	reloaded time.Time // when the last one was taken on
@@ -50,6 +60,7 @@ type Metrics struct {
 	errors   map[string]int // of Redis, by class
 	requests map[[2]string]int
 	actions  map[[2]string]int
+	hookJobs map[string]int // by event
 	refused  int
 	streams  int
 	seen     map[series]bool // gauges that were not always zero
@@ -64,8 +75,9 @@ func New(o Options) *Metrics {
 		trips:   map[string]*observations{},
 		seconds: newObservations(webSeconds, quick, nil),
 		pools:   map[string]*tallies{}, reloads: map[string]int{"ok": 0, "refused": 0}, errors: map[string]int{},
-		requests: map[[2]string]int{}, actions: map[[2]string]int{}, seen: map[series]bool{},
+		requests: map[[2]string]int{}, actions: map[[2]string]int{}, hookJobs: map[string]int{}, seen: map[series]bool{},
 	}
+	m.marks = newMarks(m.klasses)
 	for _, call := range calls {
 		m.trips[call] = newObservations(roundTrip, quick, prometheus.Labels{"call": call})
 	}
@@ -78,6 +90,34 @@ func (m *Metrics) Clients(jobs, web Redis) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.jobs, m.web = jobs, web
+}
+
+// Rules tells who knows of the rules that count: how many were installed so far, and how many of the file do not.
+func (m *Metrics) Rules(state func() (version, conflicts int)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rules = state
+}
+
+// Window is how a window of the rules stands.
+type Window struct {
+	Name  string
+	Open  bool
+	Opens time.Time // when it opens next; zero if it does not, as far as anybody can reckon
+}
+
+// Windows tells who knows how the windows of the rules stand, in an order that stays. It must not wait.
+func (m *Metrics) Windows(all func() []Window) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.windows = all
+}
+
+// Deciders tells who counts what commands of throttles decided, by throttle.
+func (m *Metrics) Deciders(counts func() map[string]DeciderCount) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deciders = counts
 }
 
 var (
@@ -122,13 +162,20 @@ func (m *Metrics) call(word string, took time.Duration, class queue.ErrorClass) 
 
 // Note hears an event of the supervisor, as hub.Options.Events.
 func (m *Metrics) Note(e supervisor.Event) {
+	m.marks.note(&e)
 	switch e.Kind {
-	case supervisor.Settling, supervisor.RoundTrip, supervisor.Settled, supervisor.Progressed: // told otherwise
+	case supervisor.Settled:
+		if e.State == "failed" && m.o.Told != nil && m.o.Told(e.Pool, e.Job.Queue) {
+			m.HookJob("dead")
+		}
+		return
+	case supervisor.Settling, supervisor.RoundTrip, supervisor.Progressed: // told otherwise
 		return
 	case supervisor.Reloaded:
 		m.reload(e.Reason)
 		return
-	case supervisor.RedisAway, supervisor.RedisBack:
+	case supervisor.RedisAway, supervisor.RedisBack, supervisor.Tended, supervisor.Answered, supervisor.AnswersRead, supervisor.WindowOpened, supervisor.WindowShut,
+		supervisor.Parked, supervisor.ParkTimedOut, supervisor.ThrottleFull, supervisor.ThrottleFree:
 		return
 	case supervisor.PoolEnded:
 		m.ended(e.Pool)
@@ -217,6 +264,13 @@ func (m *Metrics) Request(route, code string, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests[[2]string{route, code}]++
+}
+
+// HookJob counts a job that tells of an event.
+func (m *Metrics) HookJob(event string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hookJobs[event]++
 }
 
 // Denied counts a request of somebody who may not.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -99,7 +100,7 @@ func busyPool(m *Metrics, name string) supervisor.PoolSnapshot {
 	p := supervisor.PoolSnapshot{
 		Name: name, Mode: "reuse", Children: 8, Least: 2, Most: 8, Generation: 3, Rolling: true, Quiet: true, Breaker: "why", InDoubt: true,
 		Ready: 5, Oldest: 3, Waiting: 1, Unsettled: 1,
-		Counters: supervisor.Counters{Unheard: 1, Late: 1, Adopted: 1, Recovered: 1, Resolved: 1, Refused: 1},
+		Counters: supervisor.Counters{Unheard: 1, Late: 1, Adopted: 1, Recovered: 1, Resolved: 1, Refused: 1, Halved: 1, Asked: 1, Unanswered: 1},
 	}
 	for i, state := range []string{"starting", "ready", "busy", "leaving", "staying", "backoff"} {
 		p.Slots = append(p.Slots, supervisor.SlotSnapshot{Slot: i, State: state, Memory: int64(i)})
@@ -115,6 +116,12 @@ var bounds = map[string]struct{ pool, klass, fixed int }{
 	"attempt_duration_seconds": {pool: 13}, "attempt_wait_seconds": {pool: 13}, "locks_lost_total": {pool: 2}, "renewals_total": {pool: 2},
 	"klass_attempts_total": {klass: 2}, "klass_duration_seconds": {klass: 2},
 	"config_reloads_total": {fixed: 2}, "redis_round_trip_seconds": {fixed: 65}, "redis_errors_total": {fixed: 10}, "redis_connections": {fixed: 4},
+	"queue_ready_jobs": {fixed: 201}, "queue_lag_seconds": {fixed: 201}, "queue_paused": {fixed: 201}, "jobs_behind": {fixed: 201},
+	"intake_moved_total": {fixed: 4}, "list_jobs": {fixed: 4}, "hook_jobs_total": {fixed: 2}, "list_requeued_total": {fixed: 3},
+	"gate_started_total": {fixed: 51 * 5}, "gate_filed_total": {fixed: 51 * 5}, "window_moves_total": {fixed: 51}, "places_mended_total": {fixed: 51},
+	"lanes_mended_total": {fixed: 6}, "puts_merged_total": {fixed: 4}, "run_payloads": {fixed: 13}, "responses_total": {fixed: 51 * 5},
+	"park_timeouts_total": {fixed: 51}, "responses_read_total": {fixed: 2}, "window_open": {fixed: 100}, "window_opens_timestamp_seconds": {fixed: 100},
+	"decider_failures_total": {fixed: 2}, "decider_verdicts_total": {fixed: 3},
 	"web_requests_total": {fixed: 150}, "web_actions_total": {fixed: 90}, "web_request_seconds": {fixed: 13},
 }
 
@@ -123,11 +130,26 @@ var bounds = map[string]struct{ pool, klass, fixed int }{
 func TestAFullScrape(t *testing.T) {
 	const pools = 50
 	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
-	m := New(optionsOf(&shot))
+	shot.Intake = []supervisor.IntakeSnapshot{{List: "outbox", Queue: "q", Moved: 9, Jobs: 5, Merged: 2, Broken: 1, Full: true}}
+	o := optionsOf(&shot)
+	var served []queue.QueueOutlook
+	for n := range 10_000 {
+		served = append(served, queue.QueueOutlook{Queue: fmt.Sprint("q\"\n", n), Ready: n, ReadySince: 40, Paused: n%2 == 0, Keys: true, Behind: n})
+	}
+	o.Queues, o.Most = func() ([]queue.QueueOutlook, float64) { return served, 100 }, 200
+	m := New(o)
 	m.Clients(connected{}, connected{})
+	m.Rules(func() (int, int) { return 3, 1 })
+	m.Deciders(func() map[string]DeciderCount {
+		return map[string]DeciderCount{"planner": {Asked: 9, Seconds: 3, Failed: map[string]int{"run": 1, "answer": 1}, Verdicts: map[string]int{"start": 7, "hold": 6, "delay": 5}}}
+	})
 	for n := range pools {
 		shot.Pools = append(shot.Pools, busyPool(m, fmt.Sprint("pool", n)))
 	}
+	shot.Pools[3].List = &supervisor.ListSnapshot{Name: "outbox"}
+	m.HookJob("died")
+	m.Note(supervisor.Event{Kind: supervisor.PoolBegan, Pool: "stuck"})
+	shot.Stuck = []string{"stuck", "of which nothing was ever heard"}
 	for n := range 10_000 {
 		m.Note(supervisor.Event{Kind: supervisor.AttemptEnded, Pool: "pool0", Job: &protocol.Job{Klass: fmt.Sprint("Klass\n\xff", n)},
 			Action: queue.Fail, Ending: &runner.Ending{Kind: runner.Said, Wall: time.Second}})
@@ -138,6 +160,7 @@ func TestAFullScrape(t *testing.T) {
 		}
 		m.WebCall("census", time.Millisecond, class)
 	}
+	markAll(m)
 	m.Request("GET /status", "2xx", time.Millisecond)
 	m.Denied()
 	m.Action("pause queue", "done")
@@ -156,7 +179,7 @@ func TestAFullScrape(t *testing.T) {
 	}
 	for _, row := range table {
 		name := strings.TrimPrefix(row.name, "oarlock_")
-		if row.queues {
+		if row.queues && row != queueReady && row != queueLag && row != queuePaused && row != jobsBehind {
 			continue
 		}
 		bound := bounds[name]
@@ -181,7 +204,7 @@ func TestAFullScrape(t *testing.T) {
 			all++
 		}
 	}
-	if t.Logf("%d samples, where every word of every label has occurred in each of %d pools", all, pools); all > 5400 {
+	if t.Logf("%d samples, where every word of every label has occurred in each of %d pools", all, pools); all > 5450+4*(o.Most+1)+marksAtMost {
 		t.Errorf("a scrape has %d samples", all)
 	}
 	checked(t, text)
@@ -194,6 +217,7 @@ func TestAnOrdinaryScrape(t *testing.T) {
 	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
 	m := New(optionsOf(&shot))
 	m.Clients(connected{}, connected{})
+	m.Rules(func() (int, int) { return 3, 1 })
 	for n := range pools {
 		name := fmt.Sprint("pool", n)
 		m.Note(supervisor.Event{Kind: supervisor.PoolBegan, Pool: name})
@@ -392,38 +416,110 @@ func TestHostileNames(t *testing.T) {
 	checked(t, all)
 }
 
+// Of the queues that are worked here is told what the last look saw; nothing once that is not known, or of one whose keys are damaged.
+func TestServedQueuesAreTold(t *testing.T) {
+	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
+	seen := []queue.QueueOutlook{{Queue: "few", Ready: 1, ReadySince: 90}, {Queue: "_other", Ready: 4, ReadySince: 95}, {Queue: "many", Ready: 9, ReadySince: 70, Paused: true, Keys: true, Behind: 6},
+		{Queue: "none"}, {Queue: "held", Paused: true}, {Queue: "broken", Damage: "why"}, {Queue: "newer", Ready: 2, ReadySince: 80, Damage: "needs shards"}}
+	o := optionsOf(&shot)
+	o.Queues, o.Most = func() ([]queue.QueueOutlook, float64) { return seen, 100 }, 3
+	m := New(o)
+	told := func() map[string]float64 {
+		got := values(t, scraped(t, newPage(collector(m.collect), false)))
+		for name := range got {
+			if !strings.HasPrefix(name, "oarlock_queue_") && !strings.HasPrefix(name, "oarlock_jobs_") {
+				delete(got, name)
+			}
+		}
+		return got
+	}
+	want := map[string]float64{
+		`oarlock_queue_ready_jobs{queue="many"}`: 9, `oarlock_queue_lag_seconds{queue="many"}`: 30, `oarlock_queue_paused{queue="many"}`: 1, `oarlock_jobs_behind{queue="many"}`: 6,
+		`oarlock_queue_ready_jobs{queue="newer"}`: 2, `oarlock_queue_lag_seconds{queue="newer"}`: 20, `oarlock_queue_paused{queue="newer"}`: 0,
+		`oarlock_queue_ready_jobs{queue="few"}`: 1, `oarlock_queue_lag_seconds{queue="few"}`: 10, `oarlock_queue_paused{queue="few"}`: 0,
+		`oarlock_queue_ready_jobs{queue="_other"}`: 4, `oarlock_queue_lag_seconds{queue="_other"}`: 5, `oarlock_queue_paused{queue="_other"}`: 0,
+	}
+	if got := told(); !maps.Equal(got, want) {
+		t.Errorf("told is %v, want %v", got, want)
+	}
+	seen = nil
+	if got := told(); len(got) != 0 {
+		t.Errorf("of what is not known %v is told", got)
+	}
+}
+
 // Of queues and groups the largest have a label, the rest is one; the age tells how old the numbers are, and they end when they
 // are too old.
 func TestQueuesAreTold(t *testing.T) {
 	c := census.Census{At: time.Now().Add(-3 * time.Second), Now: 1000, Groups: map[string]int{"broken": -1}}
 	for n := range 1000 {
 		q := queue.QueueCensus{QueueCounts: queue.QueueCounts{Name: fmt.Sprint("q", n), Waiting: n, Scheduled: 1, Stalled: 1, Paused: n%2 == 0}}
+		if n == 999 {
+			q.Behind = 5 // whom nobody could take
+			q.Keys = queue.KeysCensus{Ordered: true, All: 7, Blocked: 2, Since: 900}
+		}
+		if n == 3 {
+			q.Keys = queue.KeysCensus{Ordered: true, All: 3}
+		}
 		q.ReadySince, q.Today = 1000-float64(n), queue.DayCounts{Completed: 2, Failures: 1, LocksRunOut: 1}
 		c.Queues = append(c.Queues, q)
 		c.Groups[fmt.Sprint("g", n)] = n + 1
 	}
+	c.Correlations = 4
+	c.Loads = []queue.ThrottleLoad{{ID: "erp", Maximum: 4, Used: 3, Waiting: 7, Since: 2000}, {ID: "rate only"}, {ID: "slow", Since: 900}}
+	c.Shares = []census.Share{{Throttle: "region", Value: "we\"st", Own: 3, Used: 2, Waiting: 1}, {Throttle: "unlimited", Value: "*"}}
 	get := func(context.Context) (census.Census, error) { return c, nil }
 	got := values(t, scraped(t, Queues(get, 200).(*page)))
+	if _, told := got[`oarlock_throttle_share_limit{throttle="unlimited",value="*"}`]; told {
+		t.Error("places are told of a share that has none")
+	}
+	if _, told := got[`oarlock_throttle_limit{throttle="rate only"}`]; told {
+		t.Error("a limit is told of a throttle that has none")
+	}
 	for sample, want := range map[string]float64{
-		`oarlock_queues_known`:                               1000,
-		`oarlock_queues_exported`:                            200,
-		`oarlock_queue_jobs{queue="q999",state="waiting"}`:   999,
-		`oarlock_queue_jobs{queue="_other",state="waiting"}`: 799 * 800 / 2,
-		`oarlock_queue_ready_jobs{queue="q999"}`:             1000,
-		`oarlock_queue_paused{queue="q998"}`:                 1,
-		`oarlock_queue_paused{queue="_other"}`:               0,
-		`oarlock_queue_completed_total{queue="_other"}`:      1600,
-		`oarlock_failed_jobs{group="g999"}`:                  1000,
-		`oarlock_failed_jobs{group="_other"}`:                950 * 951 / 2,
+		`oarlock_throttle_limit{throttle="erp"}`:                                4,
+		`oarlock_throttle_used{throttle="erp"}`:                                 3,
+		`oarlock_throttle_waiting_jobs{throttle="erp"}`:                         7,
+		`oarlock_throttle_oldest_seconds{throttle="erp"}`:                       0, // since a moment that has yet to come: clocks differ
+		`oarlock_throttle_used{throttle="rate only"}`:                           0,
+		`oarlock_throttle_share_limit{throttle="region",value="we\"st"}`:        3,
+		`oarlock_throttle_share_used{throttle="region",value="we\"st"}`:         2,
+		`oarlock_throttle_share_waiting_jobs{throttle="region",value="we\"st"}`: 1,
+		`oarlock_throttle_share_used{throttle="unlimited",value="*"}`:           0,
+		`oarlock_keys{queue="q999"}`:                                            7,
+		`oarlock_keys_busy{queue="q999"}`:                                       2,
+		`oarlock_jobs_behind{queue="q999"}`:                                     5,
+		`oarlock_keys{queue="_other"}`:                                          3,
+		`oarlock_key_blocked_seconds{queue="_other"}`:                           0,
+		`oarlock_correlations`:                                                  4,
+		`oarlock_queues_known`:                                                  1000,
+		`oarlock_queues_exported`:                                               200,
+		`oarlock_queue_jobs{queue="q999",state="waiting"}`:                      999,
+		`oarlock_queue_jobs{queue="_other",state="waiting"}`:                    799 * 800 / 2,
+		`oarlock_queue_ready_jobs{queue="q999"}`:                                995,
+		`oarlock_queue_paused{queue="q998"}`:                                    1,
+		`oarlock_queue_paused{queue="_other"}`:                                  0,
+		`oarlock_queue_completed_total{queue="_other"}`:                         1600,
+		`oarlock_failed_jobs{group="g999"}`:                                     1000,
+		`oarlock_failed_jobs{group="_other"}`:                                   950 * 951 / 2,
 	} {
 		if n, told := got[sample]; !told || n != want {
 			t.Errorf("%s is %v (%v), want %v", sample, n, told, want)
 		}
 	}
+	if oldest := got[`oarlock_throttle_oldest_seconds{throttle="slow"}`]; oldest < 102 || oldest > 104 {
+		t.Errorf("a waitlist waits for %v", oldest)
+	}
 	if lag := got[`oarlock_queue_lag_seconds{queue="q999"}`]; lag < 1002 || lag > 1003 {
 		t.Errorf("it lags by %v", lag)
 	}
-	if n := len(got); n > 10*201+51+4 {
+	if _, told := got[`oarlock_keys{queue="q998"}`]; told {
+		t.Error("keys are told of a queue that has none")
+	}
+	if blocked := got[`oarlock_key_blocked_seconds{queue="q999"}`]; blocked < 102 || blocked > 104 {
+		t.Errorf("a key is blocked for %v", blocked)
+	}
+	if n := len(got); n > 10*201+51+4+10+9+5 {
 		t.Errorf("there are %d samples", n)
 	}
 	checked(t, scraped(t, Queues(get, 200).(*page)))
@@ -478,6 +574,30 @@ func TestNativeHistograms(t *testing.T) {
 	}
 }
 
+// An attempt of a trace that somebody wants to see is an exemplar, for who asks for OpenMetrics.
+func TestExemplarsNameTraces(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, tt := range []struct {
+		flags string
+		told  int
+	}{{"01", 2}, {"00", 0}} {
+		var shot supervisor.Snapshot
+		m := New(optionsOf(&shot))
+		shot.Pools = []supervisor.PoolSnapshot{busyPool(m, "p")}
+		for _, e := range ordinary() {
+			e.Job.Trace = &protocol.Trace{Parent: "00-" + trace + "-00f067aa0ba902b7-" + tt.flags}
+			m.Note(e)
+		}
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+		w := httptest.NewRecorder()
+		m.page.ServeHTTP(w, r)
+		if n := strings.Count(w.Body.String(), `# {trace_id="`+trace+`"}`); n != tt.told {
+			t.Errorf("with flags %s there are %d exemplars", tt.flags, n)
+		}
+	}
+}
+
 // Hearing an event costs no memory of its own.
 func TestAnEventCostsNoAllocation(t *testing.T) {
 	var shot supervisor.Snapshot
@@ -522,5 +642,58 @@ func BenchmarkScrape(b *testing.B) {
 	for b.Loop() {
 		clear(m.page.bodies)
 		scraped(b, m.page)
+	}
+}
+
+// Of a list that two pools work is told once: what there is in it as whoever looked has seen it, and what both did; of one that nobody has
+// looked at, or that cannot be counted, is not told what is in it; and of no list how long its next entry has been waiting.
+func TestWhatIsToldOfLists(t *testing.T) {
+	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
+	m := New(optionsOf(&shot))
+	pool := func(name, list string, seen bool, change func(*supervisor.ListSnapshot)) {
+		p := busyPool(m, name)
+		p.List = &supervisor.ListSnapshot{Name: list, Unseen: !seen, PutBack: 1, Retried: 2, Crashed: 3}
+		change(p.List)
+		shot.Pools = append(shot.Pools, p)
+	}
+	pool("a", "hworker:mail", true, func(l *supervisor.ListSnapshot) { l.Waiting, l.Progress, l.Failed, l.Broken = 4, 5, 6, 7 })
+	pool("b", "hworker:mail", false, func(*supervisor.ListSnapshot) {})
+	pool("c", "new", false, func(*supervisor.ListSnapshot) {})
+	pool("d", "odd\n", true, func(l *supervisor.ListSnapshot) { l.Damage = "WRONGTYPE" })
+	got := values(t, scraped(t, m.page))
+	for sample, want := range map[string]float64{
+		`oarlock_list_jobs{list="hworker:mail",state="waiting"}`:        4,
+		`oarlock_list_jobs{list="hworker:mail",state="progress"}`:       5,
+		`oarlock_list_jobs{list="hworker:mail",state="failed"}`:         6,
+		`oarlock_list_jobs{list="hworker:mail",state="broken"}`:         7,
+		`oarlock_list_requeued_total{by="retry",list="hworker:mail"}`:   4,
+		`oarlock_list_requeued_total{by="crash",list="hworker:mail"}`:   6,
+		`oarlock_list_requeued_total{by="monitor",list="hworker:mail"}`: 2,
+		`oarlock_stale_acks_total{list="hworker:mail"}`:                 2,
+		`oarlock_stale_acks_total{list="new"}`:                          1,
+	} {
+		if n, told := got[sample]; !told || n != want {
+			t.Errorf("%s is %v (%v), want %v", sample, n, told, want)
+		}
+	}
+	for sample := range got {
+		if strings.HasPrefix(sample, "oarlock_pool_oldest") || strings.HasPrefix(sample, "oarlock_list_jobs") && !strings.Contains(sample, "hworker:mail") {
+			t.Errorf("nobody knows %s", sample)
+		}
+	}
+}
+
+// A job that fails for good is counted as told where somebody is told of it, and nowhere else.
+func TestWhatIsToldOfHooks(t *testing.T) {
+	o := optionsOf(&supervisor.Snapshot{})
+	o.Told = func(pool, queue string) bool { return pool == "p" && queue == "q" }
+	m := New(o)
+	for _, e := range []struct{ pool, queue, state string }{{"p", "q", "failed"}, {"p", "q", "failed"}, {"p", "q", "complete"}, {"p", "other", "failed"}, {"list", "q", "failed"}} {
+		m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: e.pool, State: e.state, Job: &protocol.Job{Queue: e.queue}})
+	}
+	m.HookJob("died")
+	got := values(t, scraped(t, m.page))
+	if dead, died := got[`oarlock_hook_jobs_total{event="dead"}`], got[`oarlock_hook_jobs_total{event="died"}`]; dead != 2 || died != 1 {
+		t.Errorf("told are %v failures and %v deaths", dead, died)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"oarlock/protocol"
 )
 
 // observations are a histogram that knows whether anything was observed: one of which nothing was is left out.
@@ -22,6 +24,16 @@ func (o *observations) Observe(seconds float64) {
 		o.any.Store(true)
 	}
 	o.Histogram.Observe(seconds)
+}
+
+// observe takes one of an attempt, in seconds; of one whose trace somebody wants to see the scrape is told that as an exemplar.
+func (o *observations) observe(seconds float64, of *protocol.Job) {
+	if of == nil || !of.Trace.Sampled() {
+		o.Observe(seconds)
+		return
+	}
+	o.any.Store(true)
+	o.Histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": of.Trace.ID()})
 }
 
 // tell tells it to a scrape.

@@ -58,6 +58,38 @@ func tellQueues(out chan<- prometheus.Metric, c census.Census, most int) {
 		s.queue(other, sum)
 	}
 	s.groups(c.Groups)
+	s.always(correlations, float64(c.Correlations))
+	for i := range c.Loads {
+		s.throttle(&c.Loads[i], now)
+	}
+	for i := range c.Shares {
+		s.share(&c.Shares[i])
+	}
+}
+
+// throttle tells how a throttle of the rules is used, and waited for; of one without a limit there is none.
+func (s *scrape) throttle(load *queue.ThrottleLoad, now float64) {
+	name := label(load.ID)
+	if load.Maximum > 0 {
+		s.always(throttleLimit, float64(load.Maximum), name)
+	}
+	s.always(throttleUsed, float64(load.Used), name)
+	s.always(throttleWaiting, float64(load.Waiting), name)
+	oldest := 0.0
+	if load.Since > 0 {
+		oldest = max(0, now-load.Since)
+	}
+	s.always(throttleOldest, oldest, name)
+}
+
+// share tells how the part of a throttle that a value has is used, and waited for.
+func (s *scrape) share(of *census.Share) {
+	name, value := label(of.Throttle), label(of.Value)
+	if of.Own > 0 {
+		s.always(shareLimit, float64(of.Own), name, value)
+	}
+	s.always(shareUsed, float64(of.Used), name, value)
+	s.always(shareWaiting, float64(of.Waiting), name, value)
 }
 
 // largest are the queues with most jobs, up to so many, and the others. One that is named like these is among them.
@@ -82,9 +114,14 @@ func jobs(q *queue.QueueCensus) int {
 // row is what is told of a queue, or of some together.
 type row struct {
 	states [7]int
+	ready  int
 	lag    float64 // the longest
 	paused bool
 	today  queue.DayCounts
+	keys   queue.KeysCensus
+	behind int
+	block  float64 // the longest
+	some   bool    // it is of one queue at least
 }
 
 // stateNames are the labels of row.states.
@@ -93,17 +130,22 @@ var stateNames = [7]string{"waiting", "running", "stalled", "scheduled", "depend
 func rowOf(q *queue.QueueCensus, now float64) row {
 	return row{
 		states: [7]int{q.Waiting, q.Running, q.Stalled, q.Scheduled, q.Depends, q.Recurring, q.Throttled},
-		lag:    q.Lag(now), paused: q.Paused, today: q.Today,
+		ready:  q.Waiting - q.Behind + q.Stalled, lag: q.Lag(now), paused: q.Paused, today: q.Today, some: true,
+		keys: q.Keys, behind: q.Behind, block: q.Keys.BlockedFor(now),
 	}
 }
 
 // add adds another queue. Some are paused together if all are.
 func (r *row) add(q row) {
-	first := *r == row{}
 	for i, n := range q.states {
 		r.states[i] += n
 	}
-	r.lag, r.paused = max(r.lag, q.lag), q.paused && (first || r.paused)
+	r.ready += q.ready
+	r.lag, r.paused, r.some = max(r.lag, q.lag), q.paused && (r.paused || !r.some), true
+	r.keys.Ordered = r.keys.Ordered || q.keys.Ordered
+	r.keys.All += q.keys.All
+	r.keys.Blocked += q.keys.Blocked
+	r.behind, r.block = r.behind+q.behind, max(r.block, q.block)
 	r.today.Completed += q.today.Completed
 	r.today.Failures += q.today.Failures
 	r.today.LocksRunOut += q.today.LocksRunOut
@@ -116,12 +158,52 @@ func (s *scrape) queue(name string, r row) {
 			s.always(queueJobs, float64(n), name, stateNames[i])
 		}
 	}
-	s.always(queueReady, float64(r.states[0]+r.states[2]), name)
-	s.always(queueLag, r.lag, name)
-	s.always(queuePaused, flag(r.paused), name)
+	s.offers(name, r)
+	if r.keys.Ordered {
+		s.always(keys, float64(r.keys.All), name)
+		s.always(keysBusy, float64(r.keys.Blocked), name)
+		s.always(keyBlocked, r.block, name)
+	}
 	s.always(queueCompleted, float64(r.today.Completed), name)
 	s.always(queueFailures, float64(r.today.Failures), name)
 	s.always(queueExpiries, float64(r.today.LocksRunOut), name)
+}
+
+// served tells of the queues that are worked here, those with most to do, up to most of them, by a label of their own.
+func (s *scrape) served(seen func() ([]queue.QueueOutlook, float64), most int) {
+	if seen == nil {
+		return
+	}
+	all, now := seen()
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b queue.QueueOutlook) int { return cmp.Compare(b.Ready, a.Ready) })
+	rest, told := row{}, 0
+	for i := range sorted {
+		q := &sorted[i]
+		r := row{ready: q.Ready, lag: q.Lag(now), paused: q.Paused, some: true, behind: q.Behind}
+		r.keys.Ordered = q.Keys
+		switch {
+		case q.Damage != "" && q.Lacks() == "": // nothing is known of it
+		case q.Queue != other && told < most:
+			told++
+			s.offers(label(q.Queue), r)
+		default:
+			rest.add(r)
+		}
+	}
+	if rest.some {
+		s.offers(other, rest)
+	}
+}
+
+// offers tells what there is to be taken of a queue.
+func (s *scrape) offers(name string, r row) {
+	s.always(queueReady, float64(r.ready), name)
+	s.always(queueLag, r.lag, name)
+	s.always(queuePaused, flag(r.paused), name)
+	if r.keys.Ordered {
+		s.always(jobsBehind, float64(r.behind), name)
+	}
 }
 
 // groups tells how many jobs have failed.

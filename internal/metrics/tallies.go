@@ -80,11 +80,11 @@ func (t *tallies) note(e *supervisor.Event) {
 	switch e.Kind {
 	case supervisor.AttemptStarted:
 		if e.Waited > 0 {
-			t.wait.Observe(e.Waited.Seconds())
+			t.wait.observe(e.Waited.Seconds(), e.Job)
 		}
 	case supervisor.AttemptEnded:
 		if counts(e) {
-			t.duration.Observe(e.Ending.Wall.Seconds())
+			t.duration.observe(e.Ending.Wall.Seconds(), e.Job)
 		}
 	}
 	t.mu.Lock()

@@ -16,16 +16,21 @@ import (
 type Amended struct {
 	Deed    string // what was done to them: canceled, retried, dropped, taken back
 	Done    []string
-	Changed []string // left alone: they are no longer as they were seen, or are gone
-	Refused []string // in sentences
-	Unfit   []string // in sentences: left alone, for there is nothing about them to change so
+	Merged  map[string]string // of those, which are no more for another that waits has their payloads: the jid of that
+	Changed []string          // left alone: they are no longer as they were seen, or are gone
+	Refused []string          // in sentences
+	Unfit   []string          // in sentences: left alone, for there is nothing about them to change so
 }
 
 // MarshalJSON gives the number of those done the name of the deed.
 func (a Amended) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{
+	told := map[string]any{
 		strings.ReplaceAll(a.Deed, " ", "_"): len(a.Done), "jids": list(a.Done), "changed": list(a.Changed), "refused": list(a.Refused),
-	})
+	}
+	if len(a.Merged) > 0 {
+		told["merged"] = a.Merged
+	}
+	return json.Marshal(told)
 }
 
 // Refusal is what Redis refused; nil if it refused nothing.
@@ -66,6 +71,12 @@ func amendAll(ctx context.Context, q *queue.Client, changes []queue.Amendment, d
 		switch {
 		case r.Err == nil:
 			a.Done = append(a.Done, r.JID)
+			if r.Into != "" {
+				if a.Merged == nil {
+					a.Merged = map[string]string{}
+				}
+				a.Merged[r.JID] = r.Into
+			}
 		case errors.Is(r.Err, queue.ErrChanged), errors.Is(r.Err, queue.ErrNoJob):
 			a.Changed = append(a.Changed, r.JID)
 		default:

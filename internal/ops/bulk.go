@@ -68,12 +68,12 @@ const (
 // bulkActions are the deeds, by name.
 var bulkActions = map[string]queue.Change{
 	"retry": queue.AmendRetry, "move": queue.AmendMove, "drop": queue.AmendCancel, "cancel": queue.AmendCancel, "priority": queue.AmendPriority,
-	"tag": queue.AmendTag, "untag": queue.AmendUntag, "now": queue.AmendNow, "take_back": queue.AmendTimeout,
+	"tag": queue.AmendTag, "untag": queue.AmendUntag, "now": queue.AmendNow, "kill": queue.AmendKill, "take_back": queue.AmendTimeout,
 }
 
-// BulkActions are the deeds of a Bulk: drop and cancel remove jobs for good, now lets scheduled ones wait no longer, take_back
-// takes running ones from their workers.
-var BulkActions = []string{"retry", "move", "drop", "cancel", "priority", "tag", "untag", "now", "take_back"}
+// BulkActions are the deeds of a Bulk: drop and cancel remove jobs for good, now lets scheduled ones wait no longer, kill
+// fails those that wait to be tried again, take_back takes running ones from their workers.
+var BulkActions = []string{"retry", "move", "drop", "cancel", "priority", "tag", "untag", "now", "kill", "take_back"}
 
 // check refuses what cannot be meant.
 func (b Bulk) check() error {
@@ -216,16 +216,21 @@ func (b Bulk) checkPlan() error {
 	return nil
 }
 
+// amendment is the deed to one job.
+func (b Bulk) amendment(job queue.Job) queue.Amendment {
+	c := job.Amend(bulkActions[b.Action])
+	c.Queue, c.Tags = b.To, b.Tags
+	if b.Level != nil {
+		c.Priority = *b.Level
+	}
+	return c
+}
+
 // amend changes jobs and notes what became of them.
 func (b Bulk) amend(ctx context.Context, q *queue.Client, jobs []queue.Glance, d *BulkDone) error {
 	changes := make([]queue.Amendment, len(jobs))
 	for i, job := range jobs {
-		c := job.Amend(bulkActions[b.Action])
-		c.Queue, c.Tags = b.To, b.Tags
-		if b.Level != nil {
-			c.Priority = *b.Level
-		}
-		changes[i] = c
+		changes[i] = b.amendment(job.Job)
 	}
 	a, err := amendAll(ctx, q, changes, b.Action)
 	d.Done += len(a.Done)

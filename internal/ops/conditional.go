@@ -34,7 +34,7 @@ func (i If) Retry(ctx context.Context, q *queue.Client, jid string) error {
 	case err != nil:
 		return err
 	case job.Queue == "":
-		return missing("%s is %s and in no queue; move it into one", jid, job.State)
+		return otherwise("%s is %s and in no queue; move it into one", jid, job.State)
 	}
 	return amendOne(ctx, q, job.Amend(queue.AmendRetry))
 }

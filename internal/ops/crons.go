@@ -143,6 +143,18 @@ func Moments(s schedule.Schedule, now time.Time, most int) []int64 {
 	return all
 }
 
+// NextRuns are the next times at which one comes that has a schedule and is not paused, as Moments has them; nil of others.
+func (r *Recurring) NextRuns(now time.Time, most int) []int64 {
+	if r.BySchedule == nil || r.BySchedule.Paused {
+		return nil
+	}
+	s, err := schedule.Parse(r.BySchedule.Schedule, r.BySchedule.Zone)
+	if err != nil {
+		return nil // which its damage tells
+	}
+	return Moments(s, now, most)
+}
+
 // CronWhen tells at which times one comes.
 func CronWhen(c queue.Cron) string {
 	if c.Zone == "" || strings.HasPrefix(c.Schedule, "@every") {

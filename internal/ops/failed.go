@@ -10,8 +10,9 @@ import (
 // FailedJobs says which failed jobs are meant.
 type FailedJobs struct {
 	Group   string
-	All     bool   // of all groups, and not of Group
-	Queue   string // a name or a glob; "" is any, as below
+	JIDs    []string // in place of Group: jobs by name, all of which are to have failed
+	All     bool     // of all groups, and not of Group
+	Queue   string   // a name or a glob; "" is any, as below
 	Klass   string
 	Message string         // is contained in that of the failure
 	Since   *time.Duration // failed so long ago at most; nil is any time, as below
@@ -34,6 +35,9 @@ func (f FailedJobs) Find(ctx context.Context, q *queue.Client) ([]queue.Job, err
 
 // look finds the jobs that are meant, and reads of them what tells that.
 func (f FailedJobs) look(ctx context.Context, q *queue.Client) ([]queue.Job, error) {
+	if len(f.JIDs) > 0 {
+		return f.named(ctx, q)
+	}
 	where := Filter{Group: f.Group, State: "failed", Queue: f.Queue, Klass: f.Klass, Message: f.Message, Since: f.ago(q, f.Since), Before: f.ago(q, f.Before)}
 	if !f.All {
 		return f.ofGroup(ctx, q, where)
@@ -52,6 +56,50 @@ func (f FailedJobs) look(ctx context.Context, q *queue.Client) ([]queue.Job, err
 		all = append(all, jobs...)
 	}
 	return all, nil
+}
+
+// named reads the jobs that are named. It is *Missing if one is not there, or has not failed.
+func (f FailedJobs) named(ctx context.Context, q *queue.Client) ([]queue.Job, error) {
+	jids := sorted(f.JIDs)
+	jobs, err := q.GetMany(ctx, jids...)
+	if err != nil {
+		return nil, err
+	}
+	if err := allThere(ctx, q, jids, jobs); err != nil {
+		return nil, err
+	}
+	for _, job := range jobs {
+		if job.State != "failed" {
+			return nil, otherwise("%s has not failed but is %s, so nothing was done", job.JID, job.State)
+		}
+	}
+	return jobs, nil
+}
+
+// Chooses reports whether some only are meant of those that are named.
+func (f FailedJobs) Chooses() bool {
+	return f.Queue != "" || f.Klass != "" || f.Message != "" || f.Since != nil || f.Before != nil || f.Limit > 0
+}
+
+// Named tells whether words mean a group or jobs: a single one that is a group of failed jobs is that.
+func (f FailedJobs) Named(ctx context.Context, q *queue.Client, words []string) (FailedJobs, error) {
+	if len(words) == 0 {
+		return f, nil
+	}
+	groups, err := q.FailedGroups(ctx)
+	if err != nil {
+		return f, err
+	}
+	if _, is := groups[words[0]]; is && len(words) == 1 {
+		f.Group = words[0]
+		return f, nil
+	}
+	if there, err := q.GetMany(ctx, words...); len(words) == 1 && len(there) == 0 {
+		f.Group = words[0] // which is not there either, and is said so
+		return f, err
+	}
+	f.JIDs = words
+	return f, nil
 }
 
 // ago is the moment that was so long ago; nil is any.
@@ -97,7 +145,7 @@ func (f FailedJobs) change(ctx context.Context, q *queue.Client, deed string, ch
 	if err != nil {
 		return Amended{}, err
 	}
-	if len(jobs) == 0 && !f.All {
+	if len(jobs) == 0 && !f.All && len(f.JIDs) == 0 {
 		groups, err := q.FailedGroups(ctx)
 		if err != nil {
 			return Amended{}, err

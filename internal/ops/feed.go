@@ -4,17 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
+	"oarlock/internal/putline"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -22,11 +19,12 @@ import (
 // Feed puts a job for each line of a text, in batches.
 type Feed struct {
 	Client  *queue.Client
-	Like    queue.Put                // what the lines do not say
-	Whole   bool                     // the lines are whole jobs, not only their data
-	Force   bool                     // do not stop at a job that depends on one that is not there
-	Read    func(bytes int)          // hears how much more was read
-	Refused func(job int, why error) // hears of a job that Redis refused, counted from 1
+	Like    queue.Put                 // what the lines do not say
+	Whole   bool                      // the lines are whole jobs, not only their data
+	KeyFrom func(queue string) string // where the data has the key, for jobs that do not say; see queue.Put
+	Force   bool                      // do not stop at a job that depends on one that is not there
+	Read    func(bytes int)           // hears how much more was read
+	Refused func(job int, why error)  // hears of a job that Redis refused, counted from 1
 
 	fed    Fed
 	number int         // of jobs read
@@ -37,6 +35,7 @@ type Feed struct {
 // Fed is what became of the jobs of a text.
 type Fed struct {
 	Existed int    `json:"existed"` // left alone
+	Merged  int    `json:"merged"`  // into jobs that waited, or equal to what those had
 	Put     int    `json:"put"`
 	Queue   string `json:"queue"` // of the lines that name none
 	Refused int    `json:"refused"`
@@ -64,10 +63,13 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 		last = err == io.EOF
 		f.Read(len(line))
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			f.number++
 			job, err := putOf(f.Like, text, f.Whole)
 			if err != nil {
-				return f.fed, f.stop(ctx, f.number, err)
+				return f.fed, f.stop(ctx, f.number+1, err)
+			}
+			f.number++
+			if job.Key == "" && job.KeyFrom == "" {
+				job.KeyFrom = f.KeyFrom(job.Queue)
 			}
 			f.batch, f.held = append(f.batch, job), f.held+len(job.Data)
 			f.fed.Elsewhere = f.fed.Elsewhere || job.Queue != f.Like.Queue
@@ -102,6 +104,8 @@ func (f *Feed) send(ctx context.Context) error {
 			f.Refused(first+i, result.Err)
 		case result.Existed:
 			f.fed.Existed++
+		case result.Merged != "":
+			f.fed.Merged++
 		case result.JID != "":
 			f.fed.Put++
 		}
@@ -170,108 +174,22 @@ func readLine(from *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// putLine is a line that is a whole job.
-type putLine struct {
-	Queue    string          `json:"queue"`
-	JID      string          `json:"jid"`
-	Klass    string          `json:"klass"`
-	Data     json.RawMessage `json:"data"`
-	Priority *float64        `json:"priority"`
-	Retries  *int            `json:"retries"`
-	Delay    float64         `json:"delay"`   // seconds
-	Timeout  float64         `json:"timeout"` // seconds
-	Tags     []string        `json:"tags"`
-	Depends  []string        `json:"depends"`
-	IfExists queue.IfExists  `json:"if_exists"` // replace, final, never
-
-	Throttles    []string `json:"throttles"`
-	Correlation  string   `json:"correlation"`
-	WaitReplicas int      `json:"wait_replicas"`
-}
-
 // putOf makes the job that a line describes, like another.
 func putOf(like queue.Put, text []byte, whole bool) (queue.Put, error) {
+	if whole {
+		return putline.Read(like, text)
+	}
 	job := like
-	if !whole {
-		job.Data = bytes.Clone(text)
-		return job, CheckJSON(job.Data)
-	}
-	var line putLine
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
-		return job, putLineError(err)
-	}
-	if err := line.check(); err != nil {
-		return job, err
-	}
-	job.JID, job.Data = line.JID, line.Data
-	if job.Data == nil {
-		job.Data = []byte("{}")
-	}
-	say(&job.Queue, line.Queue, line.Queue != "")
-	say(&job.Klass, line.Klass, line.Klass != "")
-	say(&job.Priority, line.Priority, line.Priority != nil)
-	say(&job.Retries, line.Retries, line.Retries != nil)
-	say(&job.Delay, time.Duration(line.Delay*float64(time.Second)), line.Delay > 0)
-	say(&job.Timeout, time.Duration(line.Timeout*float64(time.Second)), line.Timeout > 0)
-	say(&job.Tags, line.Tags, line.Tags != nil)
-	say(&job.Depends, line.Depends, line.Depends != nil)
-	say(&job.IfExists, line.IfExists, line.IfExists != "")
-	say(&job.Correlation, line.Correlation, line.Correlation != "")
-	say(&job.Throttles, line.Throttles, line.Throttles != nil)
-	job.WaitReplicas = max(job.WaitReplicas, line.WaitReplicas)
-	return job, nil
+	job.Data = bytes.Clone(text)
+	return job, CheckJSON(job.Data)
 }
 
 // ParsePut reads a job as `oarlock put --jobs` has them on a line, an object; what it does not say is as in like. Its data is kept byte
 // for byte. The error is *Wrong of a field that there is not, or says where the text stops being JSON; CheckPut has the rest.
 func ParsePut(like queue.Put, text []byte) (queue.Put, error) {
-	p, err := putOf(like, text, true)
-	var unknown *unknownField
-	if errors.As(err, &unknown) {
-		err = &Wrong{unknown.name, "is a field that no job has" + unknown.near}
+	p, err := putline.Read(like, text)
+	if unknown := (*putline.UnknownField)(nil); errors.As(err, &unknown) {
+		err = &Wrong{unknown.Name, "is a field that no job has" + unknown.Near}
 	}
 	return p, err
-}
-
-// unknownField is the error of a line with a field that no job has.
-type unknownField struct{ name, near string }
-
-func (u *unknownField) Error() string { return fmt.Sprintf("unknown field %q%s", u.name, u.near) }
-
-// putLineError says what is wrong with a line.
-func putLineError(err error) error {
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	name, unknown := strings.CutPrefix(text, "unknown field ")
-	if !unknown {
-		return errors.New(text)
-	}
-	name = strings.Trim(name, `"`)
-	var known []string
-	for field := range reflect.TypeFor[putLine]().Fields() {
-		known = append(known, field.Tag.Get("json"))
-	}
-	return &unknownField{name, Nearest(name, known)}
-}
-
-// say sets a field to what a line says, if it does.
-func say[T any](field *T, value T, does bool) {
-	if does {
-		*field = value
-	}
-}
-
-func (l *putLine) check() error {
-	switch {
-	case l.Delay < 0:
-		return errors.New("delay is negative")
-	case l.Timeout < 0:
-		return errors.New("timeout is negative")
-	case l.WaitReplicas < 0:
-		return errors.New("wait_replicas is negative")
-	case l.Retries != nil && *l.Retries < 0:
-		return errors.New("retries is negative")
-	}
-	return nil
 }

@@ -23,6 +23,7 @@ type Filter struct {
 	Worker string `json:"worker,omitempty"` // a name or a glob
 
 	Klass   string   `json:"klass,omitempty"`   // a name or a glob
+	Tried   bool     `json:"tried,omitempty"`   // only those of which an attempt has failed: they have fewer retries left than they were put with
 	Message string   `json:"message,omitempty"` // is contained in that of the failure
 	Text    string   `json:"text,omitempty"`    // is contained in the data; data above 64 KiB is not searched
 	Since   *float64 `json:"since,omitempty"`   // failed, or else was put or taken last, at that time or later, in seconds since the epoch
@@ -37,7 +38,7 @@ func (f Filter) means(g queue.Glance) bool {
 	when := momentOf(g)
 	return (f.Queue == "" || queue.Match(f.Queue, g.Queue)) && (f.Klass == "" || queue.Match(f.Klass, g.Klass)) &&
 		(f.State == "" || f.State == g.Row) && (f.Group == "" || f.Group == g.Failure.Group || g.Row == "failed") &&
-		(f.Tag == "" || slices.Contains(g.Tags, f.Tag)) && (f.Worker == "" || queue.Match(f.Worker, g.Worker)) &&
+		(!f.Tried || g.Remaining < g.Retries) && (f.Tag == "" || slices.Contains(g.Tags, f.Tag)) && (f.Worker == "" || queue.Match(f.Worker, g.Worker)) &&
 		(f.Since == nil || when >= *f.Since) && (f.Before == nil || when <= *f.Before)
 }
 
@@ -47,7 +48,7 @@ func (f Filter) chooses() bool {
 	if f.Group == "" && f.State != "failed" && f.State != "complete" && f.Tag == "" && f.Worker == "" {
 		where.Queue = f.Queue
 	}
-	return f != where
+	return f != where || f.State == "parked" // which stand among the scheduled ones
 }
 
 // momentOf is when a job failed, or else was put or taken last, in seconds since the epoch; 0 if that cannot be read. When
@@ -168,6 +169,11 @@ func (f Filter) scan(ctx context.Context, q *queue.Client, cursor string) (*scan
 	if err != nil {
 		return nil, err
 	}
+	return f.scanOn(q, shelves, total, cursor)
+}
+
+// scanOn is scan of shelves that are known.
+func (f Filter) scanOn(q *queue.Client, shelves []queue.Shelf, total int, cursor string) (*scan, error) {
 	s := &scan{q: q, filter: f, shelves: shelves, total: total, met: map[string]bool{}}
 	if cursor != "" {
 		name, at, ok := strings.Cut(cursor, "~")

@@ -21,7 +21,34 @@ func Glance(ctx context.Context, q *queue.Client, jid string) (Job, error) {
 		}
 		return Job{}, missing("there is no job %s", jid)
 	}
-	return ViewGlance(found[0]), nil
+	v := ViewGlance(found[0])
+	return v, v.findTurn(ctx, q)
+}
+
+// ShowJob is all that is known of a job. The error is queue.ErrNoJob if there is none.
+func ShowJob(ctx context.Context, q *queue.Client, jid string) (Job, error) {
+	job, err := q.Get(ctx, jid)
+	if err != nil {
+		return Job{}, err
+	}
+	v := View(*job)
+	return v, v.findTurn(ctx, q)
+}
+
+// findTurn tells how a job stands to the others of its key, if it has one. Where the keys of that are not what they should be, nothing is told.
+func (j *Job) findTurn(ctx context.Context, q *queue.Client) error {
+	if j.Key == "" {
+		return nil
+	}
+	at, err := q.InLane(ctx, j.JID)
+	switch {
+	case queue.Class(err) == queue.Refused:
+	case err != nil:
+		return err
+	case at.Key != "":
+		j.Turn = &Turn{Holder: at.Holder, Until: at.Until, Behind: at.Behind, Place: at.Place}
+	}
+	return nil
 }
 
 // ViewGlance is what is told of a job that was glanced at.

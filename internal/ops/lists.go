@@ -42,6 +42,30 @@ func Lists(ctx context.Context, q *queue.Client, names, others []string) ([]List
 	return out, nil
 }
 
+// ListsIn is Lists without names, a part at a time: those that others name first. A part may be empty though another comes behind it, and a list may
+// be in two. Its Total is -1 where there is more than one part, for nobody counts them.
+func ListsIn(ctx context.Context, q *queue.Client, cursor string, others []string) (Part[ListCounts], error) {
+	found, next, err := q.KnownListsFrom(ctx, cursor)
+	if err != nil {
+		return Part[ListCounts]{}, cursorError(err)
+	}
+	own := sorted(others)
+	names := slices.DeleteFunc(found, func(name string) bool { return slices.Contains(own, name) })
+	if cursor == "" {
+		names = slices.Concat(own, names)
+	}
+	part := Part[ListCounts]{[]ListCounts{}, next, -1, q.Now()}
+	if len(names) > 0 {
+		if part.Items, err = Lists(ctx, q, names, nil); err != nil {
+			return part, err
+		}
+	}
+	if cursor == "" && next == "" {
+		part.Total = len(part.Items)
+	}
+	return part, nil
+}
+
 // listName refuses what cannot be a list.
 func listName(name string) error {
 	if name == "" || queue.ListKlass(name) == "hworker:" {
@@ -55,7 +79,7 @@ type Entry struct {
 	Entry   string          `json:"entry"` // what of it is UTF-8
 	JID     string          `json:"jid,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
-	Since   float64         `json:"since,omitempty"`  // of what is in work or broken: since when, in seconds since the epoch
+	Since   float64         `json:"since,omitempty"`  // of what is in work when it was taken or its holder last gave a sign of life, of what is broken when that was found; seconds since the epoch
 	Waits   bool            `json:"waits,omitempty"`  // it is not in work, but put off for a while
 	Failed  float64         `json:"failed,omitempty"` // when
 	Group   string          `json:"group,omitempty"`
@@ -74,6 +98,14 @@ const (
 	PartBroken  ListPart = "broken"
 )
 
+// ListParts are all parts.
+var ListParts = []ListPart{PartWaiting, PartInWork, PartFailed, PartBroken}
+
+// Of is how many entries a part has.
+func (c ListCounts) Of(part ListPart) int {
+	return map[ListPart]int{PartWaiting: c.Waiting, PartInWork: c.Progress, PartFailed: c.Failed, PartBroken: c.Broken}[part]
+}
+
 // Entries is a page of a part of a list.
 func Entries(ctx context.Context, q *queue.Client, list string, part ListPart, page Page) ([]Entry, error) {
 	if err := listName(list); err != nil {
@@ -84,7 +116,7 @@ func Entries(ctx context.Context, q *queue.Client, list string, part ListPart, p
 	}[part]
 	found, err := read(ctx, list, max(page.Offset, 0), max(page.Limit, 1))
 	if err != nil {
-		return nil, err
+		return nil, noList(ctx, q, list, err)
 	}
 	entries := make([]Entry, len(found))
 	for i, f := range found {
@@ -113,7 +145,8 @@ func PushList(ctx context.Context, q *queue.Client, list string, data []byte, su
 	if err := CheckJSON(data); err != nil && queue.ListKey(list) != list {
 		return "", wrong("the payload of an hworker's job is JSON: %v\nA string needs its quotes: '\"text\"'", err)
 	}
-	return q.PushList(ctx, list, data)
+	entry, err := q.PushList(ctx, list, data)
+	return entry, noList(ctx, q, list, err)
 }
 
 // RetryList puts what failed or is broken of a list back into it, and says how many that were.
@@ -121,7 +154,32 @@ func RetryList(ctx context.Context, q *queue.Client, list string) (int, error) {
 	if err := listName(list); err != nil {
 		return 0, err
 	}
-	return q.RetryList(ctx, list)
+	n, err := q.RetryList(ctx, list)
+	return n, noList(ctx, q, list, err)
+}
+
+// noList makes a sentence of an error about a list some of whose keys are something else.
+func noList(ctx context.Context, q *queue.Client, list string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if counts, doubt := q.CountLists(ctx, []string{list}); doubt != nil || counts[0].Damage == "" {
+		return err
+	}
+	return otherwise("%s is not worked as a list: Redis keeps something else under that key, or under one of those beside it", list)
+}
+
+// MeantList is the hworker's list that may be meant by a name without hworker: before it, for nothing is there of a list of that name; "" if there is none.
+func MeantList(ctx context.Context, q *queue.Client, list string) (string, error) {
+	meant := "hworker:" + list
+	if queue.ListKey(list) != list {
+		return "", nil
+	}
+	counts, err := q.CountLists(ctx, []string{list, meant})
+	if err != nil || counts[0] != (queue.ListCounts{}) || counts[1] == (queue.ListCounts{}) {
+		return "", err
+	}
+	return meant, nil
 }
 
 // DestroyList deletes a list and all that is kept beside it, and returns what was in it.

@@ -32,11 +32,19 @@ func (w *Wrong) Error() string {
 func wrong(format string, args ...any) error { return &Wrong{Why: fmt.Sprintf(format, args...)} }
 
 // Missing is the error of a name of something that is not there, or is not as it would have to be.
-type Missing struct{ Text string }
+type Missing struct {
+	Text  string
+	There bool // it is there, and not as it would have to be
+}
 
 func (m *Missing) Error() string { return m.Text }
 
-func missing(format string, args ...any) error { return &Missing{fmt.Sprintf(format, args...)} }
+func missing(format string, args ...any) error { return &Missing{Text: fmt.Sprintf(format, args...)} }
+
+// otherwise is missing of what is there, but not as it would have to be.
+func otherwise(format string, args ...any) error {
+	return &Missing{Text: fmt.Sprintf(format, args...), There: true}
+}
 
 // Doubt is the error of something odd that was not done.
 type Doubt struct{ Text string } // a sentence, with its full stop

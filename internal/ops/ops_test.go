@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"oarlock/queue"
@@ -32,6 +33,21 @@ func TestChecksOfAPut(t *testing.T) {
 		}
 		if errors.As(sure, &wrong) != tt.wrong || tt.doubt && sure != nil {
 			t.Errorf("%s, for who is sure: %v", tt.name, sure)
+		}
+	}
+}
+
+// Of a trace context that is none the argument is named that is wrong, once.
+func TestCheckPutNamesWhatIsWrongWithATrace(t *testing.T) {
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for argument, trace := range map[string]queue.Trace{
+		"traceparent": {Parent: "x"},
+		"tracestate":  {Parent: parent, State: "\n"},
+	} {
+		var wrong *Wrong
+		err := CheckPut(queue.Put{Queue: "q", Klass: "k", Trace: trace}, Always)
+		if !errors.As(err, &wrong) || wrong.Argument != argument || strings.Contains(wrong.Why, argument) {
+			t.Errorf("%+v: %v", trace, err)
 		}
 	}
 }

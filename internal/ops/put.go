@@ -5,18 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"oarlock/internal/putline"
 	"oarlock/queue"
 )
 
 // Put is what became of a job that was put.
 type Put struct {
-	Existed bool   `json:"existed,omitempty"` // one of its jid was there, and was left alone
-	JID     string `json:"jid"`
-	Queue   string `json:"queue"`
-	State   string `json:"state,omitempty"` // of the one that existed
+	Existed bool         `json:"existed,omitempty"` // one of its jid was there, and was left alone
+	Held    bool         `json:"held,omitempty"`    // another has its correlation, and stands for it: JID is that job's
+	JID     string       `json:"jid"`               // of the job, or of the one that it merged with
+	Merged  queue.Merged `json:"merged,omitempty"`  // it made no job: merged, equal, replaced or kept
+	Queue   string       `json:"queue"`
+	State   string       `json:"state,omitempty"` // of the one that existed
 }
 
 // CheckPut refuses what nobody can mean by a put, and is in doubt about names that are hard to name again.
@@ -30,6 +35,16 @@ func CheckPut(p queue.Put, sure Sure) error {
 		return &Wrong{"timeout", "must be more than 0; without it that of the pool holds"}
 	case p.WaitReplicas < 0:
 		return &Wrong{"wait-replicas", "is negative"}
+	}
+	if err := p.Trace.Check(); err != nil {
+		name, why, _ := strings.Cut(err.Error(), " ")
+		return &Wrong{name, why}
+	}
+	if err := checkKey(p.Key); err != nil {
+		return err
+	}
+	if err := checkMerge(p); err != nil {
+		return err
 	}
 	if p.Priority != nil {
 		if err := soundPriority(*p.Priority); err != nil {
@@ -54,6 +69,45 @@ func CheckPut(p queue.Put, sure Sure) error {
 		return err
 	}
 	return newNames("throttle", p.Throttles, sure)
+}
+
+// PlanPut says when a job is to run: text is a time such as 2026-07-01T12:00:00Z, or so long from now as 90s. A time that is past is now.
+func PlanPut(p *queue.Put, text string) error {
+	if err := putline.Plan(p, text); err != nil {
+		return &Wrong{"at", err.Error()}
+	}
+	return nil
+}
+
+// mostKey is how long a key may be, in bytes, as queue has it.
+const mostKey = 512
+
+// checkKey refuses what is no key; "" is none.
+func checkKey(key string) error {
+	switch {
+	case len(key) > mostKey:
+		return &Wrong{"key", fmt.Sprintf("must have 1 to %d bytes: it has %d", mostKey, len(key))}
+	case !utf8.ValidString(key):
+		return &Wrong{"key", fmt.Sprintf("is not UTF-8: %+.40q", key)}
+	}
+	return nil
+}
+
+// checkMerge refuses what nobody can mean by merging.
+func checkMerge(p queue.Put) error {
+	switch {
+	case p.Merge != "" && !slices.Contains(queue.MergeWords, string(p.Merge)):
+		return &Wrong{"merge", fmt.Sprintf("must be none, all, last, first or set: %+q", string(p.Merge))}
+	case p.Score != nil && (math.IsNaN(*p.Score) || math.IsInf(*p.Score, 0)):
+		return &Wrong{"score", fmt.Sprintf("must be a finite number: %v", *p.Score)}
+	case p.Key == "" && p.KeyFrom == "" && p.Merge != "":
+		return &Wrong{"merge", "needs a key: of what has none nothing merges"}
+	case p.Key == "" && p.KeyFrom == "" && p.Score != nil:
+		return &Wrong{"score", "needs a key: it orders what merges"}
+	case p.JID != "" && p.Merge != "" && p.Merge != queue.MergeNone:
+		return &Wrong{"merge", "and a jid exclude each other: what merges makes no job"}
+	}
+	return nil
 }
 
 // CheckJSON says where text stops being JSON.
@@ -100,12 +154,12 @@ func PutOne(ctx context.Context, q *queue.Client, p queue.Put) (Put, error) {
 	switch {
 	case r.Err != nil:
 		return Put{}, r.Err
-	case r.Existed && p.IfExists != queue.Never:
+	case r.Existed && !r.Held && p.IfExists != queue.Never:
 		return Put{}, fmt.Errorf("job %s exists and is %s: it was left alone", r.JID, r.State)
 	}
-	put := Put{JID: r.JID, Queue: p.Queue}
+	put := Put{JID: r.JID, Queue: p.Queue, Merged: r.Merged}
 	if r.Existed {
-		put.Existed, put.State = true, r.State
+		put.Existed, put.Held, put.State = true, r.Held, r.State
 	}
 	return put, err
 }

@@ -21,6 +21,11 @@ func Queues(ctx context.Context, q *queue.Client, patterns []string) ([]Queue, e
 	if len(patterns) > 0 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !queue.MatchAny(patterns, name) })
 	}
+	return QueuesNamed(ctx, q, names)
+}
+
+// QueuesNamed tells of these queues, in their order.
+func QueuesNamed(ctx context.Context, q *queue.Client, names []string) ([]Queue, error) {
 	census, now, err := q.Census(ctx, names)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"oarlock/queue"
@@ -27,16 +29,35 @@ func Respond(ctx context.Context, q *queue.Client, r queue.Response) (Answered, 
 	result, err := q.Respond(ctx, r)
 	var refusal *queue.ScriptError
 	if errors.As(err, &refusal) {
-		return Answered{}, wrong("%s", scriptMark.ReplaceAllString(refusal.Message, ""))
+		return Answered{}, refusedAnswer(scriptMark.ReplaceAllString(refusal.Message, ""))
 	}
 	return Answered{result.Word, result.JID}, err
 }
 
-// TooManyAnswers reports whether Respond refused an answer because too many of its class wait for their jobs.
-func TooManyAnswers(err error) bool {
-	var refused *Wrong
-	return errors.As(err, &refused) && strings.HasPrefix(refused.Why, "full: ")
+// Why an answer is refused that is none of what is wrong with it. Respond wraps them.
+var (
+	ErrAnswersFull = errors.New("too many wait") // of its class wait for their jobs
+	ErrAnswerLong  = errors.New("too large")     // than park.max_response
+	ErrNobodyWaits = errors.New("nobody waits")  // and park.keep_early keeps none
+)
+
+// answerRefusals are the words with which the script begins to refuse.
+var answerRefusals = map[string]error{"full": ErrAnswersFull, "too large": ErrAnswerLong, "none": ErrNobodyWaits}
+
+// refusedAnswer is why an answer is refused: a *Wrong, which is one of the errors above, too.
+func refusedAnswer(why string) error {
+	word, _, _ := strings.Cut(why, ": ")
+	if kind := answerRefusals[word]; kind != nil {
+		return answerError{wrong("%s", why), kind}
+	}
+	return wrong("%s", why)
 }
+
+// answerError is a sentence and its kind.
+type answerError struct{ sentence, kind error }
+
+func (e answerError) Error() string   { return e.sentence.Error() }
+func (e answerError) Unwrap() []error { return []error{e.sentence, e.kind} }
 
 // Parked lists the jobs of queues that wait for an answer, those whose time is over first; at most limit of each, among the
 // scheduled ones, of which no more than 10,000 are looked at.
@@ -69,6 +90,42 @@ func Parked(ctx context.Context, q *queue.Client, queues []string, limit int) ([
 		}
 	}
 	return all, nil
+}
+
+// The bounds of a call of ParkedIn: how many jobs, and how many times, it looks.
+const (
+	parkedJobs  = 4_000
+	parkedCalls = 20
+)
+
+// ParkedIn looks for the jobs of queues that wait for an answer, queue by queue in the order of their names, in each those whose
+// time is over first. scheduled is how many jobs stand in each of the queues among which the parked ones are. It looks at
+// a few thousand of them in a call; where Found.Next is not "" there is more to be looked at, whether anything was found or
+// not.
+func ParkedIn(ctx context.Context, q *queue.Client, scheduled map[string]int, w Window) (Found, error) {
+	found, total := Found{Part: Part[Job]{Items: []Job{}, AsOf: q.Now()}}, 0
+	var shelves []queue.Shelf
+	for _, name := range slices.Sorted(maps.Keys(scheduled)) {
+		if scheduled[name] > 0 {
+			shelves = append(shelves, queue.Shelf{Kind: queue.ShelfScheduled, Name: name})
+			total += scheduled[name]
+		}
+	}
+	s, err := Filter{State: "parked"}.scanOn(q, shelves, total, w.Cursor)
+	if err != nil {
+		return found, err
+	}
+	for calls := 0; s.more && len(found.Items) < w.limit() && s.lookedAt < parkedJobs && calls < parkedCalls; calls++ {
+		jobs, err := s.next(ctx, w.limit()-len(found.Items))
+		if err != nil {
+			return found, err
+		}
+		for _, job := range jobs {
+			found.Items = append(found.Items, ViewGlance(job))
+		}
+	}
+	found.Next, found.Total, found.LookedAt = s.cursor(), total, s.lookedAt
+	return found, nil
 }
 
 // mostLooked is how many scheduled jobs of a queue are looked at for those that are parked.

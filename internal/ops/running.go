@@ -2,7 +2,9 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
@@ -68,6 +70,9 @@ func poolOf(shot supervisor.Snapshot, name string) (supervisor.PoolSnapshot, err
 			return pool, nil
 		}
 		names = append(names, pool.Name)
+	}
+	if slices.Contains(shot.Stuck, name) {
+		return supervisor.PoolSnapshot{}, errors.New(supervisor.StuckWords(name))
 	}
 	return supervisor.PoolSnapshot{}, missing("there is no pool %s%s", name, Nearest(name, names))
 }

@@ -3,9 +3,11 @@ package ops
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"oarlock/internal/doctor"
 	"oarlock/internal/explain"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -17,15 +19,20 @@ type Job struct {
 	Damage       string          `json:"damage,omitempty"`
 	Queue        string          `json:"queue"`
 	Worker       string          `json:"worker,omitempty"`
+	Merge        queue.Merge     `json:"merge,omitempty"`  // how what is put with its key merges into it
+	Scores       []float64       `json:"scores,omitempty"` // of the payloads in its data, in their order
 	Data         json.RawMessage `json:"data"`
 	Priority     float64         `json:"priority"`
 	Retries      int             `json:"retries"`
 	Remaining    int             `json:"remaining"`
+	Attempt      int             `json:"attempt,omitempty"` // the one at work, or that comes next, and of a failed job the last, from 1; left out of one that is complete, which does not tell
 	Expires      float64         `json:"expires,omitempty"`
 	Due          float64         `json:"due,omitempty"`  // of a scheduled one; of a parked one, when it has waited in vain
 	Size         int             `json:"size,omitempty"` // in bytes, of data of which only the beginning is given, as a text
 	Tracked      bool            `json:"tracked"`
 	Tags         []string        `json:"tags"`
+	Key          string          `json:"key,omitempty"`  // of those of its queue that have the same one runs at a time
+	Turn         *Turn           `json:"turn,omitempty"` // how it stands to these; of one that is shown by itself
 	Throttles    []string        `json:"throttles,omitempty"`
 	Dependencies []string        `json:"dependencies,omitempty"`
 	Dependents   []string        `json:"dependents,omitempty"`
@@ -34,6 +41,7 @@ type Job struct {
 	History      []explain.Entry `json:"history,omitempty"`
 
 	Timeout       float64         `json:"timeout,omitempty"`
+	TraceParent   string          `json:"traceparent,omitempty"` // the trace in which it was put
 	Crashes       int             `json:"crashes"`
 	Interruptions int             `json:"interruptions"`
 	Spared        int             `json:"spared"`
@@ -48,11 +56,59 @@ type Job struct {
 	tag     string
 }
 
+// Turn is how a job with a key stands to the others of it.
+type Turn struct {
+	Holder string  `json:"holder"`          // the jid of the job that has the turn, which may be this one; "" if none has
+	Until  float64 `json:"until,omitempty"` // how long the turn waits at most for the end of a run that was taken from its worker; seconds since the epoch
+	Behind int     `json:"behind"`          // jobs that stand behind that, canceled ones that nobody came upon yet included
+	Place  int     `json:"place"`           // among these: 1 is the next, 1001 any behind a thousand others; 0 if it does not stand behind
+}
+
+// TurnWords is how the job stands to the others of its key, in a few words; "" if it has none, or that was not asked.
+func (j *Job) TurnWords() string {
+	t := j.Turn
+	if t == nil {
+		return ""
+	}
+	behind := screen.Some(t.Behind, "job") + " behind it"
+	switch {
+	case t.Place == queue.FarPlace:
+		return fmt.Sprintf("behind more than a thousand others, of %s", screen.Count(t.Behind))
+	case t.Place > 0:
+		return fmt.Sprintf("number %s of %s that stand behind", screen.Count(t.Place), screen.Count(t.Behind))
+	case t.Holder == j.JID && t.Behind > 0:
+		return "has the turn, " + behind
+	case t.Holder == j.JID:
+		return "has the turn"
+	}
+	return "no part in the turns now"
+}
+
 // Tag names the state in which the job was seen: it is another one once the job was taken, put or completed. See If.
 func (j *Job) Tag() string { return j.tag }
 
 // Payload is the data of the job as it was put, which may be no JSON.
 func (j *Job) Payload() string { return string(j.payload) }
+
+// Payloads are those of a job that merges, with the scores of each; nil if it does not, or only the beginning of them is given.
+func (j *Job) Payloads() []json.RawMessage {
+	var payloads []json.RawMessage
+	switch {
+	case len(j.Scores) == 0:
+		return nil
+	case !j.Merge.Lists():
+		payloads = []json.RawMessage{j.Data}
+	case json.Unmarshal(j.Data, &payloads) != nil:
+		return nil
+	}
+	if len(payloads) != len(j.Scores) {
+		return nil
+	}
+	return payloads
+}
+
+// TraceID is the id of the trace in which it was put; "" if there is none.
+func (j *Job) TraceID() string { return queue.Trace{Parent: j.TraceParent}.ID() }
 
 // Failed is the failure, or the zero value if there is none.
 func (j *Job) Failed() queue.Failure {
@@ -68,7 +124,7 @@ func View(job queue.Job) Job {
 		JID: job.JID, Klass: job.Klass, State: cmp.Or(job.Row, job.State), Queue: job.Queue, Worker: job.Worker, Data: rawJSON(job.Data),
 		Priority: job.Priority, Retries: job.Retries, Remaining: job.Remaining, Expires: job.Expires, Tracked: job.Tracked,
 		Tags: list(job.Tags), Throttles: job.Throttles, Dependencies: job.Dependencies, Dependents: job.Dependents,
-		SpawnedFrom: job.SpawnedFrom, Damage: job.Damage, payload: job.Data, tag: tagOf(job),
+		SpawnedFrom: job.SpawnedFrom, Key: job.Key, Damage: job.Damage, payload: job.Data, tag: tagOf(job),
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure
@@ -85,11 +141,15 @@ func View(job queue.Job) Job {
 	}
 	v.History = explain.History(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
-	v.Correlation = job.Kept.Correlation
+	v.Merge, v.Scores = job.Kept.Merge, job.Kept.Scores
+	v.Correlation, v.TraceParent = job.Kept.Correlation, job.Kept.Trace.Parent
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
 		v.Crashes, v.Interruptions, v.Spared, v.Deaths = kept.Crashes, kept.Interruptions, kept.Spared, kept.Deaths
 		v.Answered = job.Kept.Answered
 		v.Checkpoint, v.Record = rawJSON(kept.Checkpoint), rawJSON(kept.Record)
+	}
+	if v.State != "complete" {
+		v.Attempt = max(1, 1+job.Retries-max(job.Remaining, 0)+v.Crashes)
 	}
 	return v
 }
@@ -125,18 +185,27 @@ type Queue struct {
 	Depends   int    `json:"depends"`
 	Recurring int    `json:"recurring"`
 	Throttled int    `json:"throttled"`
+	Behind    int    `json:"behind"`    // of those waiting, how many stand behind others of their key
+	Keys      int    `json:"keys"`      // of which a job has the turn
+	BusyKeys  int    `json:"busy_keys"` // of those, for which other jobs stand behind
 	Paused    bool   `json:"paused"`
 	Damage    string `json:"damage,omitempty"`
 	Limit     int    `json:"limit"` // how many may run at a time; 0 is any number
 
 	// Lag is for how many seconds nothing but a free child has been missing to the job that is next in turn.
-	Lag     float64 `json:"lag"`
+	Lag float64 `json:"lag"`
+	// Blocked is for how many seconds a job has been waiting for one and the same holder of the turn of its key, of the key for which that is
+	// longest; not for one that waits for an answer.
+	Blocked float64 `json:"blocked"`
 	NextDue float64 `json:"next_due,omitempty"` // when the next delayed job is due
 	// Unserved is Lag if that is a minute at least while none of the queue runs; else 0.
 	Unserved float64  `json:"unserved,omitempty"`
 	Today    Today    `json:"today"`
 	Outlook  *Outlook `json:"outlook,omitempty"` // nil where nobody keeps looking at the queue
 }
+
+// Backlog is how many jobs wait: for their turn or a child, behind others of their key, or for a place in a throttle.
+func (q *Queue) Backlog() int { return q.Waiting + q.Throttled }
 
 // Today are the counters of a queue that begin anew at midnight UTC.
 type Today struct {
@@ -151,6 +220,7 @@ func ViewQueue(n queue.QueueCensus, now float64) Queue {
 	return Queue{
 		Name: n.Name, Waiting: n.Waiting, Running: n.Running, Stalled: n.Stalled, Scheduled: n.Scheduled,
 		Depends: n.Depends, Recurring: n.Recurring, Throttled: n.Throttled, Paused: n.Paused, Damage: n.Damage,
+		Behind: n.Behind, Keys: n.Keys.All, BusyKeys: n.Keys.Blocked, Blocked: n.Keys.BlockedFor(now),
 		Limit: n.Limit, Lag: n.Lag(now), NextDue: n.NextDue, Unserved: doctor.UnservedFor(n, now).Seconds(), Today: Today(n.Today),
 	}
 }

@@ -29,17 +29,27 @@ func Workers(ctx context.Context, q *queue.Client) ([]Worker, error) {
 	return views, nil
 }
 
-// JobsOf lists the jobs of a worker, then those whose locks ran out.
+// JobsOf lists the jobs of a worker, then those whose locks ran out. One that is off the list may hold some. It is *Missing if
+// Redis knows neither.
 func JobsOf(ctx context.Context, q *queue.Client, worker string) ([]Job, error) {
-	if err := knownWorkers(ctx, q, worker); err != nil {
-		return nil, err
-	}
 	jids, stalled, err := q.Worker(ctx, worker)
+	if err == nil && len(jids)+len(stalled) == 0 {
+		err = knownWorkers(ctx, q, worker)
+	}
 	if err != nil {
 		return nil, err
 	}
 	jobs, err := q.GetMany(ctx, slices.Concat(jids, stalled)...)
 	return Views(jobs), err
+}
+
+// HeldBy is JobsOf a part at a time, with 160 bytes of the data of each.
+func HeldBy(ctx context.Context, q *queue.Client, worker string, w Window) (Part[Job], error) {
+	part, err := JobsOn(ctx, q, queue.Shelf{Kind: queue.ShelfWorker, Name: worker}, w)
+	if err == nil && part.Total == 0 {
+		err = knownWorkers(ctx, q, worker)
+	}
+	return part, err
 }
 
 // ForgetWorkers takes workers off the list; what they hold stays locked.

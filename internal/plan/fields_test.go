@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/decider"
+	"oarlock/internal/rules"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -83,10 +85,11 @@ func TestAWordThatNobodyKnowsIsRefused(t *testing.T) {
 
 // forOthers are the tables that no supervisor hears of.
 var forOthers = map[string]string{
-	"redis":   "package connect opens what it names, and has such a test of its own",
-	"web":     "package service tells the page, which is none of a supervisor's",
-	"metrics": "package service tells those who count for scrapers",
-	"log":     "it is about the lines of the process, which makes its log of it before there is a supervisor",
+	"redis":    "package connect opens what it names, and has such a test of its own",
+	"web":      "package service tells the page, which is none of a supervisor's",
+	"metrics":  "package service tells those who count for scrapers",
+	"key_from": "it is for those who put: `oarlock put`, and the readers of lists, of which TestEntriesBecomeJobs asks it",
+	"log":      "it is about the lines of the process, which makes its log of it before there is a supervisor",
 }
 
 // particular are the keys for which not any other value will do.
@@ -95,29 +98,47 @@ func particular(t *testing.T) map[string]any {
 	if err := os.WriteFile(file, []byte("FROM_FILE=1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("s", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return map[string]any{
-		"order": "oldest", "mode": "reuse", "input": "data", "status": "exit", "replace": "after", "drain_signal": "USR1", "on_error": "fail", "on_crash": "fail",
-		"exit_codes": map[string]string{"3": "fail"}, "retry.backoff": config.Backoff{Curve: "linear"}, "sandbox.umask": "027", "sandbox.env_file": file, "sandbox.kill": "group",
+		"park.secret_file": secret,
+		"hooks.events":     []string{}, "first": "time", "parked": "free", "on_failure": "open", "on_close": "stop", "priority": "low-first", "turns": "fair", "after_fail": "hold", "merge": "set", "score": "max", "order": "oldest", "mode": "reuse", "input": "data", "status": "exit", "replace": "after", "drain_signal": "USR1", "on_error": "fail", "on_crash": "fail",
+		"exit_codes": map[string]string{"3": "fail"}, "retry.backoff": config.Backoff{Curve: "linear"}, "backoff": config.Backoff{Curve: "linear"}, "on_live_correlation": "existing", "sandbox.umask": "027", "sandbox.env_file": file, "sandbox.kill": "group",
 	}
 }
 
 // Whatever a file says reaches whom it is for: with another value of any key, a supervisor, or those who keep its
 // recurring jobs, are told something else.
 func TestNoFieldOfTheFileIsForgotten(t *testing.T) {
-	cfg, pool, recurring := config.Defaults(), config.DefaultPool(), config.DefaultRecurring()
+	cfg, pool, q, recurring := config.Defaults(), config.DefaultPool(), config.DefaultQueue(), config.DefaultRecurring()
+	throttle, window, klass := config.DefaultThrottle(), config.DefaultWindow(), config.DefaultKlass()
+	q.Intake, q.Order, klass.OwnRetry = []string{"l"}, "key", true
+	cfg.Hooks.Events, throttle.Command = []string{"dead"}, []string{"planner"}
 	cfg.Path, pool.Command, pool.List = "/etc/oarlock/config.toml", []string{"true"}, "hworker:mail"
 	type told struct {
 		supervisor supervisor.Config
 		crons      []queue.Cron
 		fleet      string
+		hooks      *queue.Hooks
+		rules      rules.File
+		orders     queue.OrderFile
+		deciders   map[string]decider.Command
 	}
 	tell := func() told {
 		cfg.Pools, cfg.Recurring = map[string]config.Pool{"p": pool}, map[string]config.Recurring{"r": recurring}
+		cfg.Queues = map[string]config.Queue{"q": q}
+		cfg.Throttles, cfg.Windows = map[string]config.Throttle{"t": throttle}, map[string]config.Window{"w": window}
+		cfg.Klass = map[string]config.Klass{"k": klass}
 		s, err := Supervisor(cfg, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told{s, Crons(cfg), Fleet(cfg)}
+		for i := range s.Intake {
+			s.Intake[i].Read = nil // As says which it is, and functions are never equal
+		}
+		return told{s, Crons(cfg), Fleet(cfg), Hooks(cfg), cfg.RulesFile(), Orders(cfg), Deciders(cfg)}
 	}
 	usual, asked, passed := tell(), 0, map[string]bool{}
 	others := particular(t)
@@ -126,13 +147,14 @@ func TestNoFieldOfTheFileIsForgotten(t *testing.T) {
 		for i := range table.NumField() {
 			field, key := table.Field(i), strings.TrimPrefix(at+"."+table.Type().Field(i).Tag.Get("toml"), ".")
 			other, named := others[key]
+			named = named && reflect.TypeOf(other).AssignableTo(field.Type()) // tables share names
 			switch {
 			case forOthers[key] != "":
 				passed[key] = true
 				continue
 			case key == "-": // of the reading, not of the file
 				continue
-			case key == "pools", key == "recurring": // one of each is asked for its own keys
+			case field.Kind() == reflect.Map && field.Type().Elem().Kind() == reflect.Struct: // one of each is asked for its own keys
 				continue
 			case field.Kind() == reflect.Struct && !named:
 				each(key, field)
@@ -153,6 +175,9 @@ func TestNoFieldOfTheFileIsForgotten(t *testing.T) {
 	}
 	each("", reflect.ValueOf(&cfg).Elem())
 	each("", reflect.ValueOf(&pool).Elem())
+	for _, table := range []any{&q, &throttle, &window, &klass} {
+		each("", reflect.ValueOf(table).Elem())
+	}
 	each("", reflect.ValueOf(&recurring).Elem())
 	if !reflect.DeepEqual(tell(), usual) || asked < 60 || len(passed) != len(forOthers) {
 		t.Errorf("%d keys were changed and changed back, %v passed over", asked, passed)

@@ -22,13 +22,17 @@ func Supervisor(cfg config.Config, logger *slog.Logger) (supervisor.Config, erro
 		StateDir:     cfg.Supervisor.StatePath(),
 		DrainTimeout: time.Duration(cfg.Supervisor.DrainTimeout),
 		PollInterval: time.Duration(cfg.Supervisor.PollInterval),
+		Intake:       Intakes(cfg),
 		Logger:       logger,
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Pools)) {
-		pool, err := Pool(name, cfg.Pools[name])
+		table := cfg.Pools[name]
+		table.Classes = cfg.Klass
+		pool, err := Pool(name, table)
 		if err != nil {
 			return supervisor.Config{}, config.Problems{{File: cfg.Path, Key: "pools." + name, Why: err.Error(), Passing: config.Passes(err)}}
 		}
+		pool.TraceBegin = cfg.Tracing.Begin
 		out.Pools = append(out.Pools, pool)
 	}
 	return out, nil
@@ -48,9 +52,12 @@ func Pool(name string, p config.Pool) (supervisor.Pool, error) {
 		MinChildren: p.MinChildren,
 		MaxChildren: p.MaxChildren,
 		Exclusive:   p.Replace == "after",
-		Prefetch:    p.Prefetch,
+		Prefetch:    prefetch(p),
+		Batch:       p.Batch,
+		BatchWait:   time.Duration(p.BatchWait),
 		MaxJob:      int64(p.MaxJob),
 		Timeout:     time.Duration(p.Timeout),
+		TracePath:   p.TraceMembers(),
 		Policy:      Policy(p),
 		MaxJobs:     p.MaxJobs,
 		MaxAge:      time.Duration(p.MaxAge),
@@ -58,6 +65,31 @@ func Pool(name string, p config.Pool) (supervisor.Pool, error) {
 		IdleTimeout: time.Duration(p.IdleTimeout),
 		Jitter:      p.Jitter,
 	}, err
+}
+
+// prefetch is how many jobs are kept ready for a child of p at work.
+func prefetch(p config.Pool) int {
+	if p.Prefetch == config.AutoPrefetch {
+		return supervisor.AutoPrefetch
+	}
+	return int(p.Prefetch)
+}
+
+// Lists are the lists that a configuration works, with the time after which their entries count as abandoned; 0 of those whose entries
+// become jobs.
+func Lists(cfg config.Config) map[string]time.Duration {
+	lists := map[string]time.Duration{}
+	for _, q := range cfg.Queues {
+		for _, list := range q.Intake {
+			lists[list] = 0
+		}
+	}
+	for _, p := range cfg.Pools {
+		if p.List != "" {
+			lists[p.List] = time.Duration(p.ListTimeout)
+		}
+	}
+	return lists
 }
 
 // listOf is the list that a pool works; nil if it works queues.
@@ -81,7 +113,23 @@ func Policy(p config.Pool) supervisor.Policy {
 		MaxCrashes: p.MaxCrashes,
 		UnknownFor: time.Duration(p.UnknownFor),
 		Retry:      retryOf(p.Retry),
+		Ask:        p.RetryCommand,
+		Classes:    classesOf(p.Classes),
 	}
+}
+
+// classesOf are the tables of classes, the most literal first, as far as they are for whoever works their jobs.
+func classesOf(tables map[string]config.Klass) (classes []supervisor.Class) {
+	for _, name := range config.MostLiteral(tables) {
+		k := tables[name]
+		class := supervisor.Class{Name: name, Timeout: time.Duration(k.Timeout), ParkTimeout: time.Duration(k.ParkTimeout), Ask: k.RetryCommand}
+		if k.OwnRetry {
+			own := retryOf(k.Retry)
+			class.Retry = &own
+		}
+		classes = append(classes, class)
+	}
+	return classes
 }
 
 func retryOf(r config.Retry) supervisor.Retry {

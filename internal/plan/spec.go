@@ -124,7 +124,8 @@ func exitTable(codes map[string]string) protocol.ExitTable {
 // to the service manager in our name.
 var (
 	secretPrefixes = []string{"REDIS_", "REDISCLI_", "OARLOCK_REDIS_", "OARLOCK_SUPERVISOR_", "OARLOCK_LOG_", "WATCHDOG_", "LISTEN_", "MEMORY_PRESSURE_"}
-	secretNames    = []string{"OARLOCK_CONFIG", "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "INVOCATION_ID", "JOURNAL_STREAM", "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY", "SYSTEMD_EXEC_PID"}
+	secretNames    = []string{"OARLOCK_CONFIG", "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "INVOCATION_ID", "JOURNAL_STREAM", "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY", "SYSTEMD_EXEC_PID",
+		"TRACEPARENT", "TRACESTATE"} // what started us is no part of a job
 )
 
 // childEnv is the whole environment of a child: of ours what it may have, or only what

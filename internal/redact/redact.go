@@ -75,6 +75,24 @@ func (r *Redactor) Line(text string) (string, bool) {
 	return out, out != text
 }
 
+// Lines is Line of each line of a text.
+func (r *Redactor) Lines(text string) (string, bool) {
+	var all strings.Builder
+	did := false
+	for line := range strings.Lines(text) {
+		told, blanked := r.Line(strings.TrimSuffix(line, "\n"))
+		all.WriteString(told)
+		if strings.HasSuffix(line, "\n") {
+			all.WriteByte('\n')
+		}
+		did = did || blanked
+	}
+	if !did {
+		return text, false
+	}
+	return all.String(), true
+}
+
 // document blanks the members of a line that is a JSON document as a whole, whose keys may be
 // written with escapes and whose values may be documents. One without any stays as it is.
 func (r *Redactor) document(text string) string {

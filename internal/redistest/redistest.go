@@ -42,6 +42,22 @@ const startTimeout = 20 * time.Second
 // AOF makes the server keep its data over Restart and Kill.
 var AOF = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
+// InMemory are arguments by which a server keeps what it writes in memory until the test ends, if the machine has such a
+// place with room: for a server that is killed while it works. To a disk that is busy it writes late, or slowly.
+func InMemory(t testing.TB) []string {
+	const place, room = "/dev/shm", 512 << 20
+	var fs syscall.Statfs_t
+	if syscall.Statfs(place, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room {
+		return nil
+	}
+	dir, err := os.MkdirTemp(place, "oar")
+	if err != nil {
+		return nil
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return []string{"--dir", dir}
+}
+
 // Start runs redis-server with args added to its command line and waits until it
 // answers. It keeps nothing on disk unless AOF is among args.
 //

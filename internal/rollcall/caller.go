@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 const (
@@ -39,6 +40,24 @@ type Roll struct {
 	Unread   int      `json:"unread,omitempty"`  // answers that could not be read, or were too many
 	Pending  bool     `json:"pending,omitempty"` // more may answer yet
 	Items    []Answer `json:"items"`             // by host, name and process
+
+	// Unheard are those that are known only by what they hold, or held lately. Nil: nobody looked, see NoteUnheard.
+	Unheard []Unheard `json:"unheard"`
+}
+
+// Complete reports whether all supervisors that hear questions answered, and told of all their pools.
+func (r *Roll) Complete() bool {
+	return r.Asked > 0 && r.Missing == 0 && r.Unread == 0 && !r.Pending && !slices.ContainsFunc(r.Items, func(a Answer) bool {
+		return len(a.Status.Stuck) > 0 || a.Cut && len(a.Status.Pools) < a.Sums.Pools
+	})
+}
+
+// Deserted reports whether jobs wait in a queue, none of it runs, and no supervisor has a pool for it, of which all have answered.
+// Workers that are no supervisors of ours may yet take them.
+func (r *Roll) Deserted(name string, waiting, running int) bool {
+	return waiting > 0 && running == 0 && r.Complete() && !slices.ContainsFunc(r.Items, func(a Answer) bool {
+		return slices.ContainsFunc(a.Status.Pools, func(p supervisor.PoolSnapshot) bool { return queue.MatchAny(p.Queues, name) })
+	})
 }
 
 // Asker is what a Caller needs of a queue.Client.

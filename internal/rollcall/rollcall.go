@@ -55,12 +55,27 @@ type Answer struct {
 	URL     string `json:"url,omitempty"` // of its own page; "" if it has none
 	Cut     bool   `json:"cut,omitempty"` // its children, or its pools too, were too many to be told: Sums has all
 
+	// Disagrees are sentences on which rules of its file do not count, and what to do; of many the first.
+	Disagrees []string `json:"disagrees,omitempty"`
+
 	Sums   Sums                `json:"sums"`
 	Status supervisor.Snapshot `json:"status"`
 }
 
 // Who is the supervisor that answered.
 func (a *Answer) Who() Who { return Who{a.Status.Name, a.Status.PID} }
+
+// Room is how many children its pools are to have, of which fewer have a process where they come with their jobs; of an answer that
+// was cut, how many have one.
+func (a *Answer) Room() (children int) {
+	if a.Cut {
+		return a.Sums.Children
+	}
+	for _, pool := range a.Status.Pools {
+		children += pool.Children
+	}
+	return children
+}
 
 // Sums are over all pools of a supervisor.
 type Sums struct {
@@ -106,10 +121,11 @@ type Tail struct {
 
 // Line is one line of a child's log.
 type Line struct {
-	At    float64 `json:"at"` // seconds since the epoch
-	Level string  `json:"level,omitempty"`
-	JID   string  `json:"jid,omitempty"` // of the job at work
-	Text  string  `json:"text"`
+	At     float64 `json:"at"`               // seconds since the epoch
+	Stream string  `json:"stream,omitempty"` // "" from a supervisor that does not tell it
+	Level  string  `json:"level,omitempty"`
+	JID    string  `json:"jid,omitempty"` // of the job at work
+	Text   string  `json:"text"`
 }
 
 // pack writes an answer as it is sent.

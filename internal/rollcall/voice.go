@@ -14,6 +14,8 @@ const (
 	freshFor = 200 * time.Millisecond
 	// mostReplies is how many questions are answered in a second; others hear nothing.
 	mostReplies = 100
+	// mostDisagrees is how many sentences on its rules are told of a supervisor.
+	mostDisagrees = 10
 	// replyWithin is how long it may take Redis to take an answer.
 	replyWithin = time.Second
 )
@@ -30,11 +32,13 @@ type Voice struct {
 	Who      Who                        // the supervisor, as its snapshots say
 	Snapshot func() supervisor.Snapshot // how the supervisor is now; called by one goroutine
 	// Tail gives the last lines of the child in a slot, without secrets, oldest first, or an error for who asked; nil: none are kept.
-	Tail    func(pool string, slot, lines int) ([]Line, error)
-	Host    string
-	Version string
-	URL     string // of its page; "" if it has none
-	Log     *slog.Logger
+	Tail func(pool string, slot, lines int) ([]Line, error)
+	// Disagrees tells which rules of the supervisor's file do not count, in sentences; called by one goroutine. Nil: nothing is known of that.
+	Disagrees func() []string
+	Host      string
+	Version   string
+	URL       string // of its page; "" if it has none
+	Log       *slog.Logger
 
 	packed  []byte // the last answer; only Run's goroutine touches this and what follows
 	made    time.Time
@@ -100,6 +104,10 @@ func (v *Voice) pack() ([]byte, error) {
 	shot := v.Snapshot()
 	hideRuns(&shot)
 	a := Answer{V: version, Host: v.Host, Version: v.Version, URL: v.URL, Sums: Sum(&shot), Status: shot}
+	if v.Disagrees != nil {
+		a.Disagrees = v.Disagrees()
+		a.Disagrees = a.Disagrees[:min(len(a.Disagrees), mostDisagrees)]
+	}
 	packed, err := pack(a)
 	for _, cut := range []func(){
 		func() {

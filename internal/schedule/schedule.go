@@ -44,7 +44,7 @@ var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 func Parse(expression, zone string) (Schedule, error) {
 	s := Schedule{text: strings.Join(strings.Fields(expression), " ")}
 	var err error
-	if s.zone, err = loadZone(zone); err != nil {
+	if s.zone, err = Zone(zone); err != nil {
 		return Schedule{}, err
 	}
 	if span, ok := strings.CutPrefix(s.text, "@every "); ok {
@@ -92,8 +92,8 @@ func checkEvery(interval time.Duration) error {
 	return nil
 }
 
-// loadZone is a zone of the database. What Go calls Local is another on each host.
-func loadZone(name string) (*time.Location, error) {
+// Zone is a zone of the database. What Go calls Local is another on each host.
+func Zone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, errors.New(`the zone "Local" is another on each host; name it, such as Europe/Berlin`)
 	}

@@ -121,7 +121,7 @@ func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	if !l.log.Enabled(context.Background(), level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 13)
 	text := func(name, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(name, value))
@@ -137,6 +137,7 @@ func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	}
 	attrs = append(attrs, slog.Int("attempt", e.Job.Attempt))
 	text("run", e.Job.Run)
+	text("trace_id", e.Job.Trace.ID())
 	if e.PID != 0 {
 		attrs = append(attrs, slog.Int("pid", e.PID))
 	}

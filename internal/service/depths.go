@@ -25,10 +25,15 @@ const (
 type QueueStatus struct {
 	Pool            string   `json:"pool"`
 	Queue           string   `json:"queue"`
-	Ready           *int     `json:"ready"` // waiting, due, or with a lock that ran out
+	Ready           *int     `json:"ready"`   // that could be taken: waiting, due, or with a lock that ran out
+	Waiting         *int     `json:"waiting"` // waiting or due, behind others of their key, or for a place in a throttle
 	Running         *int     `json:"running"`
 	Scheduled       *int     `json:"scheduled"`
-	Oldest          *float64 `json:"oldest"` // seconds that the next of those ready has been waiting
+	Behind          *int     `json:"behind"`    // of those waiting, behind others of their key
+	Keys            *int     `json:"keys"`      // of which a job has the turn
+	BusyKeys        *int     `json:"busy_keys"` // of those, for which other jobs stand behind
+	Blocked         *float64 `json:"blocked"`   // seconds that one has been waiting for one and the same holder of its key's turn, at most; not for one that waits for an answer
+	Oldest          *float64 `json:"oldest"`    // seconds that the next of those ready has been waiting
 	Paused          bool     `json:"paused,omitempty"`
 	DonePerSecond   float64  `json:"done_per_second"`   // here, over the last minute
 	FailedPerMinute float64  `json:"failed_per_minute"` // likewise
@@ -47,10 +52,12 @@ type depths struct {
 
 // depth is what there is in a queue.
 type depth struct {
-	ready, running, scheduled int
-	oldest                    float64
-	paused                    bool
-	damage                    string
+	ready, waiting         int
+	running, scheduled     int
+	behind, keys, busyKeys int
+	oldest, blocked        float64
+	paused                 bool
+	damage                 string
 }
 
 // askDepths asks by client; it changes nothing in Redis.
@@ -60,16 +67,19 @@ func askDepths(client *queue.Client) func(ctx context.Context, queues []string) 
 		if err != nil {
 			return nil, err
 		}
-		counts, err := client.CountQueues(ctx, queues)
+		census, _, err := client.Census(ctx, queues)
 		if err != nil {
 			return nil, err
 		}
 		out := make(map[string]depth, len(queues))
-		for i, c := range counts {
-			d := depth{ready: outlook[i].Ready, running: c.Running, scheduled: c.Scheduled, paused: c.Paused, damage: c.Damage}
-			if head := outlook[i].Oldest(now); head > 0 && d.ready > 0 {
-				d.oldest = max(now-head, 0)
+		for i, c := range census {
+			o := &outlook[i]
+			d := depth{
+				ready: o.Ready, waiting: c.Waiting + c.Throttled,
+				behind: c.Behind, keys: c.Keys.All, busyKeys: c.Keys.Blocked, blocked: c.Keys.BlockedFor(now),
+				running: c.Running, scheduled: c.Scheduled, paused: c.Paused, damage: c.Damage,
 			}
+			d.oldest = o.Lag(now)
 			out[c.Name] = d
 		}
 		return out, nil
@@ -146,7 +156,8 @@ func (s *Service) queueReports(shot supervisor.Snapshot) (reports []QueueStatus,
 			ended := lately[lane{p.Name, name}]
 			r := QueueStatus{Pool: p.Name, Queue: name, DonePerSecond: ended.donePerSecond, FailedPerMinute: ended.failedPerMinute}
 			if d, ok := told[name]; ok && d.damage == "" {
-				r.Ready, r.Running, r.Scheduled, r.Oldest, r.Paused = &d.ready, &d.running, &d.scheduled, &d.oldest, d.paused
+				r.Ready, r.Waiting, r.Running, r.Scheduled, r.Oldest, r.Paused = &d.ready, &d.waiting, &d.running, &d.scheduled, &d.oldest, d.paused
+				r.Behind, r.Keys, r.BusyKeys, r.Blocked = &d.behind, &d.keys, &d.busyKeys, &d.blocked
 			}
 			reports = append(reports, r)
 		}

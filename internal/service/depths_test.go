@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/redistest"
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -92,5 +94,35 @@ func TestWhatTheServiceManagerIsTold(t *testing.T) {
 		if got := managerStatus(tt.shot, tt.ready, "r:6379"); got != tt.want {
 			t.Errorf("it is told %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// TestDepthsCountAllThatWait: whoever stands behind another of its key, or waits for a throttle, waits, though it is not ready.
+func TestDepthsCountAllThatWait(t *testing.T) {
+	ctx := t.Context()
+	q, err := queue.Open(ctx, queue.Options{URL: redistest.Start(t).URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	if err := q.SetThrottle(ctx, queue.Throttle{ID: "one", Maximum: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []queue.Put{
+		{JID: "a", Throttles: []string{"one"}}, {JID: "b", Throttles: []string{"one"}}, {JID: "k1", Key: "k"}, {JID: "k2", Key: "k"}, {JID: "k3", Key: "k"}, {JID: "later", Delay: time.Hour},
+	} {
+		p.Queue, p.Klass = "q", "K"
+		if _, err := q.Put(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // b, which is met between the two, must wait for its throttle
+		if _, err := q.Pop(ctx, "q", "w", 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told, err := askDepths(q)(ctx, []string{"q"})
+	if d := told["q"]; err != nil || d.ready != 0 || d.waiting != 3 || d.running != 2 || d.scheduled != 1 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ const (
 )
 
 // note hears of what happened in a pool. A job that was to be retried and had no retries left
-// has failed: Redis says so.
+// has failed: Redis says so; and of one that merges its oldest payload, as a job of its own.
 //
 // One that was canceled elsewhere while it ran is no more: nothing is settled then.
 func (t *endTally) note(e *supervisor.Event) {
@@ -119,12 +120,12 @@ func (t *endTally) note(e *supervisor.Event) {
 	if canceled {
 		action = queue.Cancel
 	}
-	if e.State == "failed" || action == queue.Retry && e.State == queue.Took.String() && e.Job.Remaining <= 0 {
+	if e.State == "failed" || e.Part != "" || action == queue.Retry && e.State == queue.Took.String() && e.Job.Remaining <= 0 {
 		action = queue.Fail
 	}
 	t.counts[action]++
 	if action == queue.Fail && len(t.failures) < mostFailures {
-		failed := Failure{JID: e.Job.JID, Queue: e.Job.Queue}
+		failed := Failure{JID: cmp.Or(e.Part, e.Job.JID), Queue: e.Job.Queue}
 		if e.Ending != nil {
 			failed.Group = e.Ending.Group
 		}

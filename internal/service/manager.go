@@ -81,6 +81,8 @@ func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
 	switch {
 	case shot.Draining:
 		return away + "draining: " + Summary(shot)
+	case shot.Abstains != "":
+		return shot.AbstainsWords() + "; " + Summary(shot)
 	case !ready:
 		return "waiting for Redis at " + redis
 	case away != "":

@@ -10,6 +10,7 @@ import (
 	"oarlock/internal/health"
 	"oarlock/internal/hub"
 	"oarlock/internal/metrics"
+	"oarlock/internal/plan"
 	"oarlock/internal/web"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -19,6 +20,9 @@ import (
 func (s *Service) newMetrics(cfg config.Metrics) *metrics.Metrics {
 	return metrics.New(metrics.Options{
 		Snapshot: func(ctx context.Context) (supervisor.Snapshot, error) { return s.hub.Snapshot(ctx) },
+		Queues:   func() ([]queue.QueueOutlook, float64) { return s.sup.Queues() },
+		Most:     cfg.Queues,
+		Told:     func(pool, queue string) bool { return plan.Told(s.config(), pool, queue) },
 		Version:  s.options.Version,
 		Klasses:  cfg.Klasses,
 	})
@@ -34,6 +38,15 @@ func (s *Service) monitor(cfg config.Metrics) web.Monitor {
 	}
 }
 
+// windows are those of the rules, for scrapes.
+func (s *Service) windows() []metrics.Window {
+	var all []metrics.Window
+	for _, w := range s.rules.Windows() {
+		all = append(all, metrics.Window{Name: w.Name, Open: w.Open, Opens: w.Opens})
+	}
+	return all
+}
+
 // noteCensus tells the hub of queues, those with most to do first, for it remembers only so many.
 func (s *Service) noteCensus(c census.Census) {
 	sorted := slices.Clone(c.Queues)
@@ -42,7 +55,7 @@ func (s *Service) noteCensus(c census.Census) {
 	for i := range sorted {
 		q := &sorted[i]
 		points[i] = hub.QueuePoint{
-			Queue: q.Name, At: c.At, Waiting: q.Waiting + q.Stalled, Oldest: q.Lag(c.Now), Done: q.Today.Completed, Failed: q.Today.Failures,
+			Queue: q.Name, At: c.At, Waiting: q.Waiting + q.Throttled, Oldest: q.Lag(c.Now), Done: q.Today.Completed, Failed: q.Today.Failures,
 		}
 	}
 	s.hub.NoteQueues(points)

@@ -24,7 +24,8 @@ type JobOutput struct {
 	Attempts []output.Attempt `json:"attempts"` // all that are kept, oldest first
 }
 
-func redactorOf(l config.Log) *redact.Redactor {
+// LogRedactor blanks what [log] says in what jobs and children said; l was validated.
+func LogRedactor(l config.Log) *redact.Redactor {
 	r, _ := redact.New(l.Redact, l.RedactText) // validated
 	return r
 }

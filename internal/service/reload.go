@@ -56,7 +56,10 @@ func (s *Service) Reload(by string) Reloaded {
 	var done supervisor.Changes
 	if err == nil {
 		s.carries(told.Pools)
-		done, err = s.sup.Reload(told)
+		s.rules.Expect(cfg.RulesFile()) // before any pool takes from queues that are new to it
+		if done, err = s.sup.Reload(told); err != nil {
+			s.rules.Set(before.RulesFile())
+		}
 	}
 	if err != nil {
 		s.log.Error("the configuration was not reloaded; the old one stays", "err", err)
@@ -67,12 +70,25 @@ func (s *Service) Reload(by string) Reloaded {
 		s.warnOfDoubts(cfg)
 	}
 	s.crons.Set(plan.Crons(cfg))
+	s.rules.Set(cfg.RulesFile())
+	s.deciders.Set(plan.Deciders(cfg))
+	if err := s.learnSecrets(cfg.Park); err != nil {
+		s.log.Error("the secrets of callback addresses were not read again; the old ones stay", "err", err)
+	}
 	s.logs.SetLevel(cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
-	s.redactor.Store(redactorOf(cfg.Log))
+	s.redactor.Store(LogRedactor(cfg.Log))
 	s.mu.Lock()
 	s.cfg = cfg
 	s.mu.Unlock()
+	select {
+	case s.hooked <- struct{}{}:
+	default: // it will see this one
+	}
+	select {
+	case s.reordered <- struct{}{}:
+	default: // likewise
+	}
 	return s.reloaded(Reloaded{By: by, Changes: done}, cfg, before)
 }
 
@@ -136,7 +152,8 @@ func needsRestart(key string) bool {
 	case "supervisor.state_dir", "supervisor.name", "supervisor.fleet", "supervisor.poll_interval", "log.format":
 		return true
 	}
-	return strings.HasPrefix(key, "redis.") || strings.HasPrefix(key, "web.")
+	table, _, _ := strings.Cut(key, ".")
+	return table == "redis" || table == "web" || table == "metrics"
 }
 
 // Did says what a reload did, one thing each.

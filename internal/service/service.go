@@ -18,17 +18,21 @@ import (
 	"syscall"
 	"time"
 
+	"oarlock/internal/accord"
+	"oarlock/internal/callback"
 	"oarlock/internal/census"
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
 	"oarlock/internal/cron"
+	"oarlock/internal/decider"
 	"oarlock/internal/hub"
 	"oarlock/internal/logging"
 	"oarlock/internal/metrics"
 	"oarlock/internal/output"
 	"oarlock/internal/plan"
 	"oarlock/internal/redact"
+	"oarlock/internal/rules"
 	"oarlock/internal/systemd"
 	"oarlock/internal/web"
 	"oarlock/queue"
@@ -71,8 +75,9 @@ type Service struct {
 	rates    *rates
 	depths   *depths // nil before Run
 	redactor atomic.Pointer[redact.Redactor]
-	own      *connect.Own // nil: Redis lives without us
-	emptying *untilEmpty  // leaves when the queues are empty; nil: it stays
+	secrets  atomic.Pointer[callback.Secrets] // of addresses for answers
+	own      *connect.Own                     // nil: Redis lives without us
+	emptying *untilEmpty                      // leaves when the queues are empty; nil: it stays
 
 	host     *runner.Host
 	sup      *supervisor.Supervisor
@@ -81,6 +86,9 @@ type Service struct {
 	census   *census.Keeper
 	web      *web.App
 	crons    *cron.Keeper
+	rules    *accord.Keeper
+	deciders *decider.Keeper
+	fullness *fullness
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
 	draining atomic.Bool // it leaves, with a limit or without
 
@@ -90,6 +98,8 @@ type Service struct {
 	latestAt  time.Time
 	reading   chan struct{} // of size 1: holds a token while a configuration is being read
 	hangup    chan struct{} // of size 1: HUP came
+	hooked    chan struct{} // of size 1: what becomes a job may have changed
+	reordered chan struct{} // of size 1: what has keys may have changed
 	begun     chan struct{} // closed when there is a supervisor
 	stopping  chan struct{} // closed when a limit was set to the time in which to leave
 	hurry     chan struct{} // closed when that limit was taken back to now
@@ -101,6 +111,8 @@ type Service struct {
 	cfg   config.Config
 	quiet bool
 
+	orderConflicts []rules.Conflict // what Redis has otherwise of the order of queues
+
 	owners []int         // to whom the configuration belonged when we started
 	first  config.Config // with which we started; what needs a restart is still as it says
 }
@@ -110,7 +122,7 @@ func New(cfg config.Config, o Options) *Service {
 	s := &Service{
 		options: o, logs: o.Log, log: o.Log.Logger(), rates: newRates(),
 		cfg: cfg, first: cfg, tried: cfg.Sum,
-		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1),
+		reading: make(chan struct{}, 1), hangup: make(chan struct{}, 1), hooked: make(chan struct{}, 1), reordered: make(chan struct{}, 1),
 		begun: make(chan struct{}), stopping: make(chan struct{}), hurry: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	s.attempts = newAttemptLog(s.log, cfg.Log.Attempts, s.standing)
@@ -179,8 +191,14 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		return err
 	}
 	s.host, s.outputs, s.depths = host, output.New(told.StateDir, s.log), &depths{ask: askDepths(client)}
-	s.redactor.Store(redactorOf(cfg.Log))
-	told.OnEvent, told.ChildLog = s.hub.Note, s.hub.Line
+	s.redactor.Store(LogRedactor(cfg.Log))
+	told.OnEvent, told.ChildLog, told.OnDeath = s.hub.Note, s.hub.Line, s.tellDeath(client)
+	if err := s.learnSecrets(cfg.Park); err != nil {
+		return config.Wrong("park.secret_file", err)
+	}
+	base := cfg.Web.Base()
+	told.Callback = func(klass, jid string) string { return s.secrets.Load().Address(base, klass, jid) }
+	told.Ask = plan.RetryDecider(host, filepath.Dir(cfg.Path))
 	s.carries(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
@@ -191,6 +209,22 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	defer look.Close()
 	s.metrics.Clients(client, look)
 	s.census = census.New(look, s.noteCensus)
+	s.rules = accord.NewKeeper(client, s.sup.AwaitRedis, s.holdForRules, s.log)
+	s.rules.Tell(func(before, now int) {
+		s.hub.Note(supervisor.Event{Kind: supervisor.RulesChanged, From: before, To: now})
+	})
+	s.rules.TellWindows(func(w accord.Opening) {
+		kind := supervisor.WindowShut
+		if w.Open {
+			kind = supervisor.WindowOpened
+		}
+		s.hub.Note(supervisor.Event{Kind: kind, Name: w.Name})
+	})
+	s.fullness = &fullness{throttles: s.rules.Throttles, limits: look.RuledLimits, heard: s.hub.Listened, tell: s.hub.Note}
+	s.rules.Set(cfg.RulesFile())
+	s.deciders = decider.New(client, s.decide, s.sup.AwaitRedis, cfg.Supervisor.HostName(), s.log)
+	s.deciders.Set(plan.Deciders(cfg))
+	s.metrics.Deciders(s.deciders.Counts)
 	s.web = s.newWeb(cfg, look)
 	door, err := s.webDoor(cfg.Web)
 	if err != nil {
@@ -198,6 +232,8 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	}
 	s.crons = cron.New(client, s.sup.AwaitRedis, plan.Fleet(cfg), s.log)
 	s.crons.Set(plan.Crons(cfg))
+	s.metrics.Rules(s.rules.Counts)
+	s.metrics.Windows(s.windows)
 	s.owners = config.Owners(cfg.Files)
 	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
 	s.warn(cfg)
@@ -215,15 +251,22 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		s.attempts.run,
 		s.outputs.Run,
 		s.crons.Run,
+		s.rules.Run,
+		s.deciders.Run,
+		s.fullness.run,
+		func(ctx context.Context) error { return s.keepHooks(ctx, client) },
+		func(ctx context.Context) error { return s.keepOrder(ctx, client) },
 		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
-		s.optional("no other host is told how it is", func(ctx context.Context) error {
-			return s.sup.WhileRedis(ctx, s.voice(cfg, client).Run)
-		}),
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error {
 			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log})
 		}),
+	}
+	if cfg.Web.RollCall {
+		parts = append(parts, s.optional("no other host is told how it is", func(ctx context.Context) error {
+			return s.sup.WhileRedis(ctx, s.voice(cfg, client).Run)
+		}))
 	}
 	if door != nil {
 		parts = append(parts, s.optional("nobody can look at it over HTTP, but over the control socket", door))

@@ -3,8 +3,11 @@ package service
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"oarlock/internal/accord"
 	"oarlock/internal/connect"
 	"oarlock/internal/logging"
 	"oarlock/internal/output"
@@ -18,6 +21,7 @@ type Status struct {
 	supervisor.Snapshot
 	Log    logging.State `json:"log"`
 	Output output.State  `json:"output"`
+	Rules  accord.State  `json:"rules"`
 
 	OwnRedis *connect.Own `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
 
@@ -35,7 +39,7 @@ func (s *Service) Status() Status { return s.status(s.sup.Snapshot()) }
 
 // status is Status where the supervisor is as shot says.
 func (s *Service) status(shot supervisor.Snapshot) Status {
-	r := Status{Snapshot: shot, Log: s.logs.State(), Output: s.outputs.State(), OwnRedis: s.own}
+	r := Status{Snapshot: shot, Log: s.logs.State(), Output: s.outputs.State(), Rules: s.rulesState(), OwnRedis: s.own}
 	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {
@@ -44,6 +48,30 @@ func (s *Service) status(shot supervisor.Snapshot) Status {
 		r.UnknownSince = &since
 	}
 	return r
+}
+
+// rulesState is how the rules of the file stand to those in Redis; nothing is known of that before the service runs.
+func (s *Service) rulesState() accord.State {
+	if s.rules == nil {
+		return accord.State{}
+	}
+	state := s.rules.State()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state.Conflicts = slices.Concat(state.Conflicts, s.orderConflicts)
+	return state
+}
+
+// disagrees are sentences on which rules of the file do not count.
+func (s *Service) disagrees() []string { return s.rulesState().Sentences() }
+
+// holdForRules makes the supervisor take nothing, or take again, as the rules of the file may not count yet.
+func (s *Service) holdForRules(hold bool) {
+	why := ""
+	if hold {
+		why = "the rules of its file do not count in Redis yet"
+	}
+	s.sup.Abstain(why)
 }
 
 // Summary sums up the pools of shot in one line.
@@ -64,6 +92,9 @@ func Summary(shot supervisor.Snapshot) string {
 	}
 	if shot.Short != "" {
 		text += "; " + shot.Short
+	}
+	if len(shot.Stuck) > 0 {
+		text += "; standing still: " + strings.Join(shot.Stuck, " ")
 	}
 	return text
 }

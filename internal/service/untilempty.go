@@ -60,7 +60,7 @@ type untilEmpty struct {
 	renewed map[string]float64 // by queue: a lock that runs out later is one whose worker lives
 	waiting int                // jobs that wait for others, as last counted,
 	still   time.Time          // and since when they are as many
-	stuck   time.Time          // since when no pool starts a child for what is ready
+	stuck   time.Time          // since when no pool starts a child for what is ready, or nothing is taken
 }
 
 // run looks until the service leaves, by itself or not, and then takes stock of what is left.
@@ -118,6 +118,9 @@ func (e *untilEmpty) restless() {
 func (e *untilEmpty) look(ctx context.Context) (string, error) {
 	if !e.sup.Ready() || e.sup.InFlight() > 0 {
 		e.restless()
+		if shot := e.sup.Snapshot(); shot.Abstains != "" && e.sup.InFlight() == 0 {
+			return e.patience("the supervisor " + shot.AbstainsWords()), nil
+		}
 		return "jobs that are at work here, or Redis", nil
 	}
 	names, err := e.queues(ctx)
@@ -212,9 +215,16 @@ func (e *untilEmpty) ready(outlook []queue.QueueOutlook) string {
 			able = true
 		}
 	}
-	switch {
-	case able || shot.Quiet || len(shot.Pools) == 0:
+	if able || shot.Quiet || len(shot.Pools) == 0 {
 		e.stuck = time.Time{}
+		return waits
+	}
+	return e.patience(waits)
+}
+
+// patience waits for what does not come by itself, for a while: then it is given up, done.Why says so, and nothing is waited for.
+func (e *untilEmpty) patience(waits string) string {
+	switch {
 	case e.stuck.IsZero():
 		e.stuck = time.Now()
 	case time.Since(e.stuck) >= emptyPatience:

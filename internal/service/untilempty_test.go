@@ -24,6 +24,7 @@ type stage struct {
 	counts   queue.QueueCounts
 	inFlight int
 	barren   string
+	abstains string
 	breaker  string
 	list     *queue.ListCounts // of the list of a second pool; nil: there is none
 	err      error
@@ -81,6 +82,18 @@ func TestCanceledAndRequeuedJobsAreCounted(t *testing.T) {
 	}
 }
 
+// A payload that failed for good is a job that failed, though the job it was in goes on.
+func TestADeadPayloadIsAFailure(t *testing.T) {
+	var tally endTally
+	var d Emptied
+	tally.note(&supervisor.Event{Kind: supervisor.Settled, Job: &protocol.Job{JID: "j", Queue: "q", Merge: "set"}, Action: queue.Retry, State: "waiting", Part: "j.1",
+		Ending: &runner.Ending{Group: "g"}})
+	tally.into(&d)
+	if d.Failed != 1 || d.Retried != 0 || !d.Bad() || d.Failures[0] != (Failure{"j.1", "q", "g"}) {
+		t.Errorf("%+v", d)
+	}
+}
+
 // change is what happens on a stage so many seconds after the start.
 type change struct {
 	at float64
@@ -117,12 +130,12 @@ func (s *stage) Ready() bool {
 		s.changes[0].do(s)
 		s.changes = s.changes[1:]
 	}
-	return s.err == nil
+	return s.err == nil && s.abstains == ""
 }
 
 func (s *stage) InFlight() int { return s.inFlight }
 func (s *stage) Snapshot() supervisor.Snapshot {
-	return supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Name: "p", Queues: []string{"work"}, Barren: s.barren, Breaker: s.breaker}}}
+	return supervisor.Snapshot{Abstains: s.abstains, Pools: []supervisor.PoolSnapshot{{Name: "p", Queues: []string{"work"}, Barren: s.barren, Breaker: s.breaker}}}
 }
 
 // leaves runs until empty on a stage. It returns when it left by itself, -1 if it did not
@@ -207,6 +220,14 @@ func TestUntilEmpty(t *testing.T) {
 			start: stage{outlook: queue.QueueOutlook{Ready: 4}, counts: queue.QueueCounts{Waiting: 4}, barren: "children do not start: no such file"},
 			want:  time.Minute, left: "4 ready", why: "4 jobs ready in work; pool p: children do not start: no such file",
 		},
+		"a supervisor that abstains": {
+			start: stage{outlook: queue.QueueOutlook{Ready: 4, Damage: "needs shards"}, counts: queue.QueueCounts{Waiting: 4}, abstains: "the key space needs shards"},
+			want:  time.Minute, left: "4 ready", why: "the supervisor takes no jobs: the key space needs shards",
+		},
+		"a supervisor that abstains for a while": {start: stage{outlook: queue.QueueOutlook{Ready: 4}, abstains: "the rules do not count", changes: []change{
+			{50, func(s *stage) { s.abstains = "" }},
+			{100, func(s *stage) { s.outlook.Ready = 0 }},
+		}}, want: 100 * time.Second, left: "nothing"},
 		"a pool whose children start after a while": {start: stage{outlook: queue.QueueOutlook{Ready: 4}, barren: "children do not start", changes: []change{
 			{50, func(s *stage) { s.barren = "" }},
 			{100, func(s *stage) { s.outlook.Ready = 0 }},

@@ -15,7 +15,7 @@ func (s *Service) voice(cfg config.Config, client *queue.Client) *rollcall.Voice
 	return &rollcall.Voice{
 		Client: client, Snapshot: s.sup.Snapshot, Log: s.log,
 		Who:  rollcall.Who{Name: cfg.Supervisor.HostName(), PID: os.Getpid()},
-		Host: host, Version: s.options.Version, URL: cfg.Web.URL, Tail: s.tail,
+		Host: host, Version: s.options.Version, URL: cfg.Web.URL, Tail: s.tail, Disagrees: s.disagrees,
 	}
 }
 
@@ -29,7 +29,7 @@ func (s *Service) tail(pool string, slot, lines int) ([]rollcall.Line, error) {
 	told := make([]rollcall.Line, len(kept))
 	for i, l := range kept {
 		text, _ := redactor.Line(l.Text)
-		told[i] = rollcall.Line{At: l.At, Level: l.Level, JID: l.JID, Text: text}
+		told[i] = rollcall.Line{At: l.At, Stream: l.Stream, Level: l.Level, JID: l.JID, Text: text}
 	}
 	return told, nil
 }

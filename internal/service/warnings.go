@@ -20,7 +20,7 @@ func (s *Service) warn(cfg config.Config) {
 		s.log.Warn(text)
 	}
 	warnOfExposure(s.log, cfg)
-	for _, warning := range cfg.MissingScripts() {
+	for _, warning := range slices.Concat(cfg.MissingScripts(), plan.Warnings(cfg)) {
 		s.log.Warn(warning)
 	}
 	s.warnOfDoubts(cfg)

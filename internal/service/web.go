@@ -22,15 +22,34 @@ import (
 func (s *Service) newWeb(cfg config.Config, redis *queue.Client) *web.App {
 	return web.New(web.Options{
 		Redis: redis, Supervisor: steered{s}, Log: s.log, Version: s.options.Version, Host: cfg.Supervisor.HostName(),
-		Prefix: cfg.Web.Prefix, Hub: s.hub, Census: s.census, Others: rollcall.New(redis), Redactor: WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
-		Monitor: s.monitor(cfg.Metrics),
+		Prefix: cfg.Web.Prefix, Hub: s.hub, Census: s.census, Others: s.others(cfg, redis), Redactor: WebRedactor(cfg.Web), MaxStreams: cfg.Web.MaxStreams,
+		Klasses: func() map[string]config.Klass { return s.config().Klass },
+		Monitor: s.monitor(cfg.Metrics), Rules: s.rules.File, Disagrees: s.disagrees, Risk: cfg.Web.Risk(),
+		Callback: func(klass, jid, token string) bool { return s.secrets.Load().Good(klass, jid, token) },
 	})
+}
+
+// learnSecrets reads by what addresses for answers are signed. After an error the old ones count.
+func (s *Service) learnSecrets(p config.Park) error {
+	secrets, err := p.Secrets()
+	if err == nil {
+		s.secrets.Store(&secrets)
+	}
+	return err
+}
+
+// others asks the other supervisors; nil: nobody is asked.
+func (s *Service) others(cfg config.Config, redis *queue.Client) web.Others {
+	if !cfg.Web.RollCall {
+		return nil
+	}
+	return rollcall.New(redis)
 }
 
 // controlDoor is the control socket: who may connect to it is this user, or root, and may everything.
 func controlDoor() *web.Door {
 	return &web.Door{
-		Name: "control socket",
+		Name: "control socket", Profiles: true,
 		Who: func(r *http.Request) web.Caller {
 			peer := control.PeerOf(r.Context())
 			return web.All(fmt.Sprintf("uid %d, pid %d", peer.UID, peer.PID))

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"oarlock/internal/config"
 	"oarlock/internal/redact"
@@ -22,7 +21,7 @@ func WebDoor(w config.Web, log *slog.Logger) (*web.Door, *tls.Config, error) {
 		return nil, nil, err
 	}
 	u, _ := url.Parse(w.URL) // validated
-	door := &web.Door{Name: w.Listen, Gate: gate, ReadOnly: w.ReadOnly, Hosts: w.Names(), Secure: u.Scheme == "https"}
+	door := &web.Door{Name: w.Listen, Gate: gate, Profiles: w.Pprof, ReadOnly: w.ReadOnly, Hosts: w.Names(), Secure: u.Scheme == "https"}
 	if w.TLSCert == "" {
 		return door, nil, nil
 	}
@@ -82,9 +81,10 @@ func networks(texts []string) []netip.Prefix {
 
 // cookieOf is the name of the cookie of a door: a browser keeps those of all ports of a host together.
 func cookieOf(listen string) string {
-	_, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		port = ""
+	network, address := config.NetworkOf(listen)
+	_, port, err := net.SplitHostPort(address)
+	if network == "unix" || err != nil {
+		port = "socket"
 	}
-	return strings.TrimSuffix("oarlock-"+cmp.Or(port, "socket"), "-")
+	return "oarlock-" + cmp.Or(port, "socket")
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -23,6 +24,54 @@ func eventText(e queue.Event) string {
 	} {
 		if fact.value != "" {
 			text += " " + fact.name + "=" + fact.value
+		}
+	}
+	return text
+}
+
+// EventHere shows what a supervisor told of itself, by its clock. It returns an error of w.
+func EventHere(w io.Writer, e hub.Event) error {
+	at := time.UnixMilli(int64(e.At * 1e3))
+	if e.At == 0 { // missed: nobody says when
+		at = time.Now()
+	}
+	_, err := screen.Printf(w, "%s  %s\n", screen.Paint(w, screen.Dim, at.Format("15:04:05.000")), eventHereText(e))
+	return err
+}
+
+func eventHereText(e hub.Event) string {
+	text := fmt.Sprintf("%-15s", e.Kind)
+	if e.JID != "" {
+		text += " " + e.JID
+	}
+	if e.Pool != "" {
+		text += " pool=" + e.Pool
+	}
+	if e.Slot != nil {
+		text += fmt.Sprintf(" slot=%d", *e.Slot)
+	}
+	for _, fact := range []struct {
+		name  string
+		value int
+	}{{"pid", e.PID}, {"attempt", e.Attempt}, {"count", e.Count}, {"broken", e.Broken}, {"from", e.From}, {"to", e.To}} {
+		if fact.value != 0 {
+			text += fmt.Sprintf(" %s=%d", fact.name, fact.value)
+		}
+	}
+	for _, fact := range []struct{ name, value string }{
+		{"klass", e.Klass}, {"queue", e.Queue}, {"key", e.Key}, {"name", e.Name}, {"outcome", e.Outcome}, {"ending", e.Ending}, {"state", e.State},
+		{"reason", e.Reason}, {"group", e.Group}, {"progress", e.Progress}, {"message", screen.Shorten(e.Message, 100)},
+	} {
+		if fact.value != "" {
+			text += " " + fact.name + "=" + fact.value
+		}
+	}
+	for _, fact := range []struct {
+		name    string
+		seconds float64
+	}{{"waited", e.Waited}, {"duration", e.Duration}} {
+		if fact.seconds > 0 {
+			text += " " + fact.name + "=" + screen.Seconds(fact.seconds)
 		}
 	}
 	return text

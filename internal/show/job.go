@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"oarlock/internal/explain"
@@ -44,11 +47,22 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 		line("correlation", job.Correlation)
 	}
 	line("answer", map[string]string{"came": "it came, and the next attempt is told", "given": "an attempt was told of it"}[job.Answered])
+	line("trace", job.TraceID())
 	line("output", whereItPrinted(job))
-	line("data", screen.Shorten(job.Payload(), 400))
+	line("merges", string(job.Merge))
+	payloads(w, job)
 	line("priority", fmt.Sprint(job.Priority))
+	if job.Attempt > 0 {
+		line("attempt", fmt.Sprint(job.Attempt))
+	}
 	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
 	line("tags", strings.Join(job.Tags, " "))
+	if line("key", job.Key); job.Turn != nil {
+		line("turn", job.TurnWords())
+		if job.Turn.Holder != job.JID {
+			line("has the turn", job.Turn.Holder)
+		}
+	}
 	line("throttles", strings.Join(job.Throttles, " "))
 	line("waits for", strings.Join(job.Dependencies, " "))
 	line("waited for by", strings.Join(job.Dependents, " "))
@@ -66,6 +80,37 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	Record(w, job.Record)
 	screen.PrintLine(w)
 	History(w, job.History)
+}
+
+// payloads shows the data of a job; of one that merges, each of its payloads with its score, which is the time of its put where that named none.
+func payloads(w io.Writer, job *ops.Job) {
+	all := job.Payloads()
+	if len(all) == 0 {
+		screen.Printf(w, "%-13s %s\n", "data", screen.Shorten(job.Payload(), 400))
+		return
+	}
+	for i, one := range all {
+		name := ""
+		switch {
+		case i == 0:
+			name = "data"
+		case i == mostPayloads:
+			screen.Printf(w, "%-13s … and %s more\n", "", screen.Count(len(all)-i))
+			return
+		}
+		screen.Printf(w, "%-13s %s  (%s)\n", name, screen.Shorten(string(one), 200), score(job.Scores[i]))
+	}
+}
+
+// mostPayloads is how many payloads of a job are shown.
+const mostPayloads = 50
+
+// score is a score for people: as a moment, where it looks like one of these years.
+func score(s float64) string {
+	if s > 1e9 && s < 5e9 {
+		return screen.Moment(s)
+	}
+	return "score " + strconv.FormatFloat(s, 'g', -1, 64)
 }
 
 // Record tells the story of the last attempt that did not end well, and its last words.
@@ -90,7 +135,7 @@ func History(w io.Writer, told []explain.Entry) {
 	for _, e := range told {
 		more := make(map[string]json.RawMessage)
 		for name, value := range e.More {
-			if name != "oarlock" && (name != "record" || e.What != "replaced") && e.What != "parked" {
+			if name != "oarlock" && (name != "record" || e.What != "replaced") && e.What != "parked" && e.What != "window" {
 				more[name] = value
 			}
 		}
@@ -117,6 +162,9 @@ func Lines(w io.Writer, texts []string) {
 // Amended says what became of jobs that were to be changed.
 func Amended(w io.Writer, a ops.Amended) {
 	screen.Printf(w, "%s %s\n", screen.Some(len(a.Done), "job"), a.Deed)
+	for _, jid := range slices.Sorted(maps.Keys(a.Merged)) {
+		screen.Printf(w, "%s merged with %s, which waits\n", jid, a.Merged[jid])
+	}
 	if len(a.Changed) > 0 {
 		screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.Changed), "job"), strings.Join(a.Changed, " "))
 	}

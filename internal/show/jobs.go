@@ -57,6 +57,50 @@ func Failed(w io.Writer, jobs []ops.Job) {
 	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
 }
 
+// Sorted lists jobs with what they are sorted by.
+func Sorted(w io.Writer, found ops.SortedJobs) {
+	var rows [][]string
+	head := []string{"JID", "KLASS", "TRIED", "DUE", "FAILED LAST WITH"}
+	keyed := slices.ContainsFunc(found.Items, func(job ops.Job) bool { return job.Key != "" })
+	if keyed {
+		head = slices.Insert(head, 1, "KEY")
+	}
+	for _, job := range found.Items {
+		due := "-"
+		if job.Due > 0 {
+			due = screen.Moment(job.Due)
+		}
+		tries := job.Retries - job.Remaining + job.Crashes
+		row := []string{job.JID, job.Klass, screen.Count(tries), due, screen.Shorten(job.Failed().Message, 60)}
+		if keyed {
+			row = slices.Insert(row, 1, screen.Shorten(job.Key, 40))
+		}
+		rows = append(rows, row)
+	}
+	screen.Table(w, "There is no job like that.", head, rows)
+	if n := found.Matched - len(found.Items); n > 0 {
+		screen.Printf(w, "%s more\n", screen.Count(n))
+	}
+	if found.Partial {
+		screen.PrintLine(w, "There are more jobs than are looked at: others may belong among these.")
+	}
+}
+
+// ScheduledDeed says what was done to scheduled jobs, or would be: would and done stand behind a number of jobs.
+func ScheduledDeed(w io.Writer, d *ops.ScheduledDeed, would, done string) {
+	if d.DryRun {
+		screen.Printf(w, "%s of %s %s\n", screen.Some(d.Count, "job"), d.Queue, would)
+		return
+	}
+	screen.Printf(w, "%s of %s %s\n", screen.Some(d.Done, "job"), d.Queue, done)
+	if d.Changed > 0 {
+		screen.Printf(w, "%s left alone: changed meanwhile\n", screen.Some(d.Changed, "job"))
+	}
+	for _, why := range d.Refused {
+		screen.PrintLine(w, why)
+	}
+}
+
 // FailedGroups lists how many jobs have failed by their groups, as queue.Client.FailedGroups counts them; damage
 // says what is wrong with one that cannot be counted.
 func FailedGroups(w io.Writer, groups map[string]int, damage func(group string) string) {

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -20,7 +21,14 @@ func Most(most int) string {
 func Throttles(w io.Writer, all []ops.Throttle) {
 	var rows [][]string
 	for _, t := range all {
-		row := []string{t.ID, screen.Count(t.Maximum), screen.Count(len(t.Holders)), screen.Count(len(t.Waiters)), ttlWords(t.TTL), ""}
+		limit := "none" // but a rate
+		if t.Maximum > 0 {
+			limit = screen.Count(t.Maximum)
+		}
+		row := []string{t.ID, limit, screen.Count(t.Used), screen.Count(t.Waiting), ttlWords(t.TTL), ""}
+		if t.ByHand {
+			row[5] = "set by hand"
+		}
 		if t.Damage != "" {
 			row = []string{t.ID, "?", "?", "?", "?", t.Damage}
 		}
@@ -29,15 +37,60 @@ func Throttles(w io.Writer, all []ops.Throttle) {
 	screen.Table(w, "No throttle was set.", []string{"THROTTLE", "LIMIT", "HELD", "WAITING", "TTL", ""}, rows)
 }
 
-// Throttle shows a throttle, who holds it and who waits for it.
-func Throttle(w io.Writer, v ops.Throttle) {
+// Throttle shows a throttle, who holds it and who waits for it; now is in seconds since the epoch.
+func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	screen.Printf(w, "%s: %s\n", v.ID, Most(v.Maximum))
 	if v.TTL > 0 {
 		screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
 	}
-	screen.Printf(w, "held by: %s\nwaited for by: %s\n", orNobody(v.Holders), orNobody(v.Waiters))
+	if v.ByHand {
+		screen.Printf(w, "set by hand; the rules say: %s\n", Most(*v.Rule))
+	}
+	if r := v.Rate; r != nil {
+		next := "one start now"
+		if r.Next > now {
+			next = "the next start in " + screen.Seconds(r.Next-now)
+		}
+		screen.Printf(w, "starts: %s in %s at most, which lets %s\n", screen.Count(r.Starts), screen.Seconds(r.Period), next)
+	}
+	if v.Decider != nil {
+		screen.PrintLine(w, v.Decider.Words(now))
+	}
+	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting))
+	throttleValues(w, v)
+	waitlists(w, v, now)
 	for _, holder := range v.Idle {
 		screen.PrintLine(w, holder)
+	}
+}
+
+// throttleValues shows how the values of a throttle stand.
+func throttleValues(w io.Writer, v ops.Throttle) {
+	var rows [][]string
+	for _, value := range v.Values {
+		share, most := "", "any"
+		if value.Share > 0 {
+			share = fmt.Sprintf("%g%%", value.Share*100)
+		}
+		if value.Cap > 0 {
+			most = screen.Count(value.Cap)
+		}
+		rows = append(rows, []string{value.Value, share, most, screen.Count(value.Used), screen.Count(value.Waiting)})
+	}
+	if len(rows) > 0 {
+		screen.Printf(w, "by %s:\n", v.By)
+		screen.Table(w, "", []string{"VALUE", "SHARE", "PLACES", "TAKEN", "WAITING"}, rows)
+	}
+}
+
+// waitlists shows who waits together.
+func waitlists(w io.Writer, v ops.Throttle, now float64) {
+	var rows [][]string
+	for _, list := range v.Waitlists {
+		rows = append(rows, []string{list.Queue, list.Party, screen.Count(list.Places), screen.Count(list.Jobs), screen.Ago(list.Since, now)})
+	}
+	if len(rows) > 0 {
+		screen.Table(w, "", []string{"WAITLIST OF", "AS", "EACH TAKES", "JOBS", "NOTHING STARTED FOR"}, rows)
 	}
 }
 
@@ -49,10 +102,14 @@ func ttlWords(ttl float64) string {
 	return screen.Seconds(ttl)
 }
 
-// orNobody lists jids.
-func orNobody(jids []string) string {
-	if len(jids) == 0 {
+// orNobody lists jids, which are some of all.
+func orNobody(jids []string, all int) string {
+	words := strings.Join(jids, " ")
+	switch more := all - len(jids); {
+	case len(jids) == 0:
 		return "no job"
+	case more > 0:
+		return fmt.Sprintf("%s and %s more", words, screen.Count(more))
 	}
-	return strings.Join(jids, " ")
+	return words
 }

@@ -51,7 +51,7 @@ func Entries(w io.Writer, empty string, part ops.ListPart, entries []ops.Entry) 
 		}
 	}
 	heading := map[ops.ListPart][]string{
-		ops.PartWaiting: {"ENTRY"}, ops.PartInWork: {"IN WORK SINCE", "ENTRY"},
+		ops.PartWaiting: {"ENTRY"}, ops.PartInWork: {"LAST SIGN", "ENTRY"},
 		ops.PartBroken: {"FOUND", "WHY", "ENTRY"}, ops.PartFailed: {"FAILED", "GROUP", "MESSAGE", "ENTRY"},
 	}[part]
 	screen.Table(w, empty, heading, rows)

@@ -9,6 +9,9 @@ import (
 	"oarlock/internal/screen"
 )
 
+// stillLong is for how many seconds the turn of a key has not gone on that is worth a remark.
+const stillLong = 60
+
 // Queues lists queues with their numbers of jobs; empty is what it says if there is none.
 func Queues(w io.Writer, empty string, queues []ops.Queue) {
 	var rows [][]string
@@ -19,6 +22,8 @@ func Queues(w io.Writer, empty string, queues []ops.Queue) {
 			remark = "cannot be read; see oarlock doctor: " + n.Damage
 		case n.Unserved > 0:
 			remark = "none runs, the next waits for " + screen.Seconds(n.Unserved) + ": does a pool work it?"
+		case n.Blocked >= stillLong:
+			remark = "a key has stood still for " + screen.Seconds(n.Blocked) + ", and jobs wait behind: oarlock key ls " + screen.InShell(n.Name)
 		case n.Paused:
 			remark = "paused"
 		}
@@ -31,6 +36,13 @@ func Queues(w io.Writer, empty string, queues []ops.Queue) {
 // Contents lists what is in the queue name, by states.
 func Contents(w io.Writer, name string, in ops.Contents) {
 	screen.Printf(w, "%s: %s waiting (see `oarlock queue peek`)\n", screen.Paint(w, screen.Bold, name), screen.Count(in.Counts.Waiting))
+	if n := in.Counts; n.Keys > 0 || n.Behind > 0 {
+		screen.Printf(w, "%s, %s of them with jobs behind: %s", screen.Some(n.Keys, "key"), screen.Count(n.BusyKeys), screen.Some(n.Behind, "job"))
+		if n.Blocked > 0 {
+			screen.Printf(w, ", the longest for %s", screen.Seconds(n.Blocked))
+		}
+		screen.Printf(w, " (see `oarlock key ls`)\n")
+	}
 	if in.Counts.Paused {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "paused"))
 	}

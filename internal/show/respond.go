@@ -28,6 +28,25 @@ func Responded(w io.Writer, a ops.Answered) {
 	}
 }
 
+// ParkedJob tells of one that waits for an answer.
+func ParkedJob(w io.Writer, job ops.Job, now float64) {
+	screen.Printf(w, "%s of class %s, of queue %s, waits for an answer to %s until %s.\n", job.JID, job.Klass, job.Queue, screen.InShell(job.Correlation),
+		explain.DueWords(now, job.Due))
+	screen.Printf(w, "  oarlock respond %s %s DATA              answers it\n", screen.InShell(job.Klass), screen.InShell(job.Correlation))
+	screen.Printf(w, "  oarlock park extend %s --timeout 2h     lets it wait longer\n", screen.InShell(job.JID))
+	screen.Printf(w, "  oarlock park fail %s --error TEXT       fails it\n", screen.InShell(job.JID))
+}
+
+// Extended says until when a job waits.
+func Extended(w io.Writer, e ops.Extended, now float64) {
+	screen.Printf(w, "%s waits until %s\n", e.JID, explain.DueWords(now, e.Until))
+}
+
+// FailedParked says that a job fails which waited for an answer.
+func FailedParked(w io.Writer, a ops.Answered) {
+	screen.Printf(w, "%s fails with the next look of a supervisor that works its queue\n", a.JID)
+}
+
 // Parked lists jobs that wait for an answer. now is in seconds since the epoch.
 func Parked(w io.Writer, jobs []ops.Job, now float64) {
 	var rows [][]string

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -23,12 +24,17 @@ func Status(w io.Writer, shot service.Status) {
 		state = screen.Paint(w, screen.Yellow, "draining")
 	case shot.Quiet:
 		state = screen.Paint(w, screen.Yellow, "quiet")
+	case shot.Abstains != "":
+		state = screen.Paint(w, screen.Red, "takes no jobs")
 	case !shot.Ready:
 		state = screen.Paint(w, screen.Red, "not ready")
 	}
 	screen.Printf(w, "%s (pid %d): %s, up %s, kills by %s\n", shot.Name, shot.PID, state, screen.Seconds(shot.Up), shot.KillStrength)
 	if what, why := shot.RedisTrouble(); what != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "Redis "+what+": "+why))
+	}
+	if shot.Abstains != "" {
+		screen.PrintLine(w, screen.Paint(w, screen.Red, "It "+shot.AbstainsWords()))
 	}
 	for _, text := range shot.MemoryWatched {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
@@ -42,13 +48,44 @@ func Status(w io.Writer, shot service.Status) {
 	if text := outputLine(shot.Output); text != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
 	}
+	for _, text := range shot.Rules.Sentences() {
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
+	}
 	if since := shot.UnknownSince; since != nil {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, fmt.Sprintf("What is in the queues is unknown since %s (%s): Redis does not tell", since.Local().Format("15:04:05"), screen.Span(time.Since(*since)))))
+	}
+	for i := range shot.Intake {
+		intakeLine(w, &shot.Intake[i])
+	}
+	for _, name := range shot.Stuck {
+		screen.PrintLine(w, screen.Paint(w, screen.Red, supervisor.StuckWords(name)))
 	}
 	for _, pool := range shot.Pools {
 		poolStatus(w, pool)
 		depths(w, shot.Queues, pool.Name)
 		slots(w, pool.Slots)
+	}
+}
+
+// intakeLine shows a list whose entries become jobs.
+func intakeLine(w io.Writer, in *supervisor.IntakeSnapshot) {
+	told := fmt.Sprintf("takes list %s into queue %s: %s so far", in.List, in.Queue, screen.Some(in.Jobs, "job"))
+	if in.Merged > 0 {
+		told += fmt.Sprintf(", %s merged with jobs that waited", screen.Count(in.Merged))
+	}
+	if there := in.Moved - in.Jobs - in.Merged - in.Broken; there > 0 {
+		told += fmt.Sprintf(", %s that existed", screen.Count(there))
+	}
+	if in.Broken > 0 {
+		told += fmt.Sprintf(", %s broken (`oarlock list broken %s`)", screen.Count(in.Broken), screen.InShell(in.List))
+	}
+	switch {
+	case in.Trouble != "":
+		screen.PrintLine(w, screen.Paint(w, screen.Red, told+"; it stands still: "+in.Trouble))
+	case in.Full:
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, told+"; as many jobs wait as may, and entries stay in the list"))
+	default:
+		screen.PrintLine(w, told)
 	}
 }
 
@@ -77,7 +114,7 @@ func poolStatus(w io.Writer, pool supervisor.PoolSnapshot) {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "  "+givenUpLine(pool)))
 	}
 	for _, damage := range pool.Damaged {
-		screen.PrintLine(w, screen.Paint(w, screen.Red, "  leaves out queue "+damage))
+		screen.PrintLine(w, screen.Paint(w, screen.Red, "  leaves out "+damage))
 	}
 	if n.NotPut > 0 {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  jobs that its children wanted put and that were not: %s; see the log for why", screen.Count(n.NotPut))))
@@ -93,8 +130,11 @@ func poolStatus(w io.Writer, pool supervisor.PoolSnapshot) {
 // works says what a pool works.
 func works(pool supervisor.PoolSnapshot) string {
 	l := pool.List
-	if l == nil {
-		return "queues " + strings.Join(pool.Queues, " ")
+	switch {
+	case l == nil:
+		return "queues " + pool.Works()
+	case l.Unseen, l.Damage != "":
+		return pool.Works()
 	}
 	return fmt.Sprintf("list %s (%s waiting, %s in work, %s failed, %s broken)", l.Name,
 		screen.Count(l.Waiting), screen.Count(l.Progress), screen.Count(l.Failed), screen.Count(l.Broken))
@@ -182,6 +222,7 @@ func uncounted(n supervisor.Counters) string {
 		{n.Unstarted, "command could not be run"},
 		{n.Unknown, "class not known"},
 		{n.Spared, "ended badly, as all else, and was spared"},
+		{n.Halved, "come again in smaller messages, for one that came with them was to blame"},
 	} {
 		if of.n > 0 {
 			told = append(told, of.what+" "+screen.Count(of.n))
@@ -204,7 +245,7 @@ func slotRow(slot supervisor.SlotSnapshot) []string {
 	}
 	if len(slot.Runs) > 0 {
 		run := slot.Runs[0]
-		row[7], row[8] = run.Klass+" "+run.JID, screen.Seconds(run.Age)
+		row[7], row[8] = cmp.Or(slot.Together(), run.Klass+" "+run.JID), screen.Seconds(run.Age)
 		if run.Percent != nil {
 			row[9] = fmt.Sprintf("%.0f%% ", *run.Percent)
 		}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/supervisor"
 )
@@ -29,7 +27,10 @@ var deeds = map[string]func(*model) deed{
 	"+": func(m *model) deed { return m.scale(1) },
 	"-": func(m *model) deed { return m.scale(-1) },
 	"R": (*model).recycle,
-	"x": (*model).takeBack,
+	"u": (*model).quietPool,
+	"G": (*model).abandon,
+	"c": (*model).recycleSlot,
+	"x": (*model).stop,
 	"p": (*model).pause,
 	"r": (*model).retry,
 }
@@ -131,15 +132,61 @@ func slotName(p *supervisor.PoolSnapshot, i int) string {
 	return strconv.Itoa(p.Slots[i].Slot) + "/" + strconv.Itoa(p.Slots[i].Generation)
 }
 
-func (m *model) takeBack() deed {
-	s := m.slot()
+const onChildren = "choose a child: press 1, and enter"
+
+// stop stops the run that is seen, and none that comes after it.
+func (m *model) stop() deed {
+	p, s := m.pool(), m.slot()
 	if m.page != pagePools || !m.below || s == nil || len(s.Runs) == 0 {
 		return cannot("choose a child that has a job: enter, then up and down")
 	}
-	run := s.Runs[0]
+	pool, slot, run := p.Name, s.Slot, s.Runs[0]
 	return deed{
-		question: "Take " + run.Klass + " " + run.JID + " from its child, to run again first in " + run.Queue + "?",
-		do:       func(ctx context.Context) (string, error) { return m.o.Source.TakeBack(ctx, run.JID) },
+		question: "Stop " + run.Klass + " " + run.JID + ", to run again first in " + run.Queue + ", at no cost?",
+		do:       func(ctx context.Context) (string, error) { return m.o.Source.StopRun(ctx, pool, slot, run.Run) },
+	}
+}
+
+func (m *model) recycleSlot() deed {
+	p, s := m.pool(), m.slot()
+	switch {
+	case m.page != pagePools || !m.below || s == nil:
+		return cannot(onChildren)
+	case p.Mode == "once":
+		return cannot("a child of " + p.Name + " works one job, and the next is a new one anyway")
+	}
+	pool, slot := p.Name, s.Slot
+	return deed{
+		question: fmt.Sprintf("Replace the child of slot %d of %s by a new one, when its job is over?", slot, pool),
+		do:       func(ctx context.Context) (string, error) { return m.o.Source.RecycleSlot(ctx, pool, slot) },
+	}
+}
+
+func (m *model) quietPool() deed {
+	p := m.pool()
+	if m.page != pagePools || p == nil {
+		return cannot(onPools)
+	}
+	name, quiet := p.Name, !p.QuietAlone
+	question := "Take no more jobs in " + name + "? What runs goes on."
+	if !quiet {
+		question = "Take jobs again in " + name + "?"
+	}
+	return deed{question: question, do: func(ctx context.Context) (string, error) { return m.o.Source.QuietPool(ctx, name, quiet) }}
+}
+
+func (m *model) abandon() deed {
+	p := m.pool()
+	switch {
+	case m.page != pagePools || p == nil:
+		return cannot(onPools)
+	case p.Roll == nil || p.Roll.Back:
+		return cannot("there is no roll of " + p.Name + " to give up")
+	}
+	name := p.Name
+	return deed{
+		question: fmt.Sprintf("Give up the roll of %s, so that generation %d has all its slots again?", name, p.Roll.From),
+		do:       func(ctx context.Context) (string, error) { return m.o.Source.AbandonRoll(ctx, name) },
 	}
 }
 
@@ -213,36 +260,7 @@ func (m *model) words() tea.Cmd {
 	})
 }
 
-// log reads what the child that is marked printed last.
-func (m *model) log() tea.Cmd {
-	p, s := m.pool(), m.slot()
-	if m.page != pagePools || !m.below || s == nil {
-		m.said, m.bad = "choose a child: press 1, and enter", true
-		return nil
-	}
-	of, pool, slot := rollcall.Who{Name: m.world.status.Name, PID: m.world.status.PID}, p.Name, s.Slot
-	return m.reading(fmt.Sprintf("what slot %d of %s printed last", slot, pool), func(ctx context.Context) ([]string, error) {
-		lines, err := m.o.Source.Log(ctx, of, pool, slot)
-		text := make([]string, len(lines))
-		for i, l := range lines { // the newest first: it is what one came for
-			at := time.UnixMilli(int64(l.At * 1e3)).Format("15:04:05")
-			text[len(lines)-1-i] = strings.Join(strings.Fields(at+" "+l.Level+" "+shortJID(l.JID)), " ") + "  " + l.Text
-		}
-		return text, err
-	})
-}
-
 // reading reads a text and opens it.
 func (m *model) reading(title string, get func(ctx context.Context) ([]string, error)) tea.Cmd {
-	if m.doing != "" {
-		return nil
-	}
-	m.doing = title
-	return m.asking(func(ctx context.Context) tea.Msg {
-		lines, err := get(ctx)
-		if err != nil {
-			lines = []string{err.Error()}
-		}
-		return read{title, lines}
-	})
+	return m.opening(&reader{title: title, again: get})
 }

@@ -34,7 +34,7 @@ func poolTrouble(p *supervisor.PoolSnapshot) (told []string) {
 		told = append(told, fmt.Sprintf("▲ generation %d of %s was given up %s ago: %s", g.Generation, p.Name, screen.Seconds(g.Ago), g.Message))
 	}
 	for _, damage := range p.Damaged {
-		told = append(told, "▲ "+p.Name+" leaves out queue "+damage)
+		told = append(told, "▲ "+p.Name+" leaves out "+damage)
 	}
 	return told
 }
@@ -65,6 +65,9 @@ func (m *model) explained() *reader {
 				continue
 			}
 			var lines []string
+			if a.Status.Abstains != "" {
+				lines = append(lines, "▲ It "+a.Status.AbstainsWords(), "")
+			}
 			for i := range a.Status.Pools {
 				lines = append(append(lines, poolStory(&a.Status.Pools[i])...), "")
 			}
@@ -81,7 +84,7 @@ func (m *model) explained() *reader {
 func poolStory(p *supervisor.PoolSnapshot) []string {
 	n := p.Counters
 	lines := []string{
-		fmt.Sprintf("Pool %s, mode %s, works %s with %d children (%d to %d), %d busy.", p.Name, p.Mode, strings.Join(p.Queues, " "), p.Children, p.Least, p.Most, busy(p)),
+		fmt.Sprintf("Pool %s, mode %s, works %s with %d children (%d to %d), %d busy.", p.Name, p.Mode, p.Works(), p.Children, p.Least, p.Most, busy(p)),
 		fmt.Sprintf("Since it began: done %s, retried %s, failed %s, crashed %s, timed out %s, interrupted %s, given back %s.", screen.Count(n.Acked), screen.Count(n.Retried),
 			screen.Count(n.Failed), screen.Count(n.Crashed), screen.Count(n.TimedOut), screen.Count(n.Interrupted), screen.Count(n.Released)),
 	}
@@ -101,6 +104,9 @@ func poolStory(p *supervisor.PoolSnapshot) []string {
 			text += ": " + r.Message
 		}
 		lines = append(lines, text)
+	}
+	if p.Abstains != "" {
+		lines = append(lines, "▲ It takes nothing: "+p.Abstains)
 	}
 	return append(lines, poolTrouble(p)...)
 }

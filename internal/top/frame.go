@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,6 +11,7 @@ import (
 
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
+	"oarlock/supervisor"
 )
 
 // The least for which a frame is made; on a smaller terminal it is cut.
@@ -92,6 +94,20 @@ func (m *model) whole() string {
 		}
 	}
 	all = m.head(m.width)
+	troubles := m.troubles()
+	for _, err := range []error{m.world.queuesErr, m.world.groupsErr} { // of pages that are not m.page
+		if err != nil {
+			troubles = append(troubles, "▲ "+err.Error())
+		}
+	}
+	for _, line := range slices.Compact(troubles) {
+		for i, part := range wrapped(line, m.width-2) {
+			if i > 0 {
+				part = "  " + part // so that nobody's text begins a line
+			}
+			all = append(all, part)
+		}
+	}
 	m.below = false
 	pools := m.pools()
 	m.chosen = [4]string{}
@@ -99,7 +115,11 @@ func (m *model) whole() string {
 	for i := range pools {
 		add("CHILDREN OF "+shown(pools[i].Name, m.width-12), slotColumns, m.slotRows(&pools[i]))
 	}
-	add("QUEUES", queueColumns, m.queueRows())
+	waiting, running := 0, 0
+	for i := range m.world.queues {
+		waiting, running = waiting+m.world.queues[i].Backlog(), running+m.world.queues[i].Running
+	}
+	add(fmt.Sprintf("QUEUES, in all %s waiting and %s running", screen.Count(waiting), screen.Count(running)), queueColumns, m.queueRows())
 	add("FAILURES", groupColumns, m.groupRows())
 	for i, line := range all {
 		all[i] = strings.TrimRight(plainText(cut(line, m.width)), " ")
@@ -138,6 +158,8 @@ func (m *model) head(width int) []string {
 		state, style = "draining", yellow
 	case s.Quiet:
 		state, style = "quiet", yellow
+	case s.Abstains != "":
+		state, style = "takes no jobs", red
 	case !s.Ready:
 		state, style = "not ready", red
 	}
@@ -164,9 +186,9 @@ func (m *model) flow() string {
 	done, failed := w.rates("")
 	told := []string{fmt.Sprintf("%s/s %s", number(done), cyan.Render(sparkline(w.done.n, 8))), "fail " + failing(done, failed)}
 	if waiting, known := w.backlog(); known {
-		told = append(told, fmt.Sprintf("waiting %s %s", screen.Count(waiting), cyan.Render(sparkline(w.waiting.n, 8))))
+		told = append(told, fmt.Sprintf("waiting here %s %s", screen.Count(waiting), cyan.Render(sparkline(w.waiting.n, 8))))
 	} else {
-		told = append(told, "waiting ?")
+		told = append(told, "waiting here ?")
 	}
 	if text := w.forecast(); text != "" {
 		told = append(told, text)
@@ -196,15 +218,30 @@ func (m *model) tabs(width int) string {
 	return cut(b.String(), width)
 }
 
-// trouble is what is wrong with what the page shows, and everywhere with Redis, the worst first.
-func (m *model) trouble() (told []string) {
+// trouble is as much of troubles as there is room for.
+func (m *model) trouble() []string {
+	told := m.troubles()
+	return told[:min(len(told), max(m.height/6, 1))]
+}
+
+// troubles is what is wrong with what the page shows, and everywhere with Redis, the worst first.
+func (m *model) troubles() (told []string) {
 	w := &m.world
 	if s := w.status; s != nil {
 		if what, why := s.RedisTrouble(); what != "" {
 			told = append(told, "▲ Redis "+what+": "+why)
 		}
+		if s.Abstains != "" {
+			told = append(told, "▲ it "+s.AbstainsWords())
+		}
 		if s.Short != "" {
 			told = append(told, "▲ "+s.ShortWords())
+		}
+		for _, name := range s.Stuck {
+			told = append(told, "▲ "+supervisor.StuckWords(name))
+		}
+		for _, text := range s.Rules.Sentences() {
+			told = append(told, "▲ "+text)
 		}
 	}
 	switch err := [...]error{nil, w.queuesErr, w.groupsErr, w.rollErr}[m.page]; {
@@ -216,13 +253,16 @@ func (m *model) trouble() (told []string) {
 		if w.roll.Missing > 0 || w.roll.Unread > 0 || w.roll.Asked < 0 {
 			told = append(told, "▲ "+show.Answered(w.roll))
 		}
+		if names := show.UnheardNames(w.roll); names != "" {
+			told = append(told, "known by the jobs they took only: "+names)
+		}
 	}
 	for _, p := range m.pools() {
 		if m.page == pagePools {
 			told = append(told, poolTrouble(&p)...)
 		}
 	}
-	return told[:min(len(told), max(m.height/6, 1))]
+	return told
 }
 
 // empty says what would be here.
@@ -232,6 +272,8 @@ func (m *model) empty() string {
 		return " nothing has “" + shown(m.filter, 30) + "” in its name; esc shows all"
 	case m.page == pagePools && m.world.status == nil:
 		return " pools are shown where a supervisor runs: oarlock run; 2, 3 and 4 ask Redis"
+	case m.page == pagePools && len(m.world.status.Stuck) > 0:
+		return " no pool answers"
 	case m.page == pagePools:
 		return " this supervisor has no pool"
 	case m.page == pageQueues && m.world.queuesAt.IsZero(), m.page == pageFailures && m.world.groupsAt.IsZero(), m.page == pageHosts && m.world.rollAt.IsZero():
@@ -241,13 +283,13 @@ func (m *model) empty() string {
 	case m.page == pageFailures:
 		return " nothing has failed"
 	}
-	return " no supervisor answers; those of older versions cannot"
+	return " no supervisor answers; those of older versions cannot, nor those with web.roll_call = false"
 }
 
 // foot is what is asked or was done, and the keys.
 func (m *model) foot(width int) []string {
 	keys := []string{"q quit  ↑↓ tab ⏎ open  s sort  / filter  w why  e stderr  l log  a hosts  ? help"}
-	if does := [...]string{"Q quiet  + - scale  R recycle  x take back", "p pause", "r retry", ""}[m.page]; does != "" && !m.o.ReadOnly {
+	if does := [...]string{"Q quiet  u quiet pool  + - scale  R recycle  x stop", "p pause", "r retry", ""}[m.page]; does != "" && !m.o.ReadOnly {
 		if len(keys[0])+len(does) < width {
 			keys[0] += "    " + does
 		} else {
@@ -276,8 +318,8 @@ func (m *model) foot(width int) []string {
 
 // text is the text that is open.
 func (m *model) text(width, height int) []string {
-	lines := []string{rule(m.open.title, width)}
-	for _, line := range m.open.lines[min(m.open.from, len(m.open.lines)):] {
+	lines, all := []string{rule(m.open.heading(), width)}, m.open.shown()
+	for _, line := range all[min(m.open.from, len(all)):] {
 		for _, part := range wrapped(line, width) {
 			if len(lines) == height-1 {
 				return append(lines, dim.Render("  more below: ↓"))

@@ -69,8 +69,17 @@ func (s *told) Quiet(_ context.Context, quiet bool) (string, error) { return s.n
 func (s *told) Recycle(_ context.Context, pool string) (string, error) {
 	return s.note("recycle %s", pool)
 }
-func (s *told) TakeBack(_ context.Context, jid string) (string, error) {
-	return s.note("take back %s", jid)
+func (s *told) QuietPool(_ context.Context, pool string, quiet bool) (string, error) {
+	return s.note("quiet %s %v", pool, quiet)
+}
+func (s *told) AbandonRoll(_ context.Context, pool string) (string, error) {
+	return s.note("abandon %s", pool)
+}
+func (s *told) RecycleSlot(_ context.Context, pool string, slot int) (string, error) {
+	return s.note("recycle %s/%d", pool, slot)
+}
+func (s *told) StopRun(_ context.Context, pool string, slot int, run string) (string, error) {
+	return s.note("stop %s/%d %s", pool, slot, run)
 }
 func (s *told) Retry(_ context.Context, jid string) (string, error) { return s.note("retry %s", jid) }
 func (s *told) Scale(_ context.Context, pool string, n int) (string, error) {
@@ -86,7 +95,7 @@ func (s *told) RetryGroup(_ context.Context, group string) (string, error) {
 // ordinary is a world in which this and that goes on.
 func ordinary() *told {
 	forty, ready, many, idle, age := 40.0, 4120, 1900, 0, 38.0
-	run := supervisor.RunSnapshot{JID: "8f2c7b3a11d04e6f8f2c7b3a11d04e6f", Klass: "Send", Queue: "mail", Attempt: 2, Age: 12, TimeoutLeft: 48, Percent: &forty, Progress: "connected to mx1"}
+	run := supervisor.RunSnapshot{Run: "r1", JID: "8f2c7b3a11d04e6f8f2c7b3a11d04e6f", Klass: "Send", Queue: "mail", Attempt: 2, Age: 12, TimeoutLeft: 48, Percent: &forty, Progress: "connected to mx1"}
 	mail := supervisor.PoolSnapshot{Name: "mail", Worker: "web2-mail", Mode: "reuse", Queues: []string{"mail", "mail-*"}, Children: 3, Least: 3, Most: 3, Generation: 5, Ready: 4120, Oldest: 4, RoundTrip: 0.0004, LeaseMargin: 11.2,
 		Roll: &supervisor.RollSnapshot{From: 4, To: 5, Changed: 1, Of: 3}, Slots: []supervisor.SlotSnapshot{
 			{Slot: 0, State: "busy", PID: 4711, Generation: 5, Age: 180, Jobs: 812, Memory: 98 << 20, Runs: []supervisor.RunSnapshot{run}},
@@ -97,16 +106,16 @@ func ordinary() *told {
 	return &told{
 		status: &service.Status{
 			Snapshot: supervisor.Snapshot{Name: "web2", PID: 99, Up: 259200, Ready: true, Redis: "ok", Pools: []supervisor.PoolSnapshot{mail, render}},
-			Queues: []service.QueueStatus{{Pool: "mail", Queue: "mail", Ready: &ready, Running: &idle, Scheduled: &idle, Oldest: &age, DonePerSecond: 40.1, FailedPerMinute: 5},
-				{Pool: "render", Queue: "render", Ready: &many, Running: &idle, Scheduled: &idle, Oldest: &age, FailedPerMinute: 60}},
+			Queues: []service.QueueStatus{{Pool: "mail", Queue: "mail", Ready: &ready, Waiting: &ready, Running: &idle, Scheduled: &idle, Oldest: &age, DonePerSecond: 40.1, FailedPerMinute: 5},
+				{Pool: "render", Queue: "render", Ready: &many, Waiting: &many, Running: &idle, Scheduled: &idle, Oldest: &age, FailedPerMinute: 60}},
 		},
 		queues: []ops.Queue{{Name: "mail", Waiting: 4120, Running: 64, Scheduled: 3}, {Name: "render", Waiting: 1900, Paused: true}, {Name: "日本語", Waiting: 2, Unserved: 7200}},
 		groups: map[string]int{"exit-1": 287, "timeout": 13, "odd": -1},
 		jobs: []ops.Job{{JID: "9a3c7b3a11d04e6f8f2c7b3a11d04e6f", Klass: "Resize", Queue: "thumbs", Failure: &queue.Failure{Group: "exit-1", Message: "cannot open cat.jpg", When: 1790000000 - 120}},
 			{JID: "order-17", Klass: "Thumb", Queue: "thumbs", Failure: &queue.Failure{Group: "exit-1", Message: "no such file\nsecond line", When: 1790000000 - 3600}}},
-		roll: rollcall.Roll{Asked: 3, Answered: 2, Missing: 1, Silent: []string{"web7"}, Items: []rollcall.Answer{
-			{Host: "web1", Version: "1.0", Sums: rollcall.Sums{Children: 8, Busy: 7, Breakers: 1}, Status: supervisor.Snapshot{Name: "web1", PID: 12, Up: 3600, Ready: true, Redis: "ok"}},
-			{Host: "web2", Version: "1.0", URL: "http://web2:7733", Sums: rollcall.Sums{Children: 3, Busy: 1}, Status: supervisor.Snapshot{Name: "web2", PID: 99, Up: 259200, Ready: true, Redis: "ok"}},
+		roll: rollcall.Roll{Asked: 3, Answered: 2, Missing: 1, Silent: []string{"web7"}, Unheard: []rollcall.Unheard{{Name: "web7"}, {Name: "web9"}}, Items: []rollcall.Answer{
+			{Host: "web1", Version: "1.0", Sums: rollcall.Sums{Children: 7, Busy: 7, Breakers: 1}, Status: supervisor.Snapshot{Pools: []supervisor.PoolSnapshot{{Children: 8}}, Name: "web1", PID: 12, Up: 3600, Ready: true, Redis: "ok"}},
+			{Host: "web2", Version: "1.0", URL: "http://web2:7733", Sums: rollcall.Sums{Children: 3, Busy: 1}, Cut: true, Status: supervisor.Snapshot{Name: "web2", PID: 99, Up: 259200, Ready: true, Redis: "ok"}},
 		}},
 	}
 }
@@ -190,6 +199,58 @@ func (s *sitting) shows(words ...string) {
 	}
 }
 
+// One frame tells of all queues what the overview does, and to which no supervisor listens, where all have answered.
+func TestOneFrameTellsOfAllQueues(t *testing.T) {
+	source := ordinary()
+	source.roll = rollcall.Roll{Asked: 1, Answered: 1, Items: []rollcall.Answer{{Host: "web2", Status: source.status.Snapshot}}}
+	source.queues = []ops.Queue{{Name: "mail", Waiting: 5, Running: 2}, {Name: "mial", Waiting: 1, Throttled: 2}, {Name: "odd", Waiting: 1, Unserved: 90}, {Name: "ruby", Waiting: 3, Running: 1}}
+	for _, all := range []bool{true, false} {
+		if !all {
+			source.roll.Missing = 1
+		}
+		text, err := Once(t.Context(), Options{Source: source}, 160)
+		if err != nil || !strings.Contains(text, "QUEUES, in all 12 waiting and 3 running") {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		for _, says := range []string{"▲ no supervisor listens to it\n", "▲ no supervisor listens to it, the next waits for "} {
+			if strings.Count(text, says) != 1 == all {
+				t.Errorf("with all supervisors %t it says %q %d times\n%s", all, says, strings.Count(text, says), text)
+			}
+		}
+	}
+}
+
+// One frame says what it could not ask, instead of leaving it out.
+func TestOneFrameTellsWhatIsMissing(t *testing.T) {
+	text, err := Once(t.Context(), Options{Source: deaf{ordinary()}}, 160)
+	if err != nil || strings.Count(text, "▲ Redis is away") != 1 || !strings.Contains(text, "POOLS") || strings.Contains(text, "QUEUES, ") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// deaf is a source that hears a supervisor, and nothing of Redis.
+type deaf struct{ *told }
+
+func (deaf) Queues(context.Context) ([]ops.Queue, error)    { return nil, errors.New("Redis is away") }
+func (deaf) Groups(context.Context) (map[string]int, error) { return nil, errors.New("Redis is away") }
+func (deaf) Roll(context.Context) (rollcall.Roll, error) {
+	return rollcall.Roll{}, errors.New("Redis is away")
+}
+
+// What waits behind others, or for a place, waits: the headline and the order of queues count it.
+func TestWhatWaitsIsCountedWhereverItStands(t *testing.T) {
+	source := ordinary()
+	none, seven := 0, 7
+	source.status.Queues = []service.QueueStatus{{Pool: "mail", Queue: "orders", Ready: &none, Waiting: &seven}, {Pool: "render", Queue: "orders", Ready: &none, Waiting: &seven}}
+	source.queues = []ops.Queue{{Name: "some", Waiting: 3}, {Name: "throttled", Waiting: 1, Throttled: 7}}
+	s := sit(t, source, 140, 30)
+	s.shows("waiting here 7 ")
+	s.page, s.sort[pageQueues] = pageQueues, 0 // waiting
+	if queues := s.queues(); queues[0].Name != "throttled" {
+		t.Errorf("first comes %s", queues[0].Name)
+	}
+}
+
 // The frames as they were looked at and found good; -update writes them anew.
 func TestFrames(t *testing.T) {
 	away := ordinary()
@@ -258,7 +319,10 @@ func TestDeedsAskFirst(t *testing.T) {
 		{"2jp", "End the pause of render?", "pause render false"},
 		{"3r", "Retry all of exit-1, 287 jobs?", "retry group exit-1"},
 		{"3⏎jr", "Retry job order-17?", "retry order-17"},
-		{"⏎x", "Take Send 8f2c7b3a11d04e6f8f2c7b3a11d04e6f from its child", "take back 8f2c7b3a11d04e6f8f2c7b3a11d04e6f"},
+		{"⏎x", "Stop Send 8f2c7b3a11d04e6f8f2c7b3a11d04e6f", "stop mail/0 r1"},
+		{"⏎jc", "Replace the child of slot 1 of mail", "recycle mail/1"},
+		{"u", "Take no more jobs in mail?", "quiet mail true"},
+		{"G", "Give up the roll of mail, so that generation 4", "abandon mail"},
 	} {
 		keys := strings.Split(tt.keys, "")
 		for i := range keys {
@@ -304,6 +368,40 @@ func TestSortFilterAndRead(t *testing.T) {
 	s.press("q", "3", "enter")
 	if source.err = errors.New("Redis is away"); true {
 		s.press("w").shows("Redis is away")
+	}
+}
+
+// The lines of a child are followed, found in and held; who reads further down stays at the line that is read.
+func TestFollowsALog(t *testing.T) {
+	source := ordinary()
+	s := sit(t, source, 100, 24)
+	s.press("1", "enter", "l").shows("what slot 0 of mail printed last", "follows: f holds", "last", "first of web2")
+	source.text = ", and more"
+	s.obey(s.follow())
+	s.shows("first of web2 mail/0, and more")
+	s.press("/", "F", "I", "R").shows("/FIR▏")
+	s.press("enter").shows("/FIR: 1 of 2 lines")
+	if text := s.plain(); strings.Contains(text, "  last") {
+		t.Errorf("what is not looked for is shown:\n%s", text)
+	}
+	s.press("esc", "f").shows("held: f follows")
+	if source.text = ", and never"; s.follow() != nil {
+		t.Error("it is asked again while it is held")
+	}
+	s.press("f")
+	source.err = errors.New("the supervisor does not answer")
+	s.obey(s.follow())
+	s.shows("▲ the supervisor does not answer", "and more")
+	source.err = nil
+	s.press("down")
+	at := s.open.lines[s.open.from]
+	s.tell(reread{s.open, append([]string{"newer", "new"}, s.open.lines...), nil})
+	if got := s.open.lines[s.open.from]; got != at {
+		t.Errorf("the line that was read was %q, and is %q", at, got)
+	}
+	s.press("q").shows("[1]pools")
+	if s.follow() != nil {
+		t.Error("what is closed is followed")
 	}
 }
 
@@ -373,15 +471,15 @@ func TestOnce(t *testing.T) {
 
 func TestForecastAndSparkline(t *testing.T) {
 	for _, tt := range []struct {
-		perMinute float64
-		want      string
-	}{{-60, "empties in 9m 0s"}, {60, "grows by 60/min"}, {0, ""}} {
+		perMinute, done float64
+		want            string
+	}{{-60, 0, "empties in 9m 0s"}, {-60, 2, "empties in 9m 0s (4m 30s if no more came)"}, {60, 0, "grows by 60 jobs a minute, and none was completed"}, {0, 2, "as much comes as goes"}} {
 		var w world
 		for i := range 121 {
-			w.waiting.add(time.Unix(int64(i), 0), 600+tt.perMinute*(float64(i)/60-1))
+			w.look(time.Unix(int64(i), 0), int(600+tt.perMinute*(float64(i)/60-1)), tt.done)
 		}
-		if got := w.forecast(); got != tt.want {
-			t.Errorf("at %v a minute: %q, want %q", tt.perMinute, got, tt.want)
+		if got := w.forecast(); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("at %v a minute, %v done a second: %q, want %q", tt.perMinute, tt.done, got, tt.want)
 		}
 	}
 	for _, tt := range []struct {

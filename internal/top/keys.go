@@ -20,7 +20,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.typed(k)
 		return nil
 	case m.open != nil:
-		if m.open.key(name, m.height) {
+		if m.open.key(k, m.height) {
 			m.open = nil
 		}
 		return nil
@@ -130,12 +130,8 @@ func (m *model) typed(k tea.KeyPressMsg) {
 		m.typing = false
 	case name == "esc":
 		m.typing, m.filter = false, ""
-	case name == "backspace":
-		if runes := []rune(m.filter); len(runes) > 0 {
-			m.filter = string(runes[:len(runes)-1])
-		}
-	case k.Text != "" && len(m.filter) < 100:
-		m.filter += k.Text
+	default:
+		m.filter = typedInto(m.filter, k)
 	}
 	m.choose()
 }
@@ -143,35 +139,6 @@ func (m *model) typed(k tea.KeyPressMsg) {
 // passes reports whether a name has what was typed in it.
 func (m *model) passes(name string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(m.filter))
-}
-
-// reader is a text that is read until it is closed.
-type reader struct {
-	title string
-	lines []string
-	from  int
-}
-
-// key moves in the text, or closes it.
-func (r *reader) key(name string, height int) (close bool) {
-	switch name {
-	case "up", "k":
-		r.from--
-	case "down", "j":
-		r.from++
-	case "pgup":
-		r.from -= height - 4
-	case "pgdown", "space":
-		r.from += height - 4
-	case "home":
-		r.from = 0
-	case "end":
-		r.from = len(r.lines)
-	case "q", "esc", "enter", "w", "e", "l", "?":
-		return true
-	}
-	r.from = max(min(r.from, len(r.lines)-1), 0)
-	return false
 }
 
 var help = strings.Split(`1 2 3 4        pools, queues, failures, hosts
@@ -182,13 +149,17 @@ s              sort by the next column
 /              show only what has these letters in its name
 w              why is the job, or what is chosen, so
 e              the last words of a failed job
-l              what the marked child printed last
+l              what the marked child printed last, and prints: f holds it,
+               / finds in it
 
 These ask first, and y does them:
 Q              take no more jobs, or take jobs again
 + -            one child more or less for the pool
 R              replace the children of the pool by new ones
-x              take the job of the slot from its child: it runs again
+G              give up the roll of the pool
+u              the pool takes no more jobs, or takes jobs again
+c              replace the marked child by a new one
+x              stop the job of the marked child: it runs again
 p              pause a queue, or end its pause
 r              retry a failed job, or all of its group
 

@@ -23,11 +23,12 @@ const (
 
 var pageNames = [...]string{"pools", "queues", "failures", "hosts"}
 
-// patience is how long anything that was asked or done may take, and elsewhereEvery how often what is not the
-// supervisor's is asked again.
+// patience is how long anything that was asked or done may take, elsewhereEvery how often what is not the
+// supervisor's is asked again, and rollLasts for how long it counts who listens to a queue.
 const (
 	patience       = 5 * time.Second
 	elsewhereEvery = 2 * time.Second
+	rollLasts      = 10 * time.Second
 )
 
 // model is all that the screen shows, and what keys have done to it. Only the goroutine of the program touches it; what
@@ -93,9 +94,14 @@ type (
 		told string
 		err  error
 	}
-	read struct {
-		title string
+	read struct { // a reader opens
+		in    *reader
 		lines []string
+	}
+	reread struct { // an open one was asked again
+		in    *reader
+		lines []string
+		err   error
 	}
 )
 
@@ -114,7 +120,7 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.key(message)
 	case tick:
-		return m, tea.Batch(m.look(), m.lookElsewhere(m.page), m.ticks())
+		return m, tea.Batch(m.look(), m.lookElsewhere(m.page), m.follow(), m.ticks())
 	default:
 		return m, m.hear(message)
 	}
@@ -150,10 +156,10 @@ func (m *model) lookElsewhere(of page) tea.Cmd {
 	m.elsewhere[of], m.asked[of] = true, m.now()
 	switch of {
 	case pageQueues:
-		return m.asking(func(ctx context.Context) tea.Msg {
+		return tea.Batch(m.asking(func(ctx context.Context) tea.Msg {
 			queues, err := m.o.Source.Queues(ctx)
 			return queuesTold{queues, err}
-		})
+		}), m.lookElsewhere(pageHosts)) // who listens to them
 	case pageFailures:
 		return tea.Batch(m.asking(func(ctx context.Context) tea.Msg {
 			counts, err := m.o.Source.Groups(ctx)
@@ -176,6 +182,21 @@ func (m *model) lookInto() tea.Cmd {
 		jobs, err := m.o.Source.Failed(ctx, group)
 		return jobsTold{group, jobs, err}
 	})
+}
+
+// hearAll asks, one after the other, and takes in the answers.
+func (m *model) hearAll(ask tea.Cmd) {
+	if ask == nil {
+		return
+	}
+	switch message := ask().(type) {
+	case tea.BatchMsg:
+		for _, each := range message {
+			m.hearAll(each)
+		}
+	default:
+		m.hear(message)
+	}
 }
 
 // hear takes in an answer.
@@ -213,7 +234,10 @@ func (m *model) hear(message tea.Msg) tea.Cmd {
 		m.asked = [4]time.Time{} // what it changed is to be seen at once
 		return tea.Batch(m.look(), m.lookElsewhere(m.page))
 	case read:
-		m.doing, m.open = "", &reader{title: told.title, lines: told.lines}
+		m.doing, m.open = "", told.in
+		m.open.lines = told.lines
+	case reread:
+		told.in.heard(told.lines, told.err)
 	}
 	m.choose()
 	if m.page == pageFailures && w.jobsErr == nil && w.jobsOf != m.chosen[pageFailures] {

@@ -67,7 +67,7 @@ func (m *model) queues() []ops.Queue {
 	slices.SortStableFunc(queues, func(a, b ops.Queue) int {
 		switch sorts[pageQueues][m.sort[pageQueues]] {
 		case "waiting":
-			return cmp.Or(b.Waiting-a.Waiting, b.Running-a.Running, strings.Compare(a.Name, b.Name))
+			return cmp.Or(b.Backlog()-a.Backlog(), b.Running-a.Running, strings.Compare(a.Name, b.Name))
 		case "running":
 			return cmp.Or(b.Running-a.Running, strings.Compare(a.Name, b.Name))
 		}
@@ -168,12 +168,12 @@ func (m *model) poolRows() (rows []row) {
 		}
 		done, failed := m.world.rates(p.Name)
 		oldest := "-"
-		if p.Ready > 0 {
+		if p.Ready > 0 && p.List == nil { // entries of a list do not tell since when they wait
 			oldest = screen.Seconds(p.Oldest)
 		}
 		rows = append(rows, row{
 			cells: []string{p.Name, state, fmt.Sprintf("%d/%d", busy(&p), p.Children), fmt.Sprint(ready), generation, number(done),
-				strings.TrimSuffix(failing(done, failed), " %"), oldest, strings.Join(p.Queues, " ")},
+				strings.TrimSuffix(failing(done, failed), " %"), oldest, p.Works()},
 			style: style, marked: p.Worker == m.chosen[pagePools],
 		})
 	}
@@ -183,7 +183,7 @@ func (m *model) poolRows() (rows []row) {
 // poolState is what is to be known first of a pool.
 func poolState(p *supervisor.PoolSnapshot) (string, lipgloss.Style) {
 	switch {
-	case p.Barren != "":
+	case p.Barren != "", p.Abstains != "" && !p.Draining:
 		return "▲ takes nothing", red
 	case p.Breaker != "":
 		return "▲ breaker", red
@@ -196,7 +196,7 @@ func poolState(p *supervisor.PoolSnapshot) (string, lipgloss.Style) {
 	case p.GivenUp != nil:
 		return "▲ roll given up", red
 	case len(p.Damaged) > 0:
-		return "▲ damaged queue", red
+		return "▲ leaves out", red
 	case p.Quiet:
 		return "quiet", yellow
 	}
@@ -239,7 +239,7 @@ func slotCells(s *supervisor.SlotSnapshot) []string {
 	}
 	if len(s.Runs) > 0 {
 		run := s.Runs[0]
-		cells[7], cells[8], cells[9] = run.Klass+" "+shortJID(run.JID), fmt.Sprintf("a%d", run.Attempt), screen.Seconds(run.Age)
+		cells[7], cells[8], cells[9] = cmp.Or(s.Together(), run.Klass+" "+shortJID(run.JID)), fmt.Sprintf("a%d", run.Attempt), screen.Seconds(run.Age)
 		if run.TimeoutLeft > 0 {
 			cells[10] = screen.Seconds(run.TimeoutLeft)
 		}
@@ -284,8 +284,15 @@ func (m *model) queueRows() (rows []row) {
 			remark, style = "▲ cannot be read: "+q.Damage, red
 		case q.Paused:
 			remark, style = "paused", yellow
+		case m.deserted(&q):
+			remark, style = "▲ no supervisor listens to it", red
+			if q.Unserved > 0 {
+				remark += ", the next waits for " + screen.Seconds(q.Unserved)
+			}
 		case q.Unserved > 0:
 			remark, style = "▲ none runs, the next waits for "+screen.Seconds(q.Unserved), red
+		case q.Outlook != nil:
+			remark = outlookWords(*q.Outlook)
 		}
 		rows = append(rows, row{
 			cells: []string{q.Name, screen.Count(q.Waiting), screen.Count(q.Running), screen.Count(q.Stalled), screen.Count(q.Scheduled), screen.Count(q.Depends), screen.Count(q.Throttled), remark},
@@ -293,6 +300,11 @@ func (m *model) queueRows() (rows []row) {
 		})
 	}
 	return rows
+}
+
+// deserted reports whether no supervisor listens to a queue in which jobs wait, as far as they were asked lately.
+func (m *model) deserted(q *ops.Queue) bool {
+	return m.world.rollErr == nil && m.now().Sub(m.world.rollAt) <= rollLasts && m.world.roll.Deserted(q.Name, q.Waiting, q.Running)
 }
 
 var groupColumns = []column{{name: "GROUP"}, {name: "FAILED", right: true, most: 11}}
@@ -334,7 +346,7 @@ func (m *model) hostRows() (rows []row) {
 		}
 		rows = append(rows, row{
 			cells: []string{a.Host, a.Status.Name, fmt.Sprint(a.Status.PID), a.Version, screen.Seconds(a.Status.Up), state,
-				fmt.Sprintf("%s/%s", screen.Count(a.Sums.Busy), screen.Count(a.Sums.Children)), redis, a.URL},
+				fmt.Sprintf("%s/%s", screen.Count(a.Sums.Busy), screen.Count(a.Room())), redis, a.URL},
 			style: style, marked: hostName(a) == m.chosen[pageHosts],
 		})
 	}
@@ -347,6 +359,8 @@ func hostState(a *rollcall.Answer) (string, lipgloss.Style) {
 		return "draining", yellow
 	case s.Quiet:
 		return "quiet", yellow
+	case s.Abstains != "":
+		return "▲ takes no jobs", red
 	case !s.Ready:
 		return "▲ not ready", red
 	case a.Sums.Breakers > 0:

@@ -36,7 +36,10 @@ type Source interface {
 	Scale(ctx context.Context, pool string, children int) (told string, err error)
 	Recycle(ctx context.Context, pool string) (told string, err error)
 	Pause(ctx context.Context, queue string, pause bool) (told string, err error)
-	TakeBack(ctx context.Context, jid string) (told string, err error)
+	QuietPool(ctx context.Context, pool string, quiet bool) (told string, err error)
+	AbandonRoll(ctx context.Context, pool string) (told string, err error)
+	RecycleSlot(ctx context.Context, pool string, slot int) (told string, err error)
+	StopRun(ctx context.Context, pool string, slot int, run string) (told string, err error) // only if it is that run still
 	Retry(ctx context.Context, jid string) (told string, err error)
 	RetryGroup(ctx context.Context, group string) (told string, err error)
 }
@@ -81,11 +84,7 @@ func Run(ctx context.Context, o Options) error {
 func Once(ctx context.Context, o Options, width int) (string, error) {
 	m := newModel(ctx, o)
 	m.width, m.height = width, 1<<15
-	for _, ask := range []tea.Cmd{m.look(), m.lookElsewhere(pageQueues), m.lookElsewhere(pageFailures)} {
-		if ask != nil {
-			m.hear(ask())
-		}
-	}
+	m.hearAll(tea.Batch(m.look(), m.lookElsewhere(pageQueues), m.lookElsewhere(pageFailures)))
 	if m.world.status == nil && m.world.queuesErr != nil {
 		return "", m.world.queuesErr
 	}

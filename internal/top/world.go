@@ -37,6 +37,10 @@ type world struct {
 	rollErr error
 
 	done, waiting series
+
+	looks     []ops.Look // at the backlog of the pools here
+	completed float64
+	lookedAt  float64
 }
 
 // group is failed jobs of one kind of failure.
@@ -72,6 +76,7 @@ func (w *world) heard(status *service.Status, err error, now time.Time) {
 	w.done.add(now, done)
 	if waiting, known := w.backlog(); known {
 		w.waiting.add(now, float64(waiting))
+		w.look(now, waiting, done)
 	}
 }
 
@@ -94,35 +99,48 @@ func failing(done, failed float64) string {
 	return number(100*failed/(done+failed)) + " %"
 }
 
-// backlog is how many jobs could be taken in the queues of the pools; known is false if Redis does not tell.
+// backlog is how many jobs wait in the queues of the pools, for whatever they wait but their time; known is false if Redis does
+// not tell.
 func (w *world) backlog() (waiting int, known bool) {
 	seen := map[string]bool{}
 	for _, q := range w.status.Queues {
-		if q.Ready != nil && !seen[q.Queue] {
+		if q.Waiting != nil && !seen[q.Queue] {
 			seen[q.Queue], known = true, true
-			waiting += *q.Ready
+			waiting += *q.Waiting
 		}
 	}
 	return waiting, known
 }
 
+// looksOver is over how long the backlog is looked at, and looksApart how far apart looks are kept, both in seconds.
+const looksOver, looksApart = 300, 5
+
+// look notes the backlog for the outlook: what waits, and how many were done, as the rates of the last minute have it.
+func (w *world) look(at time.Time, waiting int, done float64) {
+	now := float64(at.UnixMilli()) / 1e3
+	if n := len(w.looks); n > 0 {
+		w.completed += done * max(0, now-w.lookedAt)
+		if n > 1 && w.looks[n-1].At-w.looks[n-2].At < looksApart {
+			w.looks = w.looks[:n-1]
+		}
+	}
+	w.lookedAt = now
+	w.looks = append(w.looks, ops.Look{At: now, Waiting: waiting, Completed: int(w.completed)})
+	for len(w.looks) > 0 && w.looks[0].At < now-looksOver {
+		w.looks = w.looks[1:]
+	}
+}
+
 // forecast says what becomes of the backlog, from how it changed over the last minutes; "" while that is not known.
-func (w *world) forecast() string {
-	s := w.waiting
-	if len(s.n) < 10 {
-		return ""
-	}
-	last := len(s.n) - 1
-	span := s.at[last].Sub(s.at[0]).Minutes()
-	if s.n[last] == 0 || span <= 0 {
-		return ""
-	}
-	slope := (s.n[last] - s.n[0]) / span
-	switch {
-	case slope < 0:
-		return "empties in " + screen.Span(time.Duration(min(s.n[last]/-slope, 1e6)*float64(time.Minute)).Round(time.Second))
-	case slope >= 0.5:
-		return "grows by " + number(slope) + "/min"
+func (w *world) forecast() string { return outlookWords(ops.Forecast(w.looks, "")) }
+
+// outlookWords is an outlook in the words of one line; "" where there is nothing to say.
+func outlookWords(o ops.Outlook) string {
+	switch o.Word {
+	case "empties":
+		return "empties " + o.Says
+	case "grows", "steady":
+		return strings.TrimPrefix(o.Says, "never: ")
 	}
 	return ""
 }

@@ -78,5 +78,8 @@ func fate(s *queue.Settlement, job *queue.Taken, redo bool) string {
 	if s.Counter == queue.CountInterruption {
 		return "goes back to the front of its queue, uncounted"
 	}
+	if s.Counter == queue.CountBatch {
+		return fmt.Sprintf("comes again at once in a message of %d at most, uncounted: nobody knows which job is to blame", s.Batch)
+	}
 	return "is given back, uncounted, and is due again " + wait
 }

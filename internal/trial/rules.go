@@ -33,6 +33,7 @@ var rules = []rule{
 	{"it answers a job of 300 KiB", true, nil, longLine},
 	{"fed twice, it works again", true, looping, fedTwice},
 	{"flooded with 200 jobs, it answers each once, in order", true, looping, flooded},
+	{"given 20 jobs in one message, it answers each once", true, lasting, batched},
 	{"killed at work, a fresh one works the same job", true, nil, killed},
 	{"canceled, it answers or leaves within the grace period", true, nil, canceled},
 	{"told to leave at work, it finishes or leaves within the grace period", true, nil, leavesAtWork},
@@ -139,6 +140,39 @@ func flooded(ctx context.Context, t *Trial) error {
 		}
 		if e.run != want {
 			return fmt.Errorf("job %d of %d was not the next to be answered", i+1, flood)
+		}
+	}
+	return nil
+}
+
+// together is how many jobs are given in one message.
+const together = 20
+
+// batched concerns programs whose hello says that they read messages of several jobs.
+func batched(ctx context.Context, t *Trial) error {
+	s, err := t.patient().fresh(ctx, nil)
+	if err != nil {
+		return errLeft // it says no hello
+	}
+	defer s.end()
+	if !s.Batches() {
+		return errLeft
+	}
+	jobs := make([]*protocol.Job, together)
+	for i := range jobs {
+		jobs[i] = t.likeIt("")
+	}
+	runs, err := s.RunBatch(jobs, make([]runner.RunLimits, together))
+	if err != nil {
+		return fmt.Errorf("it takes no jobs: %w", err)
+	}
+	for i := range runs {
+		e, err := s.answer(ctx)
+		if err == nil {
+			err = answered(e)
+		}
+		if err != nil {
+			return fmt.Errorf("after %d of %d answers: %w", i, together, err)
 		}
 	}
 	return nil
@@ -258,16 +292,23 @@ func leavesNothing(ctx context.Context, t *Trial) error {
 const helloLimit = 3 * time.Second
 
 func saysHello(ctx context.Context, t *Trial) error {
-	patient := *t
-	patient.Spec.Hello = runner.HelloRequired
-	patient.Limit = min(t.Limit, helloLimit)
-	s, err := patient.fresh(ctx, nil)
+	s, err := t.patient().fresh(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("none came: %w", err)
 	}
 	defer s.end()
 	t.hello = s.Hello()
 	return nil
+}
+
+// patient is a trial whose children are ready with their hello, for which it does not wait for long.
+func (t *Trial) patient() *Trial {
+	patient := *t
+	patient.Spec.Hello = runner.HelloRequired
+	if patient.Limit = helloLimit; t.Limit > 0 {
+		patient.Limit = min(t.Limit, helloLimit)
+	}
+	return &patient
 }
 
 func readsCancel(_ context.Context, t *Trial) error {

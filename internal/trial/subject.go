@@ -134,10 +134,13 @@ func (s *subject) acknowledges(ctx context.Context) error {
 	return err
 }
 
-// acknowledged wants e, which answered its job, to say that it was done.
+// acknowledged wants e, which answered its job, to say that it was done, or that it waits for an answer: the program has done
+// all that it can for now.
 func acknowledged(e *ended) error {
 	var said string
 	switch {
+	case e.ending.Kind == runner.Said && e.ending.Verdict.Kind == protocol.Park:
+		return nil
 	case e.ending.Kind == runner.Said && e.ending.Verdict.Kind != protocol.Ack:
 		said = "it said " + e.ending.Verdict.Kind.String()
 		if e.ending.Verdict.Message != "" {

@@ -1,10 +1,12 @@
 package trial
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,36 +19,90 @@ import (
 )
 
 // Show has a child work the job, shows on w what both sides say, and then what a supervisor with that policy would make
-// of the job. good is whether that is complete, and no verdict was refused. The child is stopped if
+// of the job, or of each of those that came together. good is whether that is complete, and no verdict was refused. The child is stopped if
 // ctx ends, and that is an ending, too. The error is about a child that never had the job.
 func (t *Trial) Show(ctx context.Context, w io.Writer, policy supervisor.Policy) (good bool, err error) {
 	talk := &conversation{ears: newEars(), w: w, policy: policy, taken: &t.Job}
-	ending, err := talk.with(ctx, t)
+	worked, err := talk.with(ctx, t)
 	if err != nil {
 		return false, err
 	}
 	if talk.printed == [2]bool{true, true} {
 		screen.PrintLine(w, screen.Paint(w, screen.Dim, mixed))
 	}
-	outcome := supervisor.Decide(policy, supervisor.Attempt{Job: t.Job, Now: float64(time.Now().Unix()), Where: "here"}, ending)
-	text, good := consequence(ending, &outcome, &t.Job)
-	colour := screen.Green
-	if !good {
-		colour = screen.Red
-	}
-	screen.Printf(w, "%s%s\n", screen.Paint(w, colour, "= "+text), screen.Paint(w, screen.Dim, fmt.Sprintf("  (%s, %s of processor time)", screen.Span(ending.Wall), screen.Span(ending.CPU))))
+	good = t.showEndings(ctx, w, policy, worked)
 	for _, verdict := range talk.refused {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "! a verdict was refused and counts for nothing: "+verdict))
 	}
 	return good && len(talk.refused) == 0, nil
 }
 
-// with starts a child of the trial, has it work the job, and waits until it is gone.
-func (t *conversation) with(ctx context.Context, trial *Trial) (*runner.Ending, error) {
+// showEndings says what a supervisor would make of the jobs, of those alike in one line, and reports whether that is good of all.
+func (t *Trial) showEndings(ctx context.Context, w io.Writer, policy supervisor.Policy, worked []*ended) (good bool) {
+	type fate struct {
+		text string
+		good bool
+		jobs int
+		last *runner.Ending
+	}
+	var fates []*fate
+	good = true
+	for _, e := range worked {
+		outcome := supervisor.Decide(policy, supervisor.Attempt{Job: t.Job, Now: float64(time.Now().Unix()), Where: "here"}, e.ending)
+		t.consult(ctx, w, policy, e.ending, &outcome)
+		text, well := consequence(e.ending, &outcome, &t.Job)
+		good = good && well
+		i := slices.IndexFunc(fates, func(f *fate) bool { return f.text == text })
+		if i < 0 {
+			i, fates = len(fates), append(fates, &fate{text: text, good: well})
+		}
+		fates[i].jobs++
+		fates[i].last = e.ending
+	}
+	for _, f := range fates {
+		colour, of := screen.Green, ""
+		if !f.good {
+			colour = screen.Red
+		}
+		if len(worked) > 1 {
+			of = fmt.Sprintf("%d of %d jobs: ", f.jobs, len(worked))
+		}
+		screen.Printf(w, "%s%s\n", screen.Paint(w, colour, "= "+of+f.text), screen.Paint(w, screen.Dim, fmt.Sprintf("  (%s, %s of processor time)", screen.Span(f.last.Wall), screen.Span(f.last.CPU))))
+	}
+	return good
+}
+
+// consult asks the retry_command, where a supervisor would, and shows what both say.
+func (t *Trial) consult(ctx context.Context, w io.Writer, policy supervisor.Policy, e *runner.Ending, o *supervisor.Outcome) {
+	command := policy.AskOf(t.Job.Klass)
+	if !o.Open || len(command) == 0 || t.Ask == nil {
+		return
+	}
+	asked := supervisor.Question(t.wire(t.Job), &t.Job, e, &o.Settlement)
+	say := func(colour, mark string, text []byte) {
+		line := string(protocol.Visible(nil, bytes.TrimSpace(text)))
+		screen.PrintLine(w, screen.Paint(w, colour, mark+" (retry_command) "+line))
+	}
+	say(screen.Cyan, ">", asked)
+	printed, err := t.Ask(ctx, command, asked)
+	if err == nil {
+		say(screen.Green, "<", printed)
+		err = o.Answered(printed, &t.Job)
+	}
+	if err != nil {
+		say(screen.Red, "!", []byte("it decides nothing, so the rules do: "+err.Error()))
+	}
+}
+
+// with starts a child of the trial, has it work the job, or several like it, and waits until it is gone.
+func (t *conversation) with(ctx context.Context, trial *Trial) ([]*ended, error) {
+	if trial.Batch > 0 { // what the child reads its hello tells
+		trial = trial.patient()
+	}
 	spec, job := &trial.Spec, trial.wire(trial.Job)
 	s, err := trial.start(ctx, job, t.ears, t)
 	if _, its := errors.AsType[*runner.ArgumentError](err); its {
-		return runner.NotStarted(err), nil
+		return []*ended{{ending: runner.NotStarted(err)}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", strings.Join(spec.Command, " "), err)
@@ -58,6 +114,9 @@ func (t *conversation) with(ctx context.Context, trial *Trial) (*runner.Ending, 
 	if left, is := errors.AsType[*leftError](err); is {
 		return nil, fmt.Errorf("the child left before it was ready for a job: %s", exitText(left.exit))
 	}
+	if err != nil && trial.Batch > 0 {
+		return nil, fmt.Errorf("it said no hello, and so reads no message of several jobs: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,26 +124,53 @@ func (t *conversation) with(ctx context.Context, trial *Trial) (*runner.Ending, 
 		t.say(screen.Green, "<", fmt.Sprintf(`{"@":"hello","lib":%q,"caps":%s}`, hello.Lib, screen.Compact(hello.Caps)))
 		t.say(screen.Cyan, ">", string(protocol.AppendHello(nil, spec.Worker, spec.MaxLine)))
 	}
-	switch spec.Input {
+	runs, err := t.hand(s, job)
+	if err != nil {
+		return nil, err
+	}
+	var worked []*ended
+	for stop := ctx.Done(); len(worked) < len(runs); {
+		select {
+		case e := <-t.ended:
+			worked = append(worked, e)
+		case <-stop:
+			stop = nil // seeing it once is enough
+			for _, run := range runs {
+				run.Cancel(runner.CauseShutdown, spec.KillGrace)
+			}
+		}
+	}
+	s.Shutdown(spec.KillGrace)
+	<-s.Exited()
+	return worked, nil
+}
+
+// hand gives the child the job, by itself or, where it reads such, in a message with others like it.
+func (t *conversation) hand(s *subject, job *protocol.Job) ([]*runner.Run, error) {
+	limits := runner.RunLimits{Timeout: job.Timeout}
+	if n := s.trial.Batch; n > 0 && s.Batches() {
+		jobs, limited := []*protocol.Job{job}, []runner.RunLimits{limits}
+		for len(jobs) < n {
+			jobs, limited = append(jobs, s.trial.likeIt("")), append(limited, limits)
+		}
+		t.mu.Lock() // what it answers stands below
+		defer t.mu.Unlock()
+		runs, err := s.RunBatch(jobs, limited)
+		if err == nil {
+			screen.PrintLine(t.w, screen.Paint(t.w, screen.Cyan, "> "+strings.TrimRight(string(runs[0].Message()), "\n")))
+		}
+		return runs, err
+	} else if n > 0 {
+		t.say(screen.Yellow, "!", "its hello does not say batch, so it is given one job at a time")
+	}
+	switch s.trial.Spec.Input {
 	case runner.InputJob:
 		t.say(screen.Cyan, ">", string(protocol.AppendJob(nil, job)))
 	case runner.InputData:
 		t.say(screen.Cyan, ">", string(protocol.AppendData(nil, job)))
 	}
-	run, err := s.Run(job, runner.RunLimits{Timeout: job.Timeout})
-	if err != nil {
-		return nil, err
-	}
-	var worked *ended
-	select {
-	case worked = <-t.ended:
-	case <-ctx.Done():
-		run.Cancel(runner.CauseShutdown, spec.KillGrace)
-		worked = <-t.ended
-	}
-	s.Shutdown(spec.KillGrace)
-	<-s.Exited()
-	return worked.ending, nil
+	run, err := s.Run(job, limits)
+	return []*runner.Run{run}, err
 }
 
 // conversation shows what a child says.

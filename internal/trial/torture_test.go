@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,6 +80,7 @@ func TestRules(t *testing.T) {
 		{"ignores-term.sh", runner.Reuse, time.Second, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave"}},
 		{"stays-at-the-end.sh", runner.Reuse, 0, []string{"idle"}},
 		{"knows-nothing.sh", runner.Once, 0, []string{"it works", "it answers whatever", "it answers a job", "killed"}},
+		{"answers-the-first.sh", runner.Reuse, 2 * time.Second, []string{"given 20 jobs"}},
 		{"never-acks.sh", runner.Reuse, 0, []string{"it works", "fed twice", "killed"}},
 		{"ends-at-once.sh", runner.Once, 0, []string{"it works", "killed"}},
 		{"ends-at-once.sh", runner.Reuse, 0, []string{"it works", "it answers whatever", "it answers a job", "fed twice", "flooded", "killed", "canceled", "told to leave", "idle"}},
@@ -132,10 +134,15 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	text, err := json.Marshal(map[string]string{"text": "two lines\nof text\n"})
+	text, err := json.Marshal(map[string]string{"order": "order-17", "text": "two lines\nof text\n", "file": filepath.Join(t.TempDir(), "lines"), "line": "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	secrets := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(secrets, []byte(strings.Repeat("5e", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SECRETS", secrets) // of the payment
 	for _, file := range files {
 		cfg, err := config.Load(config.Options{Path: file})
 		if err != nil {
@@ -149,14 +156,23 @@ func TestExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				mode, wrongMode := runner.ParseMode(pool.Mode)
-				trial := newTrial(t, dir, mode, string(text), pool.Command...)
+				klass, data := "", string(text)
+				switch name {
+				case "payment":
+					klass = "Pay"
+				case "parcels":
+					klass, data = "Order", `[{"count":1,"item":"lamp"}]`
+				}
+				trial := newTrial(t, dir, mode, data, pool.Command...)
+				trial.Job.Klass = cmp.Or(klass, trial.Job.Klass)
 				var wrongInput, wrongStatus error
 				trial.Spec.Input, wrongInput = runner.ParseInput(pool.Input)
 				trial.Spec.Status, wrongStatus = runner.ParseStatusFrom(pool.Status)
 				if err := errors.Join(wrongMode, wrongInput, wrongStatus); err != nil {
 					t.Fatal(err)
 				}
-				trial.Spec.Env = append(trial.Spec.Env, "LETTERS="+t.TempDir()) // of the scripts in wrap
+				trial.Spec.Env = append(trial.Spec.Env, "LETTERS="+t.TempDir(), "ASKED="+t.TempDir(), // of the scripts in wrap, the payment
+					"PARCELS="+filepath.Join(t.TempDir(), "parcels")) // and the orders
 				if rules := broken(t, trial); len(rules) > 0 {
 					t.Errorf("broken: %q", rules)
 				}

@@ -5,6 +5,7 @@
 package trial
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"time"
@@ -20,12 +21,17 @@ type Trial struct {
 	Host    *runner.Host
 	Spec    runner.Spec
 	Job     queue.Taken   // what is worked; Torture gives each run one like it, with a jid of its own
+	Batch   int           // Show gives so many like it in one message, to a child that reads such; 0: it is given by itself
 	Timeout time.Duration // of the pool; 0: none
+	Ask     Ask           // of Show: how a retry_command is run; nil: none is
 	Limit   time.Duration // for an answer, or to be ready; longer counts as never. Show waits without one
 
 	works bool            // it acknowledged a job
 	hello *protocol.Hello // what it said of itself, when that was tried
 }
+
+// Ask runs a retry_command, as supervisor.Config.Ask does.
+type Ask func(ctx context.Context, command []string, input []byte) ([]byte, error)
 
 // New makes a trial of job on a program, on a host of its own. The caller closes it.
 func New(spec runner.Spec, job queue.Taken, timeout time.Duration) (*Trial, error) {

@@ -27,7 +27,7 @@ func (a *App) apiRoutes() []Route {
 	routes := slices.Concat([]Route{
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
 		{Method: "GET", Path: "/openapi.json", Right: Read, Local: true, Do: a.apiDescription},
-	}, a.supervisorRoutes(), a.queueRoutes(), a.putRoutes(), a.jobRoutes(), a.answerRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.eventRoutes(), a.searchRoutes())
+	}, a.supervisorRoutes(), a.queueRoutes(), a.keyRoutes(), a.putRoutes(), a.jobRoutes(), a.answerRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.ruleRoutes(), a.entryRoutes(), a.eventRoutes(), a.searchRoutes())
 	for i := range routes {
 		routes[i].Path = "/api/v1" + routes[i].Path
 	}
@@ -69,7 +69,7 @@ func (c *Call) number(name string, usual int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, badField(name, "%s is no whole number", shown(text))
+		return 0, badField(name, "%s is no whole number from 0 on", shown(text))
 	}
 	return n, nil
 }

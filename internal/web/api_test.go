@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"oarlock/internal/hub"
 	"oarlock/internal/redact"
 	"oarlock/internal/redistest"
+	"oarlock/internal/rules"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // apart is an App with a Redis of its own.
@@ -26,7 +31,16 @@ func apart(t *testing.T) (*App, *queue.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Redactor: secrets}), q
+	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Rules: someRules, Redactor: secrets}), q
+}
+
+// someRules are those of a file: a throttle.
+func someRules() rules.File {
+	erp := rules.DefaultThrottle()
+	erp.Limit = 1
+	mail := rules.DefaultQueue()
+	mail.Throttles = []string{"erp"}
+	return rules.File{Owner: "here:oarlock.toml", Set: rules.Set{Throttles: map[string]rules.Throttle{"erp": erp}, Queues: map[string]rules.Queue{"mail": mail}}}
 }
 
 // wants is the body of an answer that must have that status.
@@ -105,6 +119,78 @@ func TestPutOnce(t *testing.T) {
 	other := wants(t, 201, g.ask(a, "POST", "/api/v1/queues/mail/jobs", `{"data":1}`, "Idempotency-Key", "k2"))
 	if field(t, one, "jid") == field(t, other, "jid") {
 		t.Error("two keys make one job")
+	}
+}
+
+// A right to put into some queues is none to replace a job of another: not by one put, a list or a line of many.
+func TestPutReplacesNoJobOfAnotherQueue(t *testing.T) {
+	a, q := apart(t)
+	write, g := as(t, "write"), as(t, "put:mail,put:post-*")
+	for jid, name := range map[string]string{"theirs": "secret", "ours": "post-1"} {
+		wants(t, 201, write.ask(a, "PUT", "/api/v1/jobs/"+jid, `{"queue":"`+name+`","delay":900,"data":{"n":1}}`))
+	}
+	const path = "/api/v1/queues/mail/jobs"
+	for _, word := range []string{"replace", "final"} {
+		body := `{"jid":"theirs","delay":900,"if_exists":"` + word + `"}`
+		if text := wants(t, 403, g.ask(a, "POST", path, body)); field(t, text, "code") != "no_right" || strings.Contains(text, "secret") {
+			t.Errorf("one put: %s", text)
+		}
+		for _, text := range []string{
+			wants(t, 200, g.ask(a, "POST", path, "["+body+`,{"jid":"l-`+word+`"}]`)),
+			wants(t, 200, g.ask(a, "POST", path, body+"\n"+`{"jid":"n-`+word+`"}`, "Content-Type", "application/x-ndjson")),
+		} {
+			if first, second, _ := strings.Cut(text, "\n"); !strings.Contains(first, `"no_right"`) || !strings.Contains(second, `"existed":false`) {
+				t.Errorf("many: %s", text)
+			}
+		}
+	}
+	if job, err := q.Get(t.Context(), "theirs"); err != nil || job.Queue != "secret" || string(job.Data) != `{"n":1}` {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	wants(t, 201, g.ask(a, "POST", path, `{"jid":"ours","if_exists":"replace"}`))
+	wants(t, 201, write.ask(a, "POST", path, `{"jid":"theirs","if_exists":"replace"}`))
+	for _, jid := range []string{"ours", "theirs"} {
+		if job, err := q.Get(t.Context(), jid); err != nil || job.Queue != "mail" {
+			t.Errorf("%s: %+v, %v", jid, job, err)
+		}
+	}
+}
+
+// A method that is not for a path is answered with those that are, all of them.
+func TestMethodsOfAPath(t *testing.T) {
+	a, _ := apart(t)
+	g := as(t, "write")
+	for path, want := range map[string][2]string{
+		"/jobs/j":        {"GET, HEAD, PUT", "PATCH is not for this path; GET and PUT are"},
+		"/queues/q/jobs": {"GET, HEAD, POST", "PATCH is not for this path; GET and POST are"},
+		"/bulk":          {"POST", "PATCH is not for this path; POST is"},
+		"/throttles/t":   {"GET, HEAD, PUT, DELETE", "PATCH is not for this path; GET, PUT and DELETE are"},
+	} {
+		w := g.ask(a, "PATCH", "/api/v1"+path, "")
+		if text := wants(t, 405, w); w.Header().Get("Allow") != want[0] || field(t, text, "detail") != want[1] {
+			t.Errorf("%s: Allow: %s; %s", path, w.Header().Get("Allow"), text)
+		}
+	}
+}
+
+// What an answer says of a request's fields and of a job is so.
+func TestAnswersNameWhatIs(t *testing.T) {
+	a, _, server := browsed(t)
+	g := as(t, "write")
+	if text := wants(t, 400, g.ask(a, "POST", "/api/v1/bulk", `{"action":"retry","where":{"group":"g"},"plan":"p"}`)); field(t, text, "field") != "plan" {
+		t.Errorf("a plan of the wrong kind: %s", text)
+	}
+	if text := wants(t, 400, g.ask(a, "POST", "/api/v1/bulk", `{"action":"retry","where":{"group":5}}`)); field(t, text, "field") != "where.group" {
+		t.Errorf("a group of the wrong kind: %s", text)
+	}
+	if text := wants(t, 400, g.ask(a, "GET", "/api/v1/tracked?limit=-1", "")); field(t, text, "detail") != "limit: -1 is no whole number from 0 on" {
+		t.Errorf("a limit below zero: %s", text)
+	}
+	if err := server.Client(t).Do(t.Context(), "HSET", "ql:j:over", "jid", "over", "klass", "k", "state", "complete", "queue", "", "data", "{}").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if text := wants(t, 409, g.ask(a, "POST", "/api/v1/jobs/over/retry", "")); field(t, text, "code") != "changed" {
+		t.Errorf("a retry of what is complete: %s", text)
 	}
 }
 
@@ -322,7 +408,7 @@ func TestReadsAndSettings(t *testing.T) {
 		"POST /queues/nope/pause": "doubt", "GET /queues/q01/jobs?state=x": "bad_request", "GET /queues/q01/jobs?cursor=x": "bad_request", "GET /queues?sort=x": "bad_request",
 		"GET /queues?cursor=x": "bad_request", "GET /queues/q01/jobs?limit=x": "bad_request", "GET /queues/q01/stats?day=x": "bad_request", "GET /jobs/j?wait=61": "bad_request",
 		"GET /jobs/j?until=x": "bad_request", "GET /recurring/nope": "no_such_job", "DELETE /recurring/nope": "no_such_job", "PATCH /recurring/nope": "no_such_job",
-		"GET /throttles/nope": "no_such_throttle", "DELETE /throttles/nope": "no_such_throttle", "DELETE /workers/nope": "no_such_worker", "POST /recurring": "bad_request",
+		"GET /throttles/nope": "no_such_throttle", "DELETE /throttles/nope": "no_such_throttle", "GET /workers/nope": "no_such_worker", "DELETE /workers/nope": "no_such_worker", "POST /recurring": "bad_request",
 		"PUT /settings/x": "bad_request", "PUT /throttles/x": "bad_request", "GET /pools/nope": "no_such_pool", "GET /nothing": "not_found",
 	} {
 		method, path, _ := strings.Cut(path, " ")
@@ -383,27 +469,56 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// What looks changes nothing: the key space is the same, byte for byte, after all that can be read was read.
+// Looking changes nothing: after all pages and all of the API that can be read was read, in a world where something of each kind is due, has
+// run out, or is old enough to be pruned, no command was run that may write, by scripts neither, and the key space is the same, byte for byte.
 func TestReadingNeverWrites(t *testing.T) {
-	a, q := apart(t)
-	g, ctx := as(t, "read"), t.Context()
-	for _, p := range []queue.Put{{Queue: "mail", JID: "j", Klass: "k", Tags: []string{"t"}}, {Queue: "mail", JID: "later", Klass: "k", Delay: 1}, {Queue: "mail", JID: "d", Klass: "k", Depends: []string{"j"}}} {
-		if _, err := q.Put(ctx, p); err != nil {
-			t.Fatal(err)
+	a, q, server := browsed(t)
+	g, ctx, raw := as(t, "read"), t.Context(), server.Client(t)
+	for _, command := range [][]any{
+		{"HSET", "ql:j:j", "expires", 1000}, {"ZADD", "ql:q:mail-locks", 1000, "j"}, // a lock that ran out
+		{"ZADD", "ql:q:mail-scheduled", 1000, "later"}, {"ZADD", "ql:q:mail-recur", 1000, "r"}, // due
+		{"HSET", "ql:s:stats:86400:mail", "failures", 3}, {"ZADD", "ql:workers", 1000, "long-gone"},
+		{"HSET", "ql:j:old", "jid", "old", "klass", "k", "state", "complete", "queue", "", "data", "{}"}, {"ZADD", "ql:completed", 1000, "old"},
+	} {
+		if err := raw.Do(ctx, command...).Err(); err != nil {
+			t.Fatal(command, err)
 		}
 	}
-	if _, err := q.Recur(ctx, queue.Recurring{Queue: "mail", JID: "r", Klass: "k", Interval: 1e9}); err != nil {
-		t.Fatal(err)
-	}
-	before := dump(t, q)
+	before, wrote := dump(t, q), writes(t, q)
+	asked := 0
 	for _, route := range a.Routes() {
-		if route.Method == "GET" && !route.Stream && strings.HasPrefix(route.Path, "/api/") {
+		if route.Method == "GET" && !route.Stream {
 			g.ask(a, "GET", filled(route.Path), "")
+			asked++
 		}
 	}
 	if after := dump(t, q); !bytes.Equal(before, after) {
 		t.Errorf("the keys are others than before:\n%s\n%s", before, after)
 	}
+	if now := writes(t, q); !maps.Equal(wrote, now) || len(wrote) == 0 || asked < 80 {
+		t.Errorf("%d routes were asked, and commands that may write were run: %v, before: %v", asked, now, wrote)
+	}
+}
+
+// writes counts the commands that a Redis has run and that may write, those of scripts too.
+func writes(t *testing.T, q *queue.Client) map[string]string {
+	t.Helper()
+	commands, err := q.Redis().Command(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := q.Redis().Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]string{}
+	for line := range strings.Lines(told) {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+		if c := commands[name]; c != nil && slices.Contains(c.Flags, "write") {
+			counts[name], _, _ = strings.Cut(rest, ",")
+		}
+	}
+	return counts
 }
 
 // dump is all that is in a Redis.
@@ -434,6 +549,10 @@ func TestAnswers(t *testing.T) {
 	s := q.Session("w")
 	defer s.Close()
 	const path = "/api/v1/respond/Pay/order%2017%2Fa"
+	var told []string
+	a.o.Hub = hub.New(hub.Options{Events: []func(supervisor.Event){func(e supervisor.Event) {
+		told = append(told, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Klass, " ", e.Name, " ", e.Reason, " ", e.JID)))
+	}}})
 	park := func(jid string) queue.Taken {
 		t.Helper()
 		if _, err := q.PutAll(t.Context(), []queue.Put{{Queue: "mail", JID: jid, Klass: "Pay"}}); err != nil {
@@ -480,5 +599,9 @@ func TestAnswers(t *testing.T) {
 	wants(t, 413, g.ask(a, "POST", path, `"`+strings.Repeat("x", queue.MaxResponse)+`"`))
 	if text := wants(t, 202, g.ask(a, "POST", path+"?end=fail", "1")); text != `{"word":"resumed","jid":"k"}`+"\n" {
 		t.Errorf("while it waits, the answer is %s", text)
+	}
+	want := []string{"answered Pay order 17/a kept", "answered Pay order 17/a again j", "answered Pay order 17/a late k", "answered Pay order 17/a resumed k"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told is %q, want %q", told, want)
 	}
 }

@@ -54,13 +54,26 @@ func decode(text []byte, out any) error {
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
-		return badField(kind.Field, "%s is not what it could be; %s is", kind.Value, jsonKind(kind.Type))
+		return badField(inJSON(kind.Field, out), "%s is not what it could be; %s is", kind.Value, jsonKind(kind.Type))
 	}
 	if name, is := strings.CutPrefix(err.Error(), "json: unknown field "); is {
 		name = strings.Trim(name, `"`)
 		return badField(name, "there is no such field%s", ops.Nearest(name, fields(out)))
 	}
 	return problem(http.StatusBadRequest, "bad_request", "not JSON as it is wanted: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// inJSON is the path of a field of the struct at out without the names of structs that are embedded in it, of which JSON knows nothing.
+func inJSON(path string, out any) string {
+	for of := reflect.TypeOf(out).Elem(); of.Kind() == reflect.Struct; {
+		first, rest, _ := strings.Cut(path, ".")
+		f, is := of.FieldByName(first)
+		if !is || !f.Anonymous || rest == "" {
+			break
+		}
+		path, of = rest, f.Type
+	}
+	return path
 }
 
 // fields are the names of the fields of the struct at out, in JSON.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -35,16 +35,16 @@ func (c *Call) begin() *stream {
 	return s
 }
 
-// tell sends an event; id may be "".
+// tell sends an event; id may be "". A kind that Redis told may be any text: whoever can publish there says it.
 func (s *stream) tell(id, kind string, value any) error {
-	text, err := json.Marshal(value)
+	text, err := marshal(value)
 	if err != nil {
 		return err
 	}
 	if id != "" {
 		id = "id: " + id + "\n"
 	}
-	return s.send("%sevent: %s\ndata: %s\n\n", id, kind, text)
+	return s.send("%sevent: %s\ndata: %s\n", id, screen.Visible(kind), text)
 }
 
 // lastSeen is the id of the last event that whoever listens again had; 0 if there is none.
@@ -60,16 +60,30 @@ func (c *Call) lastSeen() (uint64, error) {
 	return id, nil
 }
 
-// wanted chooses among events by jid, queue and kinds of the query.
-func (c *Call) wanted() func(jid, name, kind string) bool {
+// wanted chooses among events by jid, queue and kinds of the query; there are these kinds.
+func (c *Call) wanted(there []string) (func(jid, name, kind string) bool, error) {
 	jid, name := c.query("jid"), c.query("queue")
 	var kinds []string
 	if text := c.query("kinds"); text != "" {
 		kinds = strings.Split(text, ",")
 	}
+	for _, kind := range kinds {
+		if !slices.Contains(there, kind) {
+			return nil, badField("kinds", "there are no events of kind %s; there are %s", shown(kind), strings.Join(there, ", "))
+		}
+	}
 	return func(itsJID, itsQueue, kind string) bool {
 		return (jid == "" || jid == itsJID) && (name == "" || queue.Match(name, itsQueue)) && (kinds == nil || slices.Contains(kinds, kind))
+	}, nil
+}
+
+// kindsHere are the kinds of events of this process.
+func kindsHere() []string {
+	kinds := []string{"missed"}
+	for _, kind := range hub.Kinds {
+		kinds = append(kinds, string(kind))
 	}
+	return kinds
 }
 
 // apiEvents tells what happens in this process, from the event after Last-Event-ID on; or, with everywhere, what Redis
@@ -81,6 +95,10 @@ func (a *App) apiEvents(c *Call) error {
 	if a.o.Hub == nil {
 		return errNoSupervisor
 	}
+	wanted, err := c.wanted(kindsHere())
+	if err != nil {
+		return err
+	}
 	last, err := c.lastSeen()
 	if err != nil {
 		return err
@@ -91,7 +109,7 @@ func (a *App) apiEvents(c *Call) error {
 		listener = a.o.Hub.ListenAfter(last)
 	}
 	defer listener.Close()
-	wanted, s := c.wanted(), c.begin()
+	s := c.begin()
 	for err == nil {
 		err = a.pass(s, listener, wanted)
 	}
@@ -118,7 +136,7 @@ func (a *App) pass(s *stream, listener *hub.Listener, wanted func(jid, name, kin
 		if !wanted(e.JID, e.Queue, string(e.Kind)) {
 			continue
 		}
-		e.Message, e.Progress = a.redactor.text(e.Message), a.redactor.text(e.Progress)
+		e.Message, e.Progress, e.Name, e.Key = a.redactor.text(e.Message), a.redactor.text(e.Progress), a.redactor.text(e.Name), a.redactor.text(e.Key)
 		if err := s.tell(strconv.FormatUint(e.ID, 10), string(e.Kind), e); err != nil {
 			return err
 		}
@@ -128,7 +146,11 @@ func (a *App) pass(s *stream, listener *hub.Listener, wanted func(jid, name, kin
 
 // apiRedisEvents tells what Redis tells of all hosts. What happens while the connection to it is broken is told nowhere.
 func (a *App) apiRedisEvents(c *Call) error {
-	wanted, s := c.wanted(), c.begin()
+	wanted, err := c.wanted(queue.EventNames)
+	if err != nil {
+		return err
+	}
+	s := c.begin()
 	for e, err := range a.o.Redis.Events(c.R.Context()) {
 		if err != nil {
 			return nil // whoever listened has gone
@@ -147,8 +169,18 @@ func (a *App) apiRedisEvents(c *Call) error {
 // mostLines is how many lines of a slot are told at once.
 const mostLines = 1000
 
-// apiLog tells the last lines that the child in a slot printed; to who accepts text/event-stream, the next ones too.
+// apiLog tells the last lines that the child in a slot printed, here or on another supervisor; of one here, to who accepts
+// text/event-stream, the next ones too.
 func (a *App) apiLog(c *Call) error {
+	if on := c.query("on"); on != "" {
+		of, err := a.supervisorCalled(c.R.Context(), on)
+		if err != nil {
+			return err
+		}
+		if !a.itself(of) {
+			return a.apiTail(c, of)
+		}
+	}
 	if a.o.Supervisor == nil || a.o.Hub == nil {
 		return errNoSupervisor
 	}

@@ -3,10 +3,14 @@ package web
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +95,24 @@ func TestEvents(t *testing.T) {
 	if event := again(); !strings.Contains(event["data"], `"jid":"j3"`) {
 		t.Errorf("after j2 comes %v", event)
 	}
+	chosen := listen(t, client, at+"/events?kinds=attempt-started,missed", "Last-Event-ID", event["id"])
+	if event := chosen(); event["event"] != "attempt-started" {
+		t.Errorf("of a kind it tells %v", event)
+	}
+	for _, test := range []struct{ query, says string }{
+		{"kinds=attempt-started,nope", "kinds: there are no events of kind nope; there are missed, child-started"}, {"kinds=,", "no events of kind ;"},
+		{"kinds=settled", "no events of kind settled"}, {"everywhere=1&kinds=attempt-started", "there are put, merged, popped"}, {"kinds=%0a%1b[2J", `\\x1b`},
+	} {
+		w, err := client.Get(at + "/events?" + test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := new(strings.Builder)
+		if _, err := bufio.NewReader(w.Body).WriteTo(text); err != nil || w.StatusCode != 400 || !strings.Contains(text.String(), test.says) {
+			t.Errorf("%s: %d %s, %v; want %s", test.query, w.StatusCode, text, err, test.says)
+		}
+		w.Body.Close()
+	}
 	long := listen(t, client, at+"/events", "Last-Event-ID", "1")
 	if event := long(); event["event"] != "missed" {
 		t.Errorf("of an id that is long gone it tells %v", event)
@@ -132,6 +154,55 @@ func TestSlotLog(t *testing.T) {
 		w.Body.Close()
 		if w.StatusCode != want {
 			t.Errorf("%s: %d", path, w.StatusCode)
+		}
+	}
+}
+
+// The document lists the kinds of events that are told, and no other.
+func TestTheDocumentListsTheKinds(t *testing.T) {
+	source, err := os.ReadFile("../../supervisor/report/event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/web.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "`/events` tells, as `kind`:")
+	list, _, _ = strings.Cut(list, "\n\n")
+	var api struct {
+		Components struct {
+			Schemas struct {
+				Event struct {
+					Properties struct {
+						Kind struct {
+							OneOf []struct{ Const, Description string }
+						}
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(description, &api); err != nil {
+		t.Fatal(err)
+	}
+	described := map[string]string{}
+	for _, kind := range api.Components.Schemas.Event.Properties.Kind.OneOf {
+		described[kind.Const] = kind.Description
+	}
+	for _, kind := range kindsHere() {
+		if described[kind] == "" {
+			t.Errorf("openapi.json does not say what %s is", kind)
+		}
+		delete(described, kind)
+	}
+	if len(described) > 0 {
+		t.Errorf("openapi.json describes what nobody is told: %v", described)
+	}
+	for _, kind := range regexp.MustCompile(`EventKind = "(.*)"`).FindAllStringSubmatch(string(source), -1) {
+		silent := slices.Contains([]string{"settling", "round-trip", "settled", "renewed"}, kind[1]) // see hub.Hub
+		if told := strings.Contains(list, "`"+kind[1]+"`"); told == silent {
+			t.Errorf("docs/web.md lists the kind %s: %t", kind[1], told)
 		}
 	}
 }

@@ -28,6 +28,7 @@ func (a *App) jobRoutes() []Route {
 		deed("cancel", "cancel job", func(c *Call, jid string) error { return c.seen().Cancel(c.R.Context(), a.o.Redis, jid) }),
 		deed("timeout", "take job back", func(c *Call, jid string) error { return c.seen().TakeBack(c.R.Context(), a.o.Redis, jid) }),
 		deed("priority", "change priority of job", a.apiJobPriority),
+		deed("extend", "extend park of job", a.apiJobExtend),
 		deed("tags", "tag job", a.apiJobTags),
 		deed("track", "track job", a.apiJobTrack),
 		deed("depends", "change what job depends on", a.apiJobDepends),
@@ -48,7 +49,7 @@ func (c *Call) seen() ops.If {
 func noneCalled(code string, err error) error {
 	var missing *ops.Missing
 	if errors.As(err, &missing) {
-		return problem(http.StatusNotFound, code, "%s", missing.Text)
+		return gone(code, missing)
 	}
 	return err
 }
@@ -176,6 +177,11 @@ func (a *App) apiJobRecord(c *Call) error {
 	return c.JSON(http.StatusOK, a.redactor.job(view).Record)
 }
 
+// sign notes in the history of a job who did something to it, by whichever door. It may be gone by now.
+func (a *App) sign(c *Call, jid, does string) {
+	_ = a.o.Redis.Log(c.R.Context(), jid, fmt.Sprintf("%s, by %s", does, c.Who.Name), nil)
+}
+
 // apiJobDeed is a deed after which the job is told of, and has an entry in its history of who did it. Of one that is gone
 // then, it tells how it was.
 func (a *App) apiJobDeed(does string, do func(c *Call, jid string) error) func(*Call) error {
@@ -189,7 +195,7 @@ func (a *App) apiJobDeed(does string, do func(c *Call, jid string) error) func(*
 		if err != nil {
 			return noneCalled("no_such_job", err)
 		}
-		_ = a.o.Redis.Log(ctx, jid, fmt.Sprintf("%s, by %s", does, c.Who.Name), nil) // it may be gone by now
+		a.sign(c, jid, does)
 		after, err := a.apiGlance(ctx, jid)
 		var gone *ops.Missing
 		if errors.As(err, &gone) {

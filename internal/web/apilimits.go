@@ -15,6 +15,7 @@ func (a *App) limitRoutes() []Route {
 		{Method: "GET", Path: "/throttles/{id}", Right: Read, Do: a.apiThrottle},
 		{Method: "PUT", Path: "/throttles/{id}", Right: Write, Does: "set throttle", Do: a.apiSetThrottle},
 		{Method: "DELETE", Path: "/throttles/{id}", Right: Write, Does: "remove throttle", Do: a.apiRemoveThrottle},
+		{Method: "POST", Path: "/throttles/{id}/unset", Right: Write, Does: "unset throttle", Do: a.apiUnsetThrottle},
 		{Method: "POST", Path: "/throttles/{id}/release", Right: Write, Does: "release throttle", Do: a.apiReleaseThrottle},
 		{Method: "GET", Path: "/settings", Right: Read, Do: a.apiSettings},
 		{Method: "PUT", Path: "/settings/{name}", Right: Write, Does: "change setting", Do: a.apiSetSetting},
@@ -23,11 +24,15 @@ func (a *App) limitRoutes() []Route {
 }
 
 func (a *App) apiThrottles(c *Call) error {
-	all, err := ops.Throttles(c.R.Context(), a.o.Redis)
+	w, err := c.window()
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, whole(all))
+	some, err := ops.ThrottlesIn(c.R.Context(), a.o.Redis, w)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, some)
 }
 
 func (a *App) apiThrottle(c *Call) error {
@@ -65,6 +70,18 @@ func (a *App) apiSetThrottle(c *Call) error {
 	return c.JSON(http.StatusOK, t)
 }
 
+// apiUnsetThrottle lets a limit be again what the rules say.
+func (a *App) apiUnsetThrottle(c *Call) error {
+	id := c.Name("id")
+	c.Did(id, 0)
+	limit, err := ops.UnsetThrottle(c.R.Context(), a.o.Redis, id)
+	if err != nil {
+		return noneCalled("no_such_throttle", err)
+	}
+	c.Did(id, limit)
+	return a.apiThrottle(c)
+}
+
 func (a *App) apiRemoveThrottle(c *Call) error {
 	c.Did(c.Name("id"), 0)
 	if err := ops.RemoveThrottle(c.R.Context(), a.o.Redis, c.Name("id")); err != nil {
@@ -86,6 +103,9 @@ func (a *App) apiReleaseThrottle(c *Call) error {
 	c.Did(c.Name("id"), len(in.JIDs))
 	if err := ops.ReleaseThrottle(c.R.Context(), a.o.Redis, c.Name("id"), in.JIDs); err != nil {
 		return err
+	}
+	for _, jid := range in.JIDs {
+		a.sign(c, jid, "release throttle")
 	}
 	return a.apiThrottle(c)
 }

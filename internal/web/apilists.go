@@ -20,7 +20,7 @@ func (a *App) listRoutes() []Route {
 		{Method: "GET", Path: "/tags", Right: Read, Do: a.apiTags},
 		{Method: "GET", Path: "/tags/{tag}", Right: Read, Do: on(queue.ShelfTag, "tag")},
 		{Method: "GET", Path: "/workers", Right: Read, Do: a.apiWorkers},
-		{Method: "GET", Path: "/workers/{worker}", Right: Read, Do: on(queue.ShelfWorker, "worker")},
+		{Method: "GET", Path: "/workers/{worker}", Right: Read, Do: a.apiWorker},
 		{Method: "DELETE", Path: "/workers/{worker}", Right: Write, Does: "forget worker", Do: a.apiForgetWorker},
 		{Method: "GET", Path: "/audit", Right: Read, Local: true, Do: func(c *Call) error { return c.JSON(http.StatusOK, whole(a.deeds.newest())) }},
 	}
@@ -73,6 +73,18 @@ func (a *App) apiWorkers(c *Call) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, whole(workers))
+}
+
+func (a *App) apiWorker(c *Call) error {
+	w, err := c.window()
+	if err != nil {
+		return err
+	}
+	found, err := ops.HeldBy(c.R.Context(), a.o.Redis, c.Name("worker"), w)
+	if err != nil {
+		return noneCalled("no_such_worker", err)
+	}
+	return a.apiJobs(c, found)
 }
 
 func (a *App) apiForgetWorker(c *Call) error {

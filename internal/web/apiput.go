@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 
 	"oarlock/internal/ops"
 	"oarlock/queue"
@@ -39,7 +40,7 @@ func (a *App) apiPutOne(c *Call) error {
 	if err != nil {
 		return err
 	}
-	p, err := parsePut(queue.Put{Klass: "job"}, text)
+	p, err := parsePut(queue.Put{Klass: "job", Trace: traceOf(c)}, text)
 	if err != nil {
 		return err
 	}
@@ -67,6 +68,15 @@ func (a *App) apiPutOne(c *Call) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, done)
+}
+
+// traceOf is the trace of a request, by the headers of W3C trace context.
+func traceOf(c *Call) queue.Trace {
+	parents := c.R.Header.Values("Traceparent")
+	if len(parents) != 1 {
+		return queue.Trace{}
+	}
+	return queue.ReadTrace(parents[0], strings.Join(c.R.Header.Values("Tracestate"), ","))
 }
 
 // apiSame refuses a put of which another job has the jid already and has not begun: somebody means two things by one name.
@@ -97,20 +107,69 @@ func (a *App) apiPut(c *Call, p queue.Put) (putDone, error) {
 	if err := ops.CheckDepends(c.R.Context(), a.o.Redis, p.Depends, c.sure()); err != nil {
 		return putDone{}, err
 	}
+	theirs, err := a.theirs(c, p)
+	if err != nil {
+		return putDone{}, err
+	}
+	if theirs[0] != nil {
+		return putDone{}, theirs[0]
+	}
 	put, err := ops.PutOne(c.R.Context(), a.o.Redis, p)
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
 		return putDone{}, err
 	}
-	return putDone{JID: put.JID, Existed: put.Existed, State: put.State, Few: textOf(few)}, nil
+	a.merged(put.Merged)
+	return putDone{JID: put.JID, Existed: put.Existed, Merged: put.Merged, State: put.State, Few: textOf(few)}, nil
+}
+
+// theirs says of each put, in their order, why its caller may not put it: it would replace a job of a queue into which the
+// caller may put none. A right to put is none to take jobs out of other queues.
+func (a *App) theirs(c *Call, puts ...queue.Put) ([]*Problem, error) {
+	problems := make([]*Problem, len(puts))
+	at := map[string][]int{}
+	var jids []string
+	for i, p := range puts {
+		if p.IfExists == queue.Never || p.JID == "" || c.Who.Write {
+			continue
+		}
+		if at[p.JID] == nil {
+			jids = append(jids, p.JID)
+		}
+		at[p.JID] = append(at[p.JID], i)
+	}
+	if len(jids) == 0 {
+		return problems, nil
+	}
+	there, err := a.o.Redis.Glances(c.R.Context(), queue.Detail{}, jids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, job := range there {
+		if job.Queue == "" || c.Who.MayPut(job.Queue) {
+			continue // none, or one that is over and in no queue
+		}
+		for _, i := range at[job.JID] {
+			problems[i] = problem(http.StatusForbidden, "no_right", "%s may %s, and there is a job %s in another queue, which was left alone", c.Who.Name, c.Who.Rights(), shown(job.JID))
+		}
+	}
+	return problems, nil
+}
+
+// merged counts a put that made no job; word is "" of any other.
+func (a *App) merged(word queue.Merged) {
+	if n := a.o.Monitor.Counts; n != nil && word != "" {
+		n.Merged(string(word))
+	}
 }
 
 // putDone is what became of a put.
 type putDone struct {
-	JID     string `json:"jid"`
-	Existed bool   `json:"existed"`
-	State   string `json:"state,omitempty"` // of the one that existed, and was left alone
-	Few     string `json:"few,omitempty"`   // it was put, but too few replicas have it
+	JID     string       `json:"jid"`
+	Existed bool         `json:"existed"`
+	Merged  queue.Merged `json:"merged,omitempty"` // it made no job, and jid is the one that it merged with: merged, equal, replaced or kept
+	State   string       `json:"state,omitempty"`  // of the one that existed, and was left alone
+	Few     string       `json:"few,omitempty"`    // it was put, but too few replicas have it
 }
 
 // putLine is what became of one of many.
@@ -152,6 +211,9 @@ func checkPut(c *Call, p queue.Put) error {
 	if p.IfExists != queue.Replace && p.IfExists != queue.Final && p.IfExists != queue.Never {
 		return badField("if_exists", "%s is none of replace, final, never", shown(string(p.IfExists)))
 	}
+	if p.Merge != "" && p.Merge != queue.MergeNone && c.R.Header.Get("Idempotency-Key") != "" {
+		return badField("merge", "and an Idempotency-Key exclude each other: what merges makes no job that has a name")
+	}
 	return ops.CheckPut(p, c.sure())
 }
 
@@ -161,7 +223,7 @@ func (a *App) apiPutMany(c *Call) error {
 	if !c.Who.MayPut(name) {
 		return mayNotPut(c, name)
 	}
-	like := queue.Put{Queue: name, Klass: "job", IfExists: queue.Never}
+	like := queue.Put{Queue: name, Klass: "job", IfExists: queue.Never, Trace: traceOf(c)}
 	kind, _, _ := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	body := bufio.NewReader(c.R.Body)
 	if foreignTypes[kind] {
@@ -191,7 +253,7 @@ func (a *App) apiPutMany(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if done.Existed {
+	if done.Existed || done.Merged != "" {
 		return c.JSON(http.StatusOK, done)
 	}
 	return c.JSON(http.StatusCreated, done)
@@ -315,6 +377,9 @@ func (b *putBatch) send() {
 	if b.failed == nil {
 		b.failed = b.dependsOnNothing(ctx)
 	}
+	if b.failed == nil {
+		b.failed = b.replacesTheirs()
+	}
 	var results []queue.PutResult
 	var few *queue.ReplicaError
 	if b.failed == nil && len(b.puts) > 0 {
@@ -332,7 +397,8 @@ func (b *putBatch) send() {
 		default:
 			r := results[i]
 			b.put++
-			b.answers = append(b.answers, putLine{&putDone{JID: r.JID, Existed: r.Existed, State: r.State, Few: textOf(few)}, line, nil})
+			b.app.merged(r.Merged)
+			b.answers = append(b.answers, putLine{&putDone{JID: r.JID, Existed: r.Existed, Merged: r.Merged, State: r.State, Few: textOf(few)}, line, nil})
 		}
 	}
 	b.puts, b.lines, b.bytes = nil, nil, 0
@@ -355,6 +421,25 @@ func (b *putBatch) dependsOnNothing(ctx context.Context) error {
 			return err
 		}
 		ours[p.JID] = true
+		kept, lines = append(kept, p), append(lines, b.lines[i])
+	}
+	b.puts, b.lines = kept, lines
+	return nil
+}
+
+// replacesTheirs refuses jobs of the batch that would replace one of a queue into which the caller may put none.
+func (b *putBatch) replacesTheirs() error {
+	theirs, err := b.app.theirs(b.call, b.puts...)
+	if err != nil {
+		return err
+	}
+	var kept []queue.Put
+	var lines []int
+	for i, p := range b.puts {
+		if theirs[i] != nil {
+			b.refuse(b.lines[i], theirs[i])
+			continue
+		}
 		kept, lines = append(kept, p), append(lines, b.lines[i])
 	}
 	b.puts, b.lines = kept, lines

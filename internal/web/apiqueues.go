@@ -2,11 +2,14 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"oarlock/internal/ops"
+	"oarlock/queue"
 )
 
 // queueRoutes are what is asked of queues, and done to them.
@@ -24,6 +27,13 @@ func (a *App) queueRoutes() []Route {
 		})},
 		{Method: "POST", Path: "/queues/{queue}/forget", Right: Write, Does: "forget queue", Do: a.apiForgetQueue},
 		{Method: "POST", Path: "/queues/{queue}/limit", Right: Write, Does: "limit queue", Do: a.apiQueueDeed(a.apiLimitQueue)},
+		{Method: "GET", Path: "/queues/{queue}/sorted", Right: Read, Do: a.apiSortedJobs},
+		{Method: "POST", Path: "/queues/{queue}/now", Right: Write, Does: "run scheduled now", Do: a.apiScheduledDeed(func(c *Call, name string, _ bool) (*ops.ScheduledDeed, error) {
+			return ops.PlanNow(c.R.Context(), a.o.Redis, name)
+		})},
+		{Method: "POST", Path: "/queues/{queue}/kill", Right: Write, Does: "kill scheduled", Do: a.apiScheduledDeed(func(c *Call, name string, drop bool) (*ops.ScheduledDeed, error) {
+			return ops.PlanKill(c.R.Context(), a.o.Redis, name, drop)
+		})},
 		{Method: "GET", Path: "/stats", Right: Read, Do: a.apiStats},
 	}
 }
@@ -33,9 +43,11 @@ var queueOrders = map[string]func(a, b ops.Queue) int{
 	"name": func(a, b ops.Queue) int { return cmp.Compare(a.Name, b.Name) },
 	"lag":  func(a, b ops.Queue) int { return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(a.Name, b.Name)) },
 	"waiting": func(a, b ops.Queue) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Backlog(), a.Backlog()), cmp.Compare(a.Name, b.Name))
 	},
 }
+
+// apiQueues lists queues. Those that are listed are counted now; of more than one call counts, the order is that of the census.
 
 func (a *App) apiQueues(c *Call) error {
 	order, known := queueOrders[cmp.Or(c.query("sort"), "name")]
@@ -52,26 +64,101 @@ func (a *App) apiQueues(c *Call) error {
 			return badField("cursor", "it is none that this list gave")
 		}
 	}
-	all, err := ops.Queues(c.R.Context(), a.o.Redis, c.R.URL.Query()["match"])
+	names, err := a.queueNames(c.R.Context(), c.R.URL.Query()["match"], order)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, order)
-	part := whole(all)
-	end := min(at+cmp.Or(w.Limit, 50), len(all))
-	part.Items = all[min(at, len(all)):end]
-	if end < len(all) {
+	end := min(at+cmp.Or(w.Limit, fewQueues), len(names))
+	at = min(at, len(names))
+	items, err := ops.QueuesNamed(c.R.Context(), a.o.Redis, names[at:end])
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(items, order)
+	part := whole(a.tellQueues(c.R.Context(), items...))
+	if part.Total = len(names); end < len(names) {
 		part.Next = strconv.Itoa(end)
 	}
 	return c.JSON(http.StatusOK, part)
 }
 
-func (a *App) apiQueue(c *Call) error {
-	view, err := ops.QueueOf(c.R.Context(), a.o.Redis, c.Name("queue"))
+// queueNames are the queues that one of patterns matches, or all, in an order: as it is now, or, of many, was a few seconds ago.
+func (a *App) queueNames(ctx context.Context, patterns []string, order func(a, b ops.Queue) int) ([]string, error) {
+	names, err := a.o.Redis.QueueNames(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if len(patterns) > 0 {
+		names = slices.DeleteFunc(names, func(name string) bool { return !queue.MatchAny(patterns, name) })
+	}
+	census, now, err := a.countedOf(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]ops.Queue, len(census))
+	for i := range census {
+		known[census[i].Name] = ops.ViewQueue(census[i], now)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		one, other := known[x], known[y]
+		one.Name, other.Name = x, y // of one that is new there is nothing else
+		return order(one, other)
+	})
+	return names, nil
+}
+
+func (a *App) apiQueue(c *Call) error {
+	name := c.Name("queue")
+	if err := ops.KnownQueues(c.R.Context(), a.o.Redis, name); err != nil {
 		return noneCalled("no_such_queue", err)
 	}
-	return c.JSON(http.StatusOK, view)
+	census, now, err := a.countedOf(c.R.Context(), []string{name})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, a.tellQueues(c.R.Context(), ops.ViewQueue(census[0], now))[0])
+}
+
+// queueTold is what the API tells of a queue.
+type queueTold struct {
+	ops.Queue
+	Rate      *float64   `json:"rate"`      // jobs a second that were completed lately; nil while nobody has looked for long enough
+	Listeners []listener `json:"listeners"` // of all supervisors that answered; nil where there is nobody to be asked
+}
+
+// listener is a pool that takes jobs of a queue.
+type listener struct {
+	Host       string `json:"host"`
+	Supervisor string `json:"supervisor"`
+	PID        int    `json:"pid"` // of the supervisor
+	Pool       string `json:"pool"`
+	Busy       int    `json:"busy"` // children with a job, of any queue
+	Children   int    `json:"children"`
+	Trouble    string `json:"trouble,omitempty"` // why it takes nothing, or works slowly
+}
+
+// tellQueues adds who listens to queues, and how they go on, as far as somebody has looked at them here in the last minutes.
+func (a *App) tellQueues(ctx context.Context, queues ...ops.Queue) []queueTold {
+	roll, all := a.roll(ctx)
+	told := make([]queueTold, len(queues))
+	for i, q := range queues {
+		t := &told[i]
+		if outlook := a.looks.Outlook(q.Name, ""); outlook.Looks > 0 {
+			q.Outlook = &outlook
+			if outlook.Over > 0 {
+				perSecond := outlook.Completed / 60
+				t.Rate = &perSecond
+			}
+		}
+		t.Queue = q
+		if all || len(roll.Items) > 0 {
+			t.Listeners = []listener{}
+		}
+		for _, l := range a.listeners(roll, q.Name) {
+			t.Listeners = append(t.Listeners, l.listener)
+		}
+	}
+	return told
 }
 
 func (a *App) apiQueueStats(c *Call) error {
@@ -129,10 +216,41 @@ func (a *App) apiLimitQueue(c *Call, name string) error {
 	return ops.SetLimit(c.R.Context(), a.o.Redis, name, *in.Limit, c.sure())
 }
 
+// apiStats counts what there is in all queues: few are counted now, of many it is a few seconds old.
 func (a *App) apiStats(c *Call) error {
-	all, err := ops.BacklogStats(c.R.Context(), a.o.Redis)
+	ctx := c.R.Context()
+	names, err := a.o.Redis.QueueNames(ctx)
+	if err != nil {
+		return err
+	}
+	if len(names) > fewQueues {
+		all, err := a.backlogs.get(ctx, backlogsLast, func(ctx context.Context) (ops.Backlogs, error) {
+			census, now, err := a.counted(ctx)
+			if err != nil {
+				return ops.Backlogs{}, err
+			}
+			return a.backlogsOf(ctx, census, now)
+		})
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, all)
+	}
+	census, now, err := a.o.Redis.Census(ctx, names)
+	if err != nil {
+		return err
+	}
+	all, err := a.backlogsOf(ctx, census, now)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, all)
+}
+
+// backlogsLast is how old the statistics of many queues may be.
+const backlogsLast = 5 * time.Second
+
+func (a *App) backlogsOf(ctx context.Context, census []queue.QueueCensus, now float64) (ops.Backlogs, error) {
+	failed, err := ops.FailedOf(ctx, a.o.Redis, census)
+	return ops.BacklogsOf(census, now, failed), err
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -8,15 +9,33 @@ import (
 
 	"oarlock/internal/ops"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // answerRoutes are about jobs that wait for an answer. Whoever may put jobs anywhere may answer any, for an answer names no
 // queue, and may be there before its job.
 func (a *App) answerRoutes() []Route {
 	return []Route{
-		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Put, Body: queue.MaxResponse, Does: "respond", Do: a.apiRespond},
+		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Put, Body: queue.MaxResponse, Does: "respond", Who: a.answers, Do: a.apiRespond},
+		{Method: "GET", Path: "/parked", Right: Read, Do: a.apiAllParked},
 		{Method: "GET", Path: "/parked/{klass}/{correlation}", Right: Read, Do: a.apiParked},
 	}
+}
+
+// answers says who answers: who holds the token of one job, which is good for that job alone, or who shows one of the file. What a
+// browser sends by itself counts for nothing, so no page of others can answer anything.
+func (a *App) answers(c *Call) (Caller, error) {
+	if c.door.Who != nil {
+		return c.door.Who(c.R), nil
+	}
+	if token := c.query("token"); token != "" {
+		jid := c.query("jid")
+		if a.o.Callback == nil || !a.o.Callback(c.Name("klass"), jid, token) {
+			return Caller{}, c.door.Gate.refuse(c.R)
+		}
+		return Caller{Name: "whoever was asked by " + shown(jid), Put: []string{"*"}}, nil
+	}
+	return c.door.program(c.R)
 }
 
 // apiRespond answers a job. The body is JSON, kept byte for byte, or a text, which becomes a JSON string.
@@ -43,15 +62,67 @@ func (a *App) apiRespond(c *Call) error {
 		r.Data = text
 	}
 	answered, err := ops.Respond(c.R.Context(), a.o.Redis, r)
+	a.answered(&r, answered.JID, string(answered.Word), err)
 	switch {
-	case ops.TooManyAnswers(err):
+	case errors.Is(err, ops.ErrAnswersFull):
 		return problem(http.StatusTooManyRequests, "full", "%v; send it again when there are jobs for them", err)
+	case errors.Is(err, ops.ErrAnswerLong):
+		return problem(http.StatusRequestEntityTooLarge, "too_large", "%v", err)
+	case errors.Is(err, ops.ErrNobodyWaits):
+		return problem(http.StatusNotFound, "no_such_job", "%v", err)
 	case err != nil:
 		return err
 	case answered.Word == queue.Again || answered.Word == queue.Late:
 		return c.JSON(http.StatusOK, answered)
 	}
 	return c.JSON(http.StatusAccepted, answered)
+}
+
+// answered tells that an answer came, and what became of it.
+func (a *App) answered(r *queue.Response, jid, word string, err error) {
+	switch {
+	case a.o.Hub == nil:
+		return
+	case errors.Is(err, ops.ErrAnswersFull), errors.Is(err, ops.ErrAnswerLong), errors.Is(err, ops.ErrNobodyWaits):
+		word = "refused"
+	case err != nil: // nobody knows, or it will be sent again
+		return
+	}
+	a.o.Hub.Note(supervisor.Event{Kind: supervisor.Answered, JID: jid, Klass: r.Klass, Name: r.Correlation, Reason: word})
+}
+
+// apiJobExtend lets a parked job wait longer, or less long.
+func (a *App) apiJobExtend(c *Call, jid string) error {
+	var in struct {
+		Timeout *float64 `json:"timeout"` // seconds
+	}
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	if in.Timeout == nil {
+		return badField("timeout", `say for how many seconds it waits from now: {"timeout": 7200}`)
+	}
+	return c.seen().ExtendPark(c.R.Context(), a.o.Redis, jid, queue.Duration(*in.Timeout))
+}
+
+// apiAllParked lists the jobs that wait for an answer, in queues that a glob matches, a part at a time.
+func (a *App) apiAllParked(c *Call) error {
+	w, err := c.window()
+	if err != nil {
+		return err
+	}
+	scheduled, err := a.scheduledIn(c.R.Context(), c.query("match"))
+	if err != nil {
+		return err
+	}
+	found, err := ops.ParkedIn(c.R.Context(), a.o.Redis, scheduled, w)
+	if err != nil {
+		return err
+	}
+	for i := range found.Items {
+		found.Items[i] = a.redactor.job(found.Items[i])
+	}
+	return c.JSON(http.StatusOK, found)
 }
 
 // apiParked tells of the job that has a correlation.

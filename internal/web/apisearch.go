@@ -67,14 +67,16 @@ func (a *App) apiBulk(c *Call) error {
 	return c.JSON(http.StatusOK, done)
 }
 
-// apiSupervisors tells what all supervisors of the namespace say of themselves.
+// apiSupervisors tells what all supervisors of the namespace say of themselves; this one alone where others are not asked,
+// and what Redis knows of those that do not answer.
 func (a *App) apiSupervisors(c *Call) error {
 	if a.o.Others == nil {
-		return errNoSupervisor
+		roll, _ := a.roll(c.R.Context())
+		return c.JSON(http.StatusOK, a.withUnheard(c.R.Context(), roll))
 	}
 	roll, err := a.o.Others.Call(c.R.Context())
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, roll)
+	return c.JSON(http.StatusOK, a.withUnheard(c.R.Context(), a.withOwn(roll)))
 }

@@ -133,6 +133,9 @@ func (a *App) apiStopJob(c *Call, shot supervisor.Snapshot) (string, error) {
 		return "", problem(http.StatusConflict, "changed", "slot %d of %s has no job now", slot.Slot, shown(pool))
 	}
 	run := slot.Runs[0]
+	if named := c.query("run"); named != "" && named != run.Run {
+		return "", problem(http.StatusConflict, "changed", "slot %d of %s works on another run now; nothing was done", slot.Slot, shown(pool))
+	}
 	if err := a.o.Supervisor.StopRun(pool, run.Run); err != nil {
 		return "", problem(http.StatusConflict, "changed", "%v", err)
 	}
@@ -199,5 +202,8 @@ func noPool(shot supervisor.Snapshot, name string) error {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
+	if slices.Contains(shot.Stuck, name) {
+		return problem(http.StatusServiceUnavailable, "stuck", "%s", shown(supervisor.StuckWords(name)))
+	}
 	return problem(http.StatusNotFound, "no_such_pool", "there is no pool %s here%s", shown(name), ops.Nearest(name, names))
 }

@@ -40,6 +40,18 @@ func (g *Gate) Who(r *http.Request) (Caller, Proof, error) {
 	return Caller{}, 0, g.refuse(r)
 }
 
+// bearer is who shows a token by Authorization: Bearer; nothing else counts.
+func (g *Gate) bearer(r *http.Request) (Caller, error) {
+	_, token, proof := shows(r, "")
+	if proof != ByBearer {
+		return Caller{}, problem(http.StatusUnauthorized, "no_token", "say who you are: Authorization: Bearer TOKEN, or by the address that the job was given for its answer")
+	}
+	if who, is := g.knows("", token, ByBearer); is {
+		return who, nil
+	}
+	return Caller{}, g.refuse(r)
+}
+
 // refuse says that a token is wrong, and counts it.
 func (g *Gate) refuse(r *http.Request) error {
 	if g.wrong.add(g.address(r), time.Now()) {

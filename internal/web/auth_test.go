@@ -192,6 +192,9 @@ func TestKey(t *testing.T) {
 	if w := g.ask(a, "GET", address+"x", ""); codeOf(w) != "used_up" {
 		t.Errorf("another key: %d", w.Code)
 	}
+	if w := g.ask(a, "HEAD", address, ""); w.Code != 200 || len(w.Result().Cookies()) > 0 {
+		t.Errorf("the head of it: %d %v", w.Code, w.Header())
+	}
 	w := g.ask(a, "GET", address, "")
 	cookies := w.Result().Cookies()
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/" || len(cookies) != 1 || cookies[0].Name != "oarlock-1" {

@@ -1,8 +1,13 @@
 package web
 
 import (
-	"encoding/json"
+	"bytes"
+	"cmp"
+	"io"
 	"net/http"
+	"time"
+
+	"oarlock/internal/screen"
 )
 
 // Call is a request that was let in, with who asks. A handler owns it until it returns.
@@ -15,8 +20,59 @@ type Call struct {
 	route *Route
 	door  *Door
 	deed  deed   // of a route that changes something
-	leave func() // the place that it holds
+	leave func() // the place that it holds; nil for none
+	drop  func() // that of its body; nil for none
 }
+
+// leaveAll gives up the places that it holds.
+func (c *Call) leaveAll() {
+	for _, place := range []*func(){&c.leave, &c.drop} {
+		if *place != nil {
+			(*place)()
+			*place = nil
+		}
+	}
+}
+
+// answers is called when the answer begins, which asks Redis nothing more: whoever reads it slowly, or not at all, has a while for it
+// and keeps nobody else waiting.
+func (c *Call) answers() {
+	c.leaveAll()
+	_ = http.NewResponseController(c.W).SetWriteDeadline(time.Now().Add(writePatience)) // of a connection without deadlines: it is a test's
+}
+
+// receive reads the body, before the call has a place among those that ask Redis: who sends slowly keeps nobody from them. What
+// came before an error is read by the handler, and then the error.
+func (c *Call) receive() error {
+	most := c.route.Body
+	if most == 0 {
+		most = defaultBody
+	}
+	if c.R.ContentLength > most {
+		return &http.MaxBytesError{Limit: most}
+	}
+	var err error
+	if c.R.ContentLength < 0 || c.R.ContentLength > shortBody {
+		if c.drop, err = take(c.R.Context(), c.app.limits.bodies, false); err != nil {
+			return err
+		}
+	}
+	control := http.NewResponseController(c.W)
+	_ = control.SetReadDeadline(time.Now().Add(bodyPatience)) // as above
+	var text bytes.Buffer
+	_, err = text.ReadFrom(http.MaxBytesReader(c.W, c.R.Body, most))
+	_ = control.SetReadDeadline(time.Time{}) // whoever waits for the answer has sent all
+	c.R.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(&text, ended{err}), c.R.Body}
+	return nil
+}
+
+// ended is read as an error, or as nothing more.
+type ended struct{ err error }
+
+func (f ended) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
 // wait gives up the place among the requests that ask Redis for one among those that listen, which wait for long.
 func (c *Call) wait() error {
@@ -29,11 +85,13 @@ func (c *Call) wait() error {
 }
 
 // Name is a name in the path, by its wildcard. Where a path cannot carry it (".", "..", empty), the segment is "_", and
-// the name is in the query.
+// the name is in the query: as that of the wildcard, or as "name".
 func (c *Call) Name(wildcard string) string {
-	name := c.R.PathValue(wildcard)
-	if query := c.R.URL.Query(); name == "_" && query.Has("name") {
-		return query.Get("name")
+	name, query := c.R.PathValue(wildcard), c.R.URL.Query()
+	for _, parameter := range []string{wildcard, "name"} {
+		if name == "_" && query.Has(parameter) {
+			return query.Get(parameter)
+		}
 	}
 	return name
 }
@@ -53,19 +111,11 @@ func (c *Call) JSON(status int, value any) error {
 	return nil
 }
 
-// marshal is a value as JSON with a line feed. Angle brackets stay as they are: nobody takes what is sent as JSON for HTML.
+// marshal is a value as JSON on a line, with its line feed, as the command line prints it: what jobs and children said is
+// UTF-8 in it, whatever it was, and nothing that a terminal or a reader of lines would obey. Angle brackets stay as they are:
+// nobody takes what is sent as JSON for HTML.
 func marshal(value any) ([]byte, error) {
-	var out jsonBuffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return out, err
-}
-
-// jsonBuffer gathers what is written.
-type jsonBuffer []byte
-
-func (b *jsonBuffer) Write(text []byte) (int, error) {
-	*b = append(*b, text...)
-	return len(text), nil
+	var out bytes.Buffer
+	err := screen.EncodeJSON(&out, value, "")
+	return out.Bytes(), err
 }

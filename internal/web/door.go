@@ -35,6 +35,7 @@ type Door struct {
 	// Monitor is a door by which nothing can be asked but how the supervisor is, as monitorRoutes say.
 	Monitor bool
 
+	Profiles bool     // of this process may be taken, by who may everything
 	ReadOnly bool     // nobody who comes by it may change anything
 	Hosts    []string // by which names it is reached, beside localhost and addresses
 	Secure   bool     // browsers reach it by TLS, which may end before us
@@ -48,6 +49,19 @@ func (d *Door) who(r *http.Request) (Caller, Proof, error) {
 		return d.Who(r), ByDoor, nil
 	}
 	return d.Gate.Who(r)
+}
+
+// program is who asks, if it is a program: who shows a token as such, or, where everybody may come in, anybody but a page of others.
+func (d *Door) program(r *http.Request) (Caller, error) {
+	if d.Gate.All == "" {
+		return d.Gate.bearer(r)
+	}
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		if err := d.sameOrigin(r, ByDoor); err != nil {
+			return Caller{}, err
+		}
+	}
+	return All(d.Gate.All), nil
 }
 
 // MonitorDoor is a door at an address for scrapers and orchestrators, who are not asked who they are.
@@ -67,7 +81,7 @@ const readOnlyHeader = "X-Oarlock-Read-Only"
 const (
 	headerPatience  = 5 * time.Second
 	bodyPatience    = 30 * time.Second
-	answerPatience  = 90 * time.Second // a call may wait 60 s for a job
+	writePatience   = 30 * time.Second // for all of an answer but a stream
 	idlePatience    = 60 * time.Second
 	leavePatience   = time.Second
 	mostHeader      = 32 << 10

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,6 +31,9 @@ func (e entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	watched := &answer{ResponseWriter: w}
 	c := &Call{W: watched, R: r, app: e.app, route: e.route, door: v.door}
+	if !e.route.Stream {
+		watched.begins = c.answers
+	}
 	began := time.Now()
 	err := e.let(c)
 	if err != nil && !watched.begun {
@@ -55,23 +60,18 @@ func (e entrance) let(c *Call) (err error) {
 	if err := e.admit(c); err != nil {
 		return err
 	}
+	defer c.leaveAll()
+	if c.R.ContentLength != 0 {
+		if err := c.receive(); err != nil {
+			return err
+		}
+	}
 	if c.leave, err = e.app.limits.enter(c.R.Context(), e.route); err != nil {
 		return err
 	}
-	defer func() { c.leave() }()
 	if n := e.app.o.Monitor.Counts; n != nil && e.route.Stream {
 		n.Stream(1)
 		defer n.Stream(-1)
-	}
-	most := e.route.Body
-	if most == 0 {
-		most = defaultBody
-	}
-	if !e.route.Stream {
-		_ = http.NewResponseController(c.W).SetWriteDeadline(time.Now().Add(answerPatience)) // of a connection without deadlines: it is a test's
-	}
-	if c.R.ContentLength != 0 {
-		c.R.Body = newSlowBody(c.W, http.MaxBytesReader(c.W, c.R.Body, most))
 	}
 	if a := e.app; a.o.Elsewhere != nil && !e.route.Here {
 		if supervisor := a.o.Elsewhere(c.R.Context()); supervisor != nil {
@@ -85,6 +85,13 @@ func (e entrance) let(c *Call) (err error) {
 func (e entrance) admit(c *Call) error {
 	if e.route.Right == Open {
 		return nil
+	}
+	if e.route.Who != nil {
+		who, err := e.route.Who(c)
+		if c.Who = who; err == nil && !who.May(e.route.Right) {
+			err = noRight(who, e.route.Right)
+		}
+		return err
 	}
 	var proof Proof
 	var err error
@@ -103,9 +110,13 @@ func (e entrance) admit(c *Call) error {
 		}
 	}
 	if !c.Who.May(e.route.Right) {
-		return problem(http.StatusForbidden, "no_right", "%s may %s, and this wants the right %s", c.Who.Name, c.Who.Rights(), e.route.Right)
+		return noRight(c.Who, e.route.Right)
 	}
 	return nil
+}
+
+func noRight(who Caller, wanted Right) error {
+	return problem(http.StatusForbidden, "no_right", "%s may %s, and this wants the right %s", who.Name, who.Rights(), wanted)
 }
 
 // errBug is what somebody is told whose request met a mistake of ours.
@@ -114,22 +125,30 @@ var errBug = errors.New("a mistake of ours; the log has it")
 // answer is a response of which it is known whether it has begun.
 type answer struct {
 	http.ResponseWriter
+	begins func() // is called when it begins; may be nil
 	begun  bool
 	status int
 }
 
 func (a *answer) WriteHeader(status int) {
-	if !a.begun {
-		a.begun, a.status = true, status
-	}
+	a.begin(status)
 	a.ResponseWriter.WriteHeader(status)
 }
 
 func (a *answer) Write(text []byte) (int, error) {
-	if !a.begun {
-		a.begun, a.status = true, http.StatusOK
-	}
+	a.begin(http.StatusOK)
 	return a.ResponseWriter.Write(text)
+}
+
+// begin notes the status, the first time.
+func (a *answer) begin(status int) {
+	if a.begun {
+		return
+	}
+	a.begun, a.status = true, status
+	if a.begins != nil {
+		a.begins()
+	}
 }
 
 // Unwrap is for http.ResponseController.
@@ -153,12 +172,30 @@ func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 
 // noRoute says that nothing is asked so: not this, or not by this method.
 func (a *App) noRoute(d *Door, r *http.Request) error {
+	if d.Monitor {
+		return problem(http.StatusNotFound, "not_found", "there is nothing at %s", shown(r.URL.Path))
+	}
 	other := r.Clone(r.Context())
-	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+	var methods []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other.Method = method
-		if _, pattern := a.mux.Handler(other); pattern != "" && method != r.Method && !d.Monitor {
-			return problem(http.StatusMethodNotAllowed, "bad_method", "%s is not for this path; %s is", shown(r.Method), method)
+		if _, pattern := a.mux.Handler(other); pattern != "" {
+			methods = append(methods, method)
 		}
 	}
+	if len(methods) > 0 {
+		p := problem(http.StatusMethodNotAllowed, "bad_method", "%s is not for this path; %s", shown(r.Method), areAllowed(methods))
+		p.allow = methods
+		return p
+	}
 	return problem(http.StatusNotFound, "not_found", "there is nothing at %s", shown(r.URL.Path))
+}
+
+// areAllowed says which methods are for a path: "GET and PUT are".
+func areAllowed(methods []string) string {
+	named := slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == "HEAD" }) // goes with GET
+	if last := len(named) - 1; last > 0 {
+		return strings.Join(named[:last], ", ") + " and " + named[last] + " are"
+	}
+	return named[0] + " is"
 }

@@ -1,10 +1,8 @@
 package web
 
 import (
-	"io"
 	"net/http"
 	"net/http/httputil"
-	"time"
 )
 
 // forward hands a call that was let in on to the supervisor of another process, over its control socket. What says who
@@ -44,25 +42,4 @@ func (a *App) forward(c *Call, supervisor http.RoundTripper) error {
 		return problem(http.StatusBadGateway, "supervisor_gone", "the supervisor went while it was asked (%v); look before you repeat it", failed)
 	}
 	return nil
-}
-
-// slowBody is the body of a request, which may take so long and no longer: an open end would hold a connection.
-type slowBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-// newSlowBody begins to count.
-func newSlowBody(w http.ResponseWriter, body io.ReadCloser) slowBody {
-	b := slowBody{body, http.NewResponseController(w)}
-	_ = b.control.SetReadDeadline(time.Now().Add(bodyPatience)) // of a connection without deadlines: it is a test's
-	return b
-}
-
-func (b slowBody) Read(text []byte) (int, error) {
-	n, err := b.ReadCloser.Read(text)
-	if err != nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // whoever waits for the answer has sent all
-	}
-	return n, err
 }

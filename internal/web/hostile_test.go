@@ -29,7 +29,7 @@ func away(t testing.TB) *App {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { q.Close() })
-	return New(Options{Redis: q, Supervisor: aSupervisor(), Census: counting(t, q), Log: slog.New(slog.DiscardHandler)})
+	return New(Options{Redis: q, Supervisor: aSupervisor(), Rules: someRules, Census: counting(t, q), Log: slog.New(slog.DiscardHandler)})
 }
 
 // everybody comes by a door that asks nobody.
@@ -46,7 +46,7 @@ func TestRedisAway(t *testing.T) {
 		if !strings.HasPrefix(route.Path, "/api/") || route.Stream || route.Right == Put {
 			continue
 		}
-		w := g.ask(a, route.Method, filled(route.Path)+"?q=x&day=2026-01-01", `{}`)
+		w := g.ask(a, route.Method, filled(route.Path)+"?q=x&day=2026-01-01&queue=mail&spec=00:00-24:00&name=x", `{}`)
 		if needs := !route.Local && route.Path != "/api/v1/status" && route.Path != "/api/v1/supervisors"; route.safe() && needs != (w.Code == http.StatusServiceUnavailable) || w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %d %s", route.pattern(), w.Code, w.Body)
 		} else if needs && w.Code == http.StatusServiceUnavailable && (codeOf(w) != "redis_away" || w.Header().Get("Retry-After") == "") {
@@ -180,6 +180,95 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
+// Whoever sends slowly, or does not read, keeps nobody from what Redis is asked for: more of them than may ask at a time.
+func TestSlowClientsHoldNoPlaces(t *testing.T) {
+	a, q := apart(t)
+	big := `"` + strings.Repeat("x", 60<<10) + `"`
+	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", JID: "big", Klass: "k", Data: []byte(big)}); err != nil {
+		t.Fatal(err)
+	}
+	handler := a.Handler(everybody(&Door{}).door)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		if err := conn.(*net.UnixConn).SetWriteBuffer(1); err != nil { // the least there is
+			t.Error(err)
+		}
+		return ctx
+	}
+	var listening net.ListenConfig
+	listener, err := listening.Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	dial := func() net.Conn {
+		conn, err := net.Dial("unix", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	for i := range 5 * mostRequests {
+		request := "GET /api/v1/jobs/big HTTP/1.1\r\nHost: localhost\r\n\r\n" // whose answer is longer than what a socket holds
+		if i%2 == 0 {
+			request = "POST /api/v1/queues/mail/jobs HTTP/1.1\r\nHost: localhost\r\nX-Oarlock: 1\r\nContent-Length: 1000\r\n\r\n{"
+		}
+		if _, err := io.WriteString(dial(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for answered, began := 0, time.Now(); answered < 3; { // a machine that is busy may ask to come again; they hold what they hold for longer
+		conn := dial()
+		if _, err := io.WriteString(conn, "GET /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(conn); err == nil && strings.HasPrefix(string(text), "HTTP/1.1 200") {
+			answered++
+		} else if time.Since(began) > bodyPatience*2/3 {
+			t.Fatalf("%v %.300s", err, text)
+		}
+	}
+	for began := time.Now(); len(a.limits.redis) > 0; time.Sleep(time.Millisecond) { // those who were asked last are about to be answered
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("%d places are held", len(a.limits.redis))
+		}
+	}
+	server.CloseClientConnections()
+	server.Close()
+}
+
+// Long bodies are refused at once where they say how long they are, and read by a few at a time.
+func TestLongBodies(t *testing.T) {
+	a, _ := apart(t)
+	g := everybody(&Door{})
+	for size, want := range map[int]string{33 << 20: "too_large", 15 << 20: "bad_request"} {
+		if code := codeOf(g.ask(a, "POST", "/api/v1/queues/mail/jobs", strings.Repeat(" ", size))); code != want {
+			t.Errorf("%d bytes: %q, want %q", size, code, want)
+		}
+	}
+	held := make([]func(), mostBodies)
+	for i := range held {
+		held[i], _ = take(t.Context(), a.limits.bodies, true)
+	}
+	long := `{"data":"` + strings.Repeat("x", shortBody) + `"}`
+	if code := codeOf(g.ask(a, "POST", "/api/v1/queues/mail/jobs", long)); code != "busy" {
+		t.Errorf("one more than there may be: %q", code)
+	}
+	if w := g.ask(a, "POST", "/api/v1/queues/mail/jobs", `{"data":1}`); w.Code != http.StatusCreated {
+		t.Errorf("a short one meanwhile: %d %s", w.Code, w.Body)
+	}
+	held[0]()
+	if w := g.ask(a, "POST", "/api/v1/queues/mail/jobs", long); w.Code != http.StatusCreated {
+		t.Errorf("when there is a place again: %d %s", w.Code, w.Body)
+	}
+	if n := len(a.limits.bodies); n != mostBodies-1 {
+		t.Errorf("%d places of bodies are held", n)
+	}
+}
+
 // What is secret is in nothing that is told, however it was written, and however much of it there is.
 func TestSecretsAreNotTold(t *testing.T) {
 	a, q := apart(t)
@@ -281,6 +370,9 @@ func FuzzCursors(f *testing.F) {
 		if _, err := q.Put(f.Context(), queue.Put{Queue: "mail", JID: fmt.Sprintf("j%d", i), Klass: "k", Tags: []string{"t"}}); err != nil {
 			f.Fatal(err)
 		}
+	}
+	if _, err := q.Pop(f.Context(), "mail", "w", 3); err != nil {
+		f.Fatal(err)
 	}
 	a := New(Options{Redis: q, Census: counting(f, q), Log: slog.New(slog.DiscardHandler)})
 	g := everybody(&Door{})

@@ -63,11 +63,11 @@ func (a *App) loginRoutes() []Route {
 	}
 }
 
-// loginPage logs in who has the key of an address.
+// loginPage logs in who has the key of an address. Who asks for its head only, as what makes previews of addresses does, opens nothing.
 func (a *App) loginPage(c *Call) error {
 	key := c.R.URL.Query().Get("key")
-	if key == "" || c.door.Gate == nil || c.door.Gate.Key == nil {
-		return a.drawLogin(c)
+	if key == "" || c.R.Method == http.MethodHead || c.door.Gate == nil || c.door.Gate.Key == nil {
+		return a.drawLogin(c, nil)
 	}
 	session := c.door.Gate.Key.use(key)
 	if session == "" {
@@ -88,18 +88,26 @@ func (a *App) login(c *Call) error {
 	token := strings.TrimSpace(c.R.PostFormValue("token"))
 	who, is := g.knows("", token, ByBearer)
 	if !is {
-		return g.refuse(c.R)
+		refused := problemOf(g.refuse(c.R))
+		if !c.browses() {
+			return refused
+		}
+		return a.drawLogin(c, refused)
 	}
 	c.Who = who
 	return a.welcome(c, token)
 }
 
-// drawLogin shows the form that asks for a token.
-func (a *App) drawLogin(c *Call) error {
+// drawLogin shows the form that asks for a token; again, with what was wrong.
+func (a *App) drawLogin(c *Call, wrong *Problem) error {
 	p := a.frame(c)
 	p.Title, p.Who, p.Rights = "Log in", "", ""
-	p.Body = pages.Login{Back: local(c.R.URL.Query().Get("next"))}
-	return a.write(c, http.StatusOK, "login", p)
+	body, status := pages.Login{Back: local(c.R.FormValue("next"))}, http.StatusOK
+	if wrong != nil {
+		body.Wrong, status = sentence(wrong.Detail), wrong.Status
+	}
+	p.Body = body
+	return a.write(c, status, "login", p)
 }
 
 // welcome leaves a cookie, and leads to where somebody wanted to go.

@@ -25,7 +25,8 @@ type Counts interface {
 	Request(route, code string, took time.Duration) // took is negative of one that streamed
 	Denied()
 	Action(action, result string)
-	Stream(by int) // 1 for one that begins, -1 for one that ends
+	Merged(word string) // of a put that made no job
+	Stream(by int)      // 1 for one that begins, -1 for one that ends
 }
 
 // monitorRoutes are what they ask.

@@ -18,6 +18,7 @@ import (
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -139,10 +140,13 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]any{
-		"Job": ops.Job{}, "JobList": ops.Part[ops.Job]{}, "Queue": ops.Queue{}, "Stats": ops.Stats{}, "Backlogs": ops.Backlogs{}, "Hold": explain.Hold{}, "EntryList": ops.Part[explain.Entry]{},
+		"Job": ops.Job{}, "JobList": ops.Part[ops.Job]{}, "Queue": queueTold{}, "Stats": ops.Stats{}, "Backlogs": ops.Backlogs{}, "Hold": explain.Hold{}, "EntryList": ops.Part[explain.Entry]{},
 		"FailureGroups": ops.FailureGroups{}, "Worker": ops.Worker{}, "Deed": deed{}, "Recurring": ops.Recurring{}, "Throttle": ops.Throttle{}, "Results": ops.Results{}, "BulkPlan": ops.BulkPlan{},
 		"BulkDone": ops.BulkDone{}, "Roll": rollcall.Roll{}, "Snapshot": supervisor.Snapshot{}, "Line": hub.Line{}, "Event": hub.Event{}, "RedisEvent": ops.Event{}, "Problem": Problem{},
-		"PutDone": putDone{}, "PutLine": putLine{}, "Bulk": bulk{},
+		"PutDone": putDone{}, "PutLine": putLine{}, "Bulk": bulk{}, "KeyList": ops.Keys{}, "PassedKey": ops.PassedKey{}, "DroppedKey": ops.DroppedKey{}, "FreedKeys": ops.FreedKeys{},
+		"SortedJobs": ops.SortedJobs{}, "ScheduledDeed": ops.ScheduledDeed{}, "Rules": ops.Rules{}, "RulesDifference": ops.RulesDifference{}, "RuleChanges": ops.ChangedRules{}, "Needs": ops.Needs{},
+		"WindowList": ops.Part[ops.NextWindow]{}, "KlassList": ops.Part[ops.KlassRule]{}, "ListList": ops.Part[ops.ListCounts]{}, "ListCounts": queue.ListCounts{}, "EntryPart": ops.Part[ops.Entry]{},
+		"Pushed": pushed{}, "Retried": retried{},
 	} {
 		walk(reflect.TypeOf(value), doc.Components.Schemas[name], name)
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,8 +10,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"oarlock/internal/accord"
 	"oarlock/internal/redistest"
+	"oarlock/internal/rules"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -51,9 +55,78 @@ func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
 	must(q.SetThrottle(ctx, queue.Throttle{ID: "api", Maximum: 1}))
 	_, err = q.Track(ctx, "j")
 	must(err)
+	parks(t, q, "pay", "p", "order-17")
+	for i, key := range []string{"c", "c", "c", "a/b <i>"} {
+		_, err := q.Put(ctx, queue.Put{Queue: "ordered", JID: fmt.Sprint("k", i), Klass: "Ship", Key: key})
+		must(err)
+	}
+	rulesAndLists(t, server, q)
 	sup := aSupervisor()
 	sup.shot.Pools[0].Slots = []supervisor.SlotSnapshot{{Slot: 0, State: "busy", PID: 4711, Runs: []supervisor.RunSnapshot{{JID: "j", Klass: "Send", Queue: "mail", Run: "r", Attempt: 1}}}}
-	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q)}), q, server
+	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Rules: someRules, Others: aFleet()}), q, server
+}
+
+// rulesAndLists installs rules by which jobs wait, and fills a list with entries of each part.
+func rulesAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
+	t.Helper()
+	ctx := t.Context()
+	region, one, night := rules.DefaultThrottle(), rules.DefaultThrottle(), rules.Window{Zone: "Europe/Berlin", Open: []string{"22:00-06:00"}}
+	region.Limit, region.By, region.Shares, region.Others = 10, "/region", map[string]string{odd: "40%"}, "60%"
+	one.Limit, one.Rate = 1, "100/10s"
+	ruled := rules.DefaultQueue()
+	ruled.Throttles = []string{"one", "region"}
+	nightly := rules.DefaultQueue()
+	nightly.Windows = []string{"night"}
+	set := rules.Set{
+		Throttles: map[string]rules.Throttle{"region": region, "one": one}, Windows: map[string]rules.Window{"night": night}, Queues: map[string]rules.Queue{"ruled": ruled, "nightly": nightly},
+		Klass: map[string]rules.Klass{"Night*": {Queues: []string{"ruled"}, Weight: 1, Windows: []string{"night"}}},
+	}
+	doc, _ := rules.Document{}.Agree(rules.File{Owner: "web1:" + odd, Set: set}, true)
+	if _, err := q.InstallRules(ctx, "", accord.New(doc, set, q.Now())); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		data, _ := json.Marshal(map[string]string{"region": []string{odd, "x"}[i%2]})
+		if _, err := q.Put(ctx, queue.Put{Queue: "ruled", JID: fmt.Sprint("r", i), Klass: "Send", Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.Put(ctx, queue.Put{Queue: "nightly", JID: "night", Klass: "Send"}); err != nil {
+		t.Fatal(err)
+	}
+	session := q.Session("w2")
+	defer session.Close()
+	if reply, err := session.Exchange(ctx, nil, queue.Take{Queues: []string{"ruled"}, Count: 3}); err != nil || len(reply.Jobs) != 1 {
+		t.Fatalf("%+v, %v", reply.Jobs, err)
+	}
+	redis := server.Client(t)
+	for _, err := range []error{
+		redis.LPush(ctx, "hworker-jobs-pics", `["a",{"password":"hunter2"}]`, odd).Err(), redis.HSet(ctx, "hworker-broken-pics", odd, "x").Err(),
+		redis.LPush(ctx, "hworker-failed-pics", `["c",{"n":3}]`).Err(), redis.HSet(ctx, "hworker-progress-pics", `["d",4]`, `"2026-01-01T00:00:00.5Z"`).Err(),
+		redis.HSet(ctx, "ql:oarlock:broken:"+odd, "x", "y").Err(), // else who may only look does not see the list of that name
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// parks puts a job into an empty queue, where it parks for an hour.
+func parks(t *testing.T, q *queue.Client, in, jid, correlation string) {
+	t.Helper()
+	if _, err := q.Put(t.Context(), queue.Put{Queue: in, JID: jid, Klass: "Pay"}); err != nil {
+		t.Fatal(err)
+	}
+	s := q.Session("w")
+	defer s.Close()
+	reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{in}, Count: 1})
+	if err != nil || len(reply.Jobs) != 1 {
+		t.Fatalf("took %+v: %v", reply.Jobs, err)
+	}
+	reply, err = s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: in, Popped: reply.Jobs[0].Popped, Action: queue.Park, Correlation: correlation, Delay: time.Hour}}, queue.Take{})
+	if err != nil || reply.Results[0].Err != nil {
+		t.Fatal(err, reply.Results)
+	}
 }
 
 // odd is a name that nobody would choose.
@@ -73,10 +146,14 @@ var everyPage = map[string][]string{
 	"/{$}": {"/"}, "/supervisors": {"/supervisors"}, "/help": {"/help"}, "/audit": {"/audit"}, "/pools": {"/pools"}, "/pools/{pool}": {"/pools/mail"}, "/pools/{pool}/{slot}": {"/pools/mail/0"},
 	"/queues": {"/queues", "/queues?sort=name&match=m*"}, "/queues/{queue}": {"/queues/mail", "/queues/mail?state=scheduled", "/queues/mail?state=depends", "/queues/" + url.PathEscape(odd), "/queues/_?name=.."},
 	"/queues/{queue}/stats": {"/queues/mail/stats", "/queues/mail/stats?day=2026-01-31"}, "/failures": {"/failures"}, "/failures/{group}": {"/failures/exit-1", "/failures/exit-1?klass=R*&since=2h", "/failures/none"}, "/dead": {"/dead"},
-	"/jobs/{jid}": {"/jobs/j", "/jobs/later", "/jobs/d", "/jobs/f", "/jobs/throttled", "/jobs/" + url.PathEscape(odd), "/jobs/_?name=.."}, "/recurring": {"/recurring"}, "/recurring/{jid}": {"/recurring/r"},
+	"/jobs/{jid}": {"/jobs/j", "/jobs/later", "/jobs/d", "/jobs/f", "/jobs/throttled", "/jobs/p", "/jobs/" + url.PathEscape(odd), "/jobs/_?name=.."}, "/recurring": {"/recurring"}, "/recurring/{jid}": {"/recurring/r"},
 	"/workers": {"/workers"}, "/workers/{worker}": {"/workers/web2-4711-mail-1"}, "/tags": {"/tags"}, "/tags/{tag}": {"/tags/t", "/tags/" + url.PathEscape(odd)}, "/tracked": {"/tracked"}, "/completed": {"/completed"},
-	"/throttles": {"/throttles"}, "/throttles/{throttle}": {"/throttles/api"}, "/search": {"/search", "/search?q=j", "/search?q=queue%3Amail+state%3Awaiting", "/search?q=tag%3A", "/search?q=" + url.QueryEscape(odd)},
-	"/settings": {"/settings"}, "/events": {"/events"},
+	"/throttles": {"/throttles"}, "/throttles/{throttle}": {"/throttles/api", "/throttles/region"}, "/search": {"/search", "/search?q=j", "/search?q=queue%3Amail+state%3Awaiting", "/search?q=tag%3A", "/search?q=" + url.QueryEscape(odd)},
+	"/settings": {"/settings"}, "/events": {"/events"}, "/parked": {"/parked", "/parked?queue=pay"}, "/doctor": {"/doctor"},
+	"/queues/{queue}/keys": {"/queues/ordered/keys", "/queues/ordered/keys?by=name", "/queues/mail/keys"}, "/queues/{queue}/keys/{key}": {"/queues/ordered/keys/c", "/queues/ordered/keys/" + url.PathEscape("a/b <i>")},
+	"/rules": {"/rules", "/rules?queue=ruled&klass=Send&data=%7B%22region%22%3A%22%3Ci%3E%22%7D", "/rules?queue=ruled&data=%7B"}, "/windows": {"/windows", "/windows?spec=Mon+10:00-11:00%3B+12:00-13:00&zone=Europe/Berlin", "/windows?spec=" + url.QueryEscape(odd), "/windows?spec=night", "/windows?spec=%3B"},
+	"/lists": {"/lists"}, "/lists/{list}": {"/lists/hworker:pics", "/lists/hworker:pics?part=failed", "/lists/hworker:pics?part=broken", "/lists/hworker:pics?part=in-work", "/lists/" + url.PathEscape(odd)},
+	"/supervisors/{name}/{pid}": {"/supervisors/web3/7"}, "/supervisors/{name}/{pid}/{pool}/{slot}": {"/supervisors/web3/7/render/0", "/supervisors/web3/7/render/9"},
 }
 
 // Every page shows what there is, within its size, and a look at all of them changes no byte in Redis.
@@ -107,10 +184,39 @@ func TestPages(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/jobs/f": "cannot open &lt;cat&gt;.jpg", "/jobs/d": "It waits for j", "/failures/exit-1": "cannot open", "/queues": "mail", "/jobs/nobody": "There is no job nobody",
+		"/throttles/region": "60 %", "/throttles/one": "waitlists", "/rules": "throttles.erp would be added", "/rules?queue=ruled": "It needs 1 place of each throttle below", "/windows": "Night*", "/windows?spec=05:00-07:00&zone=Asia/Tokyo": "05:00:00 JST", "/windows?spec=25:00-26:00": "is no time of a day", "/windows?spec=nowhere": "There is no window nowhere", "/windows?spec=%3B": "name a window of the rules, or spans", "/queues?match=nightly": "window night is ", "/queues/nightly": "window night is ", "/queues?sort=name": "behind others", "/lists": "hworker:pics",
 		"/pools/nobody": "there is no pool nobody", "/nothing": "there is nothing at /nothing", "/search?q=j": `href="/jobs/j"`,
 	} {
 		if _, text, _ := g.browse(a, "GET", path, ""); !strings.Contains(strings.ToLower(text), strings.ToLower(want)) {
 			t.Errorf("%s does not say %q: %.2000s", path, want, text)
+		}
+	}
+}
+
+// A name of 60,000 bytes, of whatever it is, makes no page large.
+func TestPagesWithLongNames(t *testing.T) {
+	a, q, _ := browsed(t)
+	long := strings.Repeat("<é", 20_000)
+	none := 0
+	for i, p := range []queue.Put{{Queue: long, JID: long, Klass: long, Tags: []string{long}, Retries: &none}, {Queue: long + "2", JID: long + "2", Klass: long}} {
+		if _, err := q.Put(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := q.Pop(t.Context(), long, "w", 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := q.Fail(t.Context(), long, "w", long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	g := as(t, "write")
+	for _, paths := range everyPage {
+		for _, path := range paths {
+			if code, text, _ := g.browse(a, "GET", path, ""); code != http.StatusOK || len(text) > 100<<10 {
+				t.Errorf("%s: %d, %d bytes", path, code, len(text))
+			}
 		}
 	}
 }
@@ -159,8 +265,9 @@ func TestDeedsOfPages(t *testing.T) {
 		"/queues/mail/put":      {"klass=Send&data=%7B", 400, "no JSON"},
 		"/pools/mail/scale":     {"children=x", 400, "no number of children"},
 		"/pools/none/recycle":   {"", 404, "there is no pool none"},
-		"/bulk":                 {"action=explode&group=x", 400, "is none"},
-		"/bulk/do":              {"action=retry&group=x", 400, "count again"},
+		"/bulk":                 {"action=explode&where=%7B%22group%22%3A%22x%22%7D", 400, "is none"},
+		"/bulk/do":              {"action=retry&where=%7B%22group%22%3A%22x%22%7D", 400, "count again"},
+		"/jobs":                 {"do=retry", 400, "choose at least one"},
 	} {
 		code, text, _ := g.browse(a, "POST", path, test.form)
 		if code != test.code || !strings.Contains(strings.ToLower(text), strings.ToLower(test.says)) {

@@ -34,13 +34,23 @@ func (a *App) bulkActs() []act {
 
 // bulkDeeds are the buttons of a group of failures.
 func (a *App) bulkDeeds(group string, f pages.Filter) []pages.Deed {
-	fields := []pages.Field{{Name: "group", Value: group}, {Name: "queue", Value: f.Queue}, {Name: "klass", Value: f.Klass}, {Name: "message", Value: f.Message}, {Name: "since", Value: f.Since}, {Name: "before", Value: f.Before}}
+	fields := []pages.Field{whereField(ops.Filter{Group: group, Queue: f.Queue, Klass: f.Klass, Message: f.Message}), {Name: "since", Value: f.Since}, {Name: "before", Value: f.Before}}
 	var deeds []pages.Deed
 	for _, action := range []string{"retry", "move", "drop"} {
-		deeds = append(deeds, a.bulkDeed(action, fields))
+		deed := a.bulkDeed(action, fields)
+		if f.Any() {
+			deed.Label = bulkVerbs[action].verb + " all that match…"
+		}
+		deeds = append(deeds, deed)
 	}
 	deeds[0].Tone = pages.Good
 	return deeds
+}
+
+// whereField is a filter in a form: as JSON, for browsers change line breaks in what they send.
+func whereField(where ops.Filter) pages.Field {
+	text, _ := json.Marshal(where) // of texts and numbers: cannot fail
+	return pages.Field{Name: "where", Value: string(text)}
 }
 
 // stateDeeds are those of the jobs of a queue in a state.
@@ -49,7 +59,7 @@ func (a *App) stateDeeds(queue, state string, jobs int) []pages.Deed {
 	var deeds []pages.Deed
 	for _, action := range actions {
 		if jobs > 0 {
-			deeds = append(deeds, a.bulkDeed(action, []pages.Field{{Name: "queue", Value: queue}, {Name: "state", Value: state}}))
+			deeds = append(deeds, a.bulkDeed(action, []pages.Field{whereField(ops.Filter{Queue: queue, State: state})}))
 		}
 	}
 	return deeds
@@ -57,7 +67,7 @@ func (a *App) stateDeeds(queue, state string, jobs int) []pages.Deed {
 
 func (a *App) bulkDeed(action string, fields []pages.Field) pages.Deed {
 	verb := bulkVerbs[action]
-	deed := pages.Deed{Label: verb.verb + "…", Action: a.book().Link("bulk"), Fields: append([]pages.Field{{Name: "action", Value: action}}, fields...)}
+	deed := pages.Deed{Label: verb.verb + " all…", Action: a.book().Link("bulk"), Fields: append([]pages.Field{{Name: "action", Value: action}}, fields...)}
 	if verb.irrevocable {
 		deed.Tone = pages.Bad
 	}
@@ -71,17 +81,16 @@ func (a *App) bulkAsked(c *Call) (ops.Bulk, error) {
 	}
 	form := c.R.PostForm
 	b := ops.Bulk{Action: form.Get("action"), To: form.Get("to")}
-	if where := form.Get("where"); where != "" { // of the second step: as the first understood it
-		if err := json.Unmarshal([]byte(where), &b.Where); err != nil {
-			return b, badField("where", "it is no filter that this page made")
-		}
-		return b, nil
+	if err := json.Unmarshal([]byte(form.Get("where")), &b.Where); err != nil {
+		return b, badField("where", "it is no filter that a page made")
 	}
-	var err error
-	b.Where, err = a.failureFilter(form.Get("group"), pages.Filter{
-		Queue: form.Get("queue"), Klass: form.Get("klass"), Message: form.Get("message"), Since: form.Get("since"), Before: form.Get("before"),
-	})
-	b.Where.State = form.Get("state")
+	times, err := a.failureFilter("", pages.Filter{Since: form.Get("since"), Before: form.Get("before")})
+	if times.Since != nil {
+		b.Where.Since = times.Since
+	}
+	if times.Before != nil {
+		b.Where.Before = times.Before
+	}
 	return b, err
 }
 
@@ -107,14 +116,10 @@ func (a *App) bulkPage(c *Call, b ops.Bulk) (pages.Page, pages.Bulk, error) {
 	if !known {
 		return pages.Page{}, pages.Bulk{}, badField("action", "%q is none", shown(b.Action))
 	}
-	where, err := json.Marshal(b.Where)
-	if err != nil {
-		return pages.Page{}, pages.Bulk{}, err
-	}
 	p := a.frame(c)
 	body := pages.Bulk{
-		Verb: verb.verb, Does: strings.ToLower(verb.verb), What: bulkWhat(b.Where), Action: a.book().Link("bulk", "do"), Irrevocable: verb.irrevocable, Back: a.book().Link("failures"),
-		Fields: []pages.Field{{Name: "action", Value: b.Action}, {Name: "where", Value: string(where)}},
+		Verb: verb.verb, Does: strings.ToLower(verb.verb), What: bulkWhat(b.Where), Failed: b.Where.Group != "", Action: a.book().Link("bulk", "do"), Irrevocable: verb.irrevocable, Back: a.book().Link("failures"),
+		Fields: []pages.Field{{Name: "action", Value: b.Action}, whereField(b.Where)},
 	}
 	switch {
 	case b.Where.Group != "":

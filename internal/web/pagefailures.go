@@ -77,6 +77,7 @@ func (a *App) failurePage(c *Call, p *pages.Page) error {
 	}
 	if p.Write && found.Total > 0 {
 		body.Deeds = a.bulkDeeds(group, body.Filter)
+		a.choose(p, &body.List)
 	}
 	p.Body = body
 	return nil
@@ -140,7 +141,7 @@ func (a *App) storyOf(job ops.Job, now float64) *pages.Story {
 	if group == "" {
 		group, message = r.Group, r.Message
 	}
-	s.Title = fmt.Sprintf("%s in %s, attempt %d: %s: %s", screen.Shorten(job.Klass, 60), screen.Shorten(job.Queue, 60), max(r.Attempt, attemptOf(job)), group, screen.Shorten(message, 300))
+	s.Title = fmt.Sprintf("%s in %s, attempt %d: %s: %s", screen.Shorten(job.Klass, 60), screen.Shorten(job.Queue, 60), max(r.Attempt, job.Attempt), group, screen.Shorten(message, 300))
 	if failed.When > 0 {
 		s.Title += ", " + pages.Ago(now-failed.When)
 	}

@@ -40,7 +40,13 @@ func percentWords(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
-	return fmt.Sprintf("%.2g %%", v)
+	switch {
+	case v > 0 && v < 0.01:
+		return "under 0.01 %"
+	case v < 9.95:
+		return fmt.Sprintf("%.2g %%", v)
+	}
+	return fmt.Sprintf("%.0f %%", v)
 }
 
 // lately sums the points of the last five minutes.
@@ -83,12 +89,35 @@ func (a *App) figures(all []queue.QueueCensus, now float64) []pages.Figure {
 			Line: line("Done a second, the last hour", func(p hub.Point) float64 { return float64(p.Done) / 10 }, pages.RateWords)},
 		{Key: "failing", Name: "Ending badly here, 5 min", Value: part, Note: screen.Some(sum.Bad, "attempt"),
 			Line: line("Attempts that ended badly, of 100, the last hour", failing, percentWords)},
-		{Key: "lag", Name: "Longest wait for a child", Value: pages.Span(lag), Note: "in a queue that is not paused",
-			Line: line("Longest wait, the last hour", func(p hub.Point) float64 { return p.Oldest }, pages.Span)},
+		{Key: "lag", Name: "Longest wait for a child", Value: pages.Span(lag), Note: "in all queues that are not paused",
+			Line: line("Longest wait, as pools here saw, the last hour", func(p hub.Point) float64 { return p.Oldest }, pages.Span)},
 		{Key: "waiting", Name: "Waiting", Value: screen.Count(waiting), Note: screen.Count(running) + " running",
-			Line: line("Waiting, as pools here saw, the last hour", func(p hub.Point) float64 { return float64(p.Waiting) }, wholeWords)},
+			Line: line("To take, as pools here saw, the last hour", func(p hub.Point) float64 { return float64(p.Waiting) }, wholeWords)},
 	}
 	return append(figures, a.redisFigure()...)
+}
+
+// poolFigures are the numbers of one pool, and how they went; nil where nothing is remembered.
+func (a *App) poolFigures(name string) []pages.Figure {
+	if a.o.Hub == nil {
+		return nil
+	}
+	history := a.o.Hub.PoolHistory(name)
+	sum, seconds := lately(history)
+	if seconds == 0 {
+		return nil // nothing was sampled yet
+	}
+	last := history.Fine[len(history.Fine)-1]
+	figure := func(key, name, value, note, what string, of func(hub.Point) float64, words func(float64) string) pages.Figure {
+		return pages.Figure{Key: key, Name: name, Value: value, Note: note, Line: chart.Spark(what+", the last hour", points(history, of), stepWords, words)}
+	}
+	return []pages.Figure{
+		figure("done", "Done, 5 min", pages.RateWords(float64(sum.Done)/seconds), screen.Some(sum.Done, "job"), "Done a second", func(p hub.Point) float64 { return float64(p.Done) / 10 }, pages.RateWords),
+		figure("failing", "Ending badly, 5 min", percentWords(failing(sum)), screen.Some(sum.Bad, "attempt"), "Attempts that ended badly, of 100", failing, percentWords),
+		figure("oldest", "Longest wait for a child", pages.Span(last.Oldest), "at the last look", "Longest wait", func(p hub.Point) float64 { return p.Oldest }, pages.Span),
+		figure("waiting", "To take", wholeWords(float64(last.Waiting)), "in its queues", "Jobs that could be taken", func(p hub.Point) float64 { return float64(p.Waiting) }, wholeWords),
+		figure("busy", "Busy", wholeWords(float64(last.Busy)), "of "+childrenWords(last.Children), "Children with a job", func(p hub.Point) float64 { return float64(p.Busy) }, wholeWords),
+	}
 }
 
 // redisFigure is how quick Redis is, and how much was left of locks when they were renewed.

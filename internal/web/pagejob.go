@@ -30,7 +30,7 @@ func (a *App) jobViews() []view {
 func (a *App) jobPage(c *Call, p *pages.Page) error {
 	jid, ctx := c.Name("jid"), c.R.Context()
 	p.Title = jid + " · Job"
-	a.head(c, p)
+	w := a.head(c, p)
 	job, err := ops.Glance(ctx, a.o.Redis, jid)
 	if err != nil {
 		return err
@@ -58,9 +58,17 @@ func (a *App) jobPage(c *Call, p *pages.Page) error {
 	if body.Dependents, err = a.related(ctx, job.Dependents, now); err != nil {
 		return err
 	}
-	body.Runs, body.Log = a.runsHere(jid)
+	if body.Runs, body.Log = a.runsHere(jid); body.Runs == nil && job.State == "running" {
+		body.Runs, body.Log = a.runsElsewhere(ctx, w.roll, jid)
+	}
+	if job.State == "parked" && c.Who.May(Put) && !a.readOnly(c) {
+		body.Deeds = a.parkedDeeds(job, true, p.Write)
+		if len(body.Why) > 0 {
+			body.Why[0].Deeds = body.Deeds
+		}
+	}
 	if p.Write {
-		body.Deeds = a.jobDeeds(job)
+		body.Deeds = append(body.Deeds, a.jobDeeds(job)...)
 	}
 	p.Body = body
 	return nil
@@ -89,6 +97,8 @@ func jobWords(job ops.Job, now float64) string {
 		if job.Due > 0 {
 			return "It is due in " + pages.Span(max(0, job.Due-now)) + "."
 		}
+	case "parked":
+		return fmt.Sprintf("It waits for an answer to %s, for %s yet.", screen.Shorten(job.Correlation, 80), pages.Span(max(0, job.Due-now)))
 	case "running":
 		return "It runs on " + screen.Shorten(job.Worker, 80) + "."
 	case "stalled":
@@ -103,11 +113,14 @@ func jobWords(job ops.Job, now float64) string {
 
 // jobFacts are what is known of a job in numbers.
 func (a *App) jobFacts(job ops.Job, now float64) []pages.Fact {
-	facts := []pages.Fact{
-		{Name: "attempt", Value: fmt.Sprintf("%d of %d", attemptOf(job), job.Retries+1+job.Crashes)},
+	var facts []pages.Fact
+	if job.Attempt > 0 {
+		facts = append(facts, pages.Fact{Name: "attempt", Value: fmt.Sprintf("%d of %d", job.Attempt, job.Retries+1+job.Crashes)})
+	}
+	facts = append(facts, []pages.Fact{
 		{Name: "retries left", Value: fmt.Sprintf("%d of %d", max(job.Remaining, 0), job.Retries)},
 		{Name: "priority", Value: strconv.FormatFloat(job.Priority, 'f', -1, 64)},
-	}
+	}...)
 	add := func(is bool, name, value string) {
 		if is {
 			facts = append(facts, pages.Fact{Name: name, Value: value})
@@ -118,8 +131,21 @@ func (a *App) jobFacts(job ops.Job, now float64) []pages.Fact {
 	add(job.Deaths > 0, "supervisors that died with it", strconv.Itoa(job.Deaths))
 	add(job.Spared > 0, "endings that cost it nothing", strconv.Itoa(job.Spared))
 	add(job.Timeout > 0, "timeout of its own", pages.Span(job.Timeout))
+	add(job.Merge != "", "merges", string(job.Merge)+payloadWords(job))
+	add(job.Correlation != "", "correlation", job.Correlation)
+	add(job.TraceParent != "", "trace", job.TraceID())
+	add(job.Answered != "", "answer", map[string]string{"came": "came; its next attempt is told", "given": "an attempt was told it"}[job.Answered])
 	add(job.Expires > 0, "lock ends", pages.Span(max(0, job.Expires-now))+" from now")
 	add(job.Tracked, "tracked", "yes: what happens to it is published")
+	if job.Key != "" {
+		facts = append(facts, pages.Fact{Name: "key", Value: job.Key, Href: a.book().Link("queues", job.Queue, "keys", job.Key)})
+	}
+	if t := job.Turn; t != nil {
+		facts = append(facts, pages.Fact{Name: "turn", Value: job.TurnWords()})
+		if t.Holder != job.JID && t.Holder != "" {
+			facts = append(facts, pages.Fact{Name: "has the turn", Value: t.Holder, Href: a.book().Link("jobs", t.Holder)})
+		}
+	}
 	if job.Worker != "" {
 		facts = append(facts, pages.Fact{Name: "worker", Value: job.Worker, Href: a.book().Link("workers", job.Worker)})
 	}
@@ -255,14 +281,18 @@ func (a *App) runsHere(jid string) (*pages.Run, []pages.LogLine) {
 				if run.JID != jid {
 					continue
 				}
-				return &pages.Run{
-					Pool: pool.Name, Href: a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot)), Slot: slot.Slot, PID: slot.PID,
-					Age: run.Age, Left: run.TimeoutLeft, Percent: run.Percent, Progress: run.Progress,
-				}, a.lines(pool.Name, slot.Slot, jid)
+				r := runOf(pool.Name, slot, run)
+				r.Href = a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot))
+				return r, a.lines(pool.Name, slot.Slot, jid)
 			}
 		}
 	}
 	return nil, nil
+}
+
+// runOf is a run on a child of a pool.
+func runOf(pool string, slot supervisor.SlotSnapshot, run supervisor.RunSnapshot) *pages.Run {
+	return &pages.Run{Pool: pool, Slot: slot.Slot, PID: slot.PID, Age: run.Age, Left: run.TimeoutLeft, Percent: run.Percent, Progress: run.Progress}
 }
 
 // jobDeeds are the buttons of a job, those that its state has a use for.
@@ -282,7 +312,7 @@ func (a *App) jobDeeds(job ops.Job) []pages.Deed {
 	case "complete":
 		deeds = append(deeds, pages.Deed{Label: "Run again", Action: link("retry")})
 	}
-	if job.State != "running" {
+	if job.State != "running" && job.State != "parked" { // that one asked for something: it would ask again
 		deeds = append(deeds, pages.Deed{Label: "Move…", Form: link("move")})
 	}
 	track := pages.Deed{Label: "Track", Action: link("track")}
@@ -302,4 +332,12 @@ func (a *App) jobDeeds(job ops.Job) []pages.Deed {
 // words are those of a text that are parted by blanks or commas.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '\r' || r == '\t' })
+}
+
+// payloadWords says how many payloads a job has that merges.
+func payloadWords(job ops.Job) string {
+	if len(job.Scores) == 0 {
+		return ""
+	}
+	return ": " + screen.Some(len(job.Scores), "payload") + " so far"
 }

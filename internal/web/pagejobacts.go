@@ -16,12 +16,18 @@ import (
 // jobActs are what is done to one job.
 func (a *App) jobActs() []act { return slices.Concat(a.plainJobActs(), a.askedJobActs()) }
 
-// onJob is a deed on the job that the path names.
+// noting is what the deed does that leaves a note.
+const noting = "note on job"
+
+// onJob is a deed on the job that the path names, which has an entry in its history of who did it.
 func (a *App) onJob(path, does string, do func(ctx context.Context, c *Call, jid string) (string, error)) act {
 	return act{path: "/jobs/{jid}/" + path, does: does, do: func(c *Call) (string, string, error) {
 		jid := c.Name("jid")
 		c.Did(jid, 0)
 		told, err := do(c.R.Context(), c, jid)
+		if err == nil && does != noting { // a note says itself whose it is
+			a.sign(c, jid, does)
+		}
 		return told, a.book().Link("jobs", jid), ops.Worded(jid, err)
 	}}
 }
@@ -95,7 +101,7 @@ func (a *App) askedJobActs() []act {
 		}), func(jid string) pages.Form {
 			return pages.Form{Heading: "Priority of " + jid, Label: "Set", Asks: []pages.Ask{{Name: "priority", Label: "priority", Hint: "a number; higher comes first", Wanted: true, Kind: "number"}}}
 		}),
-		a.asking(a.onJob("note", "note on job", func(ctx context.Context, c *Call, jid string) (string, error) {
+		a.asking(a.onJob("note", noting, func(ctx context.Context, c *Call, jid string) (string, error) {
 			text := strings.TrimSpace(c.R.PostFormValue("text"))
 			if text == "" {
 				return "", badField("text", "the note is empty")

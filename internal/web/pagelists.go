@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
+	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pages"
 	"oarlock/queue"
@@ -45,7 +47,9 @@ func (a *App) shelfPage(c *Call, p *pages.Page, heading, says string, shelf queu
 	if err != nil {
 		return err
 	}
-	p.Body = pages.JobsPage{Heading: heading, Says: says, List: a.jobList(part, here, cursor != "")}
+	body := pages.JobsPage{Heading: heading, Says: says, List: a.jobList(part, here, cursor != "")}
+	a.choose(p, &body.List)
+	p.Body = body
 	return nil
 }
 
@@ -78,15 +82,11 @@ func (a *App) workersPage(c *Call, p *pages.Page) error {
 	return nil
 }
 
-// workerRow takes the name of a worker apart, as our supervisors make it: host-pid-pool.
+// workerRow takes the name of a worker apart, if one of our supervisors made it.
 func (a *App) workerRow(w ops.Worker) pages.Worker {
 	row := pages.Worker{Name: w.Name, Seen: pages.Ago(a.o.Redis.Now() - w.Seen), Jobs: w.Jobs, Stalled: w.Stalled, Odd: w.Damage}
-	parts := strings.Split(w.Name, "-")
-	for i := len(parts) - 2; i > 0; i-- { // a host may have a dash in it, and so may a pool
-		if parts[i] != "" && strings.Trim(parts[i], "0123456789") == "" {
-			row.Host, row.PID, row.Pool = strings.Join(parts[:i], "-"), parts[i], strings.Join(parts[i+1:], "-")
-			break
-		}
+	if who, pool := rollcall.WhoseWorker(w.Name); who.Name != "" {
+		row.Host, row.PID, row.Pool = who.Name, strconv.Itoa(who.PID), pool
 	}
 	return row
 }
@@ -95,19 +95,20 @@ func (a *App) workerPage(c *Call, p *pages.Page) error {
 	name, cursor := c.Name("worker"), c.R.URL.Query().Get("cursor")
 	p.Title = name + " · Workers"
 	a.head(c, p)
-	seen, err := a.o.Redis.WorkerSeen(c.R.Context(), name)
+	part, err := ops.HeldBy(c.R.Context(), a.o.Redis, name, ops.Window{Cursor: cursor, Limit: pageRows})
 	if err != nil {
 		return err
 	}
-	if seen == 0 {
-		return &ops.Missing{Text: "there is no worker " + name}
-	}
-	part, err := ops.JobsOn(c.R.Context(), a.o.Redis, queue.Shelf{Kind: queue.ShelfWorker, Name: name}, ops.Window{Cursor: cursor, Limit: pageRows})
+	seen, err := a.o.Redis.WorkerSeen(c.R.Context(), name)
 	if err != nil {
 		return err
 	}
 	body := pages.WorkerPage{Worker: a.workerRow(ops.Worker{Name: name, Seen: seen}), List: a.jobList(part, a.book().Link("workers", name), cursor != "")}
 	body.List.Empty = "It holds no job now."
+	a.choose(p, &body.List)
+	if seen == 0 {
+		body.Seen = "at a time that nobody knows: it is off the list, and holds jobs still"
+	}
 	if p.Write && part.Total == 0 {
 		body.Deeds = []pages.Deed{{Label: "Forget it", Action: a.book().Link("workers", name, "forget")}}
 	}
@@ -158,6 +159,7 @@ func (a *App) searchPage(c *Call, p *pages.Page) error {
 		body.List.Says, body.List.Empty = "", "None of those that were looked at."
 		body.Looked = fmt.Sprintf("Looked at %s of %s; %s found.", screen.Count(jobs.LookedAt), screen.Count(jobs.Total), screen.Count(len(jobs.Items)))
 		body.Onward, body.List.Next = body.List.Next, ""
+		a.choose(p, &body.List)
 	}
 	if term != "" && found.Jobs == nil && len(body.Exact) == 0 && body.Wrong == "" {
 		body.Wrong = "Nothing has exactly that name: no job, recurring job, queue, group, tag, worker or throttle."
@@ -247,8 +249,13 @@ func eventWords(e hub.Event) string {
 	add(e.JID != "", "%s", e.JID)
 	add(e.Queue != "", "of %s", e.Queue)
 	add(e.Attempt > 0, "attempt %d", e.Attempt)
+	add(e.Key != "", "key %s", e.Key)
+	add(e.Name != "", "%s", e.Name)
+	add(e.Count > 0, "%s", screen.Count(e.Count))
+	add(e.Broken > 0, "%s broken", screen.Count(e.Broken))
 	add(e.Outcome != "", "%s", e.Outcome)
-	add(e.From != e.To, "%d → %d", e.From, e.To)
+	add(e.State != "", "%s", e.State)
+	add(e.From != e.To && e.Count == 0, "%d → %d", e.From, e.To)
 	add(e.Reason != "", "%s", e.Reason)
 	add(e.Duration > 0, "%s", pages.Span(e.Duration))
 	add(e.Group != "", "%s", e.Group)

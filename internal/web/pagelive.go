@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -103,11 +102,11 @@ func (s *stream) sendLines() error {
 	if len(lines) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{"lines": map[string]any{"lines": lines}})
+	text, err := marshal(map[string]any{"lines": map[string]any{"lines": lines}})
 	if err != nil {
 		return err
 	}
-	return s.send("data: %s\n\n", text)
+	return s.send("data: %s\n", text)
 }
 
 func (s *stream) send(format string, args ...any) error {

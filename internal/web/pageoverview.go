@@ -33,20 +33,48 @@ func printOf(names []string) string {
 	return fmt.Sprintf("%x", h.Sum64())
 }
 
-// roll is what the supervisors of the namespace say; of this process alone, where nobody else can be asked.
-func (a *App) roll(ctx context.Context) rollcall.Roll {
+// roll is what the supervisors of the namespace say; of this process alone, where nobody else can be asked, and all is false.
+func (a *App) roll(ctx context.Context) (roll rollcall.Roll, all bool) {
 	if a.o.Others != nil {
 		ctx, cancel := context.WithTimeout(ctx, hostsPatience)
 		defer cancel()
 		if roll, err := a.o.Others.Call(ctx); err == nil {
-			return roll
+			return a.withOwn(roll), true
 		}
 	}
+	return a.withOwn(rollcall.Roll{}), false
+}
+
+// withOwn adds what the supervisor of this process says, if it did not answer: it does not hear the question while Redis is away for
+// it, or takes no writes.
+func (a *App) withOwn(roll rollcall.Roll) rollcall.Roll {
 	shot, is := a.shot()
-	if !is {
-		return rollcall.Roll{}
+	if !is || slices.ContainsFunc(roll.Items, func(answer rollcall.Answer) bool { return a.itself(&answer) }) {
+		return roll
 	}
-	return rollcall.Roll{Asked: 1, Answered: 1, Items: []rollcall.Answer{{Host: a.o.Host, Version: a.o.Version, Status: shot, Sums: rollcall.Sum(&shot)}}}
+	own := rollcall.Answer{Host: a.o.Host, Version: a.o.Version, Status: shot, Sums: rollcall.Sum(&shot), Disagrees: a.disagrees()}
+	roll.Items = append(slices.Clone(roll.Items), own)
+	switch {
+	case roll.Asked < 0: // nobody knows how many were
+	case roll.Missing > 0: // it was one of them
+		roll.Missing--
+	default:
+		roll.Asked++
+	}
+	roll.Answered++
+	return roll
+}
+
+// workersLast is how old it may be what is told of supervisors that do not answer.
+const workersLast = 2 * time.Second
+
+// withUnheard adds the supervisors that are known only by the jobs that they hold or held; where Redis does not tell, nobody
+// has looked.
+func (a *App) withUnheard(ctx context.Context, roll rollcall.Roll) rollcall.Roll {
+	if workers, err := a.workers.get(ctx, workersLast, a.o.Redis.Workers); err == nil {
+		roll.NoteUnheard(workers)
+	}
+	return roll
 }
 
 // poolLinks leads to the pools of this process; those of others have no page here.
@@ -64,15 +92,70 @@ func (a *App) poolLinks(pool, text string) []pages.Link {
 // head writes the headline for pages about all supervisors, and gives what was found.
 func (a *App) head(c *Call, p *pages.Page) *worry {
 	w := &worry{}
-	w.everybody(a.roll(c.R.Context()), a.poolLinks)
+	roll, all := a.roll(c.R.Context())
+	if len(roll.Items) == 0 { // else what is known of them is on the page of supervisors
+		roll = a.withUnheard(c.R.Context(), roll)
+	}
+	w.everybody(roll, a.poolLinks)
+	a.disagreeing(w, roll.Items)
+	if !all {
+		p.Scope = "this supervisor"
+	}
+	a.warn(w)
 	p.Headline = w.headline()
 	return w
+}
+
+// warn adds what is to be known of the doors of this process.
+func (a *App) warn(w *worry) {
+	if a.o.Risk != "" {
+		w.add(pages.Warn, nil, "%s", a.o.Risk)
+	}
+}
+
+// disagrees are sentences on which rules of the file of this process do not count.
+func (a *App) disagrees() []string {
+	if a.o.Disagrees == nil {
+		return nil
+	}
+	return a.o.Disagrees()
+}
+
+// mostDisagreements is how many rules that do not count are told of on top of a page; others are on that of the rules.
+const mostDisagreements = 5
+
+// disagreeing adds which rules of files do not count, each once, however many hosts have them.
+func (a *App) disagreeing(w *worry, all []rollcall.Answer) {
+	var said []string
+	hosts := map[string][]string{} // by sentence
+	for i := range all {
+		for _, text := range all[i].Disagrees {
+			if hosts[text] == nil {
+				said = append(said, text)
+			}
+			hosts[text] = append(hosts[text], all[i].Host)
+		}
+	}
+	links := []pages.Link{{Href: a.book().Link("rules"), Text: "see"}}
+	for i, text := range said {
+		if i == mostDisagreements {
+			w.add(pages.Warn, links, "Beside these: %s of files.", screen.Some(len(said)-i, "rule"))
+			return
+		}
+		on := ""
+		if names := hosts[text]; names[0] != "" {
+			on = "In the file of " + screen.Shorten(strings.Join(names, ", "), 100) + ": "
+		}
+		w.add(pages.Warn, links, "%s%s.", on, strings.TrimSuffix(screen.Shorten(a.redactor.text(text), 300), "."))
+	}
 }
 
 // headLocal is the headline of pages that are about this process alone.
 func (a *App) headLocal(p *pages.Page, shot supervisor.Snapshot) {
 	w := &worry{}
 	w.supervisor(shot, "", a.poolLinks)
+	a.disagreeing(w, []rollcall.Answer{{Disagrees: a.disagrees()}})
+	a.warn(w)
 	p.Headline, p.Scope = w.headline(), "this supervisor"
 }
 
@@ -83,6 +166,8 @@ func (a *App) overviewPage(c *Call, p *pages.Page) error {
 	if err != nil {
 		return err
 	}
+	w.queues(all, now, a.book().Link)
+	p.Headline = w.headline()
 	groups, err := ops.Failures(c.R.Context(), a.o.Redis, ops.Window{Limit: overviewGroups})
 	if err != nil {
 		return err
@@ -95,6 +180,9 @@ func (a *App) overviewPage(c *Call, p *pages.Page) error {
 	rows := a.queueRows(all, now, "lag")
 	if body.Queues, err = a.freshRows(c.R.Context(), rows[:min(len(rows), overviewQueues)]); err != nil {
 		return err
+	}
+	for i := range body.Queues {
+		w.outlook(&body.Queues[i])
 	}
 	body.QueuePrint = queuePrint(body.Queues)
 	body.Groups, body.GroupPrint = a.groupRows(groups.Items, groups.AsOf)
@@ -150,6 +238,7 @@ func (a *App) freshRows(ctx context.Context, rows []pages.Queue) ([]pages.Queue,
 	if len(names) == 0 {
 		return nil, nil
 	}
+	windows := a.windowWords(ctx)
 	by, now, err := a.recount(ctx, names)
 	if err != nil {
 		return nil, err
@@ -157,6 +246,9 @@ func (a *App) freshRows(ctx context.Context, rows []pages.Queue) ([]pages.Queue,
 	fresh := make([]pages.Queue, len(names))
 	for i, name := range names {
 		fresh[i] = a.queueRow(by[name], now)
+		if fresh[i].Windows = windows[name]; by[name].Keys.All > 0 { // a queue that had keys once need not say so
+			fresh[i].Keys = keyWords(by[name], now)
+		}
 	}
 	return fresh, nil
 }
@@ -195,48 +287,60 @@ func (a *App) groupRows(all []ops.FailureGroup, now float64) (rows []pages.Group
 
 // hosts are the supervisors that answered.
 func (a *App) hosts(roll rollcall.Roll) []pages.Host {
-	own, here := a.shot()
 	var hosts []pages.Host
-	for _, answer := range roll.Items {
-		s := answer.Status
-		h := pages.Host{
-			Name: cmp.Or(answer.Host, s.Name), Version: answer.Version, Up: s.Up, Pools: answer.Sums.Pools, Busy: answer.Sums.Busy, Children: answer.Sums.Children,
-			Here: here && s.PID == own.PID && s.Name == own.Name, Page: answer.URL, State: "ready", Redis: "ok",
-		}
-		if !answer.Cut { // a pool without a child for a moment has room all the same
-			h.Children = 0
-			for _, pool := range s.Pools {
-				h.Children += pool.Children
-			}
-		}
-		what, _ := s.RedisTrouble()
-		switch {
-		case s.Draining:
-			h.State = "draining"
-		case s.Quiet:
-			h.State = "quiet"
-		case what != "":
-			h.State, h.Redis = "away", what
-		case !s.Ready:
-			h.State = "not ready"
-		}
-		var trouble []string
-		if n := answer.Sums.Breakers; n > 0 {
-			trouble = append(trouble, screen.Some(n, "pool")+" with an open breaker")
-		}
-		if n := answer.Sums.Rolling; n > 0 {
-			trouble = append(trouble, screen.Some(n, "pool")+" in a roll")
-		}
-		h.Trouble = strings.Join(trouble, ", ")
-		hosts = append(hosts, h)
+	for i := range roll.Items {
+		hosts = append(hosts, a.hostRow(&roll.Items[i]))
 	}
 	return hosts
+}
+
+// hostRow is one of them.
+func (a *App) hostRow(answer *rollcall.Answer) pages.Host {
+	s := answer.Status
+	h := pages.Host{
+		Name: cmp.Or(answer.Host, s.Name), Version: answer.Version, Up: s.Up, Pools: answer.Sums.Pools, Busy: answer.Sums.Busy, Children: answer.Room(),
+		Here: a.itself(answer), Page: answer.URL, State: "ready", Redis: "ok",
+	}
+	if !h.Here {
+		h.Inside = a.hostLink(answer.Who())
+	}
+	what, _ := s.RedisTrouble()
+	switch {
+	case s.Draining:
+		h.State = "draining"
+	case s.Quiet:
+		h.State = "quiet"
+	case what != "":
+		h.State, h.Redis = "away", what
+	case s.Abstains != "":
+		h.State = "abstains"
+	case !s.Ready:
+		h.State = "not ready"
+	}
+	var trouble []string
+	if n := answer.Sums.Breakers; n > 0 {
+		trouble = append(trouble, screen.Some(n, "pool")+" with an open breaker")
+	}
+	if n := answer.Sums.Rolling; n > 0 {
+		trouble = append(trouble, screen.Some(n, "pool")+" in a roll")
+	}
+	h.Trouble = strings.Join(trouble, ", ")
+	return h
+}
+
+// unheardRows are supervisors that did not answer.
+func (a *App) unheardRows(all []rollcall.Unheard) (rows []pages.Unheard) {
+	for _, u := range all {
+		rows = append(rows, pages.Unheard{Name: u.Name, PID: u.PID, Pools: u.Pools, Workers: u.Workers, Says: u.Says(), Seen: pages.Ago(a.o.Redis.Now() - u.Seen), Odd: u.Jobs == 0 && u.Stalled > 0})
+	}
+	return rows
 }
 
 func (a *App) supervisorsPage(c *Call, p *pages.Page) error {
 	p.Title = "Supervisors"
 	w := a.head(c, p)
-	body := pages.Supervisors{Hosts: a.hosts(*w.roll), Asked: w.roll.Asked, Answered: w.roll.Answered, Silent: silentWords(*w.roll)}
+	*w.roll = a.withUnheard(c.R.Context(), *w.roll)
+	body := pages.Supervisors{Unheard: a.unheardRows(w.roll.Unheard), Looked: w.roll.Unheard != nil, Hosts: a.hosts(*w.roll), Asked: w.roll.Asked, Answered: w.roll.Answered, Silent: silentWords(*w.roll)}
 	if w.roll.Asked > 0 {
 		body.Says = fmt.Sprintf("%d of %s answered.", w.roll.Answered, screen.Some(w.roll.Asked, "supervisor"))
 	}

@@ -159,6 +159,8 @@ func poolRow(pool supervisor.PoolSnapshot) pages.PoolRow {
 		row.State = "draining"
 	case pool.Quiet:
 		row.State = "quiet"
+	case pool.Abstains != "":
+		row.State = "abstains"
 	case pool.Barren != "":
 		row.State = "barren"
 	case pool.Breaker != "":
@@ -172,6 +174,8 @@ func poolRow(pool supervisor.PoolSnapshot) pages.PoolRow {
 // poolTrouble is what keeps a pool from working as it should, in a sentence; "" if nothing does.
 func poolTrouble(pool supervisor.PoolSnapshot) string {
 	switch {
+	case pool.Abstains != "":
+		return "It takes nothing: " + pool.Abstains
 	case pool.Barren != "":
 		return "It takes nothing: " + pool.Barren
 	case pool.Breaker != "":
@@ -181,7 +185,7 @@ func poolTrouble(pool supervisor.PoolSnapshot) string {
 		}
 		return text
 	case len(pool.Damaged) > 0:
-		return "It leaves out " + screen.Some(len(pool.Damaged), "queue") + " whose keys are not what they should be: " + strings.Join(pool.Damaged, "; ")
+		return "It leaves out " + strings.Join(pool.Damaged, "; ")
 	case pool.InDoubt:
 		return "A call to Redis has an unknown outcome; it is being found out"
 	}
@@ -199,7 +203,7 @@ func (a *App) poolPage(c *Call, p *pages.Page) error {
 	}
 	a.headLocal(p, shot)
 	p.Title, p.Scope = pool.Name+" · Pools", "this supervisor"
-	body := pages.PoolPage{PoolRow: poolRow(*pool), Settings: poolSettings(*pool), Sum: poolSum(pool.Counters)}
+	body := pages.PoolPage{PoolRow: poolRow(*pool), Figures: a.poolFigures(pool.Name), Settings: poolSettings(*pool), Sum: poolSum(pool.Counters)}
 	for _, slot := range pool.Slots {
 		body.Slots = append(body.Slots, a.slotRow(*pool, slot))
 	}
@@ -263,7 +267,7 @@ func (a *App) stopAct() act {
 		}
 		run := slot.Runs[0]
 		return pages.Form{
-			Heading: "Stop the job of slot " + strconv.Itoa(slot.Slot), Says: []string{runWords(run) + ".", "Its child is told, and killed after kill_grace. The job goes back to the front of its queue, which costs it no retry."},
+			Heading: "Stop the job of slot " + strconv.Itoa(slot.Slot), Says: []string{runWords(run) + ".", stopWords(slot)},
 			Action: a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot), "stop"), Hidden: []pages.Field{{Name: "run", Value: run.Run}}, Label: "Stop it", Danger: true, Back: back,
 		}, nil
 	}, do: func(c *Call) (string, string, error) {
@@ -280,14 +284,44 @@ func (a *App) stopAct() act {
 	}}
 }
 
+// stopWords says what stopping the job of a slot does.
+func stopWords(slot supervisor.SlotSnapshot) string {
+	if together := slot.Together(); together != "" {
+		return "Its child is told, and killed after kill_grace. It has " + together + ": all of these go back to the front of their queues, which costs them no retry."
+	}
+	return "Its child is told, and killed after kill_grace. The job goes back to the front of its queue, which costs it no retry."
+}
+
 // slotRow is a slot in the list of its pool.
 func (a *App) slotRow(pool supervisor.PoolSnapshot, slot supervisor.SlotSnapshot) pages.SlotRow {
-	row := pages.SlotRow{SlotSnapshot: slot, Href: a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot))}
+	row := slotWorks(pool, slot)
+	row.Href = a.book().Link("pools", pool.Name, strconv.Itoa(slot.Slot))
+	if a.o.Hub != nil && len(slot.Runs) > 0 {
+		for _, line := range a.o.Hub.Lines(pool.Name, slot.Slot, 0, 1) {
+			row.Last = a.logLine(line).Text
+		}
+	}
+	return row
+}
+
+// runsShown is how many of the jobs of a slot are listed.
+const runsShown = 20
+
+// slotWorks is a slot and what it works on, wherever it is.
+func slotWorks(pool supervisor.PoolSnapshot, slot supervisor.SlotSnapshot) pages.SlotRow {
+	row := pages.SlotRow{SlotSnapshot: slot}
 	row.New = pool.Roll != nil && slot.Generation == pool.Roll.To && slot.PID != 0
 	var works []string
-	for _, run := range slot.Runs {
+	for i, run := range slot.Runs {
+		if i == runsShown {
+			works = append(works, fmt.Sprintf("and %d more", len(slot.Runs)-i))
+			break
+		}
 		row.Runs = append(row.Runs, slotRun(run))
 		works = append(works, runWords(run))
+	}
+	if together := slot.Together(); together != "" {
+		works = []string{together}
 	}
 	row.Works = strings.Join(works, "; ")
 	switch {
@@ -331,7 +365,7 @@ func poolSettings(pool supervisor.PoolSnapshot) []pages.Fact {
 	if pool.Least != pool.Most {
 		children += fmt.Sprintf(", from %d to %d", pool.Least, pool.Most)
 	}
-	facts := []pages.Fact{{Name: "mode", Value: pool.Mode}, {Name: "queues", Value: strings.Join(pool.Queues, ", ")}, {Name: "children", Value: children}, {Name: "worker", Value: pool.Worker}}
+	facts := []pages.Fact{{Name: "mode", Value: pool.Mode}, {Name: "works", Value: pool.Works()}, {Name: "children", Value: children}, {Name: "worker", Value: pool.Worker}}
 	if pool.Exclusive {
 		facts = append(facts, pages.Fact{Name: "replace", Value: "after: a child is gone before the next has its slot"})
 	}
@@ -346,7 +380,7 @@ func poolSum(n supervisor.Counters) []pages.Fact {
 		n    int
 	}{
 		{"given back", n.Released}, {"interrupted", n.Interrupted}, {"timed out", n.TimedOut}, {"could not be started", n.Unstarted}, {"class not known", n.Unknown},
-		{"cost nothing but a delay", n.Spared}, {"locks lost", n.Lost}, {"verdicts too late", n.Late}, {"children started", n.Started}, {"left processes behind", n.LeftBehind},
+		{"cost nothing but a delay", n.Spared}, {"come again in smaller messages", n.Halved}, {"times that a retry_command was asked", n.Asked}, {"times that it did not answer", n.Unanswered}, {"locks lost", n.Lost}, {"verdicts too late", n.Late}, {"children started", n.Started}, {"left processes behind", n.LeftBehind},
 	} {
 		if more.n > 0 {
 			facts = append(facts, pages.Fact{Name: more.name, Value: screen.Count(more.n)})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"oarlock/internal/web/chart"
 	"oarlock/internal/web/pages"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // pageRows is how many rows a page of a list has.
@@ -100,12 +102,14 @@ func (a *App) queuePage(c *Call, p *pages.Page) error {
 	}
 	own := a.book().Link("queues", name)
 	body := pages.QueuePage{
-		Queue: a.queueRow(q, now), State: state, Listeners: a.listeners(*w.roll, name), MayPut: c.Who.MayPut(name) && !a.readOnly(c),
+		Queue: a.queueRow(q, now), State: state, Listeners: a.listenerRows(*w.roll, name), MayPut: c.Who.MayPut(name) && !a.readOnly(c),
 		StatsHref: a.book().Link("queues", name, "stats"), Limited: strconv.Itoa(q.Limit),
 	}
 	if a.o.Hub != nil {
 		body.Line = chart.Spark("Waiting, the last hour", points(a.o.Hub.QueueHistory(name), func(p hub.Point) float64 { return float64(p.Waiting) }), stepWords, wholeWords)
 	}
+	w.outlook(&body.Queue)
+	body.Queue.Keys, body.Windows = keyWords(q, now), a.windowWords(ctx)[name]
 	if q.NextDue > now {
 		body.NextDue = q.NextDue - now
 	}
@@ -125,9 +129,25 @@ func (a *App) queuePage(c *Call, p *pages.Page) error {
 			deed = pages.Deed{Label: "Resume", Action: a.book().Link("queues", name, "resume"), Tone: pages.Good}
 		}
 		body.Deeds, body.Bulk = []pages.Deed{deed}, a.stateDeeds(name, state, part.Total)
+		a.choose(p, &body.Jobs)
 	}
 	p.Body = body
 	return nil
+}
+
+// keyWords says how it stands with the keys of a queue; "" of one that has none.
+func keyWords(q *queue.QueueCensus, now float64) string {
+	if !q.Keys.Ordered {
+		return ""
+	}
+	text := fmt.Sprintf("%s; %s behind others", screen.Some(q.Keys.All, "key"), screen.Some(q.Behind, "job"))
+	if q.Keys.Blocked > 0 {
+		text += " of " + screen.Some(q.Keys.Blocked, "key")
+	}
+	if blocked := q.Keys.BlockedFor(now); blocked > 0 {
+		text += ", the longest for " + pages.Span(blocked)
+	}
+	return text
 }
 
 // readOnly reports whether nobody may change anything by the way a call came.
@@ -143,31 +163,54 @@ func firstState(q *queue.QueueCensus) string {
 	return "waiting"
 }
 
+// worksQueue reports whether a pool takes jobs of a queue.
+func worksQueue(pool supervisor.PoolSnapshot, name string) bool {
+	return queue.MatchAny(pool.Queues, name)
+}
+
+// heardListener is a listener, and the supervisor that told of it.
+type heardListener struct {
+	listener
+	of *rollcall.Answer
+}
+
 // listeners are the pools that take jobs of a queue, on all hosts that answered.
-func (a *App) listeners(roll rollcall.Roll, name string) []pages.Listener {
-	var all []pages.Listener
-	own, is := a.shot()
-	for _, answer := range roll.Items {
-		here := is && answer.Status.PID == own.PID && answer.Status.Name == own.Name
+func (a *App) listeners(roll rollcall.Roll, name string) []heardListener {
+	var all []heardListener
+	for i := range roll.Items {
+		answer := &roll.Items[i]
 		for _, pool := range answer.Status.Pools {
-			if !queue.MatchAny(pool.Queues, name) {
+			if !worksQueue(pool, name) {
 				continue
 			}
 			row := poolRow(pool)
-			l := pages.Listener{Host: answer.Host, Pool: pool.Name, Busy: row.Busy, Children: pool.Children, Trouble: row.Trouble}
+			l := listener{
+				Host: cmp.Or(answer.Host, answer.Status.Name), Supervisor: answer.Status.Name, PID: answer.Status.PID,
+				Pool: pool.Name, Busy: row.Busy, Children: pool.Children, Trouble: row.Trouble,
+			}
 			switch {
 			case pool.Quiet:
 				l.Trouble = "it is quiet"
 			case pool.Draining:
 				l.Trouble = "it is draining"
 			}
-			if here {
-				l.Href = a.book().Link("pools", pool.Name)
-			}
-			all = append(all, l)
+			all = append(all, heardListener{l, answer})
 		}
 	}
 	return all
+}
+
+// listenerRows are the listeners of a queue on its page.
+func (a *App) listenerRows(roll rollcall.Roll, name string) []pages.Listener {
+	var rows []pages.Listener
+	for _, l := range a.listeners(roll, name) {
+		row := pages.Listener{Host: l.Host, Pool: l.Pool, Busy: l.Busy, Children: l.Children, Trouble: l.Trouble, Href: a.hostLink(l.of.Who())}
+		if a.itself(l.of) {
+			row.Href = a.book().Link("pools", l.Pool)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // jobList is a part of a list of jobs. here is the path of its page, which has a query or not; later says that it is not
@@ -196,31 +239,28 @@ func (a *App) jobList(part ops.Part[ops.Job], here string, later bool) pages.Job
 func (a *App) jobRow(job ops.Job, now float64) pages.JobRow {
 	job = a.redactor.job(job)
 	row := pages.JobRow{
-		JID: job.JID, Klass: job.Klass, Queue: job.Queue, State: job.State, Priority: job.Priority, Worker: job.Worker,
+		Ref: refOf(job), JID: job.JID, Klass: job.Klass, Queue: job.Queue, State: job.State, Priority: job.Priority, Worker: job.Worker,
 		Crashes: job.Crashes, Tags: job.Tags, Data: string(job.Data), Message: job.Failed().Message,
 	}
 	if job.State == queue.RowGone {
 		return row
 	}
-	if n := job.Retries + 1; n > 1 || job.Crashes > 0 {
-		row.Attempt = fmt.Sprintf("%d of %d", attemptOf(job), n+job.Crashes)
+	if n := job.Retries + 1; job.Attempt > 0 && (n > 1 || job.Crashes > 0) {
+		row.Attempt = fmt.Sprintf("%d of %d", job.Attempt, n+job.Crashes)
 	}
 	switch {
 	case job.State == "failed":
 		row.When = pages.Ago(now - job.Failed().When)
 	case job.State == "scheduled" && job.Due > 0:
 		row.When = "in " + pages.Span(max(0, job.Due-now))
+	case job.State == "parked":
+		row.When = "for an answer, " + pages.Span(max(0, job.Due-now)) + " yet"
 	case job.State == "running" && job.Expires > 0:
 		row.When = "lock for " + pages.Span(max(0, job.Expires-now))
 	case job.State == "stalled" && job.Expires > 0:
 		row.When = "lock ran out " + pages.Ago(now-job.Expires)
 	}
 	return row
-}
-
-// attemptOf is the number of the last attempt, or of the one that comes first.
-func attemptOf(job ops.Job) int {
-	return max(1, 1+job.Retries-max(job.Remaining, 0)+job.Crashes)
 }
 
 // statsPage is how a queue went on a day.
@@ -338,7 +378,12 @@ func (a *App) pauseMany(c *Call) (told, to string, err error) {
 	if err := c.R.ParseForm(); err != nil {
 		return "", "", badField("form", "%v", err)
 	}
-	names := c.R.PostForm["queue"]
+	names := slices.Clone(c.R.PostForm["queue"])
+	for i, name := range names {
+		if names[i], err = url.QueryUnescape(name); err != nil { // forms change line breaks
+			return "", "", badField("queue", "%q is none that the page named", shown(name))
+		}
+	}
 	if len(names) == 0 {
 		return "", "", badField("queue", "choose at least one")
 	}

@@ -12,6 +12,7 @@ import (
 // called by several goroutines at once.
 type Others interface {
 	Call(ctx context.Context) (rollcall.Roll, error)
+	Tail(ctx context.Context, of rollcall.Who, pool string, slot, lines int) (rollcall.Tail, error)
 }
 
 // views are all pages.
@@ -21,12 +22,12 @@ func (a *App) views() []view {
 		{path: "/supervisors", template: "supervisors", section: "/supervisors", fill: a.supervisorsPage},
 		{path: "/help", template: "help", still: true, local: true, fill: a.helpPage},
 		{path: "/audit", template: "audit", section: "/audit", still: true, local: true, fill: a.auditPage},
-	}, a.poolViews(), a.queueViews(), a.failureViews(), a.jobViews(), a.listViews(), a.recurringViews())
+	}, a.hostViews(), a.poolViews(), a.queueViews(), a.keyViews(), a.failureViews(), a.jobViews(), a.parkedViews(), a.doctorViews(), a.listViews(), a.recurringViews(), a.throttleViews(), a.ruleViews(), a.entryViews())
 }
 
 // acts are all deeds of pages.
 func (a *App) acts() []act {
-	return slices.Concat(a.supervisorActs(), a.poolActs(), a.queueActs(), a.jobActs(), a.bulkActs(), a.listActs(), a.recurringActs(), a.throttleActs())
+	return slices.Concat(a.supervisorActs(), a.poolActs(), a.queueActs(), a.keyActs(), a.jobActs(), a.parkedActs(), a.doctorActs(), a.chosenActs(), a.bulkActs(), a.listActs(), a.recurringActs(), a.throttleActs(), a.ruleActs(), a.entryActs())
 }
 
 // helpPage tells the keys, and what the words mean.

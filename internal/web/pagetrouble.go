@@ -12,14 +12,24 @@ func (c *Call) browses() bool {
 	return !strings.HasPrefix(c.R.URL.Path, "/api/") && strings.Contains(c.R.Header.Get("Accept"), "text/html")
 }
 
+// inBrowser reports whether a call may be one of a browser, be it of a page or of a script or stream of ours.
+func (c *Call) inBrowser() bool {
+	h := c.R.Header
+	return c.browses() || h.Get("Cookie") != "" || h.Get("Sec-Fetch-Mode") != "" || h.Get("Origin") != "" || h.Get(ownHeader) != "" || h.Get("Accept") == "text/event-stream"
+}
+
 // failPage answers an error with a page.
 func (a *App) failPage(c *Call, p *Problem) {
 	page := a.frame(c)
 	what, does := troubleWords(p)
 	page.Title = what
-	body := pages.Trouble{Status: p.Status, What: what, Why: sentence(p.Detail), Does: does}
+	body := pages.Trouble{Status: p.Status, What: what, Why: sentence(strings.TrimSuffix(p.Detail, doubtSure)), Does: does}
 	if to := back(c, ""); to != "" && !c.route.safe() {
 		body.Links = append(body.Links, pages.Link{Href: to, Text: "Look again"})
+	}
+	if p.Status == http.StatusUnauthorized {
+		login, _ := pages.Query(a.book().Link("login"), "next", strings.TrimPrefix(back(c, ""), a.o.Prefix))
+		body.Links = []pages.Link{{Href: login, Text: "Log in"}}
 	}
 	body.Links = append(body.Links, pages.Link{Href: a.book().Link(), Text: "Overview"})
 	page.Body = body
@@ -39,6 +49,8 @@ func troubleWords(p *Problem) (what, does string) {
 	switch p.Status {
 	case http.StatusNotFound:
 		return "It is not here", "It may have been canceled, or be complete and pruned, or be of another namespace. The search looks for names."
+	case http.StatusUnauthorized:
+		return "You are not logged in, or not any more", "Nothing was done. Log in, and do it again."
 	case http.StatusConflict:
 		return "It changed meanwhile", "Nothing was done. Look at how it is now, and decide again."
 	case http.StatusForbidden:
@@ -53,6 +65,9 @@ func troubleWords(p *Problem) (what, does string) {
 	case http.StatusInternalServerError:
 		return "A mistake of ours", "The log of the supervisor has it; please report it. Jobs go on."
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		if p.Code == "doubt" {
+			return "Is that meant?", "Nothing was done. The same on the command line asks whether you are sure, and then does it."
+		}
 		return "That cannot be", "Nothing was done."
 	}
 	return http.StatusText(p.Status), ""

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"oarlock/internal/doctor"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pages"
+	"oarlock/queue"
 	"oarlock/supervisor"
 )
 
@@ -20,6 +22,8 @@ type worry struct {
 	children int
 	oldest   float64 // seconds that a job has waited for a child
 	roll     *rollcall.Roll
+	counted  bool     // all queues were looked at, not only those of pools
+	deserted []string // queues to which no supervisor listens
 }
 
 func (w *worry) add(tone pages.Tone, links []pages.Link, format string, args ...any) {
@@ -44,6 +48,12 @@ func (w *worry) supervisor(shot supervisor.Snapshot, host string, links func(poo
 		w.add(pages.Warn, nil, "The supervisor%s is draining: it takes no more jobs and leaves.", on)
 	case shot.Quiet:
 		w.add(pages.Warn, nil, "The supervisor%s is quiet: it takes no jobs until it is resumed.", on)
+	}
+	if shot.Abstains != "" {
+		w.add(pages.Bad, nil, "The supervisor%s %s.", on, screen.Shorten(shot.AbstainsWords(), 200))
+	}
+	for _, name := range shot.Stuck {
+		w.add(pages.Bad, nil, "On %s, %s.", cmp.Or(host, "this host"), supervisor.StuckWords(screen.Shorten(name, 40)))
 	}
 	for _, pool := range shot.Pools {
 		w.pool(pool, on, shot.Quiet || shot.Draining, links)
@@ -81,7 +91,7 @@ func (w *worry) pool(pool supervisor.PoolSnapshot, on string, still bool, links 
 		w.add(pages.Bad, links(pool.Name, "see its first bad sign"), "Pool %s%s gave generation %d up %s ago: %s", name, on, g.Generation, pages.Span(g.Ago), screen.Shorten(g.Message, 200))
 	}
 	for _, damage := range pool.Damaged {
-		w.add(pages.Bad, links(pool.Name, "see"), "Pool %s%s leaves a queue out: %s", name, on, screen.Shorten(damage, 200))
+		w.add(pages.Bad, links(pool.Name, "see"), "Pool %s%s leaves out %s", name, on, screen.Shorten(damage, 200))
 	}
 }
 
@@ -93,6 +103,50 @@ func (w *worry) everybody(roll rollcall.Roll, links func(pool, text string) []pa
 	}
 	if roll.Missing > 0 {
 		w.add(pages.Warn, nil, "%s", silentWords(roll))
+	}
+}
+
+// mostDeserted is of how many queues without a listener the overview tells each; the page of queues has all.
+const mostDeserted = 5
+
+// queues looks at all of them, as they were at the server's time now, after everybody was asked.
+func (w *worry) queues(all []queue.QueueCensus, now float64, link func(path ...string) string) {
+	w.counted = true
+	var deserted []*queue.QueueCensus
+	for i := range all {
+		q := &all[i]
+		if q.Paused {
+			continue
+		}
+		w.oldest = max(w.oldest, q.Lag(now))
+		if w.roll != nil && doctor.UnservedFor(*q, now) > 0 && w.roll.Deserted(q.Name, q.Waiting, q.Running) {
+			deserted = append(deserted, q)
+		}
+	}
+	slices.SortStableFunc(deserted, func(x, y *queue.QueueCensus) int { return cmp.Compare(y.Lag(now), x.Lag(now)) })
+	for i, q := range deserted {
+		w.deserted = append(w.deserted, q.Name)
+		switch {
+		case i < mostDeserted:
+			w.add(pages.Warn, []pages.Link{{Href: link("queues", q.Name), Text: "see"}}, "No supervisor listens to queue %s: %s, the next for %s, and none runs. Is the name right? Else name it in the queues of a pool.",
+				screen.Shorten(q.Name, 40), waitWords(q.Waiting), pages.Span(q.Lag(now)))
+		case i == mostDeserted:
+			w.add(pages.Warn, []pages.Link{{Href: link("queues"), Text: "see"}}, "Beside these, no supervisor listens to %s in which jobs wait.", screen.Some(len(deserted)-i, "queue"))
+		}
+	}
+}
+
+func waitWords(jobs int) string {
+	if jobs == 1 {
+		return "1 job waits"
+	}
+	return screen.Count(jobs) + " jobs wait"
+}
+
+// outlook adds to that of a queue which is measured yet that no supervisor listens to it.
+func (w *worry) outlook(q *pages.Queue) {
+	if q.Outlook == "measuring" && w.roll != nil && w.roll.Deserted(q.Name, q.Waiting, q.Running) {
+		q.Outlook = "measuring; no supervisor listens to it"
 	}
 }
 
@@ -135,12 +189,18 @@ func (w *worry) headline() pages.Headline {
 		}
 	}
 	switch {
+	case w.hosts == 0 && w.roll != nil && w.roll.Working() > 0:
+		return pages.Headline{Tone: pages.Warn, Says: fmt.Sprintf("No supervisor answers, but jobs are held by %d.", w.roll.Working()), Facts: "the page of supervisors says what is known of them"}
 	case w.hosts == 0:
 		return pages.Headline{Tone: pages.Warn, Says: "No supervisor answers: nothing is worked.", Facts: "oarlock run starts one"}
 	case bad == 1:
 		h = pages.Headline{Tone: pages.Bad, Says: "Something keeps work from flowing."}
 	case bad > 1:
 		h = pages.Headline{Tone: pages.Bad, Says: fmt.Sprintf("%d things keep work from flowing.", bad)}
+	case len(w.deserted) == 1:
+		h = pages.Headline{Tone: pages.Warn, Says: fmt.Sprintf("Work flows, but no supervisor listens to queue %s.", screen.Shorten(w.deserted[0], 40))}
+	case len(w.deserted) > 1:
+		h = pages.Headline{Tone: pages.Warn, Says: fmt.Sprintf("Work flows, but no supervisor listens to %s in which jobs wait.", screen.Some(len(w.deserted), "queue"))}
 	case len(w.notices) > 0:
 		h = pages.Headline{Tone: pages.Warn, Says: "Work flows, with something to know."}
 	}
@@ -151,10 +211,15 @@ func (w *worry) headline() pages.Headline {
 		facts = append(facts, screen.Some(w.hosts, "supervisor"))
 	}
 	facts = append(facts, fmt.Sprintf("%s of %s busy", screen.Count(w.busy), childrenWords(w.children)))
-	if w.oldest > 0 {
+	switch {
+	case w.oldest > 0 && w.counted:
 		facts = append(facts, "nothing waits longer than "+pages.Span(w.oldest))
-	} else {
+	case w.oldest > 0:
+		facts = append(facts, "nothing in their queues waits longer than "+pages.Span(w.oldest))
+	case w.counted:
 		facts = append(facts, "nothing waits for a child")
+	default:
+		facts = append(facts, "nothing in their queues waits for a child")
 	}
 	h.Facts = strings.Join(facts, " · ")
 	return h

@@ -2,11 +2,11 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -21,7 +21,8 @@ type Problem struct {
 	Detail string `json:"detail"`          // what, why, and what to do
 	Field  string `json:"field,omitempty"` // of the request that is wrong
 
-	retry int // after so many seconds; 0 says nothing
+	retry int      // after so many seconds; 0 says nothing
+	allow []string // the methods that are for the path; nil says nothing
 }
 
 func (p *Problem) Error() string { return p.Detail }
@@ -45,6 +46,17 @@ func badField(field, format string, args ...any) *Problem {
 // shown is somebody's text as it may stand in a sentence.
 func shown(text string) string { return screen.Visible(screen.Shorten(text, 200)) }
 
+// doubtSure is what a program is told of a doubt.
+const doubtSure = " Nothing was done; ?force=1 does it all the same."
+
+// gone is what something missing is told as: with that code where it is not there, else as what has changed.
+func gone(code string, missing *ops.Missing) *Problem {
+	if missing.There {
+		return problem(http.StatusConflict, "changed", "%s", missing.Text)
+	}
+	return problem(http.StatusNotFound, code, "%s", missing.Text)
+}
+
 // problemOf is what an error is told as.
 func problemOf(err error) *Problem {
 	var p *Problem
@@ -60,9 +72,9 @@ func problemOf(err error) *Problem {
 		p.Field = wrong.Argument
 		return p
 	case errors.As(err, &missing):
-		return problem(http.StatusNotFound, "not_found", "%s", missing.Text)
+		return gone("not_found", missing)
 	case errors.As(err, &doubt):
-		return problem(http.StatusUnprocessableEntity, "doubt", "%s Nothing was done; ?force=1 does it all the same.", doubt.Text)
+		return problem(http.StatusUnprocessableEntity, "doubt", "%s"+doubtSure, doubt.Text)
 	case errors.As(err, &long):
 		return problem(http.StatusRequestEntityTooLarge, "too_large", "the body is longer than %d bytes; send less at a time", long.Limit)
 	case errors.Is(err, queue.ErrNoJob):
@@ -93,19 +105,24 @@ func (a *App) fail(c *Call, err error) {
 	if p.retry > 0 {
 		h.Set("Retry-After", fmt.Sprint(p.retry))
 	}
+	if len(p.allow) > 0 {
+		h.Set("Allow", strings.Join(p.allow, ", "))
+	}
 	if p.Status == http.StatusUnauthorized {
 		h.Add("WWW-Authenticate", `Bearer realm="oarlock"`)
-		h.Add("WWW-Authenticate", `Basic realm="oarlock", charset="UTF-8"`)
+		if !c.inBrowser() { // which would ask for a password by itself, over our page
+			h.Add("WWW-Authenticate", `Basic realm="oarlock", charset="UTF-8"`)
+		}
 	}
 	if c.browses() {
 		a.failPage(c, p)
 		return
 	}
-	text, err := json.Marshal(p)
+	text, err := marshal(p)
 	if err != nil {
 		text = nil // of strings and numbers: cannot be
 	}
 	h.Set("Content-Type", "application/problem+json")
 	c.W.WriteHeader(p.Status)
-	_, _ = c.W.Write(append(text, '\n')) // the other side is gone if it fails
+	_, _ = c.W.Write(text) // the other side is gone if it fails
 }

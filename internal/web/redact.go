@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"oarlock/internal/explain"
 	"oarlock/internal/ops"
 	"oarlock/internal/redact"
 	"oarlock/internal/rollcall"
@@ -18,31 +17,14 @@ type redactor struct{ *redact.Redactor }
 
 // text blanks what is secret in a text of others, line by line.
 func (r redactor) text(text string) string {
-	told, _ := r.lines(text)
+	told, _ := r.Lines(text)
 	return told
-}
-
-func (r redactor) lines(text string) (string, bool) {
-	var all strings.Builder
-	did := false
-	for line := range strings.Lines(text) {
-		told, blanked := r.Line(strings.TrimSuffix(line, "\n"))
-		all.WriteString(told)
-		if strings.HasSuffix(line, "\n") {
-			all.WriteByte('\n')
-		}
-		did = did || blanked
-	}
-	if !did {
-		return text, false
-	}
-	return all.String(), true
 }
 
 // any blanks what is secret in a text which may be a document, be it cut, and reports whether there was something.
 func (r redactor) any(text string) (string, bool) {
 	if begins := strings.TrimLeft(text, " \t\r\n"); begins == "" || begins[0] != '{' && begins[0] != '[' {
-		return r.lines(text)
+		return r.Lines(text)
 	}
 	told, did := r.Data([]byte(text))
 	return string(told), did
@@ -55,57 +37,7 @@ func (r redactor) data(text json.RawMessage) json.RawMessage {
 }
 
 // job blanks what is secret in what is told of a job.
-func (r redactor) job(j ops.Job) ops.Job {
-	var did bool
-	note := func(blanked bool) { did = did || blanked }
-	document := func(text json.RawMessage) json.RawMessage {
-		told, blanked := r.Data(text)
-		note(blanked)
-		return told
-	}
-	if begins := ""; j.Size > 0 && json.Unmarshal(j.Data, &begins) == nil { // the beginning of a document, as a text
-		told, blanked := r.Data([]byte(begins))
-		note(blanked)
-		if blanked {
-			j.Data, _ = json.Marshal(string(told)) // of a string: cannot fail
-		}
-	} else {
-		j.Data = document(j.Data)
-	}
-	j.Checkpoint, j.Record = document(j.Checkpoint), document(j.Record)
-	if j.Failure != nil {
-		failure := *j.Failure
-		var blanked bool
-		failure.Message, blanked = r.lines(failure.Message)
-		note(blanked)
-		j.Failure = &failure
-	}
-	j.History = slices.Clone(j.History)
-	for i := range j.History {
-		note(r.entry(&j.History[i]))
-	}
-	j.Redacted = did
-	return j
-}
-
-// entry blanks what is secret in an entry of a history.
-func (r redactor) entry(e *explain.Entry) (did bool) {
-	var noted bool
-	e.Says, did = r.lines(e.Says)
-	e.What, noted = r.lines(e.What) // of a note it is the note
-	did = did || noted
-	text, err := json.Marshal(e.More)
-	if err != nil {
-		e.More = nil // what cannot be written cannot be looked through
-		return true
-	}
-	if told, blanked := r.Data(text); blanked {
-		var more map[string]json.RawMessage
-		_ = json.Unmarshal(told, &more) // what it makes of a document is one
-		e.More, did = more, true
-	}
-	return did
-}
+func (r redactor) job(j ops.Job) ops.Job { return ops.Blank(r.Redactor, j) }
 
 // blanked is a supervisor that tells no secrets of children and jobs.
 type blanked struct {
@@ -134,9 +66,21 @@ func (b blankedOthers) Call(ctx context.Context) (rollcall.Roll, error) {
 	roll, err := b.Others.Call(ctx)
 	roll.Items = slices.Clone(roll.Items) // others are told of it, too
 	for i := range roll.Items {
-		roll.Items[i].Status = b.r.snapshot(roll.Items[i].Status)
+		item := &roll.Items[i]
+		item.Status, item.Disagrees = b.r.snapshot(item.Status), slices.Clone(item.Disagrees)
+		for n, text := range item.Disagrees {
+			item.Disagrees[n] = b.r.text(text)
+		}
 	}
 	return roll, err
+}
+
+func (b blankedOthers) Tail(ctx context.Context, of rollcall.Who, pool string, slot, lines int) (rollcall.Tail, error) {
+	tail, err := b.Others.Tail(ctx, of, pool, slot, lines)
+	for i := range tail.Lines { // whoever told it has blanked what is secret by its own rules
+		tail.Lines[i].Text = b.r.text(tail.Lines[i].Text)
+	}
+	return tail, err
 }
 
 // pool blanks what is secret in what is told of a pool.

@@ -32,6 +32,10 @@ type Route struct {
 
 	Here bool // it is answered in this process, also where a supervisor runs in another
 
+	// Who, if not nil, says who asks in place of the door: for what programs ask that have no token of a file, and no browser. Such a
+	// route is open at doors for looking, too.
+	Who func(*Call) (Caller, error)
+
 	// Do answers. An error that it returns is answered for it, so that nothing may have been written before.
 	Do func(*Call) error
 }
@@ -44,5 +48,5 @@ func (r *Route) safe() bool { return r.Method == "GET" }
 
 // table is all that can be asked.
 func (a *App) table() []Route {
-	return slices.Concat(a.loginRoutes(), a.apiRoutes(), a.pageRoutes(), a.monitorRoutes())
+	return slices.Concat(a.loginRoutes(), a.apiRoutes(), a.pageRoutes(), a.monitorRoutes(), a.profileRoutes())
 }

@@ -15,6 +15,7 @@ import (
 	"oarlock/internal/hub"
 	"oarlock/internal/ops"
 	"oarlock/internal/redact"
+	"oarlock/internal/rules"
 	"oarlock/internal/web/pages"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -51,10 +52,20 @@ type Options struct {
 	Census *census.Keeper // what is in all queues; whoever made it runs it
 	Hub    *hub.Hub       // what happened lately in this process; nil: nothing is remembered
 
+	Rules func() rules.File // what the configuration of the supervisor says of rules; nil: there is none here
+	// Disagrees are sentences on which of these do not count, and what to do; nil: nothing is known of that.
+	Disagrees func() []string
+
+	Klasses func() ops.FileKlasses // what it says of classes of jobs, for those who work them; nil: likewise
+
 	Monitor Monitor // what is told to those who watch the process
 
 	Prefix   string // of all paths, as "/oarlock", where a proxy has it so; "" is none. It may be cut off on the way, or not
 	ReadOnly bool   // nobody may change anything
+	Risk     string // what strangers on the network could see by a door of this process, a sentence; "" is nothing
+
+	// Callback reports whether a token lets whoever shows it answer the job of that class and jid. Nil: none does.
+	Callback func(klass, jid, token string) bool
 
 	Redactor   *redact.Redactor // blanks what is secret in what is told; nil: nothing is
 	MaxStreams int              // how many may listen at a time; 0 is 1,000
@@ -68,9 +79,15 @@ type App struct {
 	limits limits
 	deeds  deeds
 
+	backlogs kept[ops.Backlogs]         // of many queues
+	workers  kept[[]queue.WorkerCounts] // that Redis knows
+	windows  kept[map[string][]string]  // of queues, in words
+
 	looks ops.Looks // at queues, for their outlooks
 	shots shots
 	seen  seen
+	// examined is what a doctor found last.
+	examined examined
 	// changing are the patterns of pages that change by themselves.
 	changing map[string]bool
 	written  func() *pages.Book // reads the pages, once
@@ -80,7 +97,7 @@ type App struct {
 
 // New makes an App, which starts nothing.
 func New(o Options) *App {
-	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits(o.MaxStreams), redactor: redactor{o.Redactor}}
+	a := &App{o: o, mux: http.NewServeMux(), limits: newLimits(o.MaxStreams), redactor: redactor{o.Redactor}, backlogs: newKept[ops.Backlogs](), workers: newKept[[]queue.WorkerCounts](), windows: newKept[map[string][]string]()}
 	if o.Supervisor != nil {
 		a.o.Supervisor = blanked{o.Supervisor, a.redactor}
 	}

@@ -49,22 +49,20 @@ func Setting(ctx context.Context, client *queue.Client, name string) (string, er
 // Slow is a command that took its time.
 type Slow struct {
 	Words []string
+	At    time.Time // in whole seconds, on the server's clock
 	Took  time.Duration
 }
 
-// slowEntries is how many entries of the slow log are read, the latest.
-const slowEntries = 128
-
-// SlowLog lists the slow commands that the server remembers, the latest first.
-func SlowLog(ctx context.Context, client *queue.Client) ([]Slow, error) {
+// SlowLog lists the slow commands that the server remembers, at most so many, the latest first.
+func SlowLog(ctx context.Context, client *queue.Client, most int) ([]Slow, error) {
 	node, err := serverOf(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := node.SlowLogGet(ctx, slowEntries).Result()
+	entries, err := node.SlowLogGet(ctx, int64(most)).Result()
 	all := make([]Slow, len(entries))
 	for i, entry := range entries {
-		all[i] = Slow{Words: entry.Args, Took: entry.Duration}
+		all[i] = Slow{Words: entry.Args, At: entry.Time, Took: entry.Duration}
 	}
 	return all, err
 }

@@ -33,6 +33,39 @@ local function to_schedule(jid, queue, due)
   redis.call('ZADD', ns .. 'q:' .. queue .. '-scheduled', due, jid)
 end
 
+local shelf = 10000000000 -- see lib/turns.lua
+
+-- read_mark(text) -> sign, queue, key, word of a job with a key; nil of another
+local function read_mark(text)
+  local sign, length, rest = string.match(text or '', '^([-+=])(%d+):(.*)$')
+  if not sign then return nil end
+  local n = tonumber(length)
+  local word, key = string.match(string.sub(rest, n + 1), '^:(%S*) (.*)$')
+  if not word then return nil end
+  return sign, string.sub(rest, 1, n), key, word
+end
+
+-- lane_of(queue, key) -> the name of the list of those behind
+local function lane_of(queue, key)
+  return ns .. 'oarlock:lane:' .. #queue .. ':' .. queue .. ':' .. key
+end
+
+-- look_after(queue, key, now): a key in which somebody stands behind is among those that are looked after
+local function look_after(queue, key, now)
+  if redis.call('EXISTS', lane_of(queue, key)) == 1 then
+    redis.call('ZADD', ns .. 'oarlock:lanes:' .. queue, 'NX', string.format('%.17g', now), key)
+  end
+end
+
+-- payload_names(key) -> the fields of a job in which payloads of puts that merged are; see lib/merge.lua
+local function payload_names(key)
+  local names = {}
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if string.find(field, '^oarlock%-[=#@]') then names[#names + 1] = field end
+  end
+  return names
+end
+
 -- each(first, look) -> what look(jid) finds of the jids from ARGV[first] on, after each
 -- jid: as many values as look returns, the first of them nil if there is nothing. What raises
 -- concerns its job alone.

@@ -3,8 +3,9 @@
 -- run, at once if nothing tells when; what has no data is no job and is deleted.
 --   count, queue   all other queues that a job may be in, for it may have been retried into
 --                  one that its hash does not name; without them nothing is repaired
--- Two more answers are no findings but questions: 'failed' and a group, if the job should be in
--- the list of that; 'depends', if somebody is to look at what it waits for.
+-- Four more answers are no findings but questions: 'failed' and a group, if the job should be in
+-- the list of that; 'depends', if somebody is to look at what it waits for; 'behind' and its mark, if it
+-- should be in the lane that it names; 'turn' and its mark, if it has not the turn that it names.
 local now, fix, count = tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 
 -- anywhere(jid, queue, ...) -> whether it is in one of these parts of its queue, or of others
@@ -23,6 +24,14 @@ local function pending(jid, throttles)
   for _, tid in ipairs(ok and type(list) == 'table' and list or {}) do
     if has(ns .. 'th:' .. tid .. '-pending', jid) then return true end
   end
+end
+
+-- in_turn(jid, queue, mark) -> the question that is to be asked of a job with a key in its queue, nil if none is
+local function in_turn(jid, queue, mark)
+  local sign, of, key = read_mark(mark)
+  if of ~= queue then return nil end
+  if sign == '-' then return 'behind' end
+  if sign == '+' and redis.call('HGET', ns .. 'oarlock:turns:' .. queue, key) ~= '=' .. jid then return 'turn' end
 end
 
 local function group_of(failure)
@@ -57,6 +66,7 @@ end
 local function husk(jid, key)
   local data, state, queue, failure = unpack(redis.call('HMGET', key, 'data', 'state', 'queue', 'failure'))
   if redis.call('EXISTS', key) == 0 then return end -- it went since it was listed
+  if not data and #payload_names(key) > 0 then return end -- it is looked at with what merged
   if not data then
     if fix then redis.call('DEL', key, key .. '-history') end
     return 'is no whole job', 'what is left of it is deleted'
@@ -89,10 +99,17 @@ local function unscheduled(jid, queue, due)
   return 'is scheduled, but not in the schedule of ' .. queue, 'waits for a worker now, because nothing tells its time'
 end
 
+-- in_waitlist(jid, queue, throttles) -> whether it stands where jobs of a ruled queue wait for places
+local function in_waitlist(jid, queue, throttles)
+  if not throttles then return false end
+  local line = #throttles > 256 and redis.sha1hex(throttles) or throttles
+  return has(ns .. 'oarlock:waitlist:' .. #queue .. ':' .. queue .. line, jid)
+end
+
 local function unthrottled(jid, queue, throttles)
   if anywhere(jid, queue, 'work') then return end
   local listed = anywhere(jid, queue, 'throttled')
-  if listed and pending(jid, throttles) then return end
+  if listed and (pending(jid, throttles) or in_waitlist(jid, queue, throttles)) then return end
   if fix then
     redis.call('ZREM', ns .. 'q:' .. queue .. '-throttled', jid)
     to_work(jid, queue, now)
@@ -102,8 +119,8 @@ end
 
 return each(5 + count, function(jid)
   local key = ns .. 'j:' .. jid
-  local whole, state, queue, expires, time, due, throttles, failure =
-    unpack(redis.call('HMGET', key, 'jid', 'state', 'queue', 'expires', 'time', 'scheduled', 'throttles', 'failure'))
+  local whole, state, queue, expires, time, due, throttles, failure, mark =
+    unpack(redis.call('HMGET', key, 'jid', 'state', 'queue', 'expires', 'time', 'scheduled', 'throttles', 'failure', 'oarlock-lane'))
   if not whole or not state then return husk(jid, key) end
   if state == 'complete' then return unlisted_complete(jid, time) end
   if state == 'failed' then
@@ -112,6 +129,8 @@ return each(5 + count, function(jid)
     return
   end
   if not queue or queue == '' then return end
+  local question = mark and in_turn(jid, queue, mark)
+  if question and (question == 'turn' or state ~= 'running') then return question, mark end
   if state == 'running' then return unlocked(jid, queue, expires) end
   if state == 'scheduled' then return unscheduled(jid, queue, due) end
   if state == 'throttled' then return unthrottled(jid, queue, throttles) end

@@ -30,12 +30,16 @@ var holdersText string
 //go:embed listed.lua
 var listedText string
 
+//go:embed runs.lua
+var runsText string
+
 var (
 	membersScript      = redis.NewScript(common + membersText)
 	jobsScript         = redis.NewScript(common + jobsText)
 	dependenciesScript = redis.NewScript(common + dependenciesText)
 	holdersScript      = redis.NewScript(common + holdersText)
 	listedScript       = redis.NewScript(common + listedText)
+	runsScript         = redis.NewScript(common + runsText)
 )
 
 // batch is how many jobs are looked at in one call, which keeps Redis busy for some
@@ -61,8 +65,8 @@ type Account struct {
 }
 
 // Keys looks for jobs that are not where they say they are, or in two places, for places that
-// name jobs which are not there, and for throttles held by jobs that do not run; with mend it
-// repairs that. Each contradiction is reported once. In a sound key space it changes nothing.
+// name jobs which are not there, for throttles held by jobs that do not run, and for keys whose turns and lanes say
+// something else than their jobs; with mend it repairs that. Each contradiction is reported once. In a sound key space it changes nothing.
 func Keys(ctx context.Context, client *queue.Client, mend bool, report func(Contradiction)) (Account, error) {
 	s, err := newScan(ctx, client)
 	if err != nil {
@@ -70,7 +74,7 @@ func Keys(ctx context.Context, client *queue.Client, mend bool, report func(Cont
 	}
 	k := &keys{
 		scan: s, client: client, mend: mend, report: report, now: strconv.FormatFloat(client.Now(), 'f', -1, 64),
-		listed: make(map[string]struct{}), said: make(map[string]struct{}), account: Account{Expired: make(map[string]int)},
+		listed: make(map[string]struct{}), said: make(map[string]struct{}), turns: newTurns(), account: Account{Expired: make(map[string]int)},
 	}
 	err = k.look()
 	return k.account, err
@@ -88,6 +92,7 @@ type keys struct {
 	queues  []string            // that have a key, known ones or not
 	listed  map[string]struct{} // jobs in the lists of failed ones
 	said    map[string]struct{} // scans may show a thing twice
+	turns   turns
 	account Account
 }
 
@@ -106,24 +111,31 @@ func (k *keys) look() error {
 	if err := k.throttles(); err != nil {
 		return err
 	}
-	err := k.each("j:*", "hash", func(jids []string) error {
-		k.account.Jobs += len(jids)
-		return k.jobs(jids)
-	})
-	if err != nil {
-		return err
+	for _, part := range []func() error{k.orders, k.ghosts, k.readLanes, k.allJobs, k.strays, k.laneKeys, k.seats} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	return k.expired()
 }
 
+func (k *keys) allJobs() error {
+	return k.each("j:*", "hash", func(jids []string) error {
+		k.account.Jobs += len(jids)
+		if err := k.ask(runsScript, "", " ", []any{k.ns, k.now, k.flag()}, jids); err != nil {
+			return err
+		}
+		return k.jobs(jids)
+	})
+}
+
 // places looks at the sets of all queues and of the completed jobs.
 func (k *keys) places() error {
-	type place struct{ queue, part string }
-	var all []place
+	var all []seat
 	err := k.each("q:*", "zset", func(names []string) error {
 		for _, name := range names {
 			if i := strings.LastIndexByte(name, '-'); i >= 0 && slices.Contains(parts, name[i+1:]) {
-				all = append(all, place{name[:i], name[i+1:]})
+				all = append(all, seat{name[:i], name[i+1:]})
 				k.queues = append(k.queues, name[:i])
 			}
 		}
@@ -134,13 +146,16 @@ func (k *keys) places() error {
 	}
 	slices.Sort(k.queues)
 	k.queues = slices.Compact(k.queues)
-	for _, p := range append(all, place{"", "completed"}) {
+	for _, p := range append(all, seat{"", "completed"}) {
 		key := k.ns + "completed"
 		if p.part != "completed" {
 			key = k.ns + "q:" + p.queue + "-" + p.part
 		}
 		err := k.members(key, func(jids []string) error {
-			return k.ask(membersScript, key+" names ", ", but ", []any{k.ns, key, p.part, p.queue, k.flag()}, jids)
+			if err := k.ask(membersScript, key+" names ", ", but ", []any{k.ns, key, p.part, p.queue, k.flag()}, jids); err != nil {
+				return err
+			}
+			return k.seatsOf(p, jids)
 		})
 		if err != nil {
 			return err
@@ -200,7 +215,7 @@ func (k *keys) throttles() error {
 	for _, tid := range held {
 		key, before := k.ns+"th:"+tid+"-locks", k.account.Wrong
 		err := k.members(key, func(jids []string) error {
-			return k.ask(holdersScript, "throttle "+tid+" is held by ", ", but ", []any{k.ns, key, k.flag()}, jids)
+			return k.ask(holdersScript, "throttle "+tid+" is held by ", ", but ", []any{k.ns, key, k.flag(), k.now}, jids)
 		})
 		if err != nil {
 			return err
@@ -232,6 +247,10 @@ func (k *keys) jobs(jids []string) error {
 		switch what {
 		case "depends":
 			err = k.dependencies(jid)
+		case "behind":
+			k.stands(jid, answer[2])
+		case "turn":
+			err = k.turn(jid, answer[2])
 		case "failed":
 			if _, listed := k.listed[jid]; !listed {
 				err = k.ask(listedScript, "", " ", []any{k.ns, answer[2], k.flag()}, []string{jid})
@@ -301,7 +320,8 @@ func (k *keys) ask(script *redis.Script, before, between string, args []any, jid
 		return err
 	}
 	for answer := range slices.Chunk(answers, 3) {
-		if answer[1] == "depends" || answer[1] == "failed" { // it moved between two looks
+		switch answer[1] {
+		case "depends", "failed", "behind", "turn": // it moved between two looks
 			continue
 		}
 		k.tell(before+answer[0]+between+answer[1], answer[2])

@@ -9,6 +9,9 @@ its data says: a list of steps.
   ["sleep", s]      that
   ["listen"]        waits for one more line and prints it
   ["exit", code]    leaves
+
+Of a batch it does so for its first job, and "of" in a status line is the place of the job
+that it is about; without, it is about all of them.
 """
 import json
 import os
@@ -27,14 +30,20 @@ if os.environ["OARLOCK_MODE"] != "once":
     print(sys.stdin.readline().strip(), flush=True)  # the answer to our hello
 for line in sys.stdin:
     job = json.loads(line)
-    if job["@"] != "job":
+    runs = [job.get("run")]
+    if job["@"] == "batch":
+        runs = [one["run"] for one in job["jobs"]]
+        job["data"] = job["jobs"][0]["data"]
+    elif job["@"] != "job":
         print(line.strip(), flush=True)
         if job["@"] == "shutdown":
             break
         continue
     for step, *args in job["data"]:
         if step == "say":
-            say(json.dumps({"run": job["run"], **args[0]}))
+            status = dict(args[0])
+            run = runs[status.pop("of")] if "of" in status else job["run"]
+            say(json.dumps({"run": run, **status}))
         elif step == "raw":
             say(args[0])
         elif step == "print":

@@ -45,17 +45,20 @@ type Outcome struct {
 	Drop       bool
 	Settlement queue.Settlement // of an attempt that is neither redone nor dropped
 	Bearing    Bearing
-	Refused    []string // wishes of the child that are not granted, a sentence each
+	// Open is whether a retry_command may decide otherwise: see Policy.Ask.
+	Open    bool
+	Refused []string // wishes of the child that are not granted, a sentence each
 }
 
 // Recorded reports whether a record of the attempt is kept with its job: it did not go well,
-// and that is for somebody to look into.
+// and that is for somebody to look into. Of a message of several jobs that came to grief none is kept: the
+// one to blame will have its own.
 func (o *Outcome) Recorded(e *runner.Ending) bool {
 	switch o.Settlement.Action {
 	case "", queue.Complete, queue.Cancel, queue.Requeue, queue.Park:
 		return false
 	}
-	return o.Bearing != NoBearing || e.Short
+	return o.Settlement.Counter != queue.CountBatch && (o.Bearing != NoBearing || e.Short)
 }
 
 // Bearing is what an ending says about the pool as a whole.
@@ -79,6 +82,7 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		Group:      e.Group,
 		Message:    e.Message,
 		MaxCrashes: p.MaxCrashes,
+		Batch:      a.Job.Batch,
 	}}
 	s := &o.Settlement
 	switch {
@@ -101,6 +105,13 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		return o
 	}
 	o.Bearing = Bad
+	switch {
+	case oneOfMany(e):
+		a.halve(s, e)
+		return o
+	case decidedAt(e):
+		s.Batch = 0
+	}
 	switch e.Kind {
 	case runner.Said:
 		p.said(&o, &a, e)
@@ -123,6 +134,7 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	if s.Action != queue.Complete && s.Action != queue.Cancel && s.Checkpoint == nil { // an ack clears what is kept
 		s.Checkpoint = a.latest(e)
 	}
+	o.Open = open(e, s)
 	return o
 }
 
@@ -218,7 +230,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 			return
 		}
 		p.retry(s, &a.Job)
-		s.Data, s.DropAnswer = v.Data, v.DropResponse
+		s.Data, s.DropAnswer = o.ownData(&a.Job, v.Data), v.DropResponse
 		if v.Delay != nil {
 			s.Delay = *v.Delay
 		}
@@ -226,7 +238,7 @@ func (p *Policy) said(o *Outcome, a *Attempt, e *runner.Ending) {
 		if !decided(e) && p.spared(s, a) {
 			return
 		}
-		s.Action, s.Data = queue.Fail, v.Data
+		s.Action, s.Data = queue.Fail, o.ownData(&a.Job, v.Data)
 	case protocol.Release:
 		Release(s, queue.CountNothing, ReleaseDelay)
 		if v.Delay != nil {
@@ -362,12 +374,12 @@ func (p *Policy) onCrash(s *queue.Settlement, job *queue.Taken) {
 	Release(s, queue.CountCrash, 0)
 	s.Front = false
 	if job.Crashes > 0 {
-		s.Delay = p.Retry.after(job.Crashes - 1)
+		s.Delay = p.RetryOf(job.Klass).after(job.Crashes - 1)
 	}
 }
 
 func (p *Policy) retry(s *queue.Settlement, job *queue.Taken) {
-	s.Action, s.Delay = queue.Retry, p.Retry.after(job.Retries-job.Remaining)
+	s.Action, s.Delay = queue.Retry, p.RetryOf(job.Klass).after(job.Retries-job.Remaining)
 }
 
 // Release makes of s that a job is given back and counts as counter says, if as anything: to the
@@ -382,6 +394,15 @@ func (o *Outcome) refuse(group, message string) {
 	s.Action, s.Group, s.Message = queue.Fail, group, message
 	s.Data, s.Next, s.Depends, s.Delay, s.Puts = nil, "", nil, 0, nil
 	o.Refused = append(o.Refused, message)
+}
+
+// ownData is what a child wants to be its job's data from here on; nil where that is a list of payloads, to which only puts add.
+func (o *Outcome) ownData(job *queue.Taken, data []byte) []byte {
+	if data == nil || !job.Merge.Lists() {
+		return data
+	}
+	o.Refused = append(o.Refused, "the child sent data for a job whose payloads merge: put what is left with its key, and ack")
+	return nil
 }
 
 // putOf turns a job that a child wants put into one of the queue's; klass is that of
@@ -401,6 +422,9 @@ func putOf(w protocol.Put, klass string) queue.Put {
 		Tags:      w.Tags,
 		Depends:   w.Depends,
 		Throttles: w.Throttles,
+		Key:       w.Key,
+		Merge:     queue.Merge(w.Merge),
+		Score:     w.Score,
 		Timeout:   w.Timeout,
 		IfExists:  queue.IfExists(cmp.Or(w.IfExists, protocol.DefaultIfExists)),
 	}

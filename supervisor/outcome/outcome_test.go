@@ -229,6 +229,19 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
+// TestAListOfPayloadsTakesNoData retries and fails a job whose payloads merge with other data: that stays what it was.
+func TestAListOfPayloadsTakesNoData(t *testing.T) {
+	for merge, data := range map[queue.Merge]string{queue.MergeSet: "", queue.MergeAll: "", queue.MergeLast: "[]", "": "[]"} {
+		for _, kind := range []protocol.Kind{protocol.Retry, protocol.Fail} {
+			e := &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: kind, Data: []byte("[]")}}
+			o := Decide(Policy{}, Attempt{Job: queue.Taken{JID: "j", Merge: merge, Retries: 1, Remaining: 1}}, e)
+			if string(o.Settlement.Data) != data || (len(o.Refused) == 0) != (data != "") {
+				t.Errorf("%q, %v: %q, refused %q", merge, kind, o.Settlement.Data, o.Refused)
+			}
+		}
+	}
+}
+
 func TestPutsOfChildren(t *testing.T) {
 	p := Policy{NextQueues: []string{"mail-*"}}
 	a := failedTwice()
@@ -395,6 +408,32 @@ func TestJobsThatNoChildIsGiven(t *testing.T) {
 		}
 		if strings.TrimSpace(got) != strings.TrimSpace(tt.want) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is said of a class counts in place of what its pool says, and the first that stands for it does.
+func TestClasses(t *testing.T) {
+	own := Retry{Delay: time.Minute}
+	p := Policy{Retry: Retry{Delay: time.Hour}, Classes: []Class{
+		{Name: "Pay", Timeout: time.Second, ParkTimeout: 2 * time.Second, Retry: &own}, {Name: "P*", Timeout: 3 * time.Second}, {Name: "Plain"},
+	}}
+	for klass, want := range map[string]struct{ timeout, park, retry time.Duration }{
+		"Pay":   {time.Second, 2 * time.Second, time.Minute},
+		"Post":  {3 * time.Second, ParkTimeout, time.Hour},
+		"Other": {9 * time.Second, ParkTimeout, time.Hour},
+	} {
+		if got := p.TimeoutOf(klass, 9*time.Second); got != want.timeout {
+			t.Errorf("the timeout of %s is %v", klass, got)
+		}
+		job := queue.Taken{JID: "j", Queue: "q", Klass: klass, Retries: 5, Remaining: 5, Correlation: "c", Crashes: 1}
+		parked := Decide(p, Attempt{Job: job}, &runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Park}})
+		failed := Decide(p, Attempt{Job: job}, &runner.Ending{Kind: runner.TimedOut})
+		crashed := Decide(p, Attempt{Job: job}, &runner.Ending{Kind: runner.Died})
+		job.Expired = true
+		vain := Unworked(p, &job)
+		if parked.Settlement.Delay != want.park || failed.Settlement.Delay != want.retry || crashed.Settlement.Delay != want.retry || vain.Delay != want.retry {
+			t.Errorf("of %s: parked %v, failed %v, crashed %v, in vain %v", klass, parked.Settlement.Delay, failed.Settlement.Delay, crashed.Settlement.Delay, vain.Delay)
 		}
 	}
 }

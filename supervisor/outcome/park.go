@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"oarlock/queue"
 )
 
-// ParkTimeout is how long a job waits for its answer where its child does not say.
+// ParkTimeout is how long a job waits for its answer where neither its child nor its class says.
 const ParkTimeout = 24 * time.Hour
 
 // park lets the job wait for an answer.
@@ -18,7 +19,7 @@ func (p *Policy) park(o *Outcome, a *Attempt, v *protocol.Verdict) {
 		o.refuse("no-correlation", "the child parked its job and did not say what the answer will name, and the job was put without a correlation")
 		return
 	}
-	s.Action, s.Correlation, s.AnswerEnds, s.Delay = queue.Park, v.Correlation, v.Completes, ParkTimeout
+	s.Action, s.Correlation, s.AnswerEnds, s.Delay = queue.Park, v.Correlation, v.Completes, cmp.Or(p.of(a.Job.Klass).ParkTimeout, ParkTimeout)
 	if v.Timeout != nil {
 		s.Delay = max(*v.Timeout, parkLeast)
 	}
@@ -27,6 +28,9 @@ func (p *Policy) park(o *Outcome, a *Attempt, v *protocol.Verdict) {
 
 // parkLeast is how long a job waits at least: shorter, and its answer could hardly find it.
 const parkLeast = time.Millisecond
+
+// InVain is the group of a job that has waited for its answer in vain.
+const InVain = "park-timeout"
 
 // Unworked is what becomes of a job that no child is to be given: its answer ended it, or there was none in time.
 // It is nil for any other.
@@ -42,7 +46,7 @@ func Unworked(p Policy, job *queue.Taken) *queue.Settlement {
 		}
 	case answer == nil && job.Expired:
 		p.retry(s, job)
-		s.Group, s.Message = "park-timeout", fmt.Sprintf("no answer to %q came in time", job.Correlation)
+		s.Group, s.Message = InVain, fmt.Sprintf("no answer to %q came in time", job.Correlation)
 	default:
 		return nil
 	}

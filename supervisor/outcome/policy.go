@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,10 +19,55 @@ type Policy struct {
 	OnCrash    Remedy // after a crash; "" means RetryJob
 	MaxCrashes int    // a job that crashed more often fails; 0 means at the first
 	Retry      Retry  // the wait before the next attempt
+	// Ask is the retry_command, which decides about endings that are left to the above; none: nobody does.
+	Ask []string
+
+	// Classes are what holds for classes of jobs in place of the above: the first that stands for a job's class counts.
+	Classes []Class
 
 	// UnknownFor is how long a job waits for somebody who knows its class, from the first
 	// child on that said it did not. Then it fails; 0 means at once.
 	UnknownFor time.Duration
+}
+
+// Class is what holds for the jobs of a class, in place of what their pool says.
+type Class struct {
+	Name        string        // of the class, or a glob
+	Timeout     time.Duration // of one attempt; a job may name a shorter one. 0: the pool's
+	ParkTimeout time.Duration // how long a job waits for its answer where its child does not say; 0 means ParkTimeout
+	Retry       *Retry        // the wait before the next attempt; nil: the pool's
+	Ask         []string      // its retry_command; none: the pool's
+}
+
+// of returns what holds for a class; of one that is not named, nothing.
+func (p *Policy) of(klass string) Class {
+	for _, c := range p.Classes {
+		if queue.Match(c.Name, klass) {
+			return c
+		}
+	}
+	return Class{}
+}
+
+// TimeoutOf is how long an attempt of a job of a class may take in a pool whose limit is pools; 0 means for ever.
+func (p *Policy) TimeoutOf(klass string, pools time.Duration) time.Duration {
+	return cmp.Or(p.of(klass).Timeout, pools)
+}
+
+// RetryOf is how long jobs of a class wait before their next attempts.
+func (p *Policy) RetryOf(klass string) Retry {
+	if own := p.of(klass).Retry; own != nil {
+		return *own
+	}
+	return p.Retry
+}
+
+// AskOf is the retry_command for jobs of a class; none: the rules decide.
+func (p *Policy) AskOf(klass string) []string {
+	if own := p.of(klass).Ask; len(own) > 0 {
+		return own
+	}
+	return p.Ask
 }
 
 // Remedy is what becomes of a job that ended badly without saying so.

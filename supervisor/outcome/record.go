@@ -26,6 +26,7 @@ type Record struct {
 	Attempt int       `json:"attempt"`
 	Run     string    `json:"run"`
 	PID     int       `json:"pid,omitempty"`
+	TraceID string    `json:"trace_id,omitempty"` // of which it was part
 
 	Verdict  string `json:"verdict,omitempty"` // what the child said, if it did
 	ExitCode *int   `json:"exit_code,omitempty"`
@@ -58,6 +59,7 @@ func RecordOf(job *protocol.Job, pid int, worker string, e *runner.Ending, kept 
 		Attempt:    job.Attempt,
 		Run:        job.Run,
 		PID:        pid,
+		TraceID:    job.Trace.ID(),
 		OOM:        e.OOM,
 		Group:      e.Group,
 		Message:    Fit(e.Message, recordTail),

@@ -20,9 +20,11 @@ const (
 	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Redo, Group, Message
 	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given, or is to
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent
-	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took; after it was answered
-	Settled        EventKind = "settled"         // Job, Ending, Action, State
+	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took, Gate; after it was answered
+	Settled        EventKind = "settled"         // Job, Ending, Action, State, Puts
 	Renewed        EventKind = "renewed"         // Locks (renewed), Margin, Took; of a call that failed Locks is 0 and Reason says why
+	Parked         EventKind = "parked"          // Job, Name (the correlation), Took (how long it waits at most), Reason (answered: its answer was there already); Redis has it so
+	ParkTimedOut   EventKind = "park-timed-out"  // Job, Name (the correlation), State, Group, Message; it has waited for its answer in vain, and Redis has what becomes of it
 	LockLost       EventKind = "lock-lost"       // Job, Slot, PID, Cause: the lock of a job is gone
 	BreakerOpened  EventKind = "breaker-opened"  // Message: why
 	BreakerClosed  EventKind = "breaker-closed"  // Job: that ended as it should
@@ -33,7 +35,16 @@ const (
 	PoolEnded      EventKind = "pool-ended"      // after all others of it; another of its name may have begun before
 	RedisAway      EventKind = "redis-away"      // Message: why; no Pool, and not from a pool's loop
 	RedisBack      EventKind = "redis-back"      // Took: how long it was away; likewise
+	Tended         EventKind = "tended"          // Tended, Message; likewise: turns of keys, and places of throttles, that nobody had who lives went on
+	AnswersRead    EventKind = "answers-read"    // Count (that were taken), Broken (set aside); likewise: answers that were pushed to a list of Redis
+	TurnsEnded     EventKind = "turns-ended"     // Queue, JID, Klass, Name (a key), Count; of whoever sums up Settled: jobs that had the turn of a key have ended, this one last
+	ThrottleFull   EventKind = "throttle-full"   // Name, Queue, Count (places that are taken), To (places); of whoever looks at the throttles of the rules
+	ThrottleFree   EventKind = "throttle-free"   // Name, Queue, Count, To; likewise: some are free again
+	Answered       EventKind = "answered"        // JID, Klass, Name (the correlation), Reason (what became of it); likewise: an answer to a job came over HTTP
+	WindowOpened   EventKind = "window-opened"   // Name; likewise, of whoever keeps the rules
+	WindowShut     EventKind = "window-shut"     // Name; likewise
 	Reloaded       EventKind = "reloaded"        // Message: which pools came, changed, leave; likewise
+	RulesChanged   EventKind = "rules-changed"   // From, To: how many were installed before, and so far; of whoever keeps the rules, not of a supervisor
 )
 
 // Why a child left: Event.Reason of ChildExited.
@@ -87,10 +98,20 @@ type Event struct {
 
 	Group, Message string // of a bad ending, as Redis is told them
 
+	Name       string // of what the event is about
+	JID, Klass string // of a job that is none of ours
+	Queue      string // likewise, or of what else the event is about
+
+	Gate   []queue.GateCount // of RoundTrip: what the gate of ruled queues said; nil if nothing
+	Puts   []queue.PutResult // of Settled: what became of the jobs that its child wanted put
+	Part   string            // likewise: the failed job that has the oldest payload of this one, which goes on with the others
+	Tended *queue.Tended
+
 	Settles, Takes int
 	Took           time.Duration
 	Waited         time.Duration // from a job's put, or its last pop, to its beginning; 0 if that is not known
 	Locks          int
+	Count, Broken  int
 	Margin         time.Duration // the least that was left of one of Locks when it was renewed; negative if it had run out
 	From, To       int
 	Reason         string       // a word, of few
@@ -103,5 +124,6 @@ type Line struct {
 	Slot           int
 	JID, Queue     string // of the job at work; "" if there is none
 	Attempt        int
-	runner.LogLine // its Text is valid during the call only
+	TraceID        string // of which its attempt is part; "" if none
+	runner.LogLine        // its Text is valid during the call only
 }

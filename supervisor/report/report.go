@@ -4,6 +4,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"oarlock/protocol"
@@ -21,11 +22,15 @@ type Snapshot struct {
 	Ready        bool           `json:"ready"`
 	Quiet        bool           `json:"quiet"`
 	Draining     bool           `json:"draining"`
-	KillStrength string         `json:"kill_strength"`   // how whole trees of processes are killed
-	Redis        string         `json:"redis"`           // "ok", or why it is away, or what it lacks and why, see RedisTrouble
-	Short        string         `json:"short,omitempty"` // what the host has run out of, so that children are started one by one
-	Seen         float64        `json:"redis_seen"`      // seconds since Redis last told what there is in the queues; 0 if it never did
+	Abstains     string         `json:"abstains,omitempty"` // why nothing is taken from queues, though Redis is there and nobody wants quiet; see AbstainsWords
+	KillStrength string         `json:"kill_strength"`      // how whole trees of processes are killed
+	Redis        string         `json:"redis"`              // "ok", or why it is away, or what it lacks and why, see RedisTrouble
+	Short        string         `json:"short,omitempty"`    // what the host has run out of, so that children are started one by one
+	Seen         float64        `json:"redis_seen"`         // seconds since Redis last told what there is in the queues; 0 if it never did
 	Pools        []PoolSnapshot `json:"pools"`
+	Stuck        []string       `json:"stuck,omitempty"` // pools that Pools leaves out, for their loop does not answer: nothing is known of them now
+
+	Intake []IntakeSnapshot `json:"intake,omitempty"` // lists whose entries become jobs
 }
 
 // RedisTrouble splits what s says of Redis: what is wrong with it, "" if nothing is, and why.
@@ -41,9 +46,17 @@ func (s *Snapshot) RedisTrouble() (what, why string) {
 	return "is away", s.Redis
 }
 
+// AbstainsWords says that nothing is taken, and why; Abstains must not be "".
+func (s *Snapshot) AbstainsWords() string { return "takes no jobs: " + s.Abstains }
+
 // ShortWords says what it means that the host has run out of something; Short must not be "".
 func (s *Snapshot) ShortWords() string {
 	return s.Short + ": children are started one by one, as there is room"
+}
+
+// StuckWords says what it means that the loop of a pool of Stuck does not answer.
+func StuckWords(pool string) string {
+	return "pool " + pool + " stands still: its loop does not answer, so it takes nothing and renews no locks. The watchdog of systemd ends that; where there is none, restart the supervisor"
 }
 
 // PoolSnapshot is the state of a pool.
@@ -65,11 +78,12 @@ type PoolSnapshot struct {
 	Quiet      bool           `json:"quiet"`
 	QuietAlone bool           `json:"quiet_alone,omitempty"` // it was told so by itself, and a Resume of all leaves it so
 	Draining   bool           `json:"draining"`
+	Abstains   string         `json:"abstains,omitempty"`    // as of Snapshot; rules are nothing to a pool of a list
 	Breaker    string         `json:"breaker,omitempty"`     // why it is open: the pool goes slowly
 	BreakerFor float64        `json:"breaker_for,omitempty"` // seconds since it opened
 	NextProbe  float64        `json:"next_probe,omitempty"`  // seconds until the pool may begin another job, while it is open
 	Barren     string         `json:"barren,omitempty"`      // why no child starts: the pool takes nothing
-	Damaged    []string       `json:"damaged,omitempty"`     // queues that are left out, each with the key that is not what it should be
+	Damaged    []string       `json:"damaged,omitempty"`     // what is left out, and why: queues, each with the key that is not what it should be
 	Ready      int            `json:"ready"`                 // jobs that could be taken, as last seen
 	Oldest     float64        `json:"oldest"`                // seconds that the next of them has been waiting
 	Waiting    int            `json:"waiting"`               // jobs taken that have no child yet
@@ -78,17 +92,42 @@ type PoolSnapshot struct {
 	Counters   Counters       `json:"counters"`
 
 	LeaseMargin float64 `json:"lease_margin"` // the least that was left of a lease at a renewal, in seconds; 0 if none was renewed
+	LastMargin  float64 `json:"last_margin"`  // likewise, of the last renewal
 	Lock        float64 `json:"lock"`         // the shortest lock of those renewed last, in seconds: of so much; 0 likewise
 	RoundTrip   float64 `json:"round_trip"`   // of the last take, in seconds; 0 if there was none
 	LastTake    float64 `json:"last_take"`    // seconds since then
 	InDoubt     bool    `json:"in_doubt"`     // a call has an unknown outcome
 }
 
+// Works names what the pool works: its list, or the queues, as the configuration has them.
+func (p *PoolSnapshot) Works() string {
+	if p.List != nil {
+		return "list " + p.List.Name
+	}
+	return strings.Join(p.Queues, " ")
+}
+
 // ListSnapshot is a list that a pool works, as last seen.
 type ListSnapshot struct {
 	Name string `json:"name"`
 	queue.ListCounts
-	PutBack int `json:"put_back"` // entries that this supervisor found abandoned, and put back to the front
+	Unseen  bool `json:"unseen,omitempty"` // nobody has looked yet: how many entries there are is not known
+	PutBack int  `json:"put_back"`         // entries that this supervisor found abandoned, and put back to the front
+	Retried int  `json:"retried"`          // that this pool put to the back, to be tried again,
+	Crashed int  `json:"crashed"`          // and to the front, because their child died
+}
+
+// IntakeSnapshot is a list whose entries this supervisor makes jobs of, since it began to.
+type IntakeSnapshot struct {
+	List   string `json:"list"`
+	Queue  string `json:"queue"`
+	Moved  int    `json:"moved"`  // entries that it took off the list, as far as it was answered
+	Jobs   int    `json:"jobs"`   // of which so many were put,
+	Merged int    `json:"merged"` // so many merged with a job that waits,
+	Broken int    `json:"broken"` // and so many cannot be jobs
+	Full   bool   `json:"full"`   // as many wait in the queue as may, so it pauses
+
+	Trouble string `json:"trouble,omitempty"` // why nothing is taken in; "" where that is not so
 }
 
 // RollSnapshot is how far a change of generation is.
@@ -139,6 +178,16 @@ type SlotSnapshot struct {
 	LastOutput float64       `json:"last_output,omitempty"` // seconds since it wrote anything
 	Next       float64       `json:"next,omitempty"`        // seconds until the next start, in state backoff
 	Runs       []RunSnapshot `json:"runs,omitempty"`
+	Batch      int           `json:"batch,omitempty"` // how many jobs came in the message that it is at work on; Runs are those without a verdict
+}
+
+// Together says in a few words how many jobs came in the message that the slot is at work on, and how many of them
+// have no verdict yet; "" where it has one job, or none.
+func (s *SlotSnapshot) Together() string {
+	if s.Batch < 2 || len(s.Runs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d jobs of %s that came together", len(s.Runs), s.Batch, s.Runs[0].Klass)
 }
 
 // RunSnapshot is a job at work, or written ahead.
@@ -170,6 +219,7 @@ type Counters struct {
 	Unstarted   int `json:"unstarted"`   // attempts that ended because the command cannot be run
 	Unknown     int `json:"unknown"`     // attempts of jobs whose class the child does not know
 	Spared      int `json:"spared"`      // bad endings that cost their job nothing but a delay
+	Halved      int `json:"halved"`      // jobs that come again in smaller messages, for one that came with them was to blame
 	Lost        int `json:"lost"`        // locks lost or canceled while we had the job
 	Late        int `json:"late"`        // verdicts dropped because the lock was gone
 	Adopted     int `json:"adopted"`     // verdicts that were settled under a later lock
@@ -183,6 +233,8 @@ type Counters struct {
 	Wishes      int `json:"wishes"`      // of children, that were granted
 	Put         int `json:"put"`         // jobs that children put
 	NotPut      int `json:"not_put"`     // jobs that they wanted put, and that were refused or existed
+	Asked       int `json:"asked"`       // times that a retry_command was asked what becomes of a job
+	Unanswered  int `json:"unanswered"`  // of which so many it did not say
 	Unheard     int `json:"unheard"`     // lines of children that look like verdicts and did not count
 	LeftBehind  int `json:"left_behind"` // processes that jobs which ended well had left running, and that were killed
 	Started     int `json:"started"`     // children
@@ -194,6 +246,11 @@ type Counters struct {
 // left: where it is to be tried again, Redis makes its job fail.
 func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
 	c.Refused += len(o.Refused)
+	if o.Settlement.Counter == queue.CountBatch {
+		c.Halved++
+		c.Unworked(o.Settlement.Action, last)
+		return
+	}
 	switch e.Kind {
 	case runner.Died:
 		c.Crashed++

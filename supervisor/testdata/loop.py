@@ -14,6 +14,8 @@ for line in sys.stdin:
             f.write("begin %s %d\n" % (job["jid"], job["attempt"]))
     if "sleep" in data:
         time.sleep(data["sleep"])
+    while "until" in data and not os.path.exists(data["until"]):
+        time.sleep(0.002)
     do = data.get("do", "ack")
     if do == "kill":
         os.kill(os.getpid(), signal.SIGKILL)

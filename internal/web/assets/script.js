@@ -7,6 +7,14 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const mayBeSet = new Set(['d', 'class', 'width', 'title', 'datetime', 'aria-label']);
   for (const element of all('[data-script]')) element.hidden = false;
+  for (const element of all('[data-without-script]')) element.hidden = true;
+  // Moments are told in UTC; behind them stands what the clock says where the viewer is.
+  for (const element of all('time[datetime]')) {
+    const at = new Date(element.dateTime);
+    if (isNaN(at) || at.getTimezoneOffset() === 0) continue;
+    const [day, hour] = at.toLocaleString('sv').split(' ');
+    element.textContent += ` (${element.dateTime.startsWith(day) ? '' : day + ' '}${hour} here)`;
+  }
 
   // ---- what changes
   const show = (element, text) => {
@@ -87,6 +95,7 @@
   const ask = async () => { // where there is no room for one stream more
     try {
       const reply = await fetch(`${address}&once=1`, { headers: { 'X-Oarlock': '1' } });
+      if (reply.status === 401) { say('○', 'not logged in any more'); return; } // asking on would look like guessing
       if (reply.ok) { apply(await reply.json()); say('●', 'every 10 s'); } else say('○', 'not live');
     } catch { say('○', 'not live: no answer'); }
     poll = setTimeout(ask, 10000);

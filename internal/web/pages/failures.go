@@ -67,6 +67,7 @@ type Bulk struct {
 	Samples     []JobRow
 	Done        *BulkDone // nil before
 	Irrevocable bool
+	Failed      bool // they are failed ones
 }
 
 // BulkDone is what became of it so far.

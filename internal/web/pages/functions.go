@@ -3,6 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"html/template"
 	"math"
 	"net/url"
@@ -37,16 +38,29 @@ func (b *Book) functions() template.FuncMap {
 		"short":   func(most int, text string) string { return screen.Shorten(text, most) },
 		"ticks":   ticks,
 		"lines":   func(text string) Lines { return Lines(text) },
+		"id":      idOf,
+		"escape":  url.QueryEscape, // for values of forms, of which browsers change line breaks
 		"raw":     func(text string) Raw { return Raw(text) },
 		"add":     func(a, b int) int { return a + b },
 	}
+}
+
+// idOf names something in the keys of what is live: a name that is long by its beginning and a sum, for it stands there often.
+func idOf(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(name)) // never fails
+	return fmt.Sprintf("%s…%x", strings.ToValidUTF8(name[:32], ""), sum.Sum64())
 }
 
 // mostName is how long a name may be that stands in a path.
 const mostName = 1024
 
 // Link is the path of a page below the prefix, of segments of which each may be any text: Link("queues", "a/b") is
-// /queues/a%2Fb. One that a path cannot carry (".", "..", "", "_") goes into the query. It is "" if a segment is too long.
+// /queues/a%2Fb. One that a path cannot carry (".", "..", "", "_") goes into the query. It is "" if a segment is too long, or two would have to go into the query.
 func (b *Book) Link(segments ...string) string {
 	path, query := b.prefix, ""
 	for _, segment := range segments {
@@ -55,6 +69,9 @@ func (b *Book) Link(segments ...string) string {
 		}
 		switch segment {
 		case "", ".", "..", "_":
+			if query != "" {
+				return "" // it has room for one
+			}
 			query = "?name=" + url.QueryEscape(segment)
 			segment = "_"
 		}
@@ -239,7 +256,7 @@ func StateBadge(state string) Badge {
 		return Badge{Good, "✔", state}
 	case "waiting", "scheduled", "starting", "staying", "resumed":
 		return Badge{Plain, "○", state}
-	case "barren":
+	case "barren", "abstains":
 		return Badge{Bad, "▲", "takes nothing"}
 	case "slow":
 		return Badge{Bad, "▲", "goes slowly"}

@@ -49,14 +49,15 @@ type Fact struct {
 type Moment struct {
 	At       float64
 	Ago      string
-	Local    string // on the clock of the host, where that is another than UTC
+	Local    string // on the clock of the host, where that is another than UTC; scripts put that of the viewer in its place
 	What     string
 	Says     string
 	Inferred bool
 }
 
-// Run is a job at work on a child of this supervisor.
+// Run is a job at work on a child.
 type Run struct {
+	Host       string // of another supervisor; "" is this one
 	Pool, Href string
 	Slot, PID  int
 	Age        float64

@@ -27,12 +27,9 @@ type RecurringList struct {
 // RecurringPage is one.
 type RecurringPage struct {
 	Recurring
-	Facts  []Fact
-	Data   string
-	Runs   []string // the next ones
-	Write  bool
-	ByHand bool // it can be changed here
-	Every  string
+	Facts []Fact
+	Data  string
+	Runs  []float64 // the next ones, in seconds since the epoch
 }
 
 // Worker is a name under which jobs are held, taken apart.
@@ -67,37 +64,50 @@ type Tags struct {
 	First, Next string
 }
 
-// Throttle is a row of throttles.
-type Throttle struct {
-	ID      string
-	Maximum int
-	TTL     float64
-	Held    int
-	Waits   int
-	Damage  string
-	Deeds   []Deed
-}
-
-// Throttles is the list of them.
-type Throttles struct {
-	Rows              []Throttle
-	Says, First, Next string
-}
-
-// ThrottlePage is one, with who holds it and who waits.
-type ThrottlePage struct {
-	Throttle
-	Holders, Waiters Jobs
-	Idle             []string
-	Write            bool
-}
-
 // JobsPage is a page that is a list of jobs and little else: tracked, completed, of a tag.
 type JobsPage struct {
 	Heading string
 	Says    string
 	List    Jobs
 	Gone    []string // tracked, and not there any more
+}
+
+// Parked is a job that waits for an answer.
+type Parked struct {
+	JID, Klass, Queue string
+	Correlation       string
+	Deadline          float64 // seconds since the epoch
+	Left              string  // until then
+	Late              bool    // it is over
+	Deeds             []Deed
+}
+
+// ParkedPage is the list of them.
+type ParkedPage struct {
+	Rows   []Parked
+	Queue  string // of this one only
+	Print  string
+	Looked string
+	First  string
+	Next   string // there is more to be looked at
+}
+
+// Finding is something that a doctor looked at.
+type Finding struct {
+	Subject, Text, Word string
+	Tone                Tone
+	Advice, Command     string // what to do, in words and to be typed
+}
+
+// Doctor is what one found.
+type Doctor struct {
+	Rows      []Finding // the worst first
+	At        float64   // seconds since the epoch; 0 if nobody has looked
+	Ago       string
+	Says      string
+	Over      string // why it was not looked to the end; "" if it was
+	Elsewhere string // what is not looked at here
+	Deeds     []Deed
 }
 
 // Search is what was looked for, and what was found.
@@ -177,8 +187,11 @@ type Form struct {
 type Ask struct {
 	Name, Label, Value, Hint, Kind string // Kind: text, number, area, check
 	Wanted                         bool
-	List                           []string // to choose from; nil is a free text
+	Choices                        []Choice // one of them; nil is a free text
 }
+
+// Choice is one of what a field can be.
+type Choice struct{ Value, Text string }
 
 // Help is the page of keys.
 type Help struct {

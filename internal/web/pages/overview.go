@@ -38,6 +38,7 @@ type Host struct {
 	Redis    string
 	Trouble  string // in a sentence
 	Page     string // its own address; "" if it has none
+	Inside   string // where its pools can be seen here; "" if they cannot
 }
 
 // Supervisors is the page of all of them.
@@ -48,4 +49,18 @@ type Supervisors struct {
 	Says     string
 	Silent   string
 	Deeds    []Deed // to the one of this process
+
+	Unheard []Unheard // did not answer
+	Looked  bool      // for these
+}
+
+// Unheard is a supervisor that did not answer, as far as Redis knows it.
+type Unheard struct {
+	Name    string
+	PID     int
+	Pools   []string // one for each of Workers, or fewer
+	Workers []string
+	Says    string // what can be said of it
+	Seen    string // when
+	Odd     bool   // something may be wrong with it
 }

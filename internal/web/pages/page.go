@@ -130,8 +130,8 @@ func (p *Page) Sections() []Place {
 
 // More are the others.
 func (p *Page) More() []Place {
-	return p.places(Link{"/workers", "Workers"}, Link{"/tracked", "Tracked jobs"}, Link{"/completed", "Completed jobs"}, Link{"/tags", "Tags"},
-		Link{"/throttles", "Throttles"}, Link{"/events", "Events"}, Link{"/audit", "Audit"}, Link{"/settings", "Settings"})
+	return p.places(Link{"/workers", "Workers"}, Link{"/parked", "Parked jobs"}, Link{"/tracked", "Tracked jobs"}, Link{"/completed", "Completed jobs"}, Link{"/tags", "Tags"},
+		Link{"/throttles", "Throttles"}, Link{"/rules", "Rules"}, Link{"/lists", "Lists"}, Link{"/events", "Events"}, Link{"/audit", "Audit"}, Link{"/doctor", "Doctor"}, Link{"/settings", "Settings"})
 }
 
 // Themes are links that change how the pages look.

@@ -22,6 +22,7 @@ type PoolRow struct {
 // PoolPage is one pool.
 type PoolPage struct {
 	PoolRow
+	Figures  []Figure
 	Slots    []SlotRow
 	Deeds    []Deed
 	Scale    *Scale
@@ -66,8 +67,34 @@ type SlotRun struct {
 type SlotPage struct {
 	Pool string
 	SlotRow
-	Facts     []Fact
-	Lines     []LogLine
-	JID       string // only of this job
-	Elsewhere string // the host that answers for it
+	Facts []Fact
+	Lines []LogLine
+}
+
+// HostPage is a supervisor of another process or host, as it says of itself; it is changed on its own page.
+type HostPage struct {
+	Host
+	Name  string // of the supervisor
+	PID   int
+	Facts []Fact
+	Pools []HostPool
+	Says  string // why there is no more to be seen; "" if there is
+}
+
+// HostPool is one of its pools.
+type HostPool struct {
+	Name    string
+	State   string
+	Trouble string
+	Slots   []SlotRow
+}
+
+// TailPage is what a child of another supervisor printed last.
+type TailPage struct {
+	Host, HostHref string
+	Pool           string
+	SlotRow
+	Lines []LogLine
+	Print string
+	Wrong string // why there are none
 }

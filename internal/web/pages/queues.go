@@ -18,6 +18,8 @@ type Queue struct {
 	Rate      float64 // jobs a second that ended; NaN if not known yet
 	Outlook   string
 	Damage    string
+	Keys      string   // how it stands with its keys, in words; "" if it has none
+	Windows   []string // how each window stands in which its jobs start, in words
 }
 
 // Queues is the list of them.
@@ -59,7 +61,7 @@ type QueuePage struct {
 // Listener is a pool that takes jobs of a queue.
 type Listener struct {
 	Host, Pool string
-	Href       string // of the pool, if it is of this supervisor
+	Href       string // of the pool, or of its supervisor, if that is another
 	Busy       int
 	Children   int
 	Trouble    string
@@ -75,12 +77,22 @@ type Jobs struct {
 	First   string
 	Next    string
 	Print   string
-	Choose  bool // rows have boxes
-	Failed  bool // what they failed of is shown
+	Choose  bool     // rows have boxes and buttons, all of one form
+	Action  string   // of that form
+	Chosen  []Button // for those that are chosen
+	Failed  bool     // what they failed of is shown
+}
+
+// Button is one of a form that has several.
+type Button struct {
+	Label, Value string
+	Tone         Tone
 }
 
 // JobRow is a job in a list.
 type JobRow struct {
+	Ref      string // by which a form says which job is meant, and how it was seen; "" if it cannot be chosen
+	Buttons  []Button
 	JID      string
 	Klass    string
 	Queue    string
@@ -94,6 +106,37 @@ type JobRow struct {
 	Data     string // its beginning
 	Tags     []string
 	Deeds    []Deed
+}
+
+// Key is a key of a queue: of its jobs one runs at a time, in order.
+type Key struct {
+	Queue, Name string
+	Holder      string // the jid of the job that has the turn
+	Nobody      string // why none has it; "" if one has
+	Behind      int
+	Waits       string // for how long somebody waits for the one that has the turn; "" if nobody does
+}
+
+// Keys is the list of them.
+type Keys struct {
+	Queue string
+	By    string // blocked or name
+	Rows  []Key
+	Empty string
+	Print string
+	Says  string
+	First string
+	Next  string
+	Deeds []Deed
+}
+
+// KeyPage is one.
+type KeyPage struct {
+	Key
+	State string   // of the job that has the turn
+	Why   []string // what that waits for
+	Next  Jobs     // those behind, next first
+	Deeds []Deed
 }
 
 // Spread is a distribution of durations.

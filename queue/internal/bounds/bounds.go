@@ -60,15 +60,15 @@ func (b Bound) Use(value string) (used float64, number, within bool) {
 // inScripts are the settings that batch commands read.
 var inScripts = []string{"heartbeat", "grace-period", "max-concurrency", "max-job-history", "jobs-history", "jobs-history-count", "stats-history"}
 
-// Lua writes the bounds that batch commands need as a value of their library.
+// Lua writes the bounds that batch commands need as a function of their library: no table, which each call would make anew.
 func Lua() string {
 	var b strings.Builder
-	b.WriteString("-- Between which values settings are used: least, most, and what counts otherwise.\nbounds = {\n")
+	b.WriteString("-- bounds_of(name) -> between which values a setting is used: least, most, and what counts otherwise\nfunction bounds_of(name)\n")
 	for _, name := range inScripts {
 		of := table[name]
-		fmt.Fprintf(&b, "  ['%s'] = { %s, %s, %s },\n", name, number(of.Least), number(of.Most), number(of.Otherwise))
+		fmt.Fprintf(&b, "  if name == '%s' then return %s, %s, %s end\n", name, number(of.Least), number(of.Most), number(of.Otherwise))
 	}
-	b.WriteString("}\n")
+	b.WriteString("end\n")
 	return b.String()
 }
 

@@ -28,21 +28,30 @@ const DefaultNamespace = "ql:"
 // command's arguments; KEYS are ignored, so that a cluster may be given one to
 // route by. The second result says whether there is such a command.
 func Text(dialect Dialect, command, namespace string) (text string, ok bool) {
-	lua := sources()
-	c, ok := lua.commands[dialect][command]
+	c, ok := sources().commands[dialect][command]
 	if !ok {
 		return "", false
 	}
+	return inNamespace(c.text(), namespace), true
+}
+
+// assemble returns the script of a command in the default namespace.
+func (lua *luaSources) assemble(dialect Dialect, c luaCommand) string {
+	once, later := c.needs()
+	groups := lua.group(later, setOf(once))
 	var b strings.Builder
-	declare(&b, c.direct)
-	for _, name := range c.direct {
-		b.WriteString(lua.define(name, c.direct))
+	declare(&b, slices.Concat(once, tables(groups)))
+	for _, name := range once {
+		b.WriteString(lua.library[name].text)
 	}
-	if dialect == Reqless && slices.Contains(c.direct, "reqless") {
+	for i, table := range tables(groups) {
+		b.WriteString(lua.table(table, groups[i]))
+	}
+	if dialect == Reqless && slices.Contains(once, "reqless") {
 		b.WriteString("reqless = true\n")
 	}
 	b.WriteString(c.body)
-	return inNamespace(b.String(), namespace), true
+	return lua.written(b.String(), fields(groups))
 }
 
 // Commands returns the names of a dialect's commands, sorted.

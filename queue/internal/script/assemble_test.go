@@ -14,7 +14,7 @@ import (
 // scriptGlobals is what Redis lets a script see, as far as ours use it.
 var scriptGlobals = []string{
 	"ARGV", "KEYS", "redis", "cjson", "math", "string", "table",
-	"assert", "error", "ipairs", "next", "pairs", "pcall", "tonumber", "tostring", "type", "unpack",
+	"assert", "error", "ipairs", "next", "pairs", "pcall", "rawget", "setmetatable", "tonumber", "tostring", "type", "unpack",
 }
 
 // TestGlobals compiles every script and looks at each global it names on any path:
@@ -139,17 +139,24 @@ if a ~= "-- nor this" then return 0x1F end`
 	}
 }
 
-var localNames = regexp.MustCompile(`\b(?:function [a-z0-9_]+\(|local (?:function )?|for )([a-z0-9_, ]+)`)
+// localNames match the names of parameters, of local functions, and of variables.
+var localNames = []*regexp.Regexp{
+	regexp.MustCompile(`\bfunction ?[a-z0-9_]*\(([a-z0-9_, ]+)`), regexp.MustCompile(`\blocal function ([a-z0-9_]+)`),
+	regexp.MustCompile(`\b(?:local|for) ([a-z0-9_, ]+)`),
+}
 
 // TestNoShadows checks that no parameter or local variable has the name of a library
 // function: the assembler would take it for a use of that, and put it in the way.
 func TestNoShadows(t *testing.T) {
 	check := func(where, text string) {
-		for _, m := range localNames.FindAllStringSubmatch(text, -1) {
-			for _, name := range strings.Split(m[1], ",") {
-				name = strings.TrimSpace(strings.TrimSuffix(name, " in "))
-				if _, taken := sources().library[name]; taken {
-					t.Errorf("%s: %s is a library function, and a variable here", where, name)
+		for _, expression := range localNames {
+			for _, m := range expression.FindAllStringSubmatch(text, -1) {
+				names, _, _ := strings.Cut(m[1], " in ")
+				for _, name := range strings.Split(names, ",") {
+					name = strings.TrimSpace(name)
+					if _, taken := sources().library[name]; taken {
+						t.Errorf("%s: %s is a library function, and a variable here", where, name)
+					}
 				}
 			}
 		}

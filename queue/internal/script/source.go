@@ -32,7 +32,9 @@ import (
 //
 // Every call makes its functions anew, and for that needs as long as for some of
 // its work. One that few calls reach says so in the last line of its comment,
-// `-- Rare.`; what only such functions use is put inside them.
+// `-- Rare.`: it, and what only such functions use, is made when a call first asks for it.
+// A number or a text in single quotes is put wherever its name stands. What is true or false at first
+// is for all functions to change.
 
 // luaSources is what is in the lua directory, taken apart.
 type luaSources struct {
@@ -40,27 +42,35 @@ type luaSources struct {
 	commands map[Dialect]map[string]luaCommand
 }
 
-// definition is one function or value of the library, with its comment.
+// definition is one function or value of the library.
 type definition struct {
 	text     string
 	function bool
 	rare     bool
-	uses     []string // names of the library that it mentions
+	changes  bool     // a value that a call may change
+	constant string   // what a value that never changes stands for, where that is short
+	place    int      // in the library, by file and line
+	uses     []string // names of the library that it mentions, but for constants
 }
 
 // luaCommand is one command.
 type luaCommand struct {
-	file   string   // where its body is; aliases share one
-	body   string   // ends in a newline
-	direct []string // the values of the library it needs, and the functions it calls without a rare one
+	file string // where its body is; aliases share one
+	body string // ends in a newline
+
+	// What is found when it is first asked for: what the command needs at once, and values that change; what it may come to need; and the
+	// script in the default namespace.
+	needs func() (once, later []string)
+	text  func() string
 }
 
-// sources reads the lua directory once. A file that breaks the rules at the top
+// sources reads the lua directory once; a script is assembled once, however many ask for it. A file that breaks the rules at the top
 // of this page panics; a test assembles every command.
 var sources = sync.OnceValue(func() *luaSources {
 	lua := &luaSources{library: make(map[string]definition), commands: make(map[Dialect]map[string]luaCommand)}
-	for name, text := range luaDir("lib") {
-		lua.addLibrary(name, text)
+	library := luaDir("lib")
+	for _, name := range slices.Sorted(maps.Keys(library)) {
+		lua.addLibrary(name, library[name])
 	}
 	lua.addLibrary("bounds", bounds.Lua())
 	for name, d := range lua.library {
@@ -79,7 +89,11 @@ var sources = sync.OnceValue(func() *luaSources {
 				}
 				file, text = "qless/"+m[1], counterpart
 			}
-			lua.commands[dialect][name] = luaCommand{file, text, lua.direct(lua.uses(text))}
+			text = code(strings.Split(strings.TrimRight(text, "\n"), "\n"))
+			c := luaCommand{file: file, body: text}
+			c.needs = sync.OnceValues(func() (once, later []string) { return lua.divide(lua.uses(text)) })
+			c.text = sync.OnceValue(func() string { return lua.assemble(dialect, c) })
+			lua.commands[dialect][name] = c
 		}
 	}
 	return lua
@@ -106,6 +120,8 @@ func luaDir(dir string) map[string]string {
 var (
 	functionStart = regexp.MustCompile(`^function ([A-Za-z_0-9]+)\(`)
 	valueStart    = regexp.MustCompile(`^([A-Za-z_0-9]+) = `)
+	plainConstant = regexp.MustCompile(`^[a-z_0-9]+ = (-?[0-9.]+|'[^'\\]*')(?: *--.*)?\n$`)
+	plainState    = regexp.MustCompile(`^[a-z_0-9]+ = (?:true|false)(?: *--.*)?\n$`)
 )
 
 // addLibrary cuts one file of the library into its definitions. A comment
@@ -144,10 +160,27 @@ func (lua *luaSources) addLibrary(file, text string) {
 			panic(fmt.Sprintf("lua/lib/%s.lua: %s is defined twice", file, name))
 		}
 		d.rare = len(comment) > 0 && comment[len(comment)-1] == "-- Rare."
-		d.text = strings.Join(append(comment, lines[start:i+1]...), "\n") + "\n"
+		d.text = code(lines[start : i+1])
+		d.changes = plainState.MatchString(d.text)
+		if m := plainConstant.FindStringSubmatch(d.text); m != nil {
+			d.constant = m[1]
+		}
+		d.place = len(lua.library)
 		lua.library[name] = d
 		comment = nil
 	}
+}
+
+// code joins lines without those that are nothing but a comment, which a server would keep with each script.
+func code(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "--") {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 // uses returns the names of the library that occur in a piece of Lua.
@@ -163,52 +196,20 @@ func (lua *luaSources) uses(text string) []string {
 
 // closure returns the names and all that they need, directly or not, sorted.
 func (lua *luaSources) closure(names []string) []string {
-	return lua.reach(names, func(definition) bool { return true })
-}
-
-// direct returns the names and what they need without the help of a rare function,
-// and all values, sorted.
-func (lua *luaSources) direct(names []string) []string {
-	found := lua.reach(names, func(d definition) bool { return !d.rare })
-	for _, name := range lua.closure(names) {
-		if !lua.library[name].function {
-			found = append(found, name)
-		}
-	}
-	return union(found, nil)
+	return lua.reach(names, func(string) bool { return true })
 }
 
 // reach follows the uses of the names, and of what it finds, through those that
 // pass.
-func (lua *luaSources) reach(names []string, pass func(definition) bool) []string {
+func (lua *luaSources) reach(names []string, pass func(name string) bool) []string {
 	seen := make(map[string]bool)
 	for todo := slices.Clone(names); len(todo) > 0; todo = todo[1:] {
 		if name := todo[0]; !seen[name] {
 			seen[name] = true
-			if pass(lua.library[name]) {
+			if pass(name) {
 				todo = append(todo, lua.library[name].uses...)
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
-}
-
-// define returns the text of a definition. A rare function holds all it needs that
-// is not there anyhow.
-func (lua *luaSources) define(name string, there []string) string {
-	d := lua.library[name]
-	if !d.rare {
-		return d.text
-	}
-	inner := slices.DeleteFunc(lua.closure(d.uses), func(use string) bool {
-		return use == name || slices.Contains(there, use)
-	})
-	var b strings.Builder
-	declare(&b, inner)
-	for _, use := range inner {
-		b.WriteString(lua.library[use].text)
-	}
-	body := strings.Index(d.text, "\nfunction "+name) + 1
-	body += strings.Index(d.text[body:], "\n") + 1
-	return d.text[:body] + b.String() + d.text[body:]
 }

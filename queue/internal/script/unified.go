@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,16 +13,22 @@ import (
 // (config.get, config.set, config.unset, queue.forget) answer as shared does,
 // which is Qless or Reqless.
 //
-// Its top level builds only what the called command needs: the first chain of
-// conditions marks the wanted functions, the second runs the command.
+// Its top level makes only what the called command needs: the first chain of
+// conditions marks the wanted functions, the second runs the command. What a rare function needs it has of tables, also
+// what another command makes at once.
 func Unified(namespace string, shared Dialect) string {
 	lua := sources()
 	branches := lua.branches(shared)
-	top, always := lua.topLevel(branches)
+	top, groups := lua.topLevel(branches)
+	ofTables := fields(groups)
+	ofTop := maps.Clone(ofTables)
+	for _, name := range top {
+		delete(ofTop, name)
+	}
 
 	var b strings.Builder
 	b.WriteString(unifiedHead)
-	declare(&b, top)
+	declare(&b, slices.Concat(top, tables(groups)))
 	for _, name := range top {
 		if !lua.library[name].function {
 			b.WriteString(lua.library[name].text)
@@ -29,46 +36,51 @@ func Unified(namespace string, shared Dialect) string {
 	}
 	for i, br := range branches {
 		fmt.Fprintf(&b, "%s %s then\n", keyword(i), br.condition())
-		var wanted []string
-		for _, name := range br.direct {
-			if lua.library[name].function {
-				wanted = append(wanted, name)
-			}
-		}
-		if len(wanted) > 0 {
+		if wanted := lua.wanted(br, groups); len(wanted) > 0 {
 			fmt.Fprintf(&b, "  %s = %s\n", strings.Join(wanted, ", "), strings.TrimSuffix(strings.Repeat("true, ", len(wanted)), ", "))
 		}
 	}
 	b.WriteString(unifiedNow)
 	for _, name := range top {
 		if lua.library[name].function {
-			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.define(name, always[name]))
+			fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.written(lua.library[name].text, ofTop))
 		}
+	}
+	for i, name := range tables(groups) {
+		fmt.Fprintf(&b, "if %s then\n%send\n", name, lua.written(lua.table(name, groups[i]), ofTables))
 	}
 	for i, br := range branches {
 		fmt.Fprintf(&b, "%s %s then\n%s", keyword(i), br.condition(), br.dialectLine())
-		b.WriteString(br.body)
+		b.WriteString(lua.written(br.body, ofTop))
 	}
 	b.WriteString("end\n")
 	return inNamespace(b.String(), namespace)
 }
 
-// topLevel returns the names that the unified script defines at its top level, those
-// that some command uses directly; and for each of them the names that are there
-// whenever it is, because all commands that use the one use the other.
-func (lua *luaSources) topLevel(branches []branch) (top []string, always map[string][]string) {
-	always = make(map[string][]string)
+// topLevel returns the names that the unified script defines at its top level: what some command needs at once. And in groups what its
+// tables make: all that the functions need of which some command has none at once, but for values that are there anyhow.
+func (lua *luaSources) topLevel(branches []branch) (top []string, groups [][]string) {
+	var later []string
 	for _, br := range branches {
-		top = union(top, br.direct)
-		for _, name := range br.direct {
-			others, seen := always[name]
-			if !seen {
-				others = slices.Clone(br.direct)
-			}
-			always[name] = slices.DeleteFunc(others, func(other string) bool { return !slices.Contains(br.direct, other) })
+		once, more := br.needs()
+		top, later = union(top, once), union(later, more)
+	}
+	values := setOf(slices.DeleteFunc(slices.Clone(top), func(name string) bool { return lua.library[name].function }))
+	later = slices.DeleteFunc(lua.closure(later), func(name string) bool { return values[name] || lua.library[name].constant != "" })
+	return top, lua.group(later, values)
+}
+
+// wanted lists the functions and tables of the top level that a command needs.
+func (lua *luaSources) wanted(br branch, groups [][]string) []string {
+	once, later := br.needs()
+	wanted := slices.DeleteFunc(slices.Clone(once), func(name string) bool { return !lua.library[name].function })
+	of, reached := fields(groups), make(map[string]bool)
+	for _, name := range lua.closure(later) {
+		if table, _, ok := strings.Cut(of[name], "."); ok {
+			reached[table] = true
 		}
 	}
-	return top, always
+	return append(wanted, slices.Sorted(maps.Keys(reached))...)
 }
 
 // union returns the names in either list, sorted.
@@ -125,7 +137,8 @@ func (br branch) condition() string {
 // dialectLine sets reqless for a body that asks for it and can be reached by a
 // reqless name.
 func (br branch) dialectLine() string {
-	if !slices.Contains(br.direct, "reqless") || len(br.names[Reqless]) == 0 {
+	once, _ := br.needs()
+	if !slices.Contains(once, "reqless") || len(br.names[Reqless]) == 0 {
 		return ""
 	}
 	if len(br.names[Qless]) == 0 {

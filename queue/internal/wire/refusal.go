@@ -28,8 +28,11 @@ func Words(text string) string {
 			}
 		}
 	}
-	return text
+	return line.ReplaceAllString(text, "")
 }
+
+// line is all that the embedded server says of where an error was raised that a script caught.
+var line = regexp.MustCompile(`^:\d+: `)
 
 // position is where in a script an error was raised, as servers put it before its text.
 var position = regexp.MustCompile(`(?:@?user_script|\(new function\): ):\d+: `)

@@ -10,12 +10,14 @@
 --                 timeout   takes it from its worker and puts it in front of its queue
 --                 priority  changes its priority
 --                 now       lets it wait no longer for its delay
+--                 kill      fails it, in the group killed, though it has retries: one that waits to be tried again
+--                 extend    lets a parked one wait for its delay from now
 --                 tag       gives it tags
 --                 untag     takes tags away from it
---   options       how many, then so many names and values: delay (seconds; retry, move),
+--   options       how many, then so many names and values: delay (seconds; retry, move, extend),
 --                 queue (move), priority, tags (a JSON list; tag, untag)
 --   list          per job done, or a list of a word and a text: changed and the state it is
---                 in now, gone, needed and by whom, refused and why. Shorter than what was asked if there was too
+--                 in now, gone, needed and by whom, refused and why, merged and the jid of the job that has its payloads now. Shorter than what was asked if there was too
 --                 much data to be moved in one call: the others were not looked at.
 --
 -- A job that is put again keeps its data, priority, tags, retries, throttles and
@@ -42,11 +44,12 @@ local reply, bytes = {}, 0
 for i, a in ipairs(list) do
   if bytes > 4194304 then break end
   if not words[i] then
-    local ok, moved = pcall(amend, batch, a)
-    words[i] = ok and 'done' or { 'refused', reason_of(moved) }
+    local ok, moved, word = pcall(amend, batch, a)
+    words[i] = ok and (word or 'done') or { 'refused', reason_of(moved) }
     if not ok then reseat(batch, a.jid, a.queue or '', a.to) end
     if ok then bytes = bytes + moved end
   end
   reply[i] = words[i]
 end
+if batch.freed then let_waiters_try(batch) end
 return reply

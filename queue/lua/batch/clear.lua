@@ -49,4 +49,6 @@ for _, jid in ipairs(jids) do
     end
   end
 end
+-- Behind one that went there may have come another.
+if turns and turns.passed then rest = 1 end
 return { done, at, rest, newer, list }

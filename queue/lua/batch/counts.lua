@@ -23,6 +23,6 @@ end
 for i = 2, #ARGV do
   local ok, numbers = pcall(look, ARGV[i])
   if not ok then numbers = { 0, 0, 0, 0, 0, 0, 0, 0, reason_of(numbers) } end
-  for _, number in ipairs(numbers) do reply[#reply + 1] = number end
+  for _, n in ipairs(numbers) do reply[#reply + 1] = n end
 end
 return reply

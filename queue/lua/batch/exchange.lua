@@ -1,6 +1,6 @@
 -- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
 --          order, cursor, count, max_job, spare, [queue, head]...)
---   -> list of results, jobs, broken entries, due, cursor, more, left, rest
+--   -> list of results, jobs, broken entries, due, cursor, more, left, rest; or the word ruled
 -- Settles jobs that ended and takes new ones, in this order.
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
@@ -8,8 +8,8 @@
 --   action    complete, fail, retry, release (given back uncounted), cancel, requeue (put again, into next or its own queue),
 --             or park (waits for an answer, delay at most)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
---             message; counter (crash, interruption, spared, death), max-crashes, front;
---             checkpoint, record, unstarted, unknown, cleared; correlation, then (park); response (retry: drop)
+--             message; counter (crash, interruption, spared, death, batch), max-crashes, front;
+--             checkpoint, record, unstarted, unknown, batch, cleared, trace; correlation, then (park); response (retry: drop)
 --   puts      how many, then so many jobs as the batch command put reads them; put only if the
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
@@ -32,6 +32,9 @@
 --   rest      1 if jobs are left that are to be freed or pruned: whoever has nothing else to do goes on
 --             with that by a call without settlements and takes
 --
+--   ruled     nothing was done: a queue of the call is ruled, or, where there are rules, a settled job
+--             has throttles. The command of that name does it, with the same arguments
+--
 -- A settlement that is refused changes no key. What it leaves otherwise is what the
 -- protocol's complete, fail, retry and pop leave, one after the other; release has no
 -- counterpart there.
@@ -40,9 +43,12 @@ local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local queues, heads = {}, {}
 for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
-local batch = open_batch(now, worker)
+local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
 batch.spare = ARGV[at + 4] == '1'
+batch.ruled = false
+if batch.settings and is_ruled(batch, settlements, queues) then return 'ruled' end
 local results = settle_all(batch, settlements)
+if not results then return 'ruled' end
 go_on(batch, #settlements == 0 and count == 0)
 local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then

@@ -5,7 +5,7 @@
 --   entries     how many of the newest entries of its history are given, beside the first
 --   list        for so many of the jobs as fit into the reply, one at least, the values of append_glance; then the checkpoint, the record, the legacy
 --               history of older programs, and lists of the jids it depends on, of those that depend
---               on it, and of the entries of its history, oldest first
+--               on it, of the entries of its history, oldest first, and of its payloads beside the first, see lib/merge.lua
 --
 -- Reads    ql:j:<jid>, -dependencies, -dependents, -history; ql:q:<queue>-locks|scheduled; ql:tracked
 local cut, most, entries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -27,16 +27,29 @@ local function look(jid)
     ask('SMEMBERS', key .. '-dependencies'), ask('SMEMBERS', key .. '-dependents'), told }
 end
 
+-- payloads(jid, size) -> those of a job that merges, beside the first
+local function payloads(jid, size)
+  local some = {}
+  if size > most then return some end
+  local all = redis.call('HGETALL', 'ql:j:' .. jid)
+  for i = 1, #all, 2 do
+    if string.find(all[i], '^oarlock%-[=#@]') then some[#some + 1] = all[i + 1] end
+  end
+  return some
+end
+
 for i = 5, #ARGV do
   if bytes > call_bytes then break end
   local given_bytes = append_glance(reply, ARGV[i], cut, most)
   local n = #reply
   local ok, more = pcall(look, ARGV[i])
   if not ok then
-    if reply[n] == '' then reply[n] = reason_of(more) end
+    if reply[n - 2] == '' then reply[n - 2] = reason_of(more) end
     more = { '', '', '', {}, {}, {} }
   end
-  for j = 1, 6 do reply[n + j] = more[j] end
+  more[7] = reply[n - 1] ~= '' and payloads(ARGV[i], reply[n - 23]) or {}
+  for j = 1, 7 do reply[n + j] = more[j] end
   bytes = bytes + given_bytes + #more[1] + #more[2]
+  for _, payload in ipairs(more[7]) do bytes = bytes + #payload end
 end
 return reply

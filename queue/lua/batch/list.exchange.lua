@@ -17,11 +17,12 @@
 --   taken       pairs of an entry and what is kept with it ('' for nothing)
 --   duplicates  so many entries were found that are in work already, byte for byte; they went back
 --   more        1 if not all of count were taken that are there
---   trouble     why none could be taken, '' if nothing is wrong
+--   trouble     why none could be taken, '' if nothing is wrong: also needs and words, if the key space needs what is not known here
 --
 -- What is taken is in work before it leaves the list, so that nothing is lost where this breaks off. Settling
 -- begins with a deletion, which lets it go on while Redis is out of memory.
 --
+-- Reads             ql:oarlock:needs
 -- Reads and writes  the keys named
 local jobs, progress, failed, reasons, broken, tries = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local tag, stamp, most, count = ARGV[8], ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11])
@@ -56,7 +57,7 @@ function settlements.fail(entry, held, _, why)
 end
 
 function settlements.broken(entry, _, _, when)
-  redis.call('HSET', broken, entry, when)
+  set_aside(broken, entry, when)
   redis.call('HDEL', progress, entry)
 end
 
@@ -128,6 +129,8 @@ end
 local results = {}
 if #ARGV > 11 then results = settle() end
 if count == 0 then return { results, {}, 0, 0, '' } end
+local lacks = redis.call('EXISTS', 'ql:oarlock:needs') == 1 and lacking()
+if lacks then return { results, {}, 0, 0, lacks } end
 local ok, taken, duplicates, more = pcall(take)
 if not ok then
   if not is_wrong_type(taken) and #results == 0 then error(taken, 0) end

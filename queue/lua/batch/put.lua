@@ -5,14 +5,15 @@
 --   data     JSON text, which the caller has checked; stored byte for byte
 --   delay    seconds from now, at least 0
 --   options  how many, then so many names and values: priority, tags, retries, depends as
---            in the protocol's put; throttles; timeout (seconds; ours); correlation (ours); if-exists: final (put
+--            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); if-exists: final (put
 --            only if the job there is complete or failed) or never; else it is replaced
 --   list     per job put, or the state of the job that is in its way (if-exists; nothing
 --            was changed), or a list of the reason why it was refused
 --
--- Writes   what the protocol's put writes; oarlock-queue and oarlock-timeout
+-- Writes   what the protocol's put writes; oarlock-queue, and the fields of what is ours
 -- Sends    what it sends, and the queue's name on ql:oarlock:wake, once
 local puts = read_puts(3)
-local reply = {}
-enter_all(open_batch(tonumber(ARGV[1]), ARGV[2]), puts, reply)
+local reply, batch = {}, open_batch(tonumber(ARGV[1]), ARGV[2])
+enter_all(batch, puts, reply)
+if batch.freed then let_waiters_try(batch) end
 return reply

@@ -33,6 +33,7 @@ for i = 3, #ARGV do
   if seen == most and most < limit then break end
   done = done + 1
 end
+if batch.freed then let_waiters_try(batch) end
 go_on(batch, true)
 local ended, raised = pcall(end_correlations, batch.now, 50)
 if not ended then report(batch, '', '', raised) elseif raised == 50 then batch.rest = 1 end

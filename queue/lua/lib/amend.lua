@@ -15,8 +15,9 @@ end
 -- look_again(a) -> nil, or changed, gone or refused, and why; reads the job into a
 function look_again(a)
   local f = redis.call('HMGET', 'ql:j:' .. a.jid, 'state', 'time', 'queue', 'worker', 'history', 'throttles',
-    'oarlock-queue', 'jid', 'oarlock-park', 'oarlock-life')
-  a.queue, a.worker, a.history, a.throttles, a.of_queue = f[3], f[4], f[5], f[6], f[7]
+    'oarlock-queue', 'jid', 'oarlock-park', 'oarlock-life', 'oarlock-lane', 'expires',
+    'oarlock-gate')
+  a.queue, a.worker, a.history, a.throttles, a.of_queue, a.lane, a.expires, a.gate = f[3], f[4], f[5], f[6], f[7], f[11], f[12], f[13]
   if not f[8] then return 'gone', 'there is no such job' end
   if f[1] ~= a.state or (f[2] or '') ~= a.time then return 'changed', f[1] or '' end
   local action, named = a.action, a.named
@@ -36,6 +37,18 @@ function look_again(a)
     local row = row_of(a.jid, a.state, a.queue)
     if row ~= 'scheduled' then return 'refused', 'it is not scheduled but ' .. row end
     if not a.queue then return 'refused', 'it is in no queue' end
+  elseif action == 'kill' then
+    local row = row_of(a.jid, a.state, a.queue)
+    if row ~= 'scheduled' or not a.queue then return 'refused', 'it is not scheduled but ' .. row end
+    local left = redis.call('HMGET', 'ql:j:' .. a.jid, 'retries', 'remaining')
+    if numeric(left[2], 0) >= numeric(left[1], 0) then return 'refused', 'it has not been tried yet' end
+    redis.call('LLEN', 'ql:f:killed')
+  elseif action == 'extend' then
+    if not (tonumber(f[9] or '') and a.state == 'scheduled' and f[10] == f[2]) then
+      return 'refused', 'it is not parked but ' .. row_of(a.jid, a.state, a.queue)
+    end
+    a.delay = finite(named.delay, 'Amend', 'delay')
+    if a.delay <= 0 then return 'refused', 'a park without an end' end
   elseif action == 'tag' or action == 'untag' then
     a.tags = given_tags(given(named.tags, 'Amend', 'tags'), 'Amend')
   elseif action == 'priority' then
@@ -77,26 +90,77 @@ function left_waiting(waiting, going)
   end
 end
 
--- amend(batch, a) -> how many bytes of data were moved
+-- kill_job(batch, a): a job that waits to be tried again fails instead, in the group killed
+-- Rare.
+function kill_job(batch, a)
+  local jid, queue, key, group = a.jid, a.queue, 'ql:j:' .. a.jid, 'killed'
+  local _, before = pcall(cjson.decode, redis.call('HGET', key, 'failure') or '{}')
+  local message = 'killed while it waited to be tried again'
+  if type(before) == 'table' and before.group then
+    message = tostring(before.group) .. ': ' .. tostring(before.message) .. ' (' .. message .. ')'
+  end
+  leave_running(jid, queue)
+  remember(jid, '[' .. text14(math.floor(batch.now)) .. ',"failed",{"group":"killed"}]', batch.limit, a.history)
+  redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '', 'failure',
+    failure_json(group, message, math.floor(batch.now), ''))
+  if a.of_queue then redis.call('HSET', key, 'oarlock-failed', '1') end
+  list_failed(jid, group)
+  tell(batch, 'ql:failed', jid)
+  announce(failed_event(jid, group, message, ''))
+  count_failure(queue, batch.now)
+  if a.throttles then give_back(jid, queue, a.throttles, batch.now) end
+  if hooks then tell_dead(jid, queue, batch.now, 0) end
+  if a.lane then (turns or ordering()).depart(jid, a.lane, batch.now, nil, true) end
+end
+
+-- promote_now(batch, a): a job waits for its delay no longer; one with a key joins the others of that
+-- Rare.
+function promote_now(batch, a)
+  if a.lane and (turns or ordering()).arrive(a.queue, a.jid, a.lane, batch.now) then
+    redis.call('ZREM', 'ql:q:' .. a.queue .. '-scheduled', a.jid)
+    redis.call('HSET', 'ql:j:' .. a.jid, 'state', 'waiting')
+  else
+    promote_each(a.queue, batch.now, { a.jid })
+  end
+end
+
+-- extend_park(batch, a): a parked job waits longer, or less long
+-- Rare.
+function extend_park(batch, a)
+  local key, due = 'ql:j:' .. a.jid, batch.now + a.delay
+  local klass, correlation = unpack(redis.call('HMGET', key, 'klass', 'oarlock-correlation'))
+  seat(a.queue, '-scheduled', text17(due), a.jid)
+  redis.call('HSET', key, 'oarlock-park', text17(due))
+  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(due + correlation_kept), due_mark(klass or '', correlation or ''))
+end
+
+-- amend(batch, a) -> how many bytes of data were moved; and, if another job has its payloads now, merged and the jid of that
 function amend(batch, a)
   local jid, now = a.jid, batch.now
+  if a.action ~= 'now' and a.action ~= 'priority' and not a.tags then note_freed(batch, a.throttles) end
   if a.action == 'cancel' then
     cancel_job(jid, now)
   elseif a.action == 'timeout' then
     take_back(jid, a, now, given_back(now, 'taken-back', nil, a.worker or ''))
     wake(a.queue)
   elseif a.action == 'priority' then
-    set_priority(jid, a.queue, a.priority)
+    set_priority(jid, a.queue, is_low(batch, a.queue) and -a.priority or a.priority)
   elseif a.action == 'now' then
-    promote_each(a.queue, now, { jid })
+    promote_now(batch, a)
     know(batch, a.queue)
     wake(a.queue)
+  elseif a.action == 'kill' then
+    kill_job(batch, a)
+  elseif a.action == 'extend' then
+    extend_park(batch, a)
   elseif a.tags then
     change_tags(jid, stored_tags(redis.call('HGET', 'ql:j:' .. jid, 'tags')), a.tags, a.action == 'tag')
   else
+    local other = a.action == 'retry' and a.state == 'failed' and a.lane and a.delay <= 0 and revive_into(batch, a)
+    if other then return 0, { 'merged', other } end
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
     if not data then error('its data is missing; put it again', 0) end
-    put_job(now, '', a.to, jid, klass or '', data, a.delay, {}, batch.limit)
+    put_job(now, '', a.to, jid, klass or '', data, a.delay, moved_options(batch, jid, a.queue, a.to), batch.limit)
     if a.of_queue then carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to) end
     know(batch, a.to)
     return #data

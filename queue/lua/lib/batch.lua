@@ -2,17 +2,18 @@
 -- all is read once, entries of the same set are written in one call, and each job
 -- has a result of its own.
 
--- open_batch(now, worker) -> what all jobs of the call share
-function open_batch(now, worker)
-  local set = redis.pcall('HMGET', 'ql:config', 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count')
-  local broken = {}
+-- open_batch(now, worker, queues) -> what all jobs of the call share
+--   queues   of which jobs are to be taken; nil or false if none are
+function open_batch(now, worker, queues)
+  local names, broken = { 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count' }, {}
+  local told = queues and math.min(#queues, 4) or 0 -- of the others learn asks, if their turn comes
+  for i = 1, told do names[2 * i + 4], names[2 * i + 5] = queues[i] .. '-heartbeat', queues[i] .. '-max-concurrency' end
+  local set = redis.pcall('HMGET', 'ql:config', unpack(names))
   if set.err then -- the defaults, then
     if not is_wrong_type(set) then error(set, 0) end
     broken, set = { '', '', 'ql:config: ' .. reason_of(set) }, {}
   end
-  -- There is seldom one of these, and one question tells.
-  local special = redis.call('EXISTS', 'ql:tracked', 'ql:oarlock:unblock') > 0
-  return {
+  local batch = {
     now = now,
     stored_now = text17(now),
     time = string.format('%.20f', now),
@@ -26,8 +27,8 @@ function open_batch(now, worker)
     lock = {},
     most = {},
     commands = call_commands,
-    tracked = special and redis.call('EXISTS', 'ql:tracked') == 1,
-    unblocking = special and redis.call('EXISTS', 'ql:oarlock:unblock') == 1,
+    keyed = {}, -- of queues, as far as somebody read it
+    ordered = {},
     rest = 0,
     broken = broken,
     shown = {},
@@ -36,6 +37,37 @@ function open_batch(now, worker)
     scores = {},
     dues = {},
   }
+  for i = 1, told do set_queue(batch, queues[i], set[2 * i + 4], set[2 * i + 5]) end
+  ask_special(batch, queues)
+  return batch
+end
+
+-- ask_special(batch, takes): what there seldom is
+-- One question tells whether there is any; where there is one, the next finds it in most cases: with rules go the words of needs.
+function ask_special(batch, takes)
+  local special
+  if takes then
+    special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:oarlock:needs', 'ql:paused_queues')
+  else
+    special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks')
+  end
+  hooks, batch.settings, batch.tracked, batch.unblocking = false, false, false, false -- settings: of keys, or rules
+  if special == 0 then return end
+  local function is_there(key)
+    if special == 0 or redis.call('EXISTS', key) == 0 then return false end
+    special = special - 1
+    return true
+  end
+  batch.settings = is_there('ql:oarlock:rules')
+  if takes and special > 0 then
+    local lacks, words = lacking()
+    batch.lacks = lacks
+    if words > 0 then special = special - 1 end
+    batch.any_paused = is_there('ql:paused_queues')
+  end
+  hooks = is_there('ql:oarlock:hooks')
+  batch.tracked = is_there('ql:tracked')
+  batch.unblocking = is_there('ql:oarlock:unblock')
 end
 
 -- read_setting(name) -> text; false if it is not set, or none can be read
@@ -75,10 +107,20 @@ end
 
 -- learn(batch, queue): reads the settings of a queue, once per batch
 function learn(batch, queue)
-  if batch.lock[queue] then return end
-  local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
-  batch.lock[queue] = lease_length(set[1], batch.heartbeat)
-  batch.most[queue] = bounded('max-concurrency', set[2])
+  if not batch.lock[queue] then
+    local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
+    set_queue(batch, queue, set[1], set[2])
+  end
+  if not batch.settings or batch.ordered[queue] ~= nil then return end
+  local keyed = batch.keyed[queue]
+  if keyed == nil then keyed = redis.call('HGET', 'ql:oarlock:rules', 'o:' .. queue) end
+  batch.ordered[queue] = keyed
+end
+
+-- set_queue(batch, queue, heartbeat, most): what the settings say of a queue
+function set_queue(batch, queue, heartbeat, most)
+  batch.lock[queue] = lease_length(heartbeat, batch.heartbeat)
+  batch.most[queue] = bounded('max-concurrency', most)
 end
 
 -- json_name(batch, name) -> JSON of a queue or worker, which recur within a batch

@@ -3,7 +3,7 @@
 -- clear_one(batch, jid, queue, part, to, before) -> nil, or why the job is left
 function clear_one(batch, jid, queue, part, to, before)
   local key = 'ql:j:' .. jid
-  local f = redis.call('HMGET', key, 'state', 'queue', 'time', 'tags', 'throttles', 'history', 'priority', 'oarlock-queue')
+  local f = redis.call('HMGET', key, 'state', 'queue', 'time', 'tags', 'throttles', 'history', 'priority', 'oarlock-queue', 'oarlock-lane')
   local state, throttles = f[1], f[5]
   spend(batch, 14)
   if not state then return 'there is no such job; see oarlock doctor' end
@@ -18,12 +18,18 @@ function clear_one(batch, jid, queue, part, to, before)
     cancel_job(jid, batch.now)
     return
   end
+  if is_low(batch, queue) ~= is_low(batch, to) then return 'its priority would mean the opposite there; put it again there' end
   local place = redis.call('ZSCORE', 'ql:q:' .. queue .. '-' .. part, jid)
   if part == 'throttled' then
     spend(batch, 10)
     give_back(jid, queue, throttles or '[]', batch.now, 25)
     part, state = 'work', 'waiting'
     place = text17(score(numeric(f[7], 0), numeric(f[3], batch.now)))
+  end
+  if f[9] then
+    (turns or ordering()).depart(jid, f[9], batch.now)
+    if part == 'scheduled' and shelves(queue, f[9]) then place = unshelved(place) end
+    spend(batch, 8)
   end
   move_one(batch, jid, queue, to, part, place, state, throttles)
   if f[8] == queue then redis.call('HSET', key, 'oarlock-queue', to) end

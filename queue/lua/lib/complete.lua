@@ -4,8 +4,8 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   local wait, on = 0, {}
   if delay or depends then wait, on = check_next(next, delay, depends) end
   local key = 'ql:j:' .. jid
-  local state, owner, in_queue, priority, retries, time, history, throttles =
-    unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'retries', 'time', 'history', 'throttles'))
+  local state, owner, in_queue, priority, retries, time, history, throttles, lane =
+    unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'retries', 'time', 'history', 'throttles', 'oarlock-lane'))
   if not state then
     refuse('Complete', named_job(jid) .. ' does not exist')
   elseif state ~= 'running' then
@@ -34,6 +34,10 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   remember(jid, plain_entry(now, 'done'), limit, history)
   tally_one('run', queue, now, now - (tonumber(time) or now))
   if special then tell_trackers('ql:completed', jid) end
+  if lane then
+    leave_rest(jid, lane, now);
+    (turns or ordering()).depart(jid, lane, now)
+  end
   if not next then
     set_ended(key, now, data, '', 'complete', retries)
     announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. cjson.encode(queue) .. '}')
@@ -43,7 +47,7 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
     return 'complete'
   end
 
-  return advance(now, jid, queue, data, next, wait, on, priority, retries, limit)
+  return advance(now, jid, queue, data, next, wait, on, priority, retries, limit, lane)
 end
 
 -- check_next(next, delay, depends) -> delay as a number, depends as a list
@@ -56,10 +60,10 @@ function check_next(next, delay, depends)
   return wait, on
 end
 
--- advance(now, jid, queue, data, next, wait, on, priority, retries, limit) -> the new state
+-- advance(now, jid, queue, data, next, wait, on, priority, retries, limit, lane) -> the new state
 -- A job that has left its queue goes on to the next.
 -- Rare.
-function advance(now, jid, queue, data, next, wait, on, priority, retries, limit)
+function advance(now, jid, queue, data, next, wait, on, priority, retries, limit, lane)
   local key = 'ql:j:' .. jid
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. cjson.encode(next)
     .. ',"event":"advanced","queue":' .. cjson.encode(queue) .. '}')
@@ -75,8 +79,10 @@ function advance(now, jid, queue, data, next, wait, on, priority, retries, limit
   -- Strange but observable: the state of a job that is scheduled here says
   -- waiting, and a delay is forgotten if dependencies were given, all satisfied.
   set_ended(key, now, data, next, 'waiting', retries)
-  if wait > 0 and #on == 0 then
-    seat(next, '-scheduled', now + wait, jid)
+  local due = wait > 0 and #on == 0 and now + wait
+  if lane and (turns or ordering()).follow(next, jid, lane, now, due) then return due and 'scheduled' or 'waiting' end
+  if due then
+    seat(next, '-scheduled', due, jid)
     return 'scheduled'
   end
   seat(next, '-work', score(tonumber(priority) or 0, now), jid)

@@ -6,7 +6,13 @@
 -- An entry is only as true as its job: one that is final, gone, or names another has it no more, whoever
 -- ended it. So nothing need be written when a job ends.
 
-correlation_kept = 86400 -- seconds for which it is known that one is over, and for which an answer waits for its job
+correlation_kept = 86400 -- seconds for which it is known that one is over, and an answer waits for its job, unless the rules say otherwise
+
+-- answer_rule(name, usual) -> number: what the rules say of answers, or what is usual
+--   name   answers-early, answers-done, answers-most
+function answer_rule(name, usual)
+  return tonumber(redis.call('HGET', 'ql:oarlock:rules', name)) or usual
+end
 
 -- check_correlation(klass, correlation) -> nil, or what is wrong with them
 function check_correlation(klass, correlation)
@@ -51,8 +57,9 @@ end
 -- end_correlation(now, klass, correlation): it is over, and that is known for a while, so that an answer that
 -- comes twice is not taken for one to the next job of that correlation
 function end_correlation(now, klass, correlation)
+  local kept = answer_rule('answers-done', correlation_kept)
   redis.call('HSET', 'ql:oarlock:correlations:' .. klass, correlation, 'd' .. text17(now))
-  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + correlation_kept), due_mark(klass, correlation))
+  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + kept), due_mark(klass, correlation))
 end
 
 -- end_correlations(now, most) -> how many were looked at

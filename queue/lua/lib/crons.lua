@@ -86,11 +86,13 @@ function put_off(batch, name, put, skipped, why)
 end
 
 -- put_run(batch, cron, time, jid) -> why it was refused; nil if it was put, or was before
+-- Where the queue has keys, a tag key:<key> is its key, and it merges as puts of that queue do: then the run is the job that has its data.
 function put_run(batch, cron, time, jid)
-  local words = {}
+  local words, tags = {}, cron.named.tags
+  cron.named.key = tags and (turns or ordering()).settings(cron.queue) and key_of_tags(tags) or nil
   enter_all(batch, { { queue = cron.queue, jid = jid, klass = cron.klass, data = cron.data, delay = 0, named = cron.named } }, words)
-  if type(words[1]) == 'table' then return words[1][1] end
-  cron.last, cron.last_jid = time, jid
+  if type(words[1]) == 'table' and not words[1][2] then return words[1][1] end
+  cron.last, cron.last_jid = time, type(words[1]) == 'table' and words[1][2] or jid
   -- The next one of this call comes after it, in the order of the queue too.
   batch.now, batch.scores = batch.now + 0.000001, {}
   batch.time = string.format('%.20f', batch.now)

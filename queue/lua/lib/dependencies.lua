@@ -62,23 +62,25 @@ function free(jid, from, now)
   local key = 'ql:j:' .. jid
   redis.call('SREM', key .. '-dependencies', from)
   if redis.call('EXISTS', key .. '-dependencies') == 1 then return end
-  local queue, priority, due = unpack(redis.call('HMGET', key, 'queue', 'priority', 'scheduled'))
+  local queue, priority, due, lane = unpack(redis.call('HMGET', key, 'queue', 'priority', 'scheduled', 'oarlock-lane'))
   if not queue then return end
   local at = tonumber(due)
   if not at or at ~= at then
     if due then redis.call('HDEL', key, 'scheduled') end -- what is no time is past
-    return stop_waiting(jid, queue, priority, now)
+    return stop_waiting(jid, queue, priority, lane, now)
   end
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
+  if lane and (turns or ordering()).shelves(queue, lane) then due = text17(at + shelf) end
   seat(queue, '-scheduled', due, jid)
   redis.call('HSET', key, 'state', 'scheduled')
   redis.call('HDEL', key, 'scheduled')
   wake(queue)
 end
 
--- stop_waiting(jid, queue, priority, now): from state depends to waiting
-function stop_waiting(jid, queue, priority, now)
+-- stop_waiting(jid, queue, priority, lane, now): from state depends to waiting
+function stop_waiting(jid, queue, priority, lane, now)
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
+  if lane and (turns or ordering()).arrive(queue, jid, lane, now) then return end
   seat(queue, '-work', score(tonumber(priority) or 0, now), jid)
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
   wake(queue)

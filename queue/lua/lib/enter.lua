@@ -15,14 +15,17 @@ function read_puts(at)
   return puts, at
 end
 
--- enter_all(batch, puts, reply): puts each job and appends for it the word put, or the
--- state of the job that is in its way, or, if it was refused, a list of the reason
+-- enter_all(batch, puts, reply, one_by_one): puts each job and appends for it the word put, or the
+-- state of the job that is in its way, or a list of what became of its payload and the jid of the job that has it, or,
+-- if it was refused, a list of the reason; where it goes one by one, that is the end
 -- Rare.
-function enter_all(batch, puts, reply)
+function enter_all(batch, puts, reply, one_by_one)
   local ready = {}
   for _, put in ipairs(puts) do
     local ok, word = pcall(enter, batch, put, ready)
     reply[#reply + 1] = ok and word or entered_after_all(batch, put, word)
+    local said = reply[#reply]
+    if one_by_one and type(said) == 'table' and not said[2] then break end
   end
   flush_ready(batch, ready)
 end
@@ -37,20 +40,38 @@ function entered_after_all(batch, put, raised)
   if not time and put.old_queue == false then redis.pcall('DEL', key .. '-history') end
   if time ~= batch.time then return { reason_of(raised) } end
   if named.timeout then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
+  if named.trace then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
+  if put.run then redis.pcall('HSET', key, unpack(put.run)) end
+  -- It joins when it is met.
+  if named.key then redis.pcall('HSETNX', key, 'oarlock-lane', (turns or ordering()).outside(put.queue, named.key)) end
   return 'put'
 end
 
--- enter(batch, put, ready) -> put, or the state of the job that is in its way
+-- enter(batch, put, ready) -> put, or the state of the job that is in its way, or what merge_put answers
 -- The data was seen to be JSON by the caller, who need not decode it for that.
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
   put.old_queue = nil -- until something is written: the queue it was in, or false
+  if named.at then put.due, put.delay = planned(batch, named.at) end
   local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if exists and named['if-exists'] then
     local state = in_the_way(key, named['if-exists'])
     if state then return state end
+  end
+  if batch.settings then
+    put_as_ruled(batch, put, exists)
+    named = put.named
+    local other = stands_for(batch, put)
+    if other then return other end
+  end
+  if named.merge ~= 'none' and (named.key or named.merge or named.score) and not exists then
+    local usual = named.key and (turns or ordering()).settings(put.queue)
+    if named.merge or named.score or usual and string.find(usual, ' merge=', 1, true) then
+      local merged = (put_merging or merging())(batch, put)
+      if merged then return merged end
+    end
   end
   if named.correlation then may_bind(batch, put) end
   if special or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
@@ -59,10 +80,19 @@ function enter(batch, put, ready)
     enter_new(batch, put, key, ready)
   end
   if named.timeout then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
+  if named.trace then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
+  if put.run then redis.call('HSET', key, unpack(put.run)) end
   if named.correlation then bind(batch, put) end
   know(batch, put.queue)
   wake(put.queue)
   return 'put'
+end
+
+-- planned(batch, at) -> when the job is due, and the delay until then, at least 0
+-- Rare.
+function planned(batch, at)
+  local due = finite(at, 'Put', 'at')
+  return due, math.max(0, due - batch.now)
 end
 
 -- may_bind(batch, put): raises if the job cannot have its correlation
@@ -100,13 +130,20 @@ function enter_with_care(batch, put, key, exists, ready)
   local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
   -- A job of this batch may be put again by it, and must be where it belongs by then.
   flush_ready(batch, ready)
-  local of_queue, old_queue, state, record = nil, false, nil, nil
+  local of_queue, old_queue, state, record, lane, expires, before = nil, false, nil, nil, nil, nil, nil
   if exists then
-    of_queue, old_queue, state, record = unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue', 'state', 'oarlock-record'))
+    of_queue, old_queue, state, record, lane, expires, before =
+      unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue', 'state', 'oarlock-record', 'oarlock-lane', 'expires', 'throttles'))
+    note_freed(batch, before)
   end
   put.old_queue = old_queue
-  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put.delay), named, batch.limit)
-  if of_queue then carry_over(jid, 'anew', queue) end
+  -- It may be another of this worker's jobs that runs.
+  if lane and state == 'running' then (turns or ordering()).depart(jid, lane, batch.now, expires) end
+  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put), named, batch.limit, named.key and put.due, put.run)
+  if of_queue then
+    redis.call('HDEL', key, 'oarlock-trace') -- that of the put before
+    carry_over(jid, 'anew', queue)
+  end
   if state == 'failed' and record then keep_record(batch, jid, record) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
@@ -124,15 +161,16 @@ function keep_record(batch, jid, record)
   if ok then remember(jid, '[' .. text14(math.floor(batch.now)) .. ',"replaced",' .. text .. ']', batch.limit, false) end
 end
 
--- in_turn(batch, delay) -> the delay, a microsecond longer for each put of the batch before
+-- in_turn(batch, put) -> its delay, a microsecond longer for each put of the batch before
 -- that had the same: delayed jobs come in by their due time, and then the least jid first,
--- which is that of the last one put.
+-- which is that of the last one put. The due times of those with a key are larger numbers, and coarser.
 -- Rare.
-function in_turn(batch, delay)
+function in_turn(batch, put)
+  local delay = put.delay
   if delay <= 0 then return delay end
   local before = batch.dues[delay] or 0
   batch.dues[delay] = before + 1
-  return delay + before / 1000000
+  return delay + before / (put.named.key and 250000 or 1000000)
 end
 
 -- enter_new(batch, put, key, ready): put_job for a job that is new and has only what
@@ -140,6 +178,7 @@ end
 function enter_new(batch, put, key, ready)
   local jid, queue, named = put.jid, put.queue, put.named
   local priority, retries = named.priority or '0', named.retries or '5'
+  if named.key then check_key(named.key) end
   if priority ~= '0' then priority = stored_number(priority, 'Put', 'priority') end
   if retries ~= '5' then retries = stored_number(retries, 'Put', 'retries') end
   put.old_queue = false
@@ -154,8 +193,14 @@ function enter_new(batch, put, key, ready)
   end
   remember(jid, entry, batch.limit, false)
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. json_name(batch, queue) .. '}')
-  add(ready, queue, score_text(batch, priority), jid)
+  if not named.key or join_new(batch, put, priority) then add(ready, queue, score_text(batch, priority), jid) end
   tell(batch, 'ql:put', jid)
+end
+
+-- join_new(batch, put) -> whether a job that was just made is to be seated
+-- Rare.
+function join_new(batch, put)
+  return (turns or ordering()).join(put.queue, put.named.key, put.jid, batch.now)
 end
 
 -- flush_ready(batch, ready): writes what was kept for the work sets

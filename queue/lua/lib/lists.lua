@@ -27,3 +27,21 @@ function move_entry(from, entry, value, push, to)
     error(moved, 0)
   end
 end
+
+-- kept_broken is how many entries of a list that are no jobs are kept.
+kept_broken = 1000
+
+-- set_aside(broken, entry, when): keeps an entry that is no job; beyond kept_broken one of the oldest goes
+-- Rare.
+function set_aside(broken, entry, when)
+  if redis.call('HSET', broken, entry, when) == 0 or redis.call('HLEN', broken) <= kept_broken then return end
+  -- The oldest of about a hundred, of another part of the hash for each entry; its values begin with a time, and are of one kind.
+  local from = tostring(tonumber(string.sub(redis.sha1hex(entry), 1, 4), 16))
+  local some = redis.call('HSCAN', broken, from, 'COUNT', '100')[2]
+  if #some < 4 then some = redis.call('HSCAN', broken, '0', 'COUNT', '100')[2] end
+  local oldest
+  for i = 1, #some, 2 do
+    if some[i] ~= entry and (not oldest or some[i + 1] < some[oldest + 1]) then oldest = i end
+  end
+  if oldest then redis.call('HDEL', broken, some[oldest]) end
+end

@@ -1,36 +1,39 @@
 -- What Oarlock keeps with a job: fields of ql:j:<jid> that begin with oarlock-,
 -- which the protocol's own commands neither show nor touch.
---   oarlock-queue       the queue in which all the others but the timeout count; elsewhere they are void
+--   oarlock-queue       the queue in which the others count, but timeout and trace; elsewhere they are void
 --   oarlock-timeout     seconds an attempt may take, in whichever queue
+--   oarlock-trace       the trace in which it was put, in whichever queue; see Trace in Go
 --   oarlock-crashes, oarlock-interruptions, oarlock-spared   counts
 --   oarlock-deaths      deaths of supervisors that had the job, since it last ended otherwise
 --   oarlock-unstarted, oarlock-unknown   what stands in its way, JSON; see Standing in Go
+--   oarlock-batch       how many jobs at most may be in the message that brings it to a child
 --   oarlock-standstill  interruptions since the last that came with a new checkpoint
 --   oarlock-checkpoint  what the next attempt is told
 --   oarlock-record      how the last attempt that did not end well ended, JSON
 --   oarlock-failed      1: the job failed; when it runs again the counts begin anew
 --   oarlock-correlation, oarlock-park and what else belongs to an answer: see park.lua
+--   oarlock-merge, oarlock-first, oarlock-load and payloads: see merge.lua
 
 -- load_ours(jid, queue, of_queue) -> table of those fields that count, by their names without oarlock-
 --   of_queue   the field oarlock-queue, which rides on the first read of the job
 -- Rare.
 function load_ours(jid, queue, of_queue)
   if not of_queue then return {} end
-  -- Timeout and correlation belong to the job, in whichever queue; those of the second line begin anew with a job
-  -- that failed.
+  -- Those of the first line belong to the job, in whichever queue; those of the second begin anew with a job that
+  -- failed.
   local our_fields = {
-    'timeout', 'correlation',
-    'crashes', 'interruptions', 'spared', 'unstarted', 'unknown', 'standstill', 'deaths',
-    'life', 'checkpoint', 'record', 'failed', 'park', 'then', 'response', 'response-given',
+    'timeout', 'correlation', 'trace',
+    'crashes', 'interruptions', 'spared', 'unstarted', 'unknown', 'standstill', 'deaths', 'batch',
+    'life', 'checkpoint', 'record', 'failed', 'park', 'then', 'response', 'response-given', 'merge', 'first', 'load',
   }
   local names, ours = {}, {}
   for i, name in ipairs(our_fields) do names[i] = 'oarlock-' .. name end
   local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(names))
   for i, name in ipairs(our_fields) do
-    if of_queue == queue or i <= 2 then ours[name] = f[i] or nil end
+    if of_queue == queue or i <= 3 then ours[name] = f[i] or nil end
   end
   if ours.failed then
-    for i = 3, 9 do ours[our_fields[i]] = nil end
+    for i = 4, 11 do ours[our_fields[i]] = nil end
   end
   return ours
 end
@@ -47,15 +50,17 @@ function carry_over(jid, how, queue)
   local key, fields = 'ql:j:' .. jid, {}
   for _, field in ipairs(redis.call('HKEYS', key)) do fields[field] = true end
   local kept = {
-    again = { 'checkpoint', 'record', 'response', 'response-given', 'then' },
-    moved = { 'record', 'response', 'response-given', 'then' },
+    again = { 'checkpoint', 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts' },
+    moved = { 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts' },
     onward = { not fields['oarlock-response-given'] and 'response' },
     anew = {},
   }
-  local stay, gone, stays = { ['oarlock-timeout'] = true, ['oarlock-correlation'] = true }, { 'oarlock-queue' }, false
+  local stay = { ['oarlock-timeout'] = true, ['oarlock-correlation'] = true, ['oarlock-trace'] = true, ['oarlock-early'] = true }
+  local gone, stays = { 'oarlock-queue' }, false
   for _, name in ipairs(kept[how]) do stay['oarlock-' .. tostring(name)] = true end
   for field in pairs(fields) do
-    if stay[field] then
+    if field == 'oarlock-lane' or field == 'oarlock-gate' then -- one says itself where it counts, the other is of throttles
+    elseif stay[field] or stay['oarlock-load'] and string.find(field, '^oarlock%-[=#@]') then
       stays = true
     elseif string.sub(field, 1, 8) == 'oarlock-' then
       gone[#gone + 1] = field
@@ -72,5 +77,5 @@ end
 -- Rare.
 function drop_counts(jid)
   redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-crashes', 'oarlock-interruptions', 'oarlock-spared', 'oarlock-failed',
-    'oarlock-unstarted', 'oarlock-unknown', 'oarlock-standstill', 'oarlock-deaths')
+    'oarlock-unstarted', 'oarlock-unknown', 'oarlock-standstill', 'oarlock-deaths', 'oarlock-batch')
 end

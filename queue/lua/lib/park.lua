@@ -4,6 +4,7 @@
 --   oarlock-park          when it has waited in vain; 'over' from the take that found it so until that is settled
 --   oarlock-then          complete: the answer ends the job, and no child sees it
 --   oarlock-response      the answer, JSON: correlation, at, data or error, end
+--   oarlock-early         an answer to this job alone, to a correlation with which it has not parked yet
 --   oarlock-response-given   1: an attempt was handed out with it. It stays until ack, fail or the next park
 --   oarlock-life          the job's time as a script of ours left it last. If it has another, somebody
 --                         else put or popped the job since, and park and answer are void
@@ -12,8 +13,9 @@
 -- A job whose correlation another has fails instead.
 -- Rare.
 function examine_park(batch, s)
-  local klass, before = unpack(redis.call('HMGET', s.key, 'klass', 'oarlock-correlation'))
+  local klass, before, early = unpack(redis.call('HMGET', s.key, 'klass', 'oarlock-correlation', 'oarlock-early'))
   s.klass, s.correlation = klass or '', s.named.correlation or before or ''
+  s.early = is_answer_to(early, s.correlation) and early
   local wrong = check_correlation(s.klass, s.correlation)
   if wrong then return 'refused', wrong end
   if not ((tonumber(s.named.delay) or 0) > 0) then return 'refused', 'a park without an end' end
@@ -43,7 +45,8 @@ function conclude_park(batch, s)
   redis.call('SADD', 'ql:oarlock:needs', 'park')
   local deadline = now + tonumber(named.delay)
   local early = claim(s.klass, s.correlation, jid, deadline + correlation_kept)
-  local told = came or early
+  local told = came or s.early or early
+  if s.early then redis.call('HDEL', key, 'oarlock-early') end
   redis.call('HDEL', key, 'grace', 'oarlock-park', 'oarlock-then', 'oarlock-response', 'oarlock-response-given')
   local words = { 'oarlock-queue', queue, 'oarlock-correlation', s.correlation, 'oarlock-life', s.time, 'worker', '', 'expires', '0',
     'state', told and 'waiting' or 'scheduled', told and 'oarlock-response' or 'oarlock-park', told or text17(deadline) }
@@ -114,16 +117,16 @@ function may_go_on(batch, queue, job, admitted)
   return fits
 end
 
--- begin_leg(batch, job): the hash says with what it was handed out, before anybody is told
+-- begin_leg(batch, job) -> list of names and values that the hash is to say with what the job was handed out
+-- What counts no more goes before that: until the job runs it is told by what is left.
 -- Rare.
 function begin_leg(batch, job)
   local key, leg = 'ql:j:' .. job.jid, job.leg
   if leg.void then
     redis.call('HDEL', key, 'oarlock-park', 'oarlock-then', 'oarlock-response', 'oarlock-response-given', 'oarlock-life')
-  elseif leg.over then
-    redis.call('HSET', key, 'oarlock-park', 'over', 'oarlock-life', batch.time)
-  else
-    redis.call('HSET', key, 'oarlock-response-given', '1', 'oarlock-life', batch.time)
-    redis.call('HDEL', key, 'oarlock-park')
+    return {}
   end
+  if leg.over then return { 'oarlock-park', 'over', 'oarlock-life', batch.time } end
+  redis.call('HDEL', key, 'oarlock-park')
+  return { 'oarlock-response-given', '1', 'oarlock-life', batch.time }
 end

@@ -37,6 +37,21 @@ function head_of(queue, count)
   return redis.call('ZREVRANGE', 'ql:q:' .. queue .. '-work', '0', text17(count - 1))
 end
 
+-- has_keys(queue, now) -> whether some jobs of the queue have; those of them that are delayed and due are brought in
+-- Rare.
+function has_keys(queue, now)
+  local t = turns or ordering()
+  if not t.settings(queue) then return false end
+  t.unshelve(queue, now, 200)
+  return true
+end
+
+-- has_turn(jid, job, queue, now) -> whether a job has the turn of its key, or has none; else it has left the work set
+-- Rare.
+function has_turn(jid, job, queue, now)
+  return (turns or ordering()).meet(queue, jid, job.lane, job.tags, now) ~= nil
+end
+
 -- bring_in(queue, now, count, limit) -> how many children of recurring jobs
 -- What becomes ready by time alone.
 --   limit   the history limit, or nil

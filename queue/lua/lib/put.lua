@@ -6,16 +6,19 @@ function check_put(jid, klass, data, delay)
   return tonumber(delay) or refuse('Put', 'Arg "delay" missing or not a number: ' .. tostring(delay))
 end
 
--- put_job(now, worker, queue, jid, klass, data, delay, named, limit)
+-- put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges)
 -- Creates a job or moves an existing one, whatever its state. The arguments were
 -- seen by check_put; the options are checked before anything is written. The
 -- queue is not registered here.
 --   worker  who asks: the previous owner is told that its lock is gone, unless
 --           it is the same
---   named   table of options: priority, tags, retries, depends, throttles
+--   named   table of options: priority, tags, retries, depends, throttles, key
 --   limit   the history limit, or nil
-function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
+--   due     when it is due, where that was said; else nil
+--   merges  truth if later puts are to merge with it: it is in its lane even while it is delayed
+function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges)
   local key = 'ql:j:' .. jid
+  due = due or now + delay
   local old, tags, priority, retries, depends, throttles
   if next(named) then tags, priority, retries, depends, throttles = check_options(named) end
   -- Most jobs are new and none is tracked, and to learn that is cheaper than to read
@@ -28,17 +31,18 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
     tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries
   end
   tags, priority, retries = tags or {}, priority or '0', retries or '5'
-  if reqless or old and old.throttles then throttles = put_throttles(throttles, old, queue) end
+  if reqless or old and old.throttles then throttles = put_throttles(jid, throttles, old, queue) end
 
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. cjson.encode(queue) .. '}')
   remember(jid, put_entry(now, queue), limit, old and old.history)
   if old then leave_for(jid, old, queue, worker, now) end
+  local key_given = named.key or old and old.lane and kept_key(old, queue)
   if #tags > 0 then index_tags(jid, tags) end
   if depends and #depends > 0 then depend_anew(jid, depends) end
 
   local state = delay > 0 and 'scheduled' or 'waiting'
   if (special or depends) and redis.call('EXISTS', key .. '-dependencies') == 1 then
-    if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
+    if delay > 0 then redis.call('HSET', key, 'scheduled', due) end
     state = 'depends'
   end
   redis.call('HSET', key, 'jid', jid, 'klass', klass, 'data', data, 'priority', priority,
@@ -46,21 +50,24 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit)
     'queue', queue, 'retries', retries, 'remaining', retries, 'time', string.format('%.20f', now))
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
 
-  if state == 'depends' then
+  if key_given and not takes_seat(jid, old, queue, key_given, state, now, due, merges) then
+    state = 'behind' -- or shelved
+  elseif state == 'depends' then
     seat(queue, '-depends', ARGV[1], jid)
   elseif state == 'scheduled' then
-    seat(queue, '-scheduled', now + delay, jid)
+    seat(queue, '-scheduled', due, jid)
   elseif not (reqless and throttle_at_once(jid, queue, throttles, now, limit)) then
     seat(queue, '-work', score(tonumber(priority), now), jid)
   end
   if special then tell_trackers('ql:put', jid) end
-  if old and state ~= 'depends' then wake(queue) end
+  if old and state ~= 'depends' and state ~= 'behind' then wake(queue) end
 end
 
 -- check_options(named) -> tags, priority, retries, depends, throttles
 -- Lists, and numbers as they are stored; nil for those not given.
 -- Rare.
 function check_options(named)
+  if named.key then check_key(named.key) end
   local retries = named.retries and stored_number(named.retries, 'Put', 'retries')
   local tags = named.tags and given_tags(named.tags, 'Put')
   local priority = named.priority and stored_number(named.priority, 'Put', 'priority')
@@ -72,9 +79,10 @@ end
 -- Rare.
 function load_old(key)
   local f = redis.call('HMGET', key, 'state', 'queue', 'worker', 'priority', 'tags', 'retries', 'failure',
-    'history', 'throttles')
+    'history', 'throttles', 'oarlock-lane', 'expires', 'oarlock-gate', 'time')
   return { state = f[1], queue = f[2], owner = f[3], priority = numeric(f[4], false) and f[4], tags = stored_tags(f[5]),
-    retries = numeric(f[6], false) and f[6], failure = f[7], history = f[8], throttles = f[9] }
+    retries = numeric(f[6], false) and f[6], failure = f[7], history = f[8], throttles = f[9],
+    lane = f[10], expires = f[11], gate = f[12], time = f[13] }
 end
 
 -- leave_for(jid, old, queue, worker, now): an existing job leaves where it is, to be
@@ -85,8 +93,48 @@ function leave_for(jid, old, queue, worker, now)
   if old.state then leave(jid, old.state, old.queue, owner, old.failure, queue) end
   if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
   -- Strange but observable: in reqless a job keeps what it holds and waits for.
-  if old.throttles and not reqless then give_back(jid, old.queue, old.throttles, now) end
+  if old.throttles and not reqless then
+    give_back(jid, old.queue, old.throttles, now, nil, old.state == 'running' and owner ~= worker and { old.gate, old.time, old.expires })
+  end
   unindex_tags(jid, old.tags)
+  if old.lane and not keeps_turn(old, queue) then
+    -- A worker that puts its own job elsewhere is done with it.
+    (turns or ordering()).depart(jid, old.lane, now, old.state == 'running' and owner ~= worker and old.expires)
+  end
+end
+
+-- keeps_turn(old, queue) -> whether a job that failed holds its turn still, and runs again in the same queue
+-- Rare.
+function keeps_turn(old, queue)
+  local t = turns or ordering()
+  local sign, of = t.read(old.lane)
+  return old.state == 'failed' and sign == '+' and of == queue and t.is_set(queue, 'after_fail=hold')
+end
+
+-- kept_key(old, queue) -> the key that a job keeps in a queue, or nil
+-- Rare.
+function kept_key(old, queue)
+  local t = turns or ordering()
+  local sign, _, _, its = t.read(old.lane)
+  return sign and t.settings(queue) and its or nil
+end
+
+-- check_key(key)
+-- Rare.
+function check_key(key)
+  if key == '' or #key > 512 then refuse('Put', 'key must have 1 to 512 bytes') end
+end
+
+-- takes_seat(jid, old, queue, key, state, now, due, merges) -> whether a job with a key is to be seated as its state says
+-- Rare.
+function takes_seat(jid, old, queue, key, state, now, due, merges)
+  local t = turns or ordering()
+  if old and old.lane and keeps_turn(old, queue) then
+    local _, _, _, its = t.read(old.lane)
+    if its == key then return true end
+    t.depart(jid, old.lane, now)
+  end
+  return t.enter(queue, key, jid, state, now, due, merges)
 end
 
 -- depend_anew(jid, on): what it waited for is replaced by a list
@@ -105,14 +153,17 @@ function throttle_at_once(jid, queue, throttles, now, limit)
   return full
 end
 
--- put_throttles(named, old, queue) -> list
+-- put_throttles(jid, named, old, queue) -> list, nil if it has none
 -- In reqless a job has those it is given and its queue's. In qless, which does not
 -- know them, a job keeps what it has, but for the queue's.
 --   named   those it is given, or nil
 --   old     the job it was, or nil
 -- Rare.
-function put_throttles(named, old, queue)
-  local list = reqless and (named or {}) or stored_tags(old.throttles)
+function put_throttles(jid, named, old, queue)
+  local kept = old and old.throttles
+  if old and old.gate then kept = drop_derived(jid, kept, old.gate) end
+  if not (reqless or kept) then return nil end
+  local list = reqless and (named or {}) or stored_tags(kept)
   return move_throttles(list, old and old.queue and queue_throttle(old.queue), queue)
 end
 

@@ -68,6 +68,8 @@ function take_away(jid, job, worker, queue, now, history)
   announce(failed_event(jid, group, message, worker))
   count_failure(queue, now)
   if job.throttles then give_back(jid, queue, job.throttles, now) end
+  if hooks then tell_dead(jid, queue, now, 0) end
+  if job.lane then (turns or ordering()).depart(jid, job.lane, now, nil, true) end
   return false
 end
 
@@ -78,7 +80,10 @@ end
 function put_in_front(batch, queue, jid, job)
   local ok, raised = pcall(function()
     unlock(queue, jid)
-    if job.throttles then give_back(jid, queue, job.throttles, batch.now) end
+    if job.throttles then
+      give_back(jid, queue, job.throttles, batch.now)
+      note_freed(batch, job.throttles)
+    end
     seat(queue, '-work', '+inf', jid)
     redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'worker', '', 'expires', '0')
   end)

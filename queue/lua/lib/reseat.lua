@@ -8,9 +8,10 @@
 --   group              of failed jobs in which it may be listed, or nil
 -- Rare.
 function reseat(batch, jid, queue, elsewhere, group)
-  local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'expires', 'priority', 'time', 'remaining', 'failure')
+  local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'expires', 'priority', 'time', 'remaining', 'failure',
+    'oarlock-lane')
   local state, of_queue = f[1], f[2]
-  local key, place = seat_of(jid, state, of_queue, f[5], f[6], batch.now)
+  local key, place = seat_of(jid, state, of_queue, f[5], f[6], batch.now, f[9])
   if state == 'running' then place = tonumber(f[4]) or batch.now end
   for _, name in ipairs({ queue, elsewhere }) do
     for _, part in ipairs({ '-work', '-locks', '-scheduled', '-depends', '-throttled' }) do
@@ -36,10 +37,10 @@ function reseat(batch, jid, queue, elsewhere, group)
   return state, f[3], f[7]
 end
 
--- seat_of(jid, state, queue, priority, time, now) -> the key of the set that a job belongs
+-- seat_of(jid, state, queue, priority, time, now, lane) -> the key of the set that a job belongs
 -- into, and its score there as text; nil if it is in none
 -- Rare.
-function seat_of(jid, state, queue, priority, time, now)
+function seat_of(jid, state, queue, priority, time, now, lane)
   if state == 'complete' then return 'ql:completed', text17(tonumber(time) or now) end
   if not state or state == 'failed' or not queue then return nil end
   local prefix = 'ql:q:' .. queue
@@ -50,6 +51,9 @@ function seat_of(jid, state, queue, priority, time, now)
   if state == 'waiting' and is_in('-scheduled') and not is_in('-work') then part = '-scheduled' end
   if state == 'throttled' and is_in('-throttled') and not is_in('-work') then part = '-throttled' end
   local place = text17(now)
+  local sign, of = read_mark(lane)
+  if of == queue and state == 'waiting' and sign == '-' then return nil end
+  if of == queue and state == 'scheduled' and sign == '=' then place = text17(now + shelf) end
   if state == 'stalled' then
     place = '+inf'
   elseif part == '-work' then

@@ -1,6 +1,6 @@
 -- Answers to jobs that parked, or will. An answer may come early, late, and twice: the first counts.
 
-max_response = 1048576 -- bytes of the data or error of one
+max_response = 1048576 -- bytes of the data or error of one, unless the rules say less
 max_early = 100000 -- answers of a class that wait for their job
 
 -- take_answer(now, klass, correlation, of, said) -> word, jid
@@ -44,7 +44,8 @@ end
 
 -- check_said(said) -> nil, or what is wrong with an answer
 function check_said(said)
-  if #(said.data or said.failed) > max_response then return 'too large: an answer has at most ' .. max_response .. ' bytes' end
+  local most = answer_rule('answers-most', max_response)
+  if #(said.data or said.failed) > most then return 'too large: an answer has at most ' .. text14(most) .. ' bytes' end
   if said.ending ~= '' and said.ending ~= 'complete' and said.ending ~= 'fail' then
     return 'bad end: it is complete or fail, not ' .. excerpt(said.ending)
   end
@@ -59,18 +60,36 @@ end
 
 -- answer_early(now, klass, correlation, of, told) -> as take_answer, where no job has the correlation
 function answer_early(now, klass, correlation, of, told)
-  if of ~= '' then
-    local f = redis.call('HMGET', 'ql:j:' .. of, 'state', 'klass')
-    if not f[1] or f[1] == 'complete' or f[1] == 'failed' or f[2] ~= klass then return 'late', of end
-  end
-  local key = 'ql:oarlock:early:' .. klass
+  if of ~= '' then return answer_one_early(klass, correlation, of, told) end
+  local key, kept = 'ql:oarlock:early:' .. klass, answer_rule('answers-early', correlation_kept)
+  if kept <= 0 then return 'refused', 'none: no job waits for it, and answers that come before their job are not kept' end
   if redis.call('HGET', key, correlation) then return 'again', '' end
   if redis.call('HLEN', key) >= max_early then
     return 'refused', 'full: ' .. max_early .. ' answers wait for jobs of this class'
   end
   redis.call('HSET', key, correlation, told)
-  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + correlation_kept), due_mark(klass, correlation))
+  redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + kept), due_mark(klass, correlation))
   return 'kept', ''
+end
+
+-- answer_one_early(klass, correlation, jid, told) -> as take_answer, where the answer is for one job, which has not parked with the
+-- correlation yet
+-- It is kept with that job, and so is nobody else's, whoever parks with that correlation first.
+function answer_one_early(klass, correlation, jid, told)
+  local key = 'ql:j:' .. jid
+  local f = redis.call('HMGET', key, 'state', 'klass', 'oarlock-early', 'oarlock-queue', 'queue')
+  if not f[1] or f[1] == 'complete' or f[1] == 'failed' or f[2] ~= klass then return 'late', jid end
+  if is_answer_to(f[3], correlation) or redis.call('HEXISTS', 'ql:oarlock:early:' .. klass, correlation) == 1 then
+    return 'again', jid
+  end
+  redis.call('HSET', key, 'oarlock-early', told, 'oarlock-queue', f[4] or f[5] or '')
+  return 'kept', jid
+end
+
+-- is_answer_to(told, correlation) -> whether the text of an answer, or false, is one to this
+function is_answer_to(told, correlation)
+  local head = '{"correlation":' .. cjson.encode(correlation) .. ',"at":'
+  return told and string.sub(told, 1, #head) == head
 end
 
 -- resume(jid, queue, told): a parked job, or one that was in vain and is not taken yet, is the next

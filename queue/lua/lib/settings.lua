@@ -21,8 +21,8 @@ end
 
 -- bounded(name, value) -> number: a setting as our own commands use it, see bounds.go
 function bounded(name, value)
-  local of = bounds[name]
-  return math.min(math.max(numeric(value, of[3]), of[1]), of[2])
+  local least, most, otherwise = bounds_of(name)
+  return math.min(math.max(numeric(value, otherwise), least), most)
 end
 
 -- lease_length(of_queue, of_all) -> seconds, as lock_length, for our own commands

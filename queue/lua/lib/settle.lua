@@ -21,9 +21,11 @@ end
 
 -- settle_all(batch, list) -> list with, per settlement, complete if that is what became
 -- of the job and it had no puts; else a list of the state it came to, or lost or refused;
--- the reason for these; remaining; crashes; and, if there are puts, what became of them
+-- the reason for these; remaining; crashes; if there are puts, what became of them, else false; and, if a payload
+-- of a job failed alone, the jid of the job that has it
 -- All are looked at before any is written, so that the first write takes entries
 -- away: a Redis that is out of memory lets a script go on that began so.
+-- nil, before any write, if somebody may wait for a place of these jobs, where there are rules: that is for ruled.
 function settle_all(batch, list)
   local reply, accepted, locks, held, seen = {}, {}, {}, {}, {}
   for i, s in ipairs(list) do
@@ -43,6 +45,11 @@ function settle_all(batch, list)
     end
   end
   if #accepted == 0 then return reply end
+  if batch.ruled and not batch.gate then
+    for _, i in ipairs(accepted) do
+      if list[i].throttles then return nil end
+    end
+  end
 
   let_go(batch, locks, held)
   batch.done = plain_entry(batch.now, 'done')
@@ -57,6 +64,7 @@ function settle_all(batch, list)
       reply[i] = state
     else
       reply[i] = { state, '', remaining or 0, crashes or 0 }
+      if s.part then reply[i][5], reply[i][6] = false, s.part end
     end
   end
   for queue, entries in pairs(batch.enters) do put_in_line(batch, queue, entries) end
@@ -103,7 +111,11 @@ end
 function settled_after_all(batch, s, raised)
   local state, owner, remaining = reseat(batch, s.jid, s.queue, s.named.next, s.named.group or 'failed-retries-' .. s.queue)
   if state == 'running' and owner == batch.worker then
-    if s.throttles then pcall(acquire, s.jid, cjson.decode(s.throttles)) end
+    if s.throttles then
+      batch.kept = batch.kept or {}
+      batch.kept[s.jid] = true
+      pcall(acquire, s.jid, cjson.decode(s.throttles))
+    end
     if s.depends then pcall(drop_dependencies, s.jid) end
     return { 'refused', reason_of(raised), 0, 0 }
   end
@@ -136,17 +148,26 @@ end
 
 -- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
 function examine(batch, s)
+  if s.action == 'leave' then return end_attempt(batch, s) end
   local key = 'ql:j:' .. s.jid
   -- A job that was popped has no legacy history left, so that is not looked for.
-  local f = redis.call('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue')
+  local f = redis.call('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue', 'oarlock-lane')
   local state, owner, time = f[1], f[2], f[4]
   if not state then return 'lost', 'the job does not exist' end
   if state ~= 'running' then return 'lost', 'not running but ' .. state end
   if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
   if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
-  s.key, s.time, s.retries, s.throttles, s.of_queue = key, time, f[5] or '0', f[6], f[7]
+  s.key, s.time, s.retries, s.throttles, s.of_queue, s.lane = key, time, f[5] or '0', f[6], f[7], f[8]
   if s.named ~= no_options or s.action ~= 'complete' then return examine_further(batch, s) end
+end
+
+-- end_attempt(batch, s) -> left and '': a job was taken from us, and what we had of it is over
+-- Rare.
+function end_attempt(batch, s)
+  if s.named.key then (turns or ordering()).end_ghost(s.queue, s.named.key, s.jid, s.popped, batch.now) end
+  if s.named.places then end_ghosts(batch, s) end
+  return 'left', ''
 end
 
 -- examine_further(batch, s) -> as examine, for what is no bare complete
@@ -159,6 +180,12 @@ function examine_further(batch, s)
     return 'refused', 'checkpoint and record exceed 64 KiB'
   end
   if named.depends then s.depends = given_depends(named.depends, 'Complete') end
+  if named.data and s.action ~= 'complete' and s.of_queue and s.lane then
+    local mode = redis.call('HGET', s.key, 'oarlock-merge')
+    if mode == 'all' or mode == 'set' then
+      return 'refused', 'its data is a list of payloads, to which only puts add: put what is left with its key, and complete it'
+    end
+  end
   if s.action == 'cancel' then
     local other = redis.call('SMEMBERS', s.key .. '-dependents')[1]
     if other then return 'refused', other .. ' waits for it; cancel both at once' end
@@ -203,22 +230,39 @@ end
 -- conclude(batch, s) -> state; and of any action but complete remaining, crashes
 -- The job has lost its lock and left its worker's set.
 function conclude(batch, s)
-  if s.throttles and s.action ~= 'park' then give_throttles_back(batch, s) end
+  if s.throttles and (s.action ~= 'park' or batch.give_places) then (batch.give_places or give_throttles_back)(batch, s) end
+  if s.named.trace then keep_trace(s) end
   if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
   local jid, queue, key, named = s.jid, s.queue, s.key, s.named
   remember(jid, batch.done, batch.limit, false)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
   if s.of_queue then
-    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths', 'oarlock-park')
+    redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths', 'oarlock-batch',
+      'oarlock-park', named.next and 'oarlock-park' or 'oarlock-load', named.next and 'oarlock-park' or 'oarlock-early')
   end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
   end_run(batch, key, '', 'complete', s.retries)
+  if s.lane then pass_turn(batch, s) end
   batch.completed[#batch.completed + 1] = batch.stored_now
   batch.completed[#batch.completed + 1] = jid
   return 'complete'
+end
+
+-- keep_trace(s): the next attempt is part of the trace that this one began
+-- Rare.
+function keep_trace(s)
+  redis.call('HSET', s.key, 'oarlock-queue', s.of_queue or s.queue, 'oarlock-trace', s.named.trace)
+end
+
+-- pass_turn(batch, s, failed): the job leaves its lane. No verdict is lost for a lane that is broken; it is
+-- looked after.
+-- Rare.
+function pass_turn(batch, s, failed)
+  local ok, raised = pcall((turns or ordering()).depart, s.jid, s.lane, batch.now, nil, failed)
+  if not ok then report(batch, s.queue, s.jid, raised) end
 end
 
 -- give_throttles_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
@@ -239,11 +283,20 @@ end
 function conclude_advance(batch, s)
   local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
+  if s.of_queue and s.lane and not named.data then take_along(s) end
   if s.of_queue then carry_over(jid, 'onward', next) end
+  local derived = s.throttles and redis.call('HGET', key, 'oarlock-gate')
+  if derived then drop_derived(jid, s.throttles, derived) end
+  local turned = batch.settings and batch.ruled ~= false and moved_options(batch, jid, s.queue, next).priority
+  if turned then
+    s.priority = turned
+    redis.call('HSET', key, 'priority', turned)
+  end
   announce('{"jid":' .. cjson.encode(jid) .. ',"to":' .. json_name(batch, next) .. ',"event":"advanced","queue":'
     .. json_name(batch, s.queue) .. '}')
   remember(jid, put_entry(now, next), batch.limit, false)
   know(batch, next)
+  if s.lane then pass_turn(batch, s) end
   if depend(jid, depends) > 0 then
     if delay > 0 then redis.call('HSET', key, 'scheduled', now + delay) end
     seat(next, '-depends', batch.stored_now, jid)
@@ -252,13 +305,14 @@ function conclude_advance(batch, s)
   end
   -- As the protocol has it: the state of a job scheduled here says waiting, and a delay
   -- is forgotten if dependencies were given, all satisfied.
-  if delay > 0 and #depends == 0 then
-    seat(next, '-scheduled', now + delay, jid)
-    end_run(batch, key, next, 'waiting', s.retries)
+  local due = delay > 0 and #depends == 0 and now + delay
+  end_run(batch, key, next, 'waiting', s.retries)
+  if s.lane and (turns or ordering()).follow(next, jid, s.lane, now, due) then return due and 'scheduled' or 'waiting' end
+  if due then
+    seat(next, '-scheduled', due, jid)
     wake(next)
     return 'scheduled'
   end
-  end_run(batch, key, next, 'waiting', s.retries)
   ready_later(batch, next, jid, score_text(batch, s.priority))
   return 'waiting'
 end
@@ -289,15 +343,17 @@ end
 -- Rare.
 function conclude_anew(batch, s)
   local jid, key, named = s.jid, s.key, s.named
+  if s.lane then pass_turn(batch, s) end
   if s.action == 'cancel' then
-    cancel_job(jid, batch.now)
+    cancel_job(jid, batch.now, true)
     return 'canceled', 0, 0
   end
   s.ours = load_ours(jid, s.queue, s.of_queue)
   keep_ours(s, {})
   local of_queue, klass, data = unpack(redis.call('HMGET', key, 'oarlock-queue', 'klass', 'data'))
   local to = named.next or s.queue
-  put_job(batch.now, batch.worker, to, jid, klass or '', data, tonumber(named.delay) or 0, {}, batch.limit)
+  put_job(batch.now, batch.worker, to, jid, klass or '', data, tonumber(named.delay) or 0,
+    batch.settings and batch.ruled ~= false and moved_options(batch, jid, s.queue, to) or {}, batch.limit)
   if of_queue then carry_over(jid, to == s.queue and 'again' or 'moved', to) end
   know(batch, to)
   local f = redis.call('HMGET', key, 'state', 'remaining')
@@ -334,13 +390,15 @@ function set_failed(batch, s, group, failure)
   count_failure(s.queue, batch.now)
   redis.call('HSET', s.key, 'state', 'failed', 'worker', '', 'expires', '', 'failure', failure)
   local ours = s.ours
-  if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or ours.deaths or s.counted then
+  if ours.crashes or ours.interruptions or ours.spared or ours.unstarted or ours.unknown or ours.deaths or ours.batch or s.counted then
     redis.call('HSET', s.key, 'oarlock-failed', '1')
   end
   if ours.park or ours.response then
     redis.call('HDEL', s.key, 'oarlock-park', 'oarlock-then', 'oarlock-response', 'oarlock-response-given')
   end
   list_failed(s.jid, group)
+  if hooks then tell_dead(s.jid, s.queue, batch.now, s.action == 'fail' and 1 or 0) end
+  if s.lane then pass_turn(batch, s, true) end
 end
 
 -- conclude_retry(batch, s) -> state, remaining, as the protocol's retry
@@ -352,6 +410,7 @@ function conclude_retry(batch, s)
   local stored = text17(left)
   if left >= 0 then
     if group then redis.call('HSET', key, 'failure', failure_json(group, message, math.floor(now), batch.worker)) end
+    if s.ours.merge and s.ours.load and s.lane then absorb_next(batch, s) end
     if delay > 0 then
       seat(queue, '-scheduled', now + delay, jid)
       redis.call('HSET', key, 'remaining', stored, 'state', 'scheduled')
@@ -368,6 +427,11 @@ function conclude_retry(batch, s)
   else
     group, message = exhausted(queue, queue)
     failure = failure_json(group, message, now, '')
+  end
+  local part = s.ours.merge and bury_first(batch, s, group, failure)
+  if part then
+    s.part = part
+    return 'waiting', math.floor(tonumber(s.retries) or 0)
   end
   remember(jid, '[' .. text14(math.floor(now)) .. ',"failed",{"group":' .. cjson.encode(group) .. '}]', batch.limit, false)
   tell(batch, 'ql:failed', jid)
@@ -446,5 +510,5 @@ function keep_ours(s, counts)
   redis.call('HSET', s.key, 'oarlock-queue', s.queue, unpack(words))
 end
 
-kept_as_given = { 'checkpoint', 'record', 'unstarted', 'unknown' }
-standings = { 'unstarted', 'unknown' }
+kept_as_given = { 'checkpoint', 'record', 'unstarted', 'unknown', 'batch' }
+standings = { 'unstarted', 'unknown', 'batch' }

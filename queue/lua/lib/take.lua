@@ -17,12 +17,13 @@ function take_all(batch, queues, heads, order, cursor, count, max_job)
   batch.jobs, batch.max_job, batch.due, batch.left = {}, max_job, nil, {}
   batch.bytes, batch.promotable, batch.more = call_bytes, call_promotions, 0
   if count > 0 and #queues > 0 then
-    batch.any_paused = redis.call('EXISTS', 'ql:paused_queues') == 1
     batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
-    if order == 'round-robin' then
+    if batch.lacks then
+      report(batch, '', '', batch.lacks)
+    elseif order == 'round-robin' then
       cursor = take_in_turn(batch, queues, cursor, count)
     elseif order == 'oldest' then
-      take_oldest(batch, queues, heads, count)
+      if batch.by_age then batch.by_age(batch, queues, count) else take_oldest(batch, queues, heads, count) end
     else
       take_ordered(batch, queues, count)
     end
@@ -159,6 +160,7 @@ end
 -- pop_some(batch, queue, count) -> how many were handed out, as the protocol's pop; and
 -- whether nothing is left
 function pop_some(batch, queue, count)
+  if batch.gated and batch.gated[queue] then return batch.pop_ruled(batch, queue, count) end
   local before = #batch.jobs
   local room = prepare(batch, queue, count)
   local want = room
@@ -206,19 +208,25 @@ function prepare(batch, queue, count)
   local recurring, scheduled = 'ql:q:' .. queue .. '-recur', 'ql:q:' .. queue .. '-scheduled'
   if is_due(batch, recurring) then spawn_due(batch, queue, recurring, count) end
   if is_due(batch, scheduled) then promote_due(batch, queue, scheduled) end
+  if batch.ordered[queue] then unshelve_due(batch, queue) end
   return count
 end
 
 -- take_lost(batch, queue, jids, jobs, seen) -> how many were handed out
--- Hands out jobs that were taken from those who lost their locks.
+-- Hands out jobs that were taken from those who lost their locks. Those of a ruled queue stand in front, with the places that they have, to be
+-- judged as all are: who lost one may have known of no rules.
 --   seen   how many locks were looked at
 -- Rare.
 function take_lost(batch, queue, jids, jobs, seen)
   spend(batch, 15 * seen)
   if #jids == 0 then return 0 end
-  local done, tried = hand_out(batch, queue, jids, true, #jids)
-  if batch.more == 1 then
-    for i = tried + 1, #jids do put_in_front(batch, queue, jids[i], jobs[i]) end
+  local g, done, tried = batch.gated and batch.gated[queue] and batch.gate, 0, 0
+  if not g then done, tried = hand_out(batch, queue, jids, true, #jids) end
+  if g or batch.more == 1 then
+    for i = tried + 1, #jids do
+      if g then g.lost, jobs[i].throttles = true, nil end
+      put_in_front(batch, queue, jids[i], jobs[i])
+    end
   end
   return done
 end
@@ -330,6 +338,18 @@ function promote_due(batch, queue, scheduled)
   batch.still_due = is_due(batch, scheduled) and ok or batch.still_due
 end
 
+-- unshelve_due(batch, queue): as promote_due, for jobs that have a key
+-- Rare.
+function unshelve_due(batch, queue)
+  local limit = at_most(batch, math.max(batch.promotable, 20), 8)
+  local joined, more = (turns or ordering()).unshelve(queue, batch.now, limit)
+  spend(batch, 8 * joined + 2)
+  batch.promotable = math.max(0, batch.promotable - joined)
+  if more then batch.still_due = true end
+  local when = turns.next_shelved(queue)
+  if when and when > batch.now and (not batch.due or when < batch.due) then batch.due = when end
+end
+
 -- try(batch, queue, action, ...) -> what action returns, nil if it fails
 -- A queue whose keys are not as they should be must not keep us from the others.
 function try(batch, queue, action, ...)
@@ -353,7 +373,7 @@ no_job = 'there is no job behind it'
 function is_due(batch, key)
   local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   local when = tonumber(first[2])
-  if not when then return false end
+  if not when or when >= shelf and when < math.huge then return false end
   if when <= batch.now then return true end
   if not batch.due or when < batch.due then batch.due = when end
   return false
@@ -367,6 +387,13 @@ end
 --   admitted   whether they hold their throttles already
 function hand_out(batch, queue, jids, admitted, room)
   local fit, gone, seen = choose_fit(batch, queue, jids, admitted, room)
+  return run_chosen(batch, queue, fit, gone, seen)
+end
+
+-- run_chosen(batch, queue, fit, gone, seen) -> as hand_out
+--   fit    those that are to run, as look_at returned them
+--   gone   the jids of those that leave the work set
+function run_chosen(batch, queue, fit, gone, seen)
   local left, raised = pcall(call_many, 'ZREM', 'ql:q:' .. queue .. '-work', gone)
   if not left then
     for _, jid in ipairs(gone) do reseat(batch, jid, queue) end
@@ -376,14 +403,16 @@ function hand_out(batch, queue, jids, admitted, room)
   local expires = text17(batch.now + batch.lock[queue])
   local locks = {}
   for i, job in ipairs(fit) do locks[2 * i - 1], locks[2 * i] = expires, job.jid end
-  local locked, why = pcall(lock_all, batch, queue, locks)
+  local locked, why = pcall(hold_locks, queue, batch.worker, locks)
+  if not locked then locked, why = pcall(lock_anyway, batch, queue, locks, why) end
   if not locked then return not_handed_out(batch, queue, fit, why) end
 
   local waits = {}
   for _, job in ipairs(fit) do
     local ok, wrong = pcall(start, batch, queue, job, expires)
     if ok then
-      waits[#waits + 1] = batch.now - seconds_of(batch, job.fields[9] or '')
+      local since = seconds_of(batch, job.fields[9] or '')
+      waits[#waits + 1] = batch.now - (job.since and math.max(job.since, since) or since)
       write_job(batch, queue, job, expires)
     else
       not_handed_out(batch, queue, { job }, wrong)
@@ -411,7 +440,9 @@ function choose_fit(batch, queue, jids, admitted, room)
         break
       end
       local fits
-      if job.leg then
+      if not job.has_turn and (job.lane or batch.ordered[queue]) and not may_begin(batch, queue, job, admitted) then
+        job.stays = true
+      elseif job.leg then
         fits = may_go_on(batch, queue, job, admitted)
       else
         fits = admitted or not job.throttles or may_run(batch, queue, job)
@@ -430,27 +461,41 @@ function choose_fit(batch, queue, jids, admitted, room)
   return fit, gone, seen
 end
 
+-- may_begin(batch, queue, job, locked) -> whether a job has the turn of its key, or has none; else it has left the work set
+-- Rare.
+function may_begin(batch, queue, job, locked)
+  local key = (turns or ordering()).meet(queue, job.jid, job.lane, job.fields[4], batch.now, locked)
+  spend(batch, 8)
+  job.key = key or nil
+  return key ~= nil
+end
+
 -- data_size(batch, job) -> bytes that are handed out with it
 function data_size(batch, job)
-  local size, leg = #(job.fields[3] or ''), job.leg
+  local size, leg = job.load and job.load % 4294967296 or #(job.fields[3] or ''), job.leg
   if batch.max_job > 0 and size > batch.max_job then size = 0 end
   return leg and leg.size and size + leg.size or size
 end
 
--- lock_all(batch, queue, locks): into the worker's set, and into the queue's set of locks
+-- lock_anyway(batch, queue, locks, raised): into the worker's set, and into the queue's set of locks, where what
+-- stands under the worker's name is no set
 --   locks   scores and jids
-function lock_all(batch, queue, locks)
+-- The name is ours alone, and so is what stands under it.
+-- Rare.
+function lock_anyway(batch, queue, locks, raised)
   local held = redis.pcall('ZCARD', batch.holds)
-  -- The name is ours alone, and so is what stands under it.
-  if type(held) == 'table' and is_wrong_type(held) then redis.call('DEL', batch.holds) end
+  if type(held) ~= 'table' or not is_wrong_type(held) then error(raised, 0) end
+  redis.call('DEL', batch.holds)
   hold_locks(queue, batch.worker, locks)
 end
 
 -- not_handed_out(batch, queue, jobs, raised) -> 0, 0
+-- One that came from a waitlist has left it, and stands in the work set: nobody would find it among the throttled.
 -- Rare.
 function not_handed_out(batch, queue, jobs, raised)
   report(batch, queue, #jobs == 1 and jobs[1].jid or '', raised)
   for _, job in ipairs(jobs) do
+    if job.waited then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', job.jid) end
     if reseat(batch, job.jid, queue) ~= 'running' and job.throttles then pcall(let_go_of, job) end
   end
   return 0, 0
@@ -459,19 +504,33 @@ end
 -- let_go_of(job): its throttles are as if it had not asked for them
 -- Rare.
 function let_go_of(job)
-  for _, tid in ipairs(cjson.decode(job.throttles)) do redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', job.jid) end
+  local places = {}
+  for _, tid in ipairs(cjson.decode(job.throttles)) do
+    places[tid] = (places[tid] or 0) + 1
+    redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', places[tid] == 1 and job.jid or job.jid .. '\0' .. places[tid])
+  end
 end
 
--- look_at(jid, queue) -> a job that is to run: its fields in the order of job_fields,
+-- look_at(jid, queue, fields) -> a job that is to run: its fields in the order of job_fields,
 -- throttles, and ours and leg, see write_ours
+--   fields   more than these are read if it is given
 -- Raises if there is no job.
-function look_at(jid, queue)
-  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
+function look_at(jid, queue, fields)
+  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(fields or job_fields))
   if not (f[1] or f[3]) then error(no_job, 0) end
-  local job = { jid = jid, fields = f, throttles = f[11] }
+  local job = { jid = jid, fields = f, throttles = f[11], lane = f[13] }
   if not (f[1] and f[3]) then job.damage = 'its field ' .. (f[1] and 'data' or 'jid') .. ' is missing' end
-  if f[8] then job.ours, job.leg = write_ours(jid, queue, f[8], f[9]) end
+  if f[8] then job.ours, job.leg, job.load = write_ours(jid, queue, f[8], f[9]) end
+  if job.lane then read_lane(job, queue) end
   return job
+end
+
+-- read_lane(job, queue): its key, whether it has the turn, and since when, if that is not when it was put
+-- Rare.
+function read_lane(job, queue)
+  local sign, of, word, key = (turns or ordering()).read(job.lane)
+  if of ~= queue then return end
+  job.key, job.has_turn, job.since = key, sign == '+', sign == '+' and tonumber(word)
 end
 
 -- may_run(batch, queue, job) -> whether it holds all its throttles; otherwise it waits for one,
@@ -489,6 +548,7 @@ function may_run(batch, queue, job)
       return admit(jid, seen, queue, batch.now, batch.limit)
     end)
     f[10] = seen.history
+    if ok and raised and batch.gate then batch.gate.places = {} end -- of what the gate knew of them something is taken
     if ok then return raised end
     pcall(let_go_of, job)
     redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid)
@@ -503,15 +563,19 @@ function may_run(batch, queue, job)
 end
 
 -- start(batch, queue, job, expires): makes it run
+-- One command says it, with its places and what it was answered: what can fail after it keeps nobody from being told.
 function start(batch, queue, job, expires)
   local jid, f = job.jid, job.fields
   local key = 'ql:j:' .. jid
-  if job.damage or f[12] ~= queue then
+  local more = job.leg and begin_leg(batch, job) or job.places and {}
+  if more then
+    if job.places then more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'throttles', job.places.text, 'oarlock-gate', job.places.derived end
+    redis.call('HSET', key, 'jid', jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running', unpack(more))
+  elseif job.damage or f[12] ~= queue then
     redis.call('HSET', key, 'jid', jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
   else
     redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
   end
-  if job.leg then begin_leg(batch, job) end
   local unkept = remember(jid, batch.entry, batch.limit, f[10])
   if unkept then job.damage = job.damage or 'its history: ' .. unkept end
   tell(batch, 'ql:popped', jid)
@@ -519,6 +583,7 @@ end
 
 job_fields = {
   'jid', 'klass', 'data', 'tags', 'priority', 'retries', 'remaining', 'oarlock-queue', 'time', 'history', 'throttles', 'queue',
+  'oarlock-lane',
 }
 
 -- write_job(batch, queue, job, expires): appends job_width values to batch.jobs
@@ -526,29 +591,51 @@ job_fields = {
 function write_job(batch, queue, job, expires)
   local jobs, f = batch.jobs, job.fields
   local data = f[3]
-  local n, size = #jobs, data and #data or 0
+  local n, size = #jobs, job.load and job.load % 4294967296 or data and #data or 0
   if batch.max_job > 0 and size > batch.max_job then data = false end
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = job.jid, queue, f[2], data, size
   jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
   jobs[n + 10], jobs[n + 11] = expires, f[9]
-  jobs[n + 12], jobs[n + 13] = job.ours or false, job.damage or false
+  if batch.settings ~= false and batch.ruled ~= false and batch.low ~= false and f[5] and is_low(batch, queue) then jobs[n + 7] = negated(f[5]) end
+  local ours = job.ours
+  if data and job.load and job.load >= 8589934592 then
+    local all, some = redis.call('HGETALL', 'ql:j:' .. job.jid), {}
+    for i = 1, #all, 2 do
+      if string.find(all[i], '^oarlock%-[=#@]') then some[#some + 1] = all[i + 1] end
+    end
+    if #some > 0 then ours[#ours + 1], ours[#ours + 2] = 'payloads', some end
+  end
+  if job.key then
+    ours = ours or {}
+    ours[#ours + 1], ours[#ours + 2] = 'key', job.key
+  end
+  if job.throttles and batch.ruled ~= false then -- held does not know whether there are rules
+    ours = ours or {}
+    ours[#ours + 1], ours[#ours + 2] = 'places', job.throttles
+  end
+  if job.closes then
+    ours = ours or {}
+    ours[#ours + 1], ours[#ours + 2] = 'closes', text17(job.closes)
+  end
+  jobs[n + 12], jobs[n + 13] = ours or false, job.damage or false
 end
 
 job_width = 13
 
--- write_ours(jid, queue, of_queue, time) -> list of names and values of what we keep with a job; and what the
--- attempt is told of its answer, see leg_of
+-- write_ours(jid, queue, of_queue, time) -> list of names and values of what we keep with a job; what the
+-- attempt is told of its answer, see leg_of; and oarlock-load, if it is a run
 -- Rare.
 function write_ours(jid, queue, of_queue, time)
   local ours, list = load_ours(jid, queue, of_queue), {}
   if ours.failed then drop_counts(jid) end
   local leg = leg_of(ours, time, tonumber(ARGV[1]))
   local told_fields = {
-    'crashes', 'interruptions', 'spared', 'checkpoint', 'timeout', 'unstarted', 'unknown', 'standstill', 'deaths',
-    'correlation', 'park', 'response', 'then',
+    'crashes', 'interruptions', 'spared', 'checkpoint', 'timeout', 'unstarted', 'unknown', 'standstill', 'deaths', 'batch',
+    'correlation', 'trace', 'park', 'response', 'then', 'merge', 'first',
   }
   for _, name in ipairs(told_fields) do
-    if ours[name] then list[#list + 1], list[#list + 2] = name, ours[name] end
+    -- Of a run that was completed, and put anew by another client, nothing is left but its fields.
+    if ours[name] and (ours.load or name ~= 'merge' and name ~= 'first') then list[#list + 1], list[#list + 2] = name, ours[name] end
   end
-  return list, leg
+  return list, leg, ours.merge and tonumber(ours.load)
 end

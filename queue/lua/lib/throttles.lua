@@ -49,8 +49,10 @@ end
 -- throttle(jid, job, queue, tid, now, limit): the job waits for a throttle
 --   job    needs state and history
 --   limit  the history limit
+-- Where there are rules a place may have been left taken by what knows none of them; see mend_places.
 function throttle(jid, job, queue, tid, now, limit)
   redis.call('ZADD', 'ql:th:' .. tid .. '-pending', now, jid)
+  if redis.call('EXISTS', 'ql:oarlock:rules') == 1 then redis.call('SADD', 'ql:oarlock:held', tid) end
   seat(queue, '-throttled', now, jid)
   if job.state == 'throttled' then return end
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled')
@@ -97,20 +99,27 @@ function let_try(jid, now)
   end
 end
 
--- give_back(jid, queue, throttles, now, most) -> nil, or why one of them could not be released
+-- give_back(jid, queue, throttles, now, most, taken) -> nil, or why one of them could not be released
 -- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
+--   taken      of one that is taken from its worker its fields oarlock-gate, time and expires, as a list; else nil
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
-function give_back(jid, queue, throttles, now, most)
+function give_back(jid, queue, throttles, now, most, taken)
+  if taken and taken[1] and leave_places(jid, throttles, taken[2], numeric(taken[3], now), now) then return nil end
   if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
-  local trouble
+  local trouble, places = nil, {}
   for _, tid in ipairs(list) do
-    local released, raised = pcall(release, tid, jid, now, most)
-    if not released then trouble = reason_of(raised) end
+    places[tid] = (places[tid] or 0) + 1
+    if places[tid] > 1 then -- one of several that it has by rules
+      redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', jid .. '\0' .. places[tid])
+    else
+      local released, raised = pcall(release, tid, jid, now, most)
+      if not released then trouble = reason_of(raised) end
+    end
   end
   return trouble
 end

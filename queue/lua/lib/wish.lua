@@ -18,7 +18,8 @@ function grant(batch, w)
     untrack_job(w.target)
   elseif w.verb == 'priority' then
     if (queue or '') == '' then return 'refused', 'it is in no queue' end
-    set_priority(w.target, queue, finite(w.words[1], 'Wish', 'priority'))
+    local priority = finite(w.words[1], 'Wish', 'priority')
+    set_priority(w.target, queue, is_low(batch, queue) and -priority or priority)
   elseif w.verb == 'note' then
     return note(batch, w.target, w.words[1], w.words[2], history)
   else

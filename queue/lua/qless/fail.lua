@@ -14,8 +14,8 @@ local now, jid, worker = tonumber(ARGV[1]), given_jid(ARGV[2]), given(ARGV[3], '
 local group, message = given(ARGV[4], 'Fail', 'group'), given(ARGV[5], 'Fail', 'message')
 local data = ARGV[6] and cjson.decode(ARGV[6])
 local key = 'ql:j:' .. jid
-local state, owner, queue, history, throttles =
-  unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'history', 'throttles'))
+local state, owner, queue, history, throttles, lane =
+  unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'history', 'throttles', 'oarlock-lane'))
 -- The original forgot a blank after the jid.
 local who = reqless and 'Job ' or 'Job ' .. jid
 if not state then
@@ -42,4 +42,5 @@ redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '',
   'failure', failure_json(group, message, math.floor(now), worker))
 list_failed(jid, group)
 if throttles then give_back(jid, queue, throttles, now) end
+if lane then (turns or ordering()).depart(jid, lane, now, nil, true) end
 return jid

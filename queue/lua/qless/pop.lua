@@ -17,7 +17,7 @@ local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartb
 local limit = history_limit(settings[4])
 -- In most calls nothing is paused, tracked or due by time, which one question tells.
 local prefix = 'ql:q:' .. queue
-local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled') > 0
+local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled', 'ql:oarlock:rules') > 0
 if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '{}' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
@@ -34,10 +34,15 @@ local leaving = {}
 for i, jid in ipairs(jids) do leaving[i] = jid end
 -- A child may have come in the place of one of them.
 if special and bring_in(queue, now, count - #jids, limit) > 0 then jobs = load_jobs(jids) end
+local ordered = special and has_keys(queue, now)
 local heads = head_of(queue, count - #jids)
 for _, jid in ipairs(heads) do
-  leaving[#leaving + 1] = jid
   local job = load_job(jid)
+  if job and (job.lane or ordered) and not has_turn(jid, job, queue, now) then
+    job = nil
+  else
+    leaving[#leaving + 1] = jid
+  end
   -- A job that reqless gave throttles waits for them here too; a jid without a
   -- job is only dropped.
   if job and (not job.throttles or admit(jid, job, queue, now, limit)) then

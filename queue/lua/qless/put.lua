@@ -9,15 +9,26 @@
 --             retries   number                                the old job's, or 5
 --             depends   JSON list of jids; [] leaves the dependencies as they are
 --             throttles JSON list of throttle ids, reqless only            none
+--   ours      key       1 to 512 bytes: of the jobs of a key in a queue one at a time runs, in the order of their puts
+--             merge     all, set, last or first, with key: while a job of the key waits that merges alike, it gets the data, no job
+--                       is made, and the reply is its jid; none
+--             score     number, with merge: orders what merged                now
 --
 -- Refuses  "Queue(): no queue name provided", "Put(): Arg ..."  an argument will not do
 --          "Odd number of additional args"                       a name without a value
+--          "Put(): key must ...", "Put(): merge ...", "Put(): score ..."
 -- Reads    ql:config  max-job-history; ql:j:<jid>; ql:tracked; in reqless ql:th:<tid>
 -- Writes   ql:j:<jid> and its sets, ql:q:<queue>-work|scheduled|depends|throttled,
 --          ql:queues, ql:t:<tag>, ql:tags; all places where the job was before
 -- Sends    put and lock_lost on ql:log, lock_lost to the owner, ql:put if tracked
 local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3]), ARGV[4]
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
-put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
+local named = options(8)
+if named.score and not named.merge then refuse('Put', 'score needs merge') end
+if named.merge then
+  jid = put_or_merge(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
+else
+  put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
+end
 register(queue)
 return jid

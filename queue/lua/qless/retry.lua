@@ -18,8 +18,8 @@ local queue = given(ARGV[3], 'Retry', reqless and 'queue_name' or 'queue')
 local worker, delay = given(ARGV[4], 'Retry', 'worker'), number(ARGV[5] or 0, 'Retry', 'delay')
 local group, message = ARGV[6], ARGV[7]
 local key = 'ql:j:' .. jid
-local state, owner, in_queue, priority, remaining, history, throttles =
-  unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'remaining', 'history', 'throttles'))
+local state, owner, in_queue, priority, remaining, history, throttles, lane =
+  unpack(redis.call('HMGET', key, 'state', 'worker', 'queue', 'priority', 'remaining', 'history', 'throttles', 'oarlock-lane'))
 if not state then
   refuse('Retry', named_job(jid) .. ' does not exist')
 elseif state ~= 'running' then
@@ -61,4 +61,5 @@ redis.call('HSET', key, 'remaining', text17(left), 'state', 'failed', 'worker', 
 if not reqless then tell_trackers('ql:failed', jid) end
 list_failed(jid, group)
 count_failure(queue, now)
+if lane then (turns or ordering()).depart(jid, lane, now, nil, true) end
 return left

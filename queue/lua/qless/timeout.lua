@@ -10,13 +10,13 @@ local now = tonumber(ARGV[1])
 for i = 2, #ARGV do
   local jid = ARGV[i]
   local key = 'ql:j:' .. jid
-  local state, queue, worker, history, throttles =
-    unpack(redis.call('HMGET', key, 'state', 'queue', 'worker', 'history', 'throttles'))
+  local state, queue, worker, history, throttles, lane, expires, gate, time =
+    unpack(redis.call('HMGET', key, 'state', 'queue', 'worker', 'history', 'throttles', 'oarlock-lane', 'expires', 'oarlock-gate', 'time'))
   if not state and not reqless then
     refuse('Timeout', 'Job ' .. jid .. ' does not exist')
   elseif state ~= 'running' then
     refuse('Timeout', 'Job ' .. jid .. ' not running')
   end
-  take_back(jid, { queue = queue, worker = worker, history = history, throttles = throttles }, now,
-    plain_entry(now, 'timed-out'))
+  take_back(jid, { queue = queue, worker = worker, history = history, throttles = throttles, lane = lane, expires = expires, gate = gate,
+    time = time }, now, plain_entry(now, 'timed-out'))
 end

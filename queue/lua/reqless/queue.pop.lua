@@ -15,7 +15,8 @@ local settings = redis.call('HMGET', 'ql:config', queue .. '-heartbeat', 'heartb
 local history = history_limit(settings[4])
 -- In most calls nothing is paused, tracked or due by time, which one question tells.
 local prefix = 'ql:q:' .. queue
-local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled') > 0
+local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix .. '-recur', prefix .. '-scheduled',
+  'ql:oarlock:rules') > 0
 if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
@@ -28,20 +29,27 @@ local wanted = limit - #taken
 if wanted <= 0 or room_in(queue_throttle(queue)) <= 0 then return shown end
 
 if special then bring_in(queue, now, wanted, history) end
+local ordered = special and has_keys(queue, now)
 local jids, jobs = {}, {}
 local tries = numeric(settings[5], numeric(settings[6], 1))
 while tries >= 1 and #jids < wanted do
   tries = tries - 1
   local heads = head_of(queue, wanted - #jids)
   if #heads == 0 then break end
+  local leaving = {}
   for _, jid in ipairs(heads) do
     local job = load_job(jid)
+    if job and (job.lane or ordered) and not has_turn(jid, job, queue, now) then
+      job = nil
+    else
+      leaving[#leaving + 1] = jid
+    end
     -- A jid without a job is only dropped.
     if job and admit(jid, job, queue, now, history) then
       jids[#jids + 1], jobs[#jobs + 1] = jid, job
     end
   end
-  call_many('ZREM', prefix .. '-work', heads)
+  if #leaving > 0 then call_many('ZREM', prefix .. '-work', leaving) end
 end
 shown = hand_over(queue, now, worker, expires, jids, jobs, history, special)
 if #taken == 0 then return shown end

@@ -275,9 +275,12 @@ func (d *Dirs) anew() error {
 	return nil
 }
 
-// Remove takes back a directory that Create returned. All that used it has ended. It renames, which
-// takes no time; the content goes in the background.
+// Remove takes back a directory that Create returned. All that used it has ended. It takes no time: one that
+// is empty, as most are, is gone; another is renamed, and goes in the background.
 func (d *Dirs) Remove(path string) {
+	if unix.Rmdir(path) == nil {
+		return
+	}
 	trashed, err := d.aside(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -36,10 +36,12 @@ func (c *Complaints) LeftOut(pool string, broken []queue.Broken) {
 		}
 		what := "a key that all queues share cannot be used; oarlock doctor names it"
 		switch {
+		case b.Lacks() != "":
+			what = "nothing is taken, for this version does not know all that the key space needs; upgrade it"
 		case b.JID != "":
 			what = "an entry of a queue cannot be worked"
 		case b.Queue != "":
-			what = "a queue has a key of the wrong type; oarlock doctor names it"
+			what = "a queue cannot be worked; oarlock doctor names what is wrong"
 		}
 		c.log.Error("left out: "+what, "pool", pool, "queue", b.Queue, "jid", b.JID, "reason", b.Reason)
 	}

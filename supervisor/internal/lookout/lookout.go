@@ -31,6 +31,7 @@ type Redis interface {
 	Writable(context.Context) error
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
 	OddSettings(context.Context) ([]error, error)
+	Tend(ctx context.Context, keyed, idle []string, pause time.Duration) (queue.Tended, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	RespondInbox(context.Context) (read, broken int, err error)
@@ -40,6 +41,7 @@ type Redis interface {
 type Pool interface {
 	Patterns() []string             // the names and globs that it is configured for
 	Serving() []string              // the queues that it takes from
+	Idle() bool                     // it has a child for another job
 	Found(queues []string)          // what its globs stand for now
 	Tell(v View, due time.Duration) // what there is for it, and when the next job is due; Never if none is
 }
@@ -57,12 +59,16 @@ type Lookout struct {
 	missed     atomic.Bool   // puts, so there may be queues that nobody knows of
 	complaints *Complaints
 
+	tended func(queue.Tended)      // hears what was looked after; nil: nobody does
+	came   func(taken, broken int) // hears of answers that were pushed; likewise
+
 	damaged map[string]string // by queue: what is wrong with it, as last said; of the goroutine of Run
 
 	mu    sync.Mutex
 	pools []Pool
 
-	trip atomic.Int64 // when the last look was answered, on the clock; 0 never
+	trip atomic.Int64           // when the last look was answered, on the clock; 0 never
+	last atomic.Pointer[lastly] // what it was
 }
 
 // New prepares a lookout, which does nothing before Run. It looks every poll, give or take, on that
@@ -74,17 +80,49 @@ func New(redis Redis, gate *gate.Gate, clock func() time.Duration, poll time.Dur
 	}
 }
 
+// Hear has heard hear of turns and places that nobody had who lives, and that went on. It is called before Run, and heard from Run's goroutine.
+func (o *Lookout) Hear(heard func(queue.Tended)) { o.tended = heard }
+
+// HearAnswers has heard hear how many of the answers that were pushed to a list were taken in, and how many set aside, whenever there were any. It is called
+// before Run, and heard from Run's goroutine.
+func (o *Lookout) HearAnswers(heard func(taken, broken int)) { o.came = heard }
+
+// lastly is what was seen last.
+type lastly struct {
+	queues   []queue.QueueOutlook
+	now      float64 // on Redis' clock
+	abstains string  // as of View
+}
+
+// Seen returns what the last look saw in all queues, and when on Redis' clock. The caller must not change it. It is nil before the first.
+func (o *Lookout) Seen() (queues []queue.QueueOutlook, now float64) {
+	if last := o.last.Load(); last != nil {
+		return last.queues, last.now
+	}
+	return nil, 0
+}
+
+// Abstains is why nothing is to be taken from any queue, as the last look had it: the key space needs what this version does
+// not know. It is "" where it does not.
+func (o *Lookout) Abstains() string {
+	if last := o.last.Load(); last != nil {
+		return last.abstains
+	}
+	return ""
+}
+
 // Answered returns when the last look was answered, on the clock; 0 if none was.
 func (o *Lookout) Answered() time.Duration { return time.Duration(o.trip.Load()) }
 
 // View is what a pool was last told of its queues.
 type View struct {
-	At      time.Duration // when that was asked
-	Now     float64       // the same on Redis' clock
-	Ready   int           // jobs that could be taken
-	Oldest  time.Duration // how long the oldest of those next in turn has been waiting
-	Queues  []menu.Seen   // in which there are any
-	Damaged []string      // those that are left out, each with what is wrong with it
+	At       time.Duration // when that was asked
+	Now      float64       // the same on Redis' clock
+	Ready    int           // jobs that could be taken
+	Oldest   time.Duration // how long the oldest of those next in turn has been waiting
+	Queues   []menu.Seen   // in which there are any
+	Damaged  []string      // those that are left out, each with what is wrong with it
+	Abstains string        // why nothing is to be taken though there may be something; "" where that is not so
 }
 
 // Watch replaces the pools that are told.
@@ -121,7 +159,7 @@ func (o *Lookout) Run(ctx context.Context) {
 			err = o.resolveGlobs(ctx, pools)
 		}
 		queues := served(pools)
-		if err == nil && now >= sweepAt {
+		if err == nil && now >= sweepAt && o.Answered() > 0 && o.Abstains() == "" {
 			sweepAt = now + clock.Jittered(sweepPause)
 			err = o.sweep(ctx, queues)
 		}
@@ -170,6 +208,9 @@ func (o *Lookout) sweep(ctx context.Context, queues []string) error {
 // answers takes in what was pushed for jobs that wait for answers.
 func (o *Lookout) answers(ctx context.Context) error {
 	read, broken, err := o.redis.RespondInbox(ctx)
+	if read > 0 && o.came != nil {
+		o.came(read-broken, broken)
+	}
 	switch gate.Of(err) {
 	case gate.Done:
 	case gate.Refused: // it is no list, or the like: nothing else waits for that
@@ -237,17 +278,21 @@ func (o *Lookout) look(ctx context.Context, pools []Pool, queues []string) error
 		return err
 	}
 	at := o.clock()
-	o.trip.Store(int64(at))
+	abstains := o.lacking(outlook)
+	o.last.Store(&lastly{outlook, now, abstains})
+	o.trip.Store(int64(at)) // who finds that fresh finds the rest
+	if abstains == "" {
+		o.name(outlook)
+	}
 	byName := make(map[string]*queue.QueueOutlook, len(outlook))
 	for i := range outlook {
 		byName[outlook[i].Queue] = &outlook[i]
 	}
-	o.name(outlook)
 	for _, p := range pools {
-		v, due := View{At: asked, Now: now}, clock.Never
+		v, due := View{At: asked, Now: now, Abstains: abstains}, clock.Never
 		for _, name := range p.Serving() {
 			q := byName[name]
-			if q != nil && q.Damage != "" {
+			if q != nil && q.Damage != "" && abstains == "" {
 				v.Damaged = append(v.Damaged, name+": "+q.Damage)
 			}
 			if q == nil || q.Paused {
@@ -257,14 +302,57 @@ func (o *Lookout) look(ctx context.Context, pools []Pool, queues []string) error
 				v.Ready += q.Ready
 				v.Queues = append(v.Queues, menu.Seen{Name: name, Head: q.Oldest(now)})
 			}
-			if q.HeadPut > 0 {
-				v.Oldest = max(v.Oldest, queue.Duration(now-q.HeadPut))
-			}
+			v.Oldest = max(v.Oldest, queue.Duration(q.Lag(now)))
 			if q.NextDue > now {
 				due = min(due, at+queue.Duration(q.NextDue-now))
 			}
 		}
 		p.Tell(v, due)
+	}
+	if abstains != "" {
+		return nil
+	}
+	return o.tend(ctx, pools, outlook)
+}
+
+// lacking says why nothing is to be taken and nothing looked after: the key space needs words that are not known here. It is
+// "" where all are.
+func (o *Lookout) lacking(outlook []queue.QueueOutlook) string {
+	if len(outlook) == 0 || outlook[0].Lacks() == "" {
+		return ""
+	}
+	words := outlook[0].Lacks()
+	o.complaints.LeftOut("", []queue.Broken{{Reason: outlook[0].Damage}})
+	return "the key space needs " + words + ", which this version does not know; upgrade it"
+}
+
+// tend looks after the turns of the queues that have keys, and the places of those that have rules: where something was
+// amiss, again soon, for there may be more.
+func (o *Lookout) tend(ctx context.Context, pools []Pool, outlook []queue.QueueOutlook) error {
+	var keyed, idle []string
+	worked := served(slices.DeleteFunc(slices.Clone(pools), func(p Pool) bool { return !p.Idle() }))
+	ruled := false
+	for _, q := range outlook {
+		if q.Keys {
+			keyed = append(keyed, q.Queue)
+		}
+		if ruled = ruled || q.Ruled; q.Ruled && !q.Paused && slices.Contains(worked, q.Queue) {
+			idle = append(idle, q.Queue)
+		}
+	}
+	if len(keyed) == 0 && !ruled {
+		return nil
+	}
+	tended, err := o.redis.Tend(ctx, keyed, idle, o.poll/2)
+	if err != nil {
+		return err
+	}
+	o.complaints.LeftOut("", tended.Broken)
+	if o.tended != nil && len(tended.Mended)+len(tended.Places) > 0 {
+		o.tended(tended)
+	}
+	if tended.More {
+		o.Soon()
 	}
 	return nil
 }

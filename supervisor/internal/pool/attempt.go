@@ -9,6 +9,7 @@ import (
 	"oarlock/queue"
 	"oarlock/runner"
 	"oarlock/supervisor/internal/clock"
+	"oarlock/supervisor/internal/trace"
 	"oarlock/supervisor/internal/wire"
 )
 
@@ -94,12 +95,16 @@ type attempt struct {
 	warned    bool          // it was asked to stop because its lease runs out
 	gap       time.Duration // when to kill it unless a renewal is granted first; 0: no gap
 	hint      bool          // a notice said that it was canceled
+	closes    time.Duration // when it is to be given back, for its window shuts; 0: it may end
 	accused   bool          // it is a suspect, and no other may run
 	heldUntil time.Duration // when to give it back if no turn of a suspect's has come
 	early     bool          // a child left before it could begin with it
+	came      time.Duration // when it began to wait for a child
+	company   *company      // the message that it went in with others; nil: none
 
 	ending     *runner.Ending // how it ended; nil before
 	endedAt    time.Duration  // when
+	asked      *asked         // a command is to say what becomes of it; nil: nobody is
 	settlement queue.Settlement
 	refused    int           // how many settlements of it were refused
 	objection  string        // why the first was
@@ -115,11 +120,11 @@ type attempt struct {
 	wishing bool            // it is among those of the pool's wishing
 }
 
-// newAttempt makes an attempt of a job that was just locked; limit is the pool's
-// timeout, 0 for none.
-func newAttempt(t queue.Taken, l clock.Lease, limit time.Duration) *attempt {
+// newAttempt makes an attempt of a job that was just locked.
+func (p *Pool) newAttempt(t queue.Taken, l clock.Lease) *attempt {
 	a := &attempt{job: t, lease: l}
-	a.prepare(limit)
+	p.prepare(a)
+	p.closeLater(a)
 	return a
 }
 
@@ -140,4 +145,30 @@ func (a *attempt) slot() int {
 }
 
 // prepare makes what the child is told of the job, under a new run id.
-func (a *attempt) prepare(limit time.Duration) { a.wire = wire.Job(a.job, limit) }
+func (p *Pool) prepare(a *attempt) {
+	untraced := a.job.Trace == (queue.Trace{})
+	if untraced && p.cfg.TracePath != nil {
+		a.job.Trace = trace.Named(a.job.Data, p.cfg.TracePath)
+		untraced = a.job.Trace == (queue.Trace{})
+	}
+	a.wire = wire.Job(a.job, p.cfg.TimeoutOf(a.job.Klass, p.cfg.Timeout))
+	if p.Callback != nil {
+		a.wire.Callback = p.Callback(a.job.Klass, a.job.JID)
+	}
+	if untraced && p.cfg.TraceBegin > 0 {
+		a.wire.Trace = trace.Begin(p.cfg.TraceBegin)
+	}
+}
+
+// inherit lets what the attempt puts be part of its trace; and the job itself, where it goes on and the attempt began one.
+func (a *attempt) inherit(s *queue.Settlement) {
+	if a.wire.Trace == nil {
+		return
+	}
+	for i := range s.Puts {
+		s.Puts[i].Trace = trace.Of(a.wire.Trace)
+	}
+	if over := s.Action == queue.Cancel || s.Action == queue.Complete && s.Next == ""; !over && a.wire.Trace.Producer == "" {
+		s.Trace = trace.Of(a.wire.Trace)
+	}
+}

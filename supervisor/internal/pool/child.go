@@ -24,6 +24,8 @@ type Child interface {
 	Shutdown(grace time.Duration)
 	Kill(cause runner.Cause)
 	Give(job *protocol.Job, limits runner.RunLimits) (Run, error)
+	Batches() bool // it reads messages of several jobs
+	GiveBatch(jobs []*protocol.Job, limits []runner.RunLimits) ([]Run, error)
 }
 
 // Run is what a pool needs of a runner.Run.

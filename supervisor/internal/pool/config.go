@@ -25,11 +25,21 @@ type Config struct {
 	// other way around, and no slot is ever without a child.
 	Exclusive bool
 	// Prefetch is how many jobs are kept ready for a child of mode reuse that has one. It
-	// is told of one at a time, and others have what waits when they have nothing to do.
+	// is told of one at a time, and others have what waits when they have nothing to do. Auto: as many as take 2 ms at
+	// most, while jobs take less than a few calls to Redis; none in other modes or with Batch.
 	Prefetch int
+	// Batch is how many jobs of one class go to a child in one message at most, if it reads
+	// such; 0 and 1: one. Not with Prefetch, or mode once. BatchWait is how long a message waits for more of them.
+	Batch     int
+	BatchWait time.Duration
 
 	MaxJob  int64         // size of data in bytes above which a job fails unseen; 0 means no limit
 	Timeout time.Duration // of one attempt; a job may name a shorter one. 0 means none
+
+	// TracePath is where the data of a job that was put without a trace names one: members, one within the other; nil:
+	// nowhere. For the share TraceBegin, 0 to 1, of the attempts that have none even so, one is begun.
+	TracePath  []string
+	TraceBegin float64
 
 	outcome.Policy // what its endings mean
 

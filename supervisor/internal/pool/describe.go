@@ -28,12 +28,13 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		Quiet:      p.life.quiet || p.life.alone,
 		QuietAlone: p.life.alone,
 		Draining:   p.life.draining,
+		Abstains:   p.abstains(),
 		Breaker:    p.breaker.Why(),
 		Damaged:    p.view.Damaged,
 		Ready:      p.view.Ready,
 		Oldest:     p.view.Oldest.Seconds(),
 		Waiting:    len(p.waiting) + len(p.held),
-		Unsettled:  len(p.endings),
+		Unsettled:  len(p.endings) + len(p.asking.of),
 		Counters:   p.count,
 		InDoubt:    p.exchanges.doubt != nil,
 	}
@@ -61,7 +62,7 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		}
 	}
 	if p.renewals.margin != never {
-		s.LeaseMargin, s.Lock = p.renewals.margin.Seconds(), p.renewals.lock.Seconds()
+		s.LeaseMargin, s.LastMargin, s.Lock = p.renewals.margin.Seconds(), p.renewals.last.Seconds(), p.renewals.lock.Seconds()
 	}
 	if took, at, known := p.exchanges.pace.RoundTrip(); known {
 		s.RoundTrip, s.LastTake = took.Seconds(), (now - at).Seconds()
@@ -159,6 +160,7 @@ func (m *member) snapshot(now time.Duration) report.SlotSnapshot {
 	case !m.fit():
 		s.State = "starting"
 	}
+	s.Batch = m.messageOf()
 	wall := time.Now()
 	for i, a := range m.runs {
 		age := now - a.began
@@ -173,8 +175,8 @@ func (m *member) snapshot(now time.Duration) report.SlotSnapshot {
 			Lease:   (a.lease.End() - now).Seconds(),
 		}
 		if limit := a.wire.Timeout; limit > 0 {
-			if i == 0 { // those behind have yet to begin
-				limit -= now - max(a.began, m.endedAt)
+			if i == 0 || a.company != nil { // those behind have yet to begin
+				limit -= now - m.sinceOf(a)
 			}
 			r.TimeoutLeft = max(limit.Seconds(), 0.001)
 		}

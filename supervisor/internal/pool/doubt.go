@@ -6,7 +6,6 @@ import (
 	"oarlock/queue"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
-	"oarlock/supervisor/report"
 )
 
 // resolve asks Redis what became of a call that was sent and not answered, and never
@@ -23,8 +22,8 @@ func (p *Pool) resolve() {
 		var resolutions []queue.Resolution
 		var held []queue.Taken
 		var err error
-		if len(x.settlements) > 0 {
-			resolutions, err = p.store.Resolve(p.ctx, x.settlements)
+		if len(x.attempts) > 0 {
+			resolutions, err = p.store.Resolve(p.ctx, x.settlements[:len(x.attempts)])
 		}
 		if err == nil {
 			held, err = p.store.Held(p.ctx, queues)
@@ -56,9 +55,10 @@ func (p *Pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 			p.log.Warn("verdict in doubt beyond its lock", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run,
 				"action", string(a.settlement.Action), "lease", p.standing(a), "err", queue.ErrDoubt)
 		}
-		p.event(report.Event{Kind: report.Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: resolutions[i].String()})
+		p.concluded(a, queue.SettleResult{State: resolutions[i].String()})
 		p.drop(a)
 	}
+	p.leaveAgain(x)
 	p.putBack(again)
 	recovered := p.hold(held, sent, now)
 	p.log.Info("doubt resolved", "settled", len(x.attempts)-len(again), "unsettled", len(again), "recovered", recovered)

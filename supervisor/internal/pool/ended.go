@@ -43,10 +43,19 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	if !a.again {
 		o = p.conclude(a, e)
 	}
-	p.tellEnded(a, e, &o)
-	e.Output = nil // it is not kept here as well until Redis has answered
-	if !o.Redo {
-		p.judge(a, e, o.Bearing)
+	asking := !a.again && p.consult(a, &o, func() {
+		p.tellEnded(a, e, &o)
+		p.settleAs(a, e, &o)
+	})
+	if !asking {
+		p.tellEnded(a, e, &o)
+	}
+	bearing := o.Bearing
+	if o.Redo {
+		bearing = outcome.NoBearing
+	}
+	if a.company.heard(&bearing) {
+		p.judge(a, e, bearing)
 	}
 	switch {
 	case a.again:
@@ -55,17 +64,25 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 		p.drop(a)
 	case o.Redo:
 		p.redo(a, e)
+	case asking: // settled when that is answered
 	default:
-		p.count.Concluded(e, &o, a.job.Remaining <= 0)
-		p.submit(a, o.Settlement)
+		p.settleAs(a, e, &o)
 	}
 }
 
-// tellEnded tells the observer how an attempt ended, and what is made of it.
+// settleAs settles an attempt that a child has ended.
+func (p *Pool) settleAs(a *attempt, e *runner.Ending, o *outcome.Outcome) {
+	p.count.Concluded(e, o, a.job.Remaining <= 0)
+	p.entries.settled(&a.job, &o.Settlement)
+	p.submit(a, o.Settlement)
+}
+
+// tellEnded tells the observer how an attempt ended, and what is made of it; nobody else gets its output.
 func (p *Pool) tellEnded(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 	s := &o.Settlement
 	p.event(report.Event{Kind: report.AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
 		Action: s.Action, Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
+	e.Output = nil // it is not kept here as well until Redis has answered
 }
 
 // conclude decides what an ending means for its job, and adds the record of one that
@@ -113,9 +130,9 @@ func (p *Pool) redo(a *attempt, e *runner.Ending) {
 
 // undo lets an attempt that no child has begun be given to any.
 func (p *Pool) undo(a *attempt) {
-	a.prepare(p.cfg.Timeout)
+	p.prepare(a)
 	p.advance(a, waiting)
-	a.member, a.run, a.ending, a.gap = nil, nil, nil, 0
+	a.member, a.run, a.ending, a.gap, a.company = nil, nil, nil, 0, nil
 }
 
 // wellSince reports whether a job of the pool ended well after a moment; it and now are on

@@ -13,6 +13,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/pace"
+	"oarlock/supervisor/outcome"
 	"oarlock/supervisor/report"
 )
 
@@ -110,7 +111,8 @@ func (p *Pool) exchange() {
 	e := &p.exchanges
 	e.gathering = false
 	want := p.appetite()
-	settleable := p.settleable()
+	p.idle.Store(want > 0)
+	settleable := p.settleable() + len(p.departed)
 	if p.renewals.awaited {
 		return
 	}
@@ -140,6 +142,8 @@ func (p *Pool) exchange() {
 		}
 		clear(p.endings[len(left):])
 		p.endings = left
+		x.settlements = append(x.settlements, p.departed...)
+		p.departed = p.departed[:0]
 	}
 	if want > 0 {
 		x.take.Queues, x.take.Heads = p.menu.Hand()
@@ -159,7 +163,7 @@ func (p *Pool) exchange() {
 // appetite is how many jobs to take now.
 func (p *Pool) appetite() int {
 	e := &p.exchanges
-	if p.life.quiet || p.life.alone || p.life.draining || p.menu.Empty() {
+	if p.takesNothing() || p.life.draining || p.menu.Empty() || p.askedTooMuch() {
 		return 0
 	}
 	want := p.room() - len(p.waiting)
@@ -233,7 +237,7 @@ func (p *Pool) exchanged(x *exchange, reply queue.Reply, err error) {
 			e.wakeAt(p.now + queue.Duration(reply.NextDue-reply.Now))
 		}
 	}
-	p.event(report.Event{Kind: report.RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took})
+	p.event(report.Event{Kind: report.RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took, Gate: reply.Gate})
 	e.spare = x.emptied()
 }
 
@@ -251,9 +255,10 @@ func (p *Pool) settled(a *attempt, r queue.SettleResult) {
 	case r.Err == nil:
 		p.menu.Left(a.job.Queue)
 		p.answered(a, r.Puts)
-		p.event(report.Event{Kind: report.Settled, Job: a.wire, Ending: a.ending, Action: a.settlement.Action, State: r.State})
+		p.concluded(a, r)
 		p.drop(a)
 	case errors.Is(r.Err, queue.ErrLockLost), errors.Is(r.Err, queue.ErrNoJob):
+		a.lost = true
 		p.count.Late++
 		p.log.Warn("verdict dropped: the lock is lost", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "err", r.Err)
 		p.drop(a)
@@ -266,6 +271,22 @@ func (p *Pool) settled(a *attempt, r queue.SettleResult) {
 	}
 }
 
+// concluded tells that Redis has what became of an attempt: where its job is now, or, as its state, that the settlement took effect.
+func (p *Pool) concluded(a *attempt, r queue.SettleResult) {
+	s, state := &a.settlement, r.State
+	p.event(report.Event{Kind: report.Settled, Job: a.wire, Ending: a.ending, Action: s.Action, State: state, Puts: r.Puts, Part: r.Part})
+	switch {
+	case s.Action == queue.Park && (state == "scheduled" || state == "waiting"): // else another job has its correlation, and it failed
+		e := report.Event{Kind: report.Parked, Job: a.wire, Name: cmp.Or(s.Correlation, a.job.Correlation), Took: s.Delay}
+		if state == "waiting" {
+			e.Reason = "answered"
+		}
+		p.event(e)
+	case s.Group == outcome.InVain && a.ending == nil:
+		p.event(report.Event{Kind: report.ParkTimedOut, Job: a.wire, Name: a.job.Correlation, State: state, Group: s.Group, Message: s.Message})
+	}
+}
+
 // answered reads what became of the jobs that a settled one wanted put.
 func (p *Pool) answered(a *attempt, puts []queue.PutResult) {
 	for i, r := range puts {
@@ -273,6 +294,10 @@ func (p *Pool) answered(a *attempt, puts []queue.PutResult) {
 		case r.Err != nil:
 			p.count.NotPut++
 			p.log.Warn("a job that a child put was refused", "jid", a.job.JID, "put", r.JID, "queue", a.settlement.Puts[i].Queue, "err", r.Err)
+		case r.Held:
+			p.count.NotPut++
+			p.log.Info("a job that a child put was left out: another has its correlation, and stands for it", "jid", a.job.JID, "of", r.JID,
+				"queue", a.settlement.Puts[i].Queue, "state", r.State)
 		case r.Existed:
 			p.count.NotPut++
 			p.log.Warn("a job that a child put was left out: one of that jid exists", "jid", a.job.JID, "put", r.JID,
@@ -297,6 +322,7 @@ func (p *Pool) exchangeFailed(x *exchange, err error) {
 	if x.take.Count > 0 {
 		e.wake()
 	}
+	p.leaveAgain(x)
 	p.putBack(x.attempts)
 	switch what {
 	case gate.Full:
@@ -309,6 +335,11 @@ func (p *Pool) exchangeFailed(x *exchange, err error) {
 		p.log.Error("exchange refused", "err", err)
 		e.holdAll = p.now + e.refusals.NextBackOff()
 	}
+}
+
+// leaveAgain says once more which turns are over, where a call has not run, or nobody knows: it may be said twice.
+func (p *Pool) leaveAgain(x *exchange) {
+	p.departed = append(p.departed, x.settlements[len(x.attempts):]...)
 }
 
 // putBack returns attempts whose settlement did not run to those to be settled.
@@ -345,7 +376,13 @@ func (p *Pool) moreToCome() bool {
 }
 
 // batch is how many endings are enough for a call.
-func (p *Pool) batch() int { return pace.Batch(len(p.flight), p.cfg.Prefetch > 0) }
+func (p *Pool) batch() int {
+	enough := pace.Batch(len(p.flight), p.prefetch() > 0)
+	if p.cfg.Batch > 1 { // the child that ended a message has nothing to do until the next comes
+		return min(enough, p.cfg.Batch)
+	}
+	return enough
+}
 
 // atWork is how many attempts may still end by themselves, while no call is out: those that
 // wait for a child will have one in a moment.

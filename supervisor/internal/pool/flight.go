@@ -18,7 +18,7 @@ import (
 func (p *Pool) taken(t queue.Taken, l clock.Lease) {
 	a, known := p.flight[t.JID]
 	if !known {
-		a = newAttempt(t, l, p.cfg.Timeout)
+		a = p.newAttempt(t, l)
 		p.flight[t.JID] = a
 		p.count.Taken++
 		p.watch(l)
@@ -90,9 +90,7 @@ func (p *Pool) admit(a *attempt) {
 		return
 	}
 	if s := outcome.Unworked(p.cfg.Policy, &a.job); s != nil {
-		p.count.Unworked(s.Action, a.job.Remaining <= 0)
-		p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: s.Action, Group: s.Group, Message: s.Message})
-		p.submit(a, *s)
+		p.unworked(a, s)
 		return
 	}
 	p.await(a)
@@ -106,6 +104,7 @@ func (p *Pool) await(a *attempt) {
 		p.held = append(p.held, a)
 		return
 	}
+	a.came = p.now
 	at := len(p.waiting)
 	for at > 0 && p.waiting[at-1].turn > a.turn {
 		at--
@@ -135,8 +134,12 @@ func (p *Pool) unworkable(a *attempt, err error) {
 // submit ends an attempt by a settlement for the next exchange, whose job it fills in.
 func (p *Pool) submit(a *attempt, s queue.Settlement) {
 	s.JID, s.Queue, s.Popped = a.job.JID, a.job.Queue, a.job.Popped
+	if a.ending == nil { // that says nothing of it
+		s.Batch = a.job.Batch
+	}
 	p.exchanges.pace.Ended(p.now, len(p.endings) == 0)
 	p.advance(a, ended)
+	a.inherit(&s)
 	a.settlement = s
 	p.acquit(a)
 	p.endings = append(p.endings, a)
@@ -146,16 +149,21 @@ func (p *Pool) submit(a *attempt, s queue.Settlement) {
 // being ended.
 func (p *Pool) restart(a *attempt) {
 	p.remove(a)
-	b := newAttempt(a.job, a.lease, p.cfg.Timeout)
+	b := p.newAttempt(a.job, a.lease)
 	p.flight[b.job.JID] = b
 	p.watch(b.lease)
 	p.admit(b)
 }
 
-// drop forgets an attempt about which Redis is to be told nothing more.
+// drop forgets an attempt about which Redis is to be told nothing more, but for the end of one that was taken from
+// us: those behind it wait for that, and those who need its places.
 func (p *Pool) drop(a *attempt) {
 	p.remove(a)
 	delete(p.flight, a.job.JID)
+	if a.lost && (a.job.Key != "" || a.job.Places != "") {
+		p.departed = append(p.departed, queue.Settlement{JID: a.job.JID, Queue: a.job.Queue, Popped: a.job.Popped, Key: a.job.Key, Places: a.job.Places,
+			Action: queue.LeaveTurn})
+	}
 }
 
 // remove takes an attempt out of whatever list it is in.
@@ -166,6 +174,7 @@ func (p *Pool) remove(a *attempt) {
 	case ended:
 		p.endings, p.refused = without(p.endings, a), without(p.refused, a)
 		p.withheld = without(p.withheld, a)
+		p.unasked(a)
 	}
 	p.advance(a, over)
 	p.acquit(a)
@@ -195,6 +204,10 @@ func (p *Pool) handOut() {
 		p.waiting = nil
 		return
 	}
+	if p.cfg.Batch > 1 {
+		p.handOutBatches()
+		return
+	}
 	p.giveBackExcess()
 	left := p.waiting[:0]
 	for i, a := range p.waiting {
@@ -218,6 +231,7 @@ func (p *Pool) handOut() {
 	}
 	clear(p.waiting[len(left):])
 	p.waiting = left
+	p.giveBackAhead()
 }
 
 // giveBackExcess gives back what was taken for more children than the host has room for:

@@ -70,7 +70,7 @@ func (p *Pool) leave() {
 		p.interrupt()
 	}
 	p.dismiss()
-	atWork := len(p.leavers)
+	atWork := len(p.leavers) + len(p.asking.of)
 	for _, s := range p.slots {
 		if s.member != nil {
 			atWork++
@@ -78,7 +78,7 @@ func (p *Pool) leave() {
 	}
 	if end := p.lastMoment(atWork); p.now < end {
 		p.alert(end)
-		l.over = atWork == 0 && len(p.flight) == 0 && !p.exchanges.out && p.exchanges.doubt == nil && !p.renewals.out && !p.wishing.out
+		l.over = atWork == 0 && len(p.flight) == 0 && !p.exchanges.out && p.exchanges.doubt == nil && !p.renewals.out && !p.wishing.out && p.asking.out == 0
 		return
 	}
 	l.over, l.owing = true, len(p.flight) > 0 || p.exchanges.out || p.exchanges.doubt != nil
@@ -129,6 +129,7 @@ func (p *Pool) interrupt() {
 		p.log.Info("interrupting jobs", "jobs", n, "grace", grace.Seconds())
 	}
 	l.stopped = true
+	p.askNoMore()
 	for _, a := range p.flight {
 		if a.stage == running || a.stage == stopping && l.killed && a.grace > 0 {
 			p.stop(a, runner.CauseShutdown, grace)

@@ -19,6 +19,19 @@ type looked struct {
 	putBack int // by the monitor, so far
 }
 
+// returned counts the entries of a list that its pool puts back for how their attempts ended.
+type returned struct{ retried, crashed int }
+
+// settled hears what becomes of a job.
+func (r *returned) settled(job *queue.Taken, s *queue.Settlement) {
+	switch {
+	case s.Action == queue.Requeue, s.Action == queue.Retry && job.Remaining > 0:
+		r.retried++
+	case s.Action == queue.Release && s.Counter == queue.CountCrash && job.Crashes < s.MaxCrashes:
+		r.crashed++
+	}
+}
+
 // serveList makes the pool work a list in place of queues.
 func (p *Pool) serveList(l queue.List) {
 	p.list = p.Redis.ListSession(p.worker, l)
@@ -80,9 +93,9 @@ func (p *Pool) listSnapshot() *report.ListSnapshot {
 	if p.list == nil {
 		return nil
 	}
-	s := &report.ListSnapshot{Name: p.queues[0]}
+	s := &report.ListSnapshot{Name: p.queues[0], Unseen: true, Retried: p.entries.retried, Crashed: p.entries.crashed}
 	if seen := p.looked.Load(); seen != nil {
-		s.ListCounts, s.PutBack = seen.ListCounts, seen.putBack
+		s.ListCounts, s.PutBack, s.Unseen = seen.ListCounts, seen.putBack, false
 	}
 	return s
 }

@@ -149,11 +149,17 @@ func (m *member) hand(a *attempt) error {
 		} else if p.life.draining {
 			r.Drain(p.left())
 		}
-		p.event(report.Event{Kind: report.AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID(), Waited: p.waited(a)})
+		m.tellBegun(a)
 		return nil
 	}
 	m.runs = without(m.runs, a)
 	return err
+}
+
+// tellBegun tells the observer that the child has the attempt.
+func (m *member) tellBegun(a *attempt) {
+	p := m.pool
+	p.event(report.Event{Kind: report.AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID(), Waited: p.waited(a)})
 }
 
 // waited is how long a job that is being begun has waited since it was put, or since it was last popped; 0 if
@@ -173,8 +179,11 @@ func (m *member) room(prefetch int) int {
 	if m.rests() {
 		return 0
 	}
-	if m.gen.OnTrial() {
+	if m.gen.OnTrial() || m.silent() {
 		prefetch = 0
+	}
+	if p := m.pool; p.cfg.Batch > 1 && !p.breaker.Open && m.child.Batches() {
+		return m.batchRoom()
 	}
 	if m.gen.spec.Mode != runner.Reuse {
 		return max(1-len(m.runs)-m.jobs, 0)
@@ -220,9 +229,7 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 	m.runs = without(m.runs, a)
 	if outcome.Worked(e) {
 		m.jobs++
-		length := p.now - max(a.began, m.endedAt)
-		m.busy += length
-		p.scaling.Lasted(length)
+		m.lasted(a)
 		m.endedAt = p.now
 		p.weighAfterJob(m)
 	}
@@ -240,6 +247,20 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 			m.leave()
 		}
 	}
+}
+
+// lasted takes note of how long the member worked an attempt that has just ended. Of those that came in one message
+// the last tells it for all: they may end in the same moment.
+func (m *member) lasted(a *attempt) {
+	length, each := m.pool.now-m.sinceOf(a), time.Duration(1)
+	if a.company != nil {
+		if len(m.runs) > 0 {
+			return
+		}
+		each = time.Duration(a.company.of)
+	}
+	m.busy += length
+	m.pool.scaling.Lasted(length / each)
 }
 
 // exit forgets a member whose process is gone, or was not started; short says that the host had

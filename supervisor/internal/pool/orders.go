@@ -16,6 +16,9 @@ import (
 // What a supervisor tells its pools, and asks them. All of it is safe for concurrent use, waits
 // for nothing, and does nothing where the pool has ended.
 
+// Name is the pool's name, as it is configured.
+func (p *Pool) Name() string { return p.name }
+
 // Worker is the name under which Redis knows who holds the pool's locks.
 func (p *Pool) Worker() string { return p.worker }
 
@@ -39,6 +42,18 @@ func (p *Pool) Kill() { p.post(p.kill) }
 func (p *Pool) Quiet(quiet bool) {
 	p.post(func() {
 		p.life.quiet = quiet
+		p.exchanges.wake()
+	})
+}
+
+// Abstain makes the pool take nothing, and say why; or take again, with why "". It stands beside Quiet, and a pool of a list
+// does not heed it: what must count for jobs of queues is nothing to that.
+func (p *Pool) Abstain(why string) {
+	if p.listed != nil {
+		return
+	}
+	p.post(func() {
+		p.life.abstains = why
 		p.exchanges.wake()
 	})
 }

@@ -9,6 +9,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -45,12 +46,16 @@ type Shared struct {
 	Legacy     *statedir.Life
 	Suspects   *statedir.Suspects
 	Base       *slog.Logger
-	Host       string             // the supervisor's name
-	OnEvent    func(report.Event) // nil: nobody observes; it is called from the loops
-	ChildLog   func(report.Line)  // safe for concurrent use, and does not wait
-	Poll       time.Duration
-	Soon       func()        // asks the lookout not to wait until Poll is over
-	InFlight   *atomic.Int64 // attempts that are not over, of all pools, as of their last turns
+	Host       string                         // the supervisor's name
+	Callback   func(klass, jid string) string // where a job is answered, "" for nowhere; nil: nowhere. Safe for concurrent use
+	// Ask runs a retry_command for a pool: it is given input, and has AskTime. It returns what that printed; the error is a sentence.
+	// Safe for concurrent use; nil: nobody is asked.
+	Ask      func(ctx context.Context, pool string, command []string, input []byte) ([]byte, error)
+	OnEvent  func(report.Event) // nil: nobody observes; it is called from the loops
+	ChildLog func(report.Line)  // safe for concurrent use, and does not wait
+	Poll     time.Duration
+	Soon     func()        // asks the lookout not to wait until Poll is over
+	InFlight *atomic.Int64 // attempts that are not over, of all pools, as of their last turns
 }
 
 // Pool decides which job runs on which of its children, and what Redis is told
@@ -75,6 +80,7 @@ type Pool struct {
 	asked      atomic.Pointer[[]string]     // cfg.Queues
 	named      atomic.Pointer[[]string]     // queues
 	told       atomic.Pointer[lookout.View] // the last view posted
+	idle       atomic.Bool                  // it has a child for another job, as of its last turn without a call on its way
 	wakes      inbox.Names                  // queues into which something came
 	unheard    clock.Seldom                 // verdicts of its children that were refused
 	looked     atomic.Pointer[looked]       // what was last seen of its list; nil: nothing yet, or it has none
@@ -91,7 +97,10 @@ type Pool struct {
 	held     []*attempt          // suspects that wait for their turn, oldest first
 	turns    int64               // given out so far
 	endings  []*attempt          // those to be settled, oldest first
+	departed []queue.Settlement  // of attempts with a key that were taken from us and are over, to be told
+	closing  []*attempt          // those that end when a window shuts, as they came
 	withheld []*attempt          // those whose ending is judged a little later, oldest first
+	asking   asking              // those about whose ending a command is asked
 	refused  []*attempt          // those whose settlement was refused for good, as far as we know
 
 	slots        []*slot
@@ -117,6 +126,7 @@ type Pool struct {
 	menu         menu.Menu     // what takes choose from
 	list         ListStore     // store, if it is that of a list
 	listening    bool          // to the list
+	entries      returned      // to the list
 	exchanges    exchanges
 	renewals     renewals
 	wishing      wishing
@@ -124,10 +134,17 @@ type Pool struct {
 	count        report.Counters
 }
 
+// takesNothing tells whether the pool takes nothing, though it stays.
+func (p *Pool) takesNothing() bool { return p.life.quiet || p.life.alone || p.abstains() != "" }
+
+// abstains is why the pool takes nothing, though nobody wants it to be quiet; "" where that is not so.
+func (p *Pool) abstains() string { return cmp.Or(p.view.Abstains, p.life.abstains) }
+
 // lifetime is how far a pool is on its way out.
 type lifetime struct {
 	quiet    bool          // takes nothing until told otherwise, with all pools
 	alone    bool          // likewise, by itself
+	abstains string        // why it takes nothing, for what must count for its jobs does not count yet; "": it does
 	draining bool          // takes nothing any more, and ends when nothing is in flight
 	drainBy  time.Duration // when jobs still at work are interrupted; never without a limit
 	stopped  bool          // they were
@@ -229,6 +246,7 @@ func (p *Pool) turn() {
 	p.alarm = never
 	p.inbox.Work()
 	p.watchLeases()
+	p.shutWindows()
 	p.finishWithheld()
 	p.tendSuspects()
 	p.tendSlots()

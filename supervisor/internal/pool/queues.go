@@ -29,6 +29,9 @@ func (p *Pool) Patterns() []string { return *p.asked.Load() }
 // globs reports whether there are globs among them. Safe for concurrent use.
 func (p *Pool) globs() bool { return slices.ContainsFunc(p.Patterns(), queue.IsGlob) }
 
+// Idle reports whether the pool has a child for another job. Safe for concurrent use.
+func (p *Pool) Idle() bool { return p.idle.Load() }
+
 // Serving lists the queues that the pool takes from. Safe for concurrent use.
 func (p *Pool) Serving() []string {
 	if names := p.named.Load(); names != nil {
@@ -40,7 +43,7 @@ func (p *Pool) Serving() []string {
 // Tell passes on what there is in the pool's queues, and when the next job is due. It
 // does not wake the pool if that changes nothing. Safe for concurrent use.
 func (p *Pool) Tell(v lookout.View, due time.Duration) {
-	if last := p.told.Swap(&v); v.Ready == 0 && due == never && last != nil && last.Ready == 0 && slices.Equal(v.Damaged, last.Damaged) {
+	if last := p.told.Swap(&v); v.Ready == 0 && due == never && last != nil && last.Ready == 0 && slices.Equal(v.Damaged, last.Damaged) && v.Abstains == last.Abstains {
 		return
 	}
 	p.post(func() {

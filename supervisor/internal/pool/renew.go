@@ -37,6 +37,7 @@ type renewals struct {
 	watch   time.Duration // when a lease is to be looked at, at the earliest
 	lock    time.Duration // the shortest lock seen of late; 0 if none
 	margin  time.Duration // the smallest part of a lease that was left at a renewal; never if there was none
+	last    time.Duration // likewise, at the last renewal
 }
 
 func newRenewals() renewals { return renewals{at: never, watch: never, margin: never} }
@@ -158,6 +159,7 @@ func (p *Pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 	}
 	r.margin = min(r.margin, margin)
 	if locks > 0 {
+		r.last = margin
 		p.event(report.Event{Kind: report.Renewed, Locks: locks, Margin: margin, Took: p.now - sent})
 	}
 	p.exchanges.auditAt = min(p.exchanges.auditAt, p.now+r.interval())

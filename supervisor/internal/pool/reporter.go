@@ -74,7 +74,7 @@ func (r reporter) Progress(job *protocol.Job, progress protocol.Progress) {
 func (r reporter) Log(job *protocol.Job, line runner.LogLine) {
 	l := report.Line{Pool: r.m.pool.name, Slot: r.m.slot.n, LogLine: line}
 	if job != nil {
-		l.JID, l.Queue, l.Attempt = job.JID, job.Queue, job.Attempt
+		l.JID, l.Queue, l.Attempt, l.TraceID = job.JID, job.Queue, job.Attempt, job.Trace.ID()
 	}
 	r.m.pool.ChildLog(l)
 }

@@ -21,7 +21,7 @@ type roll struct {
 	back     bool               // from was given up, and to is what it was to replace
 	staying  []*member          // old members whose slots have changed, oldest first
 	changed  map[*slot]struct{} // slots that had a ready member of the new generation
-	passed   map[*slot]struct{} // slots that others overtook, because their job did not end
+	passed   map[*slot]int      // how often others overtook a slot, because its job did not end
 	began    time.Duration
 	followAt time.Duration // when the other slots began to follow the first
 	over     bool          // all slots have changed, and only the trial goes on
@@ -35,7 +35,7 @@ type givenUp struct {
 }
 
 func newRoll(from, to *generation, now time.Duration) *roll {
-	return &roll{from: from, to: to, began: now, changed: map[*slot]struct{}{}, passed: map[*slot]struct{}{}}
+	return &roll{from: from, to: to, began: now, changed: map[*slot]struct{}{}, passed: map[*slot]int{}}
 }
 
 // turnOver begins to replace all children by those of a new generation, which is trusted
@@ -246,7 +246,8 @@ func (p *Pool) change(s *slot) {
 }
 
 // overtake lets a slot without a job change before one that has been waiting for the end
-// of its job: that may take for ever.
+// of its job: that may take for ever. Who overtakes may have a job before its new child is there, and be overtaken in
+// its turn; so that this does not go on for ever either, who was overtaken waits twice as long the next time.
 func (p *Pool) overtake(s *slot) {
 	r := p.roll
 	for _, w := range p.slots {
@@ -254,10 +255,10 @@ func (p *Pool) overtake(s *slot) {
 		if w.gen != r.to || m == nil || m.gen == r.to || len(m.runs) == 0 {
 			continue
 		}
-		if !p.cfg.Exclusive && (next == nil || !next.fit() || p.now-next.fitSince < max(p.boot, time.Second)) {
+		if !p.cfg.Exclusive && (next == nil || !next.fit() || p.now-next.fitSince < max(p.boot, time.Second)<<min(r.passed[w], 10)) {
 			continue
 		}
-		r.passed[w] = struct{}{}
+		r.passed[w]++
 		if next != nil {
 			next.retire(whyPassed)
 		}

@@ -63,7 +63,7 @@ func (p *Pool) lookSoon() {
 
 // wanted is how many children the pool should have for what was just seen to wait.
 func (p *Pool) wanted() int {
-	if p.life.quiet || p.life.alone || p.breaker.Open || p.barren() {
+	if p.takesNothing() || p.breaker.Open || p.barren() {
 		return 0
 	}
 	l := scale.Load{Now: p.now, Boot: p.boot, Ready: p.view.Ready, Slots: len(p.slots), Target: p.target}

@@ -9,7 +9,7 @@ import (
 // is to leave, or where nothing that was not begun is to be begun any more, and else as
 // many as there are children without any.
 func (p *Pool) share() {
-	if p.cfg.Prefetch == 0 {
+	if !p.prefetches() {
 		return
 	}
 	for m := range p.leavers {
@@ -19,7 +19,7 @@ func (p *Pool) share() {
 	for _, s := range p.slots {
 		switch m := s.member; {
 		case m == nil:
-		case m.closed(), p.life.draining, p.breaker.Open:
+		case m.closed(), p.life.draining, p.breaker.Open, m.silent():
 			p.recall(m)
 		case len(m.runs) == 0 && m.room(p.prefetch()) > 0:
 			idle++
@@ -44,15 +44,6 @@ func (p *Pool) share() {
 			idle--
 		}
 	}
-}
-
-// prefetch is how many attempts may wait behind another at a child: none while the breaker
-// is open, for the child would begin them without asking.
-func (p *Pool) prefetch() int {
-	if p.breaker.Open {
-		return 0
-	}
-	return p.cfg.Prefetch
 }
 
 // recall takes all attempts back that wait behind another at a child.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"time"
 
 	"oarlock/protocol"
@@ -24,6 +25,15 @@ func (p *Pool) signaled() {
 	p.withheld = nil
 	for _, a := range withheld {
 		p.finish(a, outcome.AsInterrupted(a.ending))
+	}
+	for _, a := range slices.Clone(p.asking.of) {
+		if a.ending != nil && outcome.Unspoken(a.ending) && p.now-a.endedAt <= together {
+			p.unasked(a)
+			a.ending = outcome.AsInterrupted(a.ending)
+			o := p.conclude(a, a.ending)
+			p.tellEnded(a, a.ending, &o)
+			p.settleAs(a, a.ending, &o)
+		}
 	}
 	for _, a := range p.endings {
 		if a.ending != nil && outcome.Unspoken(a.ending) && p.now-a.endedAt <= together {

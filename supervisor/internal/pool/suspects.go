@@ -44,7 +44,7 @@ func (p *Pool) tendSuspects() {
 			p.log.Warn("running a job that was at work whenever its supervisors died, and no other such beside it",
 				"jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "deaths", a.job.Deaths)
 			p.await(a)
-		case p.now >= a.heldUntil || len(p.held) >= max(p.target, 1):
+		case p.now >= a.heldUntil || len(p.held) >= max(p.target*max(p.cfg.Batch, 1), 1):
 			s := queue.Settlement{}
 			outcome.Release(&s, queue.CountNothing, clock.Jittered(suspectPause))
 			p.submit(a, s)

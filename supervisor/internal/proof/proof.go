@@ -92,6 +92,7 @@ func (t *Trial) Forgive(jid string, o *outcome.Outcome) {
 	}
 	outcome.Release(&spared, queue.CountNothing, spareDelay)
 	*s = spared
+	o.Open = false
 }
 
 // Forgave reports whether a job ended badly on the code, and was spared the cost.

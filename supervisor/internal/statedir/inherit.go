@@ -43,6 +43,8 @@ type Successor struct {
 	Session func(Workers) Session
 	// Queues returns the queues that names and globs stand for.
 	Queues func(ctx context.Context, patterns []string) ([]string, error)
+	// Died is told of each dead supervisor when its jobs are given back, and again by a later successor if it fails.
+	Died func(context.Context, Death) error
 	// Empty is called once, when no child of the dead is left, or none that could be told.
 	Empty func()
 	// Exclusive reports whether Empty is to wait for processes that nobody finds to kill.
@@ -123,7 +125,7 @@ func (s *Successor) takeOver(ctx context.Context, h *heritage, ended func()) err
 	if len(doubtful) > 0 {
 		s.Log.Warn("processes are left that may be children of a dead supervisor, and nothing proves it: they are not killed, and its jobs wait for their locks",
 			"pid", h.PID, "groups", doubtful)
-		return nil
+		return s.tell(ctx, Death{Identity: h.Identity, Left: h.Left})
 	}
 	back, err := s.giveAllBack(ctx, h)
 	if err != nil {
@@ -137,7 +139,28 @@ func (s *Successor) takeOver(ctx context.Context, h *heritage, ended func()) err
 		return err
 	}
 	s.Log.Info("took over from a dead supervisor", "pid", h.PID, "jobs", back+late)
-	return nil
+	return s.tell(ctx, Death{Identity: h.Identity, Left: h.Left, Jobs: back + late})
+}
+
+// Death is the end of a supervisor, as its successor found it.
+type Death struct {
+	runner.Identity
+	Left bool // it left by itself, in a hurry, and could not tell Redis of its jobs; else nobody knows why it ended
+	Jobs int  // how many of its jobs were given back
+}
+
+// tell tells of the death of a supervisor, when Redis is there.
+func (s *Successor) tell(ctx context.Context, d Death) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.Gate.Open():
+		}
+		if err := s.Died(ctx, d); s.Gate.SortHarmless(err) != gate.Away {
+			return err
+		}
+	}
 }
 
 // endChildren kills the children of a dead supervisor until they are gone. It returns the process
@@ -240,7 +263,7 @@ func (s *Successor) releaseHeld(ctx context.Context, session Session, h *heritag
 
 // verdict is what becomes of a job that a worker of the dead supervisor had.
 func (h *heritage) verdict(w Workers, t queue.Taken) queue.Settlement {
-	s := queue.Settlement{JID: t.JID, Queue: t.Queue, Popped: t.Popped}
+	s := queue.Settlement{JID: t.JID, Queue: t.Queue, Popped: t.Popped, Batch: t.Batch}
 	switch {
 	case h.Left:
 		outcome.Release(&s, queue.CountInterruption, 0)

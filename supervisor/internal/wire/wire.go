@@ -8,6 +8,7 @@ import (
 
 	"oarlock/protocol"
 	"oarlock/queue"
+	"oarlock/supervisor/internal/trace"
 )
 
 // Job turns the queue's job into the protocol's, under a new run id; limit is the timeout of
@@ -18,6 +19,9 @@ func Job(t queue.Taken, limit time.Duration) *protocol.Job {
 		JID:        t.JID,
 		Klass:      t.Klass,
 		Queue:      t.Queue,
+		Key:        t.Key,
+		Merge:      string(t.Merge),
+		Scores:     t.Scores,
 		Data:       t.Data,
 		Tags:       t.Tags,
 		Priority:   t.Priority,
@@ -33,6 +37,7 @@ func Job(t queue.Taken, limit time.Duration) *protocol.Job {
 		job.Response = &protocol.Response{Correlation: a.Correlation, Data: a.Data, Failed: a.Failed, Error: a.Error,
 			Age: queue.Duration(max(0, t.Popped-a.At))}
 	}
+	job.Trace = trace.Within(t.Trace)
 	return job
 }
 

@@ -1,0 +1,3 @@
+module oarlock/contrib/otlp
+
+go 1.26.0

@@ -1,0 +1,67 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/queue"
+)
+
+// strangerRests is how long a stranger rests between two jobs.
+const strangerRests = 10 * time.Millisecond
+
+// keyless makes of our unified script one that knows neither keys nor rules, as the original is.
+func keyless(t testing.TB, knowing string) string {
+	t.Helper()
+	script := strings.NewReplacer("'oarlock-lane'", "'oarlock-nothing'", "'ql:oarlock:rules'", "'ql:nothing'", "named.key", "named.nothing").Replace(knowing)
+	if strings.Contains(script, "'ql:oarlock:rules'") || script == knowing {
+		t.Fatal("the script of the stranger knows rules")
+	}
+	return script
+}
+
+// knowing leaves our unified script as it is.
+func knowing(_ testing.TB, script string) string { return script }
+
+// stranger starts a program that works queues as a client of qless or reqless does which loads our unified script, or what change makes of it.
+func (r *rig) stranger(t testing.TB, name string, dialect queue.Dialect, change func(testing.TB, string) string, queues ...string) *exec.Cmd {
+	t.Helper()
+	path := filepath.Join(r.dir, name+".lua")
+	if err := os.WriteFile(path, []byte(change(t, queue.Unified("ql:", dialect))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	interpreter, err := python()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	args := append([]string{"-I", "-S", fixture(t, "stranger.py"), r.redis.Addr, path, string(dialect), name, fmt.Sprint(strangerRests.Milliseconds())}, queues...)
+	cmd := exec.Command(interpreter, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "LEDGER="+r.ledger.path), t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { endNow(cmd) })
+	return cmd
+}
+
+// pids are the process numbers of programs.
+func pids(of map[string]*exec.Cmd) (all []int) {
+	for _, cmd := range of {
+		all = append(all, cmd.Process.Pid)
+	}
+	return all
+}
+
+// endNow kills a program, if it is still there.
+func endNow(cmd *exec.Cmd) {
+	if cmd.ProcessState == nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"testing"
+
+	"oarlock/queue/admin"
+)
+
+// Of a spike of entries, which are there all at once, the supervisor holds no more than its children work: its memory is what a few
+// cost, and it works them no slower than jobs of a queue; an entry that is pushed to an idle one is begun soon after a bare BLPOP would have it.
+func TestSpikesOfLists(t *testing.T) {
+	few, many, samples, late := 50, 300, 21, 8.0 // of a machine that does much else
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		many, samples, late = 30_000, 501, 4.0
+	}
+	b := newBench(t)
+	b.Scratch = t.TempDir()
+	shape := Shape{Mode: "reuse", Children: 2, List: admin.ListToMeasure(b.Client)}
+	if err := b.equip(&shape); err != nil {
+		t.Fatal(err)
+	}
+	calm, err := b.series(t.Context(), shape, few, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.List = ""
+	var out bytes.Buffer
+	if err := b.besides(t.Context(), Series{shape, many}, samples, NewReport(&out, io.Discard, true)); err != nil {
+		t.Fatal(err)
+	}
+	var list, queue Result
+	for in, r := json.NewDecoder(&out), 0; r < 2; r++ {
+		if err := in.Decode([]*Result{&list, &queue}[r]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("list: %+v, %+v beside %+v", list, list.PutToStart, list.Wakeup)
+	t.Logf("queue: %+v, %+v", queue, queue.PutToStart)
+	if !list.List || queue.List || list.Jobs != many || queue.Jobs != many {
+		t.Fatalf("measured are %+v and %+v", list, queue)
+	}
+	if list.Rate < queue.Rate {
+		t.Errorf("%.0f entries a second, and %.0f jobs", list.Rate, queue.Rate)
+	}
+	if more := list.SupervisorRSS - calm.SupervisorRSS; more > 8<<10 {
+		t.Errorf("with %d entries the supervisor takes %d KiB more than with %d", many, more, few)
+	}
+	if list.PutToStart.P50 > late*list.Wakeup.P50 {
+		t.Errorf("an entry is begun after %.2f ms, and a BLPOP has it after %.2f", list.PutToStart.P50, list.Wakeup.P50)
+	}
+	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+		t.Errorf("keys are left: %q", keys)
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"oarlock/internal/ops"
+	"oarlock/queue"
+)
+
+// TestKeysByHand is what one does who finds a key that stands still: list, look, pass, drop, and at the end give the order up.
+func TestKeysByHand(t *testing.T) {
+	s, c := scriptOn(t)
+	s.says(t, exitGone, "key ls q", "there is no queue q")
+	s.says(t, 0, "put q 1 --jid plain")
+	s.says(t, 0, "key ls q", "Nobody stands behind another there; `oarlock key ls q --by name` lists all keys.")
+	s.says(t, 0, "key ls q --by name", "No job that waits or runs there has a key.")
+	s.says(t, exitUsage, "key ls q --by age", "--by age: there is blocked and name")
+	s.says(t, exitGone, "key show q k", "no job of key k waits or runs in q; one that failed or is delayed is none of them")
+	s.says(t, exitGone, "key free q", "q has no keys")
+	for _, command := range []string{"put q 1 --jid a --key k", "put q 1 --jid b --key k", "put q 1 --jid c --key k", "put q 1 --jid alone --key other"} {
+		s.says(t, 0, command)
+	}
+	var keys ops.Keys
+	if err := json.Unmarshal([]byte(s.says(t, 0, "key ls q --json")), &keys); err != nil || keys.Total != 1 || keys.Behind != 2 ||
+		keys.Items[0].Key != "k" || keys.Items[0].Holder != "a" || keys.Items[0].Behind != 2 || keys.Items[0].Since == 0 {
+		t.Errorf("%+v, %v", keys, err)
+	}
+	s.says(t, 0, "key ls q --by name --limit 1", "k", "2 keys in all; 2 jobs behind")
+	s.says(t, 0, "key show q k", "k: a has the turn", "behind: 2 jobs", "  b\n  c\n")
+	s.says(t, 0, "key show q k --limit 1", "…; --limit shows more")
+	var key ops.Key
+	if err := json.Unmarshal([]byte(s.says(t, 0, "key show q k --json")), &key); err != nil || key.State != "waiting" || len(key.Why) == 0 || len(key.Next) != 2 {
+		t.Errorf("%+v, %v", key, err)
+	}
+	s.says(t, exitGone, "key pass q k", "the turn of key k is not held by a failed job: a is waiting")
+	s.says(t, exitGone, "key pass q k --dry-run", "the turn of key k is not held by a failed job: a is waiting")
+
+	c.Redis().HSet(t.Context(), "ql:oarlock:turns:q", "taken", fmt.Sprintf("!%f - gone", c.Now()+3600))
+	s.says(t, exitGone, "key pass q taken", "the turn of key taken is not held by a failed job: it waits for the end of a run that was taken from its worker, and goes on by itself")
+	c.Redis().HDel(t.Context(), "ql:oarlock:turns:q", "taken")
+
+	c.Redis().HSet(t.Context(), "ql:oarlock:rules", "o:q", "order=key after_fail=hold")
+	session := c.Session("w")
+	defer session.Close()
+	reply, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range reply.Jobs {
+		if job.JID == "a" {
+			_, err := session.Exchange(t.Context(), []queue.Settlement{{JID: "a", Queue: "q", Popped: job.Popped, Action: queue.Fail, Group: "g"}}, queue.Take{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.says(t, 0, "key show q k", "k: a has the turn")
+	s.says(t, 0, "key pass q k --dry-run", "the turn of k would be taken from a, which failed")
+	s.says(t, 0, "key pass q k", "k goes on without a, which failed")
+	s.says(t, 0, "key show q k", "k: b has the turn")
+	s.says(t, 0, "key drop q k --dry-run", "2 jobs of key k would be canceled")
+	s.says(t, 0, "put elsewhere 1 --depends c --jid waits")
+	s.says(t, 0, "key drop q k", "1 job of key k canceled", "1 job left:", "c: another job waits for it")
+	s.says(t, 0, "put q 1 --jid d --key k")
+	s.says(t, 0, "key free q --dry-run --json", `"jobs": 1`, `"keys": 2`, `"dry_run": true`)
+	s.says(t, 0, "key free q", "q has no order any more: 1 job released")
+	s.says(t, exitGone, "key free q", "q has no keys")
+}

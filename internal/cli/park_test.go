@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+	"testing"
+
+	"oarlock/internal/redistest"
+	"oarlock/queue"
+)
+
+// What is said and done about a parked job: which it is, by jid or by class and correlation, what became of it, and why not.
+func TestParkVerbs(t *testing.T) {
+	server := redistest.Start(t)
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const odd = "order 17/\u202e"
+	parkOne(t, client, "j1", odd)
+	parkOne(t, client, "j2", "order-2")
+	s := newScript(t, "-- none --\n")
+	s.env["REDIS_URL"], s.env["ODD"] = server.URL, odd
+	for _, test := range []struct {
+		code       int
+		line, says string
+	}{
+		{0, "park ls payments", "order-2"},
+		{0, "park show j2", "waits for an answer to order-2 until"},
+		{0, "park show Pay order-2 --json", `"state": "parked"`},
+		{66, "park show j3", "there is no job j3"},
+		{66, "park show Pay order-3", "no job of class Pay waits for an answer to order-3"},
+		{64, "park show", "JID | KLASS CORRELATION"},
+		{0, "park extend j1 --timeout 48h", "j1 waits until"},
+		{0, "park extend Pay order-2 --timeout 3h --json", `"until"`},
+		{64, "park extend j1", "--timeout 2h"},
+		{64, "park extend j1 --timeout 0s", "a second at least"},
+		{64, "park extend j1 --timeout 999999h", "ten years at most"},
+		{0, "job why j2", "oarlock park extend j2 --timeout 2h"},
+		{0, "park fail Pay order-2 --error broke", "j2 fails"},
+		{66, "park fail j2", "j2 is not parked but waiting"},
+		{66, "park extend j2 --timeout 1h", "j2 is not parked but waiting"},
+		{0, "respond Pay order-2 1", "again"},
+	} {
+		err := s.oarlock(test.code, s.words(test.line))
+		if all := s.said["stdout"] + s.said["stderr"]; err != nil || !strings.Contains(all, test.says) {
+			t.Errorf("oarlock %s: %v\n%s\nwant %q", test.line, err, cmp.Or(all, "nothing"), test.says)
+		}
+	}
+	job, err := client.Get(t.Context(), "j2")
+	if err != nil || job.Kept.Answered != "came" {
+		t.Errorf("j2 is %+v: %v", job, err)
+	}
+}

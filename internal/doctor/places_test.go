@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"oarlock/internal/explain"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// TestPlacesOfRuledQueues: jobs that take several places of a throttle, and those that wait for some, are no findings; and
+// it is told for what they wait.
+func TestPlacesOfRuledQueues(t *testing.T) {
+	p := newPatient(t)
+	ctx := t.Context()
+	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+		Doc:       "{}",
+		Queues:    []queue.RuledQueue{{Queue: "places", Rules: `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":3}}}`}},
+		Throttles: []queue.RuledThrottle{{Name: "erp", Rules: `{"limit":4,"patience":60}`, Limit: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, put := range []queue.Put{{JID: "heavy", Klass: "Heavy"}, {JID: "light", Klass: "K"}, {JID: "waits", Klass: "Heavy"}, {JID: "waits too", Klass: "Heavy"}} {
+		put.Queue, put.Data = "places", []byte("{}")
+		if _, err := p.client.Put(ctx, put); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := p.client.Session("w")
+	defer s.Close()
+	reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"places"}, Count: 10})
+	if err != nil || len(reply.Jobs) != 2 {
+		t.Fatalf("took %v, %v", reply.Jobs, err)
+	}
+	if found := p.examine(t, true, func(d *Doctor) error { return d.Keys(ctx) }); len(found) > 0 {
+		t.Fatalf("of a sound world: %v", found)
+	}
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	hold, err := sources.Why(ctx, "waits too")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Throttle erp is full: 4 of 4 places, held by heavy (3) light; it needs 3; 1 job of its waitlist is before it."
+	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
+		t.Errorf("why says\n%s\nwant %s", all, want)
+	}
+}
+
+// TestRulesThatCannotBeRead: it is said once of which queue or throttle, and by a job that they hold up.
+func TestRulesThatCannotBeRead(t *testing.T) {
+	p := newPatient(t)
+	ctx := t.Context()
+	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+		Doc:       "{}",
+		Queues:    []queue.RuledQueue{{Queue: "places", Rules: `{"shape":"a","throttles":["erp"]}`}},
+		Throttles: []queue.RuledThrottle{{Name: "erp", Rules: `{"limit":4}`, Limit: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.client.Put(ctx, queue.Put{Queue: "places", JID: "j", Klass: "K", Data: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	look := func(d *Doctor) error { return d.Rules(ctx) }
+	if found := p.examine(t, true, look); len(found) > 0 {
+		t.Fatalf("of a sound world: %v", found)
+	}
+	p.client.Redis().HSet(ctx, "ql:oarlock:rules", "t:erp", "{\x1b[31m")
+	const says = `he rules of throttle erp cannot be read, they are "{\x1b[31m"`
+	if found := p.examine(t, false, look); len(found) != 1 || !strings.Contains(fmt.Sprint(found), says) {
+		t.Errorf("found %v", found)
+	}
+	p.client.Redis().HSet(ctx, "ql:oarlock:outside", "ruby-7", fmt.Sprintf("%.0f places", p.client.Now()))
+	if found := fmt.Sprint(p.examine(t, false, look)); !strings.Contains(found, "Worker ruby-7 took jobs of queue places past its rules") {
+		t.Errorf("of a worker that knows no rules is said %s", found)
+	}
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	hold, err := sources.Why(ctx, "j")
+	if err != nil || len(hold.Reasons) == 0 || !strings.Contains(hold.Reasons[0], says) || hold.Codes[0] != explain.DamagedRules {
+		t.Errorf("why says %+v, %v", hold, err)
+	}
+}

@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/internal/accord"
+	"oarlock/internal/explain"
+	"oarlock/internal/rules"
+	"oarlock/queue"
+	"oarlock/supervisor"
+)
+
+// TestEachReasonOfTheGate: why says all that keeps a job of a ruled queue from starting, in the order in which a take asks: pause, answer, window,
+// throttles, share, rate.
+func TestEachReasonOfTheGate(t *testing.T) {
+	p := newPatient(t)
+	ctx, raw := t.Context(), p.client.Redis()
+	shut := fmt.Sprint(time.Unix(int64(p.client.Now()), 0).UTC().Add(48 * time.Hour).Weekday())[:3] + " 00:00-24:00"
+	set := rules.Set{
+		Throttles: map[string]rules.Throttle{
+			"erp": {Limit: 1}, "db": {Limit: 2}, "api": {Rate: "1/1000s"},
+			"region": {Limit: 10, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
+		},
+		Windows: map[string]rules.Window{"night": {Open: []string{shut}}},
+		Queues: map[string]rules.Queue{
+			"full": {Throttles: []string{"erp", "db"}}, "rated": {Throttles: []string{"api"}}, "shared": {Throttles: []string{"region"}},
+			"windowed": {Windows: []string{"night"}},
+		},
+	}
+	if _, err := accord.Apply(ctx, p.client, func(d rules.Document) (rules.Document, []rules.Conflict) {
+		return d.Agree(rules.File{Owner: "test", Set: set}, false)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := p.client.Session("w")
+	defer s.Close()
+	put := func(name, jid, data string) {
+		t.Helper()
+		if _, err := p.client.Put(ctx, queue.Put{Queue: name, JID: jid, Klass: "K", Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take := func(name string, count, want int) {
+		t.Helper()
+		reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: count})
+		if err != nil || len(reply.Jobs) != want {
+			t.Fatalf("of %s were taken %v, %v", name, reply.Jobs, err)
+		}
+	}
+	put("full", "f1", "{}")
+	take("full", 1, 1)
+	put("full", "f2", "{}")
+	take("full", 1, 0)
+	raw.HSet(ctx, "ql:th:db", "maximum", 1)
+	put("rated", "r1", "{}")
+	take("rated", 1, 1)
+	put("rated", "r2", "{}")
+	take("rated", 1, 0)
+	for i := range 7 {
+		put("shared", fmt.Sprint("e", i), `{"region":"east"}`)
+	}
+	take("shared", 6, 6)
+	for i := range 5 {
+		put("shared", fmt.Sprint("n", i), `{"region":"north"}`)
+	}
+	take("shared", 10, 4)
+	put("windowed", "w1", "{}")
+	if err := p.client.Pause(ctx, "full"); err != nil {
+		t.Fatal(err)
+	}
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	for jid, want := range map[string][]string{
+		"f2": {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
+		"r2": {"Throttle api starts 1 in", "the next token comes in"},
+		"e6": {"region=east has 6 places, its share is 5"},
+		"w1": {"Window night (" + shut + " UTC) is shut"},
+	} {
+		hold, err := sources.Why(ctx, jid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, at := strings.Join(hold.Reasons, "\n"), -1
+		for _, one := range want {
+			if i := strings.Index(all, one); i <= at {
+				t.Errorf("why says of %s\n%s\nwant in this order %q", jid, all, want)
+				break
+			} else {
+				at = i
+			}
+		}
+	}
+}

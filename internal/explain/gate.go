@@ -1,0 +1,207 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"oarlock/internal/screen"
+	"oarlock/queue"
+)
+
+// damagedRules tells of rules that cannot be read: of what they concern nothing is taken until they can.
+func (w *why) damagedRules(ctx context.Context) error {
+	if !w.ruled {
+		return nil
+	}
+	damaged, err := w.q.DamagedRules(ctx, w.job.Queue)
+	for _, d := range damaged {
+		w.because("Nothing of %s that they concern is taken, for %s; `oarlock rules apply` writes them anew.", screen.InShell(w.job.Queue), d)
+		w.is(DamagedRules)
+	}
+	return err
+}
+
+// gate tells what keeps a job of a ruled queue from starting: all that would, in the order in which a take asks. at is where it
+// stands; of its other throttles those are told that have no room for it.
+func (w *why) gate(ctx context.Context, at *queue.WaitsFor) error {
+	if _, err := w.paused(ctx); err != nil {
+		return err
+	}
+	if err := w.outside(ctx); err != nil {
+		return err
+	}
+	if isFull(at) {
+		if err := w.waitsAt(ctx, at); err != nil {
+			return err
+		}
+		return w.alsoFull(ctx, at)
+	}
+	if err := w.alsoFull(ctx, at); err != nil {
+		return err
+	}
+	return w.waitsAt(ctx, at)
+}
+
+// isFull reports whether a throttle has no room for the job, beside all questions of shares and turns.
+func isFull(at *queue.WaitsFor) bool {
+	return !at.Over && at.Maximum > 0 && at.Used+min(at.Places, at.Maximum) > at.Maximum
+}
+
+// alsoFull tells of the other throttles of the job that have no room for it.
+func (w *why) alsoFull(ctx context.Context, at *queue.WaitsFor) error {
+	needs := map[string]int{}
+	for _, id := range w.job.Throttles {
+		needs[id]++
+	}
+	for _, id := range slices.Compact(slices.Clone(w.job.Throttles)) {
+		n := needs[id]
+		delete(needs, id)
+		if n == 0 || id == at.Throttle {
+			continue
+		}
+		limit, err := w.q.RuledLimit(ctx, id)
+		if err != nil {
+			return err
+		}
+		if limit.Maximum < 1 || limit.Used+min(n, limit.Maximum) <= limit.Maximum {
+			continue
+		}
+		held, err := w.q.ThrottlePlaces(ctx, id)
+		if err != nil {
+			return err
+		}
+		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d.", screen.InShell(id), limit.Used, places(limit.Maximum), heldWords(held), n)
+		w.is(Throttled)
+		w.mends(SeeThrottle, id)
+	}
+	return nil
+}
+
+// waitsAt tells of the throttle in whose waitlist the job stands.
+func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
+	now := w.q.Now()
+	if at.Asks != "" {
+		return w.undecided(ctx, at)
+	}
+	switch {
+	case at.Over:
+		w.because("%s=%s has %s, its share is %d, and %s.", screen.InShell(at.Throttle), screen.InShell(at.Party), places(at.Has), at.Share, lentWords(at))
+	case isFull(at):
+		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), at.Places, aheadWords(at))
+	case at.Rate > 0 && at.Opens > now:
+		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, queue.Duration(at.Period), queue.Duration(at.Opens-now), aheadWords(at))
+	default:
+		w.because("Throttle %s has a place free, %d of %d are taken; the next take of the queue %s looks whether it may have it%s.", screen.InShell(at.Throttle), at.Used, at.Maximum, screen.InShell(w.job.Queue), aheadWords(at))
+	}
+	w.is(Throttled)
+	w.mends(SeeThrottle, at.Throttle)
+	idle, err := w.Idle(ctx, at.Held)
+	w.reasons = append(w.reasons, idle...)
+	return err
+}
+
+// undecided tells of the command that decides whether the job may start.
+func (w *why) undecided(ctx context.Context, at *queue.WaitsFor) error {
+	d, err := w.q.Decider(ctx, at.Throttle)
+	if err != nil {
+		return err
+	}
+	said, err := w.q.Undecided(ctx, w.job.JID)
+	if err != nil {
+		return err
+	}
+	name, now := screen.InShell(at.Throttle), w.q.Now()
+	switch {
+	case d.Seen+queue.DeciderMissed.Seconds() <= now:
+		w.because("Throttle %s asks a command who may start, and no supervisor that runs has it%s; it is %s meanwhile.", name, agoWords(d.Seen, now), at.Asks)
+	case d.Trouble != "":
+		w.because("The command of throttle %s decides nothing: %s; it is %s meanwhile, and asked again %s.", name, d.Trouble, at.Asks, DueWords(now, d.Next))
+	case said != nil && said.Throttle == at.Throttle:
+		w.because("The command of throttle %s holds it for another %s%s.", name, screen.Seconds(said.Until-now), saidWords(said.Why))
+	case d.Next > now:
+		w.because("The command of throttle %s has not decided about it yet; it is asked again %s%s.", name, DueWords(now, d.Next), aheadWords(at))
+	default:
+		w.because("The command of throttle %s has not decided about it yet%s.", name, aheadWords(at))
+	}
+	w.is(Throttled)
+	w.mends(SeeThrottle, at.Throttle)
+	return nil
+}
+
+// putOff tells that the command of a throttle put the job off.
+func (w *why) putOff(ctx context.Context) error {
+	if !w.ruled {
+		return nil
+	}
+	said, err := w.q.Undecided(ctx, w.job.JID)
+	if err == nil && said != nil {
+		w.because("The command of throttle %s has put it off%s.", screen.InShell(said.Throttle), saidWords(said.Why))
+		w.is(Throttled)
+		w.mends(SeeThrottle, said.Throttle)
+	}
+	return err
+}
+
+func agoWords(seen, now float64) string {
+	if seen == 0 {
+		return ""
+	}
+	return " for " + screen.Ago(seen, now)
+}
+
+// saidWords is the reason that a command gave, in quotes: it is its own word.
+func saidWords(why string) string {
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %q", why)
+}
+
+func places(n int) string {
+	if n == 1 {
+		return "1 place"
+	}
+	return fmt.Sprintf("%d places", n)
+}
+
+// heldWords names holders, each with how many places it has where that is more than one.
+func heldWords(held []queue.Holder) string {
+	var words []string
+	for _, holder := range held[:min(len(held), shownHolders)] {
+		word := screen.InShell(holder.JID)
+		if holder.Places > 1 {
+			word += fmt.Sprintf(" (%d)", holder.Places)
+		}
+		words = append(words, word)
+	}
+	if len(words) == 0 {
+		return "nobody"
+	}
+	return strings.Join(words, " ")
+}
+
+// aheadWords says who comes before the job.
+func aheadWords(at *queue.WaitsFor) string {
+	var words string
+	switch at.Before {
+	case 0:
+	case 1:
+		words = "; 1 job of its waitlist is before it"
+	default:
+		words = fmt.Sprintf("; %s jobs of its waitlist are before it", screen.Count(at.Before))
+	}
+	if at.Next != "" {
+		words += fmt.Sprintf("; %s has the next turn", screen.InShell(at.Next))
+	}
+	return words
+}
+
+// lentWords says why what others leave is not lent.
+func lentWords(at *queue.WaitsFor) string {
+	if at.Next != "" {
+		return screen.InShell(at.Next) + " waits within its own"
+	}
+	return fmt.Sprintf("%d of %s are taken", at.Used, places(at.Maximum))
+}

@@ -1,0 +1,87 @@
+package explain
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"oarlock/internal/accord"
+	"oarlock/internal/rules"
+	"oarlock/internal/screen"
+	"oarlock/internal/window"
+)
+
+// outside tells of windows that are shut to a job which waits, for then no take starts it.
+func (w *why) outside(ctx context.Context) error {
+	if !w.ruled {
+		return nil
+	}
+	_, doc, err := accord.Read(ctx, w.q)
+	if err != nil {
+		return nil // damagedRules tells of what cannot be read
+	}
+	set, err := doc.Set()
+	if err != nil {
+		return nil
+	}
+	now, opens := time.Unix(int64(w.q.Now()), 0), time.Time{}
+	for _, name := range set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows {
+		one, err := window.Parse(set.Windows[name].Spec())
+		if err != nil || one.Inside(now) {
+			return err
+		}
+		if next, some := one.NextOpening(now); some && (opens.IsZero() || next.Before(opens)) {
+			opens = next
+		}
+	}
+	if opens.IsZero() {
+		return nil
+	}
+	return w.window(ctx, float64(opens.Unix()))
+}
+
+// window tells which windows hold the job, and until when.
+func (w *why) window(ctx context.Context, due float64) error {
+	_, doc, err := accord.Read(ctx, w.q)
+	if err != nil {
+		return err
+	}
+	set, err := doc.Set()
+	if err != nil {
+		return err
+	}
+	names := set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows
+	var texts []string
+	zone := ""
+	for _, name := range names {
+		spec := set.Windows[name].Spec()
+		zone = spec.Zone
+		texts = append(texts, screen.InShell(name)+" ("+strings.Join(spec.Open, "; ")+" "+zoneWord(zone)+")")
+	}
+	switch {
+	case len(texts) == 0:
+		w.because("A window held it that is not of the rules any more; it is due %s.", DueWords(w.q.Now(), due))
+	case len(texts) == 1:
+		w.because("Window %s is shut, or shuts too soon; it opens %s, %s.", texts[0], onTheWall(due, zone), DueWords(w.q.Now(), due))
+	default:
+		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), DueWords(w.q.Now(), due))
+	}
+	w.is(OutsideWindow)
+	return nil
+}
+
+func zoneWord(zone string) string {
+	if zone == "" {
+		return "UTC"
+	}
+	return zone
+}
+
+// onTheWall is a moment as a clock on the wall shows it there.
+func onTheWall(at float64, zone string) string {
+	where, err := time.LoadLocation(zone)
+	if err != nil {
+		where = time.UTC
+	}
+	return time.Unix(int64(at), 0).In(where).Format("Mon 15:04 MST")
+}

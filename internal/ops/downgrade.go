@@ -1,0 +1,99 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"oarlock/internal/accord"
+	"oarlock/internal/screen"
+	"oarlock/queue"
+)
+
+// Need is one word for what the key space has that whoever works it must know of.
+type Need struct {
+	Word  string   `json:"word"`
+	Known bool     `json:"known"` // to this version
+	Left  []string `json:"left"`  // what must be drained before a version that does not know it may work here, and how; empty if nothing
+}
+
+// Downgrade is what a key space needs, and whether a version that knows none of it may work there.
+type Downgrade struct {
+	Needs []Need   `json:"needs"`
+	Ready bool     `json:"ready"`           // it may: nothing is left, and no word is written
+	Taken []string `json:"taken,omitempty"` // words that were taken away, for nothing needs them any more
+}
+
+// CheckDowngrade names what must be drained before a version that does not know it may work the key space. With write the words that
+// nothing needs are taken away, so that such a version takes jobs.
+func CheckDowngrade(ctx context.Context, q *queue.Client, write bool) (Downgrade, error) {
+	d := Downgrade{Needs: []Need{}}
+	words, err := q.Needs(ctx)
+	if err != nil {
+		return d, err
+	}
+	for _, word := range words {
+		n := Need{Word: word, Known: slices.Contains(queue.Needs, word), Left: []string{}}
+		switch left := map[string]func(context.Context, *queue.Client) ([]string, error){
+			queue.NeedKeys: keysLeft, queue.NeedRules: rulesLeft, queue.NeedPark: parkLeft,
+		}[word]; {
+		case left == nil:
+			n.Left = []string{"this version does not know what that is: ask the one that wrote it"}
+		default:
+			if n.Left, err = left(ctx, q); err != nil {
+				return d, err
+			}
+		}
+		d.Needs = append(d.Needs, n)
+		if len(n.Left) == 0 {
+			d.Taken = append(d.Taken, word)
+		}
+	}
+	d.Ready = len(words) == 0
+	if !write || len(d.Taken) == 0 {
+		d.Taken = nil
+		return d, nil
+	}
+	d.Ready = len(d.Taken) == len(words)
+	return d, q.Unneed(ctx, d.Taken...)
+}
+
+func keysLeft(ctx context.Context, q *queue.Client) ([]string, error) {
+	names, err := q.QueuesWithKeys(ctx)
+	left := []string{}
+	for _, name := range names {
+		left = append(left, fmt.Sprintf("queue %s has keys: oarlock key free %s", name, screen.InShell(name)))
+	}
+	return left, err
+}
+
+func rulesLeft(ctx context.Context, q *queue.Client) ([]string, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	left := []string{}
+	if n := len(doc.Entries); n > 0 {
+		left = append(left, fmt.Sprintf("there are rules (%d): take them out of the files, then oarlock rules rm", n))
+	}
+	names, err := q.RuledQueues(ctx)
+	for _, name := range names {
+		if _, is := doc.Entries["queues."+name]; !is && len(doc.Entries) == 0 {
+			left = append(left, fmt.Sprintf("jobs of queue %s stand where only rules let them; its supervisors bring them back by and by", name))
+		}
+	}
+	return left, err
+}
+
+func parkLeft(ctx context.Context, q *queue.Client) ([]string, error) {
+	names, err := q.QueueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := []string{}
+	jobs, err := Parked(ctx, q, names, 1000)
+	for _, job := range jobs {
+		left = append(left, fmt.Sprintf("job %s waits for an answer: oarlock park fail %s", job.JID, screen.InShell(job.JID)))
+	}
+	return left, err
+}

@@ -1,0 +1,344 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"oarlock/internal/accord"
+	"oarlock/internal/config"
+	"oarlock/internal/cron"
+	"oarlock/internal/rules"
+	"oarlock/queue"
+)
+
+// Rules are the rules that count.
+type Rules struct {
+	Version   string  `json:"version,omitempty"`   // "" if there never were any
+	Installed float64 `json:"installed,omitempty"` // in seconds since the epoch
+	Rules     []Rule  `json:"rules"`               // by name
+}
+
+// Rule is one table of the rules.
+type Rule struct {
+	Entry    string          `json:"entry"` // throttles.erp
+	Owner    string          `json:"owner"`
+	Revision int             `json:"revision"`
+	Rule     json.RawMessage `json:"rule"`
+	ByHand   *int            `json:"by_hand,omitempty"` // the limit that somebody set in place of that of the rule
+}
+
+// ShowRules tells of the rules that count; of those whose table, or whose name without it, is among names, if there are any.
+func ShowRules(ctx context.Context, q *queue.Client, names []string) (Rules, error) {
+	there, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return Rules{}, err
+	}
+	out := Rules{there.Version, there.At, []Rule{}}
+	named := make(map[string]bool)
+	for _, entry := range slices.Sorted(maps.Keys(doc.Entries)) {
+		_, short, _ := strings.Cut(entry, ".")
+		if len(names) > 0 && !slices.Contains(names, entry) && !slices.Contains(names, short) {
+			continue
+		}
+		named[entry], named[short] = true, true
+		e := doc.Entries[entry]
+		rule := Rule{Entry: entry, Owner: e.Owner, Revision: e.Revision, Rule: e.Rule}
+		if rule.ByHand, err = byHand(ctx, q, entry); err != nil {
+			return Rules{}, err
+		}
+		out.Rules = append(out.Rules, rule)
+	}
+	for _, name := range names {
+		if !named[name] {
+			return Rules{}, missing("there is no rule %s%s", name, Nearest(name, slices.Collect(maps.Keys(doc.Entries))))
+		}
+	}
+	return out, nil
+}
+
+// byHand is the limit that somebody set in place of that of an entry; nil if nobody did, or it has none.
+func byHand(ctx context.Context, q *queue.Client, entry string) (*int, error) {
+	var limit queue.RuledLimit
+	var err error
+	if name, is := strings.CutPrefix(entry, "throttles."); is {
+		limit, err = q.RuledLimit(ctx, name)
+	} else if name, is := strings.CutPrefix(entry, "queues."); is {
+		limit, err = q.RuledQueueLimit(ctx, name)
+	}
+	if err != nil || !limit.ByHand {
+		return nil, err
+	}
+	return &limit.Maximum, nil
+}
+
+// RulesDifference is what a start or a reload with a file would change.
+type RulesDifference struct {
+	Changes   []rules.Change   `json:"changes"`
+	Conflicts []rules.Conflict `json:"conflicts"` // what it would not, for another file says otherwise
+}
+
+// Same reports whether there is no difference.
+func (d RulesDifference) Same() bool { return len(d.Changes)+len(d.Conflicts) == 0 }
+
+// DiffRules compares a file with the rules that count.
+func DiffRules(ctx context.Context, q *queue.Client, file rules.File) (RulesDifference, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return RulesDifference{}, err
+	}
+	after, conflicts := doc.Agree(file, false)
+	return RulesDifference{doc.Changes(after), conflicts}, nil
+}
+
+// ChangedRules are rules that were changed, or would be.
+type ChangedRules struct {
+	Changes []rules.Change `json:"changes"`
+	DryRun  bool           `json:"dry_run"`
+}
+
+// ApplyRules makes the rules of a file count, whatever other files say of the same tables, and returns what has changed;
+// with dry, what would. It is in doubt about tables of other owners. waits is told, if it is not nil, how long this
+// takes, where it does: the first rules of a key space are announced before they count.
+func ApplyRules(ctx context.Context, q *queue.Client, file rules.File, dry bool, sure Sure, waits func(time.Duration)) ([]rules.Change, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	after, _ := doc.Agree(file, true)
+	changes := doc.Changes(after)
+	if dry || len(changes) == 0 {
+		return changes, nil
+	}
+	var taken []string
+	for _, change := range changes {
+		if was, had := doc.Entries[change.Entry]; had && was.Owner != file.Owner {
+			taken = append(taken, change.Entry+" of "+was.Owner)
+		}
+	}
+	if len(taken) > 0 {
+		if err := sure.of("This takes over %s, whose file says otherwise.", strings.Join(taken, ", ")); err != nil {
+			return nil, err
+		}
+	}
+	r, err := accord.Apply(ctx, telling{q, waits}, func(d rules.Document) (rules.Document, []rules.Conflict) { return d.Agree(file, true) })
+	if err != nil {
+		return nil, polarity(err)
+	}
+	return r.Before.Changes(r.After), nil
+}
+
+// ApplyOrders makes what a file says of the order of queues count, whatever other files say, and returns what has changed; with
+// dry, what would. It is in doubt about queues of other owners.
+func ApplyOrders(ctx context.Context, q *queue.Client, file queue.OrderFile, dry bool, sure Sure) ([]rules.Change, error) {
+	would, err := q.SetKeyOrder(ctx, file, queue.LookAtOrder)
+	if err != nil || len(would) == 0 {
+		return nil, err
+	}
+	var taken []string
+	var changes []rules.Change
+	for _, c := range would {
+		change := rules.Change{Entry: "queues." + c.Queue + ".order", Word: "added", Is: orderText("order=key")}
+		for _, o := range file.Orders {
+			if o.Queue == c.Queue {
+				change.Is = orderText(o.Settings())
+			}
+		}
+		if c.Was != "" {
+			change.Word, change.Was = "changed", orderText(c.Was)
+		}
+		if changes = append(changes, change); c.Owner != "" && c.Owner != file.Owner {
+			taken = append(taken, change.Entry+" of "+c.Owner)
+		}
+	}
+	if dry {
+		return changes, nil
+	}
+	if len(taken) > 0 {
+		if err := sure.of("This takes over %s, whose file says otherwise.", strings.Join(taken, ", ")); err != nil {
+			return nil, err
+		}
+	}
+	_, err = q.SetKeyOrder(ctx, file, queue.ForceOrders)
+	return changes, err
+}
+
+// orderText is the order of a queue as the JSON of a rule; settings are words as turns=fair.
+func orderText(settings string) json.RawMessage {
+	members := map[string]string{}
+	for word := range strings.FieldsSeq(settings) {
+		name, value, _ := strings.Cut(word, "=")
+		members[name] = value
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // texts have JSON
+	}
+	return text
+}
+
+// telling is a store that tells when somebody has to be waited for.
+type telling struct {
+	*queue.Client
+	waits func(time.Duration)
+}
+
+func (t telling) NeedRules(ctx context.Context) (first bool, err error) {
+	if first, err = t.Client.NeedRules(ctx); first && err == nil && t.waits != nil {
+		t.waits(accord.Needed)
+	}
+	return first, err
+}
+
+// RemoveRules takes rules away, all of them without names, until a supervisor that has them in its file is started or
+// reloaded; with dry it only tells what would go.
+func RemoveRules(ctx context.Context, q *queue.Client, names []string, dry bool, sure Sure) ([]rules.Change, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	after, unknown := doc.Without(names...)
+	if len(unknown) > 0 {
+		return nil, missing("there is no rule %s%s; rules have the names of their tables, such as throttles.erp", unknown[0], Nearest(unknown[0], slices.Collect(maps.Keys(doc.Entries))))
+	}
+	changes := doc.Changes(after)
+	if dry || len(changes) == 0 {
+		return changes, nil
+	}
+	if len(names) == 0 {
+		if err := sure.of("This takes all %d rules away.", len(changes)); err != nil {
+			return nil, err
+		}
+	}
+	r, err := accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
+		next, _ := d.Without(names...)
+		return next, nil
+	})
+	if err != nil {
+		return nil, polarity(err)
+	}
+	return r.Before.Changes(r.After), nil
+}
+
+// polarity is err as a sentence for whoever has to empty a queue first.
+func polarity(err error) error {
+	var busy *queue.PolarityError
+	if errors.As(err, &busy) {
+		return otherwise("queues.%s.priority: %v", busy.Queue, busy)
+	}
+	return err
+}
+
+// Needs is what a job would need to run.
+type Needs struct {
+	Queue    string       `json:"queue"`
+	Klass    string       `json:"klass"`
+	Ruled    bool         `json:"ruled"`
+	Table    string       `json:"klass_rule,omitempty"` // the [klass] table that counts for it
+	Bypass   bool         `json:"bypass"`
+	Weight   int          `json:"weight"`
+	Windows  []NextWindow `json:"windows"`
+	Places   []NeedsPlace `json:"places"`
+	First    string       `json:"first"`
+	Slice    float64      `json:"slice,omitempty"`
+	Ageing   float64      `json:"ageing,omitempty"`
+	LowFirst bool         `json:"low_first"`
+}
+
+// NeedsPlace is a throttle of which a job needs places.
+type NeedsPlace struct {
+	rules.Place
+	Limit  int    `json:"limit"`           // 0: none
+	Cap    int    `json:"cap,omitempty"`   // of the value, of the limit of all; what is beyond is lent, or not to be had
+	Lent   bool   `json:"lent,omitempty"`  // more than the cap may be had, as long as nobody else needs it
+	Rate   string `json:"rate,omitempty"`  // starts in a time
+	Used   int    `json:"used"`            // places that are taken now
+	ByHand bool   `json:"by_hand"`         // somebody set the limit in place of the rules
+	Queue  bool   `json:"queue,omitempty"` // it is the queue's own limit
+	Asks   bool   `json:"asks,omitempty"`  // its command decides
+}
+
+// ExplainRules tells what a job would need by the rules that count, and how much of that there is now.
+func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job) (Needs, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return Needs{}, err
+	}
+	set, err := doc.Set()
+	if err != nil {
+		return Needs{}, err
+	}
+	n := set.Needs(job)
+	out := Needs{
+		Queue: job.Queue, Klass: job.Klass, Ruled: n.Ruled, Table: n.Klass, Bypass: n.Bypass, Weight: n.Weight, Windows: []NextWindow{}, Places: []NeedsPlace{},
+		First: n.Order.First, Ageing: n.Order.Ageing, LowFirst: n.Order.Priority == rules.Priorities[1],
+	}
+	if n.Order.First == rules.Firsts[1] {
+		out.Slice = n.Order.Slice
+	}
+	now := cron.At(q.Now())
+	for _, name := range n.Windows {
+		w, err := nextWindow(name, set, now)
+		if err != nil {
+			return Needs{}, err
+		}
+		out.Windows = append(out.Windows, w)
+	}
+	if n.Bypass {
+		return out, nil
+	}
+	compiled := rules.Compile(set)
+	for _, place := range n.Places {
+		p, err := needsPlace(ctx, q, place, set, compiled)
+		if err != nil {
+			return Needs{}, err
+		}
+		out.Places = append(out.Places, p)
+	}
+	limit, err := q.RuledQueueLimit(ctx, job.Queue)
+	if err == nil && n.Ruled && limit.Maximum > 0 {
+		out.Places = append(out.Places, NeedsPlace{Place: rules.Place{ID: limit.ID}, Limit: limit.Maximum, Used: limit.Used, ByHand: limit.ByHand, Queue: true})
+	}
+	return out, err
+}
+
+func needsPlace(ctx context.Context, q *queue.Client, place rules.Place, set rules.Set, compiled rules.Compiled) (NeedsPlace, error) {
+	limit, err := q.RuledLimit(ctx, place.ID)
+	if err != nil {
+		return NeedsPlace{}, err
+	}
+	out := NeedsPlace{Place: place, Limit: limit.Maximum, Used: limit.Used, ByHand: limit.ByHand}
+	t := compiled.Throttles[place.Throttle]
+	out.Asks = t.Asks != ""
+	if place.Value == "" || place.Base {
+		out.Rate = set.Throttles[place.Throttle].Rate
+		return out, nil
+	}
+	base, err := q.RuledLimit(ctx, place.Throttle)
+	if out.Cap = t.Each; out.Cap == 0 && base.Maximum > 0 {
+		caps := t.Caps(base.Maximum)
+		if out.Cap = caps[place.Value]; out.Cap == 0 {
+			out.Cap = caps[rules.OtherValues]
+		}
+	}
+	out.Lent = t.Borrow
+	return out, err
+}
+
+// CheckRules is what differs between a file and the rules that count, as problems of the file.
+func CheckRules(ctx context.Context, q *queue.Client, cfg config.Config) (config.Problems, error) {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	_, conflicts := doc.Agree(cfg.RulesFile(), false)
+	var problems config.Problems
+	for _, c := range conflicts {
+		problems = append(problems, config.Problem{File: cfg.Path, Key: c.Entry, Why: strings.TrimPrefix(c.String(), c.Entry+": ")})
+	}
+	return problems, nil
+}

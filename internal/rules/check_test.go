@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exampleSet is rules with all that one can say.
+func exampleSet() Set {
+	erp, region, night := DefaultThrottle(), DefaultThrottle(), DefaultWindow()
+	erp.Limit, erp.Rate, erp.Burst, erp.Parked = 10, "100/10s", 20, "free"
+	region.Limit, region.By, region.Others, region.Borrow, region.Keep = 100, "/to/region", "0%", true, 2
+	region.Shares = map[string]string{"east": "40%", "north": "30%", "west": "30%"}
+	night.Zone, night.Open, night.Except, night.Margin, night.OnClose = "Europe/Berlin", []string{"Mon-Fri 22:00-06:00"}, []string{"2026-12-24"}, 600, "stop"
+	mail, pay, images := DefaultQueue(), DefaultKlass(), DefaultKlass()
+	mail.Limit, mail.Throttles, mail.Windows, mail.First, mail.Slice = 10, []string{"region"}, []string{"night"}, "time", 60
+	pay.Queues, pay.Weight, pay.Throttles = []string{"mail"}, 2, []string{"erp"}
+	images.Queues, images.Bypass = []string{"mail", "images"}, true
+	return Set{
+		Throttles: map[string]Throttle{"erp": erp, "region": region}, Windows: map[string]Window{"night": night},
+		Queues: map[string]Queue{"mail": mail}, Klass: map[string]Klass{"Pay": pay, "Image*": images},
+	}
+}
+
+func nearest(word string, known []string) string {
+	for _, k := range known {
+		if len(k) == len(word) {
+			return k
+		}
+	}
+	return ""
+}
+
+func TestWhatMayBeSaid(t *testing.T) {
+	if problems := Check(exampleSet(), nearest); problems != nil {
+		t.Errorf("%v", problems)
+	}
+	if problems := Check(Set{}, nearest); problems != nil {
+		t.Errorf("of nothing: %v", problems)
+	}
+}
+
+func TestWhatMayNotBeSaid(t *testing.T) {
+	throttle := func(change func(*Throttle)) func(*Set) {
+		return func(s *Set) { r := s.Throttles["region"]; change(&r); s.Throttles["region"] = r }
+	}
+	erp := func(change func(*Throttle)) func(*Set) {
+		return func(s *Set) { r := s.Throttles["erp"]; change(&r); s.Throttles["erp"] = r }
+	}
+	night := func(change func(*Window)) func(*Set) {
+		return func(s *Set) { w := s.Windows["night"]; change(&w); s.Windows["night"] = w }
+	}
+	mail := func(change func(*Queue)) func(*Set) {
+		return func(s *Set) { q := s.Queues["mail"]; change(&q); s.Queues["mail"] = q }
+	}
+	pay := func(change func(*Klass)) func(*Set) {
+		return func(s *Set) { k := s.Klass["Pay"]; change(&k); s.Klass["Pay"] = k }
+	}
+	for _, tt := range []struct {
+		change func(*Set)
+		want   string
+	}{
+		{throttle(func(r *Throttle) { r.Shares["west"] = "40%" }), "throttles.region.shares: add up to 110%, more than there is"},
+		{throttle(func(r *Throttle) { r.Others = "1%" }), "throttles.region.shares: add up to 101%, more than there is"},
+		{throttle(func(r *Throttle) { r.Limit = 0 }), "throttles.region.shares: need a limit to be shares of"},
+		{throttle(func(r *Throttle) { r.Shares["west"] = "30" }), `throttles.region.shares.west: "30" is no share; write "40%"`},
+		{throttle(func(r *Throttle) { r.Each = 5 }), "throttles.region.each: is the same for every value, and shares are not; write one of them"},
+		{throttle(func(r *Throttle) { r.Keep = 100 }), "throttles.region.keep: must be from 0 to below the limit, 100"},
+		{throttle(func(r *Throttle) { r.Borrow = false }), "throttles.region.keep: are places that are never lent; write borrow = true, or leave it out"},
+		{throttle(func(r *Throttle) { r.By = "region" }), `throttles.region.by: "region" is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`},
+		{throttle(func(r *Throttle) { r.By = "/a~b" }), `throttles.region.by: "/a~b": in a pointer ~ is written ~0, and / is ~1`},
+		{throttle(func(r *Throttle) { *r = Throttle{Parked: "hold", Patience: 60, By: "/r"} }), "throttles.region.by: there is nothing that values could be limited to; say limit, rate or each"},
+		{erp(func(r *Throttle) { r.Each = 3 }), `throttles.erp.each: is about values; say what a value is, such as by = "/region"`},
+		{erp(func(r *Throttle) { r.Rate = "100" }), `throttles.erp.rate: "100" is no rate; write starts and time, as in "100/10s"`},
+		{erp(func(r *Throttle) { r.Rate = "2.5/s" }), `throttles.erp.rate: "2.5/s" is no rate; write starts and time, as in "100/10s"`},
+		{erp(func(r *Throttle) { r.Rate = "0/s" }), `throttles.erp.rate: "0/s" starts none; a rate has one start at least, and 0 children stop a pool`},
+		{erp(func(r *Throttle) { r.Rate = "5/day" }), `throttles.erp.rate: "5/day" is no rate: "day" is no time; use h, m, s, ms as in "100/10s"`},
+		{erp(func(r *Throttle) { r.Rate, r.Burst = "", 0; r.Sliding = true }), `throttles.erp.rate: burst and sliding are of a rate; write one, such as rate = "100/10s"`},
+		{erp(func(r *Throttle) { r.Sliding = true }), "throttles.erp.burst: a sliding rate has none: never more than 100 starts in any 10s"},
+		{erp(func(r *Throttle) { r.Parked = "release" }), `throttles.erp.parked: "release" is none of hold, free`},
+		{erp(func(r *Throttle) { r.Patience = 0 }), "throttles.erp.patience: must be between 1s and 24h"},
+		{night(func(w *Window) { w.Open = []string{"25:00-26:00"} }), `windows.night.open: "25:00-26:00": "25:00" is no time of a day as 06:30 or 06:30:15, from 00:00 to 24:00`},
+		{night(func(w *Window) { w.Open = []string{"05:00-05:00"} }), `windows.night.open: "05:00-05:00": is empty; the whole day is 00:00-24:00`},
+		{night(func(w *Window) { w.Open = nil }), `windows.night.open: it is never open; write when, such as ["Mon-Fri 22:00-06:00"]`},
+		{night(func(w *Window) { w.Zone = "Berlin" }), `windows.night.zone: `},
+		{night(func(w *Window) { w.Except = []string{"24.12."} }), `windows.night.except: "24.12." is no date as 2026-12-24`},
+		{night(func(w *Window) { w.Margin = 8 * 3600 }), "windows.night.margin: nothing would ever start: it is never open for longer than 8h"},
+		{mail(func(q *Queue) { q.Throttles = []string{"regoin"} }), `queues.mail.throttles: there is no [throttles.regoin]; did you mean "region"?`},
+		{mail(func(q *Queue) { q.Throttles = []string{"region", "region"} }), `queues.mail.throttles: "region" is there twice; for more places of it write weight in a [klass] table`},
+		{mail(func(q *Queue) { q.Windows = []string{"day"} }), `queues.mail.windows: there is no [windows.day]`},
+		{mail(func(q *Queue) { q.Priority = "low" }), `queues.mail.priority: "low" is none of high-first, low-first`},
+		{mail(func(q *Queue) { q.Ageing = 60 }), `queues.mail.ageing: is for first = "priority"; where time is first, priority makes nobody wait`},
+		{mail(func(q *Queue) { q.First = "priority" }), `queues.mail.slice: is for first = "time"`},
+		{mail(func(q *Queue) { q.Slice = 0.5 }), "queues.mail.slice: must be between 1s and 24h"},
+		{func(s *Set) { s.Queues["m*"] = DefaultQueue() }, `queues.m*: rules are of one queue each, by its name; "m*" is a glob`},
+		{func(s *Set) { s.Throttles["a=b"] = DefaultThrottle() }, "throttles.a=b: a name has no blanks, no = and nothing that cannot be seen"},
+		{func(s *Set) { s.Throttles["a\u202e"] = DefaultThrottle() }, "throttles.a\u202e: a name has no blanks"},
+		{func(s *Set) { s.Throttles["ql:q:mail"] = DefaultThrottle() }, "throttles.ql:q:mail: a name with :q: is that of a queue's own limit"},
+		{pay(func(k *Klass) { k.Weight = 0 }), "klass.Pay.weight: from 1 to 100; for jobs that do not count write bypass = true"},
+		{pay(func(k *Klass) { k.Weight = 11 }), "klass.Pay.weight: is more than the 10 places of throttles.erp: it would run alone; lower it or raise the limit"},
+		{pay(func(k *Klass) { k.Throttles = []string{"epr"} }), `klass.Pay.throttles: there is no [throttles.epr]; did you mean "erp"?`},
+		{pay(func(k *Klass) { k.Queues = nil }), `klass.Pay.queues: say where weight, throttles, bypass and windows count, such as queues = ["mail"]`},
+		{pay(func(k *Klass) { k.Priority = math.NaN() }), "klass.Pay.priority: must be between -1000000000 and 1000000000"},
+		{pay(func(k *Klass) { k.Retries = -1 }), "klass.Pay.retries: must be between 0 and 1000000"},
+		{pay(func(k *Klass) { k.Correlation = "order_id" }), `klass.Pay.correlation: "order_id" is no JSON pointer; write where in the data it stands, as "/order_id"`},
+		{pay(func(k *Klass) { k.Correlation = "$klass" }), `klass.Pay.correlation: "$klass" is no JSON pointer`},
+		{pay(func(k *Klass) { k.OnLive = "merge" }), `klass.Pay.on_live_correlation: "merge" is none of refuse, existing`},
+		{pay(func(k *Klass) { k.Bypass = true }), "klass.Pay.bypass: such jobs count nowhere; leave out weight and throttles"},
+	} {
+		s := exampleSet()
+		tt.change(&s)
+		problems := Check(s, nearest)
+		if !slices.ContainsFunc(problems, func(p Problem) bool { return strings.HasPrefix(p.String(), tt.want) }) {
+			t.Errorf("want %q, got %q", tt.want, problems)
+		}
+	}
+}

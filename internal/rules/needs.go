@@ -1,0 +1,183 @@
+package rules
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Job is what rules ask of a job.
+type Job struct {
+	Queue, Klass string
+	Data         []byte // JSON
+	Tags         []string
+	Throttles    []string // that it names itself
+}
+
+// Needs is what a job must pass to run. See lua/lib/gate.lua, which is asked when it does.
+type Needs struct {
+	Ruled   bool
+	Klass   string // the table that counts for its class; "" if there is none
+	Bypass  bool
+	Weight  int
+	Windows []string // names; it starts in any of them; none: always
+	Places  []Place  // of each Weight, in the order in which they are asked for
+	Order   Queue
+}
+
+// Place is a throttle of which a job needs places.
+type Place struct {
+	ID       string `json:"throttle"`        // as of reqless; of a value with that
+	Throttle string `json:"rule,omitempty"`  // the table; "" of the queue's own limit, and of what has none
+	Value    string `json:"value,omitempty"` // of the job, where the throttle has values
+	Base     bool   `json:"-"`               // it is the throttle of all values
+}
+
+// Needs tells what a job needs, by these rules.
+func (s Set) Needs(job Job) Needs {
+	compiled := Compile(s)
+	q, ruled := compiled.Queues[job.Queue]
+	n := Needs{Ruled: ruled, Weight: 1, Order: DefaultQueue()}
+	if rule, ok := s.Queues[job.Queue]; ok {
+		n.Order = rule
+	}
+	for _, id := range job.Throttles {
+		if !ruled {
+			n.Places = append(n.Places, Place{ID: id})
+		}
+	}
+	if !ruled {
+		return n
+	}
+	k, name := q.klass(job.Klass)
+	n.Klass, n.Bypass, n.Weight = name, k.Bypass, max(1, k.Weight)
+	windows := q.Windows
+	if len(k.Windows) > 0 {
+		windows = k.Windows
+	}
+	for _, w := range windows {
+		n.Windows = append(n.Windows, w.Name)
+	}
+	if k.Bypass {
+		return n
+	}
+	for _, id := range unique(slices.Concat(job.Throttles, k.Throttles, q.Throttles)) {
+		rule := id
+		if _, ok := s.Throttles[id]; !ok {
+			rule = ""
+		}
+		if by := q.By[id]; by != nil {
+			value := compiled.Throttles[id].value(by, job)
+			n.Places = append(n.Places, Place{id + "=" + value, rule, value, false}, Place{id, rule, value, true})
+		} else {
+			n.Places = append(n.Places, Place{ID: id, Throttle: rule})
+		}
+	}
+	return n
+}
+
+// klass returns what holds for a class, and the table that says so.
+func (q CompiledQueue) klass(name string) (CompiledKlass, string) {
+	if k, ok := q.Klass[name]; ok {
+		return k, name
+	}
+	for _, g := range q.Globs {
+		if match(g.Glob, name) {
+			return g.Klass, g.Glob
+		}
+	}
+	return CompiledKlass{}, ""
+}
+
+// match reports whether a glob stands for a name: * for any bytes, ? for one.
+func match(glob, name string) bool {
+	var expression strings.Builder
+	for _, part := range regexp.MustCompile(`[*?]|[^*?]+`).FindAllString(glob, -1) {
+		switch part {
+		case "*":
+			expression.WriteString(`.*`)
+		case "?":
+			expression.WriteString(`.`)
+		default:
+			expression.WriteString(regexp.QuoteMeta(part))
+		}
+	}
+	re, err := regexp.Compile(`(?s)\A` + expression.String() + `\z`)
+	return err == nil && re.MatchString(name)
+}
+
+func unique(names []string) (out []string) {
+	for _, name := range names {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// longestValue is how many bytes of a value stand in names of keys as they are.
+const longestValue = 64
+
+// value is that of a job, as it stands in the name of its throttle.
+func (t CompiledThrottle) value(by []string, job Job) string {
+	value := found(by, job)
+	if len(t.Shares) > 0 {
+		if _, named := t.Shares[value]; !named {
+			return OtherValues
+		}
+	}
+	if len(value) > longestValue {
+		sum := sha1.Sum([]byte(value))
+		return value[:24] + hex.EncodeToString(sum[:])
+	}
+	return value
+}
+
+// found looks for a value; "-" stands for none.
+func found(by []string, job Job) string {
+	switch by[0] {
+	case "klass":
+		return job.Klass
+	case "queue":
+		return job.Queue
+	case "tag":
+		for _, tag := range job.Tags {
+			if rest, ok := strings.CutPrefix(tag, by[1]); ok {
+				return rest
+			}
+		}
+		return "-"
+	}
+	var data any
+	if json.Unmarshal(job.Data, &data) != nil {
+		return "-"
+	}
+	for _, member := range by[1:] {
+		switch in := data.(type) {
+		case map[string]any:
+			data = in[member]
+		case []any:
+			i, err := strconv.ParseUint(member, 10, 31)
+			if err != nil || int(i) >= len(in) {
+				return "-"
+			}
+			data = in[i]
+		default:
+			return "-"
+		}
+	}
+	switch value := data.(type) {
+	case string:
+		return value
+	case bool:
+		return strconv.FormatBool(value)
+	case float64:
+		return fmt.Sprintf("%.14g", value)
+	}
+	return "-"
+}

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// What a form says is what its button does: the file's rules are applied and taken away again, a limit that was set by hand is as the rules
+// say again, and entries are put back, pushed, and deleted only by who checks the box.
+func TestDeedsOnRulesAndLists(t *testing.T) {
+	a, q, _ := browsed(t)
+	g, ctx := as(t, "write"), t.Context()
+	sees := func(path string, texts ...string) {
+		t.Helper()
+		code, page, _ := g.browse(a, "GET", path, "")
+		for _, text := range texts {
+			if code != http.StatusOK || !strings.Contains(page, text) {
+				t.Errorf("%s: %d, and no %q: %s", path, code, text, mainOf(page))
+			}
+		}
+	}
+	does := func(path, form string, want int) {
+		t.Helper()
+		if code, page, _ := g.browse(a, "POST", path, form); code != want {
+			t.Errorf("%s with %s: %d, want %d: %s", path, form, code, want, mainOf(page))
+		}
+	}
+	sees("/rules", "The file of this supervisor says otherwise", "web1:", "Night*")
+	sees("/rules/apply", "throttles.erp would be added", "whatever the files of others say")
+	does("/rules/apply", "", http.StatusSeeOther)
+	sees("/rules", `href="/throttles/erp"`)
+	sees("/rules/remove?rule=throttles.erp", "It says: ")
+	does("/rules/remove", "rule="+url.QueryEscape("throttles.erp"), http.StatusSeeOther)
+	does("/rules/remove", "rule="+url.QueryEscape("throttles.erp"), http.StatusNotFound)
+	does("/rules/remove", "", http.StatusBadRequest)
+	sees("/rules", "throttles.erp would be added")
+
+	sees("/throttles/region", "Parts, by /region", "all others")
+	sees("/throttles/one", "Waitlists", "It starts 100 in 10 s at most, which lets ")
+	does("/throttles/one", "maximum=7", http.StatusSeeOther)
+	sees("/throttles/one", "As the rules say", "the rules say that it lets 1 job run at a time")
+	does("/throttles/one/unset", "", http.StatusSeeOther)
+	if limit, err := q.RuledLimit(ctx, "one"); err != nil || limit.ByHand || limit.Maximum != 1 {
+		t.Errorf("it is %+v, %v", limit, err)
+	}
+	does("/throttles/api/unset", "", http.StatusNotFound)
+
+	pics := "/lists/hworker:pics"
+	sees(pics+"?part=failed", `[&#34;c&#34;,{&#34;n&#34;:3}]`)
+	sees(pics+"/retry", "1 that failed and 1 that are broken")
+	does(pics+"/retry", "", http.StatusSeeOther)
+	does(pics+"/push", "data=no+JSON", http.StatusBadRequest)
+	does(pics+"/push", "data=", http.StatusBadRequest)
+	does(pics+"/push", "data=%7B%22n%22%3A5%7D", http.StatusSeeOther)
+	if n, err := q.CountLists(ctx, []string{"hworker:pics"}); err != nil || n[0].Waiting != 5 || n[0].Failed+n[0].Broken != 0 {
+		t.Errorf("it has %+v, %v", n, err)
+	}
+	sees(pics+"/destroy", "5 waiting, 1 in work")
+	does(pics+"/destroy", "", http.StatusBadRequest)
+	does(pics+"/destroy", "sure=1", http.StatusSeeOther)
+	does(pics+"/destroy", "sure=1", http.StatusNotFound)
+}

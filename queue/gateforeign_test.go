@@ -1,0 +1,425 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// foreign is a command of another client of the protocol.
+func (w *gateWorld) foreign(dialect Dialect, words ...string) any {
+	w.t.Helper()
+	reply, err := callUnified(w.t.Context(), w.lab, dialect, step{Argv: append([]string{words[0], fmt.Sprintf("%.3f", w.now)}, words[1:]...)})
+	if err != nil {
+		w.t.Fatalf("%q: %v", words, err)
+	}
+	return reply
+}
+
+// stray does what the pop of a client does that knows no rules, with the next of the inbox: it runs, and has asked for no place.
+func (w *gateWorld) stray(worker, queue string) string {
+	w.t.Helper()
+	ctx := w.t.Context()
+	jids := w.redis.ZRangeArgs(ctx, redis.ZRangeArgs{Key: "ql:q:" + queue + "-work", Start: 0, Stop: 0, Rev: true}).Val()
+	if len(jids) == 0 {
+		w.t.Fatalf("nothing of %s is left to be taken", queue)
+	}
+	lock := redis.Z{Score: w.now + 60, Member: jids[0]}
+	w.redis.ZRem(ctx, "ql:q:"+queue+"-work", jids[0])
+	w.redis.HSet(ctx, "ql:j:"+jids[0], "state", "running", "worker", worker, "expires", w.now+60, "time", fmt.Sprintf("%.20f", w.now))
+	w.redis.ZAdd(ctx, "ql:q:"+queue+"-locks", lock)
+	w.redis.ZAdd(ctx, "ql:w:"+worker+":jobs", lock)
+	return jids[0]
+}
+
+func newForeignWorld(t *testing.T) *gateWorld {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	return w
+}
+
+// TestWhatOthersPutWaits: whatever another client puts, retries, brings back or lets recur in a ruled queue stands in its inbox, and all rules hold for
+// it.
+func TestWhatOthersPutWaits(t *testing.T) {
+	w := newForeignWorld(t)
+	w.foreign(Qless, "put", "other", "q", "put", "K", "{}", "0", "retries", "2")
+	w.foreign(Qless, "put", "other", "q", "failed", "K", "{}", "0")
+	w.foreign(Reqless, "queue.put", "other", "q", "reput", "K", "{}", "0", "throttles", "[]")
+	w.foreign(Qless, "recur", "q", "again", "K", "{}", "interval", "60", "0")
+	first := w.take("w", 2, "q")
+	for _, job := range first {
+		w.foreign(Qless, "fail", job.JID, "w", "g", "m")
+	}
+	w.foreign(Qless, "unfail", "q", "g", "9")
+	w.now += 6 // another client has given no place back
+	w.tend("q")
+	began := map[string]bool{}
+	for range 20 {
+		w.now += 1
+		w.tend("q")
+		jobs := w.take("w", 9, "q")
+		if w.many("erp") > 2 {
+			t.Fatalf("%d places are taken", w.many("erp"))
+		}
+		for _, job := range jobs {
+			w.foreign(Qless, "retry", job.JID, "q", "w", "0")
+			began[job.JID] = true
+		}
+	}
+	for _, jid := range []string{"put", "failed", "reput", "again-1"} {
+		if !began[jid] {
+			t.Errorf("%s never began: %v", jid, began)
+		}
+	}
+}
+
+// TestWhoKnowsNoRulesIsNamed: a client that knows none takes jobs past the limit, until mending gives them the places that they need: from then on
+// nobody begins before there is room, and the worker is named. A job that ends so gives them back by mending.
+func TestWhoKnowsNoRulesIsNamed(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(9, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	mine := w.take("w", 1, "q")
+	strays := []string{w.stray("ruby", "q"), w.stray("ruby", "q")}
+	w.now += 6
+	w.tend("q")
+	if w.many("erp") != 3 {
+		t.Fatalf("%d places are taken by three jobs that run", w.many("erp"))
+	}
+	jobs := w.exchange("w", done(mine...), Take{Queues: []string{"q"}, Count: 9}).Jobs
+	if len(jobs) > 0 || w.many("erp") != 2 {
+		t.Errorf("beside two that were taken past the limit %d begin", len(jobs))
+	}
+	if known, err := w.client.Strangers(t.Context()); err != nil || len(known) != 1 || known[0].Worker != "ruby" || known[0].Queue != "q" {
+		t.Errorf("named are %+v, %v", known, err)
+	}
+	for _, jid := range strays {
+		w.foreign(Qless, "complete", jid, "ruby", "q", "{}")
+	}
+	w.now += 6
+	w.tend("q")
+	if jobs := w.take("w", 9, "q"); len(jobs) != 2 || w.many("erp") != 2 {
+		t.Errorf("when they are over %d begin", len(jobs))
+	}
+}
+
+// TestOthersChangeWhatWaits: another client cancels a job that waits for a place, moves one, and gives one another priority: the first two are dropped when
+// it would be their turn, nothing is left of them, and what is behind goes on.
+func TestOthersChangeWhatWaits(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(6, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	running := w.take("w", 6, "q")
+	w.foreign(Qless, "cancel", "j0002")
+	w.foreign(Qless, "put", "other", "elsewhere", "j0003", "K", "{}", "0")
+	w.foreign(Qless, "priority", "j0005", "9")
+	var order []string
+	for len(running) > 0 {
+		w.now++
+		running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 1}).Jobs
+		for _, job := range running {
+			order = append(order, job.JID)
+		}
+	}
+	if !slices.Equal(order, []string{"j0005", "j0004"}) {
+		t.Errorf("then began %q", order)
+	}
+	if keys := w.ownKeys(); len(keys) > 0 || w.many("erp") > 0 {
+		t.Errorf("keys are left: %q, and %d places", keys, w.many("erp"))
+	}
+	if jobs := w.take("w", 1, "elsewhere"); len(jobs) != 1 {
+		t.Error("the one that was moved is not where it was moved to")
+	}
+}
+
+// TestOthersSeeThrottles: the commands of reqless about throttles work on those of the rules: who holds one, what it is limited to, taking a place
+// from a job; and its counts have the jobs that wait.
+func TestOthersSeeThrottles(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(6, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	running := w.take("w", 6, "q")
+	if text := fmt.Sprint(w.foreign(Reqless, "queue.counts", "q")); !strings.Contains(text, `"throttled":4`) {
+		t.Errorf("counted is %s", text)
+	}
+	if text := fmt.Sprint(w.foreign(Reqless, "throttle.locks", "erp")); !strings.Contains(text, "j0000") || !strings.Contains(text, "j0001") {
+		t.Errorf("it is said to be held by %s", text)
+	}
+	w.foreign(Reqless, "throttle.set", "erp", "3", "0")
+	w.now++
+	w.tend("q")
+	if jobs := w.take("w", 6, "q"); len(jobs) != 1 || w.many("erp") != 3 {
+		t.Errorf("with one place more %d begin", len(jobs))
+	}
+	w.foreign(Reqless, "throttle.release", "erp", running[0].JID)
+	w.now++
+	w.tend("q")
+	if jobs := w.take("w", 6, "q"); len(jobs) != 1 || w.many("erp") != 3 {
+		t.Errorf("with a place that was taken from its holder %d begin", len(jobs))
+	}
+}
+
+// TestPlacesThatNobodyGave: a place may be left taken in a throttle of which the gate gave none, by a program that let its job go
+// otherwise. Whoever waits for it, in a ruled queue or another, waits no longer than until somebody has looked.
+func TestPlacesThatNobodyGave(t *testing.T) {
+	for _, queue := range []string{"q", "plain"} {
+		t.Run(queue, func(t *testing.T) {
+			w := newForeignWorld(t)
+			w.redis.HSet(t.Context(), "ql:th:lone", "id", "lone", "maximum", 1)
+			w.redis.ZAdd(t.Context(), "ql:th:lone-locks", redis.Z{Score: 1, Member: "long gone"})
+			w.put(Put{JID: "j", Queue: queue, Klass: "K", Data: []byte("{}"), Throttles: []string{"lone"}})
+			if jobs := w.take("w", 1, queue); len(jobs) > 0 {
+				t.Fatal("it begins though the place is taken")
+			}
+			w.now += 6
+			w.tend("q")
+			if jobs := w.take("w", 1, queue); len(jobs) != 1 || w.many("lone") != 1 {
+				t.Errorf("%d begin, %d hold the place", len(jobs), w.many("lone"))
+			}
+		})
+	}
+}
+
+// lose lets the lock of a job that runs end, as of a worker that is no more, and the grace that it has besides; all others run on.
+func (w *gateWorld) lose(queue, jid string) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	for _, other := range w.redis.ZRange(ctx, "ql:q:"+queue+"-locks", 0, -1).Val() {
+		w.redis.ZAdd(ctx, "ql:q:"+queue+"-locks", redis.Z{Score: w.now + 1e6, Member: other})
+	}
+	w.redis.ZAdd(ctx, "ql:q:"+queue+"-locks", redis.Z{Score: w.now - 1, Member: jid})
+	w.redis.HSet(ctx, "ql:j:"+jid, "grace", "1")
+}
+
+// TestWhoIsTakenOverIsAskedAgain: of a job whose worker died what it has counts. Of what it was never given it is asked as any, so no limit is passed by
+// whoever takes it over, and where it must wait it has nothing meanwhile.
+func TestWhoIsTakenOverIsAskedAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mended bool // the places that it needs were noted, past the limit
+		full   bool // another runs that has what there is
+		runs   int
+	}{
+		"it had asked for nothing, and there is room":   {false, false, 1},
+		"it had asked for nothing, and there is none":   {false, true, 0},
+		"it was noted, and others have what there is":   {true, true, 0},
+		"it was noted, and what there is is enough yet": {true, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newForeignWorld(t)
+			w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+			var mine []Taken
+			if tt.full {
+				mine = w.take("w", 2, "q")
+			}
+			jid := w.stray("ruby", "q")
+			if w.now += 6; tt.mended {
+				w.tend("q")
+			}
+			w.lose("q", jid)
+			jobs := w.take("w", 1, "q")
+			if n := w.many("erp"); len(jobs) != tt.runs || n > 2 || n != len(mine)+len(jobs) {
+				t.Fatalf("%d begin, and %d places are taken", len(jobs), n)
+			}
+			if state := w.redis.HGet(t.Context(), "ql:j:"+jid, "state").Val(); tt.runs == 0 && state != "throttled" {
+				t.Errorf("it is %s", state)
+			}
+			w.now++
+			if mine = append(mine, jobs...); len(w.exchange("w", done(mine...), Take{Queues: []string{"q"}, Count: 3}).Jobs) == 0 {
+				t.Error("nothing begins when all places are free")
+			}
+		})
+	}
+}
+
+// TestWhoIsTakenOverHasItsPlaces: a job of ours whose worker died goes on with the places that it has, before all that wait, though there is no other.
+func TestWhoIsTakenOverHasItsPlaces(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"limited":true,"limit_of_queue":1,"klass":{"K":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	first := w.take("dead", 3, "q")
+	if len(first) != 1 || w.many("erp") != 2 {
+		t.Fatalf("%v began, with %d places", first, w.many("erp"))
+	}
+	w.lose("q", first[0].JID)
+	if next := w.take("w", 3, "q"); len(next) != 1 || next[0].JID != first[0].JID || w.many("erp") != 2 || w.many("ql:q:q") != 1 {
+		t.Errorf("then begins %v, with %d places", next, w.many("erp"))
+	}
+}
+
+// TestWhoNamesWhatItNeedsAskedTheGate: a job that says itself what the rules say of it began by them, as any other that we take.
+func TestWhoNamesWhatItNeedsAskedTheGate(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","limited":true,"limit_of_queue":2}`}, nil)
+	w.put(Put{Queue: "q", JID: "says", Klass: "K", Throttles: []string{"erp"}}, Put{Queue: "q", JID: "does not", Klass: "K"})
+	if jobs := w.take("w", 2, "q"); len(jobs) != 2 {
+		t.Fatalf("%v began", jobs)
+	}
+	for range 3 {
+		w.now += 10
+		w.tend("q")
+	}
+	if past, err := w.redis.HGetAll(t.Context(), "ql:oarlock:outside").Result(); err != nil || len(past) > 0 || w.many("ql:q:q") != 2 {
+		t.Errorf("%v, %v began past the rules, and %d places are taken", err, past, w.many("ql:q:q"))
+	}
+}
+
+// TestNobodyIsTakenOverOutsideOfItsWindow: a job whose worker died while its window shut waits for the next opening, and has no place until then.
+func TestNobodyIsTakenOverOutsideOfItsWindow(t *testing.T) {
+	w := newGateWorld(t)
+	noon := w.now - float64(int64(w.now)%86400) + 12*3600
+	w.now = noon
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"windows":[{"name":"w","spec":"UTC|11:00-13:00"}]}`}, map[string]string{"erp": `{"limit":1}`})
+	w.call("learn", openings([]any{"UTC|11:00-13:00"}, w.now)...)
+	w.put(putsOf(1, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	first := w.take("dead", 1, "q")
+	if len(first) != 1 {
+		t.Fatal("it does not begin in its window")
+	}
+	w.now = noon + 2*3600
+	w.lose("q", first[0].JID)
+	if jobs := w.take("w", 1, "q"); len(jobs) > 0 || w.many("erp") > 0 {
+		t.Errorf("%d begin outside, and %d places are taken", len(jobs), w.many("erp"))
+	}
+	w.now = noon + 23*3600
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 || w.many("erp") != 1 {
+		t.Errorf("%d begin when it opens, and %d places are taken", len(jobs), w.many("erp"))
+	}
+}
+
+// TestWhoWaitsHoldsNothing: a job that was answered needs more than it has, for the rules are others since. While it waits for that it holds nothing, or two could
+// wait for each other.
+func TestWhoWaitsHoldsNothing(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	jobs := w.take("w", 2, "q")
+	w.exchange("w", []Settlement{{JID: jobs[0].JID, Queue: "q", Popped: jobs[0].Popped, Action: Park, Correlation: "c", Delay: time.Hour}}, Take{})
+	w.rule(map[string]string{"q": `{"shape":"b","throttles":["erp"],"klass":{"K":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	w.call("respond", (&Response{Klass: "K", Correlation: "c", Data: []byte("1")}).words()...)
+	if next := w.take("w", 1, "q"); len(next) > 0 || w.many("erp") != 1 {
+		t.Fatalf("%v begins, and %d places are taken", next, w.many("erp"))
+	}
+	w.now++
+	if next := w.exchange("w", done(jobs[1]), Take{Queues: []string{"q"}, Count: 1}).Jobs; len(next) != 1 || next[0].Answer == nil || w.many("erp") != 2 {
+		t.Errorf("then begins %v, with %d places", next, w.many("erp"))
+	}
+}
+
+// TestOneThrottleOfTwoQueues: a queue with rules and one without share a throttle, which one call of one worker takes places of for both, in turn: what
+// the one took counts for the other.
+func TestOneThrottleOfTwoQueues(t *testing.T) {
+	w := newForeignWorld(t)
+	for i := range 4 {
+		w.put(Put{Queue: "q", JID: fmt.Sprint("q", i), Klass: "K"}, Put{Queue: "plain", JID: fmt.Sprint("p", i), Klass: "K", Throttles: []string{"erp"}})
+	}
+	jobs := w.exchange("w", nil, Take{Queues: []string{"q", "plain"}, Count: 3, Order: RoundRobin}).Jobs
+	if len(jobs) != 2 || jobs[0].Queue == jobs[1].Queue || w.many("erp") != 2 {
+		t.Errorf("of two places %d are taken, by %+v", w.many("erp"), jobs)
+	}
+}
+
+// TestWhoGoesOnGivesUpWhatItNeedsNoMore: a job that was parked while other rules held goes on with the places that it needs by those of now.
+func TestWhoGoesOnGivesUpWhatItNeedsNoMore(t *testing.T) {
+	w := newGateWorld(t)
+	throttles := map[string]string{"erp": `{"limit":3}`, "db": `{"limit":3}`, "new": `{"limit":3}`}
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp","db"],"klass":{"K":{"weight":3}}}`}, throttles)
+	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
+	park := done(w.take("w", 1, "q")...)
+	park[0].Action, park[0].Correlation, park[0].Delay = Park, "c", time.Hour
+	w.exchange("w", park, Take{})
+	w.rule(map[string]string{"q": `{"shape":"b","throttles":["new","db"],"klass":{"K":{"weight":2}}}`}, throttles)
+	w.call("respond", (&Response{Klass: "K", Correlation: "c", Data: []byte("1")}).words()...)
+	jobs := w.take("w", 1, "q")
+	if len(jobs) != 1 || w.many("erp") != 0 || w.many("db") != 2 || w.many("new") != 2 {
+		t.Fatalf("%v begins, with %d, %d and %d places", jobs, w.many("erp"), w.many("db"), w.many("new"))
+	}
+	if w.exchange("w", done(jobs...), Take{}); w.many("db") != 0 || w.many("new") != 0 {
+		t.Errorf("when it is over %d and %d places are taken", w.many("db"), w.many("new"))
+	}
+}
+
+// TestAParkThatIsVoidOpensNoWindow: of a job that was parked, and then put again by somebody who knows of no parks, a window is asked as of any.
+func TestAParkThatIsVoidOpensNoWindow(t *testing.T) {
+	w := newGateWorld(t)
+	day := w.now - float64(int64(w.now)%86400)
+	w.now = day + 12*3600
+	w.rule(map[string]string{"q": `{"shape":"a","windows":[{"name":"w","spec":"UTC|11:00-13:00"}]}`}, nil)
+	w.call("learn", openings([]any{"UTC|11:00-13:00"}, w.now)...)
+	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
+	park := done(w.take("w", 1, "q")...)
+	park[0].Action, park[0].Correlation, park[0].Delay = Park, "c", 48*time.Hour
+	w.exchange("w", park, Take{})
+	w.now = day + 14*3600
+	w.redis.HSet(t.Context(), "ql:j:j", "time", fmt.Sprintf("%.20f", w.now), "state", "waiting")
+	w.redis.ZRem(t.Context(), "ql:q:q-scheduled", "j")
+	w.redis.ZAdd(t.Context(), "ql:q:q-work", redis.Z{Score: 0, Member: "j"})
+	if jobs := w.take("w", 1, "q"); len(jobs) > 0 {
+		t.Fatalf("%v begins outside of its window", jobs)
+	}
+	w.now = day + 35*3600
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 || jobs[0].Answer != nil || jobs[0].Expired {
+		t.Errorf("when it opens %+v begins", jobs)
+	}
+}
+
+// TestNobodyRunsTwiceThatStandsTwice: a job stands in a waitlist, and somebody who knows of none brings it in besides, as reqless does with whom a place was
+// given back for: it runs once.
+func TestNobodyRunsTwiceThatStandsTwice(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	first := w.take("w", 3, "q")
+	w.redis.ZAdd(t.Context(), "ql:q:q-work", redis.Z{Score: -1e9, Member: "j0002"})
+	w.now++
+	if next := w.exchange("w", done(first...), Take{Queues: []string{"q"}, Count: 3}).Jobs; len(next) != 1 || next[0].JID != "j0002" {
+		t.Fatalf("then begins %v", next)
+	}
+	if again := w.take("other", 3, "q"); len(again) > 0 || w.many("erp") != 1 {
+		t.Errorf("and again %v, with %d places", again, w.many("erp"))
+	}
+	if n := w.redis.ZCard(t.Context(), "ql:q:q-work").Val(); n != 0 {
+		t.Errorf("%d stand in the inbox", n)
+	}
+}
+
+// TestWhoWasFiledIsNamedToo: what the gate has looked at once, and somebody takes who knows no rules, gets its places as well.
+func TestWhoWasFiledIsNamedToo(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	w.take("w", 3, "q")
+	w.redis.ZAdd(t.Context(), "ql:q:q-work", redis.Z{Score: -1e9, Member: "j0002"})
+	w.stray("ruby", "q")
+	w.now += 6
+	w.tend("q")
+	if w.many("erp") != 3 {
+		t.Errorf("%d places are taken by three jobs that run", w.many("erp"))
+	}
+	if known, err := w.client.Strangers(t.Context()); err != nil || len(known) != 1 || known[0].Worker != "ruby" {
+		t.Errorf("named are %+v, %v", known, err)
+	}
+}
+
+// TestPopOfTheUnifiedScriptAsksNoGate: what the pop of the protocol takes from a ruled queue through our script is what no take of ours has sorted yet, whatever limits
+// say; within seconds it has its places, so that nobody else begins before there is room. What stands in a waitlist it does not take.
+func TestPopOfTheUnifiedScriptAsksNoGate(t *testing.T) {
+	for dialect, pop := range map[Dialect]string{Qless: "pop", Reqless: "queue.pop"} {
+		t.Run(string(dialect), func(t *testing.T) {
+			w := newForeignWorld(t)
+			w.put(putsOf(5, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+			w.foreign(dialect, pop, "q", "ruby", "3")
+			if n := w.redis.ZCard(t.Context(), "ql:q:q-locks").Val(); n != 3 || w.many("erp") != 0 {
+				t.Fatalf("%d run, with %d places", n, w.many("erp"))
+			}
+			w.now += 6
+			w.tend("q")
+			if jobs := w.take("w", 5, "q"); len(jobs) > 0 || w.many("erp") != 3 {
+				t.Errorf("%v begin beside three of two, and %d places are taken", jobs, w.many("erp"))
+			}
+			if known, err := w.client.Strangers(t.Context()); err != nil || len(known) != 1 || known[0].Worker != "ruby" {
+				t.Errorf("named are %+v, %v", known, err)
+			}
+			if got := w.foreign(dialect, pop, "q", "ruby", "3"); w.redis.ZCard(t.Context(), "ql:q:q-locks").Val() != 3 {
+				t.Errorf("of those that wait for a place are popped %v", got)
+			}
+		})
+	}
+}

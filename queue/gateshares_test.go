@@ -1,0 +1,262 @@
+package queue
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// byRegion puts jobs of a region.
+func (w *gateWorld) byRegion(queue, region string, n int) {
+	w.t.Helper()
+	w.put(putsOf(n, func(i int) Put {
+		return Put{Queue: queue, Klass: "K", JID: fmt.Sprintf("%s-%s-%04d", queue, region, i), Data: []byte(`{"region":"` + region + `"}`)}
+	})...)
+}
+
+// regions counts jobs by region.
+func regions(jobs []Taken) map[string]int {
+	counts := map[string]int{}
+	for _, job := range jobs {
+		_, rest, _ := strings.Cut(job.JID, "-")
+		region, _, _ := strings.Cut(rest, "-")
+		counts[region]++
+	}
+	return counts
+}
+
+const regionRules = `{"shape":"a","throttles":["region"],"by":{"region":["path","region"]}}`
+
+// TestSharesAreHard: while east floods, it never has more than its 40 of 100 places.
+func TestSharesAreHard(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": regionRules}, map[string]string{
+		"region": `{"limit":100,"patience":60,"by":["path","region"],"shares":{"east":0.4,"north":0.3,"west":0.3}}`})
+	w.byRegion("q", "east", 150)
+	if got := regions(w.take("w", 200, "q")); got["east"] != 40 {
+		t.Fatalf("alone east has %v", got)
+	}
+	w.byRegion("q", "north", 50)
+	w.byRegion("q", "west", 50)
+	if got := regions(w.take("w", 200, "q")); got["east"] != 0 || got["north"] != 30 || got["west"] != 30 {
+		t.Errorf("beside it begin %v", got)
+	}
+}
+
+// TestThrottleLoads: of a throttle whose values have places of their own is told who waits for any of them, and since when; the values
+// are those that somebody has or waits for; without rules there is nothing.
+func TestThrottleLoads(t *testing.T) {
+	w, ctx := newGateWorld(t), t.Context()
+	if loads, err := w.client.ThrottleLoads(ctx, 10); err != nil || len(loads) != 0 {
+		t.Errorf("without rules: %+v, %v", loads, err)
+	}
+	w.rule(map[string]string{"q": regionRules}, map[string]string{
+		"region": `{"limit":10,"patience":60,"by":["path","region"],"shares":{"east":0.4,"north":0.3,"we*t":0.3}}`, "idle": `{"limit":2}`, "third": `{"limit":1}`})
+	w.byRegion("q", "east", 6)
+	w.byRegion("q", "we*t", 4)
+	w.take("w", 20, "q")
+	began := w.now
+	w.now += 5
+	loads, err := w.client.ThrottleLoads(ctx, 2)
+	must0(t, err)
+	want := []ThrottleLoad{{ID: "idle", Maximum: 2, Rules: []byte(`{"limit":2}`)}, {ID: "region", Maximum: 10, Used: 7, Waiting: 3, Since: began, Rules: loads[1].Rules, Parties: map[string]int{"east": 2, "we*t": 1}}}
+	if !reflect.DeepEqual(loads, want) || !strings.Contains(string(loads[1].Rules), `"shares":{"east":0.4`) {
+		t.Errorf("of two is told %+v, began at %v", loads, began)
+	}
+	must0(t, w.client.Pause(ctx, "q"))
+	if loads, err := w.client.ThrottleLoads(ctx, 2); err != nil || loads[1].Waiting != 3 || loads[1].Since != 0 {
+		t.Errorf("while their queue is paused is told %+v, %v", loads, err)
+	}
+	must0(t, w.client.Resume(ctx, "q"))
+	if loads, err := w.client.ThrottleLoads(ctx, 2); err != nil || loads[1].Since != began {
+		t.Errorf("when it goes on is told %+v, %v", loads, err)
+	}
+	values, err := w.client.ThrottleValues(ctx, "region")
+	if err != nil || strings.Join(values, " ") != "east we*t" {
+		t.Errorf("its values are %q, %v", values, err)
+	}
+	if odd, err := w.client.ThrottleValues(ctx, "regio?"); err != nil || len(odd) != 0 {
+		t.Errorf("a name that is a pattern has the values %q, %v", odd, err)
+	}
+}
+
+// TestSharesAreLent: east has all places while it is alone, and once north and west wait nobody beyond his share begins: one
+// run of jobs later each has his own.
+func TestSharesAreLent(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": regionRules}, map[string]string{
+		"region": `{"limit":100,"patience":60,"by":["path","region"],"shares":{"east":0.4,"north":0.3,"west":0.3},"borrow":true}`})
+	w.byRegion("q", "east", 300)
+	running := w.take("w", 200, "q")
+	if got := regions(running); got["east"] != 100 {
+		t.Fatalf("alone east has %v", got)
+	}
+	w.byRegion("q", "north", 100)
+	w.byRegion("q", "west", 100)
+	for _, job := range running {
+		w.now += 0.01
+		running = append(running[1:], w.exchange("w", done(job), Take{Queues: []string{"q"}, Count: 200}).Jobs...)
+	}
+	if got := regions(running); len(running) != 100 || got["east"] != 40 || got["north"] != 30 || got["west"] != 30 {
+		t.Errorf("one run later there are %v", got)
+	}
+}
+
+// TestQueuesTakeTurns: of two queues that share one place each worker settles and takes in one call, and they alternate
+// all the same; when one pool dies its queue is passed over.
+func TestQueuesTakeTurns(t *testing.T) {
+	w := newGateWorld(t)
+	rules := `{"shape":"a","throttles":["one"]}`
+	w.rule(map[string]string{"a": rules, "b": rules}, map[string]string{"one": `{"limit":1,"patience":60}`})
+	for _, queue := range []string{"a", "b"} {
+		w.put(putsOf(30, func(i int) Put { return Put{Queue: queue, Klass: "K", JID: fmt.Sprintf("%s%02d", queue, i)} })...)
+	}
+	has := map[string][]Taken{"a": w.take("wa", 1, "a"), "b": w.take("wb", 1, "b")}
+	var order strings.Builder
+	for range 20 {
+		w.now += 0.5
+		for _, queue := range []string{"a", "b"} {
+			jobs := w.exchange("w"+queue, done(has[queue]...), Take{Queues: []string{queue}, Count: 1}).Jobs
+			if has[queue] = jobs; len(jobs) > 0 {
+				order.WriteString(queue)
+			}
+		}
+	}
+	if all := "a" + order.String(); !strings.Contains(all, "abababababab") {
+		t.Errorf("they begin in the order %s", all)
+	}
+	// b's pool is dead: what it has is given up, and after a while nothing is kept for it.
+	for _, queue := range []string{"a", "b"} {
+		w.exchange("w"+queue, done(has[queue]...), Take{})
+	}
+	began := w.now
+	for w.now < began+3.5 && len(w.take("wa", 1, "a")) == 0 {
+		w.now += 0.5
+	}
+	if w.now-began > 3.4 || w.many("one") != 1 {
+		t.Errorf("after %v s the place of a dead pool is not another's", w.now-began)
+	}
+}
+
+// TestPatience: a job that needs five of ten places gets them under an endless stream of others, at last when it is overdue
+// and one run is over.
+func TestPatience(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":5}}}`}, map[string]string{"erp": `{"limit":10,"patience":20}`})
+	n := 0
+	light := func(many int) {
+		w.put(putsOf(many, func(int) Put { n++; return Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("l%05d", n)} })...)
+	}
+	light(20)
+	running := w.take("w", 10, "q")
+	w.put(Put{Queue: "q", JID: "heavy", Klass: "Heavy", Data: []byte("{}")})
+	began := w.now
+	for w.now-began < 40 {
+		light(2)
+		w.now += 0.5
+		one := running[0] // each runs for five seconds
+		jobs := w.exchange("w", done(one), Take{Queues: []string{"q"}, Count: 10}).Jobs
+		running = append(running[1:], jobs...)
+		for _, job := range jobs {
+			if job.JID == "heavy" {
+				if waited := w.now - began; waited > 27 {
+					t.Errorf("it began after %v s", waited)
+				}
+				return
+			}
+		}
+		if len(running) == 0 {
+			t.Fatalf("nothing runs after %v s", w.now-began)
+		}
+	}
+	t.Error("it never began")
+}
+
+// TestRates: never more starts in any ten seconds than the rate has, and the burst of a bucket besides.
+func TestRates(t *testing.T) {
+	for _, tt := range []struct {
+		rules string
+		most  int
+	}{{`{"rate":[100,10,20],"patience":60}`, 120}, {`{"rate":[100,10,1],"sliding":true,"patience":60}`, 100}} {
+		w := newGateWorld(t)
+		w.rule(map[string]string{"q": `{"shape":"a","throttles":["api"]}`}, map[string]string{"api": tt.rules})
+		w.put(putsOf(400, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+		var starts []float64
+		began := w.now
+		for w.now < began+60 && len(starts) < 400 {
+			w.now += 0.05
+			jobs := w.take("w", 50, "q")
+			for range jobs {
+				starts = append(starts, w.now)
+			}
+			w.exchange("w", done(jobs...), Take{})
+		}
+		if len(starts) < 400 {
+			t.Fatalf("%s: %d began in a minute", tt.rules, len(starts))
+		}
+		for i := range starts {
+			many := 0
+			for _, at := range starts[i:] {
+				if at < starts[i]+9.999 {
+					many++
+				}
+			}
+			if many > tt.most {
+				t.Fatalf("%s: %d starts in ten seconds", tt.rules, many)
+			}
+		}
+		if took := starts[399] - began; took > 40.5 {
+			t.Errorf("%s: it took %v s", tt.rules, took)
+		}
+	}
+}
+
+// TestBlockedJobsHideNoOthers: in front of a job that may run are many that may not. Each is looked at once; no call does more
+// than a hundred, and later takes do not look at them again.
+func TestBlockedJobsHideNoOthers(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","klass":{"Big":{"weight":1,"throttles":["big"]}}}`}, map[string]string{"big": `{"limit":1,"patience":60}`})
+	w.put(putsOf(1001, func(int) Put { return Put{Queue: "q", Klass: "Big"} })...)
+	w.put(Put{Queue: "q", JID: "free1", Klass: "K", Data: []byte("{}")}, Put{Queue: "q", JID: "free2", Klass: "K", Data: []byte("{}")})
+	calls, jids := 0, []string{}
+	for more := true; more; calls++ {
+		w.redis.ConfigResetStat(t.Context())
+		reply := w.exchange("w", nil, Take{Queues: []string{"q"}, Count: 2 - len(jids)})
+		for _, job := range reply.Jobs {
+			jids = append(jids, job.JID)
+		}
+		if n := commandsRun(t, w.lab); n > 700 {
+			t.Errorf("a call ran %d commands", n)
+		}
+		more = reply.More && len(jids) < 2
+	}
+	if got := strings.Join(jids, " "); got != "j0000 free1" || calls > 12 {
+		t.Errorf("%d calls found %s", calls, got)
+	}
+	w.redis.ConfigResetStat(t.Context())
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 || jobs[0].JID != "free2" {
+		t.Errorf("then comes %v", jobs)
+	}
+	if n := commandsRun(t, w.lab); n > 40 {
+		t.Errorf("a take beside a thousand that are blocked ran %d commands", n)
+	}
+}
+
+// TestForeignersHaveTheirPlacesMended: who ends a job without a word to its throttles leaks its places until somebody looks.
+func TestForeignersHaveTheirPlacesMended(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "Heavy"} })...)
+	first := w.take("w", 2, "q")
+	if len(first) != 1 {
+		t.Fatalf("took %v", first)
+	}
+	w.redis.HSet(t.Context(), "ql:j:"+first[0].JID, "state", "complete")
+	w.redis.ZRem(t.Context(), "ql:q:q-locks", first[0].JID)
+	w.now += 6
+	w.tend("q")
+	if next := w.take("w", 2, "q"); len(next) != 1 || w.many("erp") != 2 {
+		t.Errorf("after mending %v began, %d places are taken", next, w.many("erp"))
+	}
+}

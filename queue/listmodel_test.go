@@ -1,0 +1,494 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"oarlock/queue/internal/wire"
+)
+
+// What is here plays random programs of a list that two sessions work, that is monitored and taken in, and holds each reply and all that is
+// kept against a model of them.
+
+// listState is what is kept of a list. Of lists the first is the newest.
+type listState struct {
+	Jobs, Failed, Reasons         []string
+	Progress, Broken, Tries, Made map[string]string // Made: the data of the jobs that intake made, by jid
+}
+
+func newListState() listState {
+	return listState{Progress: map[string]string{}, Broken: map[string]string{}, Tries: map[string]string{}, Made: map[string]string{}}
+}
+
+// listWorld is one program.
+type listWorld struct {
+	t      testing.TB
+	lab    *lab
+	change func(string) string // of every script, for mutations
+	random *rand.Rand
+	now    int
+	made   int
+	want   listState
+	log    []string
+}
+
+const (
+	listFailedMost = 4 // of the failed ones that are kept
+	listWindow     = 6 // of intake
+)
+
+func newListWorld(t testing.TB, l *lab, seed uint64, change func(string) string) *listWorld {
+	t.Helper()
+	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return &listWorld{t: t, lab: l, change: change, random: rand.New(rand.NewPCG(seed, 0)), want: newListState()}
+}
+
+// play runs a program of so many steps and returns what was wrong, "" if nothing.
+func (w *listWorld) play(steps int) string {
+	for range steps {
+		w.now++
+		said, want := w.step()
+		if said != want {
+			return fmt.Sprintf("the answer is %s, want %s", said, want)
+		}
+		if is, want := w.read(), w.want; fmt.Sprint(is) != fmt.Sprint(want) {
+			return fmt.Sprintf("kept is\n%+v, want\n%+v", is, want)
+		}
+	}
+	return ""
+}
+
+// step does one thing and returns its answer, and what that should be.
+func (w *listWorld) step() (said, want string) {
+	switch n := w.random.IntN(20); {
+	case n < 6:
+		w.push()
+		return "", ""
+	case n < 14:
+		return w.exchange()
+	case n < 16:
+		return w.renew()
+	case n < 18:
+		return w.monitor()
+	case len(w.want.Jobs) > 0:
+		return w.intake()
+	}
+	return "", ""
+}
+
+func (w *listWorld) note(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+func (w *listWorld) rarely(n int) bool { return w.random.IntN(n) == 0 }
+
+// push pushes one to four entries, of which some are there already, byte for byte.
+func (w *listWorld) push() {
+	for range 1 + w.random.IntN(4) {
+		entry := fmt.Sprint("entry ", w.made)
+		if w.made > 0 && w.rarely(4) {
+			entry = fmt.Sprint("entry ", max(0, w.made-1-w.random.IntN(6)))
+		} else {
+			w.made++
+		}
+		w.note("push %s", entry)
+		w.lab.redis.LPush(w.t.Context(), "jobs", entry)
+		w.want.Jobs = slices.Insert(w.want.Jobs, 0, entry)
+	}
+}
+
+// call runs a command and returns its reply as text.
+func (w *listWorld) call(command string, args ...any) string {
+	words := []string{wire.Number(float64(1763700000 + w.now))}
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case []byte:
+			words = append(words, string(arg))
+		default:
+			words = append(words, fmt.Sprint(arg))
+		}
+	}
+	w.note("%s %q", command, words)
+	reply, err := w.lab.eval(w.t.Context(), w.change(w.lab.text(Batch, command)), nil, words)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%q", reply)
+}
+
+var listTags = []string{"111111111", "222222222"}
+
+// stamp is a start time of a session; each differs from all before.
+func (w *listWorld) stamp(tag string) string { return fmt.Sprintf("\"%d.%sZ\"", w.now, tag) }
+
+// some draws entries that are in work, whoever has them, and now and then one that is not.
+func (w *listWorld) some() (entries []string) {
+	for _, entry := range slices.Sorted(maps.Keys(w.want.Progress)) {
+		if w.rarely(3) {
+			entries = append(entries, entry)
+		}
+	}
+	if w.rarely(4) {
+		entries = append(entries, "none")
+	}
+	w.random.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	return entries
+}
+
+// held says whether a session has an entry.
+func (s *listState) held(entry, tag string) bool {
+	return strings.HasSuffix(s.Progress[entry], tag+`Z"`)
+}
+
+// keep is what a settlement leaves of what is kept with an entry.
+func (s *listState) keep(entry, kept string) {
+	if delete(s.Tries, entry); kept != "" {
+		s.Tries[entry] = kept
+	}
+}
+
+// exchange settles some of what a session has, or had, and takes others; now and then the list is something else meanwhile.
+func (w *listWorld) exchange() (said, want string) {
+	tag, count := oneOfList(w, listTags), w.random.IntN(5)
+	stamp := w.stamp(tag)
+	args := []any{"jobs", "progress", "failed", "reasons", "broken", "tries", tag, stamp, listFailedMost, count}
+	spoiled := w.rarely(6)
+	if spoiled {
+		args[9] = 0
+	}
+	var results []any
+	acked := func(entry string) { delete(w.want.Progress, entry); delete(w.want.Tries, entry) }
+	type settlement struct{ entry, action, kept, word string }
+	var all []settlement
+	for i, entry := range w.some() {
+		s := settlement{entry, oneOfList(w, []string{"ack", "back", "front", "fail", "broken", "later"}), "", ""}
+		if spoiled && i > 0 {
+			break
+		}
+		switch s.action {
+		case "back", "front":
+			if w.rarely(2) {
+				s.kept = fmt.Sprint("kept ", w.now, entry)
+			}
+		case "later":
+			s.kept, s.word = fmt.Sprint("kept ", w.now, entry), fmt.Sprintf("\"later %d.%sZ\"", w.now, tag)
+		default:
+			s.word = fmt.Sprint("word ", w.now, entry)
+		}
+		args, all = append(args, s.entry, s.action, s.kept, s.word), append(all, s)
+	}
+	for _, s := range all {
+		held := w.want.held(s.entry, tag)
+		result := any(int64(0))
+		if held {
+			result = int64(1)
+		}
+		results = append(results, result)
+		if held && s.action == "ack" {
+			acked(s.entry)
+		}
+	}
+	for i, s := range all {
+		switch {
+		case results[i] == int64(0):
+		case spoiled && (s.action == "back" || s.action == "front"):
+			results[i] = "WRONGTYPE Operation against a key holding the wrong kind of value"
+		default:
+			w.want.settle(s.entry, s.action, s.kept, s.word)
+		}
+	}
+	if len(all) == 0 {
+		results = []any{}
+	}
+	if spoiled {
+		w.lab.redis.Rename(w.t.Context(), "jobs", "aside")
+		w.lab.redis.Set(w.t.Context(), "jobs", "text", 0)
+	}
+	taken, twice, more := w.want.take(int(args[9].(int)), stamp)
+	said = w.call("list.exchange", args...)
+	if spoiled {
+		w.lab.redis.Del(w.t.Context(), "jobs")
+		w.lab.redis.Rename(w.t.Context(), "aside", "jobs")
+		said = strings.ReplaceAll(said, `list.exchange(): `, "")
+	}
+	return said, fmt.Sprintf("%q", []any{results, taken, int64(twice), int64(more), ""})
+}
+
+func oneOfList[T any](w *listWorld, list []T) T { return list[w.random.IntN(len(list))] }
+
+// settle does what an action other than an ack does about an entry that is held.
+func (s *listState) settle(entry, action, kept, word string) {
+	if action == "later" {
+		s.Progress[entry] = word
+		s.keep(entry, kept)
+		return
+	}
+	if action == "ack" {
+		return
+	}
+	delete(s.Progress, entry)
+	switch action {
+	case "back":
+		s.Jobs = slices.Insert(s.Jobs, 0, entry)
+	case "front":
+		s.Jobs = append(s.Jobs, entry)
+	case "fail":
+		s.Failed, s.Reasons = slices.Insert(s.Failed, 0, entry), slices.Insert(s.Reasons, 0, word)
+		s.Failed, s.Reasons = s.Failed[:min(len(s.Failed), listFailedMost)], s.Reasons[:min(len(s.Reasons), listFailedMost)]
+	case "broken":
+		s.Broken[entry] = word
+		return
+	}
+	s.keep(entry, kept)
+}
+
+// take takes up to count entries.
+func (s *listState) take(count int, stamp string) (taken []any, twice, more int) {
+	taken = []any{}
+	if count = min(count, len(s.Jobs)); count == 0 {
+		return taken, 0, 0
+	}
+	next := slices.Clone(s.Jobs[len(s.Jobs)-count:])
+	slices.Reverse(next)
+	s.Jobs = s.Jobs[:len(s.Jobs)-count]
+	for _, entry := range next {
+		if s.Progress[entry] != "" {
+			s.Jobs = slices.Insert(s.Jobs, 0, entry)
+			twice++
+			continue
+		}
+		s.Progress[entry] = stamp
+		taken = append(taken, entry, s.Tries[entry])
+	}
+	if len(taken) > 0 && twice > 0 {
+		more = 1
+	}
+	return taken, twice, more
+}
+
+// renew gives some entries a new start time.
+func (w *listWorld) renew() (said, want string) {
+	tag := oneOfList(w, listTags)
+	stamp := w.stamp(tag)
+	args, results := []any{"progress", "tries", tag, stamp}, []any{}
+	for _, entry := range w.some() {
+		kept := ""
+		if w.rarely(2) {
+			kept = fmt.Sprint("renewed ", w.now, entry)
+		}
+		args = append(args, entry, kept)
+		if !w.want.held(entry, tag) {
+			results = append(results, int64(0))
+			continue
+		}
+		results = append(results, int64(1))
+		w.want.Progress[entry] = stamp
+		if kept != "" {
+			w.want.Tries[entry] = kept
+		}
+	}
+	return w.call("list.renew", args...), fmt.Sprintf("%q", results)
+}
+
+// monitor moves some of what was seen, of which some has changed since.
+func (w *listWorld) monitor() (said, want string) {
+	args, results := []any{"jobs", "progress"}, []any{}
+	for _, entry := range w.some() {
+		seen, action := w.want.Progress[entry], oneOfList(w, []string{"front", "back", "drop", w.stamp("333333333")})
+		if w.rarely(3) || seen == "" {
+			seen = "another"
+		}
+		args = append(args, entry, seen, action)
+		if seen == "another" {
+			results = append(results, int64(0))
+			continue
+		}
+		results = append(results, int64(1))
+		delete(w.want.Progress, entry)
+		switch action {
+		case "front":
+			w.want.Jobs = append(w.want.Jobs, entry)
+		case "back":
+			w.want.Jobs = slices.Insert(w.want.Jobs, 0, entry)
+		case "drop":
+		default:
+			w.want.Progress[entry] = action
+		}
+	}
+	return w.call("list.monitor", args...), fmt.Sprintf("%q", results)
+}
+
+// intake makes jobs of what comes next, as it was read; now and then others took some of it meanwhile.
+func (w *listWorld) intake() (said, want string) {
+	n := min(1+w.random.IntN(4), len(w.want.Jobs))
+	read := slices.Clone(w.want.Jobs[len(w.want.Jobs)-n:])
+	slices.Reverse(read)
+	if n > 1 && w.rarely(3) {
+		read[1+w.random.IntN(n-1)] = "another"
+	}
+	var puts []Put
+	args := []any{"", "jobs", "broken", "q", listWindow, n}
+	for i, entry := range read {
+		trouble := ""
+		if w.rarely(4) {
+			trouble = fmt.Sprint("trouble ", w.now, entry)
+		} else {
+			data, _ := json.Marshal(entry)
+			puts = append(puts, Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("j%d-%d", w.now, i), Data: data})
+		}
+		args = append(args, entry, trouble)
+	}
+	for i := range puts {
+		if err := puts[i].complete(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	named, _ := nameAndCheck(puts, nil)
+	room, moved, answers := listWindow-len(w.want.Made), 0, []any{}
+	for i, entry := range read {
+		if i >= room || w.want.Jobs[len(w.want.Jobs)-1] != entry {
+			break
+		}
+		w.want.Jobs = w.want.Jobs[:len(w.want.Jobs)-1]
+		moved++
+		if trouble := args[7+2*i].(string); trouble != "" {
+			w.want.Broken[entry] = trouble
+			continue
+		}
+		w.want.Made[puts[0].JID] = string(puts[0].Data)
+		puts = puts[1:]
+		answers = append(answers, "put")
+	}
+	full := 0
+	if room-moved < 1 {
+		full = 1
+	}
+	said = w.call("list.intake", appendPuts(args, named)...)
+	if full == 1 || w.rarely(3) { // somebody works them
+		w.work()
+	}
+	return said, fmt.Sprintf("%q", []any{int64(moved), answers, int64(full)})
+}
+
+// work does away with all jobs that were made, and says so if they are not those that should be there.
+func (w *listWorld) work() {
+	if is := w.jobs(); !maps.Equal(is, w.want.Made) {
+		return // read finds it
+	}
+	for jid := range w.want.Made {
+		w.lab.redis.Del(w.t.Context(), "ql:j:"+jid)
+	}
+	w.lab.redis.Del(w.t.Context(), "ql:q:q-work")
+	clear(w.want.Made)
+}
+
+// jobs are the data of those that wait, by jid.
+func (w *listWorld) jobs() map[string]string {
+	made := map[string]string{}
+	for _, jid := range w.lab.redis.ZRange(w.t.Context(), "ql:q:q-work", 0, -1).Val() {
+		made[jid] = w.lab.redis.HGet(w.t.Context(), "ql:j:"+jid, "data").Val()
+	}
+	return made
+}
+
+// read is what Redis has.
+func (w *listWorld) read() listState {
+	list := func(name string) []string { return w.lab.redis.LRange(w.t.Context(), name, 0, -1).Val() }
+	hash := func(name string) map[string]string { return w.lab.redis.HGetAll(w.t.Context(), name).Val() }
+	return listState{list("jobs"), list("failed"), list("reasons"), hash("progress"), hash("broken"), hash("tries"), w.jobs()}
+}
+
+// TestListModel plays random programs of a list on each server; OARLOCK_FAULTS=all plays many more.
+func TestListModel(t *testing.T) {
+	for _, server := range []string{"redis", "embedded"} {
+		l := newLab(t, server, DefaultNamespace)
+		programs := 6
+		if os.Getenv("OARLOCK_FAULTS") == "all" {
+			programs = 500
+		}
+		for seed := range uint64(programs) {
+			w := newListWorld(t, l, seed, unchanged)
+			if wrong := w.play(120); wrong != "" {
+				t.Fatalf("%s, seed %d: %s\nafter\n%s", server, seed, wrong, strings.Join(w.log[max(0, len(w.log)-20):], "\n"))
+			}
+		}
+	}
+}
+
+// listMutations are mistakes in the scripts that the programs must find.
+var listMutations = []struct{ name, old, new string }{
+	{"whoever settles has the entry", "string.sub(value, -11) == tag .. 'Z\"'", "true"},
+	{"what is acknowledged stays in work", "  call_many('HDEL', progress, acked)\n", ""},
+	{"what is kept with an entry outlives it", "then call_many('HDEL', tries, acked) end", "then end"},
+	{"a retry goes to the front", "  move_entry(progress, entry, held, 'LPUSH', jobs)", "  move_entry(progress, entry, held, 'RPUSH', jobs)"},
+	{"what is given back goes to the back", "  move_entry(progress, entry, held, 'RPUSH', jobs)", "  move_entry(progress, entry, held, 'LPUSH', jobs)"},
+	{"all that failed is kept", "  redis.call('LTRIM', failed, 0, most - 1)\n", ""},
+	{"all reasons are kept", "  redis.call('LTRIM', reasons, 0, most - 1)\n", ""},
+	{"what failed has no reason", "  redis.call('LPUSH', reasons, why)\n", ""},
+	{"what failed is known as tried", "  keep(entry, '')\n", ""},
+	{"what is no job is forgotten", "  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  redis.call('HDEL', progress, entry)"},
+	{"what is no job stays in work", "  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  set_aside(broken, entry, when)"},
+	{"a delayed retry is not delayed", "  redis.call('HSET', progress, entry, at)\n", ""},
+	{"how often an entry was tried is not kept", "redis.call('HSET', tries, entry, kept)\n  else", "\n  else"},
+	{"how often an entry was tried is not told", "taken[#taken + 1] = kept[i] or ''", "taken[#taken + 1] = ''"},
+	{"equal entries run side by side", "if held[i] or seen[entry] then", "if seen[entry] then"},
+	{"equal entries of one call are one", "if held[i] or seen[entry] then", "if held[i] then"},
+	{"an equal entry is lost", "  call_many('LPUSH', jobs, twice)\n", ""},
+	{"an equal entry comes next again", "  call_many('LPUSH', jobs, twice)\n", "  call_many('RPUSH', jobs, twice)\n"},
+	{"what is taken is not in work", "  call_many('HSET', progress, stamped)\n  redis.call('LTRIM', jobs", "  redis.call('LTRIM', jobs"},
+	{"what is taken stays in the list", "  redis.call('LTRIM', jobs, 0, -1 - #entries)\n", ""},
+	{"one more than is taken leaves the list", "-1 - #entries", "-2 - #entries"},
+	{"the last come first", "for i = #found, 1, -1 do", "for i = 1, #found do"},
+	{"nobody is told that there is more", "(more or #twice > 0) and 1 or 0", "more and 1 or 0"},
+	{"a list that is none takes entries along", "    redis.pcall('HSET', from, entry, value)\n", ""},
+	{"what is moved is still in work", "  redis.call('HDEL', from, entry)\n", ""},
+	{"others' entries are renewed", "reply[i] = is_held(held[i], tag) and 1 or 0", "reply[i] = held[i] and 1 or 0"},
+	{"a renewal leaves the start time", "call_many('HSET', progress, stamped)\nif #kept", "if #kept"},
+	{"a renewal drops what is to be kept", "if #kept > 0 then pcall(call_many, 'HSET', tries, kept) end", ""},
+	{"a monitor does not look again", "if redis.call('HGET', progress, entry) ~= value then return 0 end", ""},
+	{"a monitor puts to the back", "front = 'RPUSH'", "front = 'LPUSH'"},
+	{"a monitor puts what was delayed to the front", "back = 'LPUSH'", "back = 'RPUSH'"},
+	{"a monitor drops nothing", "      redis.call('HDEL', progress, entry)\n", ""},
+	{"a monitor leaves a time that it cannot read", "      redis.call('HSET', progress, entry, action)\n", ""},
+	{"what was taken in stays", "  redis.call('LTRIM', list, 0, -1 - moved)\n", ""},
+	{"what others took is taken in", "  if there[#there + 1 - i] ~= entry then break end\n", ""},
+	{"there is no window", "for i = 1, math.min(count, room) do", "for i = 1, count do"},
+	{"nobody is told that the window is full", "room - moved < 1 and 1 or 0", "0"},
+	{"what cannot be a job is lost", "then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
+}
+
+// TestListMutations makes each mistake, in whatever script it is, and plays until a program finds it.
+func TestListMutations(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	for _, m := range listMutations {
+		t.Run(m.name, func(t *testing.T) {
+			made, texts := false, map[string]string{}
+			change := func(text string) string {
+				if _, known := texts[text]; !known {
+					texts[text] = mistaken(text, m.old, m.new)
+					made = made || texts[text] != text
+				}
+				return texts[text]
+			}
+			for seed := range uint64(20) {
+				if wrong := newListWorld(t, l, 1000+seed, change).play(60); wrong != "" {
+					if !made {
+						t.Fatalf("%s, and nothing was changed", wrong)
+					}
+					t.Logf("seed %s: %.200s", strconv.FormatUint(seed, 10), wrong)
+					return
+				}
+			}
+			t.Errorf("no program found it (%v)", made)
+		})
+	}
+}

@@ -1,0 +1,82 @@
+-- decider.look(now, throttle, asker, lease) -> number, when to look again, candidates, running, how many places are taken
+-- Takes the turn of asking what the command of a throttle decides. One at a time has it, so that it decides about what is true.
+--
+--   asker    who asks, to be told to people
+--   lease    seconds after which somebody else may ask, if nobody said what was decided
+--   number   of the question, for decider.rule; 0 if there is nothing to ask now: nobody waits, or it is somebody else's turn, or
+--            too early
+--   when     of the last; 0: that depends on others
+--   candidates   jobs of which only the command keeps that they start, the next one first, a hundred at most: each jid, queue,
+--                class, data (false above 4 KiB), its size, priority, tags, retries, remaining, crashes, when it was put, places
+--   running  of those that have places, some: each jid, queue, class, places, and when it was popped; 0 if it was let start
+--            and does not run yet
+--
+-- Of a waitlist the jobs are looked at that come first, and are not held: a thousand can be.
+--
+-- Reads    ql:oarlock:rules; ql:oarlock:rota, wait, seen; the waitlists; ql:j:<jid>; ql:th:<tid>-locks
+-- Writes   ql:oarlock:asker:<tid>, ql:oarlock:asked:<tid>
+local now, tid, asker, lease = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+local g, key, held_key = open_gate(open_batch(now, '')), 'ql:oarlock:asker:' .. tid, 'ql:oarlock:asked:' .. tid
+local f = redis.call('HMGET', key, 'until', 'next')
+redis.call('HSET', key, 'seen', ARGV[1])
+redis.call('EXPIRE', key, '7200')
+local busy = math.max(numeric(f[1], 0), numeric(f[2], 0))
+if busy > now then return { 0, text17(busy) } end
+local t = places_of(g, { tid = tid })
+if not t.defined.asks then return { 0, '0' } end
+
+redis.call('ZREMRANGEBYSCORE', held_key, '-inf', ARGV[1])
+local held, some = {}, redis.call('ZRANGE', held_key, '0', '999')
+for _, jid in ipairs(some) do held[jid] = true end
+local next_held = redis.call('ZRANGE', held_key, '0', '0', 'WITHSCORES')[2] or '0'
+if #some == 1000 then return { 0, next_held } end
+
+local lists = {}
+for _, one in ipairs(waiting_for(g, t, 'rota')) do
+  for _, list in ipairs(one.lists) do lists[#lists + 1] = list end
+end
+local found, share = {}, math.ceil(100 / math.max(1, #lists))
+for _, list in ipairs(lists) do
+  local heads = redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. #list.queue .. ':' .. list.queue .. list.line, '0', text14(#some + share - 1), 'WITHSCORES')
+  local left = share
+  for i = 1, #heads, 2 do
+    if left > 0 and not held[heads[i]] then
+      found[#found + 1] = { jid = heads[i], score = tonumber(heads[i + 1]), queue = list.queue, places = list.places }
+      left = left - 1
+    end
+  end
+end
+table.sort(found, function(a, b) return a.score > b.score end)
+
+local candidates, running = {}, {}
+local function append(to, ...)
+  for _, value in ipairs({ ... }) do to[#to + 1] = value end
+end
+for i = 1, math.min(100, #found) do
+  local one = found[i]
+  local j = 'ql:j:' .. one.jid
+  local v = redis.call('HMGET', j, 'state', 'queue', 'klass', 'priority', 'tags', 'retries', 'remaining', 'oarlock-crashes', 'time')
+  if v[1] == 'throttled' and v[2] == one.queue then
+    local size = redis.call('HSTRLEN', j, 'data')
+    append(candidates, one.jid, one.queue, v[3] or '', size <= 4096 and redis.call('HGET', j, 'data') or false, size, v[4] or '0', v[5] or '[]', v[6] or '0',
+      v[7] or '0', v[8] or '0', v[9] or '0', one.places)
+  end
+end
+if #candidates == 0 then return { 0, next_held } end
+local places, count = {}, 0
+for _, member in ipairs(redis.call('ZREVRANGE', 'ql:th:' .. tid .. '-locks', '0', '199')) do
+  local jid = string.match(member, '^[^%z]*')
+  if not places[jid] then
+    count = count + 1
+    places[count] = jid
+  end
+  places[jid] = (places[jid] or 0) + 1
+end
+for i = 1, count do
+  local jid = places[i]
+  local v = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'klass', 'time')
+  append(running, jid, v[2] or '', v[3] or '', places[jid], v[1] == 'running' and v[4] or '0')
+end
+local question = redis.call('HINCRBY', key, 'number', '1')
+redis.call('HSET', key, 'until', text17(now + lease), 'by', asker)
+return { question, '0', candidates, running, redis.call('ZCARD', 'ql:th:' .. tid .. '-locks') }

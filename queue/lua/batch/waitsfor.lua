@@ -1,0 +1,60 @@
+-- waitsfor(now, jid) -> list of names and values, empty if the job stands in no waitlist
+-- For what a job of a ruled queue waits. Changes nothing.
+--
+--   throttle, places   for which throttle, and how many of its places it takes
+--   since     when a job of its waitlist started last, or it began to wait
+--   before    how many of its waitlist come before it
+--   open      1: it may be tried now; opens: when it may
+--   maximum, used   places of the throttle (0: no limit), and how many are taken
+--   next      which other party has the next turn, if one has
+--   party, over     whose turn is counted; 1 if it is beyond its share
+--   share, has      of a throttle with values, how many places its value has a share of, and takes
+--   rate, period    starts, and in how many seconds
+--   asks      what holds while its command fails: closed or open
+--   held      list of holders, the first twenty members
+--
+-- Reads    ql:j:<jid>; ql:oarlock:rules; ql:th:<tid>, ql:th:<tid>-locks; the keys of waitlists and rotas
+local jid, told = ARGV[2], {}
+local queue, text = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'queue', 'throttles'))
+if not (queue and text) then return told end
+
+local function say(name, value)
+  if value then told[#told + 1], told[#told + 2] = name, value end
+end
+
+local line = #text > 256 and redis.sha1hex(text) or text
+local key = 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line
+local rank = redis.call('ZREVRANK', key, jid)
+local record = rank and redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line)
+if not record then return told end
+local since, places, length, rest = string.match(record, '^(%S+) (%d+) (%d+):(.*)$')
+local tid, party = string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
+say('throttle', tid)
+say('places', places)
+say('since', since)
+say('before', rank)
+say('party', party)
+if redis.call('ZSCORE', 'ql:oarlock:open:' .. queue, line) then say('open', 1) end
+say('opens', redis.call('ZSCORE', 'ql:oarlock:due:' .. queue, line))
+local maximum = numeric(redis.call('HGET', 'ql:th:' .. tid, 'maximum'), 0)
+say('maximum', text14(maximum))
+say('used', redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'))
+local over = redis.call('ZSCORE', 'ql:oarlock:over:' .. tid, party)
+if over then say('over', 1) end
+for _, other in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '0')) do
+  if other ~= party then say('next', other) end
+end
+local rules = redis.call('HGET', 'ql:oarlock:rules', 't:' .. tid)
+local defined = rules and cjson.decode(rules) or {}
+if defined.by then
+  local share = share_of(defined, party, maximum < 1 and math.huge or maximum)
+  if share > 0 then say('share', text14(share)) end
+  say('has', redis.call('ZCARD', 'ql:th:' .. tid .. '=' .. party .. '-locks'))
+end
+say('asks', defined.asks)
+if defined.rate then
+  say('rate', text14(defined.rate[1]))
+  say('period', text17(defined.rate[2]))
+end
+say('held', redis.call('ZRANGE', 'ql:th:' .. tid .. '-locks', '0', '19'))
+return told

@@ -1,0 +1,129 @@
+-- What nobody does in the call that it follows from: clients that know no rules give places back to nobody, or not at
+-- all; a limit is raised; a queue falls asleep. All of it is found by looking, a part each time.
+
+-- tend_gate(batch) -> per throttle how many places were given back that jobs had which are over; and whether there is more to do
+-- Rare.
+function tend_gate(batch)
+  local g = open_gate(batch)
+  waiting_room(g)
+  local mended = {}
+  local last = numeric(redis.call('HGET', 'ql:oarlock:tended', 'places'), 0)
+  if last > g.now or g.now >= last + 5 then
+    redis.call('HSET', 'ql:oarlock:tended', 'places', ARGV[1])
+    mended = mend_places(g)
+    place_strangers(g)
+  end
+  local some = redis.call('SRANDMEMBER', 'ql:oarlock:waited', '100')
+  for _, tid in ipairs(some) do g.freed[tid] = true end
+  spend(batch, 8 * #some)
+  stir_all(g)
+  for queue in pairs(g.opened) do wake(queue) end
+  return mended, reconsider(g)
+end
+
+-- suspects() -> names of throttles: some of those of which the gate gave places, and some for which jobs wait, whoever gave them
+-- Rare.
+function suspects()
+  local tids, seen = {}, {}
+  for _, set in ipairs({ 'held', 'waited' }) do
+    for _, tid in ipairs(redis.call('SRANDMEMBER', 'ql:oarlock:' .. set, '20')) do
+      if not seen[tid] then tids[#tids + 1] = tid end
+      seen[tid] = true
+    end
+  end
+  return tids
+end
+
+-- mend_places(g) -> per throttle how many were taken from jobs that neither run nor wait for an answer
+-- Of some throttles, and of each at most 500 members, from a place that differs each time.
+function mend_places(g)
+  local left, mended = 500, {}
+  for _, tid in ipairs(suspects()) do
+    local key = 'ql:th:' .. tid .. '-locks'
+    local all = redis.call('ZCARD', key)
+    if all == 0 then redis.call('SREM', 'ql:oarlock:held', tid) end
+    if left > 0 and all > 0 then
+      local windows = math.ceil(all / left)
+      local first = left * (math.floor(g.now * 1000) % windows)
+      local members = redis.call('ZRANGE', key, text14(first), text14(first + left - 1), 'WITHSCORES')
+      left = left - #members / 2
+      for i = 1, #members, 2 do
+        local holder = members[i]
+        if not keeps_place(holder, tid, members[i + 1], g.now) then
+          redis.call('ZREM', key, holder)
+          mended[tid] = (mended[tid] or 0) + 1
+          g.freed[tid] = true
+        end
+      end
+      -- Those of queues without rules wait in another line for it.
+      if g.freed[tid] and redis.call('EXISTS', 'ql:th:' .. tid .. '-pending') == 1 then release(tid, '', g.now, 25) end
+    end
+  end
+  return mended
+end
+
+-- keeps_place(holder, tid, until_when, now) -> whether the job runs, or waits for an answer or has one, and needs the place
+--   holder       its jid, or that, NUL and which of its places it is; of a ghost and when it was popped
+--   until_when   until then it has the place in any case: a ghost, or one that a command lets start
+function keeps_place(holder, tid, until_when, now)
+  if tonumber(until_when) > now then return true end
+  if string.find(holder, '^[^%z]*%z%d+%z') then return false end
+  local jid, n = string.match(holder, '^(.*)%z(%d+)$')
+  jid, n = jid or holder, tonumber(n or 1)
+  local f = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'throttles', 'oarlock-park', 'oarlock-response', 'oarlock-life', 'time')
+  local waits = (f[3] or f[4]) and f[5] == f[6] and f[1] ~= 'complete' and f[1] ~= 'failed'
+  if not (f[1] == 'running' or waits) then return false end
+  local ok, names = pcall(cjson.decode, f[2] or '')
+  for _, name in ipairs(ok and names or {}) do
+    if tostring(name) == tid then n = n - 1 end
+  end
+  return n <= 0
+end
+
+-- place_strangers(g): jobs of ruled queues that run without having asked the gate get the places that they need, whether there is
+-- room or not, so that nobody else comes in before room is; and who runs them is noted. Such is what a client that knows no rules took, or what
+-- began before there were any. Of some queues, and of each at most a hundred jobs, from a place that differs each time.
+-- Rare.
+function place_strangers(g)
+  local scan = redis.call('HSCAN', 'ql:oarlock:seen', redis.call('HGET', 'ql:oarlock:tended', 'strangers') or '0', 'COUNT', '20')
+  redis.call('HSET', 'ql:oarlock:tended', 'strangers', scan[1])
+  for i = 1, #scan[2], 2 do
+    local queue = scan[2][i]
+    local rules = rules_of(g, queue)
+    if rules and not rules.damage then
+      local key = 'ql:q:' .. queue .. '-locks'
+      local windows = math.max(1, math.ceil(redis.call('ZCARD', key) / 100))
+      local first = 100 * (math.floor(g.now * 1000) % windows)
+      for _, jid in ipairs(redis.call('ZRANGE', key, text14(first), text14(first + 99))) do
+        local ok, raised = pcall(place_stranger, g, rules, queue, jid)
+        if not ok then report(g.batch, queue, jid, raised) end
+      end
+      write_places(g)
+    end
+  end
+end
+
+-- has_any(jid, text) -> whether it has a place of one of the throttles that its field names
+-- Rare.
+function has_any(jid, text)
+  local ok, names = pcall(cjson.decode, text or '')
+  for _, tid in ipairs(ok and names or {}) do
+    if redis.call('ZSCORE', 'ql:th:' .. tostring(tid) .. '-locks', jid) then return true end
+  end
+  return false
+end
+
+-- place_stranger(g, rules, queue, jid)
+function place_stranger(g, rules, queue, jid)
+  local state, owner, of, gate, text = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'oarlock-gate', 'throttles'))
+  spend(g.batch, gate and 2 or 1)
+  if state ~= 'running' or of ~= queue or gate and has_any(jid, text) then return end
+  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
+  local need = needs_of(g, rules, queue, f)
+  if #need.list == 0 then return end
+  take_places(g, need, jid, {})
+  redis.call('HSET', 'ql:j:' .. jid, 'throttles', need.text, 'oarlock-gate', need.derived)
+  local key = 'ql:oarlock:outside'
+  redis.call('HSET', key, owner, text14(math.floor(g.now)) .. ' ' .. queue)
+  redis.call('EXPIRE', key, '86400')
+end

@@ -1,0 +1,223 @@
+-- Whose turn it is at a throttle. A party waits there with a pass, the virtual time of its next start: who has the least
+-- is next, and a start moves it on by its places divided by its share (start-time fair queueing). A party is a value of
+-- the throttle, or, where that counts by nothing, a queue.
+--   oarlock:rota:<tid>, oarlock:over:<tid>   waiting party -> pass: those within and those beyond their share
+--   oarlock:rested:<tid>   party that waits no more -> its pass, as far as that is ahead of all others'
+--   oarlock:virtual        tid -> virtual time
+--   oarlock:wait:<n>:<tid><party>   mark of a waitlist -> score of its head
+--   oarlock:eldest:<tid>   mark of a waitlist -> since when nothing of it started
+-- A mark is <places>:<n>:<queue><line>, n the bytes of the queue's name. What nobody works is passed over, so nothing
+-- is kept for the dead: a queue is awake for a while after somebody with a free child looked into it (oarlock:seen).
+
+-- wait_key(tid, party) -> the key of the waitlists of a party
+function wait_key(tid, party)
+  return 'ql:oarlock:wait:' .. #tid .. ':' .. tid .. party
+end
+
+-- read_mark_of_list(mark) -> places, queue, line
+function read_mark_of_list(mark)
+  local places, length, rest = string.match(mark, '^(%d+):(%d+):(.*)$')
+  return tonumber(places), string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
+end
+
+-- is_awake(g, queue) -> whether somebody who has a free child works it
+function is_awake(g, queue)
+  local known = g.awake[queue]
+  if known == nil then
+    known = numeric(redis.call('HGET', 'ql:oarlock:seen', queue), 0) >= g.now
+    g.awake[queue] = known
+  end
+  return known
+end
+
+-- waiting_for(g, t, kind) -> list of up to ten awake parties in their order, each with pass, and lists: places, queue,
+-- line, head and mark of those of its waitlists that are awake, the best head first
+--   kind   rota or over
+function waiting_for(g, t, kind)
+  t.waiting = t.waiting or {}
+  local known = t.waiting[kind]
+  if known then return known end
+  known = {}
+  local key = 'ql:oarlock:' .. kind .. ':' .. t.tid
+  for first = 0, 90, 10 do
+    local some = redis.call('ZRANGE', key, text14(first), text14(first + 9), 'WITHSCORES')
+    for i = 1, #some, 2 do
+      local lists, found = {}, redis.call('ZREVRANGE', wait_key(t.tid, some[i]), '0', '19', 'WITHSCORES')
+      for k = 1, #found, 2 do
+        local places, queue, line = read_mark_of_list(found[k])
+        if is_awake(g, queue) then
+          lists[#lists + 1] = { places = math.min(places, t.max), queue = queue, line = line, head = tonumber(found[k + 1]), mark = found[k] }
+        end
+      end
+      if #lists > 0 then known[#known + 1] = { party = some[i], pass = tonumber(some[i + 1]), lists = lists } end
+    end
+    if #known >= 10 or #some < 20 then break end
+  end
+  t.waiting[kind] = known
+  return known
+end
+
+-- eldest_of(g, t) -> the awake waitlist of which nothing started for longest, if that is longer than the throttle's
+-- patience: places and mark; or nil
+function eldest_of(g, t)
+  if t.eldest == nil then
+    t.eldest = false
+    local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', text17(g.now - (t.defined.patience or 60)),
+      'LIMIT', '0', '10')
+    for _, mark in ipairs(some) do
+      local places, queue, line = read_mark_of_list(mark)
+      if is_awake(g, queue) then
+        t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
+        break
+      end
+    end
+  end
+  return t.eldest or nil
+end
+
+-- claims_before(g, t, item, wanted, list) -> how many places are for others, whether the job is beyond the share of its
+-- party, and whether it must wait for that
+--   list   the waitlist of the job, nil if there is none
+function claims_before(g, t, item, wanted, list)
+  local beyond = t.defined.borrow and is_beyond(g, t, item.party, wanted) or false
+  if beyond then
+    if g.inbox or t.max - t.used - (t.defined.keep or 0) < wanted then return 0, true, true end
+    for _, other in ipairs(waiting_for(g, t, 'rota')) do
+      if other.party ~= item.party then return 0, true, true end
+    end
+  end
+  if not t.waits then return 0, beyond end
+  local eldest = eldest_of(g, t)
+  if eldest and list and eldest.mark == list.mark then return 0, beyond end
+  local ahead = eldest and eldest.places or 0
+  local own, newcomer = pass_of(g, t, item.party)
+  for _, other in ipairs(waiting_for(g, t, beyond and 'over' or 'rota')) do
+    if other.party == item.party then
+      if not newcomer then break end
+    else
+      if other.pass > own then break end
+      for _, one in ipairs(other.lists) do
+        if not (eldest and eldest.mark == one.mark) then
+          ahead = ahead + one.places
+          break
+        end
+      end
+    end
+  end
+  return ahead, beyond
+end
+
+-- is_beyond(g, t, party, wanted) -> whether a party that takes so many places more has more than its share
+function is_beyond(g, t, party, wanted)
+  local share = share_of(t.defined, party, t.max)
+  if share == 0 then return false end
+  local tid = t.tid .. '=' .. party
+  local value = g.places[tid]
+  local used = value and value.used or redis.call('ZCARD', 'ql:th:' .. tid .. '-locks')
+  return used + math.min(wanted, share) > share
+end
+
+-- pass_of(g, t, party) -> its pass, and whether it is not waiting yet
+function pass_of(g, t, party)
+  for _, kind in ipairs({ 'rota', 'over' }) do
+    local pass = redis.call('ZSCORE', 'ql:oarlock:' .. kind .. ':' .. t.tid, party)
+    if pass then return tonumber(pass), false, kind end
+  end
+  return math.max(virtual_time(t), numeric(redis.call('ZSCORE', 'ql:oarlock:rested:' .. t.tid, party), 0)), true
+end
+
+-- virtual_time(t) -> the pass of the last that started
+function virtual_time(t)
+  t.virtual = t.virtual or numeric(redis.call('HGET', 'ql:oarlock:virtual', t.tid), 0)
+  return t.virtual
+end
+
+-- charge(g, t, item, places): a job of a party starts, where others wait
+function charge(g, t, item, places)
+  if t.contended == nil then t.contended = redis.call('EXISTS', 'ql:oarlock:rota:' .. t.tid, 'ql:oarlock:over:' .. t.tid) > 0 end
+  if not t.contended then return end
+  local pass, newcomer, kind = pass_of(g, t, item.party)
+  local share = share_of(t.defined, item.party, t.max)
+  if pass > virtual_time(t) then
+    t.virtual = pass
+    redis.call('HSET', 'ql:oarlock:virtual', t.tid, text17(pass))
+    redis.call('ZREMRANGEBYSCORE', 'ql:oarlock:rested:' .. t.tid, '-inf', text17(pass))
+  end
+  local key = 'ql:oarlock:' .. (newcomer and 'rested' or kind) .. ':' .. t.tid
+  redis.call('ZADD', key, text17(pass + places / math.max(1, share)), item.party)
+  t.waiting = nil
+end
+
+-- wait_for(g, t, item, mark, head, beyond): a waitlist begins to wait
+function wait_for(g, t, item, mark, head, beyond)
+  local tid, party = t.tid, item.party
+  redis.call('ZADD', wait_key(tid, party), text17(head), mark)
+  local pass, newcomer, kind = pass_of(g, t, party)
+  local into = beyond and 'over' or 'rota'
+  if newcomer then
+    redis.call('ZREM', 'ql:oarlock:rested:' .. tid, party)
+  elseif kind ~= into then
+    redis.call('ZREM', 'ql:oarlock:' .. kind .. ':' .. tid, party)
+  end
+  redis.call('ZADD', 'ql:oarlock:' .. into .. ':' .. tid, text17(pass), party)
+  redis.call('SADD', 'ql:oarlock:waited', tid)
+  t.waits, t.contended, t.waiting = true, true, nil
+end
+
+-- wait_no_more(g, t, party, mark): a waitlist has left a throttle
+function wait_no_more(g, t, party, mark)
+  local tid, key = t.tid, wait_key(t.tid, party)
+  redis.call('ZREM', key, mark)
+  t.waiting = nil
+  if redis.call('EXISTS', key) == 1 then return end
+  local pass = pass_of(g, t, party)
+  redis.call('ZREM', 'ql:oarlock:rota:' .. tid, party)
+  redis.call('ZREM', 'ql:oarlock:over:' .. tid, party)
+  if redis.call('EXISTS', 'ql:oarlock:rota:' .. tid, 'ql:oarlock:over:' .. tid) == 0 then
+    redis.call('DEL', 'ql:oarlock:rested:' .. tid)
+    redis.call('HDEL', 'ql:oarlock:virtual', tid)
+    redis.call('SREM', 'ql:oarlock:waited', tid)
+    t.virtual, t.contended = nil, false
+  elseif pass > virtual_time(t) then
+    redis.call('ZADD', 'ql:oarlock:rested:' .. tid, text17(pass), party)
+  end
+end
+
+-- stir(g, t): lets those in front try, as many as there are places free
+function stir(g, t)
+  local room = t.max - t.used
+  if t.asks or room < 1 then return end
+  recall_lent(g, t)
+  local eldest = eldest_of(g, t)
+  if eldest then
+    if eldest.places <= room then open_list(g, eldest.queue, eldest.line) end
+    room = room - eldest.places
+  end
+  local within = waiting_for(g, t, 'rota')
+  if #within == 0 then
+    within = waiting_for(g, t, 'over')
+    room = room - (t.defined.keep or 0)
+  end
+  for _, one in ipairs(within) do
+    for i, list in ipairs(one.lists) do
+      if room < 1 then return end
+      local fits = list.places <= room
+      if fits then open_list(g, list.queue, list.line, list.head) end
+      if fits or i == 1 then room = room - list.places end
+    end
+  end
+end
+
+-- recall_lent(g, t): parties that waited beyond their share, and are within it again, wait as the others
+function recall_lent(g, t)
+  if not t.defined.borrow then return end
+  local over = redis.call('ZRANGE', 'ql:oarlock:over:' .. t.tid, '0', '99', 'WITHSCORES')
+  for i = 1, #over, 2 do
+    local places = read_mark_of_list(redis.call('ZREVRANGE', wait_key(t.tid, over[i]), '0', '0')[1] or '1:0:')
+    if not is_beyond(g, t, over[i], places) then
+      redis.call('ZREM', 'ql:oarlock:over:' .. t.tid, over[i])
+      redis.call('ZADD', 'ql:oarlock:rota:' .. t.tid, over[i + 1], over[i])
+      t.waiting = nil
+    end
+  end
+end

@@ -1,0 +1,69 @@
+-- What all scripts need to know of rules: whether a queue has any, and what rules have left with a job.
+
+-- is_ruled(batch, settlements, queues) -> whether one of the queues, or one of a settlement, is ruled
+-- Where that cannot be read they are: of such a queue nothing is taken.
+-- Rare.
+function is_ruled(batch, settlements, queues)
+  local names, seen = { 'version', 'low' }, {}
+  for _, queue in ipairs(queues) do
+    seen[queue] = true
+    names[#names + 1], names[#names + 2] = 'q:' .. queue, 'o:' .. queue
+  end
+  local take = #names
+  for _, s in ipairs(settlements) do
+    if not seen[s.queue] then
+      seen[s.queue] = true
+      names[#names + 1] = 'q:' .. s.queue
+    end
+  end
+  for i = 1, #names, 1000 do
+    local some = redis.pcall('HMGET', 'ql:oarlock:rules', unpack(names, i, math.min(i + 999, #names)))
+    if some.err then
+      if not is_wrong_type(some) then error(some, 0) end
+      return true
+    end
+    if i == 1 then
+      batch.ruled = some[1] ~= false
+      read_low(batch, some[2])
+    end
+    for k = i, i + #some - 1 do
+      local of = some[k - i + 1]
+      if k > 2 and k <= take and k % 2 == 0 then
+        batch.keyed[queues[(k - 2) / 2]] = of
+      elseif k > 2 and of then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- drop_derived(jid, text, derived) -> its field throttles from here on, false if it has none
+-- The job has only the throttles of its own.
+--   text, derived   its fields throttles and oarlock-gate
+-- Rare.
+function drop_derived(jid, text, derived)
+  local key, own = 'ql:j:' .. jid, {}
+  local names = text and stored_tags(text) or {}
+  for i = 1, #names - numeric(derived, 0) do own[i] = names[i] end
+  redis.call('HDEL', key, 'oarlock-gate')
+  if #own == 0 then
+    redis.call('HDEL', key, 'throttles')
+    return false
+  end
+  text = cjson.encode(own)
+  redis.call('HSET', key, 'throttles', text)
+  return text
+end
+
+-- move_in_waitlist(jid, queue, place): one that waits for a place of a throttle has another score
+-- Rare.
+function move_in_waitlist(jid, queue, place)
+  local state, text, derived = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'throttles', 'oarlock-gate'))
+  if state ~= 'throttled' or not derived then return end
+  local line = #text > 256 and redis.sha1hex(text) or text
+  local key = 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line
+  local was = redis.call('ZSCORE', key, jid)
+  -- Where rules give another order it counts when the job comes in the next time.
+  if was and tonumber(was) > -2097152 then redis.call('ZADD', key, place, jid) end
+end

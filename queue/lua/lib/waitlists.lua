@@ -1,0 +1,284 @@
+-- Where the jobs of a ruled queue stand that must wait for a place. A job leaves the work set once, for the waitlist of
+-- those that need the same places, and is not looked at again before that is opened: all jobs of a waitlist are alike to
+-- the gate, so a take looks at the heads of open ones only.
+--   oarlock:waitlist:<n>:<queue><line>   jid -> score, as in the work set; the line is the job's field throttles,
+--                                        byte for byte, above 256 bytes its SHA-1
+--   oarlock:waitlists:<queue>   line -> since when nothing of it started, places, and for which throttle and as
+--                               which party it waits; and shape, of the rules by which jobs were sorted
+--   oarlock:open:<queue>        line -> score of its head, if it may be tried
+--   oarlock:due:<queue>         line -> when it is to be opened
+
+-- list_named(g, queue, line, need) -> a waitlist, which may have no jobs: then it has no record
+--   need   of its jobs; nil if that is not known
+function list_named(g, queue, line, need)
+  local id = #queue .. ':' .. queue .. line
+  local known = g.lists[id]
+  if not known then
+    known = { queue = queue, line = line, key = 'ql:oarlock:waitlist:' .. id, id = id, entries = {}, left = {} }
+    known.record = redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line)
+    if known.record then
+      local since, places, length, rest = string.match(known.record, '^(%S+) (%d+) (%d+):(.*)$')
+      known.since, known.places = tonumber(since), tonumber(places)
+      known.tid, known.party = string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
+      known.mark = places .. ':' .. id
+    end
+    g.lists[id] = known
+  end
+  if need and not known.need then
+    known.need = need
+    known.places = known.places or need.list[1].places
+    known.mark = known.mark or known.places .. ':' .. id
+  end
+  return known
+end
+
+-- write_record(list)
+function write_record(list)
+  list.record = text17(list.since) .. ' ' .. list.places .. ' ' .. #list.tid .. ':' .. list.tid .. list.party
+  redis.call('HSET', 'ql:oarlock:waitlists:' .. list.queue, list.line, list.record)
+end
+
+-- stand(g, rules, list, head, item, when, beyond): a waitlist is to wait at a throttle, from now on or as before
+--   head   score of its head
+function stand(g, rules, list, head, item, when, beyond)
+  local t, queue = places_of(g, item), list.queue
+  if list.open then
+    redis.call('ZREM', 'ql:oarlock:open:' .. queue, list.line)
+    list.open = false
+  end
+  local there = list.record and list.tid == item.tid and list.party == item.party
+  if not there or beyond ~= list.beyond then wait_for(g, t, item, list.mark, head, beyond) end
+  -- Only now: one that waits nowhere is never opened again.
+  if list.record and not there then wait_no_more(g, places_of(g, item_of(list.tid)), list.party, list.mark) end
+  list.beyond = beyond
+  if when then
+    redis.call('ZADD', 'ql:oarlock:due:' .. queue, text17(when), list.line)
+    if not (g.batch.due and g.batch.due <= when) then g.batch.due = when end
+  end
+  if there then return end
+  if not list.record then
+    list.since = g.now
+    redis.call('HSET', 'ql:oarlock:waitlists:' .. queue, 'shape', rules.shape or '')
+  end
+  list.tid, list.party = item.tid, item.party
+  write_record(list)
+  grow_old(g, list)
+end
+
+-- grow_old(g, list): how long it waits is known to the throttle it waits for, and to those it has passed; but while it
+-- waits for what a command decides, no place is kept for it anywhere
+function grow_old(g, list)
+  local passed = not places_of(g, item_of(list.tid)).asks
+  for _, item in ipairs(list.need.list) do
+    local key, last = 'ql:oarlock:eldest:' .. item.tid, item.tid == list.tid
+    if passed and not (last and list.beyond) then
+      redis.call('ZADD', key, text17(list.since), list.mark)
+    else
+      redis.call('ZREM', key, list.mark)
+    end
+    if last then passed = false end
+    local t = g.places[item.tid]
+    if t then t.waits, t.eldest = true, nil end
+  end
+end
+
+-- item_of(tid) -> what places_of asks for
+function item_of(tid)
+  local base, value = string.match(tid, '^([^=]+)=(.*)$')
+  return { tid = tid, base = base, value = value }
+end
+
+-- open_list(g, queue, line, head): a take of its queue is to try it
+--   head   the score of its head, nil if that is not known
+function open_list(g, queue, line, head)
+  local id = #queue .. ':' .. queue .. line
+  local known = g.lists[id]
+  if known and (known.open or not known.record) then return end
+  if not head then head = tonumber(redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. id, '0', '0', 'WITHSCORES')[2]) end
+  redis.call('ZADD', 'ql:oarlock:open:' .. queue, text17(head or 0), line)
+  g.opened[queue] = true
+end
+
+-- begin_waiting(g, rules, queue) -> whether the call is over; before a queue is sorted in which jobs wait
+function begin_waiting(g, rules, queue)
+  if sort_anew(g, rules, queue) then return true end
+  open_due(g, queue)
+  stir_all(g)
+  return false
+end
+
+-- stir_all(g): where places are free, those in front are let try
+function stir_all(g)
+  local function each(action, ...)
+    local ok, raised = pcall(action, g, ...)
+    if not ok then report(g.batch, '', '', raised) end -- a throttle that is broken must not hold up the others
+  end
+  for tid in pairs(g.freed) do each(places_of, item_of(tid)) end
+  g.freed = {}
+  local some = {}
+  for _, t in pairs(g.places) do
+    if t.waits and t.max - t.used >= 1 then some[#some + 1] = t end
+  end
+  for _, t in ipairs(some) do each(stir, t) end
+end
+
+-- heads_of(list, room) -> jids and scores, in turn; of which list.next is the first
+function heads_of(list, room)
+  if not list.heads or list.next > #list.heads and list.next > 1 then
+    local from, many = list.heads and list.from or 0, math.min(room, 100)
+    list.heads = redis.call('ZREVRANGE', list.key, text14(from), text14(from + many - 1), 'WITHSCORES')
+    list.from, list.next = from + #list.heads / 2, 1
+    if #list.heads == 0 then list.touched = true end
+  end
+  return list.heads
+end
+
+-- open_due(g, queue): waitlists whose time has come
+function open_due(g, queue)
+  local key = 'ql:oarlock:due:' .. queue
+  if not is_due(g.batch, key) then return end
+  for _, line in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', ARGV[1], 'LIMIT', '0', '32')) do
+    redis.call('ZREM', key, line)
+    open_list(g, queue, line)
+  end
+end
+
+-- file(g, c, job, place, list, need): a job leaves the inbox for its waitlist
+-- First its hash says so: else it would leave the inbox, and be dropped as the head of its waitlist.
+--   c   the round, see sort_out
+function file(g, c, job, place, list, need)
+  local f, jid = job.fields, job.jid
+  list.touched = true
+  redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled', 'throttles', need.text, 'oarlock-gate', need.derived)
+  g.left = g.left - 1
+  c.gone[#c.gone + 1] = jid
+  list.entries[#list.entries + 1], list.entries[#list.entries + 2] = text17(place), jid
+  c.filed[#c.filed + 1], c.filed[#c.filed + 2] = g.batch.stored_now, jid
+  -- It was put again: what it had before was dropped in this round, and is to be removed after what is filed was written.
+  take_out(list.left, jid)
+  take_out(c.unfiled, jid)
+  if f.state ~= 'throttled' then
+    remember(jid, '[' .. text14(math.floor(g.now)) .. ',"throttled",{"queue":' .. json_name(g.batch, c.queue) .. '}]', g.batch.limit, f[10])
+  end
+end
+
+-- take_out(values, value): wherever it is
+function take_out(values, value)
+  for i = #values, 1, -1 do
+    if values[i] == value then table.remove(values, i) end
+  end
+end
+
+-- write_filed(g, c): those that a round sorted stand in their waitlists
+function write_filed(g, c)
+  for _, list in pairs(g.lists) do
+    if #list.entries > 0 then call_many('ZADD', list.key, list.entries) end
+    list.entries = {}
+  end
+  call_many('ZADD', 'ql:q:' .. c.queue .. '-throttled', c.filed)
+end
+
+-- forget_round(g, c): what a round decided cannot be written. Nobody of it runs or is filed, and all stand where they stood.
+-- Rare.
+function forget_round(g, c)
+  for _, job in ipairs(c.fit) do
+    if job.throttles then pcall(let_go_of, job) end
+  end
+  for _, list in pairs(g.lists) do list.left, list.entries, list.started = {}, {}, false end
+  g.places, g.opened[c.queue] = {}, nil -- of what the gate knew of places, some were never taken
+end
+
+-- write_lists(g, c): who left waitlists in a round, and who is first now
+function write_lists(g, c)
+  for _, list in pairs(g.lists) do
+    if list.touched then
+      list.touched = false
+      if #list.left > 0 then call_many('ZREM', list.key, list.left) end
+      list.left, list.heads = {}, nil
+      look_at_head(g, list)
+    end
+  end
+  if #c.unfiled > 0 then call_many('ZREM', 'ql:q:' .. c.queue .. '-throttled', c.unfiled) end
+end
+
+-- look_at_head(g, list): who is first now; a waitlist without anybody is no more
+function look_at_head(g, list)
+  local head = redis.call('ZREVRANGE', list.key, '0', '0', 'WITHSCORES')[2]
+  if not head then return dissolve(g, list) end
+  redis.call('ZADD', wait_key(list.tid, list.party), 'XX', head, list.mark)
+  if list.open then redis.call('ZADD', 'ql:oarlock:open:' .. list.queue, head, list.line) end
+  if list.started and g.now > list.since + 1 then
+    list.since = g.now
+    write_record(list)
+    grow_old(g, list)
+  end
+  list.started = false
+end
+
+-- dissolve(g, list)
+function dissolve(g, list)
+  if not list.record then return end
+  for tid in pairs(tids_of(list)) do
+    redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, list.mark)
+    if g.places[tid] then g.places[tid].eldest = nil end
+  end
+  local t = places_of(g, item_of(list.tid))
+  wait_no_more(g, t, list.party, list.mark)
+  local key = 'ql:oarlock:waitlists:' .. list.queue
+  redis.call('HDEL', key, list.line)
+  if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end
+  redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line)
+  redis.call('ZREM', 'ql:oarlock:due:' .. list.queue, list.line)
+  list.record, list.open, list.tid, list.party, list.beyond = false, false, nil, nil, nil
+end
+
+-- tids_of(list) -> set of the throttles that its jobs need
+function tids_of(list)
+  local tids = { [list.tid] = true }
+  if list.need then
+    for _, item in ipairs(list.need.list) do tids[item.tid] = true end
+  else
+    local ok, names = pcall(cjson.decode, list.line_of or list.line)
+    for _, tid in ipairs(ok and names or {}) do tids[tid] = true end
+  end
+  return tids
+end
+
+-- sort_anew(g, rules, queue) -> whether the call is over
+-- Jobs that were sorted by rules of another shape come in again, so many a call.
+function sort_anew(g, rules, queue)
+  local key, batch = 'ql:oarlock:waitlists:' .. queue, g.batch
+  local shape = redis.call('HGET', key, 'shape')
+  if shape and shape ~= (rules.shape or '') then
+    for _, line in ipairs(redis.call('HKEYS', key)) do
+      if g.left <= 0 then break end
+      if line ~= 'shape' then come_in_again(g, list_named(g, queue, line), rules.leaving) end
+    end
+    batch.more = redis.call('EXISTS', key) == 1 and 1 or batch.more
+    if batch.more == 1 then return true end
+  end
+  return false
+end
+
+-- come_in_again(g, list, plain): so many of its jobs as the call may move
+--   plain   they lose the throttles that rules gave them
+-- Rare.
+function come_in_again(g, list, plain)
+  local queue, some = list.queue, redis.call('ZREVRANGE', list.key, '0', text14(g.left - 1), 'WITHSCORES')
+  local prefix = 'ql:q:' .. queue
+  for i = 1, #some, 2 do
+    local jid = some[i]
+    local f = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'throttles', 'oarlock-gate')
+    if f[1] == 'throttled' and f[2] == queue then
+      list.line_of = f[3]
+      redis.call('ZADD', prefix .. '-work', some[i + 1], jid)
+      redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
+      if plain and f[4] then drop_derived(jid, f[3], f[4]) end
+      redis.call('ZREM', prefix .. '-throttled', jid)
+    end
+    redis.call('ZREM', list.key, jid)
+  end
+  g.left = g.left - #some / 2
+  spend(g.batch, 5 * #some / 2)
+  if redis.call('EXISTS', list.key) == 0 then dissolve(g, list) end
+end

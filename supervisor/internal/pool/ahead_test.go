@@ -1,0 +1,26 @@
+package pool
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHowManyAreWorthKeepingReady(t *testing.T) {
+	const trip = 500 * time.Microsecond
+	for _, c := range []struct {
+		length time.Duration
+		want   int
+	}{{0, 0}, {1, aheadMost}, {10 * time.Microsecond, aheadMost}, {100 * time.Microsecond, 20}, {time.Millisecond, 2}, {1500 * time.Microsecond, 1},
+		{2 * time.Millisecond, 0}, {time.Hour, 0}} {
+		got := ahead(c.length, trip)
+		if got != c.want {
+			t.Errorf("%d jobs of %v, want %d", got, c.length, c.want)
+		}
+		if work := time.Duration(got) * c.length; work > aheadWork {
+			t.Errorf("%v of work ahead", work)
+		}
+	}
+	if n := ahead(3*time.Millisecond, time.Second); n != 0 {
+		t.Errorf("%d jobs, each longer than what may wait", n)
+	}
+}

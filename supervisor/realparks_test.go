@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"oarlock/queue"
+	"oarlock/runner"
+)
+
+// TestParksAreTold lets jobs park, one whose answer was there before it and one that waits in vain, and pushes answers to Redis' list: events tell
+// of each when Redis has it so.
+func TestParksAreTold(t *testing.T) {
+	w := newWorld(t)
+	if answered, err := w.client.Respond(t.Context(), queue.Response{Klass: "K", Correlation: "early", Data: []byte("1")}); err != nil || answered.Word != queue.KeptFor {
+		t.Fatal(answered, err)
+	}
+	for jid, timeout := range map[string]float64{"early": 600, "vain": 0.05} {
+		if _, err := w.client.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Data: fmt.Appendf(nil, `{"timeout": %v}`, timeout)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.client.Redis().RPush(t.Context(), "ql:oarlock:responses", "K\nnobody\n1", "no answer").Err(); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan Event, 100)
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, OnEvent: func(e Event) {
+		switch e.Kind {
+		case Parked, ParkTimedOut, AnswersRead:
+			told <- e
+		}
+	}})
+	seen := map[string]bool{}
+	for range 4 {
+		select {
+		case e := <-told:
+			what := string(e.Kind)
+			if e.Job != nil {
+				what += " " + e.Job.JID
+			}
+			seen[what] = true
+			switch what {
+			case "parked early":
+				if e.Name != "early" || e.Reason != "answered" || e.Took != 600*time.Second {
+					t.Errorf("told is %+v", e)
+				}
+			case "parked vain":
+				if e.Name != "vain" || e.Reason != "" || e.Took != 50*time.Millisecond {
+					t.Errorf("told is %+v", e)
+				}
+			case "park-timed-out vain":
+				if e.Name != "vain" || e.Group != "park-timeout" || e.State == "failed" || e.Message == "" {
+					t.Errorf("told is %+v", e)
+				}
+			case "answers-read":
+				if e.Count != 1 || e.Broken != 1 {
+					t.Errorf("told is %+v", e)
+				}
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("told was %v", seen)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("told was %v", seen)
+	}
+}
