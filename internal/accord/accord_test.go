@@ -27,7 +27,7 @@ type fake struct {
 	away      error
 }
 
-func (f *fake) Now() float64 { return float64(time.Now().Unix()) }
+func (f *fake) Now() float64 { return float64(time.Now().UnixMilli()) / 1e3 }
 
 func (f *fake) Rules(context.Context) (queue.Rules, error) {
 	f.mu.Lock()
