@@ -25,13 +25,15 @@ type event struct {
 // summary counts tests and their subtests alike, and packages that failed outside of a test.
 type summary struct {
 	passed, failed int
-	skips          []string // "package Test: reason"
-	rows           rows     // of the fault matrix
-	longest        []event  // tests, not their subtests, that took longest
+	failures       []failure // the tests that failed, with their subtests
+	unsteady       []string  // "package Test" of those that again acquitted
+	skips          []string  // "package Test: reason"
+	rows           rows      // of the fault matrix
+	longest        []event   // tests, not their subtests, that took longest
 }
 
 // test runs `go test` with args in a directory, prints a line a package, the output of whatever
-// failed and the lines that tests print for their readers, and counts.
+// failed and the lines that tests print for their readers, and counts. An error is of what is no test's failure.
 func test(dir string, args []string) (summary, error) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir = dir
@@ -44,7 +46,13 @@ func test(dir string, args []string) (summary, error) {
 		return summary{}, err
 	}
 	sum := report(out, os.Stdout)
-	return sum, cmd.Wait()
+	for i := range sum.failures {
+		sum.failures[i].dir = dir
+	}
+	if err = cmd.Wait(); sum.failed > 0 {
+		err = nil // it says no more than that
+	}
+	return sum, err
 }
 
 func report(in io.Reader, w io.Writer) summary {
@@ -89,13 +97,14 @@ func report(in io.Reader, w io.Writer) summary {
 			if e.Test != "" {
 				sum.failed++
 				failedIn[e.Package]++
-			} else if failedIn[e.Package] == 0 {
-				sum.failed++ // it did not build, crashed, or ran out of time
+				f := sum.failureOf(e)
+				f.counted++
+				f.final = f.final || grave.MatchString(strings.Join(said[key], ""))
 			}
 			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, strings.Join(said[key], ""))
 			delete(said, key)
-			if e.Test == "" {
-				unended(w, said, e.Package)
+			if e.Test == "" && (unended(w, said, e.Package) > 0 || failedIn[e.Package] == 0) {
+				sum.failed++ // it did not build, crashed, or ran out of time
 			}
 		}
 	}
@@ -104,20 +113,23 @@ func report(in io.Reader, w io.Writer) summary {
 // add counts another summary in.
 func (s *summary) add(other summary) {
 	s.passed, s.failed, s.skips = s.passed+other.passed, s.failed+other.failed, append(s.skips, other.skips...)
+	s.failures, s.unsteady = append(s.failures, other.failures...), append(s.unsteady, other.unsteady...)
 	maps.Copy(s.rows, other.rows)
 	for _, e := range other.longest {
 		s.took(e)
 	}
 }
 
-// unended prints what the tests of a package said that had not ended when it did: it crashed in one of them.
-func unended(w io.Writer, said map[string][]string, name string) {
+// unended prints what the tests of a package said that had not ended when it did, for it crashed in one of them, and counts them.
+func unended(w io.Writer, said map[string][]string, name string) (tests int) {
 	for _, key := range slices.Sorted(maps.Keys(said)) {
 		if strings.HasPrefix(key, name+" ") {
 			fmt.Fprintf(w, "NOT ENDED %s\n%s", key, strings.Join(said[key], ""))
 			delete(said, key)
+			tests++
 		}
 	}
+	return tests
 }
 
 // took keeps e if it is among the tests that took longest.
