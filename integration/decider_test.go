@@ -46,7 +46,7 @@ command = ["sh", "-c", "echo + >>ledger; sleep 0.1; echo - >>ledger"]
 [throttles.planner]
 command = ["python3", "planner.py"]
 every = "100ms"
-timeout = "1s"
+timeout = "4s"
 [queues.render]
 throttles = ["planner"]
 `
@@ -98,9 +98,9 @@ throttles = ["planner"]
 	}
 	last := w.put(node(1))
 	until(t, "it is said that it does not answer", func() bool {
-		return strings.Contains(w.do("throttle", "show", "planner"), "python3 did not answer within 1s; no job starts meanwhile")
+		return strings.Contains(w.do("throttle", "show", "planner"), "python3 did not answer within 4s; no job starts meanwhile")
 	})
-	if why := w.do("job", "why", last); !strings.Contains(why, "decides nothing: python3 did not answer within 1s; it is closed meanwhile") {
+	if why := w.do("job", "why", last); !strings.Contains(why, "decides nothing: python3 did not answer within 4s; it is closed meanwhile") {
 		t.Errorf("why: %s", why)
 	}
 	if err := os.Remove(hang); err != nil {

@@ -97,7 +97,7 @@ func TestHooks(t *testing.T) {
 // until waits until something is so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); {
+	for end := time.Now().Add(2 * time.Minute); !so(); {
 		if time.Now().After(end) {
 			t.Fatalf("it is not so that %s", what)
 		}
