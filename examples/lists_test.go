@@ -50,7 +50,7 @@ func TestLists(t *testing.T) {
 	}
 	want := []string{`"a plain text"`, letter, `{"n": 1}`, `{"customer": 17}`}
 	slices.Sort(want)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		text, _ := os.ReadFile(filed)
 		got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")

@@ -78,7 +78,7 @@ func TestListsThroughKills(t *testing.T) {
 		run, before := start(), len(filed())
 		push(k*entries/kills, (k+1)*entries/kills)
 		until := before + 1 + rand.IntN(entries/kills)
-		for end := time.Now().Add(20 * time.Second); len(filed()) < until && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); len(filed()) < until && time.Now().Before(end); {
 			time.Sleep(2 * time.Millisecond) // a file tells nobody
 		}
 		run.Process.Kill()

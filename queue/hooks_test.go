@@ -144,7 +144,7 @@ func TestLostLocksAreTold(t *testing.T) {
 			if reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{of}, Count: 1}); err != nil || len(reply.Jobs) != 1 {
 				t.Fatal(reply, err)
 			}
-			for end := time.Now().Add(20 * time.Second); ; {
+			for end := time.Now().Add(time.Minute); ; {
 				if job, err := c.Get(ctx, of); err != nil {
 					t.Fatal(err)
 				} else if job.State == "failed" {

@@ -106,7 +106,7 @@ func startSentinel(t *testing.T, port, master string) {
 // await asks until the answer is yes.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !is() {

@@ -81,7 +81,7 @@ func (w *world) run(cfg Config) *Supervisor {
 			if err != nil {
 				w.t.Errorf("Run() = %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			w.t.Error("the supervisor does not end")
 		}
 	})
@@ -136,7 +136,7 @@ func (w *world) states(n int) map[string]int {
 // await waits until n jobs are in a state.
 func (w *world) await(n int, state string) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		states := w.states(n)
 		if states[state] == n {
@@ -229,7 +229,7 @@ func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.await(1, "complete")
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		counts, err := w.client.Queue(t.Context(), "r")
 		if err != nil {
@@ -301,7 +301,7 @@ func (w *world) begun() int {
 // until waits for what nobody tells of.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("in vain: ", what)
 		}

@@ -42,7 +42,7 @@ func TestAMissingProgramInFrontOfGoodJobs(t *testing.T) {
 	s := w.run(Config{Pools: []Pool{pool}})
 	w.await(20, "complete")
 	for i := range 6 {
-		for deadline := time.Now().Add(30 * time.Second); w.bad(i).Kept.Unstarted.Count == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); w.bad(i).Kept.Unstarted.Count == 0 && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond) // Redis tells nobody what became of a job
 		}
 		if job := w.bad(i); job.State == "failed" || job.Remaining != 5 || job.Kept.Unstarted.Count == 0 || job.Kept.Crashes != 0 {
@@ -61,7 +61,7 @@ func TestAJobThatKillsItsReusedChildAtOnceRunsFourTimes(t *testing.T) {
 	pool := w.pool(runner.Reuse, "", 1)
 	pool.Child.Command = []string{"sh", "-c", `while read -r job; do echo >>"$0"; kill -KILL $$; done`, w.ledger}
 	w.run(Config{Pools: []Pool{pool}})
-	for deadline := time.Now().Add(30 * time.Second); w.bad(0).State != "failed"; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); w.bad(0).State != "failed"; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the job is %s, with %d crashes", w.bad(0).State, w.bad(0).Kept.Crashes)
 		}

@@ -120,7 +120,7 @@ func (c *collector) answers(status int) {
 // await waits until so many spans have come, or so many requests were refused.
 func (c *collector) await(t *testing.T, spans, refused int) []span {
 	t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		c.mu.Lock()
 		got, no := c.spans, c.refused
@@ -166,7 +166,7 @@ func (s *supervisor) asks(t *testing.T, last string) {
 		if got != last {
 			t.Fatalf("it goes on after %q, want %q", got, last)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nobody asks")
 	}
 }

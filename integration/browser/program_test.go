@@ -161,7 +161,7 @@ func end(t testing.TB, cmd *exec.Cmd, told <-chan string) {
 	go func() { <-told; _ = cmd.Wait(); close(over) }()
 	select {
 	case <-over:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-over
 		t.Error("the program did not end")

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long something may take until it is seen in the browser.
-const patience = 15 * time.Second
+const patience = 60 * time.Second
 
 var (
 	chrome     context.Context // one browser for all tests, with nothing of anybody's in it

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait of these tests; none of them takes nearly as long.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // process is an oarlock that runs beside the test.
 type process struct {

@@ -135,7 +135,7 @@ func (term *terminal) text() string {
 // await returns when the words were written to the terminal, after what was there before.
 func (term *terminal) await(from int, words string) {
 	term.t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(time.Minute)
 	for !strings.Contains(term.text()[from:], words) {
 		select {
 		case <-term.more:

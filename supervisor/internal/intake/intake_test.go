@@ -151,7 +151,7 @@ func TestAKeeperGoesOn(t *testing.T) {
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); {
+	for end := time.Now().Add(time.Minute); !so(); {
 		if time.Now().After(end) {
 			t.Fatalf("it is not so that %s", what)
 		}
