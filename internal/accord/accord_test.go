@@ -262,6 +262,13 @@ func TestKeepersOfTwoFiles(t *testing.T) {
 		if s := a.State(); !strings.Contains(s.Trouble, "cannot be read") {
 			t.Errorf("of what cannot be read: %+v", s)
 		}
+		f.mu.Lock()
+		f.rules.Doc, f.rules.Version = `{"entries":{"throttles.odd":{"owner":"c","revision":1,"rule":{"limit":"many"}}}}`, "odd"
+		f.mu.Unlock()
+		time.Sleep(time.Minute)
+		if s := a.State(); !strings.Contains(s.Trouble, "oarlock rules rm throttles.odd") {
+			t.Errorf("of a rule that cannot be read: %+v", s)
+		}
 		stop()
 		wait.Wait()
 	})

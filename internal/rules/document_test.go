@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -109,6 +111,22 @@ func TestUnknownEntriesStay(t *testing.T) {
 	}
 	if _, err := ParseDocument("{"); err == nil {
 		t.Error("what is no document is read as one")
+	}
+}
+
+// What nobody can have meant is named, and how to be rid of it.
+func TestAnEntryThatCannotBeRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"throttles.erp": `{"limit":"many"}`, "windows.night": `[]`, "queues.mail": `"x"`, "klass.K": `{"weight":{}}`, "park.answers": `7`,
+	} {
+		d := Document{Entries: map[string]Entry{name: {Owner: "b", Rule: json.RawMessage(text)}}}
+		_, err := d.Set()
+		if err == nil || !strings.Contains(err.Error(), "rule "+name+" in Redis") || !strings.Contains(err.Error(), "oarlock rules rm "+name) {
+			t.Errorf("%s %s: %v", name, text, err)
+		}
+		if without, _ := d.Without(name); len(without.Entries) != 0 {
+			t.Errorf("%s is still there", name)
+		}
 	}
 }
 

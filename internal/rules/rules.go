@@ -5,6 +5,7 @@ package rules
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -147,8 +148,9 @@ func encode[T any](all map[string]json.RawMessage, kind string, table map[string
 // setOf reads entries. What nobody here knows is passed over: it is of a newer version.
 func setOf(entries map[string]json.RawMessage) (Set, error) {
 	s := Set{Throttles: map[string]Throttle{}, Windows: map[string]Window{}, Queues: map[string]Queue{}, Klass: map[string]Klass{}}
-	for key, text := range entries {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		kind, name, _ := strings.Cut(key, ".")
+		text := entries[key]
 		var err error
 		switch kind + "." {
 		case kindThrottle:
@@ -163,7 +165,7 @@ func setOf(entries map[string]json.RawMessage) (Set, error) {
 			err = s.decodePark(name, text)
 		}
 		if err != nil {
-			return Set{}, &json.UnmarshalTypeError{Value: err.Error(), Field: key}
+			return Set{}, fmt.Errorf("the rule %s in Redis cannot be read: %w; `oarlock rules rm %s` takes it away", key, err, key)
 		}
 	}
 	return s, nil
