@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -177,7 +176,7 @@ func (s Set) compileQueue(name string, by map[string][]string, asks map[string]b
 	if q.First == Firsts[1] {
 		out.Slice = q.Slice
 	}
-	for _, klass := range slices.SortedFunc(maps.Keys(s.Klass), MostLiteral) {
+	for _, klass := range s.Classes() {
 		k := s.Klass[klass]
 		if !slices.Contains(k.Queues, name) {
 			continue

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,12 +45,10 @@ func (s Set) Needs(job Job) Needs {
 	if rule, ok := s.Queues[job.Queue]; ok {
 		n.Order = rule
 	}
-	for _, id := range job.Throttles {
-		if !ruled {
+	if !ruled {
+		for _, id := range job.Throttles {
 			n.Places = append(n.Places, Place{ID: id})
 		}
-	}
-	if !ruled {
 		return n
 	}
 	k, name := q.klass(job.Klass)
@@ -94,21 +91,15 @@ func (q CompiledQueue) klass(name string) (CompiledKlass, string) {
 	return CompiledKlass{}, ""
 }
 
-// match reports whether a glob stands for a name: * for any bytes, ? for one.
+// match reports whether a glob stands for a name, as in lua/lib/gate.lua: * for any bytes, ? for one.
 func match(glob, name string) bool {
-	var expression strings.Builder
-	for _, part := range regexp.MustCompile(`[*?]|[^*?]+`).FindAllString(glob, -1) {
-		switch part {
-		case "*":
-			expression.WriteString(`.*`)
-		case "?":
-			expression.WriteString(`.`)
-		default:
-			expression.WriteString(regexp.QuoteMeta(part))
-		}
+	switch {
+	case glob == "":
+		return name == ""
+	case glob[0] == '*': // of which there are two at most: Check sees to it
+		return match(glob[1:], name) || name != "" && match(glob, name[1:])
 	}
-	re, err := regexp.Compile(`(?s)\A` + expression.String() + `\z`)
-	return err == nil && re.MatchString(name)
+	return name != "" && (glob[0] == '?' || glob[0] == name[0]) && match(glob[1:], name[1:])
 }
 
 func unique(names []string) (out []string) {

@@ -56,7 +56,8 @@ func TestGlobsOfClasses(t *testing.T) {
 	for _, tt := range []struct {
 		glob, name string
 		want       bool
-	}{{"*", "", true}, {"Mail*", "Mail", true}, {"Mail*", "Mai", false}, {"M?il", "Mail", true}, {"M?il", "Mil", false}, {"a.b*", "axb", false}, {"*[", "x[", true}, {"a*", "a\n\xff", true}} {
+	}{{"*", "", true}, {"Mail*", "Mail", true}, {"Mail*", "Mai", false}, {"M?il", "Mail", true}, {"M?il", "Mil", false}, {"a.b*", "axb", false}, {"*[", "x[", true}, {"a*", "a\n\xff", true},
+		{"K?", "Kä", false}, {"K??", "Kä", true}, {"*a*", "bab", true}, {"*a*", "bb", false}, {"", "", true}, {"?", "", false}} {
 		if match(tt.glob, tt.name) != tt.want {
 			t.Errorf("%q stands for %q: %v", tt.glob, tt.name, !tt.want)
 		}
