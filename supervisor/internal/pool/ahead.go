@@ -3,9 +3,7 @@ package pool
 import (
 	"time"
 
-	"oarlock/queue"
 	"oarlock/runner"
-	"oarlock/supervisor/outcome"
 )
 
 // Auto, as the Prefetch of a pool, stands for as many jobs as its short jobs make worth while.
@@ -83,9 +81,7 @@ func (p *Pool) giveBackAhead() {
 			left = append(left, a)
 			continue
 		}
-		s := queue.Settlement{}
-		outcome.Release(&s, queue.CountNothing, 0)
-		p.submit(a, s)
+		p.giveBack(a, 0)
 	}
 	clear(p.waiting[len(left):])
 	p.waiting = left

@@ -4,9 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"oarlock/queue"
 	"oarlock/runner"
-	"oarlock/supervisor/outcome"
 )
 
 // closeLater notes until when the window is open in which a job began, if it is to end then.
@@ -35,9 +33,7 @@ func (p *Pool) shutWindows() {
 				break // a suspect, whose turn comes
 			}
 			p.waiting = slices.Delete(p.waiting, at, at+1)
-			s := queue.Settlement{}
-			outcome.Release(&s, queue.CountNothing, 0)
-			p.submit(a, s)
+			p.giveBack(a, 0)
 			continue
 		}
 		left = append(left, a)

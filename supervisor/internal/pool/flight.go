@@ -145,6 +145,13 @@ func (p *Pool) submit(a *attempt, s queue.Settlement) {
 	p.endings = append(p.endings, a)
 }
 
+// giveBack ends an attempt that no child has begun: its job goes back to Redis, due after a delay, and that counts for nothing.
+func (p *Pool) giveBack(a *attempt, delay time.Duration) {
+	s := queue.Settlement{}
+	outcome.Release(&s, queue.CountNothing, delay)
+	p.submit(a, s)
+}
+
 // restart makes a fresh attempt of a job that came back while its old attempt was
 // being ended.
 func (p *Pool) restart(a *attempt) {
@@ -197,9 +204,7 @@ func (p *Pool) handOut() {
 	}
 	if p.life.draining {
 		for _, a := range p.waiting { // none of them was begun
-			s := queue.Settlement{}
-			outcome.Release(&s, queue.CountNothing, 0)
-			p.submit(a, s)
+			p.giveBack(a, 0)
 		}
 		p.waiting = nil
 		return
@@ -245,9 +250,7 @@ func (p *Pool) giveBackExcess() {
 		return
 	}
 	for _, a := range p.waiting[room:] {
-		s := queue.Settlement{}
-		outcome.Release(&s, queue.CountNothing, 0)
-		p.submit(a, s)
+		p.giveBack(a, 0)
 	}
 	clear(p.waiting[room:])
 	p.waiting = p.waiting[:room]

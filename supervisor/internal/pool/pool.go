@@ -97,7 +97,7 @@ type Pool struct {
 	held     []*attempt          // suspects that wait for their turn, oldest first
 	turns    int64               // given out so far
 	endings  []*attempt          // those to be settled, oldest first
-	departed []queue.Settlement  // of attempts with a key that were taken from us and are over, to be told
+	departed []queue.Settlement  // of attempts with a key, or with places, that were taken from us and are over, to be told
 	closing  []*attempt          // those that end when a window shuts, as they came
 	withheld []*attempt          // those whose ending is judged a little later, oldest first
 	asking   asking              // those about whose ending a command is asked

@@ -3,10 +3,8 @@ package pool
 import (
 	"time"
 
-	"oarlock/queue"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/statedir"
-	"oarlock/supervisor/outcome"
 )
 
 const (
@@ -45,9 +43,7 @@ func (p *Pool) tendSuspects() {
 				"jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "deaths", a.job.Deaths)
 			p.await(a)
 		case p.now >= a.heldUntil || len(p.held) >= max(p.target*max(p.cfg.Batch, 1), 1):
-			s := queue.Settlement{}
-			outcome.Release(&s, queue.CountNothing, clock.Jittered(suspectPause))
-			p.submit(a, s)
+			p.giveBack(a, clock.Jittered(suspectPause))
 		default:
 			p.alert(a.heldUntil)
 			p.held = append(p.held, a)
