@@ -21,7 +21,7 @@ const (
 	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given, or is to
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent
 	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took, Gate; after it was answered
-	Settled        EventKind = "settled"         // Job, Ending, Action, State, Puts
+	Settled        EventKind = "settled"         // Job, Ending, Action, State, Puts, Part
 	Renewed        EventKind = "renewed"         // Locks (renewed), Margin, Took; of a call that failed Locks is 0 and Reason says why
 	Parked         EventKind = "parked"          // Job, Name (the correlation), Took (how long it waits at most), Reason (answered: its answer was there already); Redis has it so
 	ParkTimedOut   EventKind = "park-timed-out"  // Job, Name (the correlation), State, Group, Message; it has waited for its answer in vain, and Redis has what becomes of it
