@@ -2,7 +2,9 @@ package explain
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +22,38 @@ func TestEachReasonHasACode(t *testing.T) {
 	for i := range reasons {
 		if codes[i][0] < reasons[i][0] || i+1 < len(reasons) && codes[i][0] > reasons[i+1][0] {
 			t.Errorf("the reason %.80q has no code of its own", text[reasons[i][0]:])
+		}
+	}
+}
+
+// A code that no reason has would be waited for in vain.
+func TestEachCodeIsGiven(t *testing.T) {
+	var all []byte
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if name == "code.go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	text, err := os.ReadFile("code.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`(?m)^\t(\w+) +Code = `).FindAllSubmatch(text, -1)
+	if len(codes) < 40 {
+		t.Fatalf("%d codes", len(codes))
+	}
+	for _, code := range codes {
+		if name := string(code[1]); name != "Other" && !strings.Contains(string(all), "w.is("+name+")") {
+			t.Errorf("no reason is given the code %s", name)
 		}
 	}
 }

@@ -97,9 +97,7 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 	}
 	w.is(Throttled)
 	w.mends(SeeThrottle, at.Throttle)
-	idle, err := w.Idle(ctx, at.Held)
-	w.reasons = append(w.reasons, idle...)
-	return err
+	return w.idlers(ctx, at.Held)
 }
 
 // undecided tells of the command that decides whether the job may start.

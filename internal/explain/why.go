@@ -348,7 +348,7 @@ func (w *why) dependencies(ctx context.Context) error {
 		}
 		if on.State == "failed" {
 			w.because("It waits for %s (%s), which has failed in %s: `oarlock job why %s` tells of what, and `oarlock job retry %s` puts it there again.", on.JID, on.Klass, on.Queue, screen.InShell(on.JID), screen.InShell(on.JID))
-			w.is(Advice)
+			w.is(DependsFailed)
 			w.mends(LookAtJob, on.JID)
 			continue
 		}
@@ -392,13 +392,8 @@ func (w *why) throttles(ctx context.Context) error {
 		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, heldWords(holders))
 		w.is(Throttled)
 		w.mends(SeeThrottle, id)
-		idle, err := w.Idle(ctx, holders)
-		if err != nil {
+		if err := w.idlers(ctx, holders); err != nil {
 			return err
-		}
-		for _, says := range idle {
-			w.because("%s", says)
-			w.is(Worker)
 		}
 	}
 	if len(w.reasons) == 0 {
@@ -406,6 +401,16 @@ func (w *why) throttles(ctx context.Context) error {
 		w.is(Throttled)
 	}
 	return nil
+}
+
+// idlers tells of those that hold a throttle and are at no work.
+func (w *why) idlers(ctx context.Context, holders []queue.Holder) error {
+	idle, err := w.Idle(ctx, holders)
+	for _, says := range idle {
+		w.because("%s", says)
+		w.is(Worker)
+	}
+	return err
 }
 
 // paused tells whether the queue is, and returns what is in it.

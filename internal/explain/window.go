@@ -16,13 +16,9 @@ func (w *why) outside(ctx context.Context) error {
 	if !w.ruled {
 		return nil
 	}
-	_, doc, err := accord.Read(ctx, w.q)
+	set, err := w.rules(ctx)
 	if err != nil {
 		return nil // damagedRules tells of what cannot be read
-	}
-	set, err := doc.Set()
-	if err != nil {
-		return nil
 	}
 	now, opens := time.Unix(int64(w.q.Now()), 0), time.Time{}
 	for _, name := range set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows {
@@ -37,19 +33,30 @@ func (w *why) outside(ctx context.Context) error {
 	if opens.IsZero() {
 		return nil
 	}
-	return w.window(ctx, float64(opens.Unix()))
+	w.shut(set, float64(opens.Unix()))
+	return nil
+}
+
+// rules reads the rules that count.
+func (w *why) rules(ctx context.Context) (rules.Set, error) {
+	_, doc, err := accord.Read(ctx, w.q)
+	if err != nil {
+		return rules.Set{}, err
+	}
+	return doc.Set()
 }
 
 // window tells which windows hold the job, and until when.
 func (w *why) window(ctx context.Context, due float64) error {
-	_, doc, err := accord.Read(ctx, w.q)
-	if err != nil {
-		return err
+	set, err := w.rules(ctx)
+	if err == nil {
+		w.shut(set, due)
 	}
-	set, err := doc.Set()
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// shut tells of the windows of the job, by rules, that they are shut until it is due.
+func (w *why) shut(set rules.Set, due float64) {
 	names := set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows
 	var texts []string
 	zone := ""
@@ -67,7 +74,6 @@ func (w *why) window(ctx context.Context, due float64) error {
 		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), DueWords(w.q.Now(), due))
 	}
 	w.is(OutsideWindow)
-	return nil
 }
 
 func zoneWord(zone string) string {
