@@ -72,15 +72,13 @@ func rulesLeft(ctx context.Context, q *queue.Client) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := []string{}
 	if n := len(doc.Entries); n > 0 {
-		left = append(left, fmt.Sprintf("there are rules (%d): take them out of the files, then oarlock rules rm", n))
+		return []string{fmt.Sprintf("there are rules (%d): take them out of the files, then oarlock rules rm", n)}, nil
 	}
 	names, err := q.RuledQueues(ctx)
+	left := []string{}
 	for _, name := range names {
-		if _, is := doc.Entries["queues."+name]; !is && len(doc.Entries) == 0 {
-			left = append(left, fmt.Sprintf("jobs of queue %s stand where only rules let them; its supervisors bring them back by and by", name))
-		}
+		left = append(left, fmt.Sprintf("jobs of queue %s stand where only rules let them; its supervisors bring them back by and by", name))
 	}
 	return left, err
 }

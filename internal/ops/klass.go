@@ -110,13 +110,13 @@ func (k KlassRule) AtThePut() (words []string) {
 	if k.Priority != 0 {
 		words = append(words, fmt.Sprintf("priority %v", k.Priority))
 	}
-	if k.Retries != 5 {
+	if k.Retries != rules.DefaultKlass().Retries {
 		words = append(words, screen.Count(k.Retries)+" retries")
 	}
 	if k.Correlation != "" {
 		words = append(words, "correlation "+k.Correlation+" of the data")
 	}
-	if k.OnLive == "existing" {
+	if k.OnLive == rules.OnLives[1] {
 		words = append(words, "a job that has the correlation stands for it")
 	}
 	return words

@@ -120,16 +120,22 @@ func ApplyRules(ctx context.Context, q *queue.Client, file rules.File, dry bool,
 			taken = append(taken, change.Entry+" of "+was.Owner)
 		}
 	}
-	if len(taken) > 0 {
-		if err := sure.of("This takes over %s, whose file says otherwise.", strings.Join(taken, ", ")); err != nil {
-			return nil, err
-		}
+	if err := sureToTake(taken, sure); err != nil {
+		return nil, err
 	}
 	r, err := accord.Apply(ctx, telling{q, waits}, func(d rules.Document) (rules.Document, []rules.Conflict) { return d.Agree(file, true) })
 	if err != nil {
 		return nil, polarity(err)
 	}
 	return r.Before.Changes(r.After), nil
+}
+
+// sureToTake is in doubt about tables of other owners, each named with its own.
+func sureToTake(taken []string, sure Sure) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	return sure.of("This takes over %s, whose file says otherwise.", strings.Join(taken, ", "))
 }
 
 // ApplyOrders makes what a file says of the order of queues count, whatever other files say, and returns what has changed; with
@@ -158,10 +164,8 @@ func ApplyOrders(ctx context.Context, q *queue.Client, file queue.OrderFile, dry
 	if dry {
 		return changes, nil
 	}
-	if len(taken) > 0 {
-		if err := sure.of("This takes over %s, whose file says otherwise.", strings.Join(taken, ", ")); err != nil {
-			return nil, err
-		}
+	if err := sureToTake(taken, sure); err != nil {
+		return nil, err
 	}
 	_, err = q.SetKeyOrder(ctx, file, queue.ForceOrders)
 	return changes, err
