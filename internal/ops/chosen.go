@@ -18,7 +18,8 @@ type Seen struct {
 
 // bulkDone are the deeds of a Bulk as they are told when they are done.
 var bulkDone = map[string]string{
-	"retry": "retried", "move": "moved", "drop": "dropped", "cancel": "canceled", "priority": "reprioritised", "tag": "tagged", "untag": "untagged", "now": "made due", "take_back": "taken back",
+	"retry": "retried", "move": "moved", "drop": "dropped", "cancel": "canceled", "priority": "reprioritised", "tag": "tagged", "untag": "untagged", "now": "made due",
+	"kill": "killed", "take_back": "taken back",
 }
 
 // DoSeen does the deed, for which no plan is wanted, to jobs that somebody chose one by one: to each only if it is still as it was
