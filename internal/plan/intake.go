@@ -63,7 +63,7 @@ func Unserved(cfg config.Config, names []string) []string {
 	})
 }
 
-// Told reports whether a job is put, as of Hooks, where one of a pool fails for good in a queue. The entries of lists are told nobody.
+// Told reports whether a job is put, as of Hooks, where one of a pool fails for good in a queue. Nobody is told of the entries of lists.
 func Told(cfg config.Config, pool, name string) bool {
 	h := Hooks(cfg)
 	return h != nil && cfg.Pools[pool].List == "" && h.Queue != name && queue.MatchAny(h.Queues, name)

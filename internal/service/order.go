@@ -25,14 +25,13 @@ func (s *Service) keepOrder(ctx context.Context, client *queue.Client) error {
 		file := plan.Orders(s.config())
 		changes, err := client.SetKeyOrder(ctx, file, mode)
 		var again <-chan time.Time
-		switch {
-		case err == nil:
+		if err == nil {
 			mode = queue.KeepOrders
 			s.tellOrders(file, changes, said)
 			if len(file.Orders) > 0 {
 				again = time.After(orderEvery)
 			}
-		default:
+		} else {
 			again = time.After(time.Second)
 			if text := err.Error(); !said[text] && (!errors.Is(err, queue.ErrAway) || queue.Class(err) == queue.Denied) {
 				s.log.Error("Redis is not told of the order of queues", "err", err)
