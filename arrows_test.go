@@ -69,7 +69,8 @@ var arrows = map[string][]string{
 	"internal/console":       {"internal/logging", "internal/screen", "protocol", "runner", "supervisor"},
 	"internal/control":       {},
 	"internal/cron":          {"internal/schedule", "queue"},
-	"internal/decider":       {"queue"},
+	"internal/asked":         {},
+	"internal/decider":       {"internal/asked", "queue"},
 	"internal/demo":          {"internal/screen", "queue", "runner", "supervisor"},
 	"internal/doctor":        {"internal/config", "internal/control", "internal/plan", "internal/setup", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/embedded":      {},
@@ -167,7 +168,7 @@ var arrows = map[string][]string{
 	"supervisor/internal/statedir": {"queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 	"supervisor/internal/trace":    {"protocol", "queue"},
 	"supervisor/internal/wire":     {"protocol", "queue", "supervisor/internal/trace"},
-	"supervisor/outcome":           {"protocol", "queue", "runner", "supervisor/internal/clock"},
+	"supervisor/outcome":           {"internal/asked", "protocol", "queue", "runner", "supervisor/internal/clock"},
 	"supervisor/report":            {"protocol", "queue", "runner", "supervisor/internal/gate", "supervisor/outcome"},
 }
 

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 	"unicode/utf8"
 
+	"oarlock/internal/asked"
 	"oarlock/queue"
 )
 
@@ -46,7 +46,7 @@ type running struct {
 func lineOf(throttle string, q queue.Question, now float64) ([]byte, error) {
 	line := question{"ask", "throttle", throttle, []candidate{}, []running{}, q.Places}
 	for _, c := range q.Candidates {
-		line.Candidates = append(line.Candidates, candidate{c.JID, c.Klass, c.Queue, c.Priority, append([]string{}, c.Tags...), rounded(now - c.Put), c.Attempt, c.Places, valid(c.Data), c.Size})
+		line.Candidates = append(line.Candidates, candidate{c.JID, c.Klass, c.Queue, c.Priority, append([]string{}, c.Tags...), rounded(now - c.Put), c.Attempt, c.Places, asked.JSON(c.Data), c.Size})
 	}
 	for _, r := range q.Running {
 		out := running{r.JID, r.Klass, r.Queue, r.Places, nil}
@@ -60,19 +60,10 @@ func lineOf(throttle string, q queue.Question, now float64) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// valid is a JSON text, or null where it is none: anybody may write anything into Redis.
-func valid(text []byte) json.RawMessage {
-	if !json.Valid(text) {
-		return json.RawMessage("null")
-	}
-	return text
-}
-
 func rounded(seconds float64) float64 { return math.Round(max(0, seconds)*1000) / 1000 }
 
-// answer is what a command prints, as the last line of its output that is not blank.
+// answer is what a command prints; see asked.Answer.
 type answer struct {
-	Tag   string             `json:"@"`
 	Start []string           `json:"start"`
 	Hold  map[string]float64 `json:"hold"`
 	Delay map[string]float64 `json:"delay"`
@@ -93,13 +84,10 @@ const (
 
 // decisionOf is what an answer says of each candidate: one that it does not name is held for a while. unknown is how many jobs it
 // named that were none. The error is a sentence; then nothing is decided.
-func decisionOf(text []byte, q queue.Question) (d queue.Decision, unknown int, err error) {
+func decisionOf(printed []byte, q queue.Question) (d queue.Decision, unknown int, err error) {
 	var a answer
-	if err := json.Unmarshal(text, &a); err != nil {
-		return d, 0, fmt.Errorf("its answer %s is no JSON object with start, hold, delay, shut and why: %w", excerpt(text), err)
-	}
-	if a.Tag != "" && a.Tag != "answer" {
-		return d, 0, fmt.Errorf("it answered %s, and not answer", excerpt([]byte(a.Tag)))
+	if err := asked.Answer(printed, "start, hold, delay, shut and why", &a); err != nil {
+		return d, 0, err
 	}
 	seconds := func(what string, n, most float64) (time.Duration, error) {
 		if !(n >= 0) || n > most {
@@ -107,23 +95,23 @@ func decisionOf(text []byte, q queue.Question) (d queue.Decision, unknown int, e
 		}
 		return time.Duration(max(n, leastTime) * float64(time.Second)), nil
 	}
-	if a.Shut > 0 || a.Shut < 0 {
+	if a.Shut != 0 {
 		if d.Pause, err = seconds("shut", a.Shut, mostShut); err != nil {
 			return queue.Decision{}, 0, err
 		}
 	}
 	named := len(a.Hold) + len(a.Delay)
-	counted := map[string]bool{}
+	started := map[string]bool{}
 	for _, jid := range a.Start {
-		if !counted[jid] {
-			counted[jid], named = true, named+1
+		if !started[jid] {
+			started[jid], named = true, named+1
 		}
 	}
 	for _, c := range q.Candidates {
 		v := queue.Verdict{JID: c.JID, Queue: c.Queue, Verb: queue.VerdictHold, For: usualHold, Why: short(a.Why[c.JID])}
 		hold, held := a.Hold[c.JID]
 		delay, delayed := a.Delay[c.JID]
-		for _, said := range []bool{held, delayed, counted[c.JID]} {
+		for _, said := range []bool{held, delayed, started[c.JID]} {
 			if said {
 				named--
 			}
@@ -131,10 +119,10 @@ func decisionOf(text []byte, q queue.Question) (d queue.Decision, unknown int, e
 		switch {
 		case delayed:
 			v.Verb = queue.VerdictDelay
-			v.For, err = seconds("delay of "+excerpt([]byte(c.JID)), delay, mostDelay)
+			v.For, err = seconds("delay of "+asked.Excerpt(c.JID), delay, mostDelay)
 		case held:
-			v.For, err = seconds("hold of "+excerpt([]byte(c.JID)), hold, mostHold)
-		case slices.Contains(a.Start, c.JID):
+			v.For, err = seconds("hold of "+asked.Excerpt(c.JID), hold, mostHold)
+		case started[c.JID]:
 			v.Verb, v.For = queue.VerdictStart, permitTime
 		}
 		if err != nil {
@@ -155,12 +143,4 @@ func short(why string) string {
 		cut--
 	}
 	return why[:cut] + "…"
-}
-
-// excerpt is the beginning of a text, quoted.
-func excerpt(text []byte) string {
-	if len(text) > 80 {
-		return fmt.Sprintf("%q…", text[:80])
-	}
-	return fmt.Sprintf("%q", text)
 }

@@ -4,7 +4,6 @@
 package decider
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -179,7 +178,7 @@ func (k *Keeper) ask(ctx context.Context, throttle string, c Command) (wait time
 	cause, unknown := CauseRun, 0
 	if err == nil {
 		cause = CauseAnswer
-		d, unknown, err = decisionOf(lastLine(printed), q)
+		d, unknown, err = decisionOf(printed, q)
 	}
 	if err != nil {
 		d = queue.Decision{Pause: failurePause, Open: failurePause, Trouble: err.Error()}
@@ -229,15 +228,6 @@ func (k *Keeper) count(throttle string, took time.Duration, d queue.Decision, ca
 	for _, v := range d.Verdicts {
 		c.Verdicts[v.Verb]++
 	}
-}
-
-// lastLine is the last line that is not blank: what comes before it, a library may have printed.
-func lastLine(printed []byte) []byte {
-	printed = bytes.TrimSpace(printed)
-	if i := bytes.LastIndexByte(printed, '\n'); i >= 0 {
-		return printed[i+1:]
-	}
-	return printed
 }
 
 // jittered is pause, a tenth more or less, so that many supervisors do not ask at once.

@@ -152,7 +152,7 @@ func TestACommandThatFails(t *testing.T) {
 		want   string
 	}{
 		"is not there":      {"", errors.New("start planner: no such file"), CauseRun, "no such file"},
-		"says nothing":      {"", nil, CauseAnswer, `its answer "" is no JSON object`},
+		"says nothing":      {"", nil, CauseAnswer, "it printed nothing, and not a JSON object with start"},
 		"talks nonsense":    {"start: j1", nil, CauseAnswer, `its answer "start: j1" is no JSON object`},
 		"answers a list":    {`["j1"]`, nil, CauseAnswer, "is no JSON object"},
 		"asks itself":       {`{"@":"ask"}`, nil, CauseAnswer, `it answered "ask", and not answer`},

@@ -1,7 +1,6 @@
 package outcome
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"oarlock/internal/asked"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -65,13 +65,13 @@ func Question(job *protocol.Job, taken *queue.Taken, e *runner.Ending, s *queue.
 		data = s.Data
 	}
 	q := question{Tag: "ask", About: "retry", Do: DoRetry, Delay: s.Delay.Seconds(), Job: askedJob{
-		JID: job.JID, Klass: job.Klass, Queue: job.Queue, Data: valid(data), Tags: append([]string{}, job.Tags...), Priority: job.Priority,
+		JID: job.JID, Klass: job.Klass, Queue: job.Queue, Data: asked.JSON(data), Tags: append([]string{}, job.Tags...), Priority: job.Priority,
 		Attempt: job.Attempt, Retries: taken.Retries, Remaining: taken.Remaining, Crashes: taken.Crashes,
 	}}
 	if s.Checkpoint != nil {
-		q.Job.Checkpoint = valid(s.Checkpoint)
+		q.Job.Checkpoint = asked.JSON(s.Checkpoint)
 	} else if taken.Checkpoint != nil {
-		q.Job.Checkpoint = valid(taken.Checkpoint)
+		q.Job.Checkpoint = asked.JSON(taken.Checkpoint)
 	}
 	if s.Action == queue.Fail || s.Action == queue.Retry && taken.Remaining < 1 || s.Counter == queue.CountCrash && taken.Crashes >= s.MaxCrashes {
 		q.Do, q.Delay = DoFail, 0
@@ -90,17 +90,8 @@ func Question(job *protocol.Job, taken *queue.Taken, e *runner.Ending, s *queue.
 	return append(text, '\n')
 }
 
-// valid is a JSON text, or null where it is none.
-func valid(text []byte) json.RawMessage {
-	if !json.Valid(text) {
-		return json.RawMessage("null")
-	}
-	return text
-}
-
-// answer is what a command prints, as the last line of its output that is not blank.
+// answer is what a command prints; see asked.Answer.
 type answer struct {
-	Tag     string          `json:"@"`
 	Do      string          `json:"do"`
 	Delay   *float64        `json:"delay"` // seconds; nil: as it was asked
 	Data    json.RawMessage `json:"data"`  // nil: as it is
@@ -152,41 +143,21 @@ func (o *Outcome) Answered(printed []byte, job *queue.Taken) error {
 
 // readAnswer reads what a command printed.
 func readAnswer(printed []byte) (a answer, err error) {
-	line := lastLine(printed)
-	if len(line) == 0 {
-		return a, errors.New("it printed nothing, and not an answer such as {\"do\":\"retry\"}")
-	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("its answer %s is no JSON object with do, delay, data, group and message: %w", excerpt(line), err)
+	if err := asked.Answer(printed, "do, delay, data, group and message", &a); err != nil {
+		return a, err
 	}
 	if string(a.Data) == "null" {
 		a.Data = nil
 	}
 	switch {
-	case a.Tag != "" && a.Tag != "answer":
-		return a, fmt.Errorf("it answered %s, and not answer", excerpt([]byte(a.Tag)))
 	case !slices.Contains([]string{DoRetry, DoFail, DoAck, DoRelease}, a.Do):
-		return a, fmt.Errorf("its answer says do %s; that may be %s, %s, %s or %s", excerpt([]byte(a.Do)), DoRetry, DoFail, DoAck, DoRelease)
+		return a, fmt.Errorf("its answer says do %s; that may be %s, %s, %s or %s", asked.Excerpt(a.Do), DoRetry, DoFail, DoAck, DoRelease)
 	case a.Delay != nil && (!(*a.Delay >= 0) || math.IsInf(*a.Delay, 0) || *a.Delay > longestAnswered):
 		return a, fmt.Errorf("delay is %v; it goes from 0 to %d seconds", *a.Delay, longestAnswered)
 	case a.Data != nil && a.Do == DoRelease:
 		return a, errors.New("it says release with data; what is released keeps its data: say retry")
 	}
 	return a, nil
-}
-
-// lastLine is the last line that is not blank: what comes before it, a library may have printed.
-func lastLine(printed []byte) []byte {
-	printed = bytes.TrimSpace(printed)
-	return printed[bytes.LastIndexByte(printed, '\n')+1:]
-}
-
-// excerpt is the beginning of a text, quoted.
-func excerpt(text []byte) string {
-	if len(text) > 80 {
-		return fmt.Sprintf("%q…", text[:80])
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 // open reports whether nobody has decided what becomes of the job but the rules of its pool and class: its child said neither that

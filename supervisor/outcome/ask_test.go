@@ -85,7 +85,7 @@ func TestWhatAnAnswerMakesOfAJob(t *testing.T) {
 
 func TestWhatIsNoAnswerOfARetryCommand(t *testing.T) {
 	for printed, want := range map[string]string{
-		"":                               `it printed nothing, and not an answer such as {"do":"retry"}`,
+		"":                               `it printed nothing, and not a JSON object with do`,
 		" \n\n":                          "it printed nothing",
 		"retry":                          `its answer "retry" is no JSON object`,
 		`{"do":"retry"}` + "\nbye":       `its answer "bye" is no JSON object`,
