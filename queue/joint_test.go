@@ -112,15 +112,7 @@ func (w *jointWorld) rulesOf() NewRules {
 
 // play runs a program of so many steps, each of which then is told of, and drains what it left.
 func (w *jointWorld) play(steps int, then func()) (wrong string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text, ok := r.(turnsFault)
-			if !ok {
-				panic(r)
-			}
-			wrong = string(text)
-		}
-	}()
+	defer func() { wrong = faultOf(recover()) }()
 	for i := range steps {
 		w.step()
 		w.look()
@@ -733,18 +725,7 @@ func (w *jointWorld) strange() {
 // popStrangely takes jobs by the pop of qless, or by that of reqless.
 func (w *jointWorld) popStrangely() {
 	q := oneOf(w.turnsWorld, turnQueues)
-	text, _ := w.foreign(oneOf(w.turnsWorld, []string{"pop", "queue.pop"}), q, "f", "2").(string)
-	var views []struct {
-		JID     string
-		Expires float64
-	}
-	if text == "" || text == "{}" {
-		return
-	}
-	if err := json.Unmarshal([]byte(text), &views); err != nil {
-		w.fail("pop answered %s", text)
-	}
-	for _, view := range views {
+	for _, view := range w.views(w.foreign(oneOf(w.turnsWorld, []string{"pop", "queue.pop"}), q, "f", "2")) {
 		w.forget(view.JID)
 		w.attempts[view.JID] = turnsRun{view.JID, q, "", "f", w.now, view.Expires, true}
 	}
@@ -881,28 +862,9 @@ func TestJointMutations(t *testing.T) {
 	client := labClient(t, l)
 	for _, m := range jointMutations {
 		t.Run(m.name, func(t *testing.T) {
-			made, texts := false, map[string]string{}
-			change := func(text string) string {
-				if _, known := texts[text]; !known {
-					texts[text] = text
-					for i := 0; i < len(m.changes); i += 2 {
-						texts[text] = mistaken(texts[text], m.changes[i], m.changes[i+1])
-					}
-					made = made || texts[text] != text
-				}
-				return texts[text]
-			}
-			for i := range uint64(20) {
-				seed := m.first + i
-				if wrong := newJointWorld(t, l, client, ours, 1000+seed, change).play(150, nil); wrong != "" {
-					if !made {
-						t.Fatalf("%s, and nothing was changed", wrong)
-					}
-					t.Logf("seed %d: %s", seed, wrong)
-					return
-				}
-			}
-			t.Errorf("no program finds it (changed: %t)", made)
+			mustFind(t, m.changes, 20, func(i uint64, change func(string) string) string {
+				return newJointWorld(t, l, client, ours, 1000+m.first+i, change).play(150, nil)
+			})
 		})
 	}
 }

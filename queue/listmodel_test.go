@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -471,24 +470,9 @@ func TestListMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	for _, m := range listMutations {
 		t.Run(m.name, func(t *testing.T) {
-			made, texts := false, map[string]string{}
-			change := func(text string) string {
-				if _, known := texts[text]; !known {
-					texts[text] = mistaken(text, m.old, m.new)
-					made = made || texts[text] != text
-				}
-				return texts[text]
-			}
-			for seed := range uint64(20) {
-				if wrong := newListWorld(t, l, 1000+seed, change).play(60); wrong != "" {
-					if !made {
-						t.Fatalf("%s, and nothing was changed", wrong)
-					}
-					t.Logf("seed %s: %.200s", strconv.FormatUint(seed, 10), wrong)
-					return
-				}
-			}
-			t.Errorf("no program found it (%v)", made)
+			mustFind(t, []string{m.old, m.new}, 20, func(seed uint64, change func(string) string) string {
+				return newListWorld(t, l, 1000+seed, change).play(60)
+			})
 		})
 	}
 }

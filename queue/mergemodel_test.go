@@ -32,15 +32,7 @@ func newMergeWorld(t testing.TB, l *lab, seed uint64, change func(string) string
 
 // play runs a program of so many steps and drains what it left; it returns what was wrong, "" if nothing.
 func (w *mergeWorld) play(steps int) (wrong string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text, ok := r.(turnsFault)
-			if !ok {
-				panic(r)
-			}
-			wrong = string(text)
-		}
-	}()
+	defer func() { wrong = faultOf(recover()) }()
 	for range steps {
 		w.now += w.random.Float64()
 		switch n := w.random.IntN(10); {
@@ -253,23 +245,9 @@ func TestMergeMutations(t *testing.T) {
 		{"a job that is brought back is not told of", "  write_run(other, mode, list, 'remaining', w[12] or '25')\n", ""},
 	} {
 		t.Run(m.name, func(t *testing.T) {
-			made, texts := false, map[string]string{}
-			change := func(text string) string {
-				if _, known := texts[text]; !known {
-					texts[text] = mistaken(text, m.old, m.new)
-					made = made || texts[text] != text
-				}
-				return texts[text]
-			}
-			for seed := range uint64(12) {
-				if wrong := newMergeWorld(t, l, 1000+seed, change).play(80); wrong != "" {
-					if !made {
-						t.Fatalf("%s, and nothing was changed", wrong)
-					}
-					return
-				}
-			}
-			t.Errorf("no program found it (%v)", made)
+			mustFind(t, []string{m.old, m.new}, 12, func(seed uint64, change func(string) string) string {
+				return newMergeWorld(t, l, 1000+seed, change).play(80)
+			})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"regexp"
 	"strings"
+	"testing"
 )
 
 var (
@@ -33,4 +34,33 @@ func mistaken(text, old, with string) string {
 			return word
 		})
 	})
+}
+
+// mustFind plays programs, so many at most, on scripts with a mistake until one of them finds something wrong.
+//
+//	changes   pairs of a piece of Lua and what stands in its place, as mistaken takes them
+//	play      plays the program of a number with scripts that are changed before; it returns what was wrong, "" if nothing
+func mustFind(t *testing.T, changes []string, programs int, play func(number uint64, change func(string) string) (wrong string)) {
+	t.Helper()
+	made, texts := false, map[string]string{}
+	change := func(text string) string {
+		if _, known := texts[text]; !known {
+			with := text
+			for i := 0; i < len(changes); i += 2 {
+				with = mistaken(with, changes[i], changes[i+1])
+			}
+			texts[text], made = with, made || with != text
+		}
+		return texts[text]
+	}
+	for number := range uint64(programs) {
+		if wrong := play(number, change); wrong != "" {
+			if !made {
+				t.Fatalf("%s, and nothing was changed", wrong)
+			}
+			t.Logf("program %d: %.200s", number, wrong)
+			return
+		}
+	}
+	t.Errorf("no program found it (changed: %t)", made)
 }

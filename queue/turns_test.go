@@ -87,18 +87,22 @@ func (w *turnsWorld) fail(format string, args ...any) {
 	panic(turnsFault(fmt.Sprintf(format, args...)))
 }
 
+// faultOf is the fault that ended a program, as recover returned it; "" if none did.
+func faultOf(recovered any) string {
+	if recovered == nil {
+		return ""
+	}
+	text, ok := recovered.(turnsFault)
+	if !ok {
+		panic(recovered)
+	}
+	return string(text)
+}
+
 // play runs a program of so many steps and drains what it left. It returns what was wrong, "" if nothing, and
 // the program.
 func (w *turnsWorld) play(steps int) (wrong string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text, ok := r.(turnsFault)
-			if !ok {
-				panic(r)
-			}
-			wrong = string(text)
-		}
-	}()
+	defer func() { wrong = faultOf(recover()) }()
 	for range steps {
 		w.step()
 		w.look()
@@ -513,20 +517,27 @@ func (w *turnsWorld) ourPop() { w.pop(w.single, false) }
 // pop takes by a command of the protocol.
 func (w *turnsWorld) pop(call func(string, ...any) any, foreign bool) {
 	q := oneOf(w, turnQueues)
-	text, _ := call("pop", q, "f", "2").(string)
-	var views []struct {
-		JID     string
-		Expires float64
+	for _, view := range w.views(call("pop", q, "f", "2")) {
+		w.began(turnsRun{view.JID, q, "", "f", w.now, view.Expires, true})
 	}
+}
+
+// poppedView is what these programs read of a job that the protocol's pop answers.
+type poppedView struct {
+	JID     string
+	Expires float64
+}
+
+// views reads the answer of a pop.
+func (w *turnsWorld) views(answer any) (views []poppedView) {
+	text, _ := answer.(string)
 	if text == "" || text == "{}" {
-		return
+		return nil
 	}
 	if err := json.Unmarshal([]byte(text), &views); err != nil {
 		w.fail("pop answered %s", text)
 	}
-	for _, view := range views {
-		w.began(turnsRun{view.JID, q, "", "f", w.now, view.Expires, true})
-	}
+	return views
 }
 
 // strange does what clients do that know nothing of keys.
@@ -846,34 +857,14 @@ func TestTurnsMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	for _, m := range turnsMutations {
 		t.Run(m.name, func(t *testing.T) {
-			made := false
-			texts := map[string]string{}
-			change := func(text string) string {
-				if _, known := texts[text]; !known {
-					texts[text] = mistaken(text, m.old, m.new)
-					made = made || texts[text] != text
+			mixes := []turnsMix{ours, ended, wild}
+			mustFind(t, []string{m.old, m.new}, 91, func(i uint64, change func(string) string) string {
+				seed, mix := m.first, m.in
+				if i > 0 {
+					seed, mix = (i-1)/3, mixes[(i-1)%3]
 				}
-				return texts[text]
-			}
-			found := func(seed uint64, mix turnsMix) bool {
-				wrong := newTurnsWorld(t, l, mix, 1000+seed, change).play(120)
-				switch {
-				case wrong != "" && !made:
-					t.Fatalf("%s, and nothing was changed", wrong)
-				case wrong != "":
-					t.Logf("seed %d, mix %s: %s", seed, mix, wrong)
-				}
-				return wrong != ""
-			}
-			if found(m.first, m.in) {
-				return
-			}
-			for seed := range uint64(30) {
-				if found(seed, ours) || found(seed, ended) || found(seed, wild) {
-					return
-				}
-			}
-			t.Errorf("no program found it (%v)", made)
+				return newTurnsWorld(t, l, mix, 1000+seed, change).play(120)
+			})
 		})
 	}
 }

@@ -6,7 +6,8 @@
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
 --             Empty: not asked
 --   action    complete, fail, retry, release (given back uncounted), cancel, requeue (put again, into next or its own queue),
---             or park (waits for an answer, delay at most)
+--             park (waits for an answer, delay at most), or leave (its job was taken from us: key and places of the attempt
+--             are free)
 --   options   how many, then so many names and values: data, next, depends, delay; group,
 --             message; counter (crash, interruption, spared, death, batch), max-crashes, front;
 --             checkpoint, record, unstarted, unknown, batch, cleared, trace; correlation, then (park); response (retry: drop)

@@ -4,7 +4,6 @@
 --
 --   version     of the rules, '' if there are none
 --   concerned   1 if a queue of the call is ruled, or a settled job had places: else exchange would have done
---
 --   wanted      specs of windows of which learn is to be told
 --   counts      flat list of queue, word, and of how many jobs the gate said it; see open_gate
 --

@@ -119,8 +119,7 @@ function needs_of(g, rules, queue, f)
   if want.known then return want.known, want end
   local values = no_values
   if #want.counted > 0 then
-    g.counting = g.counting or counting()
-    values = g.counting(g, want, rules, queue, f)
+    values = values_of(g, want, rules, queue, f)
     word = word .. '\0' .. table.concat(values, '\0')
   end
   word = queue .. '\0' .. word
@@ -206,13 +205,8 @@ function list_needs(want, queue, values)
   return { text = text, list = list, asks = want.asks, derived = text14(#names - #want.own), line = #text > 256 and redis.sha1hex(text) or text }
 end
 
--- counting() -> the function values_of, made when a call first meets a throttle that counts by values
--- Rare.
-function counting()
-  return values_of
-end
-
 -- values_of(g, want, rules, queue, f) -> the job's values, in the order of the throttles that count by some, and by their names
+-- Rare.
 function values_of(g, want, rules, queue, f)
   local values = {}
   for i, tid in ipairs(want.counted) do
