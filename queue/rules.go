@@ -129,7 +129,7 @@ func (r AnswerRules) words() []any {
 // NeedRules says in Redis that whoever works this key space has to know of rules. It reports whether nobody had said so
 // before: then those who do not may take a moment to hear of it.
 func (c *Client) NeedRules(ctx context.Context) (first bool, err error) {
-	added, err := c.redis.SAdd(ctx, c.ns+"oarlock:needs", "rules").Result()
+	added, err := c.redis.SAdd(ctx, c.ns+"oarlock:needs", NeedRules).Result()
 	return added > 0, classify("sadd", err)
 }
 
