@@ -18,7 +18,7 @@ const mostPlanned = 1000
 
 func retryCommand() *cli.Command {
 	return &cli.Command{
-		Name: "retry", Usage: "how long jobs wait between their attempts", Category: "start here",
+		Name: "retry", Usage: "how long jobs wait between their attempts",
 		Action: func(*cli.Context) error { return misused("name plan; `oarlock retry --help` tells more") },
 		Subcommands: []*cli.Command{{
 			Name: "plan", Usage: "show how long a job of a pool waits after each failure, by the configuration", ArgsUsage: "POOL",
