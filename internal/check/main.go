@@ -65,7 +65,7 @@ func main() {
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", quickExit)
 	}
-	timeout := "20m"
+	timeout := "40m" // of a package; a quiet machine needs a quarter of it
 	if *faults {
 		timeout = "3h"
 	}
