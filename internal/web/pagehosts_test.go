@@ -21,9 +21,10 @@ type fleet struct {
 }
 
 func aFleet() *fleet {
+	percent := 40.0
 	shot := supervisor.Snapshot{Name: "web3", PID: 7, Redis: "ok", Ready: true, Up: 60, Pools: []supervisor.PoolSnapshot{{
 		Name: "render", Queues: []string{"mail", "render"}, Children: 1,
-		Slots: []supervisor.SlotSnapshot{{Slot: 0, State: "busy", PID: 4712, Runs: []supervisor.RunSnapshot{{JID: "away", Klass: "Send", Queue: "mail", Attempt: 1, Age: 3, Progress: "password=hunter2"}}}},
+		Slots: []supervisor.SlotSnapshot{{Slot: 0, State: "busy", PID: 4712, Runs: []supervisor.RunSnapshot{{JID: "away", Klass: "Send", Queue: "mail", Attempt: 1, Age: 3, Percent: &percent, Progress: "password=hunter2"}}}},
 	}}}
 	return &fleet{
 		roll: rollcall.Roll{Asked: 1, Answered: 1, Items: []rollcall.Answer{{Host: "web3.example", Version: "v2", Status: shot, Sums: rollcall.Sum(&shot)}}},
@@ -76,7 +77,7 @@ func TestOtherHosts(t *testing.T) {
 	if _, err := q.Pop(t.Context(), "mail", "web3-7-render", 1); err != nil {
 		t.Fatal(err)
 	}
-	says("/jobs/away", []string{"Runs on web3.example", "connected to &lt;b&gt;mx1", `href="/supervisors/web3/7/render/0"`}, []string{"hunter3", "of another job"})
+	says("/jobs/away", []string{"Runs on web3.example", `<strong data-live="run.progress">40 % `, "connected to &lt;b&gt;mx1", `href="/supervisors/web3/7/render/0"`}, []string{"hunter3", "of another job"})
 	says("/queues/mail", []string{`<a href="/supervisors/web3/7">render</a> on web3.example`}, nil)
 	others.tail.Lines, others.tail.Refused = nil, "it keeps none"
 	says("/supervisors/web3/7/render/0", []string{"It tells no lines: it keeps none."}, nil)

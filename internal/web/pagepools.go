@@ -334,11 +334,15 @@ func slotWorks(pool supervisor.PoolSnapshot, slot supervisor.SlotSnapshot) pages
 }
 
 func slotRun(run supervisor.RunSnapshot) pages.SlotRun {
-	r := pages.SlotRun{RunSnapshot: run}
-	if run.Percent != nil {
-		r.Done = fmt.Sprintf("%.0f %%", *run.Percent)
+	return pages.SlotRun{RunSnapshot: run, Done: percentDone(run)}
+}
+
+// percentDone is how far a job says that it is, as "40 %"; "" if it does not say.
+func percentDone(run supervisor.RunSnapshot) string {
+	if run.Percent == nil {
+		return ""
 	}
-	return r
+	return fmt.Sprintf("%.0f %%", *run.Percent)
 }
 
 // runWords is a job at work in one line.
@@ -347,8 +351,8 @@ func runWords(run supervisor.RunSnapshot) string {
 	if run.TimeoutLeft > 0 {
 		text += ", left " + pages.Span(run.TimeoutLeft)
 	}
-	if run.Percent != nil {
-		text += fmt.Sprintf(", %.0f %%", *run.Percent)
+	if done := percentDone(run); done != "" {
+		text += ", " + done
 	}
 	if run.Progress != "" {
 		text += " " + screen.Shorten(run.Progress, 60)

@@ -62,7 +62,7 @@ type Run struct {
 	Slot, PID  int
 	Age        float64
 	Left       float64 // until its time is up; 0 if it has all the time
-	Percent    *float64
+	Done       string  // as "40 %"; "" if it did not say
 	Progress   string
 }
 

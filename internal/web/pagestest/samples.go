@@ -223,8 +223,7 @@ func job(state string) pages.Job {
 		History: []pages.Moment{{At: 1.7e9, Ago: "2 min ago", Local: "11:00:00 CET", What: "failed", Says: "failed as exit-1", Inferred: true}},
 	}
 	if state == "running" {
-		percent := 40.0
-		j.Runs, j.Log = &pages.Run{Pool: "mail", Href: "/pools/mail/1", Slot: 1, PID: 4711, Age: 12, Left: 48, Percent: &percent, Progress: "sending"}, lines()
+		j.Runs, j.Log = &pages.Run{Pool: "mail", Href: "/pools/mail/1", Slot: 1, PID: 4711, Age: 12, Left: 48, Done: "40 %", Progress: "sending"}, lines()
 	}
 	return j
 }

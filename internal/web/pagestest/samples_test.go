@@ -28,6 +28,9 @@ func TestEveryPageHasSamples(t *testing.T) {
 		if len(text) > mostPage {
 			t.Errorf("%s has %d bytes", s.Name, len(text))
 		}
+		if i := bytes.Index(text, []byte("%!")); i >= 0 {
+			t.Errorf("%s formats a value as what it is not: %.60s", s.Name, text[i:])
+		}
 		shown = append(shown, s.Template)
 	}
 	for _, name := range b.Names() {
