@@ -85,7 +85,7 @@ func Forecast(looks []Look, held string) Outlook {
 	case len(looks) < 3 || o.Over <= 0:
 		o.Word, o.Says = "measuring", "measuring"
 	default:
-		o.trend(slope(looks) * 60)
+		o.trend(slope(looks)*60, busy(looks))
 	}
 	return o
 }
@@ -93,8 +93,17 @@ func Forecast(looks []Look, held string) Outlook {
 // steadyPart is which part of what is completed a backlog may grow or shrink by and count as steady.
 const steadyPart = 0.01
 
-// trend goes on with a backlog that grows by so many jobs a minute.
-func (o *Outlook) trend(perMinute float64) {
+// busy is how many jobs ran at a time, on the average.
+func busy(looks []Look) float64 {
+	sum := 0
+	for _, look := range looks {
+		sum += look.Running
+	}
+	return float64(sum) / float64(len(looks))
+}
+
+// trend goes on with a backlog that grows by so many jobs a minute, at which so many children were at work at a time.
+func (o *Outlook) trend(perMinute, busy float64) {
 	if perMinute < 0 && -perMinute > steadyPart*o.Completed {
 		o.Word = "empties"
 		o.EmptyIn = 60 * float64(o.Waiting) / -perMinute
@@ -106,7 +115,12 @@ func (o *Outlook) trend(perMinute float64) {
 		return
 	}
 	grows := max(0, perMinute)
-	o.Children = int(math.Ceil((o.Completed + grows) * o.MeanRun / 60))
+	// Jobs that take long are at work, but not yet among those that ended. So what was worked in all counts, too.
+	perJob := o.MeanRun / 60 // minutes
+	if o.Completed > 0 {
+		perJob = max(perJob, busy/o.Completed)
+	}
+	o.Children = int(math.Ceil((o.Completed+grows)*perJob - 1e-9)) // 30 times a 30th is 1, and not 1.0000000000000002
 	if grows <= steadyPart*o.Completed {
 		o.Word = "steady"
 		o.Says = "never: as much comes as goes"

@@ -42,6 +42,11 @@ func TestForecast(t *testing.T) {
 	if o.Word != "steady" || math.Abs(float64(o.Children-30)) > 1 {
 		t.Errorf("steady: %+v", o)
 	}
+	// Long jobs hold all three children; those that ended in between were short.
+	looks := world(100, 1, 0.02, 1, 3)
+	if o = Forecast(looks, ""); o.Word != "grows" || o.Children < 100 || !strings.Contains(o.Says, "3 at work") {
+		t.Errorf("more children are needed than those with which it grows: %+v", o)
+	}
 	for word, looks := range map[string][]Look{
 		"measuring": world(100, 1, 2, 1, 1)[:2], "empty": {{At: 1}, {At: 2}, {At: 3}}, "paused": {{At: 1, Waiting: 3, Paused: true}},
 	} {
