@@ -461,8 +461,10 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%s: %q", body, code)
 		}
 	}
-	if w := g.ask(a, "POST", "/api/v1/bulk", `{"actoin":"retry"}`); !strings.Contains(w.Body.String(), "did you mean action?") {
-		t.Errorf("a field that is misspelled: %s", w.Body)
+	for body, want := range map[string]string{`{"actoin":"retry"}`: "action", `{"action":"retry","where":{"gruop":"x"}}`: "group", `{"action":"retry","plan":{"untill":1}}`: "until"} {
+		if w := g.ask(a, "POST", "/api/v1/bulk", body); !strings.Contains(w.Body.String(), "did you mean "+want+"?") {
+			t.Errorf("a field that is misspelled: %s", w.Body)
+		}
 	}
 	if code := codeOf(g.ask(a, "GET", "/api/v1/search", "")); code != "bad_request" {
 		t.Errorf("a search for nothing: %q", code)

@@ -76,13 +76,26 @@ func inJSON(path string, out any) string {
 	return path
 }
 
-// fields are the names of the fields of the struct at out, in JSON.
+// fields are the names of the fields of the struct at out, in JSON, and of those within them.
 func fields(out any) (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(out).Elem()) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+	var of func(t reflect.Type)
+	of = func(t reflect.Type) {
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" || name == "-" {
+				continue
+			}
 			names = append(names, name)
+			within := f.Type
+			if within.Kind() == reflect.Pointer {
+				within = within.Elem()
+			}
+			if within.Kind() == reflect.Struct {
+				of(within)
+			}
 		}
 	}
+	of(reflect.TypeOf(out).Elem())
 	slices.Sort(names)
 	return names
 }
