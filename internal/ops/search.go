@@ -87,6 +87,15 @@ func ParseQuery(query string, now float64) (name string, f Filter, err error) {
 	return "", f, nil
 }
 
+// NotTerm says of a query that found nothing as a name that the word and the colon which it begins with are no term; "" of any other.
+func NotTerm(query string) string {
+	word, _, is := strings.Cut(strings.TrimSpace(query), ":")
+	if !is || word == "" || strings.ContainsAny(word, " \t\"") || isTerm(word) {
+		return ""
+	}
+	return fmt.Sprintf("%s: is no term; there are %s:", word, strings.Join(Terms, ":, "))
+}
+
 func isTerm(word string) bool {
 	for _, term := range Terms {
 		if word == term {

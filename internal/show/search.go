@@ -21,6 +21,9 @@ func Results(w io.Writer, r ops.Results) {
 			rows = append(rows, []string{hit.Kind, looksAt[hit.Kind] + " " + screen.InShell(hit.Name)})
 		}
 		screen.Table(w, "Nothing has that name.", []string{"FOUND", "SHOWN BY"}, rows)
+		if none := ops.NotTerm(r.Query); none != "" && len(rows) == 0 {
+			screen.PrintLine(w, none+".")
+		}
 		return
 	}
 	Jobs(w, "No job like that was found.", r.Jobs.Items)

@@ -163,6 +163,9 @@ func (a *App) searchPage(c *Call, p *pages.Page) error {
 	}
 	if term != "" && found.Jobs == nil && len(body.Exact) == 0 && body.Wrong == "" {
 		body.Wrong = "Nothing has exactly that name: no job, recurring job, queue, group, tag, worker or throttle."
+		if none := ops.NotTerm(term); none != "" {
+			body.Wrong += " " + none + "."
+		}
 	}
 	body.Help = found.Jobs == nil
 	p.Body = body
