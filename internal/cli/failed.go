@@ -52,8 +52,7 @@ func failedList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	jobs := ops.Views(found)
-	return answer(c, jobs, func(w io.Writer) { show.Failed(w, jobs) })
+	return answerJobs(c, ops.Views(found), show.Failed)
 }
 
 // chosen are the failed jobs that the words and options of c mean.
@@ -86,8 +85,7 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change func(ops.
 		if err != nil {
 			return err
 		}
-		jobs := ops.Views(found)
-		return answer(c, jobs, func(w io.Writer) {
+		return answerJobs(c, ops.Views(found), func(w io.Writer, jobs []ops.Job) {
 			show.Failed(w, jobs)
 			screen.Printf(w, "%s would be %s\n", screen.Some(len(jobs), "job"), done)
 		})

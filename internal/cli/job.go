@@ -57,14 +57,36 @@ func jobShow(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := redactor(c)
+	told, whole, err := blanked(c, v)
 	if err != nil {
 		return err
 	}
-	told := ops.Blank(secrets, v)
-	whole := told
-	whole.Data = v.Data // byte for byte: programs put it again
-	return answer(c, whole, func(w io.Writer) { show.Job(w, &told, q.Now()) })
+	return answer(c, whole[0], func(w io.Writer) { show.Job(w, &told[0], q.Now()) })
+}
+
+// blanked are jobs without what is secret in them, as people are shown them; and the same as programs are told them, with their
+// data byte for byte, for who puts them again.
+func blanked(c *cli.Context, jobs ...ops.Job) (told, whole []ops.Job, err error) {
+	secrets, err := redactor(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	told, whole = make([]ops.Job, len(jobs)), make([]ops.Job, len(jobs))
+	for i, job := range jobs {
+		told[i] = ops.Blank(secrets, job)
+		whole[i] = told[i]
+		whole[i].Data = job.Data
+	}
+	return told, whole, nil
+}
+
+// answerJobs answers with jobs, as blanked says.
+func answerJobs(c *cli.Context, jobs []ops.Job, words func(w io.Writer, told []ops.Job)) error {
+	told, whole, err := blanked(c, jobs...)
+	if err != nil {
+		return err
+	}
+	return answer(c, whole, func(w io.Writer) { words(w, told) })
 }
 
 // redactor is what blanks secrets in what jobs and children said, as [log] redact and redact_text say.
@@ -99,6 +121,13 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	hold, err := sources(c, q).Why(c.Context, c.Args().First())
 	if err != nil {
 		return err
+	}
+	secrets, err := redactor(c)
+	if err != nil {
+		return err
+	}
+	for i, reason := range hold.Reasons {
+		hold.Reasons[i], _ = secrets.Lines(reason)
 	}
 	return answer(c, hold, func(w io.Writer) { show.Lines(w, hold.Reasons) })
 }

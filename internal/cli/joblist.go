@@ -34,5 +34,9 @@ func jobList(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, list, func(w io.Writer) { show.List(w, which, list) })
+	told := list
+	if told.Jobs, list.Jobs, err = blanked(c, list.Jobs...); err != nil {
+		return err
+	}
+	return answer(c, list, func(w io.Writer) { show.List(w, which, told) })
 }

@@ -121,7 +121,11 @@ func queueJobs(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, found, func(w io.Writer) { show.Sorted(w, found) })
+	told := found
+	if told.Items, found.Items, err = blanked(c, found.Items...); err != nil {
+		return err
+	}
+	return answer(c, found, func(w io.Writer) { show.Sorted(w, told) })
 }
 
 func queuePause(c *cli.Context, q *queue.Client) error {
@@ -165,7 +169,7 @@ func queuePeek(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, jobs, func(w io.Writer) { show.Jobs(w, "No job is waiting there.", jobs) })
+	return answerJobs(c, jobs, func(w io.Writer, jobs []ops.Job) { show.Jobs(w, "No job is waiting there.", jobs) })
 }
 
 func queueEta(c *cli.Context, q *queue.Client) error {

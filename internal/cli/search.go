@@ -31,7 +31,15 @@ func search(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, found, func(w io.Writer) { show.Results(w, found) })
+	told := found
+	if found.Jobs != nil {
+		words, whole := *found.Jobs, *found.Jobs
+		if words.Items, whole.Items, err = blanked(c, found.Jobs.Items...); err != nil {
+			return err
+		}
+		told.Jobs, found.Jobs = &words, &whole
+	}
+	return answer(c, found, func(w io.Writer) { show.Results(w, told) })
 }
 
 // queryOf is the query that words of a command line make: the quotes around a value with a blank were the shell's.

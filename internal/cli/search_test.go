@@ -12,6 +12,7 @@ func TestSearch(t *testing.T) {
 	says(t, o.run("search", "a"), `^job +oarlock job show a$`)
 	says(t, o.run("search", "x"), `^tag +oarlock tag show x$`)
 	says(t, o.run("search", "none"), `^Nothing has that name\.$`)
+	says(t, o.run("search", "class:K"), `^Nothing has that name\.$`, `^class: is no term; there are group:, queue:, .*before:\.$`)
 	says(t, o.run("search", "tag:x"), `^a `, `^b `, `^2 jobs found; looked at 2 of 2$`)
 	found := o.run("search", "tag:x", "text:cat 1")
 	says(t, found, `^a `, `^1 job found; looked at 2 of 2$`)

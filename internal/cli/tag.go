@@ -26,7 +26,11 @@ func tagCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return answer(c, tagged, func(w io.Writer) { show.Tagged(w, tagged) })
+				told := tagged
+				if told.Jobs, tagged.Jobs, err = blanked(c, tagged.Jobs...); err != nil {
+					return err
+				}
+				return answer(c, tagged, func(w io.Writer) { show.Tagged(w, told) })
 			}},
 	)
 }
