@@ -1,4 +1,4 @@
--- list(now, kind, name, cursor, limit, cut, most) -> list
+-- list(now, kind, name, cursor, limit, cut, most, text, message) -> list
 -- A window on the jobs that stand together somewhere, without changing anything.
 --
 --   kind    of a queue: next, waiting, running, stalled, scheduled, depends, throttled; failed (a group),
