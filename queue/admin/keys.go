@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	_ "embed"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,36 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue"
-)
-
-//go:embed common.lua
-var common string
-
-//go:embed members.lua
-var membersText string
-
-//go:embed jobs.lua
-var jobsText string
-
-//go:embed dependencies.lua
-var dependenciesText string
-
-//go:embed holders.lua
-var holdersText string
-
-//go:embed listed.lua
-var listedText string
-
-//go:embed runs.lua
-var runsText string
-
-var (
-	membersScript      = redis.NewScript(common + membersText)
-	jobsScript         = redis.NewScript(common + jobsText)
-	dependenciesScript = redis.NewScript(common + dependenciesText)
-	holdersScript      = redis.NewScript(common + holdersText)
-	listedScript       = redis.NewScript(common + listedText)
-	runsScript         = redis.NewScript(common + runsText)
 )
 
 // batch is how many jobs are looked at in one call, which keeps Redis busy for some

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -14,37 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/bounds"
-)
-
-//go:embed turn.lua
-var turnText string
-
-//go:embed behind.lua
-var behindText string
-
-//go:embed lanes.lua
-var lanesText string
-
-//go:embed counted.lua
-var countedText string
-
-//go:embed ordered.lua
-var orderedText string
-
-//go:embed seats.lua
-var seatsText string
-
-//go:embed ghosts.lua
-var ghostsText string
-
-var (
-	turnScript    = redis.NewScript(common + turnText)
-	behindScript  = redis.NewScript(common + behindText)
-	lanesScript   = redis.NewScript(common + lanesText)
-	countedScript = redis.NewScript(common + countedText)
-	orderedScript = redis.NewScript(common + orderedText)
-	seatsScript   = redis.NewScript(common + seatsText)
-	ghostsScript  = redis.NewScript(common + ghostsText)
 )
 
 const (
