@@ -36,7 +36,7 @@ func eventsCommand() *cli.Command {
 	}.command()
 	command.Category = "jobs in Redis"
 	command.Description = "Redis tells of all hosts: " + strings.Join(queue.EventNames, ", ") + ".\n" +
-		"With --here the supervisor tells: " + strings.Join(kindsHere(), ", ") + "."
+		"With --here the supervisor tells: " + strings.Join(hub.KindNames(), ", ") + "."
 	elsewhere := command.Action
 	command.Action = func(c *cli.Context) error {
 		switch {
@@ -50,15 +50,6 @@ func eventsCommand() *cli.Command {
 	return command
 }
 
-// kindsHere are the kinds of events of a supervisor.
-func kindsHere() []string {
-	kinds := []string{"missed"}
-	for _, kind := range hub.Kinds {
-		kinds = append(kinds, string(kind))
-	}
-	return kinds
-}
-
 // kindsOf are those that --kinds names; nil for all.
 func kindsOf(c *cli.Context, there []string) ([]string, error) {
 	if !c.IsSet("kinds") {
@@ -67,7 +58,7 @@ func kindsOf(c *cli.Context, there []string) ([]string, error) {
 	kinds := strings.Split(c.String("kinds"), ",")
 	for _, kind := range kinds {
 		if !slices.Contains(there, kind) {
-			hint := "; with --here: " + strings.Join(kindsHere(), ", ")
+			hint := "; with --here: " + strings.Join(hub.KindNames(), ", ")
 			if c.Bool("here") {
 				hint = ""
 			}
@@ -115,7 +106,7 @@ func eventsHere(c *cli.Context) error {
 	if err := wantArgs(c, 0, 0, ""); err != nil {
 		return err
 	}
-	if _, err := kindsOf(c, kindsHere()); err != nil {
+	if _, err := kindsOf(c, hub.KindNames()); err != nil {
 		return err
 	}
 	supervisor, err := reach(c)

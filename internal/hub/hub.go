@@ -110,12 +110,24 @@ func (h *Hub) keep(e *supervisor.Event) {
 // Listened reports whether somebody listens to events, or did so a while ago: what is told to nobody else need not be found out for anybody.
 func (h *Hub) Listened() bool { return h.listened.Load() }
 
+// Missed is the kind of what is told in place of events that are no longer remembered, or were too many for who reads: look anew.
+const Missed supervisor.EventKind = "missed"
+
 // Kinds are the kinds of events that listeners may be told of. Others come with every call and every job, and are told otherwise.
 var Kinds = []supervisor.EventKind{
 	supervisor.ChildStarted, supervisor.ChildReady, supervisor.ChildExited, supervisor.AttemptStarted, supervisor.Progressed, supervisor.AttemptEnded,
 	supervisor.SetAside, supervisor.Parked, supervisor.ParkTimedOut, supervisor.TurnsEnded, supervisor.LockLost, supervisor.BreakerOpened, supervisor.BreakerClosed, supervisor.RollBegan, supervisor.RollEnded, supervisor.Scaled,
 	supervisor.PoolBegan, supervisor.PoolEnded, supervisor.RedisAway, supervisor.RedisBack, supervisor.Reloaded, supervisor.RulesChanged,
 	supervisor.Tended, supervisor.Answered, supervisor.AnswersRead, supervisor.WindowOpened, supervisor.WindowShut, supervisor.ThrottleFull, supervisor.ThrottleFree,
+}
+
+// KindNames are the names of Missed and of Kinds.
+func KindNames() []string {
+	names := []string{string(Missed)}
+	for _, kind := range Kinds {
+		names = append(names, string(kind))
+	}
+	return names
 }
 
 // keeps reports whether an event is to be kept. What happens to jobs that go well fills the memory of many events, for

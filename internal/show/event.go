@@ -32,9 +32,6 @@ func eventText(e queue.Event) string {
 // EventHere shows what a supervisor told of itself, by its clock. It returns an error of w.
 func EventHere(w io.Writer, e hub.Event) error {
 	at := time.UnixMilli(int64(e.At * 1e3))
-	if e.At == 0 { // missed: nobody says when
-		at = time.Now()
-	}
 	_, err := screen.Printf(w, "%s  %s\n", screen.Paint(w, screen.Dim, at.Format("15:04:05.000")), eventHereText(e))
 	return err
 }

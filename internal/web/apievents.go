@@ -77,15 +77,6 @@ func (c *Call) wanted(there []string) (func(jid, name, kind string) bool, error)
 	}, nil
 }
 
-// kindsHere are the kinds of events of this process.
-func kindsHere() []string {
-	kinds := []string{"missed"}
-	for _, kind := range hub.Kinds {
-		kinds = append(kinds, string(kind))
-	}
-	return kinds
-}
-
 // apiEvents tells what happens in this process, from the event after Last-Event-ID on; or, with everywhere, what Redis
 // tells of all hosts from now on.
 func (a *App) apiEvents(c *Call) error {
@@ -95,7 +86,7 @@ func (a *App) apiEvents(c *Call) error {
 	if a.o.Hub == nil {
 		return errNoSupervisor
 	}
-	wanted, err := c.wanted(kindsHere())
+	wanted, err := c.wanted(hub.KindNames())
 	if err != nil {
 		return err
 	}
@@ -128,7 +119,7 @@ func (a *App) pass(s *stream, listener *hub.Listener, wanted func(jid, name, kin
 		return err
 	}
 	if missed {
-		if err := s.tell("", "missed", struct{}{}); err != nil {
+		if err := s.tell("", string(hub.Missed), hub.Event{At: float64(time.Now().UnixMilli()) / 1e3, Kind: hub.Missed}); err != nil {
 			return err
 		}
 	}
