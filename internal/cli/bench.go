@@ -99,28 +99,21 @@ func (p Program) bench(c *cli.Context) error {
 	if c.IsSet("soak") && (c.IsSet("redis") || c.Duration("soak") <= 0) {
 		return misused("--soak is a duration, and cuts the connections of all: it needs a redis-server of its own, without --redis")
 	}
-	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	scratch, err := os.MkdirTemp("", "oarlock-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	return benchRedis(c, ctx, scratch, nil, func(r config.Redis, client *queue.Client, server *embedded.Private) error {
+	return benchRedis(c, nil, func(ctx context.Context, on benched) error {
 		self, err := bench.Self(benchCrew)
 		if err != nil {
 			return err
 		}
-		b := &bench.Bench{Redis: r, Client: client, Self: self, Log: c.App.ErrWriter, Scratch: scratch, Helper: p.Helper}
-		if plan.Against, err = against(c, ctx, r, client); err != nil {
+		b := &bench.Bench{Redis: on.redis, Client: on.client, Self: self, Log: c.App.ErrWriter, Scratch: on.scratch, Helper: p.Helper}
+		if plan.Against, err = against(c, ctx, on); err != nil {
 			return err
 		}
-		if plan.Against != nil && plan.Against != client {
+		if plan.Against != nil && plan.Against != on.client {
 			defer plan.Against.Close()
 		}
 		report := bench.NewReport(c.App.Writer, c.App.ErrWriter, c.Bool("json"))
 		if length := c.Duration("soak"); length > 0 {
-			b.Restart = server.Restart
+			b.Restart = on.server.Restart
 			return soak(c, ctx, b, report, plan.Series[0].Shape, length)
 		}
 		return b.Measure(ctx, plan, report)
@@ -136,14 +129,14 @@ func benchKeys(c *cli.Context) *bench.Keys {
 }
 
 // against is the Redis on which the plain loop works that --against asks for; nil: none does.
-func against(c *cli.Context, ctx context.Context, own config.Redis, client *queue.Client) (*queue.Client, error) {
+func against(c *cli.Context, ctx context.Context, on benched) (*queue.Client, error) {
 	switch url := c.String("against"); {
 	case !c.IsSet("against"):
 		return nil, nil
 	case url == "own":
-		return client, nil
+		return on.client, nil
 	default:
-		other, err := connect.Reach(ctx, config.Redis{URL: url, Namespace: own.Namespace})
+		other, err := connect.Reach(ctx, config.Redis{URL: url, Namespace: on.redis.Namespace})
 		if err != nil {
 			return nil, fmt.Errorf("--against: %w", err)
 		}
@@ -166,27 +159,39 @@ func soak(c *cli.Context, ctx context.Context, b *bench.Bench, report *bench.Rep
 	return nil
 }
 
-// benchRedis gives use a Redis to be measured: a server of our own in dir, or the one
-// that --redis names, under a namespace of our own; server is nil then. more is added to the options of our own.
-func benchRedis(c *cli.Context, ctx context.Context, dir string, more []string, use func(r config.Redis, client *queue.Client, server *embedded.Private) error) error {
+// benched is where a bench measures.
+type benched struct {
+	redis   config.Redis
+	client  *queue.Client
+	server  *embedded.Private // which is our own; nil: it is another's, and we have a namespace there
+	scratch string            // an empty directory
+}
+
+// benchRedis has use measure, until it is interrupted: a redis-server of our own, to whose options more is added, or the one that --redis names.
+// What it needs for that is removed after.
+func benchRedis(c *cli.Context, more []string, use func(context.Context, benched) error) error {
 	cfg, err := load(c, config.Options{NoPools: true})
 	if err != nil {
 		return err
 	}
-	r := cfg.Redis
-	r.Namespace = "oarlock-bench-" + queue.NewJID()[24:] + ":"
-	var server *embedded.Private
-	if !c.IsSet("redis") {
-		if server, err = bench.OwnRedis(ctx, dir, c.IsSet("soak"), more...); err != nil {
-			return err
-		}
-		defer server.Close()
-		r = config.Redis{URL: server.ShortestURL(), Namespace: r.Namespace}
-	}
-	client, err := connect.Reach(ctx, r)
-	if err != nil {
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	on := benched{redis: cfg.Redis}
+	if on.scratch, err = os.MkdirTemp("", "oarlock-bench-"); err != nil {
 		return err
 	}
-	defer client.Close()
-	return use(r, client, server)
+	defer os.RemoveAll(on.scratch)
+	on.redis.Namespace = "oarlock-bench-" + queue.NewJID()[24:] + ":"
+	if !c.IsSet("redis") {
+		if on.server, err = bench.OwnRedis(ctx, on.scratch, c.IsSet("soak"), more...); err != nil {
+			return err
+		}
+		defer on.server.Close()
+		on.redis = config.Redis{URL: on.server.ShortestURL(), Namespace: on.redis.Namespace}
+	}
+	if on.client, err = connect.Reach(ctx, on.redis); err != nil {
+		return err
+	}
+	defer on.client.Close()
+	return use(ctx, on)
 }

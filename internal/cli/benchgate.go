@@ -1,16 +1,11 @@
 package cli
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
+	"context"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/bench"
-	"oarlock/internal/config"
-	"oarlock/internal/embedded"
-	"oarlock/queue"
 )
 
 func benchGateCommand() *cli.Command {
@@ -37,15 +32,8 @@ func benchGate(c *cli.Context) error {
 	if crowd.Blocked < 0 || crowd.Parked < 0 || crowd.Blocked+crowd.Parked == 0 {
 		return misused("--blocked and --parked must be 0 or more, and one of them 1 or more")
 	}
-	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	scratch, err := os.MkdirTemp("", "oarlock-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	return benchRedis(c, ctx, scratch, nil, func(_ config.Redis, client *queue.Client, _ *embedded.Private) error {
-		b := &bench.Bench{Client: client, Log: c.App.ErrWriter}
+	return benchRedis(c, nil, func(ctx context.Context, on benched) error {
+		b := &bench.Bench{Client: on.client, Log: c.App.ErrWriter}
 		return b.MeasureGate(ctx, crowd, bench.NewReport(c.App.Writer, c.App.ErrWriter, c.Bool("json")))
 	})
 }

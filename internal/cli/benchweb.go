@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/bench"
-	"oarlock/internal/config"
-	"oarlock/internal/embedded"
 	"oarlock/internal/screen"
 	"oarlock/internal/webbench"
-	"oarlock/queue"
 	"oarlock/queue/admin"
 )
 
@@ -78,32 +72,25 @@ func benchWeb(c *cli.Context) error {
 	if err := sizes.Check(); err != nil {
 		return misused("%v", err)
 	}
-	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	scratch, err := os.MkdirTemp("", "oarlock-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	command, err := bench.Noop(scratch)
-	if err != nil {
-		return err
-	}
 	self, err := bench.Self()
 	if err != nil {
 		return err
 	}
 	slow := []string{"--slowlog-log-slower-than", fmt.Sprint(webbench.SlowFrom.Microseconds())}
-	return benchRedis(c, ctx, scratch, slow, func(r config.Redis, client *queue.Client, server *embedded.Private) (err error) {
-		if server == nil {
+	return benchRedis(c, slow, func(ctx context.Context, on benched) (err error) {
+		command, err := bench.Noop(on.scratch)
+		if err != nil {
+			return err
+		}
+		if on.server == nil {
 			defer func() {
 				clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), benchWebClear)
 				defer cancel()
-				err = errors.Join(err, admin.Erase(clean, client))
+				err = errors.Join(err, admin.Erase(clean, on.client))
 			}()
 		}
 		b := &webbench.Bench{
-			Client: client, URL: r.URL, Namespace: r.Namespace, Own: server != nil, Self: self, Command: command, Scratch: scratch,
+			Client: on.client, URL: on.redis.URL, Namespace: on.redis.Namespace, Own: on.server != nil, Self: self, Command: command, Scratch: on.scratch,
 			Say: func(what string) { screen.PrintLine(c.App.ErrWriter, what) },
 		}
 		figures, err := b.Measure(ctx, sizes)
