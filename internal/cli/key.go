@@ -72,7 +72,7 @@ func keyFree(c *cli.Context, q *queue.Client) error {
 	name := c.Args().First()
 	freed, err := ops.FreeKeys(c.Context, q, name, true)
 	if err == nil && !c.Bool("dry-run") {
-		if !confirmed(c, fmt.Sprintf("Give up the order of %s, in which %s behind?", name, stand(freed.Jobs))) {
+		if !confirmed(c, fmt.Sprintf("Give up the order of %s, in which %s?", name, freed.Behind())) {
 			return errors.New("nothing was done")
 		}
 		freed, err = ops.FreeKeys(c.Context, q, name, false)
@@ -81,12 +81,4 @@ func keyFree(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return answer(c, freed, func(w io.Writer) { show.FreedKeys(w, freed) })
-}
-
-// stand is "1 job stands", "2 jobs stand".
-func stand(n int) string {
-	if n == 1 {
-		return "1 job stands"
-	}
-	return screen.Some(n, "job") + " stand"
 }

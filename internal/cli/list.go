@@ -79,10 +79,7 @@ func listPart(c *cli.Context, q *queue.Client, part ops.ListPart) error {
 	if err != nil {
 		return err
 	}
-	empty := map[ops.ListPart]string{
-		ops.PartWaiting: "Nothing waits there.", ops.PartInWork: "Nothing of it is in work.",
-		ops.PartFailed: "Nothing of it failed.", ops.PartBroken: "Nothing of it is broken.",
-	}[part]
+	empty := part.Empty()
 	if len(entries) == 0 {
 		if empty, err = orMeant(c, q, empty, " "); err != nil {
 			return err

@@ -205,6 +205,14 @@ type FreedKeys struct {
 	Jobs   int    `json:"jobs"` // that stood behind, or were delayed; in a dry run those behind
 }
 
+// Behind says how many stand behind: "1 job stands behind".
+func (f FreedKeys) Behind() string {
+	if f.Jobs == 1 {
+		return "1 job stands behind"
+	}
+	return screen.Some(f.Jobs, "job") + " stand behind"
+}
+
 // FreeKeys gives the order of a queue up: all that stands behind waits as any job, until the next put of a key.
 func FreeKeys(ctx context.Context, q *queue.Client, name string, dry bool) (FreedKeys, error) {
 	if err := KnownQueues(ctx, q, name); err != nil {

@@ -101,6 +101,13 @@ const (
 // ListParts are all parts.
 var ListParts = []ListPart{PartWaiting, PartInWork, PartFailed, PartBroken}
 
+// Empty says that the part has no entry.
+func (p ListPart) Empty() string {
+	return map[ListPart]string{
+		PartWaiting: "Nothing waits there.", PartInWork: "Nothing of it is in work.", PartFailed: "Nothing of it failed.", PartBroken: "Nothing of it is broken.",
+	}[p]
+}
+
 // Of is how many entries a part has.
 func (c ListCounts) Of(part ListPart) int {
 	return map[ListPart]int{PartWaiting: c.Waiting, PartInWork: c.Progress, PartFailed: c.Failed, PartBroken: c.Broken}[part]

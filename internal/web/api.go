@@ -52,6 +52,22 @@ func whole[T any](all []T) ops.Part[T] {
 	return ops.Part[T]{Items: all, Total: len(all), AsOf: float64(time.Now().UnixMilli()) / 1e3}
 }
 
+// usualPage is how many entries of a list without a cursor of its own are told at a time, as by the command line.
+const usualPage = 25
+
+// page is which part of a list is asked for whose cursor is a number: how many were told before.
+func (c *Call) page() (ops.Page, error) {
+	at, err := c.number("cursor", 0)
+	if err != nil {
+		return ops.Page{}, err
+	}
+	limit, err := c.number("limit", usualPage)
+	return ops.Page{Offset: at, Limit: min(limit, mostPage)}, err
+}
+
+// mostPage is how many entries a page has at most.
+const mostPage = 1000
+
 // window is which part of a long list is asked for, by cursor and limit in the query.
 func (c *Call) window() (ops.Window, error) {
 	limit, err := c.number("limit", 0)
@@ -60,6 +76,9 @@ func (c *Call) window() (ops.Window, error) {
 
 // query is a parameter of the query, "" if it is not there.
 func (c *Call) query(name string) string { return c.R.URL.Query().Get(name) }
+
+// several are a parameter of the query that may stand several times.
+func (c *Call) several(name string) []string { return c.R.URL.Query()[name] }
 
 // number is a parameter of the query that is a whole number from zero on; without it, it is what is usual.
 func (c *Call) number(name string, usual int) (int, error) {

@@ -34,6 +34,15 @@ var foreignTypes = map[string]bool{"multipart/form-data": true, "text/html": tru
 // mostDepth is how deep the JSON of a request may be nested.
 const mostDepth = 64
 
+// dryRun reads a body that says nothing but whether something is only to be counted.
+func (c *Call) dryRun() (bool, error) {
+	var in struct {
+		DryRun bool `json:"dry_run"`
+	}
+	err := c.body(&in)
+	return in.DryRun, err
+}
+
 // decode reads a JSON object into the struct at out.
 func decode(text []byte, out any) error {
 	text = bytes.TrimSpace(text)

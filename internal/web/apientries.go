@@ -61,7 +61,7 @@ func (a *App) seesList(c *Call, name string) error {
 }
 
 func (a *App) apiLists(c *Call) error {
-	names := c.R.URL.Query()["name"]
+	names := c.several("name")
 	if len(names) == 0 {
 		part, err := ops.ListsIn(c.R.Context(), a.o.Redis, c.query("cursor"), a.ownLists())
 		if err != nil {

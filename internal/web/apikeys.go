@@ -17,31 +17,6 @@ func (a *App) keyRoutes() []Route {
 	}
 }
 
-// dryRun reads a body that says nothing but whether something is only to be counted.
-func (c *Call) dryRun() (bool, error) {
-	var in struct {
-		DryRun bool `json:"dry_run"`
-	}
-	err := c.body(&in)
-	return in.DryRun, err
-}
-
-// usualPage is how many entries of a list without a cursor of its own are told at a time, as by the command line.
-const usualPage = 25
-
-// page is which part of a list is asked for whose cursor is a number: how many were told before.
-func (c *Call) page() (ops.Page, error) {
-	at, err := c.number("cursor", 0)
-	if err != nil {
-		return ops.Page{}, err
-	}
-	limit, err := c.number("limit", usualPage)
-	return ops.Page{Offset: at, Limit: min(limit, mostPage)}, err
-}
-
-// mostPage is how many entries a page has at most.
-const mostPage = 1000
-
 func (a *App) apiKeys(c *Call) error {
 	page, err := c.page()
 	if err != nil {

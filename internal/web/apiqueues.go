@@ -48,7 +48,6 @@ var queueOrders = map[string]func(a, b ops.Queue) int{
 }
 
 // apiQueues lists queues. Those that are listed are counted now; of more than one call counts, the order is that of the census.
-
 func (a *App) apiQueues(c *Call) error {
 	order, known := queueOrders[cmp.Or(c.query("sort"), "name")]
 	if !known {
@@ -64,7 +63,7 @@ func (a *App) apiQueues(c *Call) error {
 			return badField("cursor", "it is none that this list gave")
 		}
 	}
-	names, err := a.queueNames(c.R.Context(), c.R.URL.Query()["match"], order)
+	names, err := a.queueNames(c.R.Context(), c.several("match"), order)
 	if err != nil {
 		return err
 	}

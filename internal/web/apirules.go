@@ -25,9 +25,6 @@ func (a *App) ruleRoutes() []Route {
 	}
 }
 
-// several are a parameter of the query that may stand several times.
-func (c *Call) several(name string) []string { return c.R.URL.Query()[name] }
-
 func (a *App) apiRules(c *Call) error {
 	all, err := ops.ShowRules(c.R.Context(), a.o.Redis, c.several("name"))
 	if err != nil {

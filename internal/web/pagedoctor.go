@@ -145,15 +145,9 @@ func (a *App) examine(ctx context.Context) (findings []doctor.Finding, err error
 
 // lists are those that this process works or takes in, as of doctor.Doctor.Lists; their timeouts are not known here.
 func (a *App) lists() map[string]time.Duration {
-	shot, _ := a.shot()
 	names := map[string]time.Duration{}
-	for _, pool := range shot.Pools {
-		if pool.List != nil {
-			names[pool.List.Name] = 0
-		}
-	}
-	for _, in := range shot.Intake {
-		names[in.List] = 0
+	for _, name := range a.ownLists() {
+		names[name] = 0
 	}
 	return names
 }

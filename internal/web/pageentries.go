@@ -31,27 +31,30 @@ func (a *App) listsPage(c *Call, p *pages.Page) error {
 	for _, l := range part.Items {
 		body.Rows = append(body.Rows, listRow(l))
 	}
-	if len(body.Rows) > 0 {
-		body.Says = screen.Some(len(body.Rows), "list")
-	}
+	body.Says = lookedThrough(len(body.Rows), "list", part.Next != "")
 	if cursor != "" {
 		body.First = a.book().Link("lists")
 	}
 	if part.Next != "" {
-		body.Says = screen.Some(len(body.Rows), "list") + ", as far as was looked through the keys of Redis; there are more keys, and perhaps more lists"
 		body.Next, _ = pages.Query(a.book().Link("lists"), "cursor", part.Next)
 	}
 	p.Body = body
 	return nil
 }
 
-func listRow(l ops.ListCounts) pages.List {
-	return pages.List{Name: l.Name, Damage: l.Damage, Waiting: l.Waiting, Progress: l.Progress, Failed: l.Failed, Broken: l.Broken}
+// lookedThrough says how many of what were found among the keys of Redis, of which there are more to look through; "" of none among all.
+func lookedThrough(found int, what string, more bool) string {
+	switch {
+	case more:
+		return screen.Some(found, what) + ", as far as was looked through the keys of Redis; there are more keys, and perhaps more " + what + "s"
+	case found > 0:
+		return screen.Some(found, what)
+	}
+	return ""
 }
 
-// listEmpty says that a part of a list has no entry.
-var listEmpty = map[ops.ListPart]string{
-	ops.PartWaiting: "Nothing waits there.", ops.PartInWork: "Nothing of it is in work.", ops.PartFailed: "Nothing of it failed.", ops.PartBroken: "Nothing of it is broken.",
+func listRow(l ops.ListCounts) pages.List {
+	return pages.List{Name: l.Name, Damage: l.Damage, Waiting: l.Waiting, Progress: l.Progress, Failed: l.Failed, Broken: l.Broken}
 }
 
 func (a *App) listPage(c *Call, p *pages.Page) error {
@@ -69,7 +72,7 @@ func (a *App) listPage(c *Call, p *pages.Page) error {
 	if !slices.Contains(ops.ListParts, part) {
 		part = ops.PartWaiting
 	}
-	body := pages.ListPage{List: listRow(counts[0]), Part: string(part), Empty: listEmpty[part]}
+	body := pages.ListPage{List: listRow(counts[0]), Part: string(part), Empty: part.Empty()}
 	here := a.book().Link("lists", name)
 	for _, each := range ops.ListParts {
 		href, _ := pages.Query(here, "part", string(each))

@@ -155,15 +155,7 @@ func (a *App) freeKeysForm(c *Call) (pages.Form, error) {
 	}
 	return pages.Form{
 		Heading: "Give up the order of " + screen.Shorten(name, 80), Label: "Give it up", Danger: true,
-		Says:   []string{fmt.Sprintf("%s now; from then on they wait as any job, so that several of a key may run at the same time, and in any order.", stand(would.Jobs)), "The next put of a key begins the order anew."},
+		Says:   []string{fmt.Sprintf("%s now; from then on they wait as any job, so that several of a key may run at the same time, and in any order.", would.Behind()), "The next put of a key begins the order anew."},
 		Action: a.book().Link("queues", name, "free"), Back: a.book().Link("queues", name, "keys"),
 	}, nil
-}
-
-// stand is how many stand behind.
-func stand(n int) string {
-	if n == 1 {
-		return "1 job stands behind"
-	}
-	return screen.Some(n, "job") + " stand behind"
 }

@@ -36,14 +36,11 @@ func (a *App) throttlesPage(c *Call, p *pages.Page) error {
 	for _, t := range found.Items {
 		body.Rows = append(body.Rows, pages.Throttle{ID: t.ID, Maximum: t.Maximum, TTL: t.TTL, Held: t.Holders, Waits: t.Waiters})
 	}
-	if len(found.Items) > 0 {
-		body.Says = screen.Some(len(body.Rows), "throttle")
-	}
+	body.Says = lookedThrough(len(body.Rows), "throttle", found.Next != "")
 	if cursor != "" {
 		body.First = a.book().Link("throttles")
 	}
 	if found.Next != "" {
-		body.Says = screen.Some(len(body.Rows), "throttle") + ", as far as was looked through the keys of Redis; there are more keys, and perhaps more throttles"
 		body.Next, _ = pages.Query(a.book().Link("throttles"), "cursor", found.Next)
 	}
 	p.Body = body
