@@ -64,21 +64,29 @@ func TestJobsOfAKeyRunInOrder(t *testing.T) {
 // when that is dead, and long before its lock would have ended.
 func TestAKeyWaitsForTheDeathOfACanceledJob(t *testing.T) {
 	w := newWorld(t)
+	w.cancelDeaf(queue.Put{Queue: "q", Klass: "K", Key: "k"}, "waiting")
+}
+
+// cancelDeaf puts two jobs like one, and cancels the first when it runs and the second waits as it should: its child is deaf to TERM. The second
+// is to begin when that is dead, and long before the lock of the first would have ended.
+func (w *world) cancelDeaf(like queue.Put, waits string) {
+	t := w.t
+	t.Helper()
+	state := func() string { return w.client.Redis().HGet(t.Context(), "ql:j:j1", "state").Val() }
 	for i, data := range []string{`{"ledger": %q, "deaf": true, "sleep": 600}`, `{"ledger": %q}`} {
-		put := queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Key: "k", Klass: "K", Data: fmt.Appendf(nil, data, w.ledger)}
+		put := like
+		put.JID, put.Data = fmt.Sprintf("j%d", i), fmt.Appendf(nil, data, w.ledger)
 		if _, err := w.client.Put(t.Context(), put); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "keyed.py", 2)}})
-	until(t, "the job begins", func() bool { return len(w.ledgerLines()) > 0 })
+	until(t, "the first begins, and the other waits", func() bool { return len(w.ledgerLines()) > 0 && state() == waits })
 	began := time.Now()
 	if err := w.client.Cancel(t.Context(), "j0"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the next is over", func() bool {
-		return w.client.Redis().HGet(t.Context(), "ql:j:j1", "state").Val() == "complete"
-	})
+	until(t, "the next is over", func() bool { return state() == "complete" })
 	for _, line := range w.ledgerLines() {
 		if line[0] == "beside" {
 			t.Errorf("%s was at work when the next began", line[2])
