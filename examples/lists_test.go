@@ -4,11 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"oarlock/internal/redistest"
 )
@@ -23,19 +19,7 @@ func TestLists(t *testing.T) {
 	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
 	filed := filepath.Join(t.TempDir(), "filed.txt")
 	env := append(os.Environ(), "REDIS_PORT="+port, "FILED="+filed)
-	run := exec.Command(program, "run", "-c", "oarlock.toml", "--redis", server.URL, "--state-dir", t.TempDir())
-	run.Dir, run.Env = "lists", env
-	var log strings.Builder
-	run.Stderr = &log
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		run.Process.Signal(syscall.SIGTERM)
-		if err := run.Wait(); err != nil || t.Failed() {
-			t.Errorf("it ended as %v\n%s", err, log.String())
-		}
-	}()
+	supervise(t, program, "lists", env, "--redis", server.URL, "--state-dir", t.TempDir())
 	const letter = `{"to":"Zoë's \"cat\" $(id) \\n", "n":9007199254740993, "none":[]}`
 	for _, command := range [][]string{
 		{"sh", "push.sh", letter}, {"sh", "push.sh", "a plain text"},
@@ -48,18 +32,5 @@ func TestLists(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", command, err, out)
 		}
 	}
-	want := []string{`"a plain text"`, letter, `{"n": 1}`, `{"customer": 17}`}
-	slices.Sort(want)
-	deadline := time.Now().Add(time.Minute)
-	for {
-		text, _ := os.ReadFile(filed)
-		got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		if slices.Sort(got); slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("filed are %q, want %q", got, want)
-		}
-		time.Sleep(10 * time.Millisecond) // a file tells nobody
-	}
+	awaitLines(t, filed, `"a plain text"`, letter, `{"n": 1}`, `{"customer": 17}`)
 }

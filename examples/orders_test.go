@@ -44,28 +44,40 @@ func TestOrders(t *testing.T) {
 		t.Errorf("key show says %s", said)
 	}
 
-	run := exec.Command(program, "run", "-c", "oarlock.toml")
-	run.Dir, run.Env = "orders", env
+	supervise(t, program, "orders", env)
+	awaitLines(t, parcels, "-x é: 1 pot", "ann: 2 tea, 1 cup, 2 tea", "bob: 1 tea")
+}
+
+// supervise runs a supervisor by the configuration in dir until the test ends. It is to leave well.
+func supervise(t *testing.T, program, dir string, env []string, args ...string) {
+	t.Helper()
+	run := exec.Command(program, append([]string{"run", "-c", "oarlock.toml"}, args...)...)
+	run.Dir, run.Env = dir, env
 	var log strings.Builder
 	run.Stderr = &log
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		run.Process.Signal(syscall.SIGTERM)
 		if err := run.Wait(); err != nil || t.Failed() {
 			t.Errorf("it ended as %v\n%s", err, log.String())
 		}
-	}()
-	want := []string{"-x é: 1 pot", "ann: 2 tea, 1 cup, 2 tea", "bob: 1 tea"}
+	})
+}
+
+// awaitLines waits until a file has these lines, and no other, in whatever order.
+func awaitLines(t *testing.T, path string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
 	for deadline := time.Now().Add(time.Minute); ; {
-		text, _ := os.ReadFile(parcels)
+		text, _ := os.ReadFile(path) // there is none before the first
 		got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if slices.Sort(got); slices.Equal(got, want) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the parcels are %q, want %q", got, want)
+			t.Fatalf("%s has %q, want %q", filepath.Base(path), got, want)
 		}
 		time.Sleep(10 * time.Millisecond) // a file tells nobody
 	}

@@ -3,7 +3,6 @@ package examples_test
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,12 +24,7 @@ func TestPayment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, free := t.TempDir(), ""
-	if l, err := net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	} else if free = l.Addr().String(); l.Close() != nil {
-		t.Fatal("it does not close")
-	}
+	dir, free := t.TempDir(), "127.0.0.1:"+freePort(t)
 	secrets := filepath.Join(dir, "secrets")
 	if err := os.WriteFile(secrets, []byte(strings.Repeat("secret ", 8)), 0o600); err != nil {
 		t.Fatal(err)
