@@ -255,8 +255,8 @@ func (a *App) freshRows(ctx context.Context, rows []pages.Queue) ([]pages.Queue,
 
 func (a *App) queueRow(q *queue.QueueCensus, now float64) pages.Queue {
 	return pages.Queue{
-		Name: q.Name, Waiting: q.Waiting + q.Throttled, Running: q.Running, Scheduled: q.Scheduled, Depends: q.Depends, Stalled: q.Stalled,
-		Recurring: q.Recurring, Throttled: q.Throttled, Paused: q.Paused, Limit: q.Limit, Lag: q.Lag(now), Damage: q.Damage,
+		Name: q.Name, Waiting: q.Waiting + q.Throttled, Running: q.Running, Scheduled: q.Scheduled, Stalled: q.Stalled,
+		Paused: q.Paused, Limit: q.Limit, Lag: q.Lag(now), Damage: q.Damage,
 		Outlook: a.looks.Outlook(q.Name, "").Says,
 	}
 }
@@ -340,7 +340,7 @@ func (a *App) supervisorsPage(c *Call, p *pages.Page) error {
 	p.Title = "Supervisors"
 	w := a.head(c, p)
 	*w.roll = a.withUnheard(c.R.Context(), *w.roll)
-	body := pages.Supervisors{Unheard: a.unheardRows(w.roll.Unheard), Looked: w.roll.Unheard != nil, Hosts: a.hosts(*w.roll), Asked: w.roll.Asked, Answered: w.roll.Answered, Silent: silentWords(*w.roll)}
+	body := pages.Supervisors{Unheard: a.unheardRows(w.roll.Unheard), Looked: w.roll.Unheard != nil, Hosts: a.hosts(*w.roll), Asked: w.roll.Asked, Silent: silentWords(*w.roll)}
 	if w.roll.Asked > 0 {
 		body.Says = fmt.Sprintf("%d of %s answered.", w.roll.Answered, screen.Some(w.roll.Asked, "supervisor"))
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -145,7 +144,7 @@ func (a *App) poolsPage(c *Call, p *pages.Page) error {
 
 // poolRow is a pool in a list.
 func poolRow(pool supervisor.PoolSnapshot) pages.PoolRow {
-	row := pages.PoolRow{PoolSnapshot: pool, State: "flows", Trouble: poolTrouble(pool), Per: math.NaN()}
+	row := pages.PoolRow{PoolSnapshot: pool, State: "flows", Trouble: poolTrouble(pool)}
 	for _, slot := range pool.Slots {
 		switch {
 		case len(slot.Runs) > 0:

@@ -59,7 +59,6 @@ func (a *App) recurRow(r ops.Recurring) pages.Recurring {
 	}
 	if cron := r.Cron; cron != nil {
 		row.Schedule = strings.TrimSpace(cron.Schedule + " " + cron.Zone)
-		row.Origin = cron.Source
 		if cron.Paused {
 			row.State, row.Next = "paused", "paused"
 		}

@@ -23,7 +23,7 @@ func (a *App) failPage(c *Call, p *Problem) {
 	page := a.frame(c)
 	what, does := troubleWords(p)
 	page.Title = what
-	body := pages.Trouble{Status: p.Status, What: what, Why: sentence(strings.TrimSuffix(p.Detail, doubtSure)), Does: does}
+	body := pages.Trouble{What: what, Why: sentence(strings.TrimSuffix(p.Detail, doubtSure)), Does: does}
 	if to := back(c, ""); to != "" && !c.route.safe() {
 		body.Links = append(body.Links, pages.Link{Href: to, Text: "Look again"})
 	}

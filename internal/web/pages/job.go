@@ -26,9 +26,7 @@ type Job struct {
 	History    []Moment
 	Runs       *Run // here, now
 	Log        []LogLine
-	LogHere    bool // its lines come from a child of this supervisor
 	Write      bool
-	Recurring  string // of which it is a copy
 }
 
 // Reason is one of what holds a job, and what helps.

@@ -8,12 +8,9 @@ type Recurring struct {
 	Schedule string
 	Next     string
 	Count    int
-	Backlog  string
 	Last     string // what became of the last copy
 	LastHref string
-	LastBad  bool
 	State    string // "", paused, ended
-	Origin   string // of which file, or by hand
 	Deeds    []Deed
 }
 
@@ -156,12 +153,11 @@ type Done struct {
 
 // Trouble is a page of its own, where there is nothing else to show.
 type Trouble struct {
-	Status int
-	What   string
-	Why    string
-	Does   string // what to do
-	Links  []Link
-	Form   []Deed
+	What  string
+	Why   string
+	Does  string // what to do
+	Links []Link
+	Form  []Deed
 }
 
 // Login asks for a token.

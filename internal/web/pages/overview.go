@@ -43,12 +43,11 @@ type Host struct {
 
 // Supervisors is the page of all of them.
 type Supervisors struct {
-	Hosts    []Host
-	Asked    int // how many will answer; 0 if nobody was asked
-	Answered int
-	Says     string
-	Silent   string
-	Deeds    []Deed // to the one of this process
+	Hosts  []Host
+	Asked  int // how many will answer; 0 if nobody was asked
+	Says   string
+	Silent string
+	Deeds  []Deed // to the one of this process
 
 	Unheard []Unheard // did not answer
 	Looked  bool      // for these

@@ -16,7 +16,6 @@ type PoolRow struct {
 	Trouble string // what keeps it from working, in a sentence
 	Busy    int
 	Idle    int
-	Per     float64 // jobs a second; NaN if not known yet
 }
 
 // PoolPage is one pool.
@@ -34,9 +33,9 @@ type PoolPage struct {
 
 // Scale is the form for the number of children.
 type Scale struct {
-	Action        string
-	Now, Min, Max int // Max 0: as many as one likes
-	Says          string
+	Action string
+	Now    int
+	Says   string
 }
 
 // Sign is the bad sign for which a generation was given up.

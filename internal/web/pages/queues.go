@@ -8,10 +8,7 @@ type Queue struct {
 	Waiting   int // throttled ones too
 	Running   int
 	Scheduled int
-	Depends   int
 	Stalled   int
-	Recurring int
-	Throttled int
 	Paused    bool
 	Limit     int // 0 is any number
 	Lag       float64
@@ -91,21 +88,19 @@ type Button struct {
 
 // JobRow is a job in a list.
 type JobRow struct {
-	Ref      string // by which a form says which job is meant, and how it was seen; "" if it cannot be chosen
-	Buttons  []Button
-	JID      string
-	Klass    string
-	Queue    string
-	State    string
-	When     string // what there is to say of the time
-	Attempt  string // "2 of 6"
-	Crashes  int
-	Priority float64
-	Message  string
-	Worker   string
-	Data     string // its beginning
-	Tags     []string
-	Deeds    []Deed
+	Ref     string // by which a form says which job is meant, and how it was seen; "" if it cannot be chosen
+	Buttons []Button
+	JID     string
+	Klass   string
+	Queue   string
+	State   string
+	When    string // what there is to say of the time
+	Attempt string // "2 of 6"
+	Crashes int
+	Message string
+	Data    string // its beginning
+	Tags    []string
+	Deeds   []Deed
 }
 
 // Key is a key of a queue: of its jobs one runs at a time, in order.

@@ -45,7 +45,7 @@ func Samples() []Sample {
 	add("overview, empty", "overview", "/", pages.Overview{})
 	add("overview, trouble", "overview", "/", overview(), trouble)
 	add("overview, Redis away", "overview", "/", overview(), away)
-	add("supervisors", "supervisors", "/supervisors", pages.Supervisors{Hosts: hosts(), Asked: 3, Answered: 2, Says: "2 of 3 supervisors answered.", Silent: "web7 did not.", Deeds: deeds(), Looked: true, Unheard: []pages.Unheard{{Name: "web7", PID: 4711, Pools: []string{"mail", "render"}, Workers: []string{"web7-4711-mail-0123456789", "web7-4711-render-0123456789"}, Says: "holds 3 jobs", Seen: "2 s ago"}, {Name: "web9", PID: 1, Pools: []string{"mail"}, Workers: []string{"web9-1-mail-0123456789"}, Says: "its locks ran out: it stands still, is cut off, or died", Seen: "3 min ago", Odd: true}}})
+	add("supervisors", "supervisors", "/supervisors", pages.Supervisors{Hosts: hosts(), Asked: 3, Says: "2 of 3 supervisors answered.", Silent: "web7 did not.", Deeds: deeds(), Looked: true, Unheard: []pages.Unheard{{Name: "web7", PID: 4711, Pools: []string{"mail", "render"}, Workers: []string{"web7-4711-mail-0123456789", "web7-4711-render-0123456789"}, Says: "holds 3 jobs", Seen: "2 s ago"}, {Name: "web9", PID: 1, Pools: []string{"mail"}, Workers: []string{"web9-1-mail-0123456789"}, Says: "its locks ran out: it stands still, is cut off, or died", Seen: "3 min ago", Odd: true}}})
 	add("supervisors, looking only", "supervisors", "/supervisors", pages.Supervisors{Looked: true}, looks)
 	add("pools", "pools", "/pools", pages.Pools{Rows: []pages.PoolRow{pool(), {PoolSnapshot: supervisor.PoolSnapshot{Name: "render", Children: 4}, State: "slow", Trouble: "It goes slowly: exit-1"}}})
 	add("pools, empty", "pools", "/pools", pages.Pools{Empty: "No supervisor runs here."})
@@ -123,7 +123,7 @@ func Samples() []Sample {
 	add("audit, empty", "audit", "/audit", pages.Deeds{})
 	add("help", "help", "/help", pages.Help{Keys: facts(), Words: facts(), Switch: "/prefer?keys=off"})
 	add("login", "login", "/login", pages.Login{Wrong: "This token is not known here.", Back: "/queues"}, func(p *pages.Page) { p.Who, p.Live, p.Write, p.Headline = "", false, false, pages.Headline{} })
-	add("trouble", "trouble", "/jobs/x", pages.Trouble{Status: 404, What: "It is not here", Why: "There is no job x.", Does: "It may have been canceled.", Links: []pages.Link{{Href: "/", Text: "Overview"}}})
+	add("trouble", "trouble", "/jobs/x", pages.Trouble{What: "It is not here", Why: "There is no job x.", Does: "It may have been canceled.", Links: []pages.Link{{Href: "/", Text: "Overview"}}})
 	add("form", "form", "/jobs/x/move", pages.Form{Heading: "Move x", Says: []string{"It keeps its data."}, Action: "/jobs/x/move", Hidden: fields, Label: "Move", Back: "/jobs/x", Wrong: "Name a queue.", Danger: true,
 		Asks: []pages.Ask{{Name: "to", Label: "into queue", Wanted: true}, {Name: "n", Label: "number", Kind: "number", Hint: "a number"}, {Name: "data", Label: "data", Kind: "area", Value: "{}"}, {Name: "none", Label: "none", Kind: "check", Value: "1"}, {Name: "end", Label: "then", Choices: []pages.Choice{{Value: "a", Text: "one"}, {Value: "b", Text: "other"}}}}})
 	return all
@@ -184,7 +184,7 @@ func pool() pages.PoolRow {
 		Name: "mail", Worker: "web2-4711-mail", Mode: "reuse", Queues: []string{"mail", "mail-*"}, Children: 2, Least: 2, Most: 8, Generation: 5, Rolling: true, Ready: 1,
 		Roll:      &supervisor.RollSnapshot{From: 4, To: 5, Changed: 1, Of: 2, OnTrial: true, Ended: 3, Bad: 1, Slot: 2, JID: "8f2c", Waits: 12, Since: 40},
 		LastRolls: []supervisor.EndedRoll{{From: 3, To: 4, Result: "done", Took: 12, Ago: 9000}, {From: 2, To: 3, Result: "given_up", Message: "no such module", Took: 1, Ago: 99999}, {Result: "overtaken"}},
-	}, State: "rolling", Trouble: "A call to Redis has an unknown outcome", Busy: 1, Idle: 1, Per: 40}
+	}, State: "rolling", Trouble: "A call to Redis has an unknown outcome", Busy: 1, Idle: 1}
 }
 
 func poolPage() pages.PoolPage {
@@ -229,5 +229,5 @@ func job(state string) pages.Job {
 }
 
 func recur() pages.Recurring {
-	return pages.Recurring{JID: "nightly", Klass: "Report", Queue: "reports", Schedule: "0 4 * * Mon-Fri Europe/Berlin", Next: "in 3 h", Count: 12, Last: "due 20 h ago", LastHref: "/jobs/nightly@1", State: "paused", Origin: "file", Deeds: deeds()}
+	return pages.Recurring{JID: "nightly", Klass: "Report", Queue: "reports", Schedule: "0 4 * * Mon-Fri Europe/Berlin", Next: "in 3 h", Count: 12, Last: "due 20 h ago", LastHref: "/jobs/nightly@1", State: "paused", Deeds: deeds()}
 }
