@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -131,25 +130,6 @@ func ruledAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// send is fetch, with a body.
-func send(t *testing.T, client *http.Client, method, address, body string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.StatusCode, string(text)
 }
 
 // twice is something that can be read by both, each answer as it is to be compared; nil takes it as it is.

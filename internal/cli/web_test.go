@@ -17,7 +17,13 @@ import (
 // fetch sends a request and gives the status and the body of the answer.
 func fetch(t *testing.T, client *http.Client, method, address string, headers ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	return send(t, client, method, address, "", headers...)
+}
+
+// send is fetch, with a body.
+func send(t *testing.T, client *http.Client, method, address, body string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

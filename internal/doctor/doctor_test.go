@@ -25,7 +25,8 @@ type patient struct {
 	client *queue.Client
 }
 
-func newPatient(t *testing.T, args ...string) patient {
+// blankPatient is one without jobs.
+func blankPatient(t *testing.T, args ...string) patient {
 	t.Helper()
 	server := redistest.Start(t, args...)
 	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
@@ -33,7 +34,13 @@ func newPatient(t *testing.T, args ...string) patient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	p := patient{server, client}
+	return patient{server, client}
+}
+
+func newPatient(t *testing.T, args ...string) patient {
+	t.Helper()
+	p := blankPatient(t, args...)
+	client := p.client
 	put := func(put queue.Put) {
 		t.Helper()
 		put.Queue, put.Klass = "q", "K"

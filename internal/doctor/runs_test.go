@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -17,19 +16,14 @@ import (
 // of all of them. It returns the jids of both.
 func merged(t *testing.T) (p patient, db *redis.Client, k, l string) {
 	t.Helper()
-	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
+	p = blankPatient(t)
 	put := func(key string, merge queue.Merge, n int) (jid string) {
 		for i := range n {
 			data, score := fmt.Appendf(nil, `"%s%d"`, key, i), float64(i)
 			if i == 2 {
 				data = fmt.Appendf(nil, `"%s%d %s"`, key, i, strings.Repeat("x", 50))
 			}
-			results, err := client.PutAll(t.Context(), []queue.Put{{Queue: "q", Klass: "K", Key: key, Merge: merge, Score: &score, Data: data}})
+			results, err := p.client.PutAll(t.Context(), []queue.Put{{Queue: "q", Klass: "K", Key: key, Merge: merge, Score: &score, Data: data}})
 			if err != nil || results[0].Err != nil {
 				t.Fatal(results, err)
 			}
@@ -37,7 +31,7 @@ func merged(t *testing.T) (p patient, db *redis.Client, k, l string) {
 		}
 		return jid
 	}
-	return patient{server, client}, server.Client(t), put("k", queue.MergeSet, 4), put("l", queue.MergeAll, 3)
+	return p, p.server.Client(t), put("k", queue.MergeSet, 4), put("l", queue.MergeAll, 3)
 }
 
 // TestPayloadsOfDamagedRuns damages by hand what holds payloads that merged: it is said, a repair does what it says, and then a worker is

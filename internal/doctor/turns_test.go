@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -17,13 +16,7 @@ import (
 // and c1 and c2; s is of c, too, and delayed.
 func ordered(t *testing.T, delay time.Duration) (patient, *redis.Client) {
 	t.Helper()
-	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	p := patient{server, client}
+	p := blankPatient(t)
 	for n := range 6 {
 		p.keyed(t, fmt.Sprint("a", n), "a b", 0)
 	}
@@ -33,7 +26,7 @@ func ordered(t *testing.T, delay time.Duration) (patient, *redis.Client) {
 	if delay > 0 {
 		p.keyed(t, "s", "c", delay)
 	}
-	return p, server.Client(t)
+	return p, p.server.Client(t)
 }
 
 func (p patient) keyed(t *testing.T, jid, key string, delay time.Duration) {

@@ -15,7 +15,7 @@ import (
 func (m *model) log() tea.Cmd {
 	p, s := m.pool(), m.slot()
 	if m.page != pagePools || !m.below || s == nil {
-		m.said, m.bad = "choose a child: press 1, and enter", true
+		m.said, m.bad = onChildren, true
 		return nil
 	}
 	of, pool, slot := rollcall.Who{Name: m.world.status.Name, PID: m.world.status.PID}, p.Name, s.Slot
