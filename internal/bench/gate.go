@@ -98,7 +98,10 @@ func (g *gate) behindBlocked(ctx context.Context, n int) error {
 	if err := g.fill(ctx, "Free", 1); err != nil {
 		return err
 	}
-	for klass := ""; klass != "Free"; {
+	for calls, klass := 0, ""; klass != "Free"; calls++ {
+		if calls > n+gateCalls { // each looks at one of those before it, at least
+			return fmt.Errorf("after %d takes the free job behind %d others has not begun", calls, n)
+		}
 		var jobs []queue.Taken
 		if err := g.measure(ctx, func() (err error) { jobs, err = g.exchange(ctx, nil, 1); return err }); err != nil {
 			return err
