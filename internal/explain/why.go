@@ -195,7 +195,7 @@ func (w *why) behind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key, then := screen.InShell(at.Key), PlaceWords(at.Place)
+	key, then := screen.InShell(at.Key), placeWords(at.Place)
 	switch {
 	case at.Place == 0:
 		w.because("It stood behind others of its key until this moment, and has the turn now.")
@@ -217,8 +217,8 @@ func (w *why) behind(ctx context.Context) error {
 	return nil
 }
 
-// PlaceWords says when it is the turn of a job that stands behind others of its key, in a sentence that follows another; "" of one that does not.
-func PlaceWords(place int) string {
+// placeWords says when it is the turn of a job that stands behind others of its key, in a sentence that follows another; "" of one that does not.
+func placeWords(place int) string {
 	switch {
 	case place == 1:
 		return " It is the next."

@@ -113,18 +113,18 @@ func (h *Hub) Listened() bool { return h.listened.Load() }
 // Missed is the kind of what is told in place of events that are no longer remembered, or were too many for who reads: look anew.
 const Missed supervisor.EventKind = "missed"
 
-// Kinds are the kinds of events that listeners may be told of. Others come with every call and every job, and are told otherwise.
-var Kinds = []supervisor.EventKind{
+// kinds are the kinds of events that listeners may be told of. Others come with every call and every job, and are told otherwise.
+var kinds = []supervisor.EventKind{
 	supervisor.ChildStarted, supervisor.ChildReady, supervisor.ChildExited, supervisor.AttemptStarted, supervisor.Progressed, supervisor.AttemptEnded,
 	supervisor.SetAside, supervisor.Parked, supervisor.ParkTimedOut, supervisor.TurnsEnded, supervisor.LockLost, supervisor.BreakerOpened, supervisor.BreakerClosed, supervisor.RollBegan, supervisor.RollEnded, supervisor.Scaled,
 	supervisor.PoolBegan, supervisor.PoolEnded, supervisor.RedisAway, supervisor.RedisBack, supervisor.Reloaded, supervisor.RulesChanged,
 	supervisor.Tended, supervisor.Answered, supervisor.AnswersRead, supervisor.WindowOpened, supervisor.WindowShut, supervisor.ThrottleFull, supervisor.ThrottleFree,
 }
 
-// KindNames are the names of Missed and of Kinds.
+// KindNames are the kinds of events that listeners may be told of, Missed first.
 func KindNames() []string {
 	names := []string{string(Missed)}
-	for _, kind := range Kinds {
+	for _, kind := range kinds {
 		names = append(names, string(kind))
 	}
 	return names

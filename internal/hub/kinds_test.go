@@ -16,14 +16,14 @@ func TestKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`EventKind += "([a-z-]+)"`).FindAllSubmatch(source, -1)
-	if len(found) < len(Kinds) {
-		t.Fatalf("%d kinds are read, and there are %d", len(found), len(Kinds))
+	if len(found) < len(kinds) {
+		t.Fatalf("%d kinds are read, and there are %d", len(found), len(kinds))
 	}
 	h := New(Options{})
 	defer h.Listen().Close()
 	for _, kind := range found {
 		kind := supervisor.EventKind(kind[1])
-		if kept := h.keeps(&supervisor.Event{Kind: kind}); kept != slices.Contains(Kinds, kind) {
+		if kept := h.keeps(&supervisor.Event{Kind: kind}); kept != slices.Contains(kinds, kind) {
 			t.Errorf("%s is kept (%t), and one can ask for it: %t", kind, kept, !kept)
 		}
 	}

@@ -44,8 +44,8 @@ type Look struct {
 	Unserved  float64 // seconds, as in Queue
 }
 
-// LookAt is the look that a census is.
-func LookAt(c queue.QueueCensus, at float64) Look {
+// lookAt is the look that a census is.
+func lookAt(c queue.QueueCensus, at float64) Look {
 	return Look{at, c.Waiting + c.Throttled, c.Running, c.Today.Completed, float64(c.Today.Completed) * c.Today.MeanRun, c.Paused, doctor.UnservedFor(c, at).Seconds()}
 }
 
@@ -193,7 +193,7 @@ func (l *Looks) Add(census []queue.QueueCensus, at float64) {
 		if c.Damage != "" || !known && len(l.of) >= looksQueues {
 			continue
 		}
-		l.of[c.Name] = append(thin(looks, at), LookAt(c, at))
+		l.of[c.Name] = append(thin(looks, at), lookAt(c, at))
 	}
 	for name, looks := range l.of {
 		if looks[len(looks)-1].At < at-looksOver.Seconds() {
@@ -266,7 +266,7 @@ func Eta(ctx context.Context, q *queue.Client, patterns []string, over time.Dura
 			return nil, err
 		}
 		for n, c := range census {
-			looks[n] = append(looks[n], LookAt(c, at))
+			looks[n] = append(looks[n], lookAt(c, at))
 		}
 	}
 	all := make([]QueueOutlook, len(names))

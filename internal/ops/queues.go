@@ -37,8 +37,8 @@ func QueuesNamed(ctx context.Context, q *queue.Client, names []string) ([]Queue,
 	return views, nil
 }
 
-// QueueOf tells of one queue. It is *Missing if there is none of that name.
-func QueueOf(ctx context.Context, q *queue.Client, name string) (Queue, error) {
+// queueOf tells of one queue. It is *Missing if there is none of that name.
+func queueOf(ctx context.Context, q *queue.Client, name string) (Queue, error) {
 	if err := KnownQueues(ctx, q, name); err != nil {
 		return Queue{}, err
 	}
@@ -60,7 +60,7 @@ type Contents struct {
 
 // ShowQueue lists the jobs of a queue by state.
 func ShowQueue(ctx context.Context, q *queue.Client, name string, page Page) (Contents, error) {
-	counts, err := QueueOf(ctx, q, name)
+	counts, err := queueOf(ctx, q, name)
 	if err != nil {
 		return Contents{}, err
 	}

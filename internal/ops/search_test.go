@@ -147,7 +147,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	rdb.ConfigResetStat(ctx)
 	for name, look := range map[string]func(q *queue.Client) error{
 		"queues":   func(q *queue.Client) error { return second(Queues(ctx, q, nil)) },
-		"queue":    func(q *queue.Client) error { return second(QueueOf(ctx, q, "q")) },
+		"queue":    func(q *queue.Client) error { return second(queueOf(ctx, q, "q")) },
 		"days":     func(q *queue.Client) error { return second(Days(ctx, q, "q", 0)) },
 		"stats":    func(q *queue.Client) error { return second(StatsOf(ctx, q, "q", "")) },
 		"backlogs": func(q *queue.Client) error { return second(backlogs(ctx, q)) },

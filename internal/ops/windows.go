@@ -39,7 +39,7 @@ const comingSpans = 3
 
 // nextWindow tells of a window of the rules.
 func nextWindow(name string, set rules.Set, now time.Time) (NextWindow, error) {
-	out, err := NextOfSpec(set.Windows[name].Spec(), now)
+	out, err := nextOfSpec(set.Windows[name].Spec(), now)
 	out.Name = name
 	for queue, rule := range set.Queues {
 		if slices.Contains(rule.Windows, name) {
@@ -58,11 +58,11 @@ func nextWindow(name string, set rules.Set, now time.Time) (NextWindow, error) {
 
 // NextOfSpans tells of spans in a zone, UTC if that is "".
 func NextOfSpans(open []string, zone string, now time.Time) (NextWindow, error) {
-	return NextOfSpec(clock.Spec{Zone: zone, Open: open}, now)
+	return nextOfSpec(clock.Spec{Zone: zone, Open: open}, now)
 }
 
-// NextOfSpec tells of a window that has no name.
-func NextOfSpec(spec clock.Spec, now time.Time) (NextWindow, error) {
+// nextOfSpec tells of a window that has no name.
+func nextOfSpec(spec clock.Spec, now time.Time) (NextWindow, error) {
 	w, err := clock.Parse(spec)
 	if err != nil {
 		return NextWindow{}, &Wrong{Why: err.Error()}
