@@ -33,7 +33,7 @@ local function payloads(jid, size)
   if size > most then return some end
   local all = redis.call('HGETALL', 'ql:j:' .. jid)
   for i = 1, #all, 2 do
-    if string.find(all[i], '^oarlock%-[=#@]') then some[#some + 1] = all[i + 1] end
+    if string.find(all[i], payload_fields) then some[#some + 1] = all[i + 1] end
   end
   return some
 end

@@ -71,7 +71,7 @@ end
 -- protocol does not give.
 local function is_clean(queue)
   return redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue) == 0 and redis.call('HEXISTS', 'ql:oarlock:orders', queue) == 0
-    and redis.call('ZCOUNT', 'ql:q:' .. queue .. '-work', '-inf', '-2097152') == 0
+    and redis.call('ZCOUNT', 'ql:q:' .. queue .. '-work', '-inf', raw_scores) == 0
 end
 
 for _, limit in ipairs(limits) do

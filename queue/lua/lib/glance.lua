@@ -33,7 +33,7 @@ function glance_at(jid, cut, most, placed)
     'oarlock-correlation', 'oarlock-response-given', 'oarlock-life', 'oarlock-trace', 'oarlock-lane', 'oarlock-merge', 'oarlock-first', 'oarlock-load')
   if not f[1] and not f[22] then return { jid, 'gone' } end
   local size = redis.call('HSTRLEN', key, 'data')
-  if f[28] and f[13] == f[3] and f[30] then size = math.max(size, numeric(f[30], 0) % 4294967296) end
+  if f[28] and f[13] == f[3] and f[30] then size = math.max(size, numeric(f[30], 0) % run_unit) end
   local data = size <= most and redis.call('HGET', key, 'data')
   local answered = f[25] and f[25] == f[12] and redis.call('HEXISTS', key, 'oarlock-response') == 1 and (f[24] and 'given' or 'came')
   local row, moment = row_of(jid, f[1], f[3], placed)

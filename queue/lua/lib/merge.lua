@@ -17,6 +17,9 @@
 -- What a payload adds to oarlock-load beside its bytes.
 run_unit = 4294967296
 
+-- The fields of payloads.
+payload_fields = '^oarlock%-[=#@]'
+
 -- merge_put, once a put of the call merges.
 put_merging = false
 
@@ -247,7 +250,7 @@ function read_run(jid, all)
       first = value
     elseif name == 'oarlock-merge' then
       mode = value
-    elseif string.find(name, '^oarlock%-[=#@]') then
+    elseif string.find(name, payload_fields) then
       local by, at, payload = string.match(value, '^(%S+) (%S+) (.*)$')
       if payload then list[#list + 1] = { name = string.sub(name, 9), score = by, at = numeric(at, 0), payload = payload } end
     end
@@ -308,7 +311,7 @@ end
 function drop_payloads(key, stays)
   local gone = {}
   for _, field in ipairs(redis.call('HKEYS', key)) do
-    if string.find(field, '^oarlock%-[=#@]') and not stays[field] then gone[#gone + 1] = field end
+    if string.find(field, payload_fields) and not stays[field] then gone[#gone + 1] = field end
   end
   call_many('HDEL', key, gone)
 end

@@ -60,7 +60,7 @@ function carry_over(jid, how, queue)
   for _, name in ipairs(kept[how]) do stay['oarlock-' .. tostring(name)] = true end
   for field in pairs(fields) do
     if field == 'oarlock-lane' or field == 'oarlock-gate' then -- one says itself where it counts, the other is of throttles
-    elseif stay[field] or stay['oarlock-load'] and string.find(field, '^oarlock%-[=#@]') then
+    elseif stay[field] or stay['oarlock-load'] and string.find(field, payload_fields) then
       stays = true
     elseif string.sub(field, 1, 8) == 'oarlock-' then
       gone[#gone + 1] = field

@@ -472,7 +472,7 @@ end
 
 -- data_size(batch, job) -> bytes that are handed out with it
 function data_size(batch, job)
-  local size, leg = job.load and job.load % 4294967296 or #(job.fields[3] or ''), job.leg
+  local size, leg = job.load and job.load % run_unit or #(job.fields[3] or ''), job.leg
   if batch.max_job > 0 and size > batch.max_job then size = 0 end
   return leg and leg.size and size + leg.size or size
 end
@@ -591,17 +591,17 @@ job_fields = {
 function write_job(batch, queue, job, expires)
   local jobs, f = batch.jobs, job.fields
   local data = f[3]
-  local n, size = #jobs, job.load and job.load % 4294967296 or data and #data or 0
+  local n, size = #jobs, job.load and job.load % run_unit or data and #data or 0
   if batch.max_job > 0 and size > batch.max_job then data = false end
   jobs[n + 1], jobs[n + 2], jobs[n + 3], jobs[n + 4], jobs[n + 5] = job.jid, queue, f[2], data, size
   jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
   jobs[n + 10], jobs[n + 11] = expires, f[9]
   if batch.settings ~= false and batch.ruled ~= false and batch.low ~= false and f[5] and is_low(batch, queue) then jobs[n + 7] = negated(f[5]) end
   local ours = job.ours
-  if data and job.load and job.load >= 8589934592 then
+  if data and job.load and job.load >= 2 * run_unit then
     local all, some = redis.call('HGETALL', 'ql:j:' .. job.jid), {}
     for i = 1, #all, 2 do
-      if string.find(all[i], '^oarlock%-[=#@]') then some[#some + 1] = all[i + 1] end
+      if string.find(all[i], payload_fields) then some[#some + 1] = all[i + 1] end
     end
     if #some > 0 then ours[#ours + 1], ours[#ours + 2] = 'payloads', some end
   end
