@@ -23,7 +23,7 @@
 --             two; remaining; crashes; if it has puts, the list that put answers
 --   jobs      per job jid, queue, klass, data (null if withheld), its size, tags, priority,
 --             retries, remaining, expires, time, and null or a list of names and values of ours:
---             those of told_fields in write_ours that it has
+--             those of told_fields in write_ours that it has, payloads, key, places and closes; and null, or why it is damaged
 --   broken    per entry queue, jid, reason
 --   due       when the next delayed or recurring job of the queues is due; 0 if none is known
 --   more      1 if the take ended because it had done enough for one call: the next is to come
