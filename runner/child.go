@@ -53,6 +53,8 @@ type Child struct {
 	jobs      int           // runs ended
 	used      time.Duration // processor time by the end of its last run; 0: it had none
 	stray     int           // status lines about runs it does not have
+	named     bool          // a verdict of its named the run
+	nameless  bool          // a line of its that was about a run, or would have been, named none
 	cause     Cause         // why it is to leave; CauseNone: it is not
 	why       string        // more about cause
 	stopped   Cause         // why one of its runs was asked to stop, the last time
@@ -100,6 +102,17 @@ func (c *Child) Hello() *protocol.Hello {
 	defer c.mu.Unlock()
 	return c.hello
 }
+
+// NamesRuns reports whether what the child says of a run names it, because it has to or because it always did, so that nothing
+// it says of one is taken for a word on the next, however soon that is handed over.
+func (c *Child) NamesRuns() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.mayBeNameless() || c.named && !c.nameless
+}
+
+// mayBeNameless reports whether lines about runs count that name none. The caller holds mu.
+func (c *Child) mayBeNameless() bool { return c.hello == nil && !c.spec.Strict }
 
 // State returns where the child stands.
 func (c *Child) State() State {

@@ -51,9 +51,10 @@ func (c *Child) aboutOne(s *stream, st *protocol.Status) (r *Run, why string) {
 			return r, ""
 		}
 	}
-	anonymous := c.hello == nil && !c.spec.Strict && (private || c.spec.Status == StatusLines)
+	anonymous := c.mayBeNameless() && (private || c.spec.Status == StatusLines)
 	switch {
 	case r != nil:
+		c.named = c.named || protocol.IsVerdict(st.Verb)
 		return r, ""
 	case st.Run != "":
 		return nil, "it names a run that the child does not have, or has answered"
@@ -62,7 +63,8 @@ func (c *Child) aboutOne(s *stream, st *protocol.Status) (r *Run, why string) {
 	case st.Verb == protocol.VerbBye, st.Verb == protocol.VerbLog:
 		return nil, ""
 	}
-	if r = c.unanswered(""); r == nil {
+	c.nameless = true
+	if r = c.unanswered(""); r == nil || !r.Begun() { // of what it has not read it can say nothing: this is a second word on the last
 		return nil, "there is no job that it could be about"
 	}
 	return r, ""

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"oarlock/protocol"
 )
@@ -283,4 +286,83 @@ func TestOthersTextsEndNoChild(t *testing.T) {
 	}
 	c.Shutdown(time.Second)
 	await(t, c.Exited(), "exit")
+}
+
+// A second word on a job that names no run is none on the next, which was handed over meanwhile and the child has not read.
+func TestASecondWordIsNoneOnTheNextJob(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	must(t, unix.Mkfifo(first, 0o600))
+	must(t, unix.Mkfifo(second, 0o600))
+	h, w := newHost(t), newWitness()
+	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`
+		read -r job
+		read -r go <` + first + `
+		printf '%s\n' '{"@":"ack"}' '{"@":"fail","group":"once more"}'
+		read -r go <` + second + `
+		while read -r job; do echo '{"@":"ack"}'; done`)}, w)
+	for _, run := range []string{"r1", "r2"} {
+		if _, err := c.Run(dataJob(run, `1`), RunLimits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, os.WriteFile(first, []byte("go\n"), 0)) // as soon as the child reads it
+	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
+		t.Errorf("the first: %v %s", e.Kind, e.Message)
+	}
+	refused := func() []string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(w.refused)
+	}
+	until(t, "what became of the second word", func() bool { return len(refused()) > 0 || len(w.endings) > 0 })
+	must(t, os.WriteFile(second, []byte("go\n"), 0))
+	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
+		t.Errorf("the second: %v %q %s; want its own word", e.Kind, e.Group, e.Message)
+	}
+	if got := refused(); len(got) != 1 || !strings.HasPrefix(got[0], "fail") {
+		t.Errorf("refused %q, want the second word", got)
+	}
+	c.Shutdown(5 * time.Second)
+	await(t, w.exits, "exit")
+}
+
+// A child names its runs if it has to, or if it always did.
+func TestWhoNamesItsRuns(t *testing.T) {
+	const loop, named, nameless = `while read -r job; do run=${job#*\"run\":\"}; run=${run%%\"*}; WORD; done`,
+		`echo "{\"@\":\"ack\",\"run\":\"$run\"}"`, `echo '{"@":"ack"}' >&3`
+	says := func(word string) string { return strings.Replace(loop, "WORD", word, 1) }
+	h := newHost(t)
+	for _, tt := range []struct {
+		name, script  string
+		spec          Spec
+		before, after bool
+	}{
+		{"with each verdict", says(named), Spec{}, false, true},
+		{"with none", says(nameless), Spec{}, false, false},
+		{"with some", says(`case $job in *'"data":1'*) ` + named + `;; *) ` + nameless + `;; esac`), Spec{}, false, false},
+		{"twice, once without", says(nameless + `; ` + named), Spec{}, false, false},
+		{"it has said hello", `echo '{"@":"hello","v":[1]}'; read -r hello; ` + says(named), Spec{Hello: HelloRequired}, true, true},
+		{"it has to", says(named), Spec{Strict: true}, true, true},
+		{"what others wrote does not count", says(`echo '{"@":"ack"}'; ` + named), Spec{}, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWitness()
+			tt.spec.Mode, tt.spec.Command = Reuse, shell(tt.script)
+			c := start(t, h, &tt.spec, w)
+			if got := c.NamesRuns(); got != tt.before {
+				t.Errorf("%v before its first job, want %v", got, tt.before)
+			}
+			for i, run := range []string{"r1", "r2"} {
+				if _, err := c.Run(dataJob(run, fmt.Sprint(i+1)), RunLimits{}); err != nil {
+					t.Fatal(err)
+				}
+				await(t, w.endings, "ending")
+			}
+			c.Shutdown(5 * time.Second)
+			await(t, w.exits, "exit") // all that it said was heard
+			if got := c.NamesRuns(); got != tt.after {
+				t.Errorf("%v after two, want %v", got, tt.after)
+			}
+		})
+	}
 }
