@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,66 @@ func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
 			if j := w.redis.job(jid); w.host.begun(jid) != 1 || j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
 				t.Errorf("%s was begun %d times, and paid for the long one: %+v", jid, w.host.begun(jid), j)
 			}
+		}
+		w.end()
+	})
+}
+
+// However short its jobs are, a child has one at a time if it need not name its runs, for of a second word on one nobody could
+// say that it is not about the next; and if they take places of throttles, which others could have.
+func TestNothingIsTakenAheadWhereItCouldHarm(t *testing.T) {
+	for name, harm := range map[string]func(*fakeWorld){
+		"who need not name its runs": func(w *fakeWorld) { w.host.nameless = true },
+		"jobs that take places": func(w *fakeWorld) {
+			for _, j := range w.redis.jobs {
+				j.Places = "smtp"
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
+				w.tripping(500 * time.Microsecond)
+				w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+					time.Sleep(100 * time.Microsecond)
+					w.want("running", 1)
+					return said(protocol.Ack)
+				}
+				w.redis.put(50)
+				harm(w)
+				w.run()
+				time.Sleep(5 * time.Second)
+				w.want("complete", 50)
+				w.end()
+			})
+		})
+	}
+}
+
+// What waits behind short jobs is little where each has much data, however many there are.
+func TestLittleDataIsTakenAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
+		w.tripping(500 * time.Microsecond)
+		most := 0
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(10 * time.Microsecond)
+			most = max(most, w.redis.states()["running"])
+			return said(protocol.Ack)
+		}
+		w.redis.put(200)
+		w.redis.mu.Lock()
+		for _, j := range w.redis.jobs {
+			j.Data = []byte(`"` + strings.Repeat("x", 16<<10-2) + `"`)
+		}
+		w.redis.mu.Unlock()
+		w.run()
+		time.Sleep(5 * time.Second)
+		w.want("complete", 200)
+		if most < 2 || most > 10 { // one at work, four behind it, and as many that are settled meanwhile
+			t.Errorf("%d jobs of 16 KiB were in hand", most)
 		}
 		w.end()
 	})

@@ -539,6 +539,7 @@ func (s *fakeSession) Close() error { return nil }
 // fakeHost starts fake children, and checks that no job is ever given to two of them
 // at once.
 type fakeHost struct {
+	nameless bool  // what children say of a run need not name it
 	batches  bool  // children read messages of several jobs
 	messages []int // how many jobs were in each
 	t        *testing.T
@@ -797,6 +798,8 @@ func (r *fakeRun) Begun() bool { return !r.child.idles() }
 func (c *fakeChild) idles() bool { return c.hangs || c.lives > 0 }
 
 func (c *fakeChild) Greeted() bool { return c.greets }
+
+func (c *fakeChild) NamesRuns() bool { return !c.host.nameless }
 
 func (r *fakeRun) Renew(lease time.Duration) {}
 

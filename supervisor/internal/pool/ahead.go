@@ -3,6 +3,7 @@ package pool
 import (
 	"time"
 
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
@@ -12,26 +13,35 @@ const Auto = -1
 const (
 	// aheadWork is how much work waits behind a job at most: by no more are priorities and the turns of queues late.
 	aheadWork = 2 * time.Millisecond
-	// aheadMost is how many jobs wait behind one at most.
-	aheadMost = 64
+	// aheadMost is how many jobs wait behind one at most: so many verdicts of a child may be lost with a supervisor that is killed. More
+	// would save Redis next to nothing.
+	aheadMost = 32
 	// aheadTrips is of how many calls to Redis a job must not take as long, for some to wait behind it: else the child
 	// loses little by asking.
 	aheadTrips = 4
+	// aheadBytes is how much data waits behind one, by what jobs had of it lately: a child more must not cost memory.
+	aheadBytes = 64 << 10
 	// silence is how long a child may be at a job that others wait behind: it is none of the short ones.
 	silence = 10 * aheadWork
 )
 
-// ahead is how many jobs of such a length are worth being kept ready for a child at work, where a call takes so long; 0 for
-// the length: not known.
-func ahead(length, roundTrip time.Duration) int {
+// ahead is how many jobs of such a length and size are worth being kept ready for a child at work, where a call takes so
+// long; 0 for the length: not known.
+func ahead(length, roundTrip time.Duration, size int) int {
 	if length <= 0 || length >= aheadTrips*roundTrip {
 		return 0
 	}
-	return min(int(aheadWork/length), aheadMost)
+	return min(int(aheadWork/length), aheadMost, aheadBytes/max(size, 1))
 }
 
 // prefetches reports whether attempts may wait behind others at their children.
-func (p *Pool) prefetches() bool { return p.cfg.Prefetch != 0 }
+func (p *Pool) prefetches() bool { return p.cfg.Prefetch > 0 || p.auto() }
+
+// auto reports whether the pool finds out by itself how many wait. No more entries of a list are in work than there are
+// children, for programs of others look at those.
+func (p *Pool) auto() bool {
+	return p.cfg.Prefetch == Auto && p.cfg.Batch <= 1 && p.list == nil && p.gen.spec.Mode == runner.Reuse
+}
 
 // prefetch is how many attempts may wait behind another at a child: none while the breaker
 // is open, for the child would begin them without asking.
@@ -41,21 +51,41 @@ func (p *Pool) prefetch() int {
 		return 0
 	case p.cfg.Prefetch != Auto:
 		return p.cfg.Prefetch
-	case p.cfg.Batch > 1, p.gen.spec.Mode != runner.Reuse:
+	case !p.auto(), p.now < p.thrifty:
 		return 0
 	}
 	took, _, known := p.exchanges.pace.RoundTrip()
 	if !known {
 		return 0
 	}
-	return ahead(p.scaling.Length(), took)
+	return ahead(p.scaling.Length(), took, p.size)
 }
+
+// learn notes what a job that was taken says of how many are worth being kept ready.
+func (p *Pool) learn(t *queue.Taken) {
+	if t.Places != "" {
+		p.thrifty = p.now + thrift
+	}
+	if p.size == 0 {
+		p.size = len(t.Data)
+		return
+	}
+	p.size += (len(t.Data) - p.size) / sizeShare
+}
+
+const (
+	// sizeShare is the weight of one more job in the average of their sizes.
+	sizeShare = 8
+	// thrift is how long nothing is kept ready after a job that takes places of throttles: what waits would hold places
+	// that others could have.
+	thrift = time.Second
+)
 
 // silent reports whether a member has been at its job for so long that nothing is to wait behind it, and else
 // sees to it that somebody asks again, if something does.
 func (m *member) silent() bool {
 	p := m.pool
-	if p.cfg.Prefetch != Auto || len(m.runs) == 0 {
+	if !p.auto() || len(m.runs) == 0 {
 		return false
 	}
 	at := m.sinceOf(m.runs[0]) + silence
@@ -66,18 +96,25 @@ func (m *member) silent() bool {
 }
 
 // giveBackAhead gives back to Redis what was taken ahead and has found no child for a while: somebody else may have one.
+// As many as there are slots without a job stay: their children come, as those of other pools do.
 func (p *Pool) giveBackAhead() {
-	if p.cfg.Prefetch != Auto {
+	if !p.auto() {
 		return
 	}
+	stay := 0
+	for _, s := range p.slots {
+		if s.member == nil || len(s.member.runs) == 0 {
+			stay++
+		}
+	}
 	left := p.waiting[:0]
-	for _, a := range p.waiting {
-		if at := a.came + silence; at > p.now {
-			p.alert(at)
+	for i, a := range p.waiting {
+		if i < stay || p.wary(a) { // the wary: old code will have it
 			left = append(left, a)
 			continue
 		}
-		if p.wary(a) { // old code will have it
+		if at := a.came + silence; at > p.now {
+			p.alert(at)
 			left = append(left, a)
 			continue
 		}

@@ -12,7 +12,7 @@ func TestHowManyAreWorthKeepingReady(t *testing.T) {
 		want   int
 	}{{0, 0}, {1, aheadMost}, {10 * time.Microsecond, aheadMost}, {100 * time.Microsecond, 20}, {time.Millisecond, 2}, {1500 * time.Microsecond, 1},
 		{2 * time.Millisecond, 0}, {time.Hour, 0}} {
-		got := ahead(c.length, trip)
+		got := ahead(c.length, trip, 100)
 		if got != c.want {
 			t.Errorf("%d jobs of %v, want %d", got, c.length, c.want)
 		}
@@ -20,7 +20,12 @@ func TestHowManyAreWorthKeepingReady(t *testing.T) {
 			t.Errorf("%v of work ahead", work)
 		}
 	}
-	if n := ahead(3*time.Millisecond, time.Second); n != 0 {
+	for size, want := range map[int]int{0: aheadMost, 1 << 10: aheadMost, 32 << 10: 2, 65 << 10: 0, 16 << 20: 0} {
+		if got := ahead(1, trip, size); got != want {
+			t.Errorf("%d jobs of %d bytes, want %d", got, size, want)
+		}
+	}
+	if n := ahead(3*time.Millisecond, time.Second, 100); n != 0 {
 		t.Errorf("%d jobs, each longer than what may wait", n)
 	}
 }

@@ -20,7 +20,8 @@ type Child interface {
 	PGID() int
 	Memory() int64
 	Silence() time.Duration
-	Greeted() bool // it has said hello
+	Greeted() bool   // it has said hello
+	NamesRuns() bool // nothing it says of a run can be taken for a word on the next
 	Shutdown(grace time.Duration)
 	Kill(cause runner.Cause)
 	Give(job *protocol.Job, limits runner.RunLimits) (Run, error)

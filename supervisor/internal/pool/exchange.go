@@ -377,7 +377,7 @@ func (p *Pool) moreToCome() bool {
 
 // batch is how many endings are enough for a call.
 func (p *Pool) batch() int {
-	enough := pace.Batch(len(p.flight), p.prefetch() > 0)
+	enough := pace.Batch(len(p.flight), p.prefetch() > 0 && len(p.flight) > len(p.slots))
 	if p.cfg.Batch > 1 { // the child that ended a message has nothing to do until the next comes
 		return min(enough, p.cfg.Batch)
 	}

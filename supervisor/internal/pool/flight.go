@@ -21,6 +21,7 @@ func (p *Pool) taken(t queue.Taken, l clock.Lease) {
 		a = p.newAttempt(t, l)
 		p.flight[t.JID] = a
 		p.count.Taken++
+		p.learn(&t)
 		p.watch(l)
 		p.admit(a)
 		return

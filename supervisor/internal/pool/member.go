@@ -173,16 +173,17 @@ func (p *Pool) waited(a *attempt) time.Duration {
 
 // room is how many more jobs the member can be given now.
 func (m *member) room(prefetch int) int {
+	p := m.pool
 	if m.state != memberReady || m.child == nil {
 		return 0
 	}
 	if m.rests() {
 		return 0
 	}
-	if m.gen.OnTrial() || m.silent() {
+	if prefetch > 0 && (m.gen.OnTrial() || m.silent() || p.auto() && !m.child.NamesRuns()) {
 		prefetch = 0
 	}
-	if p := m.pool; p.cfg.Batch > 1 && !p.breaker.Open && m.child.Batches() {
+	if p.cfg.Batch > 1 && !p.breaker.Open && m.child.Batches() {
 		return m.batchRoom()
 	}
 	if m.gen.spec.Mode != runner.Reuse {

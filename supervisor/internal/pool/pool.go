@@ -122,6 +122,8 @@ type Pool struct {
 	breaker      breaker.Breaker
 	wellAt       time.Duration // when a job last ended well; 0: none has
 	scaling      scale.Scale
+	size         int           // of the data of a job, in bytes, as a moving average
+	thrifty      time.Duration // until when nothing is kept ready by itself
 	idleAt       time.Duration // when to look again whether a child is idle
 	menu         menu.Menu     // what takes choose from
 	list         ListStore     // store, if it is that of a list
