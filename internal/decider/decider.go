@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func New(store Store, run Run, await func(context.Context), name string, log *sl
 	return &Keeper{store: store, run: run, await: await, name: name, log: log, news: make(chan struct{}, 1), counts: map[string]*Count{}}
 }
 
-// Set says which commands there are now, by throttle. The caller must not change them.
+// Set says which commands there are now, by throttle. The caller must not change them. One that is as before goes on as it was.
 func (k *Keeper) Set(commands map[string]Command) {
 	k.mu.Lock()
 	k.commands = commands
@@ -99,25 +100,48 @@ func (k *Keeper) Counts() map[string]Count {
 	return all
 }
 
+// asker asks the command of one throttle.
+type asker struct {
+	command Command
+	end     context.CancelFunc
+	gone    chan struct{} // closed when it asks no more
+}
+
 // Run asks until ctx ends; it returns nil, when no command runs any more.
 func (k *Keeper) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
+	askers := map[string]*asker{} // by throttle
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
 		k.mu.Lock()
 		commands := k.commands
 		k.mu.Unlock()
-		these, stop := context.WithCancel(ctx)
-		var asking sync.WaitGroup
+		for throttle, a := range askers {
+			if c, stays := commands[throttle]; !stays || !reflect.DeepEqual(c, a.command) {
+				a.end()
+				<-a.gone
+				delete(askers, throttle)
+			}
+		}
 		for throttle, command := range commands {
-			asking.Go(func() { k.keep(these, throttle, command) })
+			if askers[throttle] != nil {
+				continue // what it asks just now would be lost, and nobody asks before its lease is over
+			}
+			a := &asker{command: command, gone: make(chan struct{})}
+			var asking context.Context
+			asking, a.end = context.WithCancel(ctx)
+			askers[throttle] = a
+			all.Go(func() {
+				defer close(a.gone)
+				k.keep(asking, throttle, command)
+			})
 		}
 		select {
 		case <-ctx.Done():
+			return nil
 		case <-k.news:
 		}
-		stop()
-		asking.Wait()
 	}
-	return nil
 }
 
 // keep asks the command of one throttle.

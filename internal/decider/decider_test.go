@@ -239,3 +239,44 @@ func TestOtherCommands(t *testing.T) {
 		}
 	})
 }
+
+// A reload that leaves a command as it was leaves its question alone: nobody else may ask before the lease is over.
+func TestAReloadLeavesQuestionsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("j1")
+		asked := 0
+		k := New(f, func(ctx context.Context, _ string, _ Command, _ []byte) ([]byte, error) {
+			asked++
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return []byte(`{"start":["j1"]}`), nil
+		}, func(context.Context) {}, "web", slog.New(slog.DiscardHandler))
+		planner := func() Command { return Command{Argv: []string{"planner"}, Timeout: time.Second, Every: time.Second} }
+		k.Set(map[string]Command{"planner": planner()})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() { k.Run(ctx) })
+		synctest.Wait()
+		k.Set(map[string]Command{"planner": planner()})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if asked != 1 || len(f.starts) != 1 {
+			t.Errorf("asked %d times, started %v", asked, f.starts)
+		}
+		k.Set(nil)
+		synctest.Wait()
+		f.mu.Lock()
+		f.waiting = []string{"j2"}
+		f.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if cancel(); asked != 1 {
+			t.Error("a command that is gone is asked")
+		}
+		all.Wait()
+	})
+}
