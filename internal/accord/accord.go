@@ -105,6 +105,16 @@ func Read(ctx context.Context, s Store) (queue.Rules, rules.Document, error) {
 	return there, doc, err
 }
 
+// ReadSet reads what the rules that count say, and the document that says it.
+func ReadSet(ctx context.Context, s Store) (rules.Set, rules.Document, error) {
+	_, doc, err := Read(ctx, s)
+	if err != nil {
+		return rules.Set{}, doc, err
+	}
+	set, err := doc.Set()
+	return set, doc, err
+}
+
 // New is what Redis is told of a document, which says set, at a time of Redis in seconds since the epoch.
 func New(doc rules.Document, set rules.Set, now float64) queue.NewRules {
 	compiled := rules.Compile(set)

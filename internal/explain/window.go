@@ -16,7 +16,7 @@ func (w *why) outside(ctx context.Context) error {
 	if !w.ruled {
 		return nil
 	}
-	set, err := w.rules(ctx)
+	set, _, err := accord.ReadSet(ctx, w.q)
 	if err != nil {
 		return nil // damagedRules tells of what cannot be read
 	}
@@ -37,18 +37,9 @@ func (w *why) outside(ctx context.Context) error {
 	return nil
 }
 
-// rules reads the rules that count.
-func (w *why) rules(ctx context.Context) (rules.Set, error) {
-	_, doc, err := accord.Read(ctx, w.q)
-	if err != nil {
-		return rules.Set{}, err
-	}
-	return doc.Set()
-}
-
 // window tells which windows hold the job, and until when.
 func (w *why) window(ctx context.Context, due float64) error {
-	set, err := w.rules(ctx)
+	set, _, err := accord.ReadSet(ctx, w.q)
 	if err == nil {
 		w.shut(set, due)
 	}

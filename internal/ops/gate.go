@@ -15,11 +15,7 @@ const mostParts = 100
 
 // addRules adds what the rules say of a throttle, and how that stands; lists are the waitlists that wait for it.
 func (t *Throttle) addRules(ctx context.Context, q *queue.Client, lists []queue.Waitlist) error {
-	_, doc, err := accord.Read(ctx, q)
-	if err != nil {
-		return err
-	}
-	set, err := doc.Set()
+	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -51,11 +51,7 @@ type KlassRetry struct {
 // KlassRules lists the tables of classes, those in Redis and those of a file, the most literal first: of those that stand for a class the
 // first counts.
 func KlassRules(ctx context.Context, q *queue.Client, file FileKlasses) ([]KlassRule, error) {
-	_, doc, err := accord.Read(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	set, err := doc.Set()
+	set, doc, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return nil, err
 	}

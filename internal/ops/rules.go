@@ -268,11 +268,7 @@ type NeedsPlace struct {
 
 // ExplainRules tells what a job would need by the rules that count, and how much of that there is now.
 func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job) (Needs, error) {
-	_, doc, err := accord.Read(ctx, q)
-	if err != nil {
-		return Needs{}, err
-	}
-	set, err := doc.Set()
+	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return Needs{}, err
 	}

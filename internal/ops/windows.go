@@ -91,11 +91,7 @@ func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1e3 }
 
 // Windows lists the windows of the rules.
 func Windows(ctx context.Context, q *queue.Client) ([]NextWindow, error) {
-	_, doc, err := accord.Read(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	set, err := doc.Set()
+	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +108,7 @@ func Windows(ctx context.Context, q *queue.Client) ([]NextWindow, error) {
 
 // WindowOf tells of a window of the rules by its name, or of the spans themselves in that zone.
 func WindowOf(ctx context.Context, q *queue.Client, spec []string, zone string) (NextWindow, error) {
-	_, doc, err := accord.Read(ctx, q)
-	if err != nil {
-		return NextWindow{}, err
-	}
-	set, err := doc.Set()
+	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return NextWindow{}, err
 	}
