@@ -79,10 +79,5 @@ func newTopSource(c *cli.Context) (source *topSource, closeIt func(), err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	redactor := service.WebRedactor(cfg.Web)
-	blank := func(line string) string {
-		told, _ := redactor.Line(line)
-		return told
-	}
-	return &topSource{cfg: cfg, pid: c.String("pid"), redis: client, caller: rollcall.New(client), blank: blank}, func() { client.Close() }, nil
+	return &topSource{cfg: cfg, pid: c.String("pid"), redis: client, caller: rollcall.New(client), secrets: service.WebRedactor(cfg.Web)}, func() { client.Close() }, nil
 }

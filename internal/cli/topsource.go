@@ -17,6 +17,7 @@ import (
 	"oarlock/internal/control"
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
+	"oarlock/internal/redact"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/service"
 	"oarlock/internal/show"
@@ -32,8 +33,8 @@ type topSource struct {
 	redis  *queue.Client
 	caller *rollcall.Caller
 
-	blank func(line string) string // what is secret in a line
-	looks ops.Looks                // at all queues, for their outlooks
+	secrets *redact.Redactor // of what jobs and children said
+	looks   ops.Looks        // at all queues, for their outlooks
 
 	mu sync.Mutex
 	at *control.Client // the supervisor that answered last; nil if none did
@@ -112,11 +113,8 @@ func (s *topSource) Failed(ctx context.Context, group string) ([]ops.Job, error)
 
 // blanked is a text without what is secret in it, as the pages show it.
 func (s *topSource) blanked(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = s.blank(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	told, _ := s.secrets.Lines(text)
+	return told
 }
 
 func (s *topSource) Why(ctx context.Context, jid string) ([]string, error) {

@@ -9,6 +9,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/ops"
+	"oarlock/internal/redact"
 	"oarlock/internal/rollcall"
 	"oarlock/supervisor"
 )
@@ -36,7 +37,11 @@ input = "data"
 	defer client.Close()
 	cfg := config.Config{}
 	cfg.Supervisor.StateDir = s.dir + "/state/oarlock"
-	source := &topSource{cfg: cfg, redis: client, caller: rollcall.New(client), blank: func(line string) string { return strings.ReplaceAll(line, "hunter2", "•••") }}
+	secrets, err := redact.New(nil, []string{"hunter2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &topSource{cfg: cfg, redis: client, caller: rollcall.New(client), secrets: secrets}
 	p.ask("put", "long", "{}", "--jid", "j")
 	p.ask("put", "bad", "{}", "--jid", "f", "--retries", "0")
 	pool := func(name string) supervisor.PoolSnapshot {
