@@ -398,6 +398,25 @@ func TestWhoWasFiledIsNamedToo(t *testing.T) {
 	}
 }
 
+// TestWhoRunsUnaskedNeedsWhatRulesSayNow: who was filed by rules that are no more, and is taken by somebody who knows none, gets the places that it needs by those
+// that are there, and none of those that only the others gave it.
+func TestWhoRunsUnaskedNeedsWhatRulesSayNow(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	w.exchange("w", done(w.take("w", 3, "q")...), Take{})
+	w.redis.ZAdd(t.Context(), "ql:q:q-work", redis.Z{Score: -1e9, Member: "j0002"})
+	w.stray("ruby", "q")
+	w.rule(map[string]string{"q": `{"shape":"b","throttles":["new"]}`}, map[string]string{"erp": `{"limit":2}`, "new": `{"limit":2}`})
+	w.now += 6
+	w.tend("q")
+	if w.many("erp") != 0 || w.many("new") != 1 {
+		t.Errorf("it has %d and %d places", w.many("erp"), w.many("new"))
+	}
+	if f := w.redis.HMGet(t.Context(), "ql:j:j0002", "throttles", "oarlock-gate").Val(); f[0] != `["new"]` || f[1] != "1" {
+		t.Errorf("of it is said %v", f)
+	}
+}
+
 // TestPopOfTheUnifiedScriptAsksNoGate: what the pop of the protocol takes from a ruled queue through our script is what no take of ours has sorted yet, whatever limits
 // say; within seconds it has its places, so that nobody else begins before there is room. What stands in a waitlist it does not take.
 func TestPopOfTheUnifiedScriptAsksNoGate(t *testing.T) {
