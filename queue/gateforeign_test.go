@@ -134,6 +134,41 @@ func TestOthersChangeWhatWaits(t *testing.T) {
 	}
 }
 
+// TestWhoIsCanceledWaitsForNothing: a job that waits for a place is canceled, or put elsewhere, by whatever door of ours: nobody counts it from then on, and when nobody
+// is left the next take ends the waitlist, without a place that is given back.
+func TestWhoIsCanceledWaitsForNothing(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(5, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	w.take("w", 2, "q")
+	w.take("w", 1, "q") // who has no room is filed now
+	left := func() (int64, int) {
+		waits := int64(0)
+		for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:waitlist:*").Val() {
+			waits += w.redis.ZCard(t.Context(), key).Val()
+		}
+		counts, err := w.client.Queue(t.Context(), "q")
+		must0(t, err)
+		return waits, counts.Throttled
+	}
+	if n, counted := left(); n != 3 || counted != 3 {
+		t.Fatalf("%d wait, %d are counted", n, counted)
+	}
+	w.foreign(Qless, "cancel", "j0002")
+	w.put(Put{Queue: "elsewhere", JID: "j0003", Klass: "K"})
+	if n, counted := left(); n != 1 || counted != 1 {
+		t.Errorf("%d wait, %d are counted", n, counted)
+	}
+	if queues := w.wakesOf(func() { w.amend("j0004", "cancel") }); !slices.Equal(queues, []string{"q"}) {
+		t.Errorf("woken are %q", queues)
+	}
+	if n, counted := left(); n != 0 || counted != 0 {
+		t.Errorf("%d wait, %d are counted", n, counted)
+	}
+	if w.take("w", 1, "q"); w.redis.Exists(t.Context(), "ql:oarlock:waitlists:q", "ql:oarlock:open:q", "ql:oarlock:waited").Val() != 0 {
+		t.Errorf("keys are left: %q", w.ownKeys())
+	}
+}
+
 // TestOthersSeeThrottles: the commands of reqless about throttles work on those of the rules: who holds one, what it is limited to, taking a place
 // from a job; and its counts have the jobs that wait.
 func TestOthersSeeThrottles(t *testing.T) {
@@ -244,6 +279,35 @@ func TestWhoIsTakenOverHasItsPlaces(t *testing.T) {
 	w.lose("q", first[0].JID)
 	if next := w.take("w", 3, "q"); len(next) != 1 || next[0].JID != first[0].JID || w.many("erp") != 2 || w.many("ql:q:q") != 1 {
 		t.Errorf("then begins %v, with %d places", next, w.many("erp"))
+	}
+}
+
+// TestWhoIsTakenOverIsNotInItsOwnWay: a job has the only place there is, its worker dies, and its queue is ruled no more by then: it goes on with the place. Where
+// another of its throttles has no room, it waits for that, and has none.
+func TestWhoIsTakenOverIsNotInItsOwnWay(t *testing.T) {
+	for name, other := range map[string]bool{"it has all that it needs": true, "another has what it needs besides": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newGateWorld(t)
+			throttles := map[string]string{"erp": `{"limit":1}`, "db": `{"limit":1}`}
+			w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}, throttles)
+			w.put(Put{Queue: "q", JID: "j", Klass: "K", Throttles: []string{"erp", "db"}}, Put{Queue: "q", JID: "waits", Klass: "K"})
+			if jobs := w.take("dead", 2, "q"); len(jobs) != 1 || w.many("erp") != 1 || w.many("db") != 1 {
+				t.Fatalf("%v begins, with %d and %d places", jobs, w.many("erp"), w.many("db"))
+			}
+			if !other {
+				w.redis.Del(t.Context(), "ql:th:db-locks")
+				w.redis.ZAdd(t.Context(), "ql:th:db-locks", redis.Z{Score: 1, Member: "another"})
+			}
+			w.rule(map[string]string{"p": `{"shape":"b","throttles":["erp"]}`}, throttles)
+			if jobs := w.take("w", 2, "q"); len(jobs) != 1 || jobs[0].JID != "waits" {
+				t.Fatalf("without rules begins %v", jobs)
+			}
+			w.lose("q", "j")
+			jobs := w.take("w", 1, "q")
+			if len(jobs) == 1 != other || w.many("erp") != len(jobs) || w.many("db") != 1 {
+				t.Errorf("then begin %v, with %d and %d places", jobs, w.many("erp"), w.many("db"))
+			}
+		})
 	}
 }
 

@@ -545,7 +545,10 @@ for i = 3, #ARGV do elders[ARGV[i]] = true end
 local wrong = {}
 local waits = {}
 for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:waitlist:*')) do
-  for _, jid in ipairs(redis.call('ZRANGE', name, 0, -1)) do waits[jid] = (waits[jid] or 0) + 1 end
+  local rest = string.sub(name, #'ql:oarlock:waitlist:' + 1)
+  local length, from = string.match(rest, '^(%d+):()')
+  local queue = string.sub(rest, from, from + length - 1)
+  for _, jid in ipairs(redis.call('ZRANGE', name, 0, -1)) do waits[queue .. '\0' .. jid] = true end
 end
 local lanes = {}
 for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:lane:*')) do
@@ -564,7 +567,7 @@ for _, name in ipairs(redis.call('KEYS', 'ql:j:*')) do
         if redis.call('ZSCORE', 'ql:q:' .. queue .. '-' .. part, jid) then job.In[#job.In + 1] = part end
       end
     end
-    if job.State == 'throttled' and waits[jid] then job.In[#job.In + 1] = 'waitlist' end
+    if job.State == 'throttled' and waits[job.Queue .. '\0' .. jid] then job.In[#job.In + 1] = 'waitlist' end
     if lanes[jid] and string.sub(job.Lane, 1, 1) == '-' then job.In[#job.In + 1] = 'lane' end
     if #job.In == 0 then job.In = nil end
     shot.Jobs[jid] = job
@@ -668,6 +671,7 @@ func (w *jointWorld) idle() {
 		w.exchange("w1", 60, nil)
 		w.look()
 	}
+	w.exchange("w1", 60, nil) // who could try only since a queue was looked at, of which a wake tells
 	if w.mix != ours || w.lost["w1"] {
 		return
 	}

@@ -17,4 +17,5 @@ function cancel_job(jid, now, over)
   unindex_tags(jid, stored_tags(tags))
   tell_trackers('ql:canceled', jid)
   redis.call('DEL', key, key .. '-history')
+  if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end
 end

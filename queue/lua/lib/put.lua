@@ -90,6 +90,7 @@ end
 -- Rare.
 function leave_for(jid, old, queue, worker, now)
   local owner = old.owner
+  if old.state == 'throttled' and old.gate then leave_waitlist(jid, old.queue, old.throttles) end
   if old.state then leave(jid, old.state, old.queue, owner, old.failure, queue) end
   if owner and owner ~= '' and owner ~= worker then lock_lost(jid, owner) end
   -- Strange but observable: in reqless a job keeps what it holds and waits for.

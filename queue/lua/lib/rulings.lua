@@ -61,9 +61,26 @@ end
 function move_in_waitlist(jid, queue, place)
   local state, text, derived = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'throttles', 'oarlock-gate'))
   if state ~= 'throttled' or not derived then return end
-  local line = #text > 256 and redis.sha1hex(text) or text
-  local key = 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line
+  local key = waitlist_of(queue, text)
   local was = redis.call('ZSCORE', key, jid)
   -- Where rules give another order it counts when the job comes in the next time.
   if was and tonumber(was) > -2097152 then redis.call('ZADD', key, place, jid) end
+end
+
+-- leave_waitlist(jid, queue, text): one that waited for a place of a throttle is no more, or is elsewhere
+--   text   its field throttles
+-- A waitlist of which nobody is left is ended by the next take.
+-- Rare.
+function leave_waitlist(jid, queue, text)
+  local key, line = waitlist_of(queue, text)
+  if redis.pcall('ZREM', key, jid) ~= 1 or redis.pcall('EXISTS', key) ~= 0 then return end
+  redis.pcall('ZADD', 'ql:oarlock:open:' .. queue, '0', line)
+  wake(queue)
+end
+
+-- waitlist_of(queue, text) -> key and line of the waitlist of a job of that field throttles
+-- Rare.
+function waitlist_of(queue, text)
+  local line = #text > 256 and redis.sha1hex(text) or text
+  return 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line, line
 end

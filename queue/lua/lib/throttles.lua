@@ -34,10 +34,11 @@ function room_in(tid)
   return maximum == 0 and math.huge or maximum - redis.call('ZCARD', 'ql:th:' .. tid .. '-locks')
 end
 
--- first_full(throttles) -> the first of a list that has no room, or nil
-function first_full(throttles)
+-- first_full(throttles, jid) -> the first of a list that has no room, or nil
+--   jid   of a job that may hold some of them already, or nil
+function first_full(throttles, jid)
   for _, tid in ipairs(throttles) do
-    if room_in(tid) <= 0 then return tid end
+    if room_in(tid) <= 0 and not (jid and redis.call('ZSCORE', 'ql:th:' .. tid .. '-locks', jid)) then return tid end
   end
 end
 
@@ -127,6 +128,7 @@ end
 -- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all
 -- its throttles, and otherwise waits for one
 --   limit  the history limit
+-- One that was taken from its worker holds what the gate gave it, where its queue had rules until now. Who waits holds nothing.
 -- Rare.
 function admit(jid, job, queue, now, limit)
   if not job.throttles then
@@ -135,8 +137,9 @@ function admit(jid, job, queue, now, limit)
     redis.call('HSET', 'ql:j:' .. jid, 'throttles', job.throttles)
   end
   local throttles = cjson.decode(job.throttles)
-  local full = first_full(throttles)
+  local full = first_full(throttles, jid)
   if full then
+    if job.state == 'stalled' then give_back(jid, queue, job.throttles, now) end
     throttle(jid, job, queue, full, now, limit)
     return false
   end
