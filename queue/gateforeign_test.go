@@ -112,7 +112,7 @@ func TestOthersChangeWhatWaits(t *testing.T) {
 	w := newForeignWorld(t)
 	w.put(putsOf(6, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 	running := w.take("w", 6, "q")
-	w.foreign(Qless, "cancel", "j0002")
+	w.redis.Del(t.Context(), "ql:j:j0002") // as whoever cancels with scripts that know no waitlists
 	w.foreign(Qless, "put", "other", "elsewhere", "j0003", "K", "{}", "0")
 	w.foreign(Qless, "priority", "j0005", "9")
 	var order []string
@@ -166,6 +166,39 @@ func TestWhoIsCanceledWaitsForNothing(t *testing.T) {
 	}
 	if w.take("w", 1, "q"); w.redis.Exists(t.Context(), "ql:oarlock:waitlists:q", "ql:oarlock:open:q", "ql:oarlock:waited").Val() != 0 {
 		t.Errorf("keys are left: %q", w.ownKeys())
+	}
+}
+
+// TestWhoOthersCancelIsFound: of those that another client cancels, whose scripts know no waitlists, tend finds some each time: they are counted no more.
+func TestWhoOthersCancelIsFound(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(305, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	first := w.take("w", 2, "q")
+	for range 4 {
+		w.take("w", 1, "q") // who has no room is filed now
+	}
+	for i := 2; i < 305; i++ {
+		if i != 200 {
+			w.redis.Del(t.Context(), fmt.Sprintf("ql:j:j%04d", i))
+		}
+	}
+	for n := 0; ; n++ {
+		counts, err := w.client.Queue(t.Context(), "q")
+		must0(t, err)
+		if counts.Throttled == 1 {
+			break
+		}
+		if w.now += 6.017; n == 100 {
+			t.Fatalf("after %d looks %d are counted", n, counts.Throttled)
+		}
+		w.tend("q")
+	}
+	if keys := w.redis.Keys(t.Context(), "ql:oarlock:waitlist:*").Val(); len(keys) != 1 || w.redis.ZCard(t.Context(), keys[0]).Val() != 1 {
+		t.Errorf("in %q somebody waits who is no more", keys)
+	}
+	w.now++
+	if next := w.exchange("w", done(first...), Take{Queues: []string{"q"}, Count: 3}).Jobs; len(next) != 1 || next[0].JID != "j0200" {
+		t.Errorf("then begins %v", next)
 	}
 }
 

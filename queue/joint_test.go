@@ -548,7 +548,10 @@ for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:waitlist:*')) do
   local rest = string.sub(name, #'ql:oarlock:waitlist:' + 1)
   local length, from = string.match(rest, '^(%d+):()')
   local queue = string.sub(rest, from, from + length - 1)
-  for _, jid in ipairs(redis.call('ZRANGE', name, 0, -1)) do waits[queue .. '\0' .. jid] = true end
+  for _, jid in ipairs(redis.call('ZRANGE', name, 0, -1)) do
+    waits[queue .. '\0' .. jid] = true
+    if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then wrong[#wrong + 1] = jid .. ' is no more, and waits in ' .. name end
+  end
 end
 local lanes = {}
 for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:lane:*')) do
@@ -836,11 +839,11 @@ var jointMutations = []struct {
 	{"the turn is not asked for before the gate",
 		[]string{"if not job.has_turn and (job.lane or batch.ordered[queue]) and not may_begin(batch, queue, job, false) then", "if false then"}, 2},
 	{"what was canceled stays in its waitlist",
-		[]string{"or is_wrong_type(job) then leave_place(c, list, jid) end", "or is_wrong_type(job) then end"}, 6},
+		[]string{"if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end", ""}, 6},
 	{"a park passes the turn on",
 		[]string{"  keep_ours(s, {})\n  if s.of_queue and s.of_queue ~= queue then carry_over(jid, 'anew', queue) end\n",
 			"  keep_ours(s, {})\n  if s.lane then pass_turn(batch, s) end\n"}, 1},
-	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11])", "and f[7] and f[8]"}, 38},
+	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11])", "and f[7] and f[8]"}, 23},
 	{"a window counts at the put",
 		[]string{"  if named.at then put.due, put.delay = planned(batch, named.at) end\n",
 			"  if named.at then put.due, put.delay = planned(batch, named.at) end\n  if put.queue == 'p:q' and put.delay == 0 then put.delay = 20 end\n"}, 0},

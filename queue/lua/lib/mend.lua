@@ -99,8 +99,30 @@ function place_strangers(g)
         if not ok then report(g.batch, queue, jid, raised) end
       end
       write_places(g)
+      local ok, raised = pcall(drop_gone, g, queue)
+      if not ok then report(g.batch, queue, '', raised) end
     end
   end
+end
+
+-- drop_gone(g, queue): jobs that somebody canceled who knows no waitlists are counted no more among those that wait; a take would drop them when it meets
+-- them. Of those that wait a hundred are looked at, from a place that differs each time.
+-- Rare.
+function drop_gone(g, queue)
+  local key, gone = 'ql:q:' .. queue .. '-throttled', {}
+  local windows = math.max(1, math.ceil(redis.call('ZCARD', key) / 100))
+  local first = 100 * (math.floor(g.now * 1000) % windows)
+  for _, jid in ipairs(redis.call('ZRANGE', key, text14(first), text14(first + 99))) do
+    if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then gone[#gone + 1] = jid end
+  end
+  spend(g.batch, 50)
+  local lists = 'ql:oarlock:waitlists:' .. queue
+  if #gone == 0 or redis.call('HLEN', lists) > 500 then return end
+  for _, line in ipairs(redis.call('HKEYS', lists)) do
+    local list = line ~= 'shape' and list_named(g, queue, line)
+    if list and redis.call('ZREM', list.key, unpack(gone)) > 0 then look_at_head(g, list) end
+  end
+  redis.call('ZREM', key, unpack(gone))
 end
 
 -- has_any(jid, text) -> whether it has a place of one of the throttles that its field names
