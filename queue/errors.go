@@ -32,7 +32,7 @@ var (
 
 // ScriptError is what a command refused, in its own words.
 //
-// It matches ErrLockLost or ErrNoJob by errors.Is when the words say that.
+// It matches ErrLockLost, ErrNoJob or ErrChanged by errors.Is when the words say that.
 type ScriptError struct {
 	Command string // as in the protocol: "complete"
 	Message string // the refusal alone: "Complete(): Job j1 does not exist"
@@ -197,6 +197,8 @@ func meaning(command, message string) error {
 		return ErrLockLost
 	case has("does not exist"), has("No recurring job"):
 		return ErrNoJob
+	case command == "put" && has(ErrChanged.Error()):
+		return ErrChanged
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestIfExists(t *testing.T) {
 					before := must(c.Get(t.Context(), "j"))(t)
 					result := must(c.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "j", Klass: "K", Data: []byte(`"new"`), IfExists: word}}))(t)[0]
 					left := word == queue.Never || word == queue.Final && state != "complete" && state != "failed"
-					if result.Err != nil || result.Existed != left || left && result.State != state {
+					if result.Err != nil || result.Existed != left || result.Replaced == left || result.State != state {
 						t.Fatalf("answered %+v; want it left alone: %v", result, left)
 					}
 					if left {
@@ -66,6 +67,29 @@ func TestIfExists(t *testing.T) {
 	})
 }
 
+// A job is replaced only in the queues that the put names, or in none: one that was moved meanwhile is left alone.
+func TestReplaceIn(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		put := func(to string, in ...string) queue.PutResult {
+			t.Helper()
+			return must(c.PutAll(t.Context(), []queue.Put{{Queue: to, JID: "j", Klass: "K", ReplaceIn: in}}))(t)[0]
+		}
+		equal(t, "of a new job", put("q", []string{}...), queue.PutResult{JID: "j"})
+		equal(t, "where it is", put("other", "seen", "q"), queue.PutResult{JID: "j", Replaced: true, State: "waiting"})
+		before := must(c.Get(t.Context(), "j"))(t)
+		for _, in := range [][]string{{"q"}, {}} {
+			if r := put("q", in...); !errors.Is(r.Err, queue.ErrChanged) || r.Replaced || r.Existed {
+				t.Errorf("in %q it is answered by %+v", in, r)
+			}
+		}
+		equal(t, "the job", must(c.Get(t.Context(), "j"))(t), before)
+		reply, _ := take(t, s, queue.Take{Queues: []string{"other"}, Count: 1})
+		settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+		equal(t, "in none", put("q", "q"), queue.PutResult{JID: "j", Replaced: true, State: "complete"})
+	})
+}
+
 // A job that puts itself again with its ack runs again, each time; one that is alive does not.
 func TestFinalPutsOfAChild(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
@@ -78,7 +102,7 @@ func TestFinalPutsOfAChild(t *testing.T) {
 				{Queue: "q", JID: "itself", Klass: "K", Data: fmt.Appendf(nil, "%d", i), IfExists: queue.Final},
 				{Queue: "q", JID: "alive", Klass: "K", IfExists: queue.Final},
 			}})
-			equal(t, "answers", r.Puts, []queue.PutResult{{JID: "itself"}, {JID: "alive", Existed: true, State: "waiting"}})
+			equal(t, "answers", r.Puts, []queue.PutResult{{JID: "itself", Replaced: true, State: "complete"}, {JID: "alive", Existed: true, State: "waiting"}})
 		}
 		equal(t, "its data", string(must(c.Get(t.Context(), "itself"))(t).Data), "20")
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"oarlock/queue/internal/wire"
 )
@@ -87,7 +88,7 @@ func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, ent
 			} else {
 				done.Refused = refusal("put", text)
 			}
-		} else if answers.Text() == "put" {
+		} else if word, _, _ := strings.Cut(answers.Text(), ":"); word == "put" { // a job of its jid, perhaps, in whose place it is
 			done.Jobs++
 		}
 	}

@@ -70,6 +70,10 @@ type Put struct {
 
 	// IfExists says what becomes of a job that has the jid already; "" means Replace.
 	IfExists IfExists
+
+	// ReplaceIn are the queues in which a job that has the jid may be replaced; in none it may be, too, as one that is complete is.
+	// One that is in another is left alone, and the error of the put is ErrChanged. nil means in any.
+	ReplaceIn []string
 }
 
 // IfExists says what a put does where the jid exists.
@@ -91,7 +95,9 @@ type PutResult struct {
 	// Held says that another job of its class has its correlation and stands for it, as rules say; JID is that job's, and nothing
 	// was changed. Existed is true, too.
 	Held bool
-	// State is that of the job that was left alone, "" if none was.
+	// Replaced says that there was a job of that jid, in whose place it was put.
+	Replaced bool
+	// State is that of the job that was there, left alone or replaced; "" if there was none.
 	State string
 	// Err says that this job was not put: a *ScriptError, or ErrAway if Redis is out of
 	// memory. The others are put all the same.
@@ -382,6 +388,9 @@ func (p *Put) options() []any {
 	if p.IfExists == Final || p.IfExists == Never {
 		options = append(options, "if-exists", string(p.IfExists))
 	}
+	if p.ReplaceIn != nil {
+		options = append(options, "replace-in", wire.JSONList(p.ReplaceIn))
+	}
 	return options
 }
 
@@ -421,7 +430,10 @@ func readPuts(in *wire.Reader, results []PutResult) {
 			r.Held = true
 			word, r.JID, _ = strings.Cut(held, ":")
 		}
-		if word != "put" {
+		switch was, replaced := strings.CutPrefix(word, "put:"); {
+		case replaced:
+			r.Replaced, r.State = true, was
+		case word != "put":
 			r.Existed, r.State = true, word
 		}
 	}

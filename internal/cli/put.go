@@ -111,6 +111,8 @@ func put(c *cli.Context) error {
 		switch {
 		case done.Held:
 			screen.Printf(c.App.ErrWriter, "This job has the correlation already and is %s: nothing was put.\n", done.State)
+		case done.Replaced:
+			screen.Printf(c.App.ErrWriter, "A job of that jid was %s: it was put again as this one says.\n", done.State)
 		case done.Existed:
 			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
 		}

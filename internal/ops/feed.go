@@ -40,6 +40,8 @@ type Fed struct {
 	Queue   string `json:"queue"` // of the lines that name none
 	Refused int    `json:"refused"`
 
+	Replaced int `json:"replaced"` // of those put: a job of their jid was there
+
 	Elsewhere bool                `json:"-"` // a line named another queue
 	Few       *queue.ReplicaError `json:"-"` // of the last batch that has one; nil if none has
 }
@@ -108,6 +110,9 @@ func (f *Feed) send(ctx context.Context) error {
 			f.fed.Merged++
 		case result.JID != "":
 			f.fed.Put++
+			if result.Replaced {
+				f.fed.Replaced++
+			}
 		}
 	}
 	f.batch, f.held = f.batch[:0], 0

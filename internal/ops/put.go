@@ -16,12 +16,13 @@ import (
 
 // Put is what became of a job that was put.
 type Put struct {
-	Existed bool         `json:"existed,omitempty"` // one of its jid was there, and was left alone
-	Held    bool         `json:"held,omitempty"`    // another has its correlation, and stands for it: JID is that job's
-	JID     string       `json:"jid"`               // of the job, or of the one that it merged with
-	Merged  queue.Merged `json:"merged,omitempty"`  // it made no job: merged, equal, replaced or kept
-	Queue   string       `json:"queue"`
-	State   string       `json:"state,omitempty"` // of the one that existed
+	Existed  bool         `json:"existed,omitempty"` // one of its jid was there: it was left alone, unless it was replaced
+	Held     bool         `json:"held,omitempty"`    // another has its correlation, and stands for it: JID is that job's
+	JID      string       `json:"jid"`               // of the job, or of the one that it merged with
+	Merged   queue.Merged `json:"merged,omitempty"`  // it made no job: merged, equal, replaced or kept
+	Queue    string       `json:"queue"`
+	Replaced bool         `json:"replaced,omitempty"` // it was put in the place of one of its jid
+	State    string       `json:"state,omitempty"`    // of the one that existed, before
 }
 
 // CheckPut refuses what nobody can mean by a put, and is in doubt about names that are hard to name again.
@@ -157,9 +158,5 @@ func PutOne(ctx context.Context, q *queue.Client, p queue.Put) (Put, error) {
 	case r.Existed && !r.Held && p.IfExists != queue.Never:
 		return Put{}, fmt.Errorf("job %s exists and is %s: it was left alone", r.JID, r.State)
 	}
-	put := Put{JID: r.JID, Queue: p.Queue, Merged: r.Merged}
-	if r.Existed {
-		put.Existed, put.Held, put.State = true, r.Held, r.State
-	}
-	return put, err
+	return Put{JID: r.JID, Queue: p.Queue, Merged: r.Merged, Existed: r.Existed || r.Replaced, Replaced: r.Replaced, Held: r.Held, State: r.State}, err
 }

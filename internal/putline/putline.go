@@ -56,6 +56,9 @@ func (u *UnknownField) Error() string { return fmt.Sprintf("unknown field %q%s",
 func Read(like queue.Put, text []byte) (queue.Put, error) {
 	job := like
 	var l line
+	if bytes.Equal(bytes.TrimSpace(text), []byte("null")) { // which JSON takes for an object that says nothing
+		return job, mistyped(&json.UnmarshalTypeError{Value: "null"})
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&l); err != nil {

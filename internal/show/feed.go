@@ -28,6 +28,9 @@ func Fed(w io.Writer, fed ops.Fed) {
 		into = "the queues that their lines name"
 	}
 	screen.Printf(w, "%s put into %s\n", screen.Some(fed.Put, "job"), into)
+	if fed.Replaced > 0 {
+		screen.Printf(w, "%s of them in place of one that existed\n", screen.Count(fed.Replaced))
+	}
 	if fed.Merged > 0 {
 		screen.Printf(w, "%s merged with jobs that wait\n", screen.Some(fed.Merged, "put"))
 	}

@@ -2,10 +2,12 @@ package web
 
 import (
 	_ "embed"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"oarlock/internal/ops"
@@ -28,10 +30,55 @@ func (a *App) apiRoutes() []Route {
 		{Method: "GET", Path: "/{$}", Right: Read, Local: true, Do: a.apiRoot},
 		{Method: "GET", Path: "/openapi.json", Right: Read, Local: true, Do: a.apiDescription},
 	}, a.supervisorRoutes(), a.queueRoutes(), a.keyRoutes(), a.putRoutes(), a.jobRoutes(), a.answerRoutes(), a.listRoutes(), a.recurringRoutes(), a.limitRoutes(), a.ruleRoutes(), a.entryRoutes(), a.eventRoutes(), a.searchRoutes())
+	known := described()
 	for i := range routes {
-		routes[i].Path = "/api/v1" + routes[i].Path
+		r := &routes[i]
+		r.Query = known[strings.ToLower(r.Method)+" "+strings.TrimSuffix(r.Path, "{$}")]
+		r.Path = "/api/v1" + r.Path
 	}
 	return routes
+}
+
+// described are the parameters that the queries of the API may have, by method and path, as its description says. The names of the
+// path may stand there, too; see Call.Name.
+var described = sync.OnceValue(func() map[string][]string {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+	}
+	if err := json.Unmarshal(description, &doc); err != nil {
+		panic(err) // it is part of the program
+	}
+	known := map[string][]string{}
+	for path, methods := range doc.Paths {
+		for method, operation := range methods {
+			names := []string{}
+			for _, p := range operation.Parameters {
+				switch p.In {
+				case "query":
+					names = append(names, p.Name)
+				case "path":
+					names = append(names, p.Name, "name")
+				}
+			}
+			known[method+" "+path] = names
+		}
+	}
+	return known
+})
+
+// knownQuery refuses a request to the API whose query has a parameter that it has not: what is misspelled would be passed over in silence.
+func (c *Call) knownQuery() error {
+	if c.route.Query == nil {
+		return nil
+	}
+	for name := range c.R.URL.Query() {
+		if !slices.Contains(c.route.Query, name) {
+			return badField(shown(name), "there is no such parameter%s", ops.Nearest(name, c.route.Query))
+		}
+	}
+	return nil
 }
 
 // apiRoot says what answers here, and what the caller may.

@@ -147,12 +147,109 @@ func TestPutReplacesNoJobOfAnotherQueue(t *testing.T) {
 	if job, err := q.Get(t.Context(), "theirs"); err != nil || job.Queue != "secret" || string(job.Data) != `{"n":1}` {
 		t.Fatalf("%+v, %v", job, err)
 	}
-	wants(t, 201, g.ask(a, "POST", path, `{"jid":"ours","if_exists":"replace"}`))
-	wants(t, 201, write.ask(a, "POST", path, `{"jid":"theirs","if_exists":"replace"}`))
+	wants(t, 200, g.ask(a, "POST", path, `{"jid":"ours","if_exists":"replace"}`))
+	wants(t, 200, write.ask(a, "POST", path, `{"jid":"theirs","if_exists":"replace"}`))
 	for _, jid := range []string{"ours", "theirs"} {
 		if job, err := q.Get(t.Context(), jid); err != nil || job.Queue != "mail" {
 			t.Errorf("%s: %+v, %v", jid, job, err)
 		}
+	}
+}
+
+// A job that is moved between the look at its queue and the put that would replace it is left alone; one that a put before it of the
+// same request made, or moved, is not.
+func TestPutReplacesNoJobThatWasMovedAway(t *testing.T) {
+	a, q := apart(t)
+	c := &Call{Who: Caller{Name: "ann", Put: []string{"mail", "post-*"}}, R: httptest.NewRequest("POST", "/", nil)}
+	putAll := func(puts ...queue.Put) []queue.PutResult {
+		t.Helper()
+		results, err := q.PutAll(t.Context(), puts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results
+	}
+	putAll(queue.Put{Queue: "post-1", JID: "j", Klass: "K"})
+	puts := []queue.Put{{Queue: "mail", JID: "j", Klass: "K"}, {Queue: "mail", JID: "new", Klass: "K"}, {Queue: "post-2", JID: "new", Klass: "K"}, {Queue: "mail", JID: "new", Klass: "K", IfExists: queue.Final}}
+	theirs, err := a.theirs(c, puts)
+	if err != nil || slices.ContainsFunc(theirs, func(p *Problem) bool { return p != nil }) {
+		t.Fatalf("%v, %v", theirs, err)
+	}
+	if err := q.Move(t.Context(), "j", "secret", 0); err != nil {
+		t.Fatal(err)
+	}
+	got := putAll(puts...)
+	if p := problemOf(got[0].Err); p.Status != 409 || p.Code != "changed" || strings.Contains(p.Detail, "secret") {
+		t.Errorf("one that was moved is answered by %+v", p)
+	}
+	if job, err := q.Get(t.Context(), "j"); err != nil || job.Queue != "secret" {
+		t.Errorf("it is %+v, %v", job, err)
+	}
+	if got[1].Err != nil || got[2].Err != nil || !got[2].Replaced || !got[3].Existed {
+		t.Errorf("of one request: %+v", got[1:])
+	}
+}
+
+// What a put says of a job that was there is so, by one put and by a list, and a list says no less than a body of its own.
+func TestWhatAPutIsAnswered(t *testing.T) {
+	a, _ := apart(t)
+	g := as(t, "write")
+	const path = "/api/v1/queues/mail/jobs"
+	wants(t, 201, g.ask(a, "POST", path, `{"jid":"j"}`))
+	if text := wants(t, 200, g.ask(a, "POST", path, `{"jid":"j","if_exists":"replace"}`)); text != `{"jid":"j","existed":true,"replaced":true,"state":"waiting"}`+"\n" {
+		t.Errorf("one that replaces: %s", text)
+	}
+	if text := wants(t, 200, g.ask(a, "POST", path, `[{"jid":"j","if_exists":"replace","delay":60},{"jid":"j"},{"jid":"k"}]`)); text != `{"jid":"j","existed":true,"replaced":true,"state":"waiting","line":1}`+"\n"+
+		`{"jid":"j","existed":true,"state":"scheduled","line":2}`+"\n"+`{"jid":"k","existed":false,"line":3}`+"\n" {
+		t.Errorf("many: %s", text)
+	}
+	for body, want := range map[string]string{"null": "a job is a JSON object, not a JSON null", `{"queue":"other"}`: "queue: it is another one than that of the path", " 5": "a job is a JSON object, not a JSON number"} {
+		alone := wants(t, 400, g.ask(a, "POST", path, body))
+		if detail := field(t, alone, "detail"); !strings.HasSuffix(detail.(string), want) {
+			t.Errorf("%s alone: %s", body, alone)
+		}
+		for _, text := range []string{wants(t, 200, g.ask(a, "POST", path, "[{}, "+body+"]")), wants(t, 200, g.ask(a, "POST", path, "{}\n"+body+"\n", "Content-Type", "application/x-ndjson"))} {
+			if _, second, _ := strings.Cut(text, "\n"); !strings.HasPrefix(second, `{"line":2,"problem"`) || !strings.Contains(second, want) {
+				t.Errorf("%s among others: %s", body, text)
+			}
+		}
+	}
+	for body, want := range map[string][2]any{`[{},{"jid":"k"}]`: {"done", 1}, `[{"jid":"k"}]`: {"done", 0}, `[null, {"queue":"other"}]`: {"bad_request", 0}} {
+		wants(t, 200, g.ask(a, "POST", path, body))
+		if last := a.deeds.newest()[0]; last.Result != want[0] || last.Count != want[1] {
+			t.Errorf("the audit says of %s: %+v", body, last)
+		}
+	}
+	wants(t, 200, g.ask(a, "PUT", "/api/v1/jobs/k", `{"queue":"mail"}`))
+	if last := a.deeds.newest()[0]; last.Count != 0 || last.Result != "done" {
+		t.Errorf("the audit says of a put that changes nothing: %+v", last)
+	}
+}
+
+// What a request says that nobody reads is refused, with what is meant perhaps: a coded body, a parameter, a field within another.
+func TestWhatIsNotReadIsRefused(t *testing.T) {
+	a, _ := apart(t)
+	g := as(t, "write")
+	for _, how := range []string{"gzip", "br, gzip"} {
+		text := wants(t, 415, g.ask(a, "POST", "/api/v1/queues/mail/jobs", "\x1f\x8b", "Content-Encoding", how))
+		if detail := field(t, text, "detail").(string); field(t, text, "code") != "media_type" || !strings.Contains(detail, "encoded as "+how) {
+			t.Errorf("%s: %s", how, text)
+		}
+	}
+	wants(t, 201, g.ask(a, "POST", "/api/v1/queues/mail/jobs", "{}", "Content-Encoding", "identity"))
+	for path, want := range map[string]string{
+		"/queues?mach=x":            "mach: there is no such parameter; did you mean match?",
+		"/queues/mail/jobs?stat=up": "stat: there is no such parameter; did you mean state?",
+		"/status?verbose":           "verbose: there is no such parameter",
+	} {
+		if text := wants(t, 400, g.ask(a, "GET", "/api/v1"+path, "")); field(t, text, "detail") != want {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	wants(t, 400, g.ask(a, "POST", "/api/v1/queues/mail/jobs?forse=1", "{}"))
+	wants(t, 201, g.ask(a, "POST", "/api/v1/queues/_/jobs?queue=mail", "{}"))
+	if text := wants(t, 400, g.ask(a, "POST", "/api/v1/bulk", `{"action":"retry","where":{"grup":"g"}}`)); field(t, text, "detail") != "grup: there is no such field; did you mean group?" {
+		t.Errorf("a field within another: %s", text)
 	}
 }
 

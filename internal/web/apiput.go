@@ -107,25 +107,30 @@ func (a *App) apiPut(c *Call, p queue.Put) (putDone, error) {
 	if err := ops.CheckDepends(c.R.Context(), a.o.Redis, p.Depends, c.sure()); err != nil {
 		return putDone{}, err
 	}
-	theirs, err := a.theirs(c, p)
+	puts := []queue.Put{p}
+	theirs, err := a.theirs(c, puts)
 	if err != nil {
 		return putDone{}, err
 	}
 	if theirs[0] != nil {
 		return putDone{}, theirs[0]
 	}
-	put, err := ops.PutOne(c.R.Context(), a.o.Redis, p)
+	put, err := ops.PutOne(c.R.Context(), a.o.Redis, puts[0])
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
 		return putDone{}, err
 	}
+	if put.Existed && !put.Replaced {
+		c.deed.Count = 0
+	}
 	a.merged(put.Merged)
-	return putDone{JID: put.JID, Existed: put.Existed, Merged: put.Merged, State: put.State, Few: textOf(few)}, nil
+	return putDone{JID: put.JID, Existed: put.Existed, Replaced: put.Replaced, Merged: put.Merged, State: put.State, Few: textOf(few)}, nil
 }
 
 // theirs says of each put, in their order, why its caller may not put it: it would replace a job of a queue into which the
-// caller may put none. A right to put is none to take jobs out of other queues.
-func (a *App) theirs(c *Call, puts ...queue.Put) ([]*Problem, error) {
+// caller may put none. A right to put is none to take jobs out of other queues. The others are told where that job was found, for
+// it may be moved before they get there.
+func (a *App) theirs(c *Call, puts []queue.Put) ([]*Problem, error) {
 	problems := make([]*Problem, len(puts))
 	at := map[string][]int{}
 	var jids []string
@@ -144,6 +149,20 @@ func (a *App) theirs(c *Call, puts ...queue.Put) ([]*Problem, error) {
 	there, err := a.o.Redis.Glances(c.R.Context(), queue.Detail{}, jids...)
 	if err != nil {
 		return nil, err
+	}
+	in := map[string][]string{} // by jid: the queues in which a job may be replaced, the one where one of these puts leaves it, too
+	for jid, all := range at {
+		for _, i := range all {
+			in[jid] = append(in[jid], puts[i].Queue)
+		}
+	}
+	for _, job := range there {
+		in[job.JID] = append(in[job.JID], job.Queue)
+	}
+	for jid, all := range at {
+		for _, i := range all {
+			puts[i].ReplaceIn = in[jid]
+		}
 	}
 	for _, job := range there {
 		if job.Queue == "" || c.Who.MayPut(job.Queue) {
@@ -165,11 +184,12 @@ func (a *App) merged(word queue.Merged) {
 
 // putDone is what became of a put.
 type putDone struct {
-	JID     string       `json:"jid"`
-	Existed bool         `json:"existed"`
-	Merged  queue.Merged `json:"merged,omitempty"` // it made no job, and jid is the one that it merged with: merged, equal, replaced or kept
-	State   string       `json:"state,omitempty"`  // of the one that existed, and was left alone
-	Few     string       `json:"few,omitempty"`    // it was put, but too few replicas have it
+	JID      string       `json:"jid"`
+	Existed  bool         `json:"existed"`            // one of that jid was there: it was left alone, or replaced
+	Replaced bool         `json:"replaced,omitempty"` // it was
+	Merged   queue.Merged `json:"merged,omitempty"`   // it made no job, and jid is the one that it merged with: merged, equal, replaced or kept
+	State    string       `json:"state,omitempty"`    // of the one that existed, before
+	Few      string       `json:"few,omitempty"`      // it was put, but too few replicas have it
 }
 
 // putLine is what became of one of many.
@@ -245,7 +265,7 @@ func (a *App) apiPutMany(c *Call) error {
 		return err
 	}
 	if p.Queue != name {
-		return badField("queue", "it is another one than that of the path")
+		return errOtherQueue
 	}
 	p.JID = keyed(c, p, 0)
 	c.Did(name, 1)
@@ -258,6 +278,9 @@ func (a *App) apiPutMany(c *Call) error {
 	}
 	return c.JSON(http.StatusCreated, done)
 }
+
+// errOtherQueue is what a put is answered that names another queue than the path, alone or as one of many.
+var errOtherQueue = badField("queue", "it is another one than that of the path")
 
 // first is the first byte of a text that is no blank; 0 if there is none near its beginning.
 func first(text *bufio.Reader) byte {
@@ -349,8 +372,8 @@ func (b *putBatch) add(text []byte) bool {
 	if err == nil && p.JID == "" {
 		p.JID = keyed(b.call, p, b.read)
 	}
-	if err == nil && !b.call.Who.MayPut(p.Queue) {
-		err = mayNotPut(b.call, p.Queue)
+	if err == nil && p.Queue != b.like.Queue {
+		err = errOtherQueue
 	}
 	if err == nil {
 		err = checkPut(b.call, p)
@@ -396,9 +419,11 @@ func (b *putBatch) send() {
 			b.refuse(line, results[i].Err)
 		default:
 			r := results[i]
-			b.put++
+			if !r.Existed {
+				b.put++
+			}
 			b.app.merged(r.Merged)
-			b.answers = append(b.answers, putLine{&putDone{JID: r.JID, Existed: r.Existed, Merged: r.Merged, State: r.State, Few: textOf(few)}, line, nil})
+			b.answers = append(b.answers, putLine{&putDone{JID: r.JID, Existed: r.Existed || r.Replaced, Replaced: r.Replaced, Merged: r.Merged, State: r.State, Few: textOf(few)}, line, nil})
 		}
 	}
 	b.puts, b.lines, b.bytes = nil, nil, 0
@@ -429,7 +454,7 @@ func (b *putBatch) dependsOnNothing(ctx context.Context) error {
 
 // replacesTheirs refuses jobs of the batch that would replace one of a queue into which the caller may put none.
 func (b *putBatch) replacesTheirs() error {
-	theirs, err := b.app.theirs(b.call, b.puts...)
+	theirs, err := b.app.theirs(b.call, b.puts)
 	if err != nil {
 		return err
 	}
@@ -460,6 +485,9 @@ func (b *putBatch) end(err error) error {
 		b.refuse(b.read+1, err)
 	}
 	slices.SortStableFunc(b.answers, func(x, y putLine) int { return x.Line - y.Line })
+	if !slices.ContainsFunc(b.answers, func(one putLine) bool { return one.Problem == nil }) {
+		b.call.deed.Result = b.answers[0].Problem.Code // for the audit: none was put, though all were answered
+	}
 	b.call.W.Header().Set("Content-Type", "application/x-ndjson")
 	b.call.W.WriteHeader(http.StatusOK)
 	for _, one := range b.answers {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -51,7 +52,7 @@ func (a *App) audit(c *Call, status int, took time.Duration, err error) {
 	one := c.deed
 	one.At = float64(time.Now().UnixMilli()) / 1e3
 	one.Who, one.From, one.Action, one.Took = c.Who.Name, c.from(), c.route.Does, took.Seconds()
-	one.Result = "done"
+	one.Result = cmp.Or(one.Result, "done")
 	if err != nil {
 		one.Result = problemOf(err).Code
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"oarlock/internal/screen"
@@ -47,6 +48,9 @@ func (c *Call) receive() error {
 	most := c.route.Body
 	if most == 0 {
 		most = defaultBody
+	}
+	if how := c.R.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
+		return problem(http.StatusUnsupportedMediaType, "media_type", "the body is encoded as %s, and bodies are read as they are; send it without", shown(how))
 	}
 	if c.R.ContentLength > most {
 		return &http.MaxBytesError{Limit: most}

@@ -60,6 +60,9 @@ func (e entrance) let(c *Call) (err error) {
 	if err := e.admit(c); err != nil {
 		return err
 	}
+	if err := c.knownQuery(); err != nil {
+		return err
+	}
 	defer c.leaveAll()
 	if c.R.ContentLength != 0 {
 		if err := c.receive(); err != nil {
@@ -188,7 +191,9 @@ func (a *App) noRoute(d *Door, r *http.Request) error {
 		p.allow = methods
 		return p
 	}
-	return problem(http.StatusNotFound, "not_found", "there is nothing at %s", shown(r.URL.Path))
+	p := problem(http.StatusNotFound, "not_found", "there is nothing at %s", shown(r.URL.Path))
+	p.noPage = true
+	return p
 }
 
 // areAllowed says which methods are for a path: "GET and PUT are".

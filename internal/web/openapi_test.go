@@ -22,12 +22,12 @@ import (
 	"oarlock/supervisor"
 )
 
-// described is the description of the API.
-var described = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(description) })
+// documented is the description of the API.
+var documented = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(description) })
 
 func theDescription(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := described()
+	doc, err := documented()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,12 @@ func (a *App) failPage(c *Call, p *Problem) {
 func troubleWords(p *Problem) (what, does string) {
 	switch p.Status {
 	case http.StatusNotFound:
+		switch {
+		case p.noPage:
+			return "There is no such page", "The links above lead to all there are. The search looks for names."
+		case p.Code != "not_found" && p.Code != "no_such_job":
+			return "It is not here", "The search looks for names."
+		}
 		return "It is not here", "It may have been canceled, or be complete and pruned, or be of another namespace. The search looks for names."
 	case http.StatusUnauthorized:
 		return "You are not logged in, or not any more", "Nothing was done. Log in, and do it again."

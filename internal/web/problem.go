@@ -21,8 +21,9 @@ type Problem struct {
 	Detail string `json:"detail"`          // what, why, and what to do
 	Field  string `json:"field,omitempty"` // of the request that is wrong
 
-	retry int      // after so many seconds; 0 says nothing
-	allow []string // the methods that are for the path; nil says nothing
+	retry  int      // after so many seconds; 0 says nothing
+	allow  []string // the methods that are for the path; nil says nothing
+	noPage bool     // of a path at which nothing ever is
 }
 
 func (p *Problem) Error() string { return p.Detail }

@@ -26,6 +26,8 @@ type Route struct {
 	Does   string // of a route that changes something: how the audit calls it, such as "pause queue"
 	Body   int64  // the longest body, in bytes; 0 is 1 MiB
 
+	Query []string // of a route of the API: the parameters that its query may have; nil of others, which pass over what they do not know
+
 	Page   bool // it answers browsers: errors are pages
 	Stream bool // it answers for as long as somebody listens, and counts among the streams
 	Local  bool // it needs no Redis, and so no place among the requests that ask it

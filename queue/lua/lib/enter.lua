@@ -15,7 +15,8 @@ function read_puts(at)
   return puts, at
 end
 
--- enter_all(batch, puts, reply, one_by_one): puts each job and appends for it the word put, or the
+-- enter_all(batch, puts, reply, one_by_one): puts each job and appends for it the word put, with a colon and the state of
+-- the job that it replaced behind it if it did, or the
 -- state of the job that is in its way, or a list of what became of its payload and the jid of the job that has it, or,
 -- if it was refused, a list of the reason; where it goes one by one, that is the end
 -- Rare.
@@ -44,21 +45,24 @@ function entered_after_all(batch, put, raised)
   if put.run then redis.pcall('HSET', key, unpack(put.run)) end
   -- It joins when it is met.
   if named.key then redis.pcall('HSETNX', key, 'oarlock-lane', (turns or ordering()).outside(put.queue, named.key)) end
-  return 'put'
+  return done_word(put)
 end
 
--- enter(batch, put, ready) -> put, or the state of the job that is in its way, or what merge_put answers
+-- enter(batch, put, ready) -> what enter_all answers for it
 -- The data was seen to be JSON by the caller, who need not decode it for that.
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
-  put.old_queue = nil -- until something is written: the queue it was in, or false
+  put.old_queue, put.replaced = nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
   if named.at then put.due, put.delay = planned(batch, named.at) end
   local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if exists and named['if-exists'] then
     local state = in_the_way(key, named['if-exists'])
     if state then return state end
+  end
+  if exists and named['replace-in'] and is_elsewhere(key, named['replace-in']) then
+    return { 'Put(): The job of that jid changed since it was looked at: it is in another queue' }
   end
   if batch.settings then
     put_as_ruled(batch, put, exists)
@@ -85,7 +89,12 @@ function enter(batch, put, ready)
   if named.correlation then bind(batch, put) end
   know(batch, put.queue)
   wake(put.queue)
-  return 'put'
+  return done_word(put)
+end
+
+-- done_word(put) -> how a put is answered that was done
+function done_word(put)
+  return put.replaced and 'put:' .. put.replaced or 'put'
 end
 
 -- planned(batch, at) -> when the job is due, and the delay until then, at least 0
@@ -123,6 +132,16 @@ function in_the_way(key, if_exists)
   if if_exists ~= 'final' or state ~= 'complete' and state ~= 'failed' then return state end
 end
 
+-- is_elsewhere(key, queues) -> whether the job that is there is in a queue other than those of a JSON list
+-- Rare.
+function is_elsewhere(key, queues)
+  local queue = redis.call('HGET', key, 'queue') or ''
+  for _, name in ipairs(cjson.decode(queues)) do
+    if name == queue then return false end
+  end
+  return queue ~= ''
+end
+
 -- enter_with_care(batch, put, key, exists, ready): for a job that exists, or has what few have
 -- Rare.
 function enter_with_care(batch, put, key, exists, ready)
@@ -135,6 +154,7 @@ function enter_with_care(batch, put, key, exists, ready)
     of_queue, old_queue, state, record, lane, expires, before =
       unpack(redis.call('HMGET', key, 'oarlock-queue', 'queue', 'state', 'oarlock-record', 'oarlock-lane', 'expires', 'throttles'))
     note_freed(batch, before)
+    put.replaced = state or 'unknown'
   end
   put.old_queue = old_queue
   -- It may be another of this worker's jobs that runs.
