@@ -92,7 +92,7 @@ var arrows = map[string][]string{
 	"internal/say":           {"internal/screen", "protocol"},
 	"internal/schedule":      {},
 	"internal/screen":        {"protocol"},
-	"internal/service":       {"internal/accord", "internal/callback", "internal/census", "internal/config", "internal/connect", "internal/control", "internal/cron", "internal/decider", "internal/health", "internal/hub", "internal/logging", "internal/metrics", "internal/output", "internal/plan", "internal/redact", "internal/rollcall", "internal/rules", "internal/screen", "internal/systemd", "internal/web", "queue", "queue/admin", "runner", "supervisor"},
+	"internal/service":       {"internal/accord", "internal/callback", "internal/census", "internal/config", "internal/connect", "internal/control", "internal/cron", "internal/decider", "internal/doctor", "internal/health", "internal/hub", "internal/logging", "internal/metrics", "internal/output", "internal/plan", "internal/redact", "internal/rollcall", "internal/rules", "internal/screen", "internal/systemd", "internal/web", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/setup":         {"internal/config", "internal/screen"},
 	"internal/show":          {"internal/rules", "internal/config", "internal/doctor", "internal/explain", "internal/hub", "internal/logging", "internal/ops", "internal/output", "internal/rollcall", "internal/schedule", "internal/screen", "internal/service", "queue", "supervisor"},
 	"internal/systemd":       {},

@@ -111,6 +111,14 @@ func (d *Doctor) persistence(facts map[string]string) {
 const fullShare = 0.8
 
 func (d *Doctor) memory(facts map[string]string) {
+	for _, f := range Memory(facts) {
+		d.Report(f)
+	}
+}
+
+// Memory is what the section memory of INFO means for jobs: whether Redis throws them away when it is full, and whether it soon is.
+func Memory(facts map[string]string) (found []Finding) {
+	d := Doctor{Report: func(f Finding) { found = append(found, f) }}
 	used, _ := strconv.ParseFloat(facts["used_memory"], 64)
 	most, _ := strconv.ParseFloat(facts["maxmemory"], 64) // 0: no limit
 	policy := facts["maxmemory_policy"]
@@ -131,6 +139,7 @@ func (d *Doctor) memory(facts map[string]string) {
 	default:
 		d.found(OK, "memory", "", "%s are in use.", humanize.IBytes(uint64(used)))
 	}
+	return found
 }
 
 func (d *Doctor) clients(facts map[string]string) {

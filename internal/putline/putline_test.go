@@ -18,7 +18,7 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                       "it is empty, and a job is a JSON object",
 		" \n":                    "it is empty",
-		" null\n":               "a job is a JSON object, not a JSON null",
+		" null\n":                "a job is a JSON object, not a JSON null",
 		`[]`:                     "a job is a JSON object, not a JSON array",
 		`"x"`:                    "not a JSON string",
 		`{"data":1`:              "the JSON is cut short",

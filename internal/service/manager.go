@@ -43,7 +43,7 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 				s.log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
 				systemd.Ready()
 				s.ready.Store(true)
-				warnOfRedis(ctx, s.log, client)
+				s.warnOfRedis(ctx, client)
 				break
 			}
 			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {

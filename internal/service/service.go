@@ -36,6 +36,7 @@ import (
 	"oarlock/internal/systemd"
 	"oarlock/internal/web"
 	"oarlock/queue"
+	"oarlock/queue/admin"
 	"oarlock/runner"
 	"oarlock/supervisor"
 )
@@ -73,7 +74,8 @@ type Service struct {
 	attempts *attemptLog
 	outputs  *output.Store // nil before Run
 	rates    *rates
-	depths   *depths // nil before Run
+	depths   *depths      // nil before Run
+	memory   *redisMemory // likewise
 	redactor atomic.Pointer[redact.Redactor]
 	secrets  atomic.Pointer[callback.Secrets] // of addresses for answers
 	own      *connect.Own                     // nil: Redis lives without us
@@ -191,6 +193,7 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 		return err
 	}
 	s.host, s.outputs, s.depths = host, output.New(told.StateDir, s.log), &depths{ask: askDepths(client)}
+	s.memory = &redisMemory{ask: func(ctx context.Context) (map[string]string, error) { return admin.Facts(ctx, client, "memory") }}
 	s.redactor.Store(LogRedactor(cfg.Log))
 	told.OnEvent, told.ChildLog, told.OnDeath = s.hub.Note, s.hub.Line, s.tellDeath(client)
 	if err := s.learnSecrets(cfg.Park); err != nil {

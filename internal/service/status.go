@@ -26,6 +26,7 @@ type Status struct {
 	OwnRedis *connect.Own `json:"own_redis,omitempty"` // which ends with the supervisor; nil: it has none
 
 	MemoryWatched []string `json:"memory_watched,omitempty"` // of pools whose limits.memory the kernel does not enforce
+	RedisMemory   []string `json:"redis_memory,omitempty"`   // sentences on how the memory of Redis endangers jobs, as of the last minutes
 
 	Queues        []QueueStatus `json:"queues"`
 	QueuesLeftOut int           `json:"queues_left_out,omitempty"` // for there are too many to be looked at
@@ -40,6 +41,9 @@ func (s *Service) Status() Status { return s.status(s.sup.Snapshot()) }
 // status is Status where the supervisor is as shot says.
 func (s *Service) status(shot supervisor.Snapshot) Status {
 	r := Status{Snapshot: shot, Log: s.logs.State(), Output: s.outputs.State(), Rules: s.rulesState(), OwnRedis: s.own}
+	if s.memory != nil {
+		r.RedisMemory = s.memory.told()
+	}
 	r.MemoryWatched = plan.CapacityOf(s.host).WatchedMemory(s.config())
 	var known bool
 	if r.Queues, r.QueuesLeftOut, known = s.queueReports(r.Snapshot); !known {

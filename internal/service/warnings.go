@@ -6,8 +6,11 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
+	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/doctor"
 	"oarlock/internal/plan"
 	"oarlock/queue"
 	"oarlock/queue/admin"
@@ -35,22 +38,67 @@ func (s *Service) warnOfDoubts(cfg config.Config) {
 
 // warnOfRedis logs settings of the server with which jobs can get lost. A server that
 // does not tell them is believed.
-func warnOfRedis(ctx context.Context, log *slog.Logger, client *queue.Client) {
-	facts := map[string]string{}
-	for _, section := range []string{"persistence", "memory"} {
-		some, err := admin.Facts(ctx, client, section)
-		if err != nil {
-			log.Debug("the server does not tell its settings", "section", section, "err", err)
-			return
-		}
-		maps.Copy(facts, some)
+func (s *Service) warnOfRedis(ctx context.Context, client *queue.Client) {
+	facts, err := admin.Facts(ctx, client, "persistence")
+	if err != nil {
+		s.log.Debug("the server does not tell its settings", "err", err)
+		return
 	}
 	if facts["aof_enabled"] == "0" {
-		log.Warn("Redis keeps no log of its writes: jobs of the last moments are lost if it is killed", "advice", "set appendonly yes in redis.conf")
+		s.log.Warn("Redis keeps no log of its writes: jobs of the last moments are lost if it is killed", "advice", "set appendonly yes in redis.conf")
 	}
-	if policy := facts["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		log.Warn("Redis may throw keys away when it is out of memory, and with them jobs", "now", policy, "advice", "set maxmemory-policy noeviction in redis.conf")
+	s.memory.refresh(ctx)
+	for _, text := range s.memory.told() {
+		s.log.Warn(text)
 	}
+}
+
+// redisMemory is what the memory of Redis means for jobs, as of the last minute in which somebody asked for the status.
+type redisMemory struct {
+	ask func(context.Context) (map[string]string, error) // section memory of INFO
+
+	mu    sync.Mutex // for memory only
+	at    time.Time  // of the last answer, or question
+	risks []string   // sentences
+}
+
+// memoryLasts is how long an answer of Redis is good enough, and memoryWait how long one may take.
+const (
+	memoryLasts = time.Minute
+	memoryWait  = 5 * time.Second
+)
+
+// refresh asks Redis. What is not told is as it was.
+func (m *redisMemory) refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, memoryWait)
+	defer cancel()
+	m.mu.Lock()
+	m.at = time.Now()
+	m.mu.Unlock()
+	facts, err := m.ask(ctx)
+	if err != nil {
+		return
+	}
+	var risks []string
+	for _, f := range doctor.Memory(facts) {
+		if f.Level == doctor.Warning || f.Level == doctor.Bad {
+			risks = append(risks, f.Text+" "+f.Advice)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.risks = risks
+}
+
+// told are sentences on what endangers jobs, without waiting: what is older than a minute is asked for, for who comes next.
+func (m *redisMemory) told() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.at) > memoryLasts {
+		m.at = time.Now()
+		go m.refresh(context.Background()) // ends with its answer, or when the client is closed
+	}
+	return m.risks
 }
 
 // warnOfExposure logs that a configuration can be changed by those who must not. It is

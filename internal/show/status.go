@@ -36,6 +36,9 @@ func Status(w io.Writer, shot service.Status) {
 	if shot.Abstains != "" {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, "It "+shot.AbstainsWords()))
 	}
+	for _, text := range shot.RedisMemory {
+		screen.PrintLine(w, screen.Paint(w, screen.Red, "Redis: "+text))
+	}
 	for _, text := range shot.MemoryWatched {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, text))
 	}

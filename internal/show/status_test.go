@@ -30,6 +30,11 @@ func TestStatusTellsDepths(t *testing.T) {
 	if strings.Contains(out.String(), "not shown here") {
 		t.Errorf("a queue of another pool:\n%s", out.String())
 	}
+	r.RedisMemory = []string{"With maxmemory-policy allkeys-lru Redis throws jobs away."}
+	out.Reset()
+	if Status(&out, r); !strings.Contains(out.String(), "Redis: With maxmemory-policy allkeys-lru") {
+		t.Errorf("how Redis endangers jobs is not told:\n%s", out.String())
+	}
 	out.Reset()
 	since := time.Now().Add(-3 * time.Minute)
 	r.UnknownSince = &since
