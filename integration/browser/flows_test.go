@@ -134,8 +134,12 @@ func rollFlow(t *testing.T, p *program, tb *tab, _ bool) {
 	}
 }
 
-// Three clicks lead from the pools to what a child prints; with scripts its next lines come by themselves.
+// Two clicks lead from the overview to what a child prints that has a job, and one more from its pool; with scripts its next lines come by themselves.
 func linesFlow(t *testing.T, _ *program, tb *tab, scripts bool) {
+	tb.visit("/")
+	tb.follow("Pools")
+	tb.follow("slot 0")
+	tb.sees("connected to mx1")
 	tb.visit("/pools")
 	tb.follow("mail")
 	tb.sees("busy")

@@ -183,9 +183,9 @@ func TestPages(t *testing.T) {
 		t.Errorf("the keys are others than before:\n%s\n%s", before, after)
 	}
 	for path, want := range map[string]string{
-		"/jobs/f": "cannot open &lt;cat&gt;.jpg", "/jobs/d": "It waits for j", "/failures/exit-1": "cannot open", "/queues": "mail", "/jobs/nobody": "There is no job nobody",
+		"/jobs/f": "cannot open &lt;cat&gt;.jpg", "/jobs/d": "It waits for j", "/failures/exit-1": "cannot open", "/queues": "mail", "/jobs/nobody": "or be complete and pruned",
 		"/throttles/region": "60 %", "/throttles/one": "waitlists", "/rules": "throttles.erp would be added", "/rules?queue=ruled": "It needs 1 place of each throttle below", "/windows": "Night*", "/windows?spec=05:00-07:00&zone=Asia/Tokyo": "05:00:00 JST", "/windows?spec=25:00-26:00": "is no time of a day", "/windows?spec=nowhere": "There is no window nowhere", "/windows?spec=%3B": "name a window of the rules, or spans", "/queues?match=nightly": "window night is ", "/queues/nightly": "window night is ", "/queues?sort=name": "behind others", "/lists": "hworker:pics",
-		"/pools/nobody": "there is no pool nobody", "/nothing": "there is nothing at /nothing", "/search?q=j": `href="/jobs/j"`,
+		"/pools/nobody": "there is no pool nobody", "/nothing": "The links above lead to all there are", "/pools": `at work: <a href="/pools/mail/0">slot 0</a>`, "/search?q=j": `href="/jobs/j"`,
 		"/search?q=class:Send": "class: is no term; there are group:, queue:,",
 	} {
 		if _, text, _ := g.browse(a, "GET", path, ""); !strings.Contains(strings.ToLower(text), strings.ToLower(want)) {

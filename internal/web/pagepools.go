@@ -142,6 +142,9 @@ func (a *App) poolsPage(c *Call, p *pages.Page) error {
 	return nil
 }
 
+// mostWorking is how many slots with a job have a link in the list of pools.
+const mostWorking = 6
+
 // poolRow is a pool in a list.
 func poolRow(pool supervisor.PoolSnapshot) pages.PoolRow {
 	row := pages.PoolRow{PoolSnapshot: pool, State: "flows", Trouble: poolTrouble(pool)}
@@ -149,6 +152,9 @@ func poolRow(pool supervisor.PoolSnapshot) pages.PoolRow {
 		switch {
 		case len(slot.Runs) > 0:
 			row.Busy++
+			if len(row.Working) < mostWorking {
+				row.Working = append(row.Working, slot.Slot)
+			}
 		case slot.State == "ready":
 			row.Idle++
 		}

@@ -15,6 +15,7 @@ type PoolRow struct {
 	State   string // flows, rolling, quiet, draining, away
 	Trouble string // what keeps it from working, in a sentence
 	Busy    int
+	Working []int // the first slots with a job, a few
 	Idle    int
 }
 

@@ -184,7 +184,7 @@ func pool() pages.PoolRow {
 		Name: "mail", Worker: "web2-4711-mail", Mode: "reuse", Queues: []string{"mail", "mail-*"}, Children: 2, Least: 2, Most: 8, Generation: 5, Rolling: true, Ready: 1,
 		Roll:      &supervisor.RollSnapshot{From: 4, To: 5, Changed: 1, Of: 2, OnTrial: true, Ended: 3, Bad: 1, Slot: 2, JID: "8f2c", Waits: 12, Since: 40},
 		LastRolls: []supervisor.EndedRoll{{From: 3, To: 4, Result: "done", Took: 12, Ago: 9000}, {From: 2, To: 3, Result: "given_up", Message: "no such module", Took: 1, Ago: 99999}, {Result: "overtaken"}},
-	}, State: "rolling", Trouble: "A call to Redis has an unknown outcome", Busy: 1, Idle: 1}
+	}, State: "rolling", Trouble: "A call to Redis has an unknown outcome", Busy: 1, Working: []int{1}, Idle: 1}
 }
 
 func poolPage() pages.PoolPage {
