@@ -1,9 +1,11 @@
 package pool
 
 import (
+	"log/slog"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"oarlock/runner"
 	"oarlock/supervisor/internal/proof"
@@ -44,6 +46,49 @@ func TestASecondRecycleDoesNotStartOver(t *testing.T) {
 	}
 	if !slices.Equal(order, []int{2, 3, 0, 1}) {
 		t.Errorf("slots change in the order %v, want those of the oldest generation first", order)
+	}
+}
+
+// leaving is a child that goes when it is asked to.
+type leaving struct{ Child }
+
+func (leaving) PID() int { return 1 }
+
+func (leaving) Shutdown(time.Duration) {}
+
+// Two slots whose jobs end in turn, each with a moment in which it has none and could change before the other, and with a job again
+// before its new child is there, do not overtake each other for ever.
+func TestTwoSlotsDoNotOvertakeEachOtherForEver(t *testing.T) {
+	const (
+		length = 12 * time.Second // of a job
+		boot   = time.Second
+	)
+	shared := &Shared{Clock: func() time.Duration { return time.Minute }, Redis: silent{}, Base: slog.New(slog.DiscardHandler)}
+	p := New(shared, Config{Name: "p", Queues: []string{"q"}, Children: 2}, "w")
+	p.resize()
+	old, fresh := &generation{n: 1}, &generation{n: 2, Trial: proof.New()}
+	old.spec.Mode, fresh.spec.Mode, fresh.Standing = runner.Reuse, runner.Reuse, proof.Proven
+	p.gen, p.roll = old, newRoll(old, fresh, p.now)
+	for _, s := range p.slots {
+		s.gen = old
+		s.member = &member{pool: p, slot: s, gen: old, child: leaving{}, state: memberReady, runs: []*attempt{{began: p.now}}}
+	}
+	turns := 0
+	for ; turns < 100; turns++ {
+		p.now += length / 2
+		s := p.slots[turns%2] // whose job ends
+		if s.gen == fresh && s.next.fit() {
+			break // the new child has the slot
+		}
+		s.member.runs = nil
+		p.tendRoll()
+		s.member.runs = []*attempt{{began: p.now}}
+		if s.gen == fresh { // it overtook the other
+			s.next = &member{pool: p, slot: s, gen: fresh, child: leaving{}, state: memberReady, fitSince: p.now + boot}
+		}
+	}
+	if turns < 2 || turns > 10 {
+		t.Errorf("one has changed after %d turns", turns)
 	}
 }
 
