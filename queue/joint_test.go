@@ -752,9 +752,9 @@ func (w *jointWorld) drain() {
 	for range 80 {
 		w.now += 100
 		for _, q := range turnQueues {
-			w.single("unfail", q, "g", "100")
-			w.single("unfail", q, "failed-retries-"+q, "100")
-			w.single("unfail", q, "duplicate-correlation", "100")
+			for _, group := range []string{"g", "failed-retries-" + q, "duplicate-correlation", "killed"} {
+				w.single("unfail", q, group, "100")
+			}
 		}
 		w.sweep()
 		for range 3 {
