@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
@@ -141,7 +142,7 @@ func (a *App) storyOf(job ops.Job, now float64) *pages.Story {
 	if group == "" {
 		group, message = r.Group, r.Message
 	}
-	s.Title = fmt.Sprintf("%s in %s, attempt %d: %s: %s", screen.Shorten(job.Klass, 60), screen.Shorten(job.Queue, 60), max(r.Attempt, job.Attempt), group, screen.Shorten(message, 300))
+	s.Title = fmt.Sprintf("%s in %s, attempt %d: %s: %s", screen.Shorten(job.Klass, 60), screen.Shorten(job.Queue, 60), max(r.Attempt, job.Attempt), screen.Shorten(group, 100), screen.Shorten(message, 300))
 	if failed.When > 0 {
 		s.Title += ", " + pages.Ago(now-failed.When)
 	}
@@ -152,10 +153,30 @@ func (a *App) storyOf(job ops.Job, now float64) *pages.Story {
 	return s
 }
 
-// hide blanks what is secret in a text of several lines.
+const (
+	// mostShown is how much of a text of others is shown on a page, in bytes, and mostHistory how much of one of many; commands and
+	// API tell all of it.
+	mostShown   = 8 << 10
+	mostHistory = 1 << 10
+	// mostSearched is in how much of it is looked for what is secret: more than is shown, so that no secret is cut before it is found.
+	mostSearched = 64 << 10
+)
+
+// hide blanks what is secret in a text of several lines, of which the beginning is shown.
 func (a *App) hide(text string) string {
-	text, _ = a.redacted(text)
-	return text
+	text, _ = a.redacted(beginning(text, mostSearched))
+	return beginning(text, mostShown)
+}
+
+// beginning is the beginning of a text, of so many bytes at most, with a sign where it was cut.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // redacted is hide, and says whether something was blanked.

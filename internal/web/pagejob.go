@@ -42,7 +42,7 @@ func (a *App) jobPage(c *Call, p *pages.Page) error {
 	}
 	a.jobData(job, &body)
 	for _, e := range slices.Backward(job.History) {
-		body.History = append(body.History, moment(e, now, a.hide(e.Says)))
+		body.History = append(body.History, moment(e, now, beginning(a.hide(e.Says), mostHistory)))
 	}
 	hold, err := a.sources().Why(ctx, jid)
 	switch {
@@ -170,7 +170,8 @@ func (a *App) jobData(job ops.Job, body *pages.Job) {
 	}
 	text, body.Redacted = a.redacted(text)
 	body.Data = pretty(text)
-	body.Checkpoint = pretty(a.hide(string(job.Checkpoint)))
+	checkpoint, _ := a.redacted(string(job.Checkpoint))
+	body.Checkpoint = pretty(checkpoint)
 }
 
 // pretty is JSON with line breaks; what is none stays as it is.

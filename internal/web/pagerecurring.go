@@ -88,7 +88,8 @@ func (a *App) recurPage(c *Call, p *pages.Page) error {
 	if err != nil {
 		return ops.Worded(jid, err)
 	}
-	body := pages.RecurringPage{Recurring: a.recurRow(r), Data: pretty(a.hide(r.Payload()))}
+	data, _ := a.redacted(r.Payload())
+	body := pages.RecurringPage{Recurring: a.recurRow(r), Data: pretty(data)}
 	body.Facts = []pages.Fact{
 		{Name: "queue", Value: r.Queue, Href: a.book().Link("queues", r.Queue)}, {Name: "class", Value: r.Klass}, {Name: "every", Value: body.Schedule},
 		{Name: "next", Value: body.Next}, {Name: "runs put", Value: screen.Count(r.Count)}, {Name: "retries", Value: strconv.Itoa(r.Retries)},
