@@ -62,7 +62,7 @@ func (c *Child) reap() {
 		}
 		failed = failed || c.keepsDir(&r.ending)
 	}
-	dir := c.giveBackDir(failed)
+	dir := c.giveBackDir(&exit, failed)
 	for _, r := range runs {
 		r.ending.Dir = dir
 		c.finish(nil, r, now)

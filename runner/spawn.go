@@ -78,7 +78,9 @@ func (h *Host) start(ctx context.Context, spec *Spec, slot int, first *protocol.
 	theirs.close()
 	if err != nil {
 		ours.close()
-		c.giveBackDir(false)
+		if c.dir != "" {
+			h.dirs.Remove(c.dir)
+		}
 		return nil, err
 	}
 	c.pid = c.proc.PID()
@@ -309,15 +311,24 @@ func (h *Host) privateDir(spec *Spec) (string, error) {
 	return h.dirs.Create(owner.UID, owner.GID)
 }
 
-// giveBackDir takes the private directory away from a child that is gone, and
+// giveBackDir takes the private directory away from a child that ended so, and
 // returns where it is kept if it is.
-func (c *Child) giveBackDir(keep bool) string {
+func (c *Child) giveBackDir(exit *Exit, keep bool) string {
+	dirs := c.host.dirs
 	switch {
 	case c.dir == "":
-		return ""
 	case keep:
-		return c.host.dirs.Keep(c.dir, c.spec.Pool, c.spec.Sandbox.KeepFailed)
+		return dirs.Keep(c.dir, c.spec.Pool, c.spec.Sandbox.KeepFailed)
+	case c.leftNobody(exit):
+		dirs.GiveBack(c.dir)
+	default:
+		dirs.Remove(c.dir)
 	}
-	c.host.dirs.Remove(c.dir)
 	return ""
+}
+
+// leftNobody tells whether nothing is alive, for sure, that a child has started which ended so.
+func (c *Child) leftNobody(exit *Exit) bool {
+	strength, err := c.host.starter.Resolve(c.spec.Kill)
+	return err == nil && strength != tree.Group && exit.Left == 0 && exit.Signal == 0 && exit.Cause == CauseNone && !exit.Lost
 }

@@ -25,7 +25,7 @@ import (
 // Dirs gives out private directories and gets rid of them.
 //
 //	<root>/<life>/lock        held as long as this supervisor lives
-//	<root>/<life>/d-<random>  one in use
+//	<root>/<life>/d-<random>  one in use, or spare
 //	<root>/trash/<random>     to be removed, in the background
 //	<root>/kept/<pool>/<time> of failed runs, for somebody to look at
 //
@@ -43,6 +43,10 @@ type Dirs struct {
 
 	mu sync.Mutex // guards what is in kept
 
+	handed sync.Mutex
+	stamps map[string]stamp   // of those in use and of spares, by path
+	spares map[owner][]string // to be used again, the oldest first
+
 	making sync.Mutex // guards lock, while all is made anew
 }
 
@@ -52,7 +56,8 @@ const trashQueue = 1024
 // Open prepares root, which it makes if it is not there, and begins to remove what dead supervisors have
 // left there. The error says what is the matter with root: somebody else's, most likely.
 func Open(root string, log *slog.Logger) (*Dirs, error) {
-	d := &Dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue)}
+	d := &Dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue),
+		stamps: make(map[string]stamp), spares: make(map[owner][]string)}
 	left, err := d.prepare()
 	if err != nil {
 		return nil, fmt.Errorf("private directories: %w", err)
@@ -239,9 +244,12 @@ func (d *Dirs) Close() {
 	d.lock.Close()
 }
 
-// Create makes a private directory and returns its path. It belongs to uid and gid; -1 is ours.
+// Create returns the path of an empty private directory, which has been nobody's. It belongs to uid and gid; -1 is ours.
 func (d *Dirs) Create(uid, gid int) (string, error) {
-	path := filepath.Join(d.life, "d-"+randomName())
+	if path, there := d.spare(owner{uid, gid}); there {
+		return path, nil
+	}
+	path := d.newPath()
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = d.anew(); err == nil {
@@ -251,12 +259,20 @@ func (d *Dirs) Create(uid, gid int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("private directory: %w", err)
 	}
-	if err := os.Lchown(path, uid, gid); err != nil {
+	if uid >= 0 || gid >= 0 {
+		err = os.Lchown(path, uid, gid)
+	}
+	if err == nil {
+		err = d.stamp(path, owner{uid, gid})
+	}
+	if err != nil {
 		os.Remove(path)
 		return "", fmt.Errorf("private directory: %w", err)
 	}
 	return path, nil
 }
+
+func (d *Dirs) newPath() string { return filepath.Join(d.life, "d-"+randomName()) }
 
 // anew prepares root once more, after somebody has removed it below us.
 func (d *Dirs) anew() error {
@@ -275,9 +291,10 @@ func (d *Dirs) anew() error {
 	return nil
 }
 
-// Remove takes back a directory that Create returned. All that used it has ended. It takes no time: one that
-// is empty, as most are, is gone; another is renamed, and goes in the background.
+// Remove takes back a directory that Create returned. It takes no time: one that is empty, as most are, is
+// gone; another is renamed, and goes in the background.
 func (d *Dirs) Remove(path string) {
+	d.forget(path)
 	if unix.Rmdir(path) == nil {
 		return
 	}
@@ -298,6 +315,7 @@ func (d *Dirs) Keep(path, pool string, most int) string {
 		d.Remove(path)
 		return ""
 	}
+	d.forget(path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dir := filepath.Join(d.root, "kept", "pool-"+url.PathEscape(pool))
