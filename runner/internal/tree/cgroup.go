@@ -186,7 +186,7 @@ func sweepCgroups(own string) {
 // endCgroup kills everything in the group at path, waits for it for a while, and removes the group with
 // all groups below it.
 func endCgroup(path string, patience time.Duration) {
-	os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
+	writeIn(path, "cgroup.kill", "1")
 	awaitEmpty(path, patience)
 	filepath.WalkDir(path, func(below string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && below != path {
@@ -238,7 +238,7 @@ func (c *cgroups) close() {
 type cgroup struct {
 	path   string
 	number int64
-	dir    *os.File // open on path
+	gone   bool // it was removed
 }
 
 // create makes a control group that may hold so many bytes of memory; 0: any. Where the kernel does not
@@ -256,26 +256,38 @@ func (c *cgroups) create(memory uint64) (*cgroup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control group: %w", err)
 	}
-	if g.dir, err = os.OpenFile(g.path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
-		os.Remove(g.path)
-		return nil, fmt.Errorf("control group: %w", err)
-	}
 	if memory > 0 {
-		if limit, err := os.OpenFile(filepath.Join(g.path, "memory.max"), os.O_WRONLY, 0); err == nil {
-			fmt.Fprint(limit, memory)
-			limit.Close()
-		}
+		writeIn(g.path, "memory.max", strconv.FormatUint(memory, 10)) // an error means that it is watched instead
 	}
 	return g, nil
 }
 
-// adopt moves a process that was not started in the group into it.
-func (g *cgroup) adopt(pid int) error {
-	return os.WriteFile(filepath.Join(g.path, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+// writeIn writes text to a file of the group at path, which is there: package os would ask more about it than
+// that costs.
+func writeIn(path, file, text string) error {
+	fd, err := unix.Open(filepath.Join(path, file), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, err = unix.Write(fd, []byte(text))
+		unix.Close(fd)
+	}
+	if err != nil {
+		return &os.PathError{Op: "write", Path: filepath.Join(path, file), Err: err}
+	}
+	return nil
 }
 
-func (g *cgroup) kill() {
-	os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
+// adopt moves a process that was not started in the group into it.
+func (g *cgroup) adopt(pid int) error {
+	return writeIn(g.path, "cgroup.procs", strconv.Itoa(pid))
+}
+
+func (g *cgroup) kill() { writeIn(g.path, "cgroup.kill", "1") }
+
+// discard removes the group if nothing in it is alive, and tells whether that is so. For most it is, by then, and
+// nothing else need be asked or done.
+func (g *cgroup) discard() bool {
+	g.gone = g.gone || unix.Rmdir(g.path) == nil
+	return g.gone
 }
 
 // alive counts its processes that have not ended: those that have are not listed.
@@ -288,8 +300,9 @@ func (g *cgroup) alive() int {
 func (g *cgroup) oomKills() int64 { return oomKills(filepath.Join(g.path, "memory.events")) }
 
 func (g *cgroup) remove() {
-	g.dir.Close()
-	endCgroup(g.path, time.Second)
+	if !g.discard() {
+		endCgroup(g.path, time.Second)
+	}
 }
 
 // inCgroup is a process with a control group of its own.
@@ -303,8 +316,13 @@ func startInCgroup(l *leader, s Settings) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	startInGroup(l.cmd.SysProcAttr, group.dir)
-	if l.held, err = l.starter.cgroups.guard.leases.lease(group.number, 0, 0); err == nil {
+	dir, err := unix.Open(group.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(dir)
+		startInGroup(l.cmd.SysProcAttr, dir)
+		l.held, err = l.starter.cgroups.guard.leases.lease(group.number, 0, 0)
+	}
+	if err == nil {
 		l.held.set(s.Until)
 		err = l.start(s)
 	}
@@ -325,12 +343,12 @@ func (p *inCgroup) Kill() { p.group.kill() }
 const cgroupPatience = 3 * time.Second
 
 func (p *inCgroup) Wait() Exit {
-	left := 0
-	exit := p.waitKilling(func() {
-		left = p.group.alive()
-		p.Kill()
-	})
-	exit.Left = left
+	exit := p.waitKilling(func() {}) // it is not by its number that the rest is killed
+	if exit.Signal != syscall.SIGKILL && p.group.discard() {
+		return exit
+	}
+	exit.Left = p.group.alive()
+	p.Kill()
 	awaitEmpty(p.group.path, cgroupPatience)
 	if kills := p.group.oomKills(); exit.Signal == syscall.SIGKILL && kills > 0 {
 		exit.OOM = fmt.Sprintf("memory.events of its control group counts oom_kill %d", kills)

@@ -33,21 +33,34 @@ type Fork struct {
 // The parent may run under another user than we do and must not make us kill what is not its own: a
 // process that is not its child is an error. One that has ended since is none.
 func (s *Starter) Forked(parent Process, pid int) (*Fork, error) {
+	if pid <= 1 { // to a signal, everybody
+		return nil, notForked(pid)
+	}
 	p := &Fork{starter: s, parent: parent, number: pid, born: time.Now(), over: make(chan struct{})}
 	var err error
 	if p.handle, err = openProcess(pid); err != nil {
 		return nil, err
 	}
-	if s, ok := proc.Read(pid); ok {
-		if s.Parent != parent.PID() {
-			p.Release()
-			return nil, fmt.Errorf("says that it forked process %d, which is no child of its own", pid)
-		}
-		p.start = s.Start
+	above, known := 0, false
+	if _, inGroup := parent.(*inCgroup); inGroup { // its lease needs no start
+		above, known = parentOf(p.handle)
+	}
+	if !known {
+		var s proc.Stat
+		s, known = proc.Read(pid)
+		above, p.start = s.Parent, s.Start
+	}
+	if known && above != parent.PID() {
+		p.Release()
+		return nil, notForked(pid)
 	}
 	s.reaper.know(pid) // if the parent dies, it is ours
 	p.mark = s.forks.Add(1) % markRange
 	return p, nil
+}
+
+func notForked(pid int) error {
+	return fmt.Errorf("says that it forked process %d, which is no child of its own", pid)
 }
 
 // Ended tells how the fork ended. It is called once.
@@ -190,6 +203,9 @@ func (p *Fork) Wait() Exit {
 	// What is left of its process group. The group keeps the number from being anybody else's; if there
 	// is none left, numbers are given out in a circle that takes far longer than this.
 	syscall.Kill(-p.number, syscall.SIGKILL)
+	if p.group != nil && p.exit.Signal != syscall.SIGKILL && p.group.discard() {
+		return p.exit
+	}
 	for end := time.Now().Add(guardPatience); p.killRest() > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // until the killed are gone, and their children below the guard
 	}

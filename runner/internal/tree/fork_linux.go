@@ -29,6 +29,22 @@ func processLives(process *os.File) (alive bool) {
 	return alive
 }
 
+// parentOf returns the parent of what openProcess opened, 0 if that is none that we see; known is false if it has
+// ended, or where only /proc tells, at ten times the cost (before Linux 6.13).
+func parentOf(process *os.File) (pid int, known bool) {
+	if process == nil {
+		return 0, false
+	}
+	if conn, err := process.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) {
+			var info unix.PidfdInfo
+			known = unix.IoctlPidfdInfo(int(fd), &info) == nil
+			pid = int(info.Ppid)
+		})
+	}
+	return pid, known
+}
+
 // setMark gives pid the mark of that number, and returns it as marked knows it.
 func setMark(pid int, number uint64) (mark uint64, err error) {
 	var before unix.Rlimit

@@ -97,8 +97,8 @@ func dieWithUs(attr *syscall.SysProcAttr, die bool) {
 }
 
 // startInGroup has a process started in the control group whose directory is open as dir.
-func startInGroup(attr *syscall.SysProcAttr, dir *os.File) {
-	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+func startInGroup(attr *syscall.SysProcAttr, dir int) {
+	attr.UseCgroupFD, attr.CgroupFD = true, dir
 }
 
 // becomeIDs changes the user or the group for good: real, effective and saved.

@@ -168,7 +168,7 @@ func (w *warden) start() error {
 		os.MkdirAll(w.home, 0o755) // somebody may have removed it when the last one ended
 		if dir, err = os.OpenFile(w.home, unix.O_DIRECTORY, 0); err == nil {
 			defer dir.Close()
-			startInGroup(cmd.SysProcAttr, dir)
+			startInGroup(cmd.SysProcAttr, int(dir.Fd()))
 		}
 	}
 	var files []*os.File
