@@ -40,6 +40,9 @@ func (p *Pace) Ended(now time.Duration, first bool) {
 	p.last = now
 }
 
+// Since returns when the oldest of the endings came that are to be settled.
+func (p *Pace) Since() time.Duration { return p.since }
+
 // Gather reports whether it is worth waiting for further endings before the next call is sent, and
 // until when: they follow each other much faster than calls do, and since the last reply, and
 // since the oldest of them came, not as much time has passed as a call takes.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"oarlock/queue"
+	"oarlock/runner"
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/gate"
 	"oarlock/supervisor/internal/pace"
@@ -122,7 +124,7 @@ func (p *Pool) exchange() {
 		}
 		want = 0 // a call with nothing of ours does that alone
 	}
-	if e.gathering = p.moreToCome(); e.gathering {
+	if e.gathering = p.moreToCome() || want == 0 && p.roomToCome(); e.gathering {
 		return
 	}
 	x := cmp.Or(e.spare, &exchange{})
@@ -373,6 +375,32 @@ func (p *Pool) moreToCome() bool {
 		p.alert(until)
 	}
 	return wait
+}
+
+// roomPatience is how long an ending waits at most for the child that will have the slot, so that one call settles it and
+// takes a job for that one.
+const roomPatience = 5 * time.Millisecond
+
+// roomToCome reports whether endings had better wait for a child that works one job and is about to be there: its job
+// would take a call of its own. There is none in store for it if there may be no job to take.
+func (p *Pool) roomToCome() bool {
+	if p.gen.spec.Mode == runner.Reuse || !p.exchanges.hungry || len(p.endings) == 0 || p.life.draining || !p.succeeded() {
+		return false
+	}
+	until := p.exchanges.pace.Since() + roomPatience
+	p.alert(until)
+	return p.now < until
+}
+
+// succeeded reports whether some slot is about to have another child: its next one is being started, or its last one,
+// of mode once, has done its job.
+func (p *Pool) succeeded() bool {
+	return slices.ContainsFunc(p.slots, func(s *slot) bool {
+		if p.once() {
+			return s.member != nil && len(s.member.runs) == 0
+		}
+		return s.next != nil && s.next.state == memberStarting || s.member != nil && s.member.state == memberStarting
+	})
 }
 
 // batch is how many endings are enough for a call.
