@@ -581,6 +581,24 @@ def test_preload():
     factory.close()
 
 
+def test_the_rehearsal_leaves_nothing_behind():
+    program = """if True:
+        import os, signal, oarlock
+        called = []
+        oarlock.around(lambda job, call: called.append(job))
+        for klass in ("", "K"):
+            oarlock.job(klass)(called.append)
+        oarlock.default(called.append)
+        state = lambda: (set(os.listdir("/dev/fd")), signal.getsignal(signal.SIGIO), oarlock._worker, dict(oarlock._handlers),
+                         oarlock._fallback, list(oarlock._around), dict(os.environ))
+        before = state()
+        oarlock._rehearse()
+        assert state() == before, (before, state())
+        assert not called, called
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+
+
 def main(wanted):
     tests = [(path.stem, lambda path=path: play(path)) for path in sorted(CASES.glob("*.json"))]
     tests += [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
