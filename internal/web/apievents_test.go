@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/internal/hub"
 	"oarlock/internal/redact"
@@ -78,78 +77,6 @@ func listen(t *testing.T, client *http.Client, address string, headers ...string
 		}
 		t.Fatalf("the stream ended: %v", lines.Err())
 		return nil
-	}
-}
-
-// A token that is taken out of its file ends what it listens to, and who has another one listens on.
-func TestAStreamEndsWithItsToken(t *testing.T) {
-	taken, line, _ := NewToken("anna", "read")
-	left, other, _ := NewToken("bert", "read")
-	tokens := tokensOf(t, line+"\n"+other+"\n")
-	sup := aSupervisor()
-	h := hub.New(hub.Options{Snapshot: sup.Snapshot})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- h.Run(ctx) }()
-	a := New(Options{Supervisor: sup, Hub: h, Log: slog.New(slog.DiscardHandler)})
-	server := httptest.NewServer(a.Handler(&Door{Name: "test", Gate: &Gate{Tokens: tokens, Cookie: "oarlock"}}))
-	t.Cleanup(func() {
-		stop()
-		server.Close()
-		<-done
-	})
-	listen := func(token string) *bufio.Scanner {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/api/v1/events", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		w, err := server.Client().Do(r)
-		if err != nil || w.StatusCode != 200 {
-			t.Fatal(w, err)
-		}
-		t.Cleanup(func() { w.Body.Close() })
-		return bufio.NewScanner(w.Body)
-	}
-	gone, stays := listen(taken), listen(left)
-	happens := func(jid string) {
-		h.Note(supervisor.Event{Kind: supervisor.AttemptStarted, Pool: "mail", Job: &protocol.Job{JID: jid, Queue: "q"}})
-	}
-	tells := func(lines *bufio.Scanner, jid string) bool {
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), `"jid":"`+jid+`"`) {
-				return true
-			}
-		}
-		return false
-	}
-	happens("before")
-	if !tells(gone, "before") || !tells(stays, "before") {
-		t.Fatal("a stream tells nothing")
-	}
-	if err := os.WriteFile(tokens.path, []byte(other+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan bool)
-	go func() {
-		for gone.Scan() {
-		}
-		close(ended)
-	}()
-	late := time.After(time.Minute)
-	for going := true; going; { // a stream is asked once a second whether it may
-		happens("meanwhile")
-		select {
-		case <-ended:
-			going = false
-		case <-late:
-			t.Fatal("the stream goes on")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	happens("after")
-	if !tells(stays, "after") {
-		t.Error("a stream of another token ended, too")
 	}
 }
 

@@ -66,7 +66,6 @@ type stream struct {
 	c       *Call
 	control *http.ResponseController
 	told    time.Time              // when something was sent last
-	asked   time.Time              // when who listens was last asked who that is
 	lines   func() []pages.LogLine // the next ones of a slot; nil for other views
 }
 
@@ -110,26 +109,7 @@ func (s *stream) sendLines() error {
 	return s.send("data: %s\n", text)
 }
 
-// streamAsks is how long a stream goes on without asking again whether who listens may.
-const streamAsks = time.Second
-
-// still says whether who listens still may: a token that was taken out of its file ends the streams that it opened.
-func (s *stream) still() error {
-	if time.Since(s.asked) < streamAsks {
-		return nil
-	}
-	s.asked = time.Now()
-	who, _, err := s.c.door.who(s.c.R)
-	if err == nil && !who.May(s.c.route.Right) {
-		err = noRight(who, s.c.route.Right)
-	}
-	return err
-}
-
 func (s *stream) send(format string, args ...any) error {
-	if err := s.still(); err != nil {
-		return err
-	}
 	_ = s.control.SetWriteDeadline(time.Now().Add(streamWrite)) // of a connection without deadlines: it is a test's
 	s.told = time.Now()
 	if _, err := fmt.Fprintf(s.c.W, format, args...); err != nil {
