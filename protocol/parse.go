@@ -92,9 +92,9 @@ func (f *fields) status() Status {
 			s.Verdict.Depends = f.strings("depends")
 		}
 	case VerbRetry:
-		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised(), DropResponse: f.others && f.word("response", "drop")}
+		s.Verdict = &Verdict{Kind: Retry, Data: f.raw(f.data), Delay: f.wait(f.delay), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.flag("raised"), DropResponse: f.others && f.word("response", "drop")}
 	case VerbFail:
-		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.raised()}
+		s.Verdict = &Verdict{Kind: Fail, Data: f.raw(f.data), Group: GroupOf(f.text(f.group)), Message: f.text(f.message), Raised: f.flag("raised")}
 	case VerbRelease:
 		s.Verdict = &Verdict{Kind: Release, Delay: f.wait(f.delay)}
 	case VerbUnknown:
@@ -322,13 +322,13 @@ func (f *fields) seconds(name string) time.Duration {
 	return d
 }
 
-func (f *fields) raised() bool {
+func (f *fields) flag(name string) bool {
 	if !f.others {
 		return false
 	}
-	value := f.other("raised")
+	value := f.other(name)
 	if !isNull(value) && value[0] != 't' && value[0] != 'f' {
-		f.bad("raised", "is not true or false")
+		f.bad(name, "is not true or false")
 	}
 	return !isNull(value) && value[0] == 't'
 }
@@ -418,6 +418,9 @@ func (f *fields) put() *Put {
 		Depends:   f.strings("depends"),
 		Timeout:   f.seconds("timeout"),
 		Throttles: f.strings("throttles"),
+		Bypass:    f.flag("bypass"),
+		Windows:   f.strings("windows"),
+		Zone:      f.string("zone"),
 		Key:       f.text(f.other("key")),
 		Merge:     f.string("merge"),
 	}
@@ -428,6 +431,9 @@ func (f *fields) put() *Put {
 		f.bad("key", fmt.Sprintf("has more than %d bytes", MaxKey))
 	}
 	f.merges(p)
+	if !isNull(f.other("weight")) {
+		p.Weight = f.integer("weight", 0, 1, 100)
+	}
 	if p.Data == nil {
 		p.Data = []byte("null")
 	}

@@ -133,6 +133,10 @@ type Put struct {
 	Depends   []string
 	Timeout   time.Duration // time a run may take; 0: the pool's
 	Throttles []string
+	Weight    int      // places that it takes of each throttle; 0: what is said of its class
+	Bypass    bool     // it needs none
+	Windows   []string // when it may start: names of windows of the rules, or spans; nil: what is said of its class or queue
+	Zone      string   // of the spans; empty: UTC
 	Key       string   // orders it among the jobs of that key in its queue; empty: none
 	Merge     string   // none, all, last, first or set, while a job of its key waits; empty: what the queue says
 	Score     *float64 // orders what merges; nil: the time of the put

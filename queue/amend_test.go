@@ -261,6 +261,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 
 		"oarlock-lane":        {same, same, same, same}, // a key that counts in this queue alone: here of none
 		"oarlock-correlation": {same, same, same, same}, "oarlock-trace": {same, same, same, gone},
+		"oarlock-wants": {same, same, same, same},
 		"oarlock-park":  {gone, gone, gone, gone},
 		"oarlock-early": {same, same, same, same}, // an answer to this job alone, to a correlation of which it knows not yet
 		"oarlock-merge": {same, same, gone, gone}, "oarlock-first": {same, same, gone, gone}, "oarlock-load": {same, same, gone, gone}, "oarlock-parts": {same, same, gone, gone},

@@ -458,3 +458,60 @@ func TestAPutWaitsForThoseWhoWaitForTheJobBefore(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestTakesBesideParkedJobs: however many jobs wait for an answer in a queue, a take of those that wait for a child runs the same commands, in a
+// queue with rules and in one without; with OARLOCK_FAULTS=all a million wait. Neither does a look run more.
+func TestTakesBesideParkedJobs(t *testing.T) {
+	parked := int64(10_000)
+	if os.Getenv("OARLOCK_FAULTS") == "all" {
+		parked = 1_000_000
+	}
+	for name, ruled := range map[string]bool{"exchange": false, "ruled": true} {
+		t.Run(name, func(t *testing.T) {
+			l, ctx := newBoundsLab(t), t.Context()
+			if ruled {
+				_, err := l.client.InstallRules(ctx, "", NewRules{Doc: "{}", Queues: []RuledQueue{{Queue: "q", Rules: `{"shape":"a","throttles":["erp"]}`}},
+					Throttles: []RuledThrottle{{Name: "erp", Rules: `{"limit":1000,"patience":60}`, Limit: 1000}}})
+				must0(t, err)
+			}
+			measure := func() (counts [3]int, took time.Duration) {
+				t.Helper()
+				puts := make([]Put, 50)
+				for i := range puts {
+					puts[i] = Put{Queue: "q", Klass: "K"}
+				}
+				l.put(puts...)
+				began := time.Now()
+				reply, commands := l.take(Take{Queues: []string{"q"}, Count: 50})
+				counts[0] = commands
+				settlements := done(reply.Jobs...)
+				if len(settlements) != 50 {
+					t.Fatalf("took %d jobs of 50", len(settlements))
+				}
+				_, counts[1] = l.take(Take{}, settlements...)
+				took = time.Since(began)
+				l.lab.redis.ConfigResetStat(ctx)
+				_, _, err := l.client.Outlook(ctx, []string{"q"})
+				must0(t, err)
+				counts[2] = commandsRun(t, l.lab)
+				return counts, took
+			}
+			const park = eachJob + `make('p' .. i, 'scheduled', 'q', 'oarlock-queue', 'q', 'oarlock-correlation', 'c' .. i, 'oarlock-park', now + 86400 + i, 'oarlock-life', '1')
+				zadd('scheduled', now + 86400 + i, 'p' .. i) redis.call('HSET', 'ql:oarlock:correlations:K', 'c' .. i, 'jp' .. i) end`
+			l.fill(park, 1)
+			measure() // the first registers what there is only once
+			few, soon := measure()
+			for left := parked; left > 0; left -= 10_000 { // no script runs for long
+				l.fill(strings.Replace(park, "for i = 1, tonumber(ARGV[2]) do", fmt.Sprintf("for i = %d, tonumber(ARGV[2]) do", left-10_000+1), 1), left)
+			}
+			if n := l.many("ql:q:q-scheduled"); n != parked {
+				t.Fatalf("%d are parked", n)
+			}
+			many, late := measure()
+			if few != many {
+				t.Errorf("beside one parked job a take, its settlements and a look run %v commands, beside %d %v", few, parked, many)
+			}
+			t.Logf("50 jobs taken and settled in %v beside one parked job, in %v beside %d", soon, late, parked)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -127,9 +128,10 @@ func (w *modelWorld) compile(q modelQueue, limit int) string {
 // needs is which places a job takes.
 func (w *modelWorld) needs(p Put) map[string]int {
 	needs, class := map[string]int{}, w.classes[p.Klass]
-	if class.bypass {
+	if class.bypass || p.Wants.Bypass {
 		return needs
 	}
+	class.weight = cmp.Or(p.Wants.Weight, class.weight)
 	add := func(tid string) {
 		needs[tid] = class.weight
 		if limit := w.limits[tid]; limit > 0 {
@@ -268,6 +270,12 @@ func playGate(t *testing.T, seed uint64, jobs int) {
 				Priority: &priority, Data: []byte(`{"v":"` + string("xyz"[w.random.IntN(3)]) + `"}`)}
 			if w.random.IntN(4) == 0 {
 				p.Throttles = []string{"a"}
+			}
+			switch w.random.IntN(6) {
+			case 0:
+				p.Wants.Weight = 1 + w.random.IntN(4)
+			case 1:
+				p.Wants.Bypass = true
 			}
 			w.put(p)
 			w.jobs[p.JID] = p

@@ -111,6 +111,9 @@ func readGlance(in *wire.Reader) Glance {
 	_, job.Key = readMark(f.Text(), job.Queue)
 	job.note(f.Text())
 	job.Kept.Merge, g.first = Merge(f.Text()), f.Text()
+	wanted, damage := readWanted(f.Bytes())
+	job.Kept.Wanted = wanted
+	job.note(damage)
 	for _, damage := range f.Damage {
 		job.note(damage)
 	}

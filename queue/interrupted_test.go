@@ -179,7 +179,7 @@ func (in *interrupted) make() {
 
 // makeKeys makes jobs in order: some behind, one delayed, and one that failed and keeps the turn.
 func (in *interrupted) makeKeys() {
-	in.c.redis.HSet(in.ctx, "ql:oarlock:rules", "o:q10", "order=key after_fail=hold")
+	in.c.redis.HSet(in.ctx, "ql:oarlock:rules", "o:q10", "order=key after_fail=hold", "q:q11", `{"shape":"1"}`)
 	var puts []Put
 	for i, key := range strings.Fields("held held k k k k") {
 		puts = append(puts, Put{Queue: "q10", JID: fmt.Sprint("in-order", i), Klass: "K", Key: key})
@@ -518,6 +518,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		{Queue: "q5", JID: "f.waits", Klass: "K", Delay: time.Minute}, {Queue: "q5", JID: "new4", Klass: "K", Correlation: "of new4"},
 		{Queue: "q5", JID: "keyed1", Klass: "K", Key: "k"}, {Queue: "q5", JID: "keyed2", Klass: "K", Key: "k"},
 		{Queue: "q5", JID: "keyed3", Klass: "K", Key: "k", Delay: time.Minute},
+		{Queue: "q11", JID: "free", Klass: "K", Wants: Wants{Bypass: true, Windows: []string{"22:00-06:00"}}},
 	}
 	tests := map[string]func() []any{
 		"put": func() []any { return appendPuts([]any{""}, puts) },
@@ -563,7 +564,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"learn":         func() []any { return []any{"UTC|00:00-24:00", "o 2000000000"} },
 		"install": func() []any {
 			version, _ := in.c.redis.HGet(in.ctx, "ql:oarlock:rules", "version").Result()
-			return []any{version, "{}", `{"klass":{"K":{"retries":"1"}}}`, 1, "q1", `{"shape":"1"}`, 3, 1, "t", `{"patience":60}`, 2, 1, "a", 1, 1, "q9", 1, "UTC|00:00-24:00", "o 2000000000", 3600, "", 1000}
+			return []any{version, "{}", `{"klass":{"K":{"retries":"1"}}}`, 1, "q1", `{"shape":"1"}`, 3, 1, "t", `{"patience":60}`, 2, 1, "a", 1, 1, "q9", 1, "UTC|00:00-24:00", "o 2000000000", 1, "night", `{"spec":"UTC|22:00-06:00"}`, 3600, "", 1000}
 		},
 		"resolve":      func() []any { return []any{"w", "a", "", "b", ""} },
 		"stats.turn":   func() []any { return []any{10} },

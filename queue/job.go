@@ -86,6 +86,7 @@ type Kept struct {
 	Merge                          Merge     // how what is put with its key merges into it; "" if it does not
 	Scores                         []float64 // those of its payloads, in the order of Data; Glances only
 	Correlation                    string    // what an answer to it names, in whichever queue; "" if it has none
+	Wanted                         Wanted    // what it says itself of what it needs to run, in whichever queue
 	Trace                          Trace     // in which it was put, in whichever queue
 	Answered                       string    // came: an answer waits for the next attempt; given: an attempt was told it; "" if there is none
 }

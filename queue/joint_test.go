@@ -843,7 +843,7 @@ var jointMutations = []struct {
 	{"a park passes the turn on",
 		[]string{"  keep_ours(s, {})\n  if s.of_queue and s.of_queue ~= queue then carry_over(jid, 'anew', queue) end\n",
 			"  keep_ours(s, {})\n  if s.lane then pass_turn(batch, s) end\n"}, 1},
-	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11])", "and f[7] and f[8]"}, 23},
+	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])", "and f[7] and f[8]"}, 23},
 	{"a window counts at the put",
 		[]string{"  if named.at then put.due, put.delay = planned(batch, named.at) end\n",
 			"  if named.at then put.due, put.delay = planned(batch, named.at) end\n  if put.queue == 'p:q' and put.delay == 0 then put.delay = 20 end\n"}, 0},

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -600,7 +599,7 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "j", "1", "", ""), "late")
 		}},
 		{"the rules say how long and how large", func(p *parking) {
-			p.do(Batch, "install", "", "{}", "", 0, 0, 0, 0, 0, 10, 3)
+			p.do(Batch, "install", "", "{}", "", 0, 0, 0, 0, 0, 0, 10, 3)
 			p.want(p.respond("c", "", "1", "", ""), "refused")
 			p.want(p.respond("c", "", "1234", "", ""), "refused")
 			p.park("j", "c")
@@ -663,35 +662,5 @@ func TestAnswersThatWillNotDo(t *testing.T) {
 	}
 	if now := dump(t.Context(), p.c.redis); fmt.Sprint(now) != fmt.Sprint(before) {
 		t.Errorf("something changed: %v, before %v", now, before)
-	}
-}
-
-// TestTakesBesideParkedJobs: with many parked jobs a take of others costs no command more.
-func TestTakesBesideParkedJobs(t *testing.T) {
-	p := newParking(t)
-	count := func() int {
-		for i := range 10 {
-			p.put("free" + strconv.Itoa(i))
-		}
-		p.l.redis.ConfigResetStat(t.Context())
-		reply := p.exchange("w", 10)
-		n := commandsRun(t, p.l)
-		if len(reply.Jobs) != 10 {
-			t.Fatalf("took %d jobs", len(reply.Jobs))
-		}
-		for _, job := range reply.Jobs {
-			p.settle(job, Settlement{Action: Complete})
-		}
-		return n
-	}
-	p.park("first", "first") // the first says that the key space needs to know of it
-	count()                  // and the first registers worker and queue
-	before := count()
-	for i := range 200 {
-		p.park("parked"+strconv.Itoa(i), "c"+strconv.Itoa(i))
-		p.now -= 3 // none is in vain meanwhile
-	}
-	if after := count(); after != before {
-		t.Errorf("a take runs %d commands beside 200 parked jobs, and %d without", after, before)
 	}
 }

@@ -42,7 +42,7 @@ type Put struct {
 	KeyFrom string
 	// Merge says what becomes of Data while another job of Key waits; "" means what the queue says, which says MergeNone unless it was
 	// told otherwise (see SetKeyOrder). It needs a Key, and no JID: a job that is named is one of its own. So is one that names
-	// a Correlation, Depends or Throttles, and one for which the job that waits has no room, or that has begun already and has a
+	// a Correlation, Depends, Throttles or Wants, and one for which the job that waits has no room, or that has begun already and has a
 	// checkpoint. The job that waits keeps its priority, retries and time. One that merges has 25 retries, unless Retries says otherwise.
 	//
 	// A put that is repeated because its answer was lost may be found twice with MergeAll, if the job that it merged into was
@@ -60,6 +60,10 @@ type Put struct {
 	// say so, that job stands for it: see PutResult.Held. "" means what rules find in the data, or none, or the old
 	// job's. An answer that came before is given to the first attempt. 1 to 1024 bytes.
 	Correlation string
+
+	// Wants is what the job says itself of what it needs to run, where rules say such of its queue; a put into any other queue that says
+	// something is refused. The zero value keeps the old job's. A job that says something is one of its own: it merges with none.
+	Wants Wants
 
 	// Trace is the trace in which the job is put; the zero value is none. It stays with the job until that is put anew.
 	Trace Trace
@@ -196,6 +200,7 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	if err := c.clock.Fresh(ctx); err != nil {
 		return nil, err
 	}
+	c.tellOpenings(ctx, named)
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
 	put := func() (any, error) {
@@ -305,7 +310,7 @@ func (p *Put) check() error {
 	default:
 		return fmt.Errorf("if_exists is %q: use replace, final or never", p.IfExists)
 	}
-	if err := cmp.Or(checkKey(p.Key), p.checkMerge()); err != nil {
+	if err := cmp.Or(checkKey(p.Key), p.checkMerge(), p.Wants.Check()); err != nil {
 		return err
 	}
 	if err := checkLength(len(p.Data)); err != nil || p.Data == nil {
@@ -381,6 +386,15 @@ func (p *Put) options() []any {
 	}
 	if p.Correlation != "" {
 		options = append(options, "correlation", p.Correlation)
+	}
+	if p.Wants.Weight > 0 {
+		options = append(options, "weight", p.Wants.Weight)
+	}
+	if p.Wants.Bypass {
+		options = append(options, "bypass", 1)
+	}
+	if windows := p.Wants.Wanted().Windows; len(windows) > 0 {
+		options = append(options, "windows", wire.JSONList(windows))
 	}
 	if text := p.Trace.text(); text != "" {
 		options = append(options, "trace", text)

@@ -26,6 +26,7 @@ type NewRules struct {
 	Throttles []RuledThrottle
 	LowFirst  []string          // queues whose priorities are stored negated
 	Windows   map[string]string // by spec: see window.Window.Table
+	Named     map[string]string // JSON of windows by their names, which jobs may name themselves; BATCH.md says of what
 	Puts      string            // JSON: what holds for new jobs of classes; "" if nothing does
 	Answers   AnswerRules
 }
@@ -95,6 +96,10 @@ func (c *Client) InstallRules(ctx context.Context, version string, r NewRules) (
 	for _, spec := range slices.Sorted(maps.Keys(r.Windows)) {
 		args = append(args, spec, r.Windows[spec])
 	}
+	args = append(args, len(r.Named))
+	for _, name := range slices.Sorted(maps.Keys(r.Named)) {
+		args = append(args, name, r.Named[name])
+	}
 	args = append(args, r.Answers.words()...)
 	reply, err := c.call(ctx, Batch, "install", args...)
 	if err != nil {
@@ -126,12 +131,25 @@ func (r AnswerRules) words() []any {
 	return words
 }
 
-// NeedRules says in Redis that whoever works this key space has to know of rules. It reports whether nobody had said so
-// before: then those who do not may take a moment to hear of it.
-func (c *Client) NeedRules(ctx context.Context) (first bool, err error) {
-	added, err := c.redis.SAdd(ctx, c.ns+"oarlock:needs", NeedRules).Result()
-	return added > 0, classify("sadd", err)
+// NeedRules says in Redis that whoever works this key space has to know of rules. It returns since when that is said, by the server's
+// time in seconds: those who know none may take a moment to hear of it.
+func (c *Client) NeedRules(ctx context.Context) (since float64, err error) {
+	if err := c.clock.Fresh(ctx); err != nil {
+		return 0, err
+	}
+	pipe, key := c.redis.TxPipeline(), c.ns+"oarlock:tended"
+	pipe.SAdd(ctx, c.ns+"oarlock:needs", NeedRules)
+	pipe.HSetNX(ctx, key, rulesSince, wire.Number(c.clock.Now()))
+	said := pipe.HMGet(ctx, key, rulesSince)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, classify("sadd", err)
+	}
+	in := wire.Reader{Items: said.Val()}
+	return in.Float(), in.Err
 }
+
+// rulesSince is the field of oarlock:tended that says since when rules are needed.
+const rulesSince = "rules-since"
 
 // RuledLimit is the limit of a throttle that rules may name.
 type RuledLimit struct {

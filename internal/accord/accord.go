@@ -21,7 +21,7 @@ import (
 type Store interface {
 	Rules(context.Context) (queue.Rules, error)
 	InstallRules(ctx context.Context, version string, r queue.NewRules) (string, error)
-	NeedRules(context.Context) (first bool, err error)
+	NeedRules(context.Context) (since float64, err error)
 	DamagedRules(ctx context.Context, queue string) ([]queue.RulesDamage, error)
 	Now() float64
 }
@@ -71,21 +71,24 @@ func try(ctx context.Context, s Store, change Change) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := announce(ctx, s); err != nil {
-		return r, err
+	if there.Version == "" {
+		if err := announce(ctx, s); err != nil {
+			return r, err
+		}
 	}
 	r.Version, err = s.InstallRules(ctx, there.Version, New(r.After, set, s.Now()))
 	r.Installed = err == nil
 	return r, err
 }
 
-// announce lets whoever works the key space, and knows no rules, hear of them before there are any.
+// announce lets whoever works the key space, and knows no rules, hear of them before there are any, whoever said first that there will be.
 func announce(ctx context.Context, s Store) error {
-	first, err := s.NeedRules(ctx)
-	if err != nil || !first {
+	since, err := s.NeedRules(ctx)
+	left := Left(since, s.Now())
+	if err != nil || left <= 0 {
 		return err
 	}
-	wait := time.NewTimer(Needed)
+	wait := time.NewTimer(left)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -93,6 +96,11 @@ func announce(ctx context.Context, s Store) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Left is how much of Needed is left at a time, where it is said since another that there will be rules.
+func Left(since, now float64) time.Duration {
+	return Needed - time.Duration(max(0, now-since)*float64(time.Second))
 }
 
 // Read reads the rules that count.
@@ -118,7 +126,7 @@ func ReadSet(ctx context.Context, s Store) (rules.Set, rules.Document, error) {
 // New is what Redis is told of a document, which says set, at a time of Redis in seconds since the epoch.
 func New(doc rules.Document, set rules.Set, now float64) queue.NewRules {
 	compiled := rules.Compile(set)
-	out := queue.NewRules{Doc: doc.Text(), LowFirst: compiled.LowFirst, Windows: map[string]string{}}
+	out := queue.NewRules{Doc: doc.Text(), LowFirst: compiled.LowFirst, Windows: map[string]string{}, Named: map[string]string{}}
 	if compiled.Puts != nil {
 		out.Puts = text(compiled.Puts)
 	}
@@ -126,6 +134,9 @@ func New(doc rules.Document, set rules.Set, now float64) queue.NewRules {
 		if open, err := window.Parse(w.Spec()); err == nil {
 			out.Windows[w.Spec().Text()] = open.Table(time.Unix(int64(now), 0))
 		}
+	}
+	for name, w := range compiled.Windows {
+		out.Named[name] = text(w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(compiled.Queues)) {
 		q := compiled.Queues[name]

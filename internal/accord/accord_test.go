@@ -1,6 +1,7 @@
 package accord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ type fake struct {
 	mu        sync.Mutex
 	rules     queue.Rules
 	installed int
-	needed    bool
+	needed    float64             // since when
 	damaged   []queue.RulesDamage // until they are installed
 	before    func(f *fake)       // done once, when somebody installs; somebody else is quicker
 	away      error
@@ -35,12 +36,11 @@ func (f *fake) Rules(context.Context) (queue.Rules, error) {
 	return f.rules, f.away
 }
 
-func (f *fake) NeedRules(context.Context) (bool, error) {
+func (f *fake) NeedRules(context.Context) (float64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := !f.needed
-	f.needed = true
-	return first, nil
+	f.needed = cmp.Or(f.needed, f.Now())
+	return f.needed, nil
 }
 
 func (f *fake) DamagedRules(context.Context, string) ([]queue.RulesDamage, error) {
@@ -268,6 +268,44 @@ func TestKeepersOfTwoFiles(t *testing.T) {
 		time.Sleep(time.Minute)
 		if s := a.State(); !strings.Contains(s.Trouble, "oarlock rules rm throttles.odd") {
 			t.Errorf("of a rule that cannot be read: %+v", s)
+		}
+		stop()
+		wait.Wait()
+	})
+}
+
+// Whoever comes second, while the first waits for those who know no rules, waits with it, for what is left of that.
+func TestTheFirstRulesAreWaitedForByAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, began := &fake{}, time.Now()
+		f.needed = f.Now()
+		time.Sleep(time.Second)
+		if r, err := Apply(t.Context(), f, agree(limits("b", map[string]int{"y": 2}))); err != nil || !r.Installed || time.Since(began) != Needed {
+			t.Errorf("%+v, %v, after %v", r, err, time.Since(began))
+		}
+	})
+}
+
+// A file that says something else than another is logged once, and again when it was changed.
+func TestAConflictIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		if _, err := Apply(t.Context(), f, agree(limits("b", map[string]int{"x": 2}))); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		k := NewKeeper(f, func(context.Context) {}, func(bool) {}, slog.New(slog.NewTextHandler(&log, nil)))
+		ctx, stop := context.WithCancel(t.Context())
+		k.Set(limits("a", map[string]int{"x": 1}))
+		var wait sync.WaitGroup
+		wait.Go(func() { _ = k.Run(ctx) })
+		for changes := 1; changes < 3; changes++ {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n := strings.Count(log.String(), "differs from"); n != changes {
+				t.Errorf("it is logged %d times, after %d files:\n%s", n, changes, log.String())
+			}
+			k.Set(limits("a", map[string]int{"x": 1}))
 		}
 		stop()
 		wait.Wait()

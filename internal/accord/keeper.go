@@ -142,6 +142,12 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		select {
+		case <-k.news: // of the file that is looked at now
+			agreed = false
+			clear(k.said)
+		default:
+		}
 		wait := jittered(lookPause)
 		if err := k.look(ctx, !agreed); err == nil {
 			agreed = true

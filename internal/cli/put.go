@@ -24,7 +24,8 @@ func putCommand() *cli.Command {
 		Description: "DATA is JSON; without it the job has the data {}. With - as DATA, or --file, each line\n" +
 			"of stdin or of the file is a job's data, or, with --jobs, an object with the keys\n" +
 			"data, klass, jid, queue, priority, retries, delay, at, tags, depends, timeout, throttles, key,\n" +
-			"key_from, merge, score, if_exists, correlation, traceparent, tracestate, wait_replicas.",
+			"key_from, merge, score, weight, bypass, windows, zone, if_exists, correlation, traceparent,\n" +
+			"tracestate, wait_replicas.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
@@ -36,6 +37,10 @@ func putCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
 			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+			&cli.IntFlag{Name: "weight", Usage: "how many places of each of its throttles it takes: `N` from 1 to 100, in place of what its klass says"},
+			&cli.BoolFlag{Name: "bypass", Usage: "it needs no places of throttles, whatever is full"},
+			&cli.StringSliceFlag{Name: "window", Usage: "when it may start, in place of what its queue or klass says: the `NAME` of a window of the rules, or a span as \"22:00-06:00\"; may be given again"},
+			&cli.StringFlag{Name: "zone", Usage: "the time `ZONE` of the spans, as Europe/Berlin; else UTC"},
 			&cli.StringFlag{Name: "correlation", Usage: "`TEXT` that an answer to the job will name, unique in its klass (see respond)"},
 			&cli.StringFlag{Name: "key", Usage: "run in order, and one at a time, with all jobs of this `KEY` in the queue"},
 			&cli.StringFlag{Name: "key-from", Usage: "take the key from the data, at a JSON `POINTER` as /order_id (or as the file says: key_from of [queues.QUEUE])"},
@@ -138,6 +143,7 @@ func putOf(c *cli.Context) (queue.Put, error) {
 		Score:     given(c, "score", c.Float64),
 		IfExists:  queue.IfExists(c.String("if-exists")),
 
+		Wants:        queue.Wants{Weight: c.Int("weight"), Bypass: c.Bool("bypass"), Windows: c.StringSlice("window"), Zone: c.String("zone")},
 		Correlation:  c.String("correlation"),
 		Trace:        traceOf(c),
 		WaitReplicas: c.Int("wait-replicas"),
@@ -145,6 +151,8 @@ func putOf(c *cli.Context) (queue.Put, error) {
 	switch {
 	case c.IsSet("timeout") && p.Timeout == 0:
 		return p, misused("--timeout must be more than 0; without it that of the pool holds")
+	case c.IsSet("weight") && p.Wants.Weight < 1:
+		return p, misused("--weight must be from 1 to %d", queue.MaxWeight)
 	case c.IsSet("key") && p.Key == "":
 		return p, misused("the key is empty; without --key the job has none")
 	case c.IsSet("key") && c.IsSet("key-from"):

@@ -70,6 +70,11 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	}
 	take("shared", 10, 4)
 	put("windowed", "w1", "{}")
+	for jid, wants := range map[string]queue.Wants{"w2": {Windows: []string{shut}, Zone: "Europe/Berlin"}, "w3": {Windows: []string{"night"}}} {
+		if _, err := p.client.Put(ctx, queue.Put{Queue: "rated", JID: jid, Klass: "K", Wants: wants}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := p.client.Pause(ctx, "full"); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +86,8 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"r2": {"Throttle api starts 1 in", "the next token comes in"},
 		"e6": {"region=east has 6 places, its share is 5"},
 		"w1": {"Window night (" + shut + " UTC) is shut"},
+		"w2": {"Window (" + shut + " Europe/Berlin) of its own is shut"},
+		"w3": {"Window night (" + shut + " UTC) is shut"},
 	} {
 		hold, err := sources.Why(ctx, jid)
 		if err != nil {

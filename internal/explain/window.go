@@ -21,10 +21,14 @@ func (w *why) outside(ctx context.Context) error {
 		return nil // damagedRules tells of what cannot be read
 	}
 	now, opens := time.Unix(int64(w.q.Now()), 0), time.Time{}
-	for _, name := range set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows {
-		one, err := window.Parse(set.Windows[name].Spec())
-		if err != nil || one.Inside(now) {
-			return err
+	for _, name := range set.Needs(w.asks()).Windows {
+		rule, _ := set.Window(name)
+		one, err := window.Parse(rule.Spec())
+		switch {
+		case err != nil:
+			return w.window(ctx, w.q.Now()) // which says so
+		case one.Inside(now):
+			return nil
 		}
 		if next, some := one.NextOpening(now); some && (opens.IsZero() || next.Before(opens)) {
 			opens = next
@@ -35,6 +39,12 @@ func (w *why) outside(ctx context.Context) error {
 	}
 	w.shut(set, float64(opens.Unix()))
 	return nil
+}
+
+// asks is the job as rules ask about it, but for what counts for its places.
+func (w *why) asks() rules.Job {
+	wanted := w.job.Kept.Wanted
+	return rules.Job{Queue: w.job.Queue, Klass: w.job.Klass, Bypass: wanted.Bypass, Windows: wanted.Windows}
 }
 
 // window tells which windows hold the job, and until when.
@@ -48,13 +58,23 @@ func (w *why) window(ctx context.Context, due float64) error {
 
 // shut tells of the windows of the job, by rules, that they are shut until it is due.
 func (w *why) shut(set rules.Set, due float64) {
-	names := set.Needs(rules.Job{Queue: w.job.Queue, Klass: w.job.Klass}).Windows
+	names := set.Needs(w.asks()).Windows
 	var texts []string
 	zone := ""
 	for _, name := range names {
-		spec := set.Windows[name].Spec()
+		rule, _ := set.Window(name)
+		spec := rule.Spec()
 		zone = spec.Zone
-		texts = append(texts, screen.InShell(name)+" ("+strings.Join(spec.Open, "; ")+" "+zoneWord(zone)+")")
+		words := "(" + strings.Join(spec.Open, "; ") + " " + zoneWord(zone) + ")"
+		if _, named := set.Windows[name]; named {
+			words = screen.InShell(name) + " " + words
+		} else {
+			words += " of its own"
+		}
+		if _, err := window.Parse(spec); err != nil {
+			words += ", which cannot be read: " + err.Error() + ","
+		}
+		texts = append(texts, words)
 	}
 	switch {
 	case len(texts) == 0:

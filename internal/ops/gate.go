@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"oarlock/internal/accord"
 	"oarlock/internal/rules"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -26,7 +28,7 @@ func (t *Throttle) addRules(ctx context.Context, q *queue.Client, lists []queue.
 	if t.Decider, err = deciderOf(ctx, q, t.ID, rule); err != nil {
 		return err
 	}
-	t.By = set.Throttles[t.ID].By
+	t.By, t.Limits = set.Throttles[t.ID].By, limitsBeside(set.Throttles[t.ID])
 	if t.Rate, err = rateOf(ctx, q, t.ID, rule); err != nil || t.By == "" {
 		return err
 	}
@@ -40,6 +42,45 @@ func (t *Throttle) addRules(ctx context.Context, q *queue.Client, lists []queue.
 	}
 	t.Values, err = valuesNow(ctx, q, t, rule, names, waiting)
 	return err
+}
+
+// ruleSet are the rules that count; none where they cannot be read, which others tell of.
+func ruleSet(ctx context.Context, q *queue.Client) rules.Set {
+	_, doc, err := accord.Read(ctx, q)
+	if err != nil {
+		return rules.Set{}
+	}
+	set, err := doc.Set()
+	if err != nil {
+		return rules.Set{}
+	}
+	return set
+}
+
+// limitsBeside says what a throttle limits beside how many places it has.
+func limitsBeside(rule rules.Throttle) (words []string) {
+	if rule.Rate != "" {
+		words = append(words, rule.Rate)
+	}
+	if rule.Each > 0 {
+		words = append(words, screen.Count(rule.Each)+" of each value")
+	}
+	if rule.Asks {
+		words = append(words, "its command")
+	}
+	return words
+}
+
+// LimitWords say what limits how many jobs run, in the space of a table.
+func LimitWords(maximum int, beside []string) string {
+	words := beside
+	if maximum > 0 {
+		words = append([]string{screen.Count(maximum)}, words...)
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }
 
 // deciderOf is how it stands with the command of a throttle; nil if it has none.

@@ -47,6 +47,9 @@ func CheckPut(p queue.Put, sure Sure) error {
 	if err := checkMerge(p); err != nil {
 		return err
 	}
+	if err := p.Wants.Check(); err != nil {
+		return &Wrong{Why: err.Error()}
+	}
 	if p.Priority != nil {
 		if err := soundPriority(*p.Priority); err != nil {
 			return err

@@ -191,11 +191,12 @@ type telling struct {
 	waits func(time.Duration)
 }
 
-func (t telling) NeedRules(ctx context.Context) (first bool, err error) {
-	if first, err = t.Client.NeedRules(ctx); first && err == nil && t.waits != nil {
-		t.waits(accord.Needed)
+func (t telling) NeedRules(ctx context.Context) (since float64, err error) {
+	since, err = t.Client.NeedRules(ctx)
+	if left := accord.Left(since, t.Now()); left > 0 && err == nil && t.waits != nil {
+		t.waits(left.Round(time.Second / 10))
 	}
-	return first, err
+	return since, err
 }
 
 // RemoveRules takes rules away, all of them without names, until a supervisor that has them in its file is started or

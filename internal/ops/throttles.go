@@ -26,6 +26,7 @@ type Throttle struct {
 	Waiters []string `json:"waiters"`          // which: of those in waitlists of the rules the first thousand
 	Oldest  float64  `json:"oldest,omitempty"` // since when nothing started of the waitlist of which nothing started for longest; seconds since the epoch
 	Damage  string   `json:"damage,omitempty"`
+	Limits  []string `json:"limits,omitempty"` // in words, what it limits beside Maximum: by its rate, of each value, by its command
 
 	// Of ShowThrottle:
 	Idle      []string         `json:"idle,omitempty"` // what is known of holders that do no work
@@ -191,6 +192,7 @@ func ThrottlesIn(ctx context.Context, q *queue.Client, w Window) (Part[Throttle]
 // limitsOf tells of those that have a limit, or rules, or cannot be read.
 func limitsOf(ctx context.Context, q *queue.Client, ids []string) ([]Throttle, error) {
 	found := []Throttle{}
+	set := ruleSet(ctx, q)
 	for _, id := range ids {
 		t, _, err := readThrottle(ctx, q, id)
 		switch {
@@ -201,7 +203,7 @@ func limitsOf(ctx context.Context, q *queue.Client, ids []string) ([]Throttle, e
 		case t.Maximum == 0 && t.TTL == 0 && t.Waiting == 0 && t.Rule == nil:
 			continue // it has no limit, and holds nobody up
 		}
-		t.Held = nil
+		t.Held, t.Limits = nil, limitsBeside(set.Throttles[id])
 		found = append(found, t)
 	}
 	return found, nil
@@ -209,11 +211,12 @@ func limitsOf(ctx context.Context, q *queue.Client, ids []string) ([]Throttle, e
 
 // ThrottleCount is a limit on how many jobs run at a time, and how many have to do with it.
 type ThrottleCount struct {
-	ID      string  `json:"id"`
-	Maximum int     `json:"maximum"`
-	TTL     float64 `json:"ttl"` // seconds; 0 for ever
-	Holders int     `json:"holders"`
-	Waiters int     `json:"waiters"` // as Throttle.Waiting
+	ID      string   `json:"id"`
+	Maximum int      `json:"maximum"`
+	TTL     float64  `json:"ttl"` // seconds; 0 for ever
+	Holders int      `json:"holders"`
+	Waiters int      `json:"waiters"`          // as Throttle.Waiting
+	Limits  []string `json:"limits,omitempty"` // as of Throttle
 }
 
 // SomeThrottles are throttles that were found among some of the keys of Redis.
@@ -230,9 +233,10 @@ func ThrottlesFrom(ctx context.Context, q *queue.Client, w Window) (SomeThrottle
 		return SomeThrottles{}, cursorError(err)
 	}
 	found, err := q.CountThrottles(ctx, ids)
+	set := ruleSet(ctx, q)
 	some := SomeThrottles{[]ThrottleCount{}, next, q.Now()}
 	for _, t := range found {
-		some.Items = append(some.Items, ThrottleCount{t.ID, t.Maximum, t.TTL.Seconds(), t.Holders, t.Waiters})
+		some.Items = append(some.Items, ThrottleCount{t.ID, t.Maximum, t.TTL.Seconds(), t.Holders, t.Waiters, limitsBeside(set.Throttles[t.ID])})
 	}
 	return some, err
 }

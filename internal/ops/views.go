@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"oarlock/internal/doctor"
 	"oarlock/internal/explain"
@@ -46,6 +47,9 @@ type Job struct {
 	Interruptions int             `json:"interruptions"`
 	Spared        int             `json:"spared"`
 	Deaths        int             `json:"deaths"`
+	Weight        int             `json:"weight,omitempty"`      // what it says itself of what it needs to run; 0: nothing
+	Bypass        bool            `json:"bypass,omitempty"`      // likewise
+	Windows       []string        `json:"windows,omitempty"`     // likewise: names, and zone|span|span
 	Correlation   string          `json:"correlation,omitempty"` // what an answer to it names
 	Answered      string          `json:"answered,omitempty"`    // came: the next attempt is told; given: one was
 	Checkpoint    json.RawMessage `json:"checkpoint,omitempty"`
@@ -107,6 +111,29 @@ func (j *Job) Payloads() []json.RawMessage {
 	return payloads
 }
 
+// WantsWords says what the job says itself of what it needs to run; "" if it says nothing.
+func (j *Job) WantsWords() string {
+	var words []string
+	if j.Weight > 0 {
+		words = append(words, screen.Some(j.Weight, "place")+" of each throttle")
+	}
+	if j.Bypass {
+		words = append(words, "no places (bypass)")
+	}
+	if len(j.Windows) > 0 {
+		var windows []string
+		for _, text := range j.Windows {
+			zone, spans, own := strings.Cut(text, "|")
+			if own {
+				text = strings.ReplaceAll(spans, "|", ", ") + " " + zone
+			}
+			windows = append(windows, text)
+		}
+		words = append(words, "starts in "+strings.Join(windows, ", "))
+	}
+	return strings.Join(words, "; ")
+}
+
 // TraceID is the id of the trace in which it was put; "" if there is none.
 func (j *Job) TraceID() string { return queue.Trace{Parent: j.TraceParent}.ID() }
 
@@ -142,6 +169,7 @@ func View(job queue.Job) Job {
 	v.History = explain.History(job)
 	v.Timeout = job.Kept.Timeout.Seconds()
 	v.Merge, v.Scores = job.Kept.Merge, job.Kept.Scores
+	v.Weight, v.Bypass, v.Windows = job.Kept.Wanted.Weight, job.Kept.Wanted.Bypass, job.Kept.Wanted.Windows
 	v.Correlation, v.TraceParent = job.Kept.Correlation, job.Kept.Trace.Parent
 	if kept := job.Kept; kept.Queue == job.Queue { // what another queue counted says nothing here
 		v.Crashes, v.Interruptions, v.Spared, v.Deaths = kept.Crashes, kept.Interruptions, kept.Spared, kept.Deaths

@@ -37,9 +37,13 @@ type Span struct {
 // comingSpans is how many spans of a window are told.
 const comingSpans = 3
 
-// nextWindow tells of a window of the rules.
+// nextWindow tells of a window of the rules, or of one that a job has of its own, as Set.Window has them.
 func nextWindow(name string, set rules.Set, now time.Time) (NextWindow, error) {
-	out, err := nextOfSpec(set.Windows[name].Spec(), now)
+	rule, _ := set.Window(name)
+	out, err := nextOfSpec(rule.Spec(), now)
+	if _, named := set.Windows[name]; !named {
+		return out, err
+	}
 	out.Name = name
 	for queue, rule := range set.Queues {
 		if slices.Contains(rule.Windows, name) {

@@ -5,6 +5,7 @@ package putline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,10 @@ type line struct {
 	Merge        queue.Merge `json:"merge"`    // none, all, last, first, set; with key only
 	Score        *float64    `json:"score"`    // likewise
 	Throttles    []string    `json:"throttles"`
+	Weight       *int        `json:"weight"`
+	Bypass       bool        `json:"bypass"`
+	Windows      []string    `json:"windows"` // names of the rules, or spans
+	Zone         string      `json:"zone"`    // of the spans
 	Correlation  string      `json:"correlation"`
 	TraceParent  string      `json:"traceparent"`
 	TraceState   string      `json:"tracestate"` // with traceparent only
@@ -91,6 +96,7 @@ func Read(like queue.Put, text []byte) (queue.Put, error) {
 	say(&job.KeyFrom, l.KeyFrom, l.KeyFrom != "")
 	say(&job.Merge, l.Merge, l.Merge != "")
 	say(&job.Score, l.Score, l.Score != nil)
+	say(&job.Wants, l.wants(), l.Weight != nil || l.Bypass || l.Windows != nil || l.Zone != "")
 	say(&job.Correlation, l.Correlation, l.Correlation != "")
 	say(&job.Trace, l.trace(), l.trace() != queue.Trace{})
 	say(&job.Throttles, l.Throttles, l.Throttles != nil)
@@ -133,6 +139,8 @@ func mistyped(wrong *json.UnmarshalTypeError) error {
 		want = "a number"
 	case reflect.Int:
 		want = "a whole number"
+	case reflect.Bool:
+		want = "true or false"
 	case reflect.Slice:
 		want = "a list of texts"
 	}
@@ -152,8 +160,19 @@ const longest = 100 * 365 * 24 * 3600
 // trace is the trace that the line names.
 func (l *line) trace() queue.Trace { return queue.Trace{Parent: l.TraceParent, State: l.TraceState} }
 
+// wants is what the line says of what the job needs to run.
+func (l *line) wants() queue.Wants {
+	wants := queue.Wants{Bypass: l.Bypass, Windows: l.Windows, Zone: l.Zone}
+	if l.Weight != nil {
+		wants.Weight = *l.Weight
+	}
+	return wants
+}
+
 func (l *line) check() error {
 	switch {
+	case l.Weight != nil && *l.Weight < 1:
+		return fmt.Errorf("weight must be from 1 to %d: %d", queue.MaxWeight, *l.Weight)
 	case l.At != nil && l.Delay > 0:
 		return errors.New("delay and at exclude each other")
 	case l.Delay > longest:
@@ -174,7 +193,7 @@ func (l *line) check() error {
 			return fmt.Errorf("key_from: %w", err)
 		}
 	}
-	return l.trace().Check()
+	return cmp.Or(l.wants().Check(), l.trace().Check())
 }
 
 // near suggests the known name that is most like name; "" if none is.

@@ -43,10 +43,19 @@ func TestRead(t *testing.T) {
 		`{"at":"900000h"}`:       "100 years",
 		`{"key_from":"order"}`:   `key_from: "order" is no JSON pointer`,
 		`{"wait_replicas":-1}`:   "wait_replicas is negative",
+		`{"weight":0}`:           "weight must be from 1 to 100: 0",
+		`{"weight":101}`:         "weight must be from 1 to 100: 101",
+		`{"bypass":1}`:           "bypass must be true or false, not a JSON number",
+		`{"windows":["x:y"]}`:    `"x:y"`,
+		`{"zone":"UTC"}`:         "zone is of spans",
 	} {
 		if p, err := Read(like, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is read as %+v (%v), want %s", text, p, err, want)
 		}
+	}
+	p, err = Read(like, []byte(`{"weight":2,"bypass":true,"windows":["night","22:00-06:00"],"zone":"Europe/Berlin"}`))
+	if err != nil || p.Wants.Weight != 2 || !p.Wants.Bypass || len(p.Wants.Windows) != 2 || p.Wants.Zone != "Europe/Berlin" {
+		t.Errorf("what a job wants is read as %+v (%v)", p.Wants, err)
 	}
 	like.Delay = time.Second
 	for text, want := range map[string]queue.Put{

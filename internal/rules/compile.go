@@ -18,6 +18,7 @@ import (
 type Compiled struct {
 	Queues    map[string]CompiledQueue    // those that are ruled
 	Throttles map[string]CompiledThrottle // all
+	Windows   map[string]CompiledWindow   // all, for jobs that name some themselves
 	LowFirst  []string                    // queues whose priorities are stored negated, sorted; they need not be ruled
 	Puts      *CompiledPuts               // nil if there is nothing in it
 }
@@ -103,7 +104,10 @@ const OtherValues = "*"
 // Compile makes of rules what Redis is told. Names that nothing stands behind are throttles without a limit, or no
 // windows: whoever had them took them away, and what is left still holds.
 func Compile(s Set) Compiled {
-	c := Compiled{Queues: map[string]CompiledQueue{}, Throttles: map[string]CompiledThrottle{}}
+	c := Compiled{Queues: map[string]CompiledQueue{}, Throttles: map[string]CompiledThrottle{}, Windows: map[string]CompiledWindow{}}
+	for name, w := range s.Windows {
+		c.Windows[name] = w.compile(name)
+	}
 	by, asks := make(map[string][]string), make(map[string]bool)
 	for name, t := range s.Throttles {
 		c.Throttles[name] = t.compile()
@@ -214,10 +218,14 @@ func MostLiteral(a, b string) int {
 func (s Set) windows(names []string) (out []CompiledWindow) {
 	for _, name := range names {
 		if w, ok := s.Windows[name]; ok {
-			out = append(out, CompiledWindow{name, w.Spec().Text(), w.Margin, w.OnClose == Closings[1]})
+			out = append(out, w.compile(name))
 		}
 	}
 	return out
+}
+
+func (w Window) compile(name string) CompiledWindow {
+	return CompiledWindow{name, w.Spec().Text(), w.Margin, w.OnClose == Closings[1]}
 }
 
 // Spec is the window without what becomes of jobs at its end.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Document is all rules of a key space, and whose they are. It is one value in Redis.
@@ -178,6 +179,8 @@ type Change struct {
 	Word  string          `json:"word"` // added, changed, removed, or taken over: by another owner or revision, and otherwise the same
 	Was   json.RawMessage `json:"was,omitempty"`
 	Is    json.RawMessage `json:"is,omitempty"`
+
+	NamedBy []string `json:"named_by,omitempty"` // of a throttle or window that is removed: the rules that name it still, whose jobs it limits no more
 }
 
 // Changes are what differs in after, in the order of the names.
@@ -196,7 +199,7 @@ func (d Document) Changes(after Document) []Change {
 		case !had:
 			change.Word = "added"
 		case !has:
-			change.Word = "removed"
+			change.Word, change.NamedBy = "removed", after.naming(name)
 		case !same(was.Rule, is.Rule):
 			change.Word = "changed"
 		case was.Owner != is.Owner || was.Revision != is.Revision:
@@ -207,6 +210,29 @@ func (d Document) Changes(after Document) []Change {
 		changes = append(changes, change)
 	}
 	return changes
+}
+
+// naming are the entries that name the throttle or window of an entry.
+func (d Document) naming(entry string) (by []string) {
+	set, err := d.Set()
+	if err != nil {
+		return nil // whoever applies it is told
+	}
+	look := func(throttles, windows []string, who string) {
+		throttle, isThrottle := strings.CutPrefix(entry, kindThrottle)
+		window, isWindow := strings.CutPrefix(entry, kindWindow)
+		if isThrottle && slices.Contains(throttles, throttle) || isWindow && slices.Contains(windows, window) {
+			by = append(by, who)
+		}
+	}
+	for name, q := range set.Queues {
+		look(q.Throttles, q.Windows, kindQueue+name)
+	}
+	for name, k := range set.Klass {
+		look(k.Throttles, k.Windows, kindKlass+name)
+	}
+	slices.Sort(by)
+	return by
 }
 
 // same compares two rules as values: the order of their members, and of blanks, says nothing.

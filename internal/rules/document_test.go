@@ -145,3 +145,20 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%v", words)
 	}
 }
+
+// What is removed, and named by rules that stay, is told with these.
+func TestWhatIsRemovedAndNamedStill(t *testing.T) {
+	set := Set{
+		Throttles: map[string]Throttle{"erp": {Limit: 1}, "api": {Limit: 1}}, Windows: map[string]Window{"night": {Open: []string{"22:00-06:00"}}},
+		Queues: map[string]Queue{"mail": {Throttles: []string{"erp"}, Windows: []string{"night"}}}, Klass: map[string]Klass{"Pay": {Queues: []string{"mail"}, Throttles: []string{"erp"}}},
+	}
+	doc, _ := Document{}.Agree(File{Owner: "a", Set: set}, false)
+	after, _ := doc.Without("throttles.erp", "throttles.api", "windows.night")
+	told := map[string]string{}
+	for _, change := range doc.Changes(after) {
+		told[change.Entry] = strings.Join(change.NamedBy, " ")
+	}
+	if len(told) != 3 || told["throttles.erp"] != "klass.Pay queues.mail" || told["windows.night"] != "queues.mail" || told["throttles.api"] != "" {
+		t.Errorf("told is %v", told)
+	}
+}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"oarlock/internal/window"
 )
 
 // Job is what rules ask of a job.
@@ -16,6 +19,11 @@ type Job struct {
 	Data         []byte // JSON
 	Tags         []string
 	Throttles    []string // that it names itself
+
+	// What it says itself, in place of what is said of its class: see queue.Wanted.
+	Weight  int
+	Bypass  bool
+	Windows []string
 }
 
 // Needs is what a job must pass to run. See lua/lib/gate.lua, which is asked when it does.
@@ -24,7 +32,7 @@ type Needs struct {
 	Klass   string // the table that counts for its class; "" if there is none
 	Bypass  bool
 	Weight  int
-	Windows []string // names; it starts in any of them; none: always
+	Windows []string // names, or a spec of the job's own; it starts in any of them; none: always. See Set.Window
 	Places  []Place  // of each Weight, in the order in which they are asked for
 	Order   Queue
 }
@@ -52,15 +60,9 @@ func (s Set) Needs(job Job) Needs {
 		return n
 	}
 	k, name := q.klass(job.Klass)
-	n.Klass, n.Bypass, n.Weight = name, k.Bypass, max(1, k.Weight)
-	windows := q.Windows
-	if len(k.Windows) > 0 {
-		windows = k.Windows
-	}
-	for _, w := range windows {
-		n.Windows = append(n.Windows, w.Name)
-	}
-	if k.Bypass {
+	n.Klass, n.Bypass, n.Weight = name, k.Bypass || job.Bypass, max(1, cmp.Or(job.Weight, k.Weight))
+	n.Windows = s.windowsOf(job, q, k)
+	if n.Bypass {
 		return n
 	}
 	for _, id := range unique(slices.Concat(job.Throttles, k.Throttles, q.Throttles)) {
@@ -76,6 +78,35 @@ func (s Set) Needs(job Job) Needs {
 		}
 	}
 	return n
+}
+
+// windowsOf are those that count for a job: its own, if there are any still, or those of its class, or of its queue.
+func (s Set) windowsOf(job Job, q CompiledQueue, k CompiledKlass) (names []string) {
+	for _, text := range job.Windows {
+		if _, ok := s.Window(text); ok {
+			names = append(names, text)
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	windows := q.Windows
+	if len(k.Windows) > 0 {
+		windows = k.Windows
+	}
+	for _, w := range windows {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// Window is the window of that name, or the one whose spec text is, as a job has it of its own: zone|span|span.
+func (s Set) Window(text string) (Window, bool) {
+	if w, ok := s.Windows[text]; ok || !strings.Contains(text, "|") {
+		return w, ok
+	}
+	spec := window.ReadText(text)
+	return Window{Zone: spec.Zone, Open: spec.Open, Except: spec.Except}, true
 }
 
 // klass returns what holds for a class, and the table that says so.

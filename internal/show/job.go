@@ -63,6 +63,7 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 			line("has the turn", job.Turn.Holder)
 		}
 	}
+	line("wants", job.WantsWords())
 	line("throttles", strings.Join(job.Throttles, " "))
 	line("waits for", strings.Join(job.Dependencies, " "))
 	line("waited for by", strings.Join(job.Dependents, " "))

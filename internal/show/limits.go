@@ -21,11 +21,7 @@ func Most(most int) string {
 func Throttles(w io.Writer, all []ops.Throttle) {
 	var rows [][]string
 	for _, t := range all {
-		limit := "none" // but a rate
-		if t.Maximum > 0 {
-			limit = screen.Count(t.Maximum)
-		}
-		row := []string{t.ID, limit, screen.Count(t.Used), screen.Count(t.Waiting), ttlWords(t.TTL), ""}
+		row := []string{t.ID, ops.LimitWords(t.Maximum, t.Limits), screen.Count(t.Used), screen.Count(t.Waiting), ttlWords(t.TTL), ""}
 		if t.ByHand {
 			row[5] = "set by hand"
 		}

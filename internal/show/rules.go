@@ -40,6 +40,9 @@ func RuleChanges(w io.Writer, changes []rules.Change, conflicts []rules.Conflict
 			screen.Printf(w, "%s is added: %s\n", c.Entry, ops.RuleWords(c.Is))
 		case "removed":
 			screen.Printf(w, "%s is removed: %s\n", c.Entry, ops.RuleWords(c.Was))
+			if len(c.NamedBy) > 0 {
+				screen.Printf(w, "  %s: it is still named there, and limits none of these jobs any more\n", strings.Join(c.NamedBy, ", "))
+			}
 		case "changed":
 			screen.Printf(w, "%s is changed: %s\n  before: %s\n", c.Entry, ops.RuleWords(c.Is), ops.RuleWords(c.Was))
 		default:

@@ -132,6 +132,7 @@ func (a *App) jobFacts(job ops.Job, now float64) []pages.Fact {
 	add(job.Spared > 0, "endings that cost it nothing", strconv.Itoa(job.Spared))
 	add(job.Timeout > 0, "timeout of its own", pages.Span(job.Timeout))
 	add(job.Merge != "", "merges", string(job.Merge)+payloadWords(job))
+	add(job.WantsWords() != "", "wants", job.WantsWords())
 	add(job.Correlation != "", "correlation", job.Correlation)
 	add(job.TraceParent != "", "trace", job.TraceID())
 	add(job.Answered != "", "answer", map[string]string{"came": "came; its next attempt is told", "given": "an attempt was told it"}[job.Answered])

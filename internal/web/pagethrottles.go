@@ -34,7 +34,7 @@ func (a *App) throttlesPage(c *Call, p *pages.Page) error {
 	}
 	var body pages.Throttles
 	for _, t := range found.Items {
-		body.Rows = append(body.Rows, pages.Throttle{ID: t.ID, Maximum: t.Maximum, TTL: t.TTL, Held: t.Holders, Waits: t.Waiters})
+		body.Rows = append(body.Rows, pages.Throttle{ID: t.ID, Maximum: t.Maximum, TTL: t.TTL, Limit: ops.LimitWords(t.Maximum, t.Limits), Held: t.Holders, Waits: t.Waiters})
 	}
 	body.Says = lookedThrough(len(body.Rows), "throttle", found.Next != "")
 	if cursor != "" {

@@ -42,7 +42,10 @@ func (s Spec) Text() string {
 }
 
 // ParseText reads what Spec.Text wrote, or somebody else.
-func ParseText(text string) (*Window, error) {
+func ParseText(text string) (*Window, error) { return Parse(ReadText(text)) }
+
+// ReadText is the spec of which Spec.Text is the text.
+func ReadText(text string) Spec {
 	parts := strings.Split(text, "|")
 	s := Spec{Zone: parts[0]}
 	for _, part := range parts[1:] {
@@ -52,7 +55,7 @@ func ParseText(text string) (*Window, error) {
 			s.Open = append(s.Open, part)
 		}
 	}
-	return Parse(s)
+	return s
 }
 
 // Window is a set of instants, made of whole seconds of a clock on the wall. It does not change, and is safe for

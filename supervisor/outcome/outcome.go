@@ -422,6 +422,7 @@ func putOf(w protocol.Put, klass string) queue.Put {
 		Tags:      w.Tags,
 		Depends:   w.Depends,
 		Throttles: w.Throttles,
+		Wants:     queue.Wants{Weight: w.Weight, Bypass: w.Bypass, Windows: w.Windows, Zone: w.Zone},
 		Key:       w.Key,
 		Merge:     queue.Merge(w.Merge),
 		Score:     w.Score,

@@ -4,6 +4,7 @@ package pages
 type Throttle struct {
 	ID      string
 	Maximum int
+	Limit   string // in words, in the list
 	TTL     float64
 	Held    int // places that are taken
 	Waits   int

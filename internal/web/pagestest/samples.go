@@ -94,7 +94,7 @@ func Samples() []Sample {
 	add("tags", "tags", "/tags", pages.Tags{Rows: []string{"urgent", "large"}, First: "/tags", Next: "/tags?at=100"})
 	add("tags, empty", "tags", "/tags", pages.Tags{})
 	add("tracked", "jobs", "/tracked", pages.JobsPage{Heading: "Tracked jobs", Says: "What happens to these is published.", List: jobs(false), Gone: []string{"j9"}})
-	add("throttles", "throttles", "/throttles", pages.Throttles{Rows: []pages.Throttle{{ID: "api", Maximum: 5, Held: 5, Waits: 3, TTL: 60, Damage: "x"}}, Says: "1 of 1 throttle"})
+	add("throttles", "throttles", "/throttles", pages.Throttles{Rows: []pages.Throttle{{ID: "api", Maximum: 5, Limit: "5, 100/10s", Held: 5, Waits: 3, TTL: 60, Damage: "x"}}, Says: "1 of 1 throttle"})
 	add("throttles, empty", "throttles", "/throttles", pages.Throttles{}, looks)
 	add("throttle", "throttle", "/throttles/api", pages.ThrottlePage{Throttle: pages.Throttle{ID: "api", Maximum: 5, Held: 5, Waits: 1, TTL: 9}, Holders: jobs(false), Waiters: pages.Jobs{Empty: "No job waits for it."}, Idle: []string{"j1 holds it, but does not run."}})
 	add("throttle, by value", "throttle", "/throttles/region", pages.ThrottlePage{Throttle: pages.Throttle{ID: "region", Maximum: 100, Held: 90, Waits: 7}, Ruled: "Somebody set this limit by hand.", Rate: "It starts 100 in 10 s at most, which lets one start now.", Oldest: "12 s", By: "/region",

@@ -44,10 +44,10 @@ for i = 5, #ARGV do
   local n = #reply
   local ok, more = pcall(look, ARGV[i])
   if not ok then
-    if reply[n - 2] == '' then reply[n - 2] = reason_of(more) end
+    if reply[n - 3] == '' then reply[n - 3] = reason_of(more) end
     more = { '', '', '', {}, {}, {} }
   end
-  more[7] = reply[n - 1] ~= '' and payloads(ARGV[i], reply[n - 23]) or {}
+  more[7] = reply[n - 2] ~= '' and payloads(ARGV[i], reply[n - 24]) or {}
   for j = 1, 7 do reply[n + j] = more[j] end
   bytes = bytes + given_bytes + #more[1] + #more[2]
   for _, payload in ipairs(more[7]) do bytes = bytes + #payload end

@@ -1,5 +1,5 @@
 -- install(now, version, doc, puts, count, [queue, rules, limit]..., count, [throttle, rules, limit, count, [value, cap]...]...,
---         count, [queue]..., count, [spec, table]..., early, done, most) -> version, or why not
+--         count, [queue]..., count, [spec, table]..., count, [window, rules]..., early, done, most) -> version, or why not
 -- Puts rules in place of those that are there, all or none.
 --
 --   version  of the rules that the caller has seen, '' for none; likewise of the new ones: how many there were so far, @ and
@@ -9,6 +9,7 @@
 --   queue    one that is ruled: its compiled rules, and the limit of its own throttle, 0 for none
 --   throttle its compiled rules and limit; of values that it has room for in any case, how much (cap)
 --   last     the queues whose priorities are stored negated; and the windows of the rules, as learn has them
+--   window   by its name, as the rules of a queue have it: jobs may name it themselves
 --   early    and the other two: what is said of answers, see answer_rule; '' for what is usual
 --   why not  the list conflict, and the version that is there; or busy, a queue and how many jobs it has: its priorities
 --            cannot change their meaning
@@ -45,6 +46,10 @@ end
 for _ = 1, tonumber(next_argument()) do low[next_argument()] = true end
 local tables = {}
 for i = 1, 2 * tonumber(next_argument()) do tables[i] = next_argument() end
+for _ = 1, tonumber(next_argument()) do
+  local window = next_argument()
+  fields['window:' .. window] = next_argument()
+end
 local answers = { ['answers-early'] = next_argument(), ['answers-done'] = next_argument(), ['answers-most'] = next_argument() }
 
 local function jobs_of(queue)
@@ -86,9 +91,16 @@ for _, limit in ipairs(limits) do
     end
   end
 end
+local windows_differ = false -- of those that jobs may name themselves
+for field, text in pairs(old) do
+  if string.sub(field, 1, 7) == 'window:' and fields[field] ~= text then
+    windows_differ = true
+    if not fields[field] then redis.call('HDEL', rules_key, field) end
+  end
+end
 for field, text in pairs(old) do
   local kind, name = string.match(field, '^([qt]):(.*)$')
-  if kind == 'q' and fields[field] ~= text and string.find(text, '"windows"', 1, true) then
+  if kind == 'q' and (windows_differ or not fields[field] and old.windows or fields[field] ~= text and string.find(text, '"windows"', 1, true)) then
     redis.call('HSET', 'ql:oarlock:reconsider', name, '-inf')
   end
   if kind == 't' then
@@ -103,7 +115,7 @@ for field, text in pairs(old) do
   elseif kind == 'q' and not fields[field] then
     local key = 'ql:th:' .. queue_throttle(name)
     if redis.call('HEXISTS', key, 'oarlock-limit') == 1 then redis.call('DEL', key) end
-    if is_clean(name) then redis.call('HDEL', rules_key, field) else fields[field] = '{"leaving":true}' end
+    if is_clean(name) then redis.call('HDEL', rules_key, field) else fields[field] = left_rules end
   end
 end
 for name, value in pairs(answers) do

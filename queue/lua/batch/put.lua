@@ -5,7 +5,7 @@
 --   data     JSON text, which the caller has checked; stored byte for byte
 --   delay    seconds from now, at least 0
 --   options  how many, then so many names and values: priority, tags, retries, depends as
---            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); if-exists: final (put
+--            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); weight, bypass and windows, as in the protocol's put; if-exists: final (put
 --            only if the job there is complete or failed) or never; else it is replaced; replace-in (a JSON list): it is
 --            replaced only if it is in one of these queues, or in none
 --   list     per job put, or put: and the state of the job that it replaced, or the state of the job that is in its way (if-exists; nothing

@@ -42,6 +42,7 @@ function entered_after_all(batch, put, raised)
   if time ~= batch.time then return { reason_of(raised) } end
   if named.timeout then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
   if named.trace then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
+  if says_wants(named) then pcall(write_wants, put.jid, given_wants(put.queue, named)) end
   if put.run then redis.pcall('HSET', key, unpack(put.run)) end
   -- It joins when it is met.
   if named.key then redis.pcall('HSETNX', key, 'oarlock-lane', (turns or ordering()).outside(put.queue, named.key)) end
@@ -77,6 +78,7 @@ function enter(batch, put, ready)
       if merged then return merged end
     end
   end
+  local wants = says_wants(named) and given_wants(put.queue, named)
   if named.correlation then may_bind(batch, put) end
   if special or named ~= no_options and (named.depends or named.tags or named.throttles) or put.delay > 0 then
     enter_with_care(batch, put, key, exists, ready)
@@ -85,6 +87,7 @@ function enter(batch, put, ready)
   end
   if named.timeout then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
   if named.trace then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
+  if wants then write_wants(put.jid, wants) end
   if put.run then redis.call('HSET', key, unpack(put.run)) end
   if named.correlation then bind(batch, put) end
   know(batch, put.queue)

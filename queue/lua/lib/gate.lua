@@ -10,7 +10,7 @@ function open_gate(batch)
     rules = {}, defined = {}, places = {}, needs = {}, lists = {}, awake = {}, freed = {}, opened = {},
     left = call_gated, fields = { unpack(job_fields) }, counts = {},
   }
-  g.fields[#job_fields + 1], g.fields[#job_fields + 2] = 'oarlock-gate', 'state'
+  g.fields[#job_fields + 1], g.fields[#job_fields + 2], g.fields[#job_fields + 3] = 'oarlock-gate', 'state', 'oarlock-wants'
   return g
 end
 
@@ -21,8 +21,9 @@ call_gated = 100
 function rules_of(g, queue)
   local known = g.rules[queue]
   if known == nil then
-    local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'q:' .. queue, 'o:' .. queue)
+    local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'q:' .. queue, 'o:' .. queue, 'bypass')
     known = (f[1] or f.err) and rules_in(f) or false
+    if known and f[3] then known.bypasses = true end
     g.batch.keyed[queue] = f[2]
     g.rules[queue] = known
   end
@@ -110,10 +111,10 @@ end
 --   asks     whether commands decide about it, too
 function needs_of(g, rules, queue, f)
   local word, wants = f[2] or '', rules.wants
-  if f[11] then word, wants = word .. '\0' .. (f.gate or '') .. '\0' .. f[11], rules.given end
+  if f[11] or f.wants then word, wants = word .. '\0' .. (f.gate or '') .. '\0' .. (f[11] or '') .. '\0' .. (f.wants or ''), rules.given end
   local want = wants[word]
   if not want then
-    want = wants_of(rules, f[2] or '', queue, f)
+    want = wants_of(g, rules, queue, f)
     wants[word] = want
   end
   if want.known then return want.known, want end
@@ -136,17 +137,19 @@ end
 nothing_needed = { list = {} }
 no_values = {}
 
--- wants_of(rules, klass, queue, f) -> what jobs of a class with these throttles of their own want: windows, or nil; and what they need,
+-- wants_of(g, rules, queue, f) -> what jobs of a class want that say the same of themselves: windows, or nil; and what they need,
 -- before values are known: own, names, counted (those of names that count by a value), weight, shared; or known, bypass (it counts nowhere), and damage:
 -- what is wrong with its throttles, if something is: it can wait for none of them then
+-- What a job says itself counts before what is said of its class; in a queue that is ruled no more it says nothing.
 -- Rare.
-function wants_of(rules, klass, queue, f)
-  local class = class_of(rules, klass)
-  local windows = class.windows or rules.windows
-  if class.bypass then return { known = nothing_needed, windows = windows, bypass = true } end
+function wants_of(g, rules, queue, f)
+  local class = class_of(rules, f[2] or '')
+  local said = f.wants and not rules.leaving and said_wants(f.wants) or {}
+  local windows = said.windows and named_windows(g, said.windows) or class.windows or rules.windows
+  if said.bypass or class.bypass then return { known = nothing_needed, windows = windows, bypass = true } end
   local ok, own = pcall(own_names, f)
   if not ok then return { known = nothing_needed, windows = windows, damage = 'its throttles ' .. excerpt(f[11]) .. ': ' .. reason_of(own) } end
-  local want = { own = own, names = {}, counted = {}, weight = class.weight or 1, shared = rules.limited, windows = windows }
+  local want = { own = own, names = {}, counted = {}, weight = said.weight or class.weight or 1, shared = rules.limited, windows = windows }
   local seen = { [queue_throttle(queue)] = true }
   for _, list in ipairs({ own, class.throttles or {}, rules.throttles or {} }) do
     for _, tid in ipairs(list) do

@@ -1,6 +1,6 @@
 -- Jobs as they are shown: never more of them than a page has room for. Nothing here writes.
 
--- append_glance(reply, jid, cut, most, placed) -> how many bytes of data it gives; 35 values about a job
+-- append_glance(reply, jid, cut, most, placed) -> how many bytes of data it gives; 36 values about a job
 --   reply   the list that they are appended to
 --   cut     so many bytes of its data, and of the message of its failure, are given
 --   most    data that is longer is not even read
@@ -11,7 +11,7 @@
 -- recurring job it comes from; time; 1 if it is tracked; then of what we keep with a job queue,
 -- timeout, crashes, interruptions, spared, standstill, deaths, unstarted, unknown, correlation, and of its
 -- answer 'came', 'given' once an attempt was told, or ''; its trace; its mark among the jobs of its key; and why the job cannot be
--- read as it should be, or ''; and oarlock-merge and oarlock-first. The size is that of all payloads.
+-- read as it should be, or ''; and oarlock-merge, oarlock-first and oarlock-wants. The size is that of all payloads.
 function append_glance(reply, jid, cut, most, placed)
   local ok, values = pcall(glance_at, jid, cut, most, placed)
   if not ok then
@@ -20,7 +20,7 @@ function append_glance(reply, jid, cut, most, placed)
     values[12], values[19], values[33] = 0, 0, why
   end
   local n = #reply
-  for i = 1, 35 do reply[n + i] = values[i] or '' end
+  for i = 1, 36 do reply[n + i] = values[i] or '' end
   return #reply[n + 13]
 end
 
@@ -30,7 +30,7 @@ function glance_at(jid, cut, most, placed)
   local f = ask('HMGET', key, 'state', 'klass', 'queue', 'worker', 'priority', 'retries', 'remaining', 'expires',
     'tags', 'throttles', 'spawned_from_jid', 'time', 'oarlock-queue', 'oarlock-timeout', 'oarlock-crashes',
     'oarlock-interruptions', 'oarlock-spared', 'oarlock-standstill', 'oarlock-deaths', 'oarlock-unstarted', 'oarlock-unknown', 'jid',
-    'oarlock-correlation', 'oarlock-response-given', 'oarlock-life', 'oarlock-trace', 'oarlock-lane', 'oarlock-merge', 'oarlock-first', 'oarlock-load')
+    'oarlock-correlation', 'oarlock-response-given', 'oarlock-life', 'oarlock-trace', 'oarlock-lane', 'oarlock-merge', 'oarlock-first', 'oarlock-load', 'oarlock-wants')
   if not f[1] and not f[22] then return { jid, 'gone' } end
   local size = redis.call('HSTRLEN', key, 'data')
   if f[28] and f[13] == f[3] and f[30] then size = math.max(size, numeric(f[30], 0) % run_unit) end
@@ -40,7 +40,7 @@ function glance_at(jid, cut, most, placed)
   local priority = f[5] and f[5] ~= '0' and is_low({}, f[3] or '') and negated(f[5]) or f[5]
   return { jid, row, moment, f[1], f[2], f[3], f[4], priority, f[6], f[7], f[8], size, data and string.sub(data, 1, cut),
     f[9], f[10], short_failure(key, cut, most), f[11], f[12], type(redis.pcall('ZSCORE', 'ql:tracked', jid)) == 'string' and 1 or 0,
-    f[13], f[14], f[15], f[16], f[17], f[18], f[19], f[20], f[21], f[23], answered, f[26], f[27], '', f[28], f[29] }
+    f[13], f[14], f[15], f[16], f[17], f[18], f[19], f[20], f[21], f[23], answered, f[26], f[27], '', f[28], f[29], f[31] }
 end
 
 -- short_failure(key, cut, most) -> text of a job's failure, with a message of at most cut bytes

@@ -140,8 +140,8 @@ function place_stranger(g, rules, queue, jid)
   local state, owner, of, gate, text = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'oarlock-gate', 'throttles'))
   spend(g.batch, gate and 2 or 1)
   if state ~= 'running' or of ~= queue or gate and has_any(jid, text) then return end
-  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(job_fields))
-  f.gate = gate
+  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(g.fields))
+  f.gate, f.wants = gate, f[#g.fields]
   local need = needs_of(g, rules, queue, f)
   if #need.list == 0 then return end
   take_places(g, need, jid, {})

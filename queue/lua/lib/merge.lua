@@ -76,7 +76,7 @@ function merge_put(batch, put)
   local payload = put.data
   local run = { mode = mode, payload = payload, score = text17(by), name = '@' .. put.jid, klass = put.klass }
   if mode == 'set' then run.name = #payload <= 40 and '=' .. payload or '#' .. redis.sha1hex(payload) end
-  if not (named.correlation or named.depends or named.throttles) then
+  if not (named.correlation or named.depends or named.throttles or says_wants(named)) then
     local word, jid = merge_into(queue, named.key, run)
     if word then return { word, jid } end
   end
@@ -163,11 +163,11 @@ function merge_into(queue, key, run)
   end
 end
 
--- read_waiting(jid, name) -> the fields of a job by which takes_payloads judges, and one more
+-- read_waiting(jid, name) -> the fields of a job by which takes_payloads judges; the twelfth is the one of that name
 -- Rare.
 function read_waiting(jid, name)
   return redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'klass', 'oarlock-lane', 'oarlock-queue', 'oarlock-merge',
-    'oarlock-first', 'oarlock-load', 'oarlock-checkpoint', 'oarlock-correlation', 'oarlock-park', name)
+    'oarlock-first', 'oarlock-load', 'oarlock-checkpoint', 'oarlock-correlation', 'oarlock-park', name, 'oarlock-wants')
 end
 
 -- takes_payloads(f, queue, mode, klass) -> whether a job waits in such a way that more may be added to it
@@ -177,7 +177,7 @@ function takes_payloads(f, queue, mode, klass)
   local waits = f[1] == 'waiting' or f[1] == 'scheduled' or f[1] == 'throttled'
   local sign, of = read_mark(f[4])
   return waits and f[2] == queue and f[5] == queue and of == queue and sign ~= '=' and f[3] == klass and f[6] == mode
-    and f[7] and f[8] and not (f[9] or f[10] or f[11])
+    and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])
 end
 
 -- add_payload(queue, jid, f, run) -> word, nil if the job has no room for it

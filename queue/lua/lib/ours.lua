@@ -3,6 +3,7 @@
 --   oarlock-queue       the queue in which the others count, but timeout and trace; elsewhere they are void
 --   oarlock-timeout     seconds an attempt may take, in whichever queue
 --   oarlock-trace       the trace in which it was put, in whichever queue; see Trace in Go
+--   oarlock-wants       what it says itself of what it needs to run, in whichever queue; see wants.lua
 --   oarlock-crashes, oarlock-interruptions, oarlock-spared   counts
 --   oarlock-deaths      deaths of supervisors that had the job, since it last ended otherwise
 --   oarlock-unstarted, oarlock-unknown   what stands in its way, JSON; see Standing in Go
@@ -55,7 +56,7 @@ function carry_over(jid, how, queue)
     onward = { not fields['oarlock-response-given'] and 'response' },
     anew = {},
   }
-  local stay = { ['oarlock-timeout'] = true, ['oarlock-correlation'] = true, ['oarlock-trace'] = true, ['oarlock-early'] = true }
+  local stay = { ['oarlock-timeout'] = true, ['oarlock-correlation'] = true, ['oarlock-trace'] = true, ['oarlock-early'] = true, ['oarlock-wants'] = true }
   local gone, stays = { 'oarlock-queue' }, false
   for _, name in ipairs(kept[how]) do stay['oarlock-' .. tostring(name)] = true end
   for field in pairs(fields) do

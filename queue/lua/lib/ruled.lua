@@ -202,11 +202,11 @@ function is_locked(queue, jid)
   return redis.call('ZSCORE', 'ql:q:' .. queue .. '-locks', jid)
 end
 
--- look_at_ruled(g, jid, queue) -> as look_at; its fields also gate (oarlock-gate) and state
+-- look_at_ruled(g, jid, queue) -> as look_at; its fields also gate (oarlock-gate), state and wants (oarlock-wants)
 function look_at_ruled(g, jid, queue)
   local job = look_at(jid, queue, g.fields)
   local f, n = job.fields, #job_fields
-  f.gate, f.state = f[n + 1], f[n + 2]
+  f.gate, f.state, f.wants = f[n + 1], f[n + 2], f[n + 3]
   return job
 end
 

@@ -13,11 +13,14 @@
 --             merge     all, set, last or first, with key: while a job of the key waits that merges alike, it gets the data, no job
 --                       is made, and the reply is its jid; none
 --             score     number, with merge: orders what merged                now
+--             weight, bypass, windows: what it says itself of what it needs to run in a queue with rules, in place of what they say of
+--                       its class: places of each throttle, 1 to 100; 1: none; JSON list of names of windows of the rules, and of
+--                       zone|span|span. Where none of the three is said                 the old job's, or none
 --
 -- Refuses  "Queue(): no queue name provided", "Put(): Arg ..."  an argument will not do
 --          "Odd number of additional args"                       a name without a value
---          "Put(): key must ...", "Put(): merge ...", "Put(): score ..."
--- Reads    ql:config  max-job-history; ql:j:<jid>; ql:tracked; in reqless ql:th:<tid>
+--          "Put(): key must ...", "Put(): merge ...", "Put(): score ...", "Put(): weight ..." and of windows
+-- Reads    ql:config  max-job-history; ql:oarlock:rules; ql:j:<jid>; ql:tracked; in reqless ql:th:<tid>
 -- Writes   ql:j:<jid> and its sets, ql:q:<queue>-work|scheduled|depends|throttled,
 --          ql:queues, ql:t:<tag>, ql:tags; all places where the job was before
 -- Sends    put and lock_lost on ql:log, lock_lost to the owner, ql:put if tracked
@@ -25,10 +28,12 @@ local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], given_queue(ARGV[3])
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
 local named = options(8)
 if named.score and not named.merge then refuse('Put', 'score needs merge') end
+local wants = next(named) and says_wants(named) and given_wants(queue, named)
 if named.merge then
   jid = put_or_merge(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
 else
   put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
 end
+if wants then write_wants(jid, wants) end
 register(queue)
 return jid
