@@ -17,7 +17,7 @@ type Fork struct {
 	starter *Starter
 	parent  Process
 	number  int      // its pid
-	handle  *os.File // the same as a descriptor, which stands for no later process of that number
+	handle  *os.File // the same as a descriptor, which stands for no later process of that number; nil: it had ended when we were told of it
 	born    time.Time
 	group   *cgroup // nil unless that is how it is killed
 	mark    uint64  // of all its processes; 0: none. See Equip
@@ -93,6 +93,9 @@ const markRange = 100_000
 // other process may read it, and none but root can raise it. The limit is that of message queues, in
 // bytes, just below what it was: it is enough for any use.
 func (p *Fork) Equip(strength Strength, set Settings) (err error) {
+	if p.handle == nil { // nobody knows whose number that is, or was
+		return nil
+	}
 	switch strength {
 	case Cgroup:
 		if p.group, err = p.starter.cgroups.create(set.Memory); err == nil {
@@ -201,8 +204,11 @@ func (p *Fork) Wait() Exit {
 	<-p.over
 	p.held.over()
 	// What is left of its process group. The group keeps the number from being anybody else's; if there
-	// is none left, numbers are given out in a circle that takes far longer than this.
-	syscall.Kill(-p.number, syscall.SIGKILL)
+	// is none left, numbers are given out in a circle that takes far longer than this. One that had ended before it had anything to do has left none,
+	// and the group may be a stranger's.
+	if p.handle != nil {
+		syscall.Kill(-p.number, syscall.SIGKILL)
+	}
 	if p.group != nil && p.exit.Signal != syscall.SIGKILL && p.group.discard() {
 		return p.exit
 	}

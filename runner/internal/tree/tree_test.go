@@ -281,3 +281,39 @@ func TestStrengthsHaveNames(t *testing.T) {
 		t.Errorf("no strength is called %q", name)
 	}
 }
+
+// A program may say that it forked a process that has ended, for a fork may end at once. It must not make us kill by that what a stranger's
+// process group still has.
+func TestAForkThatHasEndedLeavesNoGroup(t *testing.T) {
+	tr := testTrees(t)
+	for _, strength := range strengths(t, tr) {
+		t.Run(strength.String(), func(t *testing.T) {
+			parent, _ := startIn(t, tr, strength, Settings{}, "sleep", "1000")
+			t.Cleanup(func() { parent.Kill(); parent.Wait(); parent.Release() })
+			leader, out, started := command(t, "sh", "-c", `(trap "echo alive; exit" USR1; echo ready; while :; do sleep 0.1; done) &`)
+			leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			err := leader.Run()
+			started()
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, out, "ready")
+			fork, err := tr.Forked(parent, leader.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fork.Equip(strength, Settings{}); err != nil {
+				t.Fatal(err)
+			}
+			fork.Lease(1) // long over
+			fork.Ended(Exit{Started: true})
+			fork.Wait()
+			fork.Kill()
+			fork.Release()
+			if err := syscall.Kill(-leader.Process.Pid, syscall.SIGUSR1); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, out, "alive")
+		})
+	}
+}
