@@ -40,7 +40,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 		t.Fatal(err)
 	}
 	says := map[string]string{"hang": "did not answer within 2s", "die": "killed by SIGKILL", "exit": "exited with code 3: no such node",
-		"nonsense": `its answer "all of them may start"`, "nothing": "its answer", "flood": "printed more than 1048576 bytes"}
+		"nonsense": `its answer "all of them may start"`, "nothing": "it printed nothing", "flood": "printed more than 1048576 bytes"}
 	config := "[pools.work]\nqueues = [\"*\"]\nmode = \"once\"\ninput = \"none\"\nchildren = 2\ncommand = [\"true\"]\n"
 	for fault := range says {
 		timeout := "10s"

@@ -137,7 +137,7 @@ func (c *Client) NeedRules(ctx context.Context) (since float64, err error) {
 	if err := c.clock.Fresh(ctx); err != nil {
 		return 0, err
 	}
-	pipe, key := c.redis.TxPipeline(), c.ns+"oarlock:tended"
+	pipe, key := c.redis.Pipeline(), c.ns+"oarlock:tended"
 	pipe.SAdd(ctx, c.ns+"oarlock:needs", NeedRules)
 	pipe.HSetNX(ctx, key, rulesSince, wire.Number(c.clock.Now()))
 	said := pipe.HMGet(ctx, key, rulesSince)

@@ -3,6 +3,7 @@ package private
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +23,13 @@ type stamp struct {
 	changed unix.Timespec
 }
 
-// mostSpares is how many directories are kept for one owner.
-const mostSpares = 64
+const (
+	// mostSpares is how many directories are kept for one owner.
+	mostSpares = 64
+	// spareTime is how long they are kept after the last one came: what has nothing to do leaves nothing behind, on a file system that
+	// may be full.
+	spareTime = time.Second
+)
 
 // GiveBack is Remove for a directory that nobody can reach any more but by its name: no process that had it open lives.
 // It is used again if nothing was done with it.
@@ -51,7 +57,28 @@ func (d *Dirs) reuse(path string) bool {
 	delete(d.stamps, path)
 	d.stamps[spare] = was
 	d.spares[was.owner] = append(d.spares[was.owner], spare)
+	d.idle.Reset(spareTime)
 	return true
+}
+
+// dropSpares removes all spares. It returns where those are now that were not empty, which no spare of ours is.
+func (d *Dirs) dropSpares() (left []string) {
+	d.handed.Lock()
+	all := d.spares
+	d.spares = make(map[owner][]string)
+	d.handed.Unlock()
+	for _, spares := range all {
+		for _, path := range spares {
+			d.forget(path)
+			if unix.Rmdir(path) == nil {
+				continue
+			}
+			if trashed, err := d.aside(path); err == nil {
+				left = append(left, trashed)
+			}
+		}
+	}
+	return left
 }
 
 // spare hands out a spare directory, if there is one.

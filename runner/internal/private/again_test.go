@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +51,31 @@ func TestPrivateDirIsUsedAgain(t *testing.T) {
 	if got := entries(t, d.root); len(got) != 3 { // lock, trash, kept
 		t.Errorf("left: %q", got)
 	}
+}
+
+// Where nothing was given back for a while nothing is kept: a file system that is full is not full of spares.
+func TestSparesAreNotKeptForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := testDirs(t, filepath.Join(t.TempDir(), "root"))
+		one, other := mustCreate(t, d), mustCreate(t, d)
+		d.GiveBack(one)
+		time.Sleep(spareTime / 2)
+		d.GiveBack(other)
+		time.Sleep(spareTime * 3 / 4)
+		synctest.Wait()
+		if got := entries(t, d.life); len(got) != 3 { // lock, and both
+			t.Errorf("kept: %q", got)
+		}
+		if err := os.WriteFile(filepath.Join(entries(t, d.life)[0], "x"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(spareTime / 2)
+		synctest.Wait()
+		if got := append(entries(t, d.life), entries(t, d.trashDir())...); len(got) != 1 {
+			t.Errorf("left: %q", got)
+		}
+		d.Close()
+	})
 }
 
 // TestTouchedPrivateDirIsNotUsedAgain: whatever a child did, the next one has an empty directory with its rights.

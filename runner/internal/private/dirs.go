@@ -46,6 +46,7 @@ type Dirs struct {
 	handed sync.Mutex
 	stamps map[string]stamp   // of those in use and of spares, by path
 	spares map[owner][]string // to be used again, the oldest first
+	idle   *time.Timer        // when spares are no longer kept
 
 	making sync.Mutex // guards lock, while all is made anew
 }
@@ -57,7 +58,7 @@ const trashQueue = 1024
 // left there. The error says what is the matter with root: somebody else's, most likely.
 func Open(root string, log *slog.Logger) (*Dirs, error) {
 	d := &Dirs{root: root, life: filepath.Join(root, "l-"+randomName()), log: log, trash: make(chan string, trashQueue),
-		stamps: make(map[string]stamp), spares: make(map[owner][]string)}
+		stamps: make(map[string]stamp), spares: make(map[owner][]string), idle: time.NewTimer(spareTime)}
 	left, err := d.prepare()
 	if err != nil {
 		return nil, fmt.Errorf("private directories: %w", err)
@@ -219,6 +220,10 @@ func (d *Dirs) sweep(left []string) {
 		case <-later:
 			again()
 			look()
+		case <-d.idle.C:
+			for _, path := range d.dropSpares() {
+				remove(path)
+			}
 		case path, open := <-d.trash:
 			if open {
 				remove(path)
@@ -236,6 +241,7 @@ func (d *Dirs) sweep(left []string) {
 
 // Close waits until all is removed. All directories have been given back.
 func (d *Dirs) Close() {
+	d.idle.Stop()
 	if trashed, err := d.aside(d.life); err == nil {
 		d.trash <- trashed
 	}
