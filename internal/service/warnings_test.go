@@ -25,6 +25,7 @@ func TestTheMemoryOfRedisIsTold(t *testing.T) {
 				t.Error("who asks waits for Redis")
 			}
 			time.Sleep(2 * time.Second)
+			synctest.Wait() // for the answer
 			return text
 		}
 		if first := told(); first != "" || asked != 1 {
