@@ -14,7 +14,7 @@ import (
 func TestTheProgramInTheDocuments(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3")
+		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
 	}
 	text, err := os.ReadFile("../../docs/limits.md")
 	if err != nil {
