@@ -17,17 +17,22 @@ var scriptGlobals = []string{
 	"assert", "error", "ipairs", "next", "pairs", "pcall", "rawget", "setmetatable", "tonumber", "tostring", "type", "unpack",
 }
 
-// TestGlobals compiles every script and looks at each global it names on any path:
-// a misspelt local, a library function that does not exist, an assignment that
-// forgot its local. Redis would find them only when they run.
-func TestGlobals(t *testing.T) {
+// allScripts returns the text of each script, by its dialect and command.
+func allScripts() map[string]string {
 	scripts := map[string]string{"unified": Unified(DefaultNamespace, Qless)}
 	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
 		for _, command := range Commands(dialect) {
 			scripts[string(dialect)+"/"+command], _ = Text(dialect, command, DefaultNamespace)
 		}
 	}
-	for name, text := range scripts {
+	return scripts
+}
+
+// TestGlobals compiles every script and looks at each global it names on any path:
+// a misspelt local, a library function that does not exist, an assignment that
+// forgot its local. Redis would find them only when they run.
+func TestGlobals(t *testing.T) {
+	for name, text := range allScripts() {
 		chunk, err := parse.Parse(strings.NewReader(text), name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -21,13 +21,7 @@ var builtPerCall = map[string]int{"exchange": 60, "ruled": 80}
 
 // TestBoundsOfScripts counts what each script has of what Lua, or the time of a call, allows.
 func TestBoundsOfScripts(t *testing.T) {
-	scripts := map[string]string{"unified": Unified(DefaultNamespace, Qless)}
-	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
-		for _, command := range Commands(dialect) {
-			scripts[string(dialect)+"/"+command], _ = Text(dialect, command, DefaultNamespace)
-		}
-	}
-	for name, text := range scripts {
+	for name, text := range allScripts() {
 		chunk, err := parse.Parse(strings.NewReader(text), name)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
