@@ -555,28 +555,39 @@ class _Worker:
     input is read in the main thread; status lines may be sent from any thread.
     """
 
-    def __init__(self, source: int, status: int, lead: bytes = b"") -> None:
-        self.source, self.status = source, status
+    def __init__(self, lead: bytes = b"") -> None:
+        self.source = self.status = self.flags = -1  # until connect
+        self.signals = False  # whether the kernel says when there is new input
         self.limit = int(os.environ.get("OARLOCK_MAX_LINE") or 1 << 20)  # of a line, without its end
         self.lead = lead  # written before each line; a newline where others print too
         self.ended = False  # end of file was seen
         self.stopping = False  # a shutdown line was seen, or the end of the input
         self.draining = False  # the pool's drain_signal came
+        told = os.environ.get("OARLOCK_DRAIN_SIGNAL")
+        self.drain_signal: int = getattr(signal, "SIG" + told) if told else 0
         self.inbox: Deque[Job] = deque()  # jobs that wait; more than one with prefetch
         self.rest: List[bytes] = []  # the pieces of a line that is not complete yet
         self.job: Optional[Job] = None  # the one whose handler runs
         self.batch: Optional[Batch] = None  # the message that was read last
         self.whole: Optional[Deque[Batch]] = None  # messages that wait, for whoever takes them whole
         self.dir = os.environ.get("OARLOCK_DIR", "")  # the private directory the process knows
+        self.place = os.path.realpath(self.dir) if self.dir else ""  # where that is
         self.interrupt = False  # whether Cancelled may be raised in it now
         self.looking = self.look_again = False
         self.outbox: Deque[bytes] = deque()
         self.turn = allocate_lock()  # held by the thread that writes
         self.sending = 0  # how deep the main thread is in send_raw
         self.main = get_ident()
+        self.poll = select.poll()
+        # On stdout the hello of a process for one job counts if it names its run.
+        self.hello = _status_line("hello", os.environ.get("OARLOCK_RUN"), {
+            "v": [1], "lib": LIBRARY, "caps": ["cancel", "shutdown", "draining", "batch"]})
+
+    def connect(self, source: int, status: int) -> None:
+        """Has it read from one descriptor and write to the other, both of which it makes blocking."""
+        self.source, self.status = source, status
         os.set_blocking(source, True)
         os.set_blocking(status, True)
-        self.poll = select.poll()
         self.poll.register(source, select.POLLIN)
         self.flags = fcntl.fcntl(source, fcntl.F_GETFL)
         kind = os.fstat(source).st_mode
@@ -587,12 +598,12 @@ class _Worker:
             set_signal(SIGIO, self.on_input)
 
     def greet(self) -> None:
-        # On stdout the hello of a process for one job counts if it names its run.
-        self.send("hello", os.environ.get("OARLOCK_RUN"), v=[1], lib=LIBRARY,
-                  caps=["cancel", "shutdown", "draining", "batch"])
+        self.send_raw(self.hello)
 
     def serve(self, limit: int) -> None:
         """Runs jobs until the end of the input, or those of one message if limit is not 0."""
+        if limit and self.drain_signal:  # a process for one job is sent no lines
+            set_signal(self.drain_signal, self.on_drain)
         self.greet()
         while True:
             while not self.inbox and not self.stopping:
@@ -682,7 +693,7 @@ class _Worker:
 
     def move(self, directory: str) -> None:
         """Makes directory the private one: a preloaded program's forks get theirs with the job."""
-        if self.dir and os.path.realpath(self.dir) == os.getcwd():
+        if self.place and self.place == os.getcwd():
             os.chdir(directory)
         self.dir = os.environ["OARLOCK_DIR"] = os.environ["TMPDIR"] = directory
         if "tempfile" in sys.modules:
@@ -692,7 +703,7 @@ class _Worker:
 
     def read(self) -> None:
         """Reads once, waiting if need be, and takes in the lines that are complete."""
-        chunk = os.read(self.source, 1 << 16)
+        chunk = os.read(self.source, 1 << 16 if self.rest else 1 << 12)  # most lines are short
         if chunk and b"\n" not in chunk:
             self.rest.append(chunk)
             return
@@ -832,13 +843,13 @@ class _Worker:
 
 
 def _status_line(verb: str, run: Optional[str], fields: Dict[str, Any]) -> bytes:
-    message: Dict[str, Any] = {"@": verb}
+    text = '{"@":' + _quote(verb)
     if run is not None:
-        message["run"] = run
+        text += ',"run":' + _quote(run)
     for name, value in fields.items():
-        if value is not None:
-            message.setdefault(name, value)
-    return _encode(message) + b"\n"
+        if value is not None and name not in ("@", "run"):
+            text += "," + _quote(name) + ":" + _encoder.encode(value)
+    return (text + "}\n").encode("ascii")
 
 
 def _write(fd: int, line: bytes) -> None:
@@ -854,7 +865,12 @@ def _encode(value: Any) -> bytes:
 
 def _decode(line: bytes) -> Any:
     """What json.loads does with a line, by fewer calls."""
-    return _decoder.decode(line.decode("utf-8", "surrogatepass"))
+    text = line.decode("utf-8", "surrogatepass")
+    if text[:1] == "{" and text[-1:] == "}":  # as Oarlock writes it: there is no space to be skipped
+        value, end = _decoder.raw_decode(text)
+        if end == len(text):
+            return value
+    return _decoder.decode(text)
 
 
 def _member(text: str, name: str) -> str:
@@ -893,6 +909,7 @@ def _class_name(error: BaseException) -> str:
 
 _decoder = json.JSONDecoder()
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_quote = json.encoder.encode_basestring_ascii
 
 
 # --- preload: a program that forks itself for each job ---------------------------
@@ -906,22 +923,29 @@ class _Factory:
 
     def __init__(self, control: int) -> None:
         import socket
-        self.control = socket.socket(fileno=control)
-        self.control.setblocking(True)
-        self.control.set_inheritable(False)
-        self.slots: Dict[int, int] = {}  # of the children that live, by pid
+        self.control = control
+        self.socket = socket.socket(fileno=control)
+        self.socket.setblocking(True)
+        self.socket.set_inheritable(False)
+        self.flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        self.room = socket.CMSG_SPACE(4 * 4)  # descriptors of four bytes
+        self.rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
         self.rest = b""
+        self.fds: List[int] = []  # that came with it
+        self.slots: Dict[int, int] = {}  # of the children that live, by pid
         self.caught: List[int] = []  # the signals that a child sets back
-        self.wake, wake_end = os.pipe()
+        self.null = os.open(os.devnull, os.O_RDWR)
+        self.wake, self.wake_end = os.pipe()
         os.set_blocking(self.wake, False)
-        os.set_blocking(wake_end, False)
+        os.set_blocking(self.wake_end, False)
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)  # the byte in the pipe is what counts
-        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.wake_end, warn_on_full_buffer=False)
 
     def run(self) -> None:
         """Serves the socket until the supervisor closes it."""
         gc.disable()
         _rehearse()
+        self.worker = _Worker()  # of every fork, which has less to make then
         gc.collect()
         gc.freeze()  # so that a collection in a child does not copy the program's pages
         self.caught = _caught_signals()
@@ -929,35 +953,36 @@ class _Factory:
         if threads > 1:
             sys.stderr.write("oarlock: %d threads are alive in the preloaded program; a lock that one of "
                              "them holds stays locked in every fork\n" % threads)
-        self.send("hello", v=[1], lib=LIBRARY, caps=["fork"], threads=threads)
+        _write(self.control, _status_line("hello", None, {
+            "v": [1], "lib": LIBRARY, "caps": ["fork"], "threads": threads}))
         poll = select.poll()
-        poll.register(self.control, select.POLLIN)
         poll.register(self.wake, select.POLLIN)
+        poll.register(self.control, select.POLLIN)
         while True:
-            ready = [fd for fd, _ in poll.poll()]
-            if self.wake in ready:
-                os.read(self.wake, 4096)
-                self.reap()
-            if self.control.fileno() in ready and not self.receive():
-                return
+            for fd, _ in poll.poll():
+                if fd == self.wake:
+                    os.read(fd, 4096)
+                    self.reap()
+                elif not self.receive():
+                    return
+
+    # What follows runs once a fork. While forks live, each page of memory that it writes to is copied first, and
+    # Python writes to what it merely looks at: so it calls little.
 
     def receive(self) -> bool:
         """Takes in one message with its descriptors; False at the end."""
-        import array
-        import socket
-        chunk, control, _, _ = self.control.recvmsg(
-            1 << 16, socket.CMSG_SPACE(4 * array.array("i").itemsize), getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        chunk, control, _, _ = self.socket.recvmsg(4096, self.room, self.flags)
         if not chunk:
             return False
-        fds = array.array("i")
         for level, kind, data in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                fds.frombytes(data)
+            if (level, kind) == self.rights:
+                self.fds += memoryview(data).cast("i")
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         for line in lines:
             message = _decode(line)
             if message.get("@") == "fork":
-                self.fork(message, list(fds))
+                fds, self.fds = self.fds, []
+                self.fork(message, fds)
         return True
 
     def fork(self, message: Dict[str, Any], fds: List[int]) -> None:
@@ -967,14 +992,15 @@ class _Factory:
                 hook()
             sys.stdout.flush()
             sys.stderr.flush()
-            channels = _channels()
+            channels = _channels((self.control, self.wake, self.wake_end, *fds))
             pid = os.fork()
             if pid == 0:
                 self.become_child(message, fds, channels)
             self.slots[pid] = slot
-            self.send("forked", slot=slot, pid=pid)
+            _write(self.control, b'{"@":"forked","slot":%d,"pid":%d}\n' % (slot, pid))
         except Exception as error:
-            self.send("forkfail", slot=slot, message="%s: %s" % (_class_name(error), error))
+            _write(self.control, _status_line("forkfail", None, {
+                "slot": slot, "message": "%s: %s" % (_class_name(error), error)}))
         finally:
             for fd in fds:
                 os.close(fd)
@@ -991,7 +1017,12 @@ class _Factory:
             source, out, err, status = fds
             os.dup2(out, 1)
             os.dup2(err, 2)
-            _detach(fd for fd in channels if fd not in (source, status))
+            # In place of the standard input of the program and of its channels. They are not closed: an object of
+            # the program that still holds the number must not close a later file of the job by it.
+            os.dup2(self.null, 0)
+            for fd in channels:
+                if fd != source and fd != status:
+                    os.dup2(self.null, fd, False)
             _reseed()
             os.environ["OARLOCK_SLOT"] = str(message.get("slot", 0))
             for name, value in (message.get("env") or {}).items():
@@ -999,7 +1030,7 @@ class _Factory:
             gc.enable()
             for hook in _after_fork:
                 hook()
-            _serve(source, status, b"", 1)
+            _serve(self.worker, source, status, 1)
             code = 0
         except SystemExit as leave:
             code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
@@ -1021,14 +1052,11 @@ class _Factory:
             ended, status, usage = os.wait4(pid, os.WNOHANG)
             if ended == 0:
                 continue
-            self.send(
-                "exit", slot=self.slots.pop(pid), pid=pid,
-                code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
-                signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-                core=os.WCOREDUMP(status), utime=usage.ru_utime, stime=usage.ru_stime)
-
-    def send(self, verb: str, **fields: Any) -> None:
-        self.control.sendall(_status_line(verb, None, fields))
+            _write(self.control, b'{"@":"exit","slot":%d,"pid":%d,"code":%d,"signal":%d,"core":%s,"utime":%f,"stime":%f}\n' % (
+                self.slots.pop(pid), pid,
+                os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
+                os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+                b"true" if os.WCOREDUMP(status) else b"false", usage.ru_utime, usage.ru_stime))
 
 
 def _rehearse() -> None:
@@ -1045,7 +1073,7 @@ def _rehearse() -> None:
         for _ in range(8):
             source, job_line, answer, status = *os.pipe(), *os.pipe()
             os.write(job_line, b'{"@":"job","run":"","data":{},"tags":[]}\n')
-            _serve(source, status, b"", 1)
+            _serve(_Worker(), source, status, 1)
             for fd in (source, job_line, answer, status):
                 os.close(fd)
     finally:
@@ -1061,35 +1089,26 @@ def _caught_signals() -> List[int]:
             if number not in python and signal.getsignal(number) not in (signal.SIG_DFL, None)]
 
 
-def _channels() -> List[int]:
-    """The sockets, pipes and the like of the program, beyond the standard ones.
+def _channels(known: Iterable[int]) -> List[int]:
+    """The sockets, pipes and the like of the program beyond the standard ones, some of which are known.
 
     To be called before the fork: after it, every page that this needs has to be
     copied first, which takes three times as long.
     """
-    found = []
+    found = list(known)
+    own = os.dup(found[0])  # the number that the listing itself will have
+    os.close(own)
     for name in os.listdir("/dev/fd"):
         fd = int(name)
+        if fd <= 2 or fd == own or fd in found:
+            continue
         try:
             mode = os.fstat(fd).st_mode
-        except OSError:  # the listing's own
+        except OSError:
             continue
-        if fd > 2 and not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
+        if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
             found.append(fd)
     return found
-
-
-def _detach(channels: Iterable[int]) -> None:
-    """Cuts the fork off from these descriptors and the standard input of the preloaded program.
-
-    They are replaced by /dev/null rather than closed: an object of the program
-    that still holds the number must not close a later file of the job by it.
-    """
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    for fd in channels:
-        os.dup2(null, fd, inheritable=False)
-    os.close(null)
 
 
 def _reseed() -> None:
@@ -1118,7 +1137,7 @@ def serve() -> None:
         _Factory(int(fork_fd)).run()
         return
     source, status, lead, limit = _connect(status_fd)
-    _serve(source, status, lead, limit)
+    _serve(_Worker(lead), source, status, limit)
 
 
 def batches() -> Iterator[Batch]:
@@ -1133,7 +1152,8 @@ def batches() -> Iterator[Batch]:
     if os.environ.get("OARLOCK_FORK_FD"):
         sys.exit("oarlock.batches() is for mode = \"reuse\"; with preload, let functions have the jobs (oarlock.job)")
     source, status, lead, _ = _connect(os.environ.pop("OARLOCK_STATUS_FD", ""))
-    _worker = _Worker(source, status, lead)
+    _worker = _Worker(lead)
+    _worker.connect(source, status)
     return _worker.batches()
 
 
@@ -1155,10 +1175,8 @@ def _connect(status_fd: str) -> Tuple[int, int, bytes, int]:
     return source, 1, b"\n", limit
 
 
-def _serve(source: int, status: int, lead: bytes, limit: int) -> None:
+def _serve(worker: _Worker, source: int, status: int, limit: int) -> None:
     global _worker
-    _worker = _Worker(source, status, lead)
-    told = os.environ.get("OARLOCK_DRAIN_SIGNAL")
-    if told and limit:  # a process for one job is sent no lines
-        set_signal(getattr(signal, "SIG" + told), _worker.on_drain)
-    _worker.serve(limit)
+    _worker = worker
+    worker.connect(source, status)
+    worker.serve(limit)

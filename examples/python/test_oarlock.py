@@ -523,12 +523,15 @@ class Preloaded:
         hello = json.loads(self.replies.next())
         assert hello["@"] == "hello" and hello["v"] == [1] and hello["threads"] == 1, hello
 
-    def fork(self, slot):
-        """Asks for a fork and returns its pid, our end of its stdin, and its status lines."""
+    def fork(self, slot, pieces=1 << 16):
+        """Asks for a fork, by two pieces if its line is longer than that, and returns its pid, our end of its stdin,
+        and its status lines."""
         pipes = [os.pipe() for _ in range(4)]
         theirs = [pipes[0][0]] + [write for _, write in pipes[1:]]
-        self.control.sendmsg([b'{"@":"fork","slot":%d}\n' % slot],
-                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", theirs))])
+        line = b'{"@":"fork","slot":%d}\n' % slot
+        self.control.sendmsg([line[:pieces]], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", theirs))])
+        if line[pieces:]:
+            self.control.sendall(line[pieces:])  # to be read after the first, for nothing is joined to what has descriptors
         for fd in theirs + [pipes[1][0], pipes[2][0]]:
             os.close(fd)
         forked = json.loads(self.replies.next())
@@ -537,7 +540,7 @@ class Preloaded:
 
     def run(self, klass, data=None):
         """Runs one job in a fork and returns its verdict, if any, and the exit message."""
-        pid, stdin, status = self.fork(3)
+        pid, stdin, status = self.fork(3, pieces=8)  # the descriptors come with the first piece
         with stdin:
             stdin.write(json.dumps({"@": "job", "run": "r1", "klass": klass, "data": data, "dir": "/var"}) + "\n")
             stdin.flush()
