@@ -20,16 +20,72 @@ import (
 	"oarlock/queue"
 )
 
-// keyed is job n of a key, named as inOrder wants it; now and then one takes long, and gives signs of life.
+// keyed is job n of a key, named as inOrder wants it; now and then one takes long, and gives signs of life, wants to be tried again, or fails.
 func (r *rig) keyed(t testing.TB, key, n int) queue.Put {
 	t.Helper()
-	w := work{MS: r.random.IntN(4)}
-	if r.random.IntN(40) == 0 {
+	w, jid := work{MS: r.random.IntN(4)}, fmt.Sprintf("%d:%d", key, n)
+	verdict := ""
+	switch r.random.IntN(40) {
+	case 0:
 		w = work{MS: 150, Beat: 20}
+	case 1:
+		verdict, w.Once = "retry", true
+	case 2:
+		verdict = "fail"
+	}
+	if verdict != "" {
+		w.Say = map[string]any{"@": verdict, "delay": 0}
+		r.verdicts[jid] = verdict
 	}
 	put := r.describe(t, w)
-	put.Key, put.JID = fmt.Sprintf("key %d", key), fmt.Sprintf("%d:%d", key, n)
+	retries(100)(&put) // whoever takes a job over has it pay one
+	put.Key, put.JID = fmt.Sprintf("key %d", key), jid
 	return put
+}
+
+// asTold checks that those jobs have failed that were to, and all others are complete.
+func (r *rig) asTold(t testing.TB, jobs []job) {
+	t.Helper()
+	for _, j := range jobs {
+		if want := map[bool]string{true: "failed", false: "complete"}[r.verdicts[j.jid] == "fail"]; j.state != want {
+			t.Errorf("job %s is %s, and its verdict %q: it is to be %s", j.jid, j.state, r.verdicts[j.jid], want)
+		}
+	}
+}
+
+// retried is how many jobs were to be tried again.
+func (r *rig) retried() (n int) {
+	for _, verdict := range r.verdicts {
+		if verdict == "retry" {
+			n++
+		}
+	}
+	return n
+}
+
+// twoStrangers work the keys beside us: a client of reqless that has our script, and whose clock is so far ahead, and one of qless whose script knows no
+// keys, and whose clock is so far behind.
+func (r *rig) twoStrangers(t testing.TB, skew time.Duration) map[string]*exec.Cmd {
+	t.Helper()
+	return map[string]*exec.Cmd{
+		"knowing": r.stranger(t, "knowing", queue.Reqless, skew, knowing, "work"),
+		"keyless": r.stranger(t, "keyless", queue.Qless, -skew, keyless, "work"),
+	}
+}
+
+// bothAtWork waits until each of the two strangers has done a job.
+func (r *rig) bothAtWork(t testing.TB) {
+	t.Helper()
+	r.ledger.await(t, 30*time.Second, "both strangers at work", func(es []entry) bool { return doneBy(es, "knowing") > 0 && doneBy(es, "keyless") > 0 })
+}
+
+// noteStrangers ends them and notes how much they did.
+func (r *rig) noteStrangers(t testing.TB, strangers map[string]*exec.Cmd) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(strangers)) {
+		endNow(strangers[name])
+		r.note(name, doneBy(r.ledger.all(t), name))
+	}
 }
 
 // putWave puts the n-th job of each key.
@@ -69,15 +125,8 @@ func TestA26OrderPerKeyThroughFaults(t *testing.T) {
 		const children = 3
 		p := pool{children: children, more: "max_crashes = 1000"}
 		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
-		strangers := map[string]*exec.Cmd{}
-		begin := map[string]func(){
-			"knowing": func() { strangers["knowing"] = r.stranger(t, "knowing", queue.Reqless, knowing, "work") },
-			"keyless": func() { strangers["keyless"] = r.stranger(t, "keyless", queue.Qless, keyless, "work") },
-		}
-		for name := range begin {
-			begin[name]()
-			r.ledger.await(t, 30*time.Second, name+" at work", func(es []entry) bool { return doneBy(es, name) > 0 })
-		}
+		strangers := r.twoStrangers(t, 0)
+		r.bothAtWork(t)
 		r.loseReplies(0.03)
 		r.proxy.Lose(0.03, "evalsha", r.random.Uint64())
 		did := map[string]int{}
@@ -102,10 +151,10 @@ func TestA26OrderPerKeyThroughFaults(t *testing.T) {
 				supervisors[name] = r.start(t, name, p)
 			}},
 			{"strangers", func() {
-				for name, s := range strangers {
+				for _, s := range strangers {
 					endNow(s)
-					begin[name]()
 				}
+				strangers = r.twoStrangers(t, 0)
 			}},
 		}
 		put, all := each/2, rounds*len(faults)
@@ -127,17 +176,13 @@ func TestA26OrderPerKeyThroughFaults(t *testing.T) {
 		}
 		r.loseReplies(0)
 		r.proxy.Lose(0, "", 0)
-		allDone(t, r.settled(t, time.Minute))
-		r.check(t, allowed{twice: did["supervisor"]*children + did["child"] + (did["redis"]+did["strangers"])*len(strangers)})
-		entries := r.ledger.all(t)
-		inOrder(t, entries, each, 0)
+		r.asTold(t, r.settled(t, time.Minute))
+		r.check(t, allowed{twice: did["supervisor"]*children + did["child"] + (did["redis"]+did["strangers"])*len(strangers) + r.retried()})
+		inOrder(t, r.ledger.all(t), each, 0)
 		r.nothingOfKeys(t)
 		r.note("lost_replies", r.proxy.Dropped())
 		r.note("lost_requests", r.proxy.Lost())
-		for _, name := range slices.Sorted(maps.Keys(strangers)) {
-			endNow(strangers[name])
-			r.note(name, doneBy(entries, name))
-		}
+		r.noteStrangers(t, strangers)
 		for _, s := range supervisors {
 			s.stop(t)
 		}
@@ -176,6 +221,8 @@ func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
 			t.Fatalf("%v replicas have all", n)
 		}
 		a, b := r.start(t, "a", pool{children: children}), r.start(t, "b", pool{children: children})
+		strangers := r.twoStrangers(t, 0)
+		r.bothAtWork(t)
 		r.ledger.await(t, 30*time.Second, "jobs done", ended(keys*each/4))
 		if err := copied.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // it hears no more
 			t.Fatal(err)
@@ -186,12 +233,16 @@ func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
 		if err := copied.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 			t.Fatal(err)
 		}
-		r.db, r.client = copied, r.open(t, replica.URL)
+		for _, s := range strangers {
+			endNow(s)
+		}
+		r.redis, r.db, r.client = replica, copied, r.open(t, replica.URL)
 		r.proxy.Retarget("unix", replica.Addr)
 		r.proxy.Cut()
+		strangers = r.twoStrangers(t, 0)
 		over := now() + r.lock.Seconds()
 		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
+		r.asTold(t, jobs)
 		r.speechless = true // what was acknowledged and then forgotten has no record
 		r.check(t, allowed{twice: len(jobs), overlap: r.lock.Seconds()})
 		entries := r.ledger.all(t)
@@ -208,10 +259,11 @@ func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
 				t.Logf("the jobs of key %s began in the order %v", key, began)
 			}
 		}
-		if odd > 2*children { // a child may have been given a job that is forgotten, and write that it begins when another has gone on
-			t.Errorf("%d keys are out of order, and %d jobs were on their way", odd, 2*children)
+		if most := 2*children + len(strangers); odd > most { // a child may have been given a job that is forgotten, and write that it begins when another has gone on
+			t.Errorf("%d keys are out of order, and %d jobs were on their way", odd, most)
 		}
 		r.nothingOfKeys(t)
+		r.noteStrangers(t, strangers)
 		a.stop(t)
 		b.stop(t)
 	})
@@ -234,6 +286,7 @@ func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
 		})
 		p := pool{children: 3}
 		supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
+		strangers := r.twoStrangers(t, 2*time.Minute)
 		put, skews := 0, []int64{120, -120, 0}
 		for i, skew := range skews {
 			ahead.Store(skew)
@@ -248,11 +301,13 @@ func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
 			}
 			r.ledger.await(t, time.Minute, "that all are done", ended(len(r.jids)))
 		}
-		allDone(t, r.settled(t, time.Minute))
+		r.asTold(t, r.settled(t, time.Minute))
 		r.check(t, allowed{twice: len(r.jids), overlap: r.lock.Seconds()})
 		inOrder(t, r.ledger.all(t), each, r.lock.Seconds())
 		r.nothingOfKeys(t)
 		r.note("times_told", told.Load())
+		r.bothAtWork(t)
+		r.noteStrangers(t, strangers)
 		for _, s := range supervisors {
 			s.stop(t)
 		}

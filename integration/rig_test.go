@@ -43,10 +43,12 @@ type rig struct {
 	random  *rand.Rand
 	numbers numbers
 
-	jids        []string // of all jobs whose put was acknowledged
-	speechless  bool     // what supervisors tell of their runs is not all there
-	logFile     string   // where supervisors that are started from now on write their log, unheard; "" for a pipe to us
+	jids        []string          // of all jobs whose put was acknowledged
+	verdicts    map[string]string // what jobs of keyed end with, by jid, where that is no ack
+	speechless  bool              // what supervisors tell of their runs is not all there
+	logFile     string            // where supervisors that are started from now on write their log, unheard; "" for a pipe to us
 	supervisors []*supervisor
+	strangers   []string        // names of other programs that work jobs, and write no log
 	killed      map[int]float64 // when supervisors were killed, by pid
 }
 
@@ -88,6 +90,8 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 		mark:   "RIG_UNDER_TEST=" + filepath.Base(dir),
 		random: rand.New(rand.NewPCG(seed, 0)),
 		killed: make(map[int]float64),
+
+		verdicts: make(map[string]string),
 	}
 	r.url, r.db = r.redis.URL, r.redis.Client(t)
 	if o.password != "" {
@@ -374,6 +378,11 @@ func (r *rig) about(jid string) string {
 	return strings.Join(about, "\n")
 }
 
+// byStranger reports whether the run was of another program, which writes no log.
+func (r *rig) byStranger(run ledgerRun) bool {
+	return slices.ContainsFunc(r.strangers, func(name string) bool { return strings.HasPrefix(run.run, name+"-") })
+}
+
 // starved are the runs whose supervisor wrote down that their lease had ended, while more
 // wanted a core than there are for as long as a lock lasts: with locks of two seconds, who
 // waits a second for a core loses them. Such a run is stopped in time, which I5 checks, and its job runs again.
@@ -420,7 +429,7 @@ func (r *rig) checkLog(jobs []job, entries []entry) error {
 		acknowledged := (j.state == "complete" || advanced) && !slices.ContainsFunc(rs, func(run ledgerRun) bool { return done[run.run] && !dropped[run.run] })
 		for _, run := range slices.Backward(rs) {
 			switch {
-			case told[run.run] || r.diedWith(j, run):
+			case told[run.run] || r.diedWith(j, run) || r.byStranger(run):
 			case acknowledged && run.ended:
 				acknowledged = false // this one
 			default:

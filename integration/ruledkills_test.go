@@ -189,7 +189,7 @@ func TestJ8LimitsThroughKills(t *testing.T) {
 		}
 		put()
 		r.ledger.await(t, 30*time.Second, "jobs done", ended(20))
-		stranger := r.stranger(t, odd, queue.Reqless, keyless, limitedQueues...)
+		stranger := r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
 		r.loseReplies(0.02)
 		killed := map[string]int{}
 		for k := range kills {
@@ -216,7 +216,7 @@ func TestJ8LimitsThroughKills(t *testing.T) {
 				killed["redis"]++
 			case 3:
 				endNow(stranger)
-				stranger = r.stranger(t, odd, queue.Reqless, keyless, limitedQueues...)
+				stranger = r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
 				killed["strangers"]++
 			}
 		}

@@ -28,8 +28,9 @@ func keyless(t testing.TB, knowing string) string {
 // knowing leaves our unified script as it is.
 func knowing(_ testing.TB, script string) string { return script }
 
-// stranger starts a program that works queues as a client of qless or reqless does which loads our unified script, or what change makes of it.
-func (r *rig) stranger(t testing.TB, name string, dialect queue.Dialect, change func(testing.TB, string) string, queues ...string) *exec.Cmd {
+// stranger starts a program that works queues as a client of qless or reqless does which loads our unified script, or what change makes of it, and whose
+// clock is so far ahead.
+func (r *rig) stranger(t testing.TB, name string, dialect queue.Dialect, ahead time.Duration, change func(testing.TB, string) string, queues ...string) *exec.Cmd {
 	t.Helper()
 	path := filepath.Join(r.dir, name+".lua")
 	if err := os.WriteFile(path, []byte(change(t, queue.Unified("ql:", dialect))), 0o600); err != nil {
@@ -39,14 +40,15 @@ func (r *rig) stranger(t testing.TB, name string, dialect queue.Dialect, change 
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	args := append([]string{"-I", "-S", fixture(t, "stranger.py"), r.redis.Addr, path, string(dialect), name, fmt.Sprint(strangerRests.Milliseconds())}, queues...)
+	args := []string{"-I", "-S", fixture(t, "stranger.py"), r.redis.Addr, path, string(dialect), name, fmt.Sprint(ahead.Seconds()), fmt.Sprint(strangerRests.Milliseconds())}
+	args = append(args, queues...)
 	cmd := exec.Command(interpreter, args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "LEDGER="+r.ledger.path), t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { endNow(cmd) })
+	r.strangers = append(r.strangers, name)
 	return cmd
 }
 
