@@ -143,6 +143,7 @@ func TestExampleShowsTheDefaultsOfRules(t *testing.T) {
 func TestProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", pool + `comand = ["sh"]`, `c.toml:4: pools.mail.comand: unknown key; did you mean "command"?`},
+		{"begins with what is no text", "\x04", "c.toml:1:1: TOML files cannot contain control characters: '0x04'"},
 		{"unknown table", "[reddis]\nurl = 'x'\n", `c.toml:1: reddis: unknown key; did you mean "redis"?`},
 		{"unlike anything", "[log]\nzzzzzz = 1\n", `c.toml:2: log.zzzzzz: unknown key; known here: attempts, format, level, redact, redact_text`},
 		{"unknown in a subtable", pool + "[pools.mail.retry]\nbackof = 'linear'", `c.toml:5: pools.mail.retry.backof: unknown key; did you mean "backoff"?`},

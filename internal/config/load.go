@@ -154,8 +154,8 @@ func (d *decoder) file(c *Config, file, text string, poolsOnly bool) {
 		problem := Problem{File: file, Why: err.Error()}
 		var syntax toml.ParseError
 		if errors.As(err, &syntax) {
-			// Its own line is the next one where a line ends too early.
-			before := text[:min(syntax.Position.Start, len(text))]
+			// Its own line is the next one where a line ends too early, and its position stands before the text where that begins wrong.
+			before := text[:min(max(syntax.Position.Start, 0), len(text))]
 			problem.Line = 1 + strings.Count(before, "\n")
 			problem.Column = len(before) - strings.LastIndex(before, "\n")
 			problem.Why = syntax.Message

@@ -13,7 +13,7 @@ func FuzzRules(f *testing.F) {
 		"[throttles.erp]\nlimit = 10\nrate = '100/10s'\nparked = 'free'", "[throttles.r]\nby = '/a~1b/0'\nlimit = 3\nshares = { a = '40%' }\nborrow = true\nkeep = 1",
 		"[windows.n]\nzone = 'Europe/Berlin'\nopen = ['Mon-Fri 22:00-06:00']\nexcept = ['2026-12-24']\nmargin = '5m'\n[queues.q]\nwindows = ['n']\nfirst = 'time'\nslice = '1m'\npriority = 'low-first'",
 		"[klass.'P*?']\nqueues = ['q']\nweight = 2\nretries = 0\npriority = 1e9\ncorrelation = '/x'\non_live_correlation = 'existing'\ntimeout = '1m'\nretry = { backoff = [1, 2] }",
-		"[klass.A]\npriority = nan", "throttles.erp = 1", "[throttles.\"\\u202e\"]\nlimit = 1", "[queues.'q*']\nlimit = 2.5", "[klass.A.retry]\ndelay = '-1s'",
+		"[klass.A]\npriority = nan", "throttles.erp = 1", "[throttles.\"\\u202e\"]\nlimit = 1", "[queues.'q*']\nlimit = 2.5", "[klass.A.retry]\ndelay = '-1s'", "\x04",
 	} {
 		f.Add(text)
 	}
