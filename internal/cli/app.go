@@ -108,6 +108,9 @@ func (p Program) app() *cli.App {
 		ErrWriter:      p.Err,
 		ExitErrHandler: func(*cli.Context, error) {}, // Main decides
 		OnUsageError:   usageError,
+
+		DisableSliceFlagSeparator: true, // a comma is a part of a tag, a jid, or the span "Sat,Sun 00:00-24:00"
+
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Aliases: []string{"c"}, Usage: "configuration `FILE`; else $OARLOCK_CONFIG, ./oarlock.toml, …"},
 			&cli.BoolFlag{Name: "trust-config", Usage: "use the configuration whoever may have written it"},
