@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -138,8 +139,48 @@ func TestListIsWorkedInOrderAndLeavesNothing(t *testing.T) {
 	if r := w.settle(third[0], queue.Settlement{Action: queue.Complete}); r.Err != nil || r.State != "complete" {
 		t.Errorf("settled as %+v", r)
 	}
+	written := func() string {
+		return regexp.MustCompile(`rdb_changes_since_last_save:\d+`).FindString(w.redis.Info(t.Context(), "persistence").Val())
+	}
+	before := written()
+	if jobs := w.take(5); len(jobs) > 0 || before == "" || written() != before {
+		t.Errorf("of an empty list %d are taken, with %s where there was %s", len(jobs), written(), before)
+	}
 	if keys := w.redis.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("left are the keys %q", keys)
+	}
+}
+
+// An older Redis has no BLMOVE, and may forbid it: the list is looked at a hundred times a second.
+func TestListsOfAnOlderRedis(t *testing.T) {
+	server := redistest.Start(t, "--rename-command", "BLMOVE", "")
+	w := &listed{t: t, redis: server.Client(t), c: open(t, server), list: hworker()}
+	w.s = w.session("w")
+	if err := w.redis.Do(t.Context(), "BLMOVE", "a", "a", "RIGHT", "RIGHT", 1).Err(); err == nil {
+		t.Fatal("this Redis is not old")
+	}
+	woken := make(chan error, 1)
+	go func() { woken <- w.s.Await(context.WithoutCancel(t.Context())) }() // reports below
+	asked := func() int {
+		var n int
+		_, calls, _ := strings.Cut(w.redis.Info(t.Context(), "commandstats").Val(), "cmdstat_llen:calls=")
+		fmt.Sscan(strings.ReplaceAll(calls, ",", " "), &n)
+		return n
+	}
+	for deadline := time.Now().Add(time.Minute); asked() < 3 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // Redis tells nobody
+	}
+	select {
+	case err := <-woken:
+		t.Fatalf("of an empty list it says %v", err)
+	default:
+	}
+	w.push(mail(1))
+	if err := <-woken; err != nil {
+		t.Error(err)
+	}
+	if jobs := w.take(2); jids(jobs) != "id-1" {
+		t.Errorf("taken are %+v", jobs)
 	}
 }
 
