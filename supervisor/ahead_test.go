@@ -64,39 +64,107 @@ func TestNothingIsTakenAheadOfLongJobs(t *testing.T) {
 	})
 }
 
-// What waits behind a job that turns out to be long goes back to Redis in a moment, where others may have it, and pays nothing.
+// What waits behind jobs that turn out to be long goes back to Redis 20 ms after it was taken, where others may have it, and pays nothing.
 func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
+	for _, children := range []int{1, 10, 50} {
+		t.Run(fmt.Sprint(children), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = children, AutoPrefetch
+				w.tripping(500 * time.Microsecond)
+				jobs, short := 60*children, 20*children
+				var long, most, late atomic.Int64 // that have begun; jobs in hand when the last of these had, and a little later
+				w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+					var n int
+					fmt.Sscanf(job.JID, "j%d", &n)
+					if short <= n && n < short+children {
+						if long.Add(1) == int64(children) {
+							most.Store(int64(w.redis.states()["running"]))
+							time.Sleep(30 * time.Millisecond) // to the 20 come what was taken meanwhile, and the call that says so
+							late.Store(int64(w.redis.states()["running"]))
+						}
+						time.Sleep(10 * time.Second)
+					}
+					time.Sleep(100 * time.Microsecond)
+					return said(protocol.Ack)
+				}
+				w.redis.put(jobs)
+				w.run()
+				time.Sleep(5 * time.Second)
+				w.want("running", children)
+				time.Sleep(20 * time.Second)
+				w.want("complete", jobs)
+				if most.Load() <= int64(children) {
+					t.Error("nothing waited behind the long jobs: the test shows nothing")
+				}
+				if late.Load() != int64(children) {
+					t.Errorf("after 30ms %d jobs were in the hands of %d children at long ones", late.Load(), children)
+				}
+				for i := range jobs {
+					jid := fmt.Sprintf("j%d", i)
+					if j := w.redis.job(jid); w.host.begun(jid) != 1 || j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
+						t.Errorf("%s was begun %d times, and paid for the long one: %+v", jid, w.host.begun(jid), j)
+					}
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// Where a pool has children enough, none has a job waiting: calls are full without.
+func TestManyChildrenHaveNothingAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
-		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 100, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
-		var most atomic.Int64 // that were in hand when the long one began
-		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
-			if job.JID == "j100" {
-				most.Store(int64(w.redis.states()["running"]))
-				time.Sleep(10 * time.Second)
-			}
+		var most atomic.Int64
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(100 * time.Microsecond)
+			most.Store(max(most.Load(), int64(w.redis.states()["running"])))
 			return said(protocol.Ack)
 		}
-		w.redis.put(300)
+		w.redis.put(2000)
 		w.run()
 		time.Sleep(5 * time.Second)
-		w.want("running", 1)
-		w.want("waiting", 199)
-		if most.Load() < 2 {
-			t.Error("nothing waited behind the long job: the test shows nothing")
-		}
-		time.Sleep(10 * time.Second)
-		w.want("complete", 300)
-		for i := range 300 {
-			jid := fmt.Sprintf("j%d", i)
-			if j := w.redis.job(jid); w.host.begun(jid) != 1 || j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
-				t.Errorf("%s was begun %d times, and paid for the long one: %+v", jid, w.host.begun(jid), j)
-			}
+		w.want("complete", 2000)
+		if most.Load() > 100 {
+			t.Errorf("%d jobs were in the hands of 100 children", most.Load())
 		}
 		w.end()
 	})
+}
+
+// An urgent job begins when what was taken before is done: that is 2 ms of work at each child, and what is on its way.
+func TestAnUrgentJobWaitsForLittleThatWasTakenAhead(t *testing.T) {
+	for _, children := range []int{1, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			const trip, length = 500 * time.Microsecond, 100 * time.Microsecond
+			w := newFakeWorld(t)
+			w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = children, AutoPrefetch
+			w.tripping(trip)
+			var put, began atomic.Int64
+			w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+				switch n := w.redis.states()["complete"]; {
+				case job.JID == "j5000":
+					began.Store(time.Now().UnixNano())
+				case n > 2000 && put.CompareAndSwap(0, time.Now().UnixNano()):
+					w.redis.putFirst()
+				}
+				time.Sleep(length)
+				return said(protocol.Ack)
+			}
+			w.redis.put(5000)
+			w.run()
+			time.Sleep(10 * time.Second)
+			w.want("complete", 5001)
+			late := time.Duration(began.Load() - put.Load())
+			if most := 2*time.Millisecond + 3*trip + length; late > most { // a call that is out, one that waits for more, and its own
+				t.Errorf("of %d children none began the urgent job within %v, but after %v", children, most, late)
+			}
+			w.end()
+		})
+	}
 }
 
 // However short its jobs are, a child has one at a time if it need not name its runs, for of a second word on one nobody could

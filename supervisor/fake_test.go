@@ -81,6 +81,15 @@ func (f *fakeRedis) put(n int) {
 	f.tell(queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
 }
 
+// putFirst adds a waiting job before all others.
+func (f *fakeRedis) putFirst() {
+	f.put(1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := len(f.order) - 1
+	f.order = append([]string{f.order[last]}, f.order[:last]...)
+}
+
 // tell sends a notice to whoever listens. The caller holds mu.
 func (f *fakeRedis) tell(n queue.Notice) {
 	for _, l := range f.listener {
@@ -930,7 +939,7 @@ func (c *fakeChild) idle(exit *runner.Exit) {
 
 // work works one run and reports whether the child lives on.
 func (c *fakeChild) work(r *fakeRun) bool {
-	h := c.host
+	h, began := c.host, time.Now()
 	h.mu.Lock()
 	if h.working[r.job.JID] {
 		h.t.Errorf("%s was given to two children at once", r.job.JID)
@@ -997,7 +1006,9 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	delete(h.working, r.job.JID)
 	h.mu.Unlock()
 	c.over(r)
-	c.to.Ended(r.job, e)
+	timed := *e // tests return one for many
+	timed.Wall = time.Since(began)
+	c.to.Ended(r.job, &timed)
 	return lives
 }
 

@@ -56,10 +56,14 @@ func (p *Pace) Gather(now time.Duration) (until time.Duration, wait bool) {
 
 // Batch is how many endings, of so many attempts that are not over, are enough for a call. A call
 // that waits for all costs Redis least, but leaves it idle while the last children work, and all of
-// them idle during the call. With jobs prefetched, half of the work hides the call.
+// them idle during the call. With jobs prefetched, half of the work hides the call, or less: one of more than enough
+// costs hardly less a job, and what it has not told yet is lost with a supervisor that is killed.
 func Batch(attempts int, prefetched bool) int {
 	if prefetched {
-		return (attempts + 1) / 2
+		return min((attempts+1)/2, enough)
 	}
 	return (9*attempts + 9) / 10
 }
+
+// enough is how many endings share what a call costs by itself, so that more would save hardly anything.
+const enough = 32

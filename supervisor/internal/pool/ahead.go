@@ -13,9 +13,11 @@ const Auto = -1
 const (
 	// aheadWork is how much work waits behind a job at most: by no more are priorities and the turns of queues late.
 	aheadWork = 2 * time.Millisecond
-	// aheadMost is how many jobs wait behind one at most: so many verdicts of a child may be lost with a supervisor that is killed. More
-	// would save Redis next to nothing.
-	aheadMost = 32
+	// aheadMost is how many jobs wait behind one at most, and aheadAll how many wait behind those of all children: what these end, and Redis is
+	// not told of yet, runs again if the supervisor is killed. That is enough for three calls of the size that pays (pace.Batch): one on its
+	// way, one that gathers, one that children have before them. Where there are as many children, calls are of that size by themselves.
+	aheadMost = 16
+	aheadAll  = 96
 	// aheadTrips is of how many calls to Redis a job must not take as long, for some to wait behind it: else the child
 	// loses little by asking.
 	aheadTrips = 4
@@ -25,13 +27,13 @@ const (
 	silence = 10 * aheadWork
 )
 
-// ahead is how many jobs of such a length and size are worth being kept ready for a child at work, where a call takes so
-// long; 0 for the length: not known.
-func ahead(length, roundTrip time.Duration, size int) int {
+// ahead is how many jobs of such a length and size are worth being kept ready for each of so many children at work, where a
+// call takes so long; 0 for the length: not known.
+func ahead(length, roundTrip time.Duration, size, children int) int {
 	if length <= 0 || length >= aheadTrips*roundTrip {
 		return 0
 	}
-	return min(int(aheadWork/length), aheadMost, aheadBytes/max(size, 1))
+	return min(int(aheadWork/length), aheadMost, aheadAll/max(children, 1), aheadBytes/max(size, 1))
 }
 
 // prefetches reports whether attempts may wait behind others at their children.
@@ -58,7 +60,7 @@ func (p *Pool) prefetch() int {
 	if !known {
 		return 0
 	}
-	return ahead(p.scaling.Length(), took, p.size)
+	return ahead(p.scaling.Length(), took, p.size, len(p.slots))
 }
 
 // learn notes what a job that was taken says of how many are worth being kept ready.
@@ -95,7 +97,7 @@ func (m *member) silent() bool {
 	return at <= p.now
 }
 
-// giveBackAhead gives back to Redis what was taken ahead and has found no child for a while: somebody else may have one.
+// giveBackAhead gives back to Redis what was taken ahead and has had no child for a while: somebody else may have one.
 // As many as there are slots without a job stay: their children come, as those of other pools do.
 func (p *Pool) giveBackAhead() {
 	if !p.auto() {
@@ -113,7 +115,7 @@ func (p *Pool) giveBackAhead() {
 			left = append(left, a)
 			continue
 		}
-		if at := a.came + silence; at > p.now {
+		if at := a.lease.Granted + silence; at > p.now {
 			p.alert(at)
 			left = append(left, a)
 			continue

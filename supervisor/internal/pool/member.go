@@ -230,7 +230,7 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 	m.runs = without(m.runs, a)
 	if outcome.Worked(e) {
 		m.jobs++
-		m.lasted(a)
+		m.lasted(a, e)
 		m.endedAt = p.now
 		p.weighAfterJob(m)
 	}
@@ -250,10 +250,10 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 	}
 }
 
-// lasted takes note of how long the member worked an attempt that has just ended. Of those that came in one message
-// the last tells it for all: they may end in the same moment.
-func (m *member) lasted(a *attempt) {
-	length, each := m.pool.now-m.sinceOf(a), time.Duration(1)
+// lasted takes note of how long the member worked an attempt that has just ended, by the clock of whoever heard it: the loop
+// hears of several together. Of those that came in one message the last tells it for all: they may end in the same moment.
+func (m *member) lasted(a *attempt, e *runner.Ending) {
+	length, each := e.Wall, time.Duration(1)
 	if a.company != nil {
 		if len(m.runs) > 0 {
 			return

@@ -193,14 +193,14 @@ const idleAhead = time.Second
 
 // room is how many more jobs the pool's children could take now.
 func (p *Pool) room() int {
-	room := 0
+	room, ahead := 0, p.prefetch()
 	for _, s := range p.slots {
 		if p.once() {
 			if p.vacant(s) {
 				room++
 			}
 		} else if s.member != nil {
-			room += s.member.room(p.prefetch())
+			room += s.member.room(ahead)
 		}
 	}
 	if p.once() {
@@ -229,10 +229,10 @@ func (p *Pool) vacancy(a *attempt) *member {
 		}
 	}
 	var best *member
-	trial := p.roll != nil && p.roll.to.OnTrial()
+	trial, ahead := p.roll != nil && p.roll.to.OnTrial(), p.prefetch()
 	for _, s := range p.slots {
 		m := s.member
-		if m == nil || m.room(p.prefetch()) == 0 {
+		if m == nil || m.room(ahead) == 0 {
 			continue
 		}
 		if trial && m.gen == p.roll.to {
