@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -193,7 +195,8 @@ func TestListPoolCountsWhatComesBackAndTooLate(t *testing.T) {
 	p := w.listPool(1)
 	p.List.Retries = 2
 	p.Policy.MaxCrashes = 1
-	s := w.run(Config{Pools: []Pool{p}, PollInterval: 20 * time.Millisecond})
+	log := new(lockedBuffer)
+	s := w.run(Config{Pools: []Pool{p}, PollInterval: 20 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	late := queue.Envelope("late", fmt.Appendf(nil, `{"ledger":%q,"until":%q}`, w.ledger, w.ledger+".go"))
 	db := w.client.Redis()
 	must(t, db.LPush(t.Context(), "hworker-jobs-mail", late).Err())
@@ -212,5 +215,8 @@ func TestListPoolCountsWhatComesBackAndTooLate(t *testing.T) {
 	shot := s.Snapshot().Pools[0]
 	if l := shot.List; shot.Counters.Late != 1 || l.Retried != 2 || l.Crashed != 1 || l.PutBack != 0 {
 		t.Errorf("it counts %d too late, and %+v", shot.Counters.Late, l)
+	}
+	if said := log.String(); !regexp.MustCompile(`level=WARN msg="verdict dropped: the lock is lost" .*jid=late`).MatchString(said) {
+		t.Errorf("it says\n%s", said)
 	}
 }
