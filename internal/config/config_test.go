@@ -143,6 +143,10 @@ func TestExampleShowsTheDefaultsOfRules(t *testing.T) {
 func TestProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", pool + `comand = ["sh"]`, `c.toml:4: pools.mail.comand: unknown key; did you mean "command"?`},
+		{"rules before all others", "[rules]\nrevision = -1", `c.toml:2: rules.revision: is negative; raise it from 0`},
+		{"when to ask nobody", "[throttles.x]\nlimit = 1\nevery = '1s'", `c.toml:3: throttles.x.every: is about a command that decides; write command, or leave it out`},
+		{"a planner that has no time", "[throttles.x]\ncommand = ['true']\ntimeout = '1ms'", `c.toml:3: throttles.x.timeout: must be between 100ms and 1m`},
+		{"a planner that is not there", "[throttles.x]\ncommand = ['no-such-program']", `c.toml:2: throttles.x.command: there is no program "no-such-program" in PATH`},
 		{"begins with what is no text", "\x04", "c.toml:1:1: TOML files cannot contain control characters: '0x04'"},
 		{"unknown table", "[reddis]\nurl = 'x'\n", `c.toml:1: reddis: unknown key; did you mean "redis"?`},
 		{"unlike anything", "[log]\nzzzzzz = 1\n", `c.toml:2: log.zzzzzz: unknown key; known here: attempts, format, level, redact, redact_text`},
@@ -254,7 +258,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s", p.Line, p.Key))
 	}
 	want := "2 redis.url, 3 pools.a.command, 4 pools.a.queues, 5 pools.a.comand, 6 pools.a.timeout, " +
-		"7 pools.b.queues, 7 pools.b.command, 8 pools.b.mode"
+		"7 pools.b.command, 7 pools.b.queues, 8 pools.b.mode"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
@@ -460,6 +464,19 @@ func TestValuesAsTheFileSaysThem(t *testing.T) {
 		if err := s.fromTOML(text); err != nil || s != want {
 			t.Errorf("%s became %d, %v", text, s, err)
 		}
+	}
+}
+
+// What is wrong with one line is said in one order, whoever asks again.
+func TestProblemsOfOneLine(t *testing.T) {
+	path := write(t, "c.toml", "throttles.x = { each = 1, keep = 1, borrow = true, others = '1%', shares = { a = '1%' } }\nklass.K = { retries = -1, weight = 0, queues = [''], windows = ['w'] }\n")
+	said := map[string]bool{}
+	for range 50 {
+		_, err := Load(Options{Path: path, Env: environment()})
+		said[fmt.Sprint(err)] = true
+	}
+	if len(said) != 1 {
+		t.Errorf("it is said in %d ways", len(said))
 	}
 }
 

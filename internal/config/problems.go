@@ -1,8 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -47,13 +48,10 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders problems as a reader of the files meets them.
+// sorted orders problems as a reader of the files meets them; those of one line by their keys.
 func (p Problems) sorted() Problems {
-	sort.SliceStable(p, func(i, j int) bool {
-		if p[i].File != p[j].File {
-			return p[i].File < p[j].File
-		}
-		return p[i].Line < p[j].Line
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
 	return p
 }

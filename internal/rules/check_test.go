@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -72,6 +73,17 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		{throttle(func(r *Throttle) { r.By = "region" }), `throttles.region.by: "region" is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`},
 		{throttle(func(r *Throttle) { r.By = "/a~b" }), `throttles.region.by: "/a~b": in a pointer ~ is written ~0, and / is ~1`},
 		{throttle(func(r *Throttle) { *r = Throttle{Parked: "hold", Patience: 60, By: "/r"} }), "throttles.region.by: there is nothing that values could be limited to; say limit, rate or each"},
+		{throttle(func(r *Throttle) { r.Shares[""] = "0%" }), "throttles.region.shares: a value has 1 to 64 bytes"},
+		{throttle(func(r *Throttle) { r.Others = "few" }), `throttles.region.others: "few" is no share`},
+		{throttle(func(r *Throttle) { r.Shares, r.Others = nil, "1%" }), "throttles.region.others: is what shares leave; there are none"},
+		{throttle(func(r *Throttle) { r.Shares, r.Others = nil, "" }), "throttles.region.borrow: needs shares, or each, of which something can be lent"},
+		{throttle(func(r *Throttle) { r.Shares, r.Others, r.Each, r.Limit = nil, "", 3, 0 }), "throttles.region.borrow: needs a limit, of which is lent what nobody uses"},
+		{throttle(func(r *Throttle) { r.Limit = mostPlaces + 1 }), fmt.Sprintf("throttles.region.limit: must be %d at most", mostPlaces)},
+		{erp(func(r *Throttle) { r.Burst = -1 }), "throttles.erp.burst: must be a whole number from 1; without it as many as the rate has may start at once"},
+		{erp(func(r *Throttle) { r.Rate, r.Burst, r.Sliding = "1000000/h", 0, true }), fmt.Sprintf("throttles.erp.rate: a sliding rate remembers each start, and has %d at most", mostStarts)},
+		{erp(func(r *Throttle) { r.Asks, r.OnFailure = true, "shut" }), `throttles.erp.on_failure: "shut" is none of closed, open`},
+		{erp(func(r *Throttle) { r.Asks = true }), "throttles.erp.limit: the command of a throttle decides alone; write limit in another throttle, and let the queue or class name both"},
+		{erp(func(r *Throttle) { r.Asks = true }), "throttles.erp.rate: the command of a throttle decides alone"},
 		{erp(func(r *Throttle) { r.Each = 3 }), `throttles.erp.each: is about values; say what a value is, such as by = "/region"`},
 		{erp(func(r *Throttle) { r.Rate = "100" }), `throttles.erp.rate: "100" is no rate; write starts and time, as in "100/10s"`},
 		{erp(func(r *Throttle) { r.Rate = "2.5/s" }), `throttles.erp.rate: "2.5/s" is no rate; write starts and time, as in "100/10s"`},
@@ -98,6 +110,15 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		{func(s *Set) { s.Throttles["a=b"] = DefaultThrottle() }, "throttles.a=b: a name has no blanks, no = and nothing that cannot be seen"},
 		{func(s *Set) { s.Throttles["a\u202e"] = DefaultThrottle() }, "throttles.a\u202e: a name has no blanks"},
 		{func(s *Set) { s.Throttles["ql:q:mail"] = DefaultThrottle() }, "throttles.ql:q:mail: a name with :q: is that of a queue's own limit"},
+		{func(s *Set) { s.Throttles[strings.Repeat("x", 129)] = DefaultThrottle() }, "throttles." + strings.Repeat("x", 129) + ": a name has 1 to 128 bytes"},
+		{func(s *Set) { s.Throttles["erp-locks"] = DefaultThrottle() }, "throttles.erp-locks: a name does not end in -locks or -pending, which are keys of the throttle without that"},
+		{func(s *Set) { s.Queues["a\x00"] = DefaultQueue() }, "queues.a\x00: \"a\\x00\" is no name of a queue"},
+		{func(s *Set) { s.Klass[""] = DefaultKlass() }, "klass.: a class has a name"},
+		{func(s *Set) { s.Klass["*a*b*"] = DefaultKlass() }, "klass.*a*b*: a glob of classes has two * at most"},
+		{func(s *Set) { s.Answers = &Answers{Most: 0} }, "park.max_response: must be between 1B and "},
+		{func(s *Set) { s.Answers = &Answers{Most: 1, Early: -1} }, "park.keep_early: is negative; 0s keeps nothing"},
+		{func(s *Set) { s.Answers = &Answers{Most: 1, Done: -1} }, "park.keep_done: is negative; 0s keeps nothing"},
+		{mail(func(q *Queue) { q.First, q.Slice, q.Ageing = "priority", DefaultQueue().Slice, 0.5 }), "queues.mail.ageing: must be between 1s and "},
 		{pay(func(k *Klass) { k.Weight = 0 }), "klass.Pay.weight: from 1 to 100; for jobs that do not count write bypass = true"},
 		{pay(func(k *Klass) { k.Weight = 11 }), "klass.Pay.weight: is more than the 10 places of throttles.erp: it would run alone; lower it or raise the limit"},
 		{pay(func(k *Klass) { k.Throttles = []string{"epr"} }), `klass.Pay.throttles: there is no [throttles.epr]; did you mean "erp"?`},
