@@ -87,7 +87,7 @@ throttles = ["planner"]
 	if shown := w.do("rules", "explain", "--queue", "render"); !strings.Contains(shown, "a command that decides") {
 		t.Errorf("explained: %s", shown)
 	}
-	if shown := w.do("throttle", "show", "planner"); !strings.Contains(shown, "the command was asked by web1") || !strings.Contains(shown, "holds 1 job") {
+	if shown := w.do("throttle", "show", "planner"); !strings.Contains(shown, "the command was asked by web1") || !strings.Contains(shown, "holds 1 job") || !strings.Contains(shown, "planner: as many jobs at a time as its command lets start") {
 		t.Errorf("shown: %s", shown)
 	}
 	w.ledgerBelow(filepath.Join(w.dir, "ledger"), 2)

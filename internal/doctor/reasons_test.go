@@ -85,8 +85,8 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"f2": {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
 		"r2": {"Throttle api starts 1 in", "the next token comes in"},
 		"e6": {"region=east has 6 places, its share is 5"},
-		"w1": {"Window night (" + shut + " UTC) is shut"},
-		"w2": {"Window (" + shut + " Europe/Berlin) of its own is shut"},
+		"w1": {"Window night (" + shut + " UTC) is shut; it opens "},
+		"w2": {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
 		"w3": {"Window night (" + shut + " UTC) is shut"},
 	} {
 		hold, err := sources.Why(ctx, jid)

@@ -91,7 +91,7 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 	case isFull(at):
 		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), at.Places, aheadWords(at))
 	case at.Rate > 0 && at.Opens > now:
-		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, queue.Duration(at.Period), queue.Duration(at.Opens-now), aheadWords(at))
+		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, screen.Seconds(at.Period), screen.Seconds(at.Opens-now), aheadWords(at))
 	default:
 		w.because("Throttle %s has a place free, %d of %d are taken; the next take of the queue %s looks whether it may have it%s.", screen.InShell(at.Throttle), at.Used, at.Maximum, screen.InShell(w.job.Queue), aheadWords(at))
 	}

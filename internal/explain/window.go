@@ -60,7 +60,8 @@ func (w *why) window(ctx context.Context, due float64) error {
 func (w *why) shut(set rules.Set, due float64) {
 	names := set.Needs(w.asks()).Windows
 	var texts []string
-	zone := ""
+	zone, now := "", time.Unix(int64(w.q.Now()), 0)
+	state := "is shut"
 	for _, name := range names {
 		rule, _ := set.Window(name)
 		spec := rule.Spec()
@@ -71,8 +72,11 @@ func (w *why) shut(set rules.Set, due float64) {
 		} else {
 			words += " of its own"
 		}
-		if _, err := window.Parse(spec); err != nil {
+		switch one, err := window.Parse(spec); {
+		case err != nil:
 			words += ", which cannot be read: " + err.Error() + ","
+		case one.Inside(now):
+			state = "shuts too soon"
 		}
 		texts = append(texts, words)
 	}
@@ -80,7 +84,7 @@ func (w *why) shut(set rules.Set, due float64) {
 	case len(texts) == 0:
 		w.because("A window held it that is not of the rules any more; it is due %s.", DueWords(w.q.Now(), due))
 	case len(texts) == 1:
-		w.because("Window %s is shut, or shuts too soon; it opens %s, %s.", texts[0], onTheWall(due, zone), DueWords(w.q.Now(), due))
+		w.because("Window %s %s; it opens %s, %s.", texts[0], state, onTheWall(due, zone), DueWords(w.q.Now(), due))
 	default:
 		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), DueWords(w.q.Now(), due))
 	}

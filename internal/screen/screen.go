@@ -163,6 +163,8 @@ func Span(d time.Duration) string {
 		sign, d = "-", -d
 	}
 	switch {
+	case d < time.Millisecond/2:
+		return "0s" // without a sign
 	case d < time.Second:
 		return sign + d.Round(time.Millisecond).String()
 	case d < time.Minute:

@@ -13,7 +13,7 @@ import (
 func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 1500 * time.Microsecond: "2ms", 2345 * time.Millisecond: "2.3s", 65 * time.Second: "1m 5s",
-		59*time.Minute + 59*time.Second: "59m 59s", 2 * time.Hour: "2h 0m", 50 * time.Hour: "2d 2h", -90 * time.Second: "-1m 30s",
+		59*time.Minute + 59*time.Second: "59m 59s", 2 * time.Hour: "2h 0m", 50 * time.Hour: "2d 2h", -300 * time.Microsecond: "0s", -90 * time.Second: "-1m 30s",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)

@@ -35,7 +35,11 @@ func Throttles(w io.Writer, all []ops.Throttle) {
 
 // Throttle shows a throttle, who holds it and who waits for it; now is in seconds since the epoch.
 func Throttle(w io.Writer, v ops.Throttle, now float64) {
-	screen.Printf(w, "%s: %s\n", v.ID, Most(v.Maximum))
+	most := Most(v.Maximum)
+	if v.Decider != nil && v.Maximum == 0 {
+		most = "as many jobs at a time as its command lets start"
+	}
+	screen.Printf(w, "%s: %s\n", v.ID, most)
 	if v.TTL > 0 {
 		screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
 	}
