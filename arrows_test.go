@@ -79,7 +79,7 @@ var arrows = map[string][]string{
 	"internal/hub":           {"protocol", "queue", "runner", "supervisor"},
 	"internal/logging":       {"internal/screen", "protocol"},
 	"internal/metrics":       {"internal/census", "internal/decider", "protocol", "queue", "runner", "supervisor"},
-	"internal/names":         {"internal/config", "internal/connect", "internal/control", "queue", "supervisor"},
+	"internal/names":         {"internal/accord", "internal/rules", "internal/config", "internal/connect", "internal/control", "queue", "supervisor"},
 	"internal/nowait":        {},
 	"internal/placeholder":   {},
 	"internal/ops":           {"internal/accord", "internal/rules", "internal/window", "internal/config", "internal/cron", "internal/doctor", "internal/explain", "internal/putline", "internal/redact", "internal/schedule", "internal/screen", "queue", "supervisor"},

@@ -77,7 +77,7 @@ func (d *deaf) beyondReading() (bad []string) {
 	defer d.mu.Unlock()
 	for _, command := range d.seen {
 		name, _, _ := strings.Cut(command, " ")
-		if !slices.Contains([]string{"hello", "client", "select", "zrange", "sscan", "lrange"}, name) {
+		if !slices.Contains([]string{"hello", "client", "select", "zrange", "sscan", "lrange", "hmget"}, name) {
 			bad = append(bad, command)
 		}
 	}
@@ -173,6 +173,9 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		server.Client(t).ZAdd(t.Context(), "ql:queues", redis.Z{Score: 1, Member: name})
 	}
 	server.Client(t).SAdd(t.Context(), "ql:failures", "crash", "no\nsuch")
+	server.Client(t).HSet(t.Context(), "ql:oarlock:rules", "version", 1, "at", 1, "doc", `{"entries":{
+		"throttles.erp":{"owner":"o","rule":{"limit":1}},"windows.night":{"owner":"o","rule":{"open":["22:00-06:00"]}},
+		"klass.Pay":{"owner":"o","rule":{"retries":3}},"klass.Pay*":{"owner":"o","rule":{"retries":3}}}}`)
 	server.Client(t).LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
 	tests := []struct{ line, want string }{
 		{"oarlock q", "queue quiet"},
@@ -188,6 +191,13 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		{"oarlock failed ls --queue mail", "mail mailing:list"},
 		{"oarlock failed ls --queue=mail", "mail mailing:list"},
 		{"oarlock failed retry ", "crash"},
+		{"oarlock throttle set ", "erp"},
+		{"oarlock put mail --throttle ", "erp"},
+		{"oarlock window next ", "night"},
+		{"oarlock put mail --window=", "night"},
+		{"oarlock klass show ", "Pay"},
+		{"oarlock put mail -k ", "Pay"},
+		{"oarlock rules rm ", "klass.Pay throttles.erp windows.night"},
 		{"oarlock recur rm ", ""},
 		{"oarlock --config ", ":files"},
 		{"oarlock check ", ":files"},

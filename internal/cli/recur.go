@@ -33,7 +33,7 @@ func recurCommand() *cli.Command {
 				&cli.StringFlag{Name: "jid", Aliases: []string{"name"}, Usage: "`ID` of it; else a new one"},
 				&cli.DurationFlag{Name: "offset", DefaultText: "at once", Usage: "until the first copy"},
 				&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the copies; may be given again"},
-				&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+				&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that they need; may be given again"},
 			)...), do: recurAdd},
 		verb{name: "show", usage: "show a recurring job", words: "JID", least: 1, most: 1, flags: []cli.Flag{jsonFlag()}, do: recurShow},
 		verb{name: "update", usage: "change a recurring job; copies that were made stay as they are", words: "JID", least: 1, most: 1,

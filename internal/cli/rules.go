@@ -18,17 +18,17 @@ import (
 func rulesCommand() *cli.Command {
 	dry := &cli.BoolFlag{Name: "dry-run", Usage: "tell what would change, and change nothing"}
 	return group("rules", "limits, windows and order of queues, which all who work them obey",
-		verb{name: "show", usage: "show the rules that count, and whose they are", words: "[NAME…]", most: -1, flags: []cli.Flag{jsonFlag()}, do: rulesShow},
+		verb{name: "show", usage: "show the rules that count, and whose they are", words: "[RULE…]", most: -1, flags: []cli.Flag{jsonFlag()}, do: rulesShow},
 		verb{name: "diff", usage: "compare the configuration with Redis: what a reload would change, and what it would not; exits 1 if anything", flags: []cli.Flag{jsonFlag()}, do: rulesDiff},
 		verb{name: "apply", usage: "make the rules of the configuration count, whatever the files of others say", flags: []cli.Flag{dry, forceFlag(), jsonFlag()}, do: rulesApply},
-		verb{name: "rm", usage: "take rules away, all without a name; a supervisor that has them in its file puts them back when it starts or reloads", words: "[NAME…]", most: -1,
+		verb{name: "rm", usage: "take rules away, all without a name; a supervisor that has them in its file puts them back when it starts or reloads", words: "[RULE…]", most: -1,
 			flags: []cli.Flag{dry, forceFlag(), jsonFlag()}, do: rulesRemove},
 		verb{name: "explain", usage: "tell what a job would need to run, and how much of that there is", flags: []cli.Flag{
 			&cli.StringFlag{Name: "queue", Usage: "the `QUEUE` it is in"},
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "data", Value: "{}", Usage: "its data, as `JSON`"},
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of it; may be given again"},
-			&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle that it names itself; may be given again"},
+			&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that it names itself; may be given again"},
 			jsonFlag(),
 		}, do: rulesExplain},
 	)
@@ -43,7 +43,7 @@ func windowCommand() *cli.Command {
 			}
 			return answer(c, all, func(w io.Writer) { show.Windows(w, all) })
 		}},
-		verb{name: "next", usage: "tell when a window is open next: one of the rules, or \"Mon-Fri 22:00-06:00\"", words: "NAME|SPAN…", least: 1, most: -1,
+		verb{name: "next", usage: "tell when a window is open next: one of the rules, or \"Mon-Fri 22:00-06:00\"", words: "WINDOW|SPAN…", least: 1, most: -1,
 			flags: []cli.Flag{&cli.StringFlag{Name: "zone", Usage: "of spans: a time `ZONE` such as Europe/Berlin (default: UTC)"}, jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				next, err := ops.WindowOf(c.Context, q, c.Args().Slice(), c.String("zone"))

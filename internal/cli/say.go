@@ -99,7 +99,7 @@ func dataOption() cli.Flag {
 func delayOption(usage string) cli.Flag { return &cli.DurationFlag{Name: "delay", Usage: usage} }
 
 func groupOption() cli.Flag {
-	return &cli.StringFlag{Name: "group", Usage: "the `KIND` of failure, under which it is listed"}
+	return &cli.StringFlag{Name: "group", Usage: "the `GROUP` of failures under which it is listed"}
 }
 
 func putOptions() []cli.Flag {
@@ -113,7 +113,7 @@ func putOptions() []cli.Flag {
 		&cli.DurationFlag{Name: "timeout", DefaultText: "the pool's", Usage: "longest time of an attempt, where shorter than the pool's"},
 		&cli.StringSliceFlag{Name: "tag", Usage: "a `TAG` of the job; may be given again"},
 		&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
-		&cli.StringSliceFlag{Name: "throttle", Usage: "`NAME` of a throttle; may be given again"},
+		&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that it needs; may be given again"},
 	}
 }
 

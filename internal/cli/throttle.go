@@ -16,8 +16,8 @@ func throttleCommand() *cli.Command {
 	onlyJSON := []cli.Flag{jsonFlag()}
 	return group("throttle", "named limits on how many jobs run at a time",
 		verb{name: "ls", usage: "list the throttles that were set", flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "look through all keys of Redis, however long that takes"}, jsonFlag()}, do: throttleList},
-		verb{name: "show", usage: "show a throttle, who holds it and who waits for it", words: "ID", least: 1, most: 1, flags: onlyJSON, do: throttleShow},
-		verb{name: "set", usage: "set how many jobs may hold a throttle; 0 is any number", words: "ID NUMBER", least: 2, most: 2,
+		verb{name: "show", usage: "show a throttle, who holds it and who waits for it", words: "THROTTLE", least: 1, most: 1, flags: onlyJSON, do: throttleShow},
+		verb{name: "set", usage: "set how many jobs may hold a throttle; 0 is any number", words: "THROTTLE NUMBER", least: 2, most: 2,
 			flags: []cli.Flag{&cli.DurationFlag{Name: "ttl", Usage: "forget the limit after so long"}, forceFlag(), jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				id := c.Args().First()
@@ -30,7 +30,7 @@ func throttleCommand() *cli.Command {
 				}
 				return said(c, "%s: %s", id, show.Most(most))
 			}},
-		verb{name: "unset", usage: "let the limit be again what the rules say", words: "ID", least: 1, most: 1, flags: onlyJSON,
+		verb{name: "unset", usage: "let the limit be again what the rules say", words: "THROTTLE", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				id := c.Args().First()
 				limit, err := ops.UnsetThrottle(c.Context, q, id)
@@ -39,7 +39,7 @@ func throttleCommand() *cli.Command {
 				}
 				return said(c, "%s: %s, as the rules say", id, show.Most(limit))
 			}},
-		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "ID JID…", least: 2, most: -1, flags: onlyJSON,
+		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "THROTTLE JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				id, jids := c.Args().First(), c.Args().Tail()
 				if err := ops.ReleaseThrottle(c.Context, q, id, jids); err != nil {
@@ -47,7 +47,7 @@ func throttleCommand() *cli.Command {
 				}
 				return said(c, "%s: released by %s", id, strings.Join(jids, ", "))
 			}},
-		verb{name: "rm", usage: "remove the limit", words: "ID", least: 1, most: 1, flags: onlyJSON,
+		verb{name: "rm", usage: "remove the limit", words: "THROTTLE", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				if err := ops.RemoveThrottle(c.Context, q, c.Args().First()); err != nil {
 					return err

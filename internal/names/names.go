@@ -1,15 +1,19 @@
-// Package names finds what a word of the command line may be: the queues, failed jobs, their groups and the
-// pools that there are, for a shell that completes it. It owns how long that may take, reads only, and
+// Package names finds what a word of the command line may be: the queues, failed jobs, their groups, the
+// pools, and what rules name, for a shell that completes it. It owns how long that may take, reads only, and
 // must not know commands or options.
 package names
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
+	"oarlock/internal/accord"
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
 	"oarlock/internal/control"
+	"oarlock/internal/rules"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -24,19 +28,24 @@ const (
 	mostJobs   = 200 // of a group
 )
 
-// Find gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs that failed)
-// or POOL, in the Redis or of the supervisor of the configuration that load reads. It only reads, and
+// Find gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs that failed), THROTTLE, WINDOW,
+// KLASS, KIND and RULE (of the rules that count), or POOL, in the Redis or of the supervisor of the configuration that load reads. It only reads, and
 // gives none where they are not found in time.
 //
 // What the search waits for (a file, a resolver, Redis) may ignore its context; then it is
 // left behind, to end with the process.
 func Find(ctx context.Context, word string, load func() (config.Config, error)) []string {
 	find := map[string]func(context.Context, config.Config) []string{
-		"QUEUE": queueNames,
-		"GROUP": groupNames,
-		"JID":   failedNames,
-		"ON":    failedNames,
-		"POOL":  runningPools,
+		"QUEUE":    queueNames,
+		"GROUP":    groupNames,
+		"JID":      failedNames,
+		"ON":       failedNames,
+		"POOL":     runningPools,
+		"THROTTLE": ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Throttles) }),
+		"WINDOW":   ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Windows) }),
+		"KLASS":    ruled(klassNames),
+		"KIND":     ruled(klassNames),
+		"RULE":     ruled(func(_ rules.Set, doc rules.Document) []string { return namesOf(doc.Entries) }),
 	}[word]
 	if find == nil {
 		return nil
@@ -97,6 +106,20 @@ func failedNames(ctx context.Context, cfg config.Config) []string {
 		return q.SomeFailed(ctx, groups, mostJobs)
 	})
 }
+
+// ruled finds what rules name.
+func ruled(of func(rules.Set, rules.Document) []string) func(context.Context, config.Config) []string {
+	return func(ctx context.Context, cfg config.Config) []string {
+		return reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
+			set, doc, err := accord.ReadSet(ctx, q)
+			return of(set, doc), err
+		})
+	}
+}
+
+func klassNames(set rules.Set, _ rules.Document) []string { return namesOf(set.Klass) }
+
+func namesOf[T any](table map[string]T) []string { return slices.Collect(maps.Keys(table)) }
 
 // runningPools asks the running supervisor.
 func runningPools(ctx context.Context, cfg config.Config) []string {
