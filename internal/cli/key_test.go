@@ -56,7 +56,8 @@ func TestKeysByHand(t *testing.T) {
 			}
 		}
 	}
-	s.says(t, 0, "key show q k", "k: a has the turn")
+	s.says(t, 0, "key show q k", "k: a has the turn", "It keeps the turn of key k meanwhile (2 jobs behind it): `oarlock key pass q k` lets the key go on without it.")
+	s.says(t, 0, "job why c", "a has the turn", "1 other comes before it.")
 	s.says(t, 0, "key pass q k --dry-run", "the turn of k would be taken from a, which failed")
 	s.says(t, 0, "key pass q k", "k goes on without a, which failed")
 	s.says(t, 0, "key show q k", "k: b has the turn")

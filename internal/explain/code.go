@@ -24,6 +24,7 @@ const (
 	Failed        Code = "failed"         // the job
 	Freeing       Code = "freeing"        // it waited, and is about to be freed
 	InLine        Code = "in_line"        // so many jobs come before it
+	KeepsTurn     Code = "keeps_turn"     // it has failed, and its key waits until it is retried, canceled or passed over
 	LastAttempt   Code = "last_attempt"   // how that ended
 	Limited       Code = "limited"        // its queue runs as many as it may
 	Merges        Code = "merges"         // so many puts merged into it

@@ -179,6 +179,7 @@ func (w *why) look(ctx context.Context) error {
 		w.because("`oarlock job retry %s` puts it into %s again.", screen.InShell(job.JID), job.Queue)
 		w.is(Advice)
 		w.mends(RetryJob, job.JID)
+		return w.keepsTurn(ctx)
 	case "running":
 		return w.running(ctx)
 	case "depends":
@@ -217,6 +218,18 @@ func (w *why) behind(ctx context.Context) error {
 	return nil
 }
 
+// keepsTurn tells of the key that waits for a job which failed, where the queue says after_fail = "hold".
+func (w *why) keepsTurn(ctx context.Context) error {
+	at, err := w.q.InLane(ctx, w.job.JID)
+	if err != nil || at.Key == "" || at.Holder != w.job.JID {
+		return err
+	}
+	key := screen.InShell(at.Key)
+	w.because("It keeps the turn of key %s meanwhile (%s behind it): `oarlock key pass %s %s` lets the key go on without it.", key, screen.Some(at.Behind, "job"), screen.InShell(w.job.Queue), key)
+	w.is(KeepsTurn)
+	return nil
+}
+
 // placeWords says when it is the turn of a job that stands behind others of its key, in a sentence that follows another; "" of one that does not.
 func placeWords(place int) string {
 	switch {
@@ -224,7 +237,9 @@ func placeWords(place int) string {
 		return " It is the next."
 	case place == queue.FarPlace:
 		return " More than a thousand others come before it."
-	case place > 1:
+	case place == 2:
+		return " 1 other comes before it."
+	case place > 2:
 		return fmt.Sprintf(" %s others come before it.", screen.Count(place-1))
 	}
 	return ""
