@@ -156,6 +156,7 @@ type RuledLimit struct {
 	ID      string
 	Maximum int     // what counts; 0 means no limit
 	Used    int     // places that are taken
+	Set     bool    // somebody set Maximum; false: the rules did, or nobody
 	Rule    *int    // what the rules say; nil if they say nothing
 	ByHand  bool    // somebody set Maximum in place of that
 	Full    float64 // of one with a rate that is not sliding: when all its starts may come at once again; 0 if it was not used
@@ -186,8 +187,10 @@ func (c *Client) RuledLimits(ctx context.Context, ids ...string) ([]RuledLimit, 
 		in := wire.Reader{Items: fields[i].Val()}
 		limit := RuledLimit{ID: id, Maximum: max(0, in.Int()), Used: int(used[i].Val())}
 		rule := max(0, in.Int())
+		_, limit.Set = fields[i].Val()[0].(string)
 		if _, ruled := fields[i].Val()[1].(string); ruled {
 			limit.Rule, limit.ByHand = &rule, rule != limit.Maximum
+			limit.Set = limit.ByHand
 		}
 		if limit.Full = in.Float(); in.Err != nil {
 			return nil, in.Err

@@ -25,10 +25,12 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		Throttles: map[string]rules.Throttle{
 			"erp": {Limit: 1}, "db": {Limit: 2}, "api": {Rate: "1/1000s"},
 			"region": {Limit: 10, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
+			"each":   {By: "/customer", Each: 2},
 		},
 		Windows: map[string]rules.Window{"night": {Open: []string{shut}}},
 		Queues: map[string]rules.Queue{
 			"full": {Throttles: []string{"erp", "db"}}, "rated": {Throttles: []string{"api"}}, "shared": {Throttles: []string{"region"}},
+			"valued": {Throttles: []string{"each"}}, "both": {Throttles: []string{"each", "db"}},
 			"windowed": {Windows: []string{"night"}},
 		},
 	}
@@ -57,6 +59,12 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	put("full", "f2", "{}")
 	take("full", 1, 0)
 	raw.HSet(ctx, "ql:th:db", "maximum", 1)
+	for i := range 3 {
+		put("valued", fmt.Sprint("v", i), `{"customer":7}`)
+	}
+	take("valued", 3, 2)
+	put("both", "b1", `{"customer":7}`)
+	take("both", 1, 0)
 	put("rated", "r1", "{}")
 	take("rated", 1, 1)
 	put("rated", "r2", "{}")
@@ -83,6 +91,8 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	}}
 	for jid, want := range map[string][]string{
 		"f2": {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
+		"v2": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1; it needs 1"},
+		"b1": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
 		"r2": {"Throttle api starts 1 in", "the next token comes in"},
 		"e6": {"region=east has 6 places, its share is 5"},
 		"w1": {"Window night (" + shut + " UTC) is shut; it opens "},

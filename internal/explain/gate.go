@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"oarlock/internal/accord"
+	"oarlock/internal/rules"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -55,13 +57,18 @@ func (w *why) alsoFull(ctx context.Context, at *queue.WaitsFor) error {
 	for _, id := range w.job.Throttles {
 		needs[id]++
 	}
+	set, _, err := accord.ReadSet(ctx, w.q)
+	if err != nil {
+		return nil // damagedRules tells of what cannot be read
+	}
+	all := rules.Compile(set).Throttles
 	for _, id := range slices.Compact(slices.Clone(w.job.Throttles)) {
 		n := needs[id]
 		delete(needs, id)
 		if n == 0 || id == at.Throttle {
 			continue
 		}
-		limit, err := w.q.RuledLimit(ctx, id)
+		limit, err := LimitOf(ctx, w.q, all, id)
 		if err != nil {
 			return err
 		}
@@ -92,6 +99,8 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), at.Places, aheadWords(at))
 	case at.Rate > 0 && at.Opens > now:
 		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, screen.Seconds(at.Period), screen.Seconds(at.Opens-now), aheadWords(at))
+	case at.Maximum < 1:
+		w.because("Throttle %s keeps it no more; the next take of the queue %s starts it%s.", screen.InShell(at.Throttle), screen.InShell(w.job.Queue), aheadWords(at))
 	default:
 		w.because("Throttle %s has a place free, %d of %d are taken; the next take of the queue %s looks whether it may have it%s.", screen.InShell(at.Throttle), at.Used, at.Maximum, screen.InShell(w.job.Queue), aheadWords(at))
 	}

@@ -146,19 +146,18 @@ func valuesNow(ctx context.Context, q *queue.Client, t *Throttle, rule rules.Com
 	if err != nil {
 		return nil, err
 	}
-	caps := rule.Caps(t.Maximum)
 	var all []ThrottleValue
 	for i, name := range names {
 		lists, err := q.Waitlists(ctx, ids[i]) // of jobs that wait for its own part
 		if err != nil {
 			return nil, err
 		}
-		v := ThrottleValue{Value: name, Share: rule.Shares[name], Cap: rule.Each, Used: limits[i].Used, Waiting: waiting[name] + queue.JobsOf(lists)}
+		v := ThrottleValue{Value: name, Share: rule.Shares[name], Cap: rule.CapOf(name, t.Maximum), Used: limits[i].Used, Waiting: waiting[name] + queue.JobsOf(lists)}
 		if name == rules.OtherValues {
 			v.Share = rule.Others
 		}
-		if t.Maximum > 0 && rule.Each == 0 {
-			v.Cap = caps[name]
+		if limits[i].Set {
+			v.Cap = limits[i].Maximum
 		}
 		all = append(all, v)
 	}

@@ -320,11 +320,8 @@ func needsPlace(ctx context.Context, q *queue.Client, place rules.Place, set rul
 		return out, nil
 	}
 	base, err := q.RuledLimit(ctx, place.Throttle)
-	if out.Cap = t.Each; out.Cap == 0 && base.Maximum > 0 {
-		caps := t.Caps(base.Maximum)
-		if out.Cap = caps[place.Value]; out.Cap == 0 {
-			out.Cap = caps[rules.OtherValues]
-		}
+	if out.Cap = t.CapOf(place.Value, base.Maximum); limit.Set {
+		out.Cap = limit.Maximum
 	}
 	out.Lent = t.Borrow
 	return out, err

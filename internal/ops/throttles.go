@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"oarlock/internal/explain"
@@ -101,8 +102,8 @@ func (d Decider) Words(now float64) string {
 	return words
 }
 
-// readThrottle tells of a throttle, and of the waitlists that wait for it.
-func readThrottle(ctx context.Context, q *queue.Client, id string) (Throttle, []queue.Waitlist, error) {
+// readThrottle tells of a throttle, and of the waitlists that wait for it; all are those of the rules.
+func readThrottle(ctx context.Context, q *queue.Client, all map[string]rules.CompiledThrottle, id string) (Throttle, []queue.Waitlist, error) {
 	t, err := q.Throttle(ctx, id)
 	if err != nil {
 		return Throttle{}, nil, err
@@ -115,7 +116,7 @@ func readThrottle(ctx context.Context, q *queue.Client, id string) (Throttle, []
 	if err != nil {
 		return Throttle{}, nil, err
 	}
-	limit, err := q.RuledLimit(ctx, id)
+	limit, err := explain.LimitOf(ctx, q, all, id)
 	if err != nil {
 		return Throttle{}, nil, err
 	}
@@ -125,7 +126,7 @@ func readThrottle(ctx context.Context, q *queue.Client, id string) (Throttle, []
 	}
 	listed, err := q.Waitlisted(ctx, lists, mostWaiters)
 	out := Throttle{
-		ID: id, Maximum: t.Maximum, TTL: t.TTL.Seconds(), Rule: limit.Rule, ByHand: limit.ByHand, Holders: []string{},
+		ID: id, Maximum: limit.Maximum, TTL: t.TTL.Seconds(), Rule: limit.Rule, ByHand: limit.ByHand, Holders: []string{},
 		Waiting: len(waiters) + queue.JobsOf(lists), Waiters: list(append(waiters, listed...)),
 	}
 	out.places = holders
@@ -193,8 +194,9 @@ func ThrottlesIn(ctx context.Context, q *queue.Client, w Window) (Part[Throttle]
 func limitsOf(ctx context.Context, q *queue.Client, ids []string) ([]Throttle, error) {
 	found := []Throttle{}
 	set := ruleSet(ctx, q)
+	all := rules.Compile(set).Throttles
 	for _, id := range ids {
-		t, _, err := readThrottle(ctx, q, id)
+		t, _, err := readThrottle(ctx, q, all, id)
 		switch {
 		case queue.Class(err) == queue.Refused:
 			t = Throttle{ID: id, Holders: []string{}, Waiters: []string{}, Damage: cmp.Or(q.ThrottleDamage(ctx, id), err.Error())}
@@ -234,8 +236,16 @@ func ThrottlesFrom(ctx context.Context, q *queue.Client, w Window) (SomeThrottle
 	}
 	found, err := q.CountThrottles(ctx, ids)
 	set := ruleSet(ctx, q)
+	all := rules.Compile(set).Throttles
 	some := SomeThrottles{[]ThrottleCount{}, next, q.Now()}
 	for _, t := range found {
+		if strings.Contains(t.ID, "=") { // it may be of a value
+			limit, err := explain.LimitOf(ctx, q, all, t.ID)
+			if err != nil {
+				return some, err
+			}
+			t.Maximum = limit.Maximum
+		}
 		some.Items = append(some.Items, ThrottleCount{t.ID, t.Maximum, t.TTL.Seconds(), t.Holders, t.Waiters, limitsBeside(set.Throttles[t.ID])})
 	}
 	return some, err
@@ -243,7 +253,7 @@ func ThrottlesFrom(ctx context.Context, q *queue.Client, w Window) (SomeThrottle
 
 // ShowThrottle tells of a throttle that has a limit, or that a job names at the moment, or the rules.
 func ShowThrottle(ctx context.Context, s explain.Sources, id string) (Throttle, error) {
-	t, lists, err := readThrottle(ctx, s.Client, id)
+	t, lists, err := readThrottle(ctx, s.Client, rules.Compile(ruleSet(ctx, s.Client)).Throttles, id)
 	if err != nil {
 		return t, err
 	}
@@ -294,16 +304,13 @@ func UnsetThrottle(ctx context.Context, q *queue.Client, id string) (int, error)
 
 // RemoveThrottle removes the limit of a throttle.
 func RemoveThrottle(ctx context.Context, q *queue.Client, id string) error {
-	t, err := q.Throttle(ctx, id)
-	if err != nil {
+	limit, err := q.RuledLimit(ctx, id)
+	switch {
+	case err != nil:
 		return err
-	}
-	if t.Maximum == 0 {
+	case limit.Maximum == 0 && !limit.Set:
 		return missing("%s had no limit", id)
-	}
-	if limit, err := q.RuledLimit(ctx, id); err != nil {
-		return err
-	} else if limit.Rule != nil { // its rule stays, and says what was taken away
+	case limit.Rule != nil: // its rule stays, and says what was taken away
 		return q.SetThrottle(ctx, queue.Throttle{ID: id})
 	}
 	return q.DeleteThrottle(ctx, id)
@@ -312,7 +319,7 @@ func RemoveThrottle(ctx context.Context, q *queue.Client, id string) error {
 // ReleaseThrottle makes jobs give a throttle up; it wants each to hold it. One that waits would
 // leave the line by the protocol's command, and be in no place from which it could be taken.
 func ReleaseThrottle(ctx context.Context, q *queue.Client, id string, jids []string) error {
-	t, _, err := readThrottle(ctx, q, id)
+	t, _, err := readThrottle(ctx, q, nil, id)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"oarlock/internal/accord"
 	"oarlock/internal/explain"
 	"oarlock/internal/redistest"
+	"oarlock/internal/rules"
 	"oarlock/queue"
 )
 
@@ -52,4 +54,66 @@ func TestThrottlesTellWhoWaits(t *testing.T) {
 			t.Errorf("a job that waits gave %s up, which it does not hold", id)
 		}
 	}
+}
+
+// TestAValueHasItsPart: what is told of the throttle of one value is what a take goes by: its part of what there is now, or what somebody
+// set for it alone.
+func TestAValueHasItsPart(t *testing.T) {
+	server := redistest.Start(t)
+	q, ctx := open(t, server), t.Context()
+	set := rules.Set{
+		Throttles: map[string]rules.Throttle{
+			"each":   {By: "/customer", Each: 2},
+			"shares": {Limit: 10, By: "/region", Shares: map[string]string{"east": "40%"}},
+			"lent":   {Limit: 10, By: "/region", Shares: map[string]string{"east": "40%"}, Borrow: true},
+		},
+		Queues: map[string]rules.Queue{"q": {Throttles: []string{"each", "shares", "lent"}}},
+	}
+	must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
+		return d.Agree(rules.File{Owner: "test", Set: set}, false)
+	}))(t)
+	for i := range 3 {
+		put(t, q, queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K", Data: []byte(`{"customer":7,"region":"east"}`)})
+	}
+	s := q.Session("w")
+	defer s.Close()
+	must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 3}))(t)
+	told := func(want map[string]int) {
+		t.Helper()
+		all, some := map[string]int{}, map[string]int{}
+		for _, th := range must(ThrottlesIn(ctx, q, Window{}))(t).Items {
+			all[th.ID] = th.Maximum
+		}
+		for _, th := range must(ThrottlesFrom(ctx, q, Window{}))(t).Items {
+			some[th.ID] = th.Maximum
+		}
+		for id, most := range want {
+			one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, id))(t)
+			if one.Maximum != most || all[id] != most || some[id] != most {
+				t.Errorf("%s has %d, %d and %d places, want %d", id, one.Maximum, all[id], some[id], most)
+			}
+		}
+	}
+	told(map[string]int{"each=7": 2, "shares": 10, "shares=east": 4})
+	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "lent=east"))(t); one.Maximum != 0 {
+		t.Errorf("of what is lent a value has %d places at most", one.Maximum)
+	}
+	for id, most := range map[string]int{"each=7": 1, "shares": 5} {
+		if err := SetThrottle(ctx, q, queue.Throttle{ID: id, Maximum: most}, Always); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told(map[string]int{"each=7": 1, "shares": 5, "shares=east": 2})
+	for _, th := range must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t).Values {
+		if th.Cap != 1 || th.Used != 2 || th.Waiting != 1 {
+			t.Errorf("%+v", th)
+		}
+	}
+	if err := SetThrottle(ctx, q, queue.Throttle{ID: "each=7", Maximum: 0}, Always); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveThrottle(ctx, q, "each=7"); err != nil {
+		t.Error(err)
+	}
+	told(map[string]int{"each=7": 2})
 }

@@ -274,6 +274,18 @@ func (t CompiledThrottle) Caps(limit int) map[string]int {
 	return caps
 }
 
+// CapOf is how many places are those of a value, where limit is that of the throttle now; 0 if that is not said.
+func (t CompiledThrottle) CapOf(value string, limit int) int {
+	if t.Each > 0 || limit < 1 {
+		return t.Each
+	}
+	caps := t.Caps(limit)
+	if most, named := caps[value]; named {
+		return most
+	}
+	return caps[OtherValues]
+}
+
 func shareOf(share float64, limit int) int {
 	return max(1, int(math.Floor(share*float64(limit)+1e-9)))
 }

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"oarlock/internal/ops"
@@ -56,7 +57,11 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	if v.Decider != nil {
 		screen.PrintLine(w, v.Decider.Words(now))
 	}
-	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting))
+	beside := ""
+	if slices.ContainsFunc(v.Values, func(value ops.ThrottleValue) bool { return value.Waiting > 0 }) {
+		beside = ", beside those that wait for the part of their value"
+	}
+	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s%s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting), beside)
 	throttleValues(w, v)
 	waitlists(w, v, now)
 	for _, holder := range v.Idle {
