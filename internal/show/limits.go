@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"oarlock/internal/ops"
@@ -57,8 +56,11 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	if v.Decider != nil {
 		screen.PrintLine(w, v.Decider.Words(now))
 	}
-	beside := ""
-	if slices.ContainsFunc(v.Values, func(value ops.ThrottleValue) bool { return value.Waiting > 0 }) {
+	beside, waiting := "", 0
+	for _, value := range v.Values {
+		waiting += value.Waiting
+	}
+	if waiting > v.Waiting {
 		beside = ", beside those that wait for the part of their value"
 	}
 	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s%s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting), beside)
