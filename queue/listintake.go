@@ -41,6 +41,7 @@ type TakenIn struct {
 	// merged with jobs that wait (see Merge), the others being broken, or of a jid that a job has which is left alone.
 	Moved, Jobs, Merged, Broken int
 	Why                         string // the first of those that are broken is that
+	Gone                        int    // so many that were found broken earlier went for them: of a list a thousand are kept
 	// Refused is why Redis would not put the job of the entry behind those moved: a *ScriptError, or ErrAway if it is out of memory;
 	// nil if it was not asked to.
 	Refused error
@@ -93,6 +94,7 @@ func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, ent
 		}
 	}
 	done.Full = in.Int() == 1
+	done.Gone = in.Int()
 	for _, trouble := range troubles[:min(done.Moved, len(troubles))] {
 		if trouble != "" {
 			done.Broken, done.Why = done.Broken+1, cmp.Or(done.Why, trouble)

@@ -112,3 +112,27 @@ func TestIntakeKeepsToItsWindow(t *testing.T) {
 		next, _ = w.c.NextOfList(t.Context(), "outbox", 6)
 	}
 }
+
+// Of what cannot be a job a thousand entries are kept; how many went for those that came is told.
+func TestIntakeTellsWhatIsGone(t *testing.T) {
+	l := hworker()
+	l.Name = "outbox"
+	w := newListed(t, l)
+	gone, all := 0, 0
+	for all < 1020 {
+		var bad []queue.Intake
+		for range 60 {
+			w.push(fmt.Sprint("bad ", all))
+			bad = append(bad, queue.Intake{Entry: fmt.Sprint("bad ", all), Trouble: "it is bad"})
+			all++
+		}
+		done, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, bad)
+		if done.Moved != 60 || done.Broken != 60 || err != nil {
+			t.Fatalf("it did %+v (%v)", done, err)
+		}
+		gone += done.Gone
+	}
+	if kept := int(w.redis.HLen(t.Context(), "ql:oarlock:broken:outbox").Val()); gone != all-1000 || kept != 1000 {
+		t.Errorf("of %d entries %d are kept, and %d are told as gone", all, kept, gone)
+	}
+}

@@ -31,10 +31,11 @@ end
 -- kept_broken is how many entries of a list that are no jobs are kept.
 kept_broken = 1000
 
--- set_aside(broken, entry, when): keeps an entry that is no job; beyond kept_broken one of the oldest goes
+-- set_aside(broken, entry, when) -> 1 if one of the oldest went for it, beyond kept_broken; else 0
+-- Keeps an entry that is no job.
 -- Rare.
 function set_aside(broken, entry, when)
-  if redis.call('HSET', broken, entry, when) == 0 or redis.call('HLEN', broken) <= kept_broken then return end
+  if redis.call('HSET', broken, entry, when) == 0 or redis.call('HLEN', broken) <= kept_broken then return 0 end
   -- The oldest of about a hundred, of another part of the hash for each entry; its values begin with a time, and are of one kind.
   local from = tostring(tonumber(string.sub(redis.sha1hex(entry), 1, 4), 16))
   local some = redis.call('HSCAN', broken, from, 'COUNT', '100')[2]
@@ -43,5 +44,5 @@ function set_aside(broken, entry, when)
   for i = 1, #some, 2 do
     if some[i] ~= entry and (not oldest or some[i + 1] < some[oldest + 1]) then oldest = i end
   end
-  if oldest then redis.call('HDEL', broken, some[oldest]) end
+  return oldest and redis.call('HDEL', broken, some[oldest]) or 0
 end

@@ -128,6 +128,9 @@ func (f *feeder) step(ctx context.Context, waiter Waiter) (time.Duration, error)
 	if done.Broken > 0 {
 		f.log.Warn("entries of a list cannot be jobs, and are set aside", "entries", done.Broken, "err", done.Why)
 	}
+	if done.Gone > 0 {
+		f.log.Error("entries of a list that cannot be jobs are gone for good, for a thousand are kept", "entries", done.Gone)
+	}
 	clear(f.refused)
 	if done.Refused != nil {
 		if gate.Of(done.Refused) != gate.Refused { // for want of memory, say: the entry is not to blame
