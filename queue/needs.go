@@ -26,6 +26,9 @@ const lacks = "needs "
 // Lacks tells what of the needs of the key space is not known to the version that left something out; "" if that is not why.
 func (b Broken) Lacks() string { return lackOf(b.Reason) }
 
+// Refused reports whether the server refused a command, for want of memory, a disk or a permission, say: what lies there may be sound.
+func (b Broken) Refused() bool { return Class(refusal("", b.Reason)) != Refused }
+
 // Lacks is as of Broken: of which word the queue is not worked.
 func (q *QueueOutlook) Lacks() string { return lackOf(q.Damage) }
 

@@ -13,6 +13,7 @@ import (
 	"oarlock/internal/config"
 	"oarlock/internal/cron"
 	"oarlock/internal/rules"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -215,7 +216,7 @@ func RemoveRules(ctx context.Context, q *queue.Client, names []string, dry bool,
 		return changes, nil
 	}
 	if len(names) == 0 {
-		if err := sure.of("This takes all %d rules away.", len(changes)); err != nil {
+		if err := sure.of("This takes all rules away (%s).", screen.Some(len(changes), "table")); err != nil {
 			return nil, err
 		}
 	}

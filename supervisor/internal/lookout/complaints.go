@@ -38,6 +38,8 @@ func (c *Complaints) LeftOut(pool string, broken []queue.Broken) {
 		switch {
 		case b.Lacks() != "":
 			what = "nothing is taken, for this version does not know all that the key space needs; upgrade it"
+		case b.Refused():
+			what = "Redis refused it"
 		case b.JID != "":
 			what = "an entry of a queue cannot be worked"
 		case b.Queue != "":

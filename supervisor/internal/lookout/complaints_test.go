@@ -28,3 +28,17 @@ func TestComplaintsAreMadeOnce(t *testing.T) {
 		t.Errorf("met again after a pause, said %d times", n)
 	}
 }
+
+// What the server refuses is not said to be damaged.
+func TestComplaintsBlameNoKeyForTheServer(t *testing.T) {
+	log := new(bytes.Buffer)
+	c := NewComplaints(slog.New(slog.NewTextHandler(log, nil)), func() time.Duration { return 0 })
+	c.LeftOut("", []queue.Broken{{Reason: "OOM command not allowed when used memory > 'maxmemory'."}, {Queue: "q", Reason: "NOPERM no permissions to run zadd"}})
+	if n := strings.Count(log.String(), "left out: Redis refused it"); n != 2 || strings.Contains(log.String(), "doctor") {
+		t.Errorf("said:\n%s", log)
+	}
+	c.LeftOut("", []queue.Broken{{Reason: "ql:oarlock:turns is a string"}})
+	if !strings.Contains(log.String(), "oarlock doctor names it") {
+		t.Errorf("said:\n%s", log)
+	}
+}
