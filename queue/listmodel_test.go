@@ -375,7 +375,7 @@ func (w *listWorld) intake() (said, want string) {
 	if full == 1 || w.rarely(3) { // somebody works them
 		w.work()
 	}
-	return said, fmt.Sprintf("%q", []any{int64(moved), answers, int64(full)})
+	return said, fmt.Sprintf("%q", []any{int64(moved), answers, int64(full), int64(0)}) // of broken ones none goes: they are too few
 }
 
 // work does away with all jobs that were made, and says so if they are not those that should be there.
@@ -462,7 +462,7 @@ var listMutations = []struct{ name, old, new string }{
 	{"what others took is taken in", "  if there[#there + 1 - i] ~= entry then break end\n", ""},
 	{"there is no window", "for i = 1, math.min(count, room) do", "for i = 1, count do"},
 	{"nobody is told that the window is full", "room - moved < 1 and 1 or 0", "0"},
-	{"what cannot be a job is lost", "then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
+	{"what cannot be a job is lost", "then gone = gone + set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
 }
 
 // TestListMutations makes each mistake, in whatever script it is, and plays until a program finds it.

@@ -57,6 +57,18 @@ type ThrottleValue struct {
 	Waiting int     `json:"waiting"` // jobs
 }
 
+// BesideWords say, behind who waits for the throttle, that others wait for their value's part of it; "" if none do.
+func (t Throttle) BesideWords() string {
+	waiting := 0
+	for _, v := range t.Values {
+		waiting += v.Waiting
+	}
+	if waiting > t.Waiting {
+		return ", beside those that wait for the part of their value"
+	}
+	return ""
+}
+
 // ThrottleRate is how many places of a throttle may be taken anew in a time.
 type ThrottleRate struct {
 	Starts  int     `json:"starts"`

@@ -95,6 +95,9 @@ func TestAValueHasItsPart(t *testing.T) {
 		}
 	}
 	told(map[string]int{"each=7": 2, "shares": 10, "shares=east": 4})
+	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t); one.Waiting != 0 || one.BesideWords() == "" {
+		t.Errorf("of each wait %d%s", one.Waiting, one.BesideWords())
+	}
 	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "lent=east"))(t); one.Maximum != 0 {
 		t.Errorf("of what is lent a value has %d places at most", one.Maximum)
 	}

@@ -56,14 +56,7 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	if v.Decider != nil {
 		screen.PrintLine(w, v.Decider.Words(now))
 	}
-	beside, waiting := "", 0
-	for _, value := range v.Values {
-		waiting += value.Waiting
-	}
-	if waiting > v.Waiting {
-		beside = ", beside those that wait for the part of their value"
-	}
-	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s%s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting), beside)
+	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s%s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting), v.BesideWords())
 	throttleValues(w, v)
 	waitlists(w, v, now)
 	for _, holder := range v.Idle {

@@ -99,7 +99,7 @@ func (a *App) throttlePage(c *Call, p *pages.Page) error {
 		all  int
 		list *pages.Jobs
 		none string
-	}{{t.Holders, len(t.Holders), &body.Holders, "No job holds it."}, {t.Waiters, t.Waiting, &body.Waiters, "No job waits for it."}} {
+	}{{t.Holders, len(t.Holders), &body.Holders, "No job holds it."}, {t.Waiters, t.Waiting, &body.Waiters, "No job waits for it" + t.BesideWords() + "."}} {
 		if of.list.Rows, err = a.related(ctx, of.jids, now); err != nil {
 			return err
 		}
