@@ -124,11 +124,12 @@ var arrows = map[string][]string{
 	"queue/lua":                 {},
 
 	// below the runner
+	"runner/internal/early":      {},
 	"runner/internal/preload":    {"protocol", "runner/internal/tree"},
 	"runner/internal/private":    {},
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
-	"runner/internal/tree":       {"runner/internal/proc"},
+	"runner/internal/tree":       {"runner/internal/early", "runner/internal/proc"},
 
 	"supervisor":                  {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/intake", "supervisor/internal/lists", "supervisor/internal/lookout", "supervisor/internal/pool", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/internal/wire", "supervisor/outcome", "supervisor/report"},
 	"supervisor/internal/births":  {"supervisor/internal/clock"},

@@ -10,20 +10,22 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+
+	"oarlock/runner/internal/early"
 )
 
 // The hidden subcommands. Between fork and exec a Go program can do almost nothing, so what has to be
 // set for one child alone (limits, umask, user, no_new_privs) is set by our own binary, started in the
 // child's place, which then becomes the child by exec.
 const (
-	execCommand  = "exec-child"  // becomes the program
-	guardCommand = "guard-child" // stays, as the parent of everything the program starts
+	execCommand  = early.Subcommand // becomes the program; see package early for how most do
+	guardCommand = "guard-child"    // stays, as the parent of everything the program starts
 )
 
 // The environment entries that carry the orders of the hidden subcommands. They hold settings, never
 // anything of a job, and are gone from the environment of the program.
 const (
-	execEnv  = "OARLOCK_EXEC"
+	execEnv  = early.Full
 	guardEnv = "OARLOCK_GUARD"
 )
 
@@ -68,12 +70,24 @@ func throughShim(cmd *exec.Cmd, s Settings) (*execProof, error) {
 		return nil, err
 	}
 	order.Proof = fd
+	if quick, simple := order.early(); simple {
+		cmd.Env = slices.Concat(cmd.Env, []string{early.Env + "=" + quick.Text()})
+	}
 	if err := becomeSelf(cmd, execCommand, execEnv, order); err != nil {
 		proof.started()
 		proof.close()
 		return nil, err
 	}
 	return proof, nil
+}
+
+// early returns the order as package early takes it, if there is nothing in it that it does not know.
+func (o *execOrder) early() (quick early.Order, simple bool) {
+	quick = early.Order{Parent: o.Parent, Files: o.Files, Proof: o.Proof, Dir: o.Dir, OOMScoreAdj: o.OOMScoreAdj, NoNewPrivs: o.NoNewPrivs}
+	for _, l := range o.Limits {
+		quick.Limits = append(quick.Limits, early.Limit{Resource: l.Resource, Rlimit: l.pair()})
+	}
+	return quick, o.Umask == nil && o.Nice == 0 && o.User == nil && !holdsAmbient()
 }
 
 // becomeSelf lets cmd start our own binary with a hidden subcommand in front of its arguments.
@@ -98,6 +112,7 @@ func takeOrder(entry string, order any) error {
 		return errors.New("this subcommand is for the supervisor's own use")
 	}
 	os.Unsetenv(entry)
+	os.Unsetenv(early.Env)
 	return json.Unmarshal([]byte(text), order)
 }
 

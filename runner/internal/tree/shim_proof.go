@@ -13,7 +13,7 @@ import (
 // exit code or signal does not say whose it was.
 //
 // The shim inherits one end of a pipe and writes a byte to it right before exec, which closes that end;
-// it writes another if exec failed. A nil execProof is that of a process that was started without a shim.
+// it writes another if exec failed, and may then try once more. A nil execProof is that of a process that was started without a shim.
 type execProof struct {
 	ours, theirs *os.File
 }
@@ -56,11 +56,11 @@ func (p *execProof) given() bool {
 	}
 	n := 0
 	conn.Read(func(fd uintptr) bool {
-		var said [2]byte
+		var said [4]byte
 		n, _ = unix.Read(int(fd), said[:])
 		return true // there will not be more
 	})
-	return n == 1
+	return n > 0 && n%2 == 1
 }
 
 // execPoint says to fd that the program is to be run now, or, called again, that it could not be.

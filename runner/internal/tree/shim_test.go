@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"oarlock/runner/internal/early"
 	"oarlock/runner/internal/runnertest"
 
 	"golang.org/x/sys/unix"
@@ -246,8 +247,10 @@ func TestShimEndsWithItsParent(t *testing.T) {
 	cmd := &exec.Cmd{Path: "true", Args: []string{"true"}, Env: os.Environ()}
 	proof, err := throughShim(cmd, Settings{})
 	must(t, err)
-	last := len(cmd.Env) - 1
-	cmd.Env[last] = strings.Replace(cmd.Env[last], `"parent":`+strconv.Itoa(os.Getpid()), `"parent":1`, 1)
+	for i, entry := range cmd.Env {
+		entry = strings.Replace(entry, `"parent":`+strconv.Itoa(os.Getpid()), `"parent":1`, 1)
+		cmd.Env[i] = strings.Replace(entry, early.Env+"="+strconv.Itoa(os.Getpid())+" ", early.Env+"=1 ", 1)
+	}
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	err = cmd.Run()
