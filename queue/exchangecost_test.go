@@ -3,6 +3,8 @@ package queue
 import (
 	"fmt"
 	"testing"
+
+	"oarlock/queue/internal/script"
 )
 
 // TestCommandsPerExchange counts the commands of a call that settles some jobs and takes as many, when the queue is known and nothing
@@ -10,8 +12,17 @@ import (
 func TestCommandsPerExchange(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	c := labClient(t, l)
-	for jobs, want := range map[int]int{0: 4, 1: 27, 10: 90, 64: 468} {
-		t.Run(fmt.Sprint(jobs), func(t *testing.T) {
+	for _, tt := range []struct {
+		jobs    int
+		hurries bool
+		want    int
+	}{{0, false, 4}, {1, false, 27}, {10, false, 90}, {64, false, 468}, {1, true, 21}, {10, true, 84}, {64, true, 462}} {
+		name := fmt.Sprint(tt.jobs)
+		if tt.hurries {
+			name += ", moments after another"
+		}
+		t.Run(name, func(t *testing.T) {
+			jobs, want := tt.jobs, tt.want
 			l.redis.FlushAll(t.Context())
 			var puts []Put
 			for range 3*jobs + 1 {
@@ -20,12 +31,15 @@ func TestCommandsPerExchange(t *testing.T) {
 			if _, err := c.PutAll(t.Context(), puts); err != nil {
 				t.Fatal(err)
 			}
-			s := c.Session("w")
-			take := Take{Queues: []string{"q"}, Count: jobs}
+			take := Take{Queues: []string{"q"}, Count: jobs, hurries: tt.hurries}
 			var settlements []Settlement
 			exchange := func() {
 				t.Helper()
-				reply, err := s.Exchange(t.Context(), settlements, take)
+				now := c.clock.Now()
+				sent, puts, results := checkSettlements(settlements)
+				raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "exchange"}, now, exchangeArgs("w", sent, puts, take)...)
+				must0(t, err)
+				reply, err := readExchange(raw, now, results, take.Queues)
 				if err != nil || len(reply.Jobs) != jobs {
 					t.Fatalf("%d jobs, %v", len(reply.Jobs), err)
 				}

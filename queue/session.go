@@ -19,7 +19,8 @@ type Session struct {
 	link   *connection.Link
 
 	// ruledBy is the version of the rules by which queues of this session are ruled; nil if none is, as far as is known.
-	ruledBy atomic.Pointer[string]
+	ruledBy  atomic.Pointer[string]
+	lastLook atomic.Pointer[look] // nil: the next Exchange is not to hurry
 }
 
 // Session returns the session of a worker name; the caller closes it. It connects

@@ -37,6 +37,8 @@ type Take struct {
 	// Spare leaves locks alone that have run out. While Redis was away nobody could renew
 	// theirs; right after its return they are to be given the time for it.
 	Spare bool
+
+	hurries bool // leaves undone what a call of moments ago has done; see Session.mayHurry
 }
 
 // drawn is the take with its queues in the order in which they are asked: of Shuffled, a new one

@@ -15,7 +15,9 @@
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
---   spare     1 to leave locks alone that have run out; else they are looked after, as by pop
+--   spare     1 to leave locks alone that have run out; else they are looked after, as by pop. 2 to hurry: as long as there are jobs
+--             enough in the first queue, the call neither looks after locks nor for what is due, prunes nothing and lets the worker's time
+--             in the register be
 --   head      when the next job of the queue was put, as far as the caller knows: oldest looks at
 --             a queue when its turn comes by that. Empty: not known, it is looked at first
 --   results   per settlement the word complete, or a list of the job's state (waiting,
@@ -48,9 +50,11 @@ local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
 batch.spare = ARGV[at + 4] == '1'
 batch.ruled = false
 if batch.settings and is_ruled(batch, settlements, queues) then return 'ruled' end
+batch.hurries = ARGV[at + 4] == '2' and #settlements > 0
 local results = settle_all(batch, settlements)
 if not results then return 'ruled' end
-go_on(batch, #settlements == 0 and count == 0)
+batch.hurries = batch.hurries and batch.wrote -- the first write of the call is one that tells whether Redis writes at all
+if batch.unblocking or #settlements == 0 and count == 0 then go_on(batch, #settlements == 0 and count == 0) end
 local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then
   if not batch.wrote then error(jobs, 0) end

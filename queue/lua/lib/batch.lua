@@ -15,27 +15,21 @@ function open_batch(now, worker, queues)
   end
   local batch = {
     now = now,
-    stored_now = text17(now),
+    stored_now = ARGV[1],
     time = string.format('%.20f', now),
     worker = worker,
     holds = 'ql:w:' .. worker .. ':jobs',
-    grace = bounded('grace-period', set[2]),
+    set = set,
     limit = math.floor(bounded('max-job-history', set[3])),
-    keep_age = bounded('jobs-history', set[4]),
-    keep_count = math.floor(bounded('jobs-history-count', set[5])),
-    heartbeat = set[1],
     lock = {},
     most = {},
     commands = call_commands,
-    keyed = {}, -- of queues, as far as somebody read it
     ordered = {},
     rest = 0,
     broken = broken,
     shown = {},
-    known = {},
     times = {},
-    scores = {},
-    dues = {},
+    second = text14(math.floor(now)), -- in entries of histories
   }
   for i = 1, told do set_queue(batch, queues[i], set[2 * i + 4], set[2 * i + 5]) end
   ask_special(batch, queues)
@@ -51,7 +45,7 @@ function ask_special(batch, takes)
   else
     special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks')
   end
-  hooks, batch.settings, batch.tracked, batch.unblocking = false, false, false, false -- settings: of keys, or rules
+  hooks, batch.settings = false, false -- settings: of keys, or rules
   if special == 0 then return end
   local function is_there(key)
     if special == 0 or redis.call('EXISTS', key) == 0 then return false end
@@ -97,6 +91,7 @@ end
 
 -- go_on(batch, prunes): with what calls before this one left to be done
 --   prunes   whether completed jobs are to be pruned too, where none was just completed
+-- Rare.
 function go_on(batch, prunes)
   if prunes then prune_some(batch, 0) end
   if not batch.unblocking then return end
@@ -106,20 +101,21 @@ function go_on(batch, prunes)
 end
 
 -- learn(batch, queue): reads the settings of a queue, once per batch
+-- Rare.
 function learn(batch, queue)
   if not batch.lock[queue] then
     local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
     set_queue(batch, queue, set[1], set[2])
   end
   if not batch.settings or batch.ordered[queue] ~= nil then return end
-  local keyed = batch.keyed[queue]
+  local keyed = batch.keyed and batch.keyed[queue]
   if keyed == nil then keyed = redis.call('HGET', 'ql:oarlock:rules', 'o:' .. queue) end
   batch.ordered[queue] = keyed
 end
 
 -- set_queue(batch, queue, heartbeat, most): what the settings say of a queue
 function set_queue(batch, queue, heartbeat, most)
-  batch.lock[queue] = lease_length(heartbeat, batch.heartbeat)
+  batch.lock[queue] = lease_length(heartbeat, batch.set[1])
   batch.most[queue] = bounded('max-concurrency', most)
 end
 
@@ -146,18 +142,21 @@ end
 
 -- know(batch, queue): makes a queue known, once per batch
 function know(batch, queue)
+  batch.known = batch.known or {}
   if batch.known[queue] then return end
   batch.known[queue] = true
   pcall(register, queue)
 end
 
 -- tell(batch, channel, jid): as tell_trackers, which most batches need not ask
+-- Rare.
 function tell(batch, channel, jid)
   if batch.tracked then tell_trackers(channel, jid) end
 end
 
 -- score_text(batch, priority) -> place in the work set of a job that enters it now
 function score_text(batch, priority)
+  batch.scores = batch.scores or {}
   local known = batch.scores[priority]
   if not known then
     known = text17(score(tonumber(priority) or 0, batch.now))
@@ -168,6 +167,7 @@ end
 
 -- read_options(at) -> table of names and values, index after them
 -- ARGV[at] says how many pairs follow.
+-- Rare.
 function read_options(at)
   local count = ARGV[at]
   at = at + 1

@@ -191,6 +191,7 @@ end
 function in_turn(batch, put)
   local delay = put.delay
   if delay <= 0 then return delay end
+  batch.dues = batch.dues or {}
   local before = batch.dues[delay] or 0
   batch.dues[delay] = before + 1
   return delay + before / (put.named.key and 250000 or 1000000)

@@ -20,6 +20,7 @@ function failed_event(jid, group, message, worker)
 end
 
 -- tell_trackers(channel, jid): a bare jid on a channel of its own, if it is tracked
+-- Rare.
 function tell_trackers(channel, jid)
   if type(redis.pcall('ZSCORE', 'ql:tracked', jid)) == 'string' then redis.pcall('PUBLISH', channel, jid) end
 end

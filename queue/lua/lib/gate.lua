@@ -24,6 +24,7 @@ function rules_of(g, queue)
     local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'q:' .. queue, 'o:' .. queue, 'bypass')
     known = (f[1] or f.err) and rules_in(f) or false
     if known and f[3] then known.bypasses = true end
+    g.batch.keyed = g.batch.keyed or {}
     g.batch.keyed[queue] = f[2]
     g.rules[queue] = known
   end

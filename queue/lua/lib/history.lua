@@ -12,6 +12,7 @@ function remember(jid, entry, limit, legacy)
   end
   local key = 'ql:j:' .. jid .. '-history'
   local length = redis.pcall('RPUSH', key, entry)
+  if (length == 2 or length == 3) and limit and limit > 2 then return end -- as nearly all are
   if type(length) ~= 'number' then return reason_of(length) end
   if length > 2 then pcall(trim_history, key, length, limit) end
 end

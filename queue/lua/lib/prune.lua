@@ -14,19 +14,15 @@ end
 -- Rare.
 function prune_some(batch, least)
   local ok, raised = pcall(function()
+    local age, count = bounded('jobs-history', batch.set[4]), math.floor(bounded('jobs-history-count', batch.set[5]))
     local limit = math.max(150, least)
-    local old = redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(batch.now - batch.keep_age), 'LIMIT', '0', text17(limit))
+    local old = redis.call('ZRANGEBYSCORE', 'ql:completed', '0', text17(batch.now - age), 'LIMIT', '0', text17(limit))
     if #old > 0 then drop_completed(old) end
-    local surplus = -batch.keep_count -- if that is negative, it is what each completion drops
-    if batch.keep_count >= 0 then
-      surplus = redis.call('ZCARD', 'ql:completed') - batch.keep_count
-    elseif least == 0 then
-      surplus = 0
-    end
+    local surplus = redis.call('ZCARD', 'ql:completed') - count
     local room = math.min(surplus, limit - #old)
     if room > 0 then drop_completed(redis.call('ZRANGE', 'ql:completed', '0', text17(room - 1))) end
     spend(batch, #old + math.max(0, room) + 2)
-    if #old == limit or surplus > room and room >= 0 and batch.keep_count >= 0 then batch.rest = 1 end
+    if #old == limit or surplus > room and room >= 0 then batch.rest = 1 end
   end)
   if not ok then report(batch, '', '', raised) end
 end

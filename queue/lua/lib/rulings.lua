@@ -29,6 +29,7 @@ function is_ruled(batch, settlements, queues)
     for k = i, i + #some - 1 do
       local of = some[k - i + 1]
       if k > 2 and k <= take and k % 2 == 0 then
+        batch.keyed = batch.keyed or {}
         batch.keyed[queues[(k - 2) / 2]] = of
       elseif k > 2 and of then
         return true

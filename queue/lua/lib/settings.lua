@@ -22,6 +22,7 @@ end
 -- bounded(name, value) -> number: a setting as our own commands use it, see bounds.go
 function bounded(name, value)
   local least, most, otherwise = bounds_of(name)
+  if not value then return otherwise end
   return math.min(math.max(numeric(value, otherwise), least), most)
 end
 

@@ -3,13 +3,17 @@
 -- read_settlements(at) -> list of settlements, index after them
 -- ARGV[at] says how many follow; each is jid, queue, popped, action, options, puts.
 function read_settlements(at)
-  local count = tonumber(ARGV[at])
+  local args, list = ARGV, {}
+  local count = tonumber(args[at])
   at = at + 1
-  local list = {}
   for i = 1, count do
-    local s = { jid = ARGV[at], queue = ARGV[at + 1], popped = ARGV[at + 2], action = ARGV[at + 3] }
-    s.named, at = read_options(at + 4)
-    if ARGV[at] == '0' then
+    local s = { jid = args[at], queue = args[at + 1], popped = args[at + 2], action = args[at + 3], named = no_options }
+    if args[at + 4] == '0' then
+      at = at + 5
+    else
+      s.named, at = read_options(at + 4)
+    end
+    if args[at] == '0' then
       at = at + 1
     else
       s.puts, at = read_puts(at)
@@ -29,10 +33,8 @@ end
 function settle_all(batch, list)
   local reply, accepted, locks, held, seen = {}, {}, {}, {}, {}
   for i, s in ipairs(list) do
-    local ok, word, reason = pcall(examine, batch, s)
-    if not ok then
-      word, reason = 'refused', reason_of(word)
-    elseif not word and seen[s.jid] then
+    local word, reason = examine(batch, s)
+    if not word and seen[s.jid] then
       word, reason = 'lost', 'settled twice in one call'
     end
     if word then
@@ -52,11 +54,16 @@ function settle_all(batch, list)
   end
 
   let_go(batch, locks, held)
-  batch.done = plain_entry(batch.now, 'done')
-  batch.completed, batch.runs, batch.enters = {}, {}, {}
+  batch.done = '[' .. batch.second .. ',"done"]'
+  batch.completed, batch.runs = {}, {}
   for _, i in ipairs(accepted) do
     local s = list[i]
-    local ok, state, remaining, crashes = pcall(conclude, batch, s)
+    local ok, state, remaining, crashes
+    if s.action == 'plain' then
+      ok, state = complete_plain(batch, s)
+    else
+      ok, state, remaining, crashes = pcall(conclude, batch, s)
+    end
     if not ok then
       reply[i] = settled_after_all(batch, s, state)
       if reply[i][1] == 'refused' then s.puts = nil end
@@ -67,7 +74,7 @@ function settle_all(batch, list)
       if s.part then reply[i][5], reply[i][6] = false, s.part end
     end
   end
-  for queue, entries in pairs(batch.enters) do put_in_line(batch, queue, entries) end
+  if batch.enters then put_all_in_line(batch) end
   for queue, durations in pairs(batch.runs) do tally('run', queue, batch.now, durations) end
   if #batch.completed > 0 then end_completed(batch, held) end
   for _, i in ipairs(accepted) do
@@ -123,6 +130,12 @@ function settled_after_all(batch, s, raised)
   return { state or (s.action == 'cancel' and 'canceled' or 'complete'), '', math.floor(tonumber(remaining) or 0), 0 }
 end
 
+-- put_all_in_line(batch): the jobs that become ready at the end of the batch
+-- Rare.
+function put_all_in_line(batch)
+  for queue, entries in pairs(batch.enters) do put_in_line(batch, queue, entries) end
+end
+
 -- put_in_line(batch, queue, entries): jobs whose state says already that they wait
 function put_in_line(batch, queue, entries)
   local ok, raised = pcall(seat_all, queue, entries)
@@ -142,24 +155,37 @@ end
 function end_completed(batch, held)
   local ok, raised = pcall(call_many, 'ZADD', 'ql:completed', batch.completed)
   if not ok then seat_each(batch, '', batch.completed, raised) end
-  prune_some(batch, #batch.completed)
+  if not batch.hurries then prune_some(batch, #batch.completed) end
   unblock_all(batch, held)
 end
 
 -- examine(batch, s) -> nil, or lost or refused and why; reads the job into s
 function examine(batch, s)
-  if s.action == 'leave' then return end_attempt(batch, s) end
+  if s.action == 'leave' then return examined(pcall(end_attempt, batch, s)) end
   local key = 'ql:j:' .. s.jid
   -- A job that was popped has no legacy history left, so that is not looked for.
-  local f = redis.call('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue', 'oarlock-lane')
+  local f = redis.pcall('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue', 'oarlock-lane')
+  if f.err then return 'refused', f.err end
   local state, owner, time = f[1], f[2], f[4]
   if not state then return 'lost', 'the job does not exist' end
   if state ~= 'running' then return 'lost', 'not running but ' .. state end
   if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
   if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
-  s.key, s.time, s.retries, s.throttles, s.of_queue, s.lane = key, time, f[5] or '0', f[6], f[7], f[8]
-  if s.named ~= no_options or s.action ~= 'complete' then return examine_further(batch, s) end
+  s.key, s.time, s.retries = key, time, f[5] or '0'
+  if s.named == no_options and s.action == 'complete' and not (f[6] or f[7] or f[8]) then
+    s.action = 'plain' -- nothing else is to be done with it
+    return
+  end
+  s.throttles, s.of_queue, s.lane = f[6], f[7], f[8]
+  if s.named ~= no_options or s.action ~= 'complete' then return examined(pcall(examine_further, batch, s)) end
+end
+
+-- examined(ok, word, reason) -> what examine returns: refused, if looking at the job failed
+-- Rare.
+function examined(ok, word, reason)
+  if ok then return word, reason end
+  return 'refused', reason_of(word)
 end
 
 -- end_attempt(batch, s) -> left and '': a job was taken from us, and what we had of it is over
@@ -227,28 +253,40 @@ function usable(batch, command, key)
   batch.checked[key] = true
 end
 
+-- complete_plain(batch, s) -> whether it is done, and complete or why not: the end of a job, as the protocol's complete
+-- The job has lost its lock and left its worker's set. Only its hash may not be written without notice.
+function complete_plain(batch, s)
+  local jid, queue = s.jid, s.queue
+  remember(jid, batch.done, batch.limit, false)
+  add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
+  if batch.tracked then tell_trackers('ql:completed', jid) end
+  redis.pcall('PUBLISH', 'ql:log', '{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
+  local set = redis.pcall('HSET', s.key, 'time', batch.time, 'state', 'complete', 'worker', '', 'failure', '{}', 'queue', '',
+    'expires', '0', 'remaining', s.retries)
+  if set ~= 0 and type(set) == 'table' then return false, set end
+  local completed = batch.completed
+  completed[#completed + 1], completed[#completed + 2] = batch.stored_now, jid
+  return true, 'complete'
+end
+
 -- conclude(batch, s) -> state; and of any action but complete remaining, crashes
--- The job has lost its lock and left its worker's set.
+-- For all that is no plain complete. The job has lost its lock and left its worker's set.
+-- Rare.
 function conclude(batch, s)
   if s.throttles and (s.action ~= 'park' or batch.give_places) then (batch.give_places or give_throttles_back)(batch, s) end
   if s.named.trace then keep_trace(s) end
   if s.action ~= 'complete' then return conclude_unfinished(batch, s) end
-  local jid, queue, key, named = s.jid, s.queue, s.key, s.named
-  remember(jid, batch.done, batch.limit, false)
-  add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
-  tell(batch, 'ql:completed', jid)
+  local key, named = s.key, s.named
   if s.of_queue then
     redis.pcall('HDEL', key, 'oarlock-checkpoint', 'oarlock-record', 'oarlock-unstarted', 'oarlock-unknown', 'oarlock-deaths', 'oarlock-batch',
       'oarlock-park', named.next and 'oarlock-park' or 'oarlock-load', named.next and 'oarlock-park' or 'oarlock-early')
   end
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
-  announce('{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
-  end_run(batch, key, '', 'complete', s.retries)
+  local ok, state = complete_plain(batch, s)
+  if not ok then error(state, 0) end
   if s.lane then pass_turn(batch, s) end
-  batch.completed[#batch.completed + 1] = batch.stored_now
-  batch.completed[#batch.completed + 1] = jid
-  return 'complete'
+  return state
 end
 
 -- keep_trace(s): the next attempt is part of the trace that this one began
@@ -283,6 +321,9 @@ end
 function conclude_advance(batch, s)
   local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
+  remember(jid, batch.done, batch.limit, false)
+  add(batch.runs, s.queue, now - seconds_of(batch, s.time))
+  tell(batch, 'ql:completed', jid)
   if s.of_queue and s.lane and not named.data then take_along(s) end
   if s.of_queue then carry_over(jid, 'onward', next) end
   local derived = s.throttles and redis.call('HGET', key, 'oarlock-gate')
@@ -372,6 +413,7 @@ end
 
 -- ready_later(batch, queue, jid, place): becomes ready at the end of the batch, with all others
 function ready_later(batch, queue, jid, place)
+  batch.enters = batch.enters or {}
   add(batch.enters, queue, place, jid)
   wake(queue)
 end

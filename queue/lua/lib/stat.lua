@@ -15,6 +15,27 @@ end
 
 -- tally(kind, queue, now, values): the same for a list
 function tally(kind, queue, now, values)
+  local first, count = values[1], #values
+  local second = first - first % 1
+  for k = 2, count do
+    if values[k] - values[k] % 1 ~= second then return tally_many(kind, queue, now, values) end
+  end
+  local key, name = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue, bucket(first)
+  local stored = redis.pcall('HMGET', key, 'total', 'mean', 'vk', name)
+  if stored.err then return end
+  local total, mean, vk = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0, tonumber(stored[3]) or 0
+  for k = 1, count do
+    local value, before = values[k], mean
+    total = total + 1
+    mean = mean + (value - mean) / total
+    vk = vk + (value - mean) * (value - before)
+  end
+  redis.pcall('HSET', key, 'total', text17(total), 'mean', text17(mean), 'vk', text17(vk), name, text17((tonumber(stored[4]) or 0) + count))
+end
+
+-- tally_many(kind, queue, now, values): as tally, of values that are not all of one second
+-- Rare.
+function tally_many(kind, queue, now, values)
   local key = 'ql:s:' .. kind .. ':' .. day(now) .. ':' .. queue
   local fields, place, slots = { 'total', 'mean', 'vk' }, {}, {}
   for k, value in ipairs(values) do

@@ -15,9 +15,9 @@
 --            nothing of it is left to take. Of other queues this is not known
 function take_all(batch, queues, heads, order, cursor, count, max_job)
   batch.jobs, batch.max_job, batch.due, batch.left = {}, max_job, nil, {}
-  batch.bytes, batch.promotable, batch.more = call_bytes, call_promotions, 0
+  batch.bytes, batch.more = call_bytes, 0
   if count > 0 and #queues > 0 then
-    batch.entry = '[' .. text14(math.floor(batch.now)) .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
+    batch.entry = '[' .. batch.second .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
     if batch.lacks then
       report(batch, '', '', batch.lacks)
     elseif order == 'round-robin' then
@@ -161,41 +161,65 @@ end
 -- whether nothing is left
 function pop_some(batch, queue, count)
   if batch.gated and batch.gated[queue] then return batch.pop_ruled(batch, queue, count) end
-  local before = #batch.jobs
+  local before, hurried = #batch.jobs, batch.hurries
   local room = prepare(batch, queue, count)
-  local want = room
-  while room > 0 and batch.more == 0 do
-    local heads = head_of(queue, want)
-    if #heads == 0 then break end
-    local done, seen = hand_out(batch, queue, heads, false, room)
-    room = room - done
-    if #heads < want or seen == 0 then break end
-    -- Entries that are broken, or must wait for a throttle, leave room for others.
-    want = math.max(room, 50)
-  end
+  room = take_heads(batch, queue, room)
+  if hurried and room > 0 and batch.more == 0 then take_heads(batch, queue, calm_down(batch, queue, room)) end
   local got = (#batch.jobs - before) / job_width
   if got < count and batch.still_due then batch.more = 1 end
   return got, got < count and batch.more == 0
 end
 
+-- take_heads(batch, queue, room) -> how much of it is left
+function take_heads(batch, queue, room)
+  local want = room
+  while room > 0 and batch.more == 0 do
+    local heads = head_of(queue, want)
+    if #heads == 0 then break end
+    local done, seen = run_chosen(batch, queue, choose_fit(batch, queue, heads, false, room))
+    room = room - done
+    if #heads < want or seen == 0 then break end
+    -- Entries that are broken, or must wait for a throttle, leave room for others.
+    want = math.max(room, 50)
+  end
+  return room
+end
+
+-- calm_down(batch, queue, room) -> for how many jobs there is room
+-- A queue has less than is wanted: now there is time for what a call that hurries leaves undone.
+-- Rare.
+function calm_down(batch, queue, room)
+  batch.hurries = false
+  if #batch.completed > 0 then prune_some(batch, #batch.completed) end
+  be_seen(batch)
+  return look_around(batch, queue, room)
+end
+
 -- prepare(batch, queue, count) -> for how many jobs of the work set there is room
--- Hands out jobs whose lock another worker lost, unless these are spared, and brings in what is due.
+-- A call that hurries looks at no more than whether the queue may be served.
 function prepare(batch, queue, count)
-  batch.still_due = false
+  if batch.still_due then batch.still_due = false end
   if count <= 0 then return 0 end
   if not spend(batch, 6) then
     batch.more = 1
     return 0
   end
   if batch.any_paused and is_paused(batch, queue) then return 0 end
-  if not batch.registered then be_seen(batch) end
-  learn(batch, queue)
+  if not (batch.hurries or batch.registered) then be_seen(batch) end
+  if batch.settings or not batch.lock[queue] then learn(batch, queue) end
   local most = batch.most[queue]
   if most > 0 then
     local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf')
     count = math.min(math.max(0, most - running), count)
     if count == 0 then return 0 end
   end
+  return batch.hurries and count or look_around(batch, queue, count)
+end
+
+-- look_around(batch, queue, count) -> for how many jobs of the work set there is room
+-- Hands out jobs whose lock another worker lost, unless these are spared, and brings in what is due.
+-- Rare.
+function look_around(batch, queue, count)
   if not batch.spare then
     local limit, before = at_most(batch, count, 25), #batch.broken
     local jids, jobs, seen = reap_each(batch, queue, limit)
@@ -243,6 +267,7 @@ end
 
 -- be_seen(batch): the worker is one of those known. This is the first write of a take: what
 -- keeps Redis from writing at all ends the call here.
+-- Rare.
 function be_seen(batch)
   local seen = redis.pcall('ZADD', 'ql:workers', batch.stored_now, batch.worker)
   if type(seen) == 'table' then
@@ -270,7 +295,7 @@ end
 function reap_some(batch, queue, expired)
   local jids, jobs = {}, {}
   for _, jid in ipairs(expired) do
-    local ok, job = pcall(look_after, jid, queue, batch.now, batch.grace, batch.limit)
+    local ok, job = pcall(look_after, jid, queue, batch.now, bounded('grace-period', batch.set[2]), batch.limit)
     if not ok then
       report(batch, queue, jid, job)
       reseat(batch, jid, queue)
@@ -322,12 +347,13 @@ end
 -- before; and each to the place where it would be if it had come in when it was due.
 -- Rare.
 function promote_due(batch, queue, scheduled)
-  local limit = at_most(batch, math.max(batch.promotable, 20), 2)
+  local promotable = batch.promotable or call_promotions
+  local limit = at_most(batch, math.max(promotable, 20), 2)
   local due = redis.call('ZRANGEBYSCORE', scheduled, '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', '0', text17(limit))
   local jids, times = {}, {}
   for i = 1, #due, 2 do jids[#jids + 1], times[#times + 1] = due[i], tonumber(due[i + 1]) end
   spend(batch, 2 * #jids + 3)
-  batch.promotable = math.max(0, batch.promotable - #jids)
+  batch.promotable = math.max(0, promotable - #jids)
   local ok, dropped = pcall(promote_each, queue, batch.now, jids, times)
   if ok then
     for _, jid in ipairs(dropped) do report(batch, queue, jid, no_job) end
@@ -341,10 +367,11 @@ end
 -- unshelve_due(batch, queue): as promote_due, for jobs that have a key
 -- Rare.
 function unshelve_due(batch, queue)
-  local limit = at_most(batch, math.max(batch.promotable, 20), 8)
+  local promotable = batch.promotable or call_promotions
+  local limit = at_most(batch, math.max(promotable, 20), 8)
   local joined, more = (turns or ordering()).unshelve(queue, batch.now, limit)
   spend(batch, 8 * joined + 2)
-  batch.promotable = math.max(0, batch.promotable - joined)
+  batch.promotable = math.max(0, promotable - joined)
   if more then batch.still_due = true end
   local when = turns.next_shelved(queue)
   if when and when > batch.now and (not batch.due or when < batch.due) then batch.due = when end
@@ -409,8 +436,8 @@ function run_chosen(batch, queue, fit, gone, seen)
 
   local waits = {}
   for _, job in ipairs(fit) do
-    local ok, wrong = pcall(start, batch, queue, job, expires)
-    if ok then
+    local wrong = start(batch, queue, job, expires)
+    if not wrong then
       local since = seconds_of(batch, job.fields[9] or '')
       waits[#waits + 1] = batch.now - (job.since and math.max(job.since, since) or since)
       write_job(batch, queue, job, expires)
@@ -426,15 +453,24 @@ end
 -- the jids of those that leave the work set, and how many were looked at
 function choose_fit(batch, queue, jids, admitted, room)
   local fit, gone, seen = {}, {}, 0
+  local each, most = batch.tracked and 6 or 4, batch.max_job > 0 and batch.max_job or math.huge
   spend(batch, 6)
   for i, jid in ipairs(jids) do
     if #fit == room then break end
     if batch.commands <= 0 then batch.more = 1 end
     if batch.more == 1 then break end
-    local ok, job = pcall(look_at, jid, queue)
-    spend(batch, batch.tracked and 6 or 4)
+    local f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(job_fields))
+    local ok, job = true, nil
+    if f[1] and f[3] and not (f[8] or f[13]) then -- as nearly all are
+      job = { jid = jid, fields = f }
+      if f[11] then job.throttles = f[11] end
+    else
+      ok, job = pcall(read_job, jid, queue, f)
+    end
+    batch.commands = batch.commands - each
     if ok then
-      local size = data_size(batch, job)
+      local size = #(f[3] or '')
+      if job.ours or size > most then size = data_size(batch, job) end
       if size > batch.bytes and #batch.jobs + #fit > 0 then
         batch.more = 1
         break
@@ -471,6 +507,7 @@ function may_begin(batch, queue, job, locked)
 end
 
 -- data_size(batch, job) -> bytes that are handed out with it
+-- Rare.
 function data_size(batch, job)
   local size, leg = job.load and job.load % run_unit or #(job.fields[3] or ''), job.leg
   if batch.max_job > 0 and size > batch.max_job then size = 0 end
@@ -516,9 +553,17 @@ end
 --   fields   more than these are read if it is given
 -- Raises if there is no job.
 function look_at(jid, queue, fields)
-  local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(fields or job_fields))
+  return read_job(jid, queue, redis.pcall('HMGET', 'ql:j:' .. jid, unpack(fields or job_fields)))
+end
+
+-- read_job(jid, queue, f) -> as look_at
+--   f   what Redis answered for its fields
+-- Rare.
+function read_job(jid, queue, f)
+  if f.err then error(f, 0) end
   if not (f[1] or f[3]) then error(no_job, 0) end
-  local job = { jid = jid, fields = f, throttles = f[11], lane = f[13] }
+  local job = { jid = jid, fields = f, lane = f[13] }
+  if f[11] then job.throttles = f[11] end
   if not (f[1] and f[3]) then job.damage = 'its field ' .. (f[1] and 'data' or 'jid') .. ' is missing' end
   if f[8] then job.ours, job.leg, job.load = write_ours(jid, queue, f[8], f[9]) end
   if job.lane then read_lane(job, queue) end
@@ -562,23 +607,30 @@ function may_run(batch, queue, job)
   return true
 end
 
--- start(batch, queue, job, expires): makes it run
+-- start(batch, queue, job, expires) -> nil, or what went wrong: makes it run
 -- One command says it, with its places and what it was answered: what can fail after it keeps nobody from being told.
 function start(batch, queue, job, expires)
   local jid, f = job.jid, job.fields
-  local key = 'ql:j:' .. jid
-  local more = job.leg and begin_leg(batch, job) or job.places and {}
-  if more then
-    if job.places then more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'throttles', job.places.text, 'oarlock-gate', job.places.derived end
-    redis.call('HSET', key, 'jid', jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running', unpack(more))
-  elseif job.damage or f[12] ~= queue then
-    redis.call('HSET', key, 'jid', jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+  local set, wrong
+  if job.leg or job.places or job.damage or f[12] ~= queue then
+    set, wrong = pcall(start_anew, batch, queue, job, expires)
+    if not set then return wrong end
   else
-    redis.call('HSET', key, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+    set = redis.pcall('HSET', 'ql:j:' .. jid, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
+    if set ~= 0 and type(set) == 'table' then return set end
   end
   local unkept = remember(jid, batch.entry, batch.limit, f[10])
   if unkept then job.damage = job.damage or 'its history: ' .. unkept end
-  tell(batch, 'ql:popped', jid)
+  if batch.tracked then tell_trackers('ql:popped', jid) end
+end
+
+-- start_anew(batch, queue, job, expires): its hash says all that one of a job that runs does
+-- Rare.
+function start_anew(batch, queue, job, expires)
+  local more = job.leg and begin_leg(batch, job) or {}
+  if job.places then more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'throttles', job.places.text, 'oarlock-gate', job.places.derived end
+  redis.call('HSET', 'ql:j:' .. job.jid, 'jid', job.jid, 'queue', queue, 'time', batch.time, 'worker', batch.worker, 'expires', expires,
+    'state', 'running', unpack(more))
 end
 
 job_fields = {
@@ -597,6 +649,13 @@ function write_job(batch, queue, job, expires)
   jobs[n + 6], jobs[n + 7], jobs[n + 8], jobs[n + 9] = f[4], f[5], f[6], f[7]
   jobs[n + 10], jobs[n + 11] = expires, f[9]
   if batch.settings ~= false and batch.ruled ~= false and batch.low ~= false and f[5] and is_low(batch, queue) then jobs[n + 7] = negated(f[5]) end
+  local ours = (job.ours or job.key or job.throttles or job.closes) and told_of(batch, job, data)
+  jobs[n + 12], jobs[n + 13] = ours or false, job.damage or false
+end
+
+-- told_of(batch, job, data) -> list of names and values of ours that go with it, or nil
+-- Rare.
+function told_of(batch, job, data)
   local ours = job.ours
   if data and job.load and job.load >= 2 * run_unit then
     local all, some = redis.call('HGETALL', 'ql:j:' .. job.jid), {}
@@ -617,7 +676,7 @@ function write_job(batch, queue, job, expires)
     ours = ours or {}
     ours[#ours + 1], ours[#ours + 2] = 'closes', text17(job.closes)
   end
-  jobs[n + 12], jobs[n + 13] = ours or false, job.damage or false
+  return ours
 end
 
 job_width = 13
