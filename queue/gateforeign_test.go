@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -514,28 +515,150 @@ func TestWhoRunsUnaskedNeedsWhatRulesSayNow(t *testing.T) {
 	}
 }
 
-// TestPopOfTheUnifiedScriptAsksNoGate: what the pop of the protocol takes from a ruled queue through our script is what no take of ours has sorted yet, whatever limits
-// say; within seconds it has its places, so that nobody else begins before there is room. What stands in a waitlist it does not take.
-func TestPopOfTheUnifiedScriptAsksNoGate(t *testing.T) {
-	for dialect, pop := range map[Dialect]string{Qless: "pop", Reqless: "queue.pop"} {
+// pop is what a pop of the unified script hands out.
+func (w *gateWorld) pop(dialect Dialect, command, queue, worker string, count int) []Taken {
+	w.t.Helper()
+	var shown []struct{ JID, Queue, State, Worker string }
+	if text := w.foreign(dialect, command, queue, worker, fmt.Sprint(count)).(string); text != "{}" {
+		must0(w.t, json.Unmarshal([]byte(text), &shown))
+	}
+	jobs := make([]Taken, len(shown))
+	for i, one := range shown {
+		if one.State != "running" || one.Worker != worker || one.Queue != queue {
+			w.t.Errorf("%s pops %+v of %s", worker, one, queue)
+		}
+		jobs[i] = Taken{JID: one.JID, Queue: one.Queue}
+	}
+	return jobs
+}
+
+// pops are the commands by which another client takes jobs.
+var pops = map[Dialect]string{Qless: "pop", Reqless: "queue.pop"}
+
+// TestPopOfTheUnifiedScriptAsksTheGate: whoever pops from a ruled queue by our script passes no limit, has its places from then on, and gives them back by its verdict;
+// who has no room is filed. With nobody beside him who looks after places he is handed what waits for those that he gave back.
+func TestPopOfTheUnifiedScriptAsksTheGate(t *testing.T) {
+	for dialect, pop := range pops {
 		t.Run(string(dialect), func(t *testing.T) {
 			w := newForeignWorld(t)
 			w.put(putsOf(5, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
-			w.foreign(dialect, pop, "q", "ruby", "3")
-			if n := w.redis.ZCard(t.Context(), "ql:q:q-locks").Val(); n != 3 || w.many("erp") != 0 {
-				t.Fatalf("%d run, with %d places", n, w.many("erp"))
+			jobs := w.pop(dialect, pop, "q", "ruby", 3)
+			if n := w.redis.ZCard(t.Context(), "ql:q:q-locks").Val(); len(jobs) != 2 || n != 2 || w.many("erp") != 2 {
+				t.Fatalf("%v is popped, %d run, with %d places", jobs, n, w.many("erp"))
 			}
-			w.now += 6
-			w.tend("q")
-			if jobs := w.take("w", 5, "q"); len(jobs) > 0 || w.many("erp") != 3 {
-				t.Errorf("%v begin beside three of two, and %d places are taken", jobs, w.many("erp"))
+			if more := w.take("w", 5, "q"); len(more) > 0 {
+				t.Errorf("%v begin beside two of two", more)
 			}
-			if known, err := w.client.Strangers(t.Context()); err != nil || len(known) != 1 || known[0].Worker != "ruby" {
-				t.Errorf("named are %+v, %v", known, err)
-			}
-			if got := w.foreign(dialect, pop, "q", "ruby", "3"); w.redis.ZCard(t.Context(), "ql:q:q-locks").Val() != 3 {
+			if got := w.foreign(dialect, pop, "q", "ruby", "3"); got != map[Dialect]string{Qless: "{}", Reqless: "[]"}[dialect] {
 				t.Errorf("of those that wait for a place are popped %v", got)
 			}
+			complete := map[Dialect]string{Qless: "complete", Reqless: "job.complete"}[dialect]
+			for began := 2; began < 5; {
+				w.now++
+				w.foreign(dialect, complete, jobs[0].JID, "ruby", "q", "{}")
+				next := w.pop(dialect, pop, "q", "ruby", 3)
+				if began += len(next); len(next) == 0 || w.many("erp") > 2 {
+					t.Fatalf("%v begin when one is over, with %d places", next, w.many("erp"))
+				}
+				jobs = append(jobs[1:], next...)
+			}
+			if known, err := w.client.Strangers(t.Context()); err != nil || len(known) > 0 {
+				t.Errorf("named are %+v, %v", known, err)
+			}
 		})
+	}
+}
+
+// TestPopOfTheUnifiedScriptKeepsRatesAndWindows: two workers, of whom one pops by the unified script, start no more jobs together than a rate lets, and none while
+// the window is shut.
+func TestPopOfTheUnifiedScriptKeepsRatesAndWindows(t *testing.T) {
+	for dialect, pop := range pops {
+		t.Run(string(dialect), func(t *testing.T) {
+			w := newGateWorld(t)
+			noon := w.now - float64(int64(w.now)%86400) + 12*3600
+			w.now = noon - 60
+			w.rule(map[string]string{"q": `{"shape":"a","throttles":["api"],"windows":[{"name":"w","spec":"UTC|12:00-13:00"}]}`},
+				map[string]string{"api": `{"rate":[5,10,5],"sliding":true}`})
+			w.call("learn", openings([]any{"UTC|12:00-13:00"}, w.now)...)
+			w.put(putsOf(60, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+			var starts []float64
+			for w.now < noon+100 {
+				w.now += 0.7
+				jobs := w.pop(dialect, pop, "q", "ruby", 2)
+				for range jobs {
+					starts = append(starts, w.now)
+				}
+				for _, job := range jobs {
+					w.foreign(dialect, map[Dialect]string{Qless: "complete", Reqless: "job.complete"}[dialect], job.JID, "ruby", "q", "{}")
+				}
+				ours := w.take("w", 2, "q")
+				for range ours {
+					starts = append(starts, w.now)
+				}
+				w.exchange("w", done(ours...), Take{})
+			}
+			if len(starts) < 40 || starts[0] < noon {
+				t.Errorf("%d begin, the first %.1f s after the window opens", len(starts), starts[0]-noon)
+			}
+			for i := 5; i < len(starts); i++ {
+				if starts[i]-starts[i-5] < 10 {
+					t.Fatalf("six begin within %.3f s", starts[i]-starts[i-5])
+				}
+			}
+		})
+	}
+}
+
+// TestPopOfTheUnifiedScriptAndACommandThatDecides: no client of the protocol asks a command. Where it fails closed, and while a supervisor has it, he is handed what it let
+// start and nothing else; where it fails open and nobody has it, each job as if there were none.
+func TestPopOfTheUnifiedScriptAndACommandThatDecides(t *testing.T) {
+	for onFailure, alone := range map[string]int{asksClosed: 0, asksOpen: 2} {
+		t.Run(onFailure, func(t *testing.T) {
+			w := newGateWorld(t)
+			w.asks(onFailure, map[string]string{"erp": `{"limit":2,"patience":60}`})
+			w.put(putsOf(3, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+			jobs := w.pop(Qless, "pop", "q", "ruby", 3)
+			if len(jobs) != alone {
+				t.Fatalf("with nobody who has the command %v begin", jobs)
+			}
+			for _, job := range jobs {
+				w.foreign(Qless, "complete", job.JID, "ruby", "q", "{}")
+			}
+			w.now++
+			w.ask("web1")
+			if jobs := w.pop(Qless, "pop", "q", "ruby", 3); len(jobs) > 0 {
+				t.Fatalf("while it is asked %v begin", jobs)
+			}
+			w.now += 8
+			w.pop(Qless, "pop", "q", "ruby", 3)
+			w.decide(w.ask("web1").Number, Decision{Verdicts: []Verdict{verdict("j0002", VerdictStart, 10)}})
+			if jobs := w.pop(Qless, "pop", "q", "ruby", 3); len(jobs) != 1 || jobs[0].JID != "j0002" {
+				t.Errorf("of those that it let start begin %v", jobs)
+			}
+		})
+	}
+}
+
+// TestPopOfTheUnifiedScriptGoesThroughManyThatWait: in front stand more jobs without room than a call of ours sorts; one pop is enough to be handed the free one behind them.
+func TestPopOfTheUnifiedScriptGoesThroughManyThatWait(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(putsOf(350, func(i int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	w.rule(map[string]string{"q": `{"shape":"b","throttles":["erp"],"klass":{"Free":{"bypass":true}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	w.put(Put{Queue: "q", JID: "free", Klass: "Free"})
+	if jobs := w.pop(Reqless, "queue.pop", "q", "ruby", 3); len(jobs) != 3 || jobs[2].JID != "free" {
+		t.Errorf("popped are %v", jobs)
+	}
+}
+
+// TestPopOfTheUnifiedScriptSaysWhatIsWrong: of a queue whose rules cannot be read nothing is popped, and the refusal says why.
+func TestPopOfTheUnifiedScriptSaysWhatIsWrong(t *testing.T) {
+	w := newForeignWorld(t)
+	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
+	w.redis.HSet(t.Context(), "ql:oarlock:rules", "q:q", "{")
+	for dialect, pop := range pops {
+		_, err := callUnified(t.Context(), w.lab, dialect, step{Argv: []string{pop, fmt.Sprint(w.now), "q", "ruby", "1"}})
+		if err == nil || !strings.Contains(err.Error(), "Pop(): its rules cannot be read: ") {
+			t.Errorf("%s: %v", dialect, err)
+		}
 	}
 }

@@ -46,6 +46,7 @@ type modelWorker struct {
 	cursor   int
 	has      []Taken
 	dead     bool
+	dialect  Dialect // of another client, which works by the unified script; "" for one of ours
 }
 
 // newModelWorld makes up a world.
@@ -101,6 +102,9 @@ func newModelWorld(t *testing.T, seed uint64) *modelWorld {
 			if i == 0 || w.random.IntN(2) == 0 {
 				worker.queues = append(worker.queues, name)
 			}
+		}
+		if i > 0 && w.random.IntN(3) == 0 {
+			worker.dialect = []Dialect{Qless, Reqless}[w.random.IntN(2)]
 		}
 		if len(worker.queues) > 0 {
 			w.workers = append(w.workers, worker)
@@ -194,7 +198,7 @@ func (w *modelWorld) step() {
 	if int(before) != int(w.now) {
 		var awake []string
 		for _, worker := range w.workers {
-			if !worker.dead && len(worker.has) < worker.children {
+			if !worker.dead && worker.dialect == "" && len(worker.has) < worker.children {
 				awake = append(awake, worker.queues...)
 			}
 		}
@@ -213,6 +217,10 @@ func (w *modelWorld) step() {
 		ended = append(ended, job)
 		return true
 	})
+	if worker.dialect != "" {
+		w.stepAbroad(worker, ended)
+		return
+	}
 	settlements := done(ended...)
 	for i, job := range ended {
 		switch w.random.IntN(6) {
@@ -230,17 +238,44 @@ func (w *modelWorld) step() {
 	for {
 		reply := w.exchange(worker.name, settlements, take)
 		worker.cursor, settlements = reply.Cursor, nil
-		for _, job := range reply.Jobs {
-			if _, twice := w.running[job.JID]; twice {
-				w.t.Fatalf("%s runs twice", job.JID)
-			}
-			w.running[job.JID], w.began = job, w.now
-		}
-		worker.has = append(worker.has, reply.Jobs...)
+		w.begin(worker, reply.Jobs)
 		take.Count -= len(reply.Jobs)
 		if !reply.More || take.Count <= 0 {
 			return
 		}
+	}
+}
+
+// begin notes that jobs run from now on.
+func (w *modelWorld) begin(worker *modelWorker, jobs []Taken) {
+	w.t.Helper()
+	for _, job := range jobs {
+		if _, twice := w.running[job.JID]; twice {
+			w.t.Fatalf("%s runs twice", job.JID)
+		}
+		w.running[job.JID], w.began = job, w.now
+	}
+	worker.has = append(worker.has, jobs...)
+}
+
+// stepAbroad is what a client of the protocol does that works by the unified script: it ends jobs, and pops others.
+func (w *modelWorld) stepAbroad(worker *modelWorker, ended []Taken) {
+	names := map[string]string{"retry": "retry", "complete": "complete", "pop": "pop"}
+	if worker.dialect == Reqless {
+		names = map[string]string{"retry": "job.retry", "complete": "job.complete", "pop": "queue.pop"}
+	}
+	for _, job := range ended {
+		if delete(w.running, job.JID); w.random.IntN(4) == 0 {
+			w.foreign(worker.dialect, names["retry"], job.JID, job.Queue, worker.name, fmt.Sprint(w.random.IntN(2)))
+			continue
+		}
+		w.foreign(worker.dialect, names["complete"], job.JID, worker.name, job.Queue, "{}")
+		delete(w.jobs, job.JID)
+		w.ended++
+	}
+	queue := worker.queues[w.random.IntN(len(worker.queues))]
+	if room := worker.children - len(worker.has); room > 0 {
+		w.begin(worker, w.pop(worker.dialect, names["pop"], queue, worker.name, room))
 	}
 }
 

@@ -61,3 +61,37 @@ function bring_in(queue, now, count, limit)
   promote(queue, now, count)
   return spawned
 end
+
+-- is_ruled_queue(queue) -> whether rules concern it. What has_keys asks is read on the way.
+-- Rare.
+function is_ruled_queue(queue)
+  local f = redis.call('HMGET', 'ql:oarlock:rules', 'o:' .. queue, 'q:' .. queue)
+  local t = turns or ordering()
+  t.known[queue] = f[1]
+  return f[2]
+end
+
+-- pop_by_rules(now, queue, worker, count) -> as hand_over
+-- Of a queue with rules another client takes what a take of ours would. Nobody may be there who looks after places that became free, so that
+-- is done first. It does at most pop_takes times what a call of ours does, and then hands out fewer than it might.
+-- Rare.
+function pop_by_rules(now, queue, worker, count)
+  local jids, queues, batch = {}, { queue }, nil
+  for _ = 1, pop_takes do
+    batch = open_batch(now, worker, queues)
+    local g = open_gate(batch)
+    batch.foreign, batch.low = true, false
+    batch.gate, batch.gated, batch.pop_ruled = g, { [queue] = true }, pop_ruled
+    for _, tid in ipairs(redis.call('SRANDMEMBER', 'ql:oarlock:waited', '20')) do g.freed[tid] = true end
+    local jobs = take_all(batch, queues, { '' }, 'ordered', 0, count - #jids, 0)
+    pcall(tell_others, g, queues, count)
+    for i = 1, #jobs, job_width do jids[#jids + 1] = jobs[i] end
+    if batch.more == 0 or #jids >= count then break end
+  end
+  for i = 1, #jids == 0 and #batch.broken or 0, 3 do
+    if batch.broken[i + 1] == '' then refuse('Pop', batch.broken[i + 2]) end
+  end
+  return view_all(jids)
+end
+
+pop_takes = 10

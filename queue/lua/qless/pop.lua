@@ -3,10 +3,12 @@
 -- another, then the highest of the work set. Recurring and delayed jobs that are
 -- due are brought in before, as many as are still wanted.
 --
--- Refuses  "Queue(): no queue name provided", "Pop(): Arg ..."
+-- Of a queue with rules it takes what these let start, and may take fewer; see pop_by_rules.
+--
+-- Refuses  "Queue(): no queue name provided", "Pop(): Arg ..."; of a queue with rules why nothing can be taken
 -- Reads    ql:config  heartbeat, <queue>-heartbeat, grace-period, max-job-history,
 --          <queue>-max-concurrency; ql:paused_queues; ql:tracked;
---          ql:q:<queue>-work|locks|scheduled|recur; ql:j:<jid>; ql:r:<jid>
+--          ql:q:<queue>-work|locks|scheduled|recur; ql:j:<jid>; ql:r:<jid>; ql:oarlock:rules
 -- Writes   ql:workers, ql:w:<worker>:jobs, the sets of the queue, ql:j:<jid>,
 --          ql:s:wait|stats:<day>:<queue>; for lost locks also ql:failures, ql:f:<group>
 -- Sends    ql:popped, ql:stalled, ql:failed if tracked; lock_lost; failed
@@ -28,6 +30,7 @@ if concurrency > 0 then
   if count == 0 then return '{}' end
 end
 
+if special and is_ruled_queue(queue) then return pop_by_rules(now, queue, worker, count) end
 local jids, jobs = reap(queue, now, count, numeric(settings[3], 10), limit)
 -- A job whose lock was lost may also wait here, if it was retried into this queue.
 local leaving = {}

@@ -3,7 +3,9 @@
 -- holds them. Others are moved out of the way to wait for one of theirs. Jobs whose
 -- lock was lost by another come first, and hold their throttles still.
 --
--- Refuses  "Queue(): no queue name provided", "Pop(): Arg ..."
+-- Of a queue with rules it takes what these let start, as pop does.
+--
+-- Refuses  what pop refuses
 -- Reads    what pop reads, without max-concurrency; ql:config  max-pop-retry,
 --          <queue>-max-pop-retry; ql:th:<tid>
 -- Writes   what pop writes; ql:th:<tid>-locks|pending; ql:q:<queue>-throttled
@@ -20,6 +22,7 @@ local special = redis.call('EXISTS', 'ql:paused_queues', 'ql:tracked', prefix ..
 if special and redis.call('SISMEMBER', 'ql:paused_queues', queue) == 1 then return '[]' end
 redis.call('ZADD', 'ql:workers', ARGV[1], worker)
 
+if special and is_ruled_queue(queue) then return pop_by_rules(now, queue, worker, limit) end
 local expires = text17(now + lock_length(settings[1], settings[2]))
 local taken, taken_jobs = reap(queue, now, limit, numeric(settings[3], 10), history)
 -- They run before the work set is looked at. One that was also retried into this queue
