@@ -33,6 +33,7 @@ func TestCommandsPerCall(t *testing.T) {
 		{"put, queue known", puts(1), put("j"), 6, "queue.put 0 w q j K {} 0", 8},
 		{"pop, empty queue", nil, "pop 0 q w 1", 5, "queue.pop 0 q w 1", 6},
 		{"pop of 1", puts(1), "pop 1 q w 1", 15, "queue.pop 1 q w 1", 18},
+		{"pop of 1, where another queue has keys", append(puts(1), "put 0 w other x K {} 0 key k"), "pop 1 q w 1", 20, "queue.pop 1 q w 1", 23},
 		{"pop of 10", puts(10), "pop 1 q w 10", 60, "queue.pop 1 q w 10", 81},
 		{"pop of 50", puts(50), "pop 1 q w 50", 260, "queue.pop 1 q w 50", 361},
 		{"peek of 10", puts(10), "peek 1 q 10", 35, "queue.peek 1 q 0 10", 35},

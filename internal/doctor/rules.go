@@ -33,7 +33,7 @@ func (d *Doctor) Rules(ctx context.Context) error {
 		return d.hidden("rules", err)
 	}
 	for _, s := range strangers {
-		d.found(Warning, "rules", "Let it work other queues, or work this one with Oarlock alone; see docs/limits.md.",
+		d.found(Warning, "rules", "Have it load our script (oarlock lua), or let it work other queues; see docs/limits.md.",
 			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any.", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At))
 	}
 	return nil
