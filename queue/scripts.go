@@ -19,6 +19,7 @@ type Dialect = script.Dialect
 const (
 	Qless   = script.Qless   // the commands of qless, one flat list of names
 	Reqless = script.Reqless // those of reqless, with dotted names and throttles
+	Oarlock = script.Oarlock // our own, about one job, for clients of either
 	Batch   = script.Batch   // our own, about many jobs in one call
 )
 
@@ -37,7 +38,7 @@ func Script(dialect Dialect, command, namespace string) (text string, ok bool) {
 // Commands returns the names of a dialect's commands, sorted.
 func Commands(dialect Dialect) []string { return script.Commands(dialect) }
 
-// Unified returns one script that speaks both dialects in the calling form of
+// Unified returns one script that speaks both dialects, and Oarlock, in the calling form of
 // the protocol, EVALSHA sha 0 command now argument…, which clients of qless and
 // reqless can load in place of their own. The names the dialects have in common
 // (config.get, config.set, config.unset, queue.forget) answer as shared does,

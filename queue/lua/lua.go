@@ -7,5 +7,5 @@ import "embed"
 
 // Files are the directories of sources.
 //
-//go:embed batch lib qless reqless
+//go:embed batch lib oarlock qless reqless
 var Files embed.FS

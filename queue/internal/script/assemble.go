@@ -16,6 +16,7 @@ type Dialect string
 const (
 	Qless   Dialect = "qless"   // the commands of qless, one flat list of names
 	Reqless Dialect = "reqless" // those of reqless, with dotted names and throttles
+	Oarlock Dialect = "oarlock" // our own, about one job, for clients of either
 	Batch   Dialect = "batch"   // our own, about many jobs in one call
 )
 

@@ -20,7 +20,7 @@ var scriptGlobals = []string{
 // allScripts returns the text of each script, by its dialect and command.
 func allScripts() map[string]string {
 	scripts := map[string]string{"unified": Unified(DefaultNamespace, Qless)}
-	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
+	for _, dialect := range []Dialect{Qless, Reqless, Oarlock, Batch} {
 		for _, command := range Commands(dialect) {
 			scripts[string(dialect)+"/"+command], _ = Text(dialect, command, DefaultNamespace)
 		}

@@ -78,7 +78,7 @@ var sources = sync.OnceValue(func() *luaSources {
 		lua.library[name] = d
 	}
 	qless := luaDir(string(Qless))
-	for _, dialect := range []Dialect{Qless, Reqless, Batch} {
+	for _, dialect := range []Dialect{Qless, Reqless, Oarlock, Batch} {
 		lua.commands[dialect] = make(map[string]luaCommand)
 		for name, text := range luaDir(string(dialect)) {
 			file := string(dialect) + "/" + name

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Unified returns one script that speaks both dialects in the calling form of
+// Unified returns one script that speaks both dialects, and Oarlock, in the calling form of
 // the protocol, EVALSHA sha 0 command now argument…, which clients of qless and
 // reqless can load in place of their own. The names the dialects have in common
 // (config.get, config.set, config.unset, queue.forget) answer as shared does,
@@ -126,7 +126,7 @@ type branch struct {
 
 func (br branch) condition() string {
 	var tests []string
-	for _, d := range []Dialect{Qless, Reqless} {
+	for _, d := range []Dialect{Qless, Reqless, Oarlock} {
 		for _, name := range br.names[d] {
 			tests = append(tests, fmt.Sprintf("command == '%s'", name))
 		}
@@ -182,6 +182,9 @@ func (lua *luaSources) branches(shared Dialect) []branch {
 		if !taken && (other != Qless || !slices.Contains(hot, name)) {
 			add(other, name)
 		}
+	}
+	for _, name := range Commands(Oarlock) {
+		add(Oarlock, name)
 	}
 	branches := make([]branch, len(order))
 	for i, file := range order {

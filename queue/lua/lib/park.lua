@@ -118,11 +118,12 @@ function may_go_on(batch, queue, job, admitted)
 end
 
 -- begin_leg(batch, job) -> list of names and values that the hash is to say with what the job was handed out
--- What counts no more goes before that: until the job runs it is told by what is left.
+-- What counts no more goes before that: until the job runs it is told by what is left. Whoever pops by the protocol is not told that it waited in
+-- vain, and runs it: so that was all.
 -- Rare.
 function begin_leg(batch, job)
   local key, leg = 'ql:j:' .. job.jid, job.leg
-  if leg.void then
+  if leg.void or leg.over and batch.foreign then
     redis.call('HDEL', key, 'oarlock-park', 'oarlock-then', 'oarlock-response', 'oarlock-response-given', 'oarlock-life')
     return {}
   end

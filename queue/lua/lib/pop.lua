@@ -16,6 +16,7 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit, any_tracked)
     local job = jobs[i]
     remember(jid, entry, limit, job.history)
     redis.call('HSET', 'ql:j:' .. jid, 'time', time, 'worker', worker, 'expires', expires, 'state', 'running')
+    if job.life and job.life == job.time and not job.park then tell_answer(jid, time) end
     waits[i] = seen[jid] and 0 or now - (tonumber(job.time) or now)
     twice = twice or seen[jid]
     seen[jid] = true
@@ -28,6 +29,13 @@ function hand_over(queue, now, worker, expires, jids, jobs, limit, any_tracked)
   if #waits == 1 then tally_one('wait', queue, now, waits[1]) else tally('wait', queue, now, waits) end
   hold_locks(queue, worker, locks)
   return twice and view_all(jids) or json_list(views)
+end
+
+-- tell_answer(jid, time): a job that was answered runs from that time on, and oarlock.response says with what
+-- Rare.
+function tell_answer(jid, time)
+  local key = 'ql:j:' .. jid
+  if redis.call('HEXISTS', key, 'oarlock-response') == 1 then redis.call('HSET', key, 'oarlock-life', time, 'oarlock-response-given', '1') end
 end
 
 -- head_of(queue, count) -> the jids to be popped next

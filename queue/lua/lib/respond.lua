@@ -115,7 +115,7 @@ end
 -- read_json(text) -> nil, or why it is no JSON
 function read_json(text)
   local ok = pcall(cjson.decode, text)
-  if not ok then return 'the answer is no JSON' end
+  if not ok or not is_strict(text) then return 'the answer is no JSON' end
 end
 
 -- drain_responses(now, most) -> how many were read, how many of them were set aside
