@@ -662,3 +662,82 @@ func TestPopOfTheUnifiedScriptSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatRulesGaveGoesWithThem: a job was tried again, or waits for an answer, while its queue had rules. When it has none any more the job needs what it named itself, whoever
+// takes it: what only rules gave it, it neither asks for nor keeps.
+func TestWhatRulesGaveGoesWithThem(t *testing.T) {
+	takes := map[string]func(w *gateWorld) []Taken{
+		"ours":    func(w *gateWorld) []Taken { return w.take("w", 1, "q") },
+		"qless":   func(w *gateWorld) []Taken { return w.pop(Qless, "pop", "q", "ruby", 1) },
+		"reqless": func(w *gateWorld) []Taken { return w.pop(Reqless, "queue.pop", "q", "ruby", 1) },
+	}
+	for name, take := range takes {
+		for _, tt := range []struct {
+			own     string
+			verdict Action
+		}{{"", Retry}, {"db", Retry}, {"", Park}, {"free", Park}} {
+			own, verdict := tt.own, tt.verdict
+			t.Run(name+" "+string(verdict)+" "+own, func(t *testing.T) {
+				w := newGateWorld(t)
+				throttles := map[string]string{"erp": `{"limit":2}`, "db": `{"limit":2}`, "free": `{"limit":2,"free":true}`}
+				w.rule(map[string]string{"q": `{"shape":"a","limited":true,"limit_of_queue":5,"throttles":["erp","free"],"klass":{"K":{"weight":2}}}`}, throttles)
+				p := Put{Queue: "q", JID: "j", Klass: "K"}
+				if own != "" {
+					p.Throttles = []string{own}
+				}
+				w.put(p)
+				settlements := done(w.take("w", 1, "q")...)
+				settlements[0].Action, settlements[0].Delay, settlements[0].Correlation = verdict, 100*time.Second, "c"
+				w.exchange("w", settlements, Take{})
+				w.rule(map[string]string{"p": `{"shape":"b","throttles":["erp"]}`}, throttles)
+				for range 3 { // the queue is left
+					w.now++
+					w.take("w", 1, "q")
+				}
+				for _, tid := range []string{"erp", "free"} {
+					if tid != own {
+						w.redis.ZAdd(t.Context(), "ql:th:"+tid+"-locks", redis.Z{Score: 1, Member: "another"}, redis.Z{Score: 1, Member: "third"})
+					}
+				}
+				if verdict == Park {
+					w.call("respond", (&Response{Klass: "K", Correlation: "c", Data: []byte("1")}).words()...)
+				}
+				w.now += 200
+				before := w.many("erp")
+				if jobs := take(w); len(jobs) != 1 {
+					t.Fatalf("%v begins, of %v", jobs, w.redis.HGetAll(t.Context(), "ql:j:j").Val())
+				}
+				want := map[bool]string{true: "", false: `["` + own + `","ql:q:q"]`}[own == ""]
+				if name == "reqless" && own == "" {
+					want = `["ql:q:q"]` // as of any job
+				}
+				f := w.redis.HGetAll(t.Context(), "ql:j:j").Val()
+				if f["throttles"] != want || f["oarlock-gate"] != "" || w.redis.ZScore(t.Context(), "ql:th:erp-locks", "j").Err() == nil {
+					t.Errorf("it has %q and %q of rules, and %d places of erp, of %d", f["throttles"], f["oarlock-gate"], w.many("erp"), before)
+				}
+			})
+		}
+	}
+}
+
+// TestAChildThatTakesANameLeavesTheWaitlist: a recurring job is made again, and its child has the jid of one that waits for a place: that waits no more, and of what rules gave it
+// the new one has nothing.
+func TestAChildThatTakesANameLeavesTheWaitlist(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"K":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	w.put(Put{Queue: "q", JID: "runs", Klass: "K"}, Put{Queue: "q", JID: "again-1", Klass: "K"})
+	w.take("w", 2, "q")
+	w.take("w", 1, "q") // who has no room is filed now
+	waitlists := func() int { return len(w.redis.Keys(w.t.Context(), "ql:oarlock:waitlist:*").Val()) }
+	if state := w.redis.HGet(t.Context(), "ql:j:again-1", "state").Val(); state != "throttled" || waitlists() != 1 {
+		t.Fatalf("it is %s, with %d waitlists", state, waitlists())
+	}
+	w.foreign(Qless, "recur", "other", "again", "Light", "{}", "interval", "3600", "0")
+	w.now++
+	if jobs := w.pop(Qless, "pop", "other", "ruby", 1); len(jobs) != 1 || jobs[0].JID != "again-1" {
+		t.Fatalf("popped is %v", jobs)
+	}
+	if f := w.redis.HMGet(t.Context(), "ql:j:again-1", "throttles", "oarlock-gate").Val(); waitlists() != 0 || f[0] != nil || f[1] != nil {
+		t.Errorf("%d waitlists are left, and it has %v", waitlists(), f)
+	}
+}

@@ -144,7 +144,7 @@ var races = []struct{ race, test string }{
 	{"the attempt past the deadline dies", "deadline mark survives a lock that runs out"},
 	{"another client makes it ready before its time", "a foreign client brings it in before its time"},
 	{"another client takes it at its deadline", "a foreign client pops it at its deadline"},
-	{"another client takes it when it was answered", "a foreign client pops it when it was answered"},
+	{"another client takes it when it was answered", "a foreign client pops it by a script of its own when it was answered"},
 	{"another client puts it again while it is parked", "a foreign client puts it again"},
 }
 
@@ -448,6 +448,15 @@ func TestParkAndAnswer(t *testing.T) {
 			p.park("j", "c")
 			p.want(p.respond("c", "", "1", "", ""), "resumed")
 			p.do(Qless, "pop", "q", "foreign", 1)
+			p.do(Qless, "retry", "j", "q", "foreign")
+			p.told(p.take(), "c", "1") // by our script, it could ask for the answer
+		}},
+		{"a foreign client pops it by a script of its own when it was answered", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "1", "", ""), "resumed")
+			life := p.field("j", "oarlock-life")
+			p.do(Qless, "pop", "q", "foreign", 1)
+			p.c.redis.HSet(p.t.Context(), "ql:j:j", "oarlock-life", life) // which that leaves as it is
 			p.do(Qless, "retry", "j", "q", "foreign")
 			p.untold(p.take(), false)
 		}},

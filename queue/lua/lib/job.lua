@@ -2,12 +2,13 @@
 -- nil if there is no such job. A field that is not there is false.
 function load_job(jid)
   local f = redis.call('HMGET', 'ql:j:' .. jid, 'jid', 'klass', 'state', 'queue', 'worker', 'priority', 'expires',
-    'retries', 'remaining', 'data', 'tags', 'failure', 'spawned_from_jid', 'time', 'history', 'throttles', 'oarlock-lane', 'oarlock-life', 'oarlock-park')
+    'retries', 'remaining', 'data', 'tags', 'failure', 'spawned_from_jid', 'time', 'history', 'throttles', 'oarlock-lane', 'oarlock-life', 'oarlock-park',
+    'oarlock-gate')
   if not f[1] then return nil end
   return {
     klass = f[2], state = f[3], queue = f[4], worker = f[5], priority = f[6], expires = f[7],
     retries = f[8], remaining = f[9], data = f[10], tags = f[11], failure = f[12], spawned = f[13],
-    time = f[14], history = f[15], throttles = f[16], lane = f[17], life = f[18], park = f[19],
+    time = f[14], history = f[15], throttles = f[16], lane = f[17], life = f[18], park = f[19], gate = f[20],
   }
 end
 

@@ -102,6 +102,9 @@ function may_go_on(batch, queue, job, admitted)
     return false
   end
   if admitted or not job.throttles then return true end
+  job.gate = redis.call('HGET', 'ql:j:' .. jid, 'oarlock-gate')
+  if job.gate then shed_rules(jid, job, queue, batch.now) end
+  if not job.throttles then return true end
   local missing = {}
   local ok = pcall(function()
     for _, tid in ipairs(given_throttles(job.throttles, 'Take')) do

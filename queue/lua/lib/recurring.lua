@@ -93,14 +93,16 @@ end
 -- A parent that was removed and made again counts its children from 1 again, and
 -- may come upon old ones. Their places are taken from them before their hash is.
 function evict(jid, now)
-  local state, queue, worker, failure, tags, throttles, lane, expires = unpack(
-    redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'failure', 'tags', 'throttles', 'oarlock-lane', 'expires'))
+  local state, queue, worker, failure, tags, throttles, lane, expires, gate = unpack(
+    redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'failure', 'tags', 'throttles', 'oarlock-lane', 'expires', 'oarlock-gate'))
   finish_unblocking(jid, now)
   if not state then return end
   evicted = evicted or {}
   evicted[(queue or '') .. '\0' .. jid] = true
+  if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end
   leave(jid, state, queue, worker, failure, queue)
   if throttles then give_back(jid, queue, throttles, now) end
+  if gate then drop_derived(jid, throttles, gate) end
   if lane then
     (turns or ordering()).depart(jid, lane, now, state == 'running' and expires)
     redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-lane')

@@ -589,10 +589,10 @@ function may_run(batch, queue, job)
   if ok then
     local seen = { throttles = job.throttles, history = f[10] }
     ok, raised = pcall(function()
-      seen.state = redis.call('HGET', 'ql:j:' .. jid, 'state')
+      seen.state, seen.gate = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'oarlock-gate'))
       return admit(jid, seen, queue, batch.now, batch.limit)
     end)
-    f[10] = seen.history
+    f[10], job.throttles = seen.history, seen.throttles or nil
     if ok and raised and batch.gate then batch.gate.places = {} end -- of what the gate knew of them something is taken
     if ok then return raised end
     pcall(let_go_of, job)

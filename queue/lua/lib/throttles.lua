@@ -131,6 +131,10 @@ end
 -- One that was taken from its worker holds what the gate gave it, where its queue had rules until now. Who waits holds nothing.
 -- Rare.
 function admit(jid, job, queue, now, limit)
+  if job.gate then
+    shed_rules(jid, job, queue, now)
+    if not (job.throttles or reqless) then return true end
+  end
   if not job.throttles then
     -- Made by qless: from here on it shares its queue's throttle.
     job.throttles = cjson.encode({ queue_throttle(queue) })
@@ -145,4 +149,14 @@ function admit(jid, job, queue, now, limit)
   end
   acquire(jid, throttles)
   return true
+end
+
+-- shed_rules(jid, job, queue, now): rules that concern its queue no more gave a job throttles; it has those of its own from here on
+--   job   needs throttles and gate
+-- Rare.
+function shed_rules(jid, job, queue, now)
+  local own, derived = drop_derived(jid, job.throttles, job.gate), stored_tags(job.throttles)
+  for _ = 1, #derived - numeric(job.gate, 0) do table.remove(derived, 1) end
+  give_back(jid, queue, cjson.encode(derived), now)
+  job.throttles, job.gate = own, nil
 end
