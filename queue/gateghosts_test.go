@@ -125,22 +125,20 @@ func TestPlacesOfWhoDoesNotRun(t *testing.T) {
 	})
 }
 
-// TestPlacesOfAnAttemptAfterTheRules: rules are gone, and a job that had places by them has places of the same throttles by its own field: those of an
-// attempt that is taken away are free all the same when its lock would have ended.
+// TestPlacesOfAnAttemptAfterTheRules: rules are gone, and a job that runs has places by them: those of an attempt that is taken away are free all the same when
+// its lock would have ended.
 func TestPlacesOfAnAttemptAfterTheRules(t *testing.T) {
 	w := newForeignWorld(t)
-	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
-	w.exchange("w", []Settlement{{JID: "j", Queue: "q", Popped: w.take("w", 1, "q")[0].Popped, Action: Retry}}, Take{})
+	w.put(Put{Queue: "q", JID: "j", Klass: "K", Throttles: []string{"erp"}})
+	mine := w.take("w", 1, "q")
 	w.rule(nil, nil)
 	w.now += 6
-	w.tend("q") // nobody has a place of it
-	w.now++
-	again := w.take("w", 1, "q")
-	if len(again) != 1 || w.many("erp") != 1 {
-		t.Fatalf("%v begins, with %d places", again, w.many("erp"))
+	w.tend("q")
+	if len(mine) != 1 || w.many("erp") != 1 {
+		t.Fatalf("%v begins, with %d places", mine, w.many("erp"))
 	}
 	w.amend("j", AmendTimeout)
-	for w.now = again[0].Expires + 1; w.many("erp") > 0 && w.now < again[0].Expires+12; w.now++ {
+	for w.now = mine[0].Expires + 1; w.many("erp") > 0 && w.now < mine[0].Expires+12; w.now++ {
 		w.tend("q")
 	}
 	if w.many("erp") > 0 {

@@ -26,7 +26,7 @@ func putCommand() *cli.Command {
 			"data, klass, jid, queue, priority, retries, delay, at, tags, depends, timeout, throttles, key,\n" +
 			"key_from, merge, score, weight, bypass, windows, zone, if_exists, correlation, traceparent,\n" +
 			"tracestate, wait_replicas.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
 			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
@@ -37,10 +37,6 @@ func putCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of the job; may be given again"},
 			&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that it needs; may be given again"},
-			&cli.IntFlag{Name: "weight", Usage: "how many places of each of its throttles it takes: `N` from 1 to 100, in place of what its klass says"},
-			&cli.BoolFlag{Name: "bypass", Usage: "it needs no places of throttles, whatever is full"},
-			&cli.StringSliceFlag{Name: "window", Usage: "when it may start, in place of what its queue or klass says: a `WINDOW` of the rules, or a span as \"22:00-06:00\"; may be given again"},
-			&cli.StringFlag{Name: "zone", Usage: "the time `ZONE` of the spans, as Europe/Berlin; else UTC"},
 			&cli.StringFlag{Name: "correlation", Usage: "`TEXT` that an answer to the job will name, unique in its klass (see respond)"},
 			&cli.StringFlag{Name: "key", Usage: "run in order, and one at a time, with all jobs of this `KEY` in the queue"},
 			&cli.StringFlag{Name: "key-from", Usage: "take the key from the data, at a JSON `POINTER` as /order_id (or as the file says: key_from of [queues.QUEUE])"},
@@ -55,7 +51,7 @@ func putCommand() *cli.Command {
 			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
 			forceFlag(),
 			jsonFlag(),
-		},
+		}, wantsFlags()...),
 		Action: func(c *cli.Context) error { return asked(put(c)) },
 	}
 }
@@ -124,6 +120,25 @@ func put(c *cli.Context) error {
 	}), err)
 }
 
+// wantsFlags are what a job says itself of what it needs to run.
+func wantsFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "weight", Usage: "how many places of each of its throttles it takes: `N` from 1 to 100, in place of what its klass says"},
+		&cli.BoolFlag{Name: "bypass", Usage: "it needs no places of throttles, whatever is full"},
+		&cli.StringSliceFlag{Name: "window", Usage: "when it may start, in place of what its queue or klass says: a `WINDOW` of the rules, or a span as \"22:00-06:00\"; may be given again"},
+		&cli.StringFlag{Name: "zone", Usage: "the time `ZONE` of the spans, as Europe/Berlin; else UTC"},
+	}
+}
+
+// wantsOf is what the options of wantsFlags say.
+func wantsOf(c *cli.Context) (queue.Wants, error) {
+	wants := queue.Wants{Weight: c.Int("weight"), Bypass: c.Bool("bypass"), Windows: c.StringSlice("window"), Zone: c.String("zone")}
+	if c.IsSet("weight") && wants.Weight < 1 {
+		return wants, misused("--weight must be from 1 to %d", queue.MaxWeight)
+	}
+	return wants, nil
+}
+
 // putOf is the job that the options of c describe, without its data.
 func putOf(c *cli.Context) (queue.Put, error) {
 	p := queue.Put{
@@ -143,16 +158,17 @@ func putOf(c *cli.Context) (queue.Put, error) {
 		Score:     given(c, "score", c.Float64),
 		IfExists:  queue.IfExists(c.String("if-exists")),
 
-		Wants:        queue.Wants{Weight: c.Int("weight"), Bypass: c.Bool("bypass"), Windows: c.StringSlice("window"), Zone: c.String("zone")},
 		Correlation:  c.String("correlation"),
 		Trace:        traceOf(c),
 		WaitReplicas: c.Int("wait-replicas"),
 	}
+	var err error
+	if p.Wants, err = wantsOf(c); err != nil {
+		return p, err
+	}
 	switch {
 	case c.IsSet("timeout") && p.Timeout == 0:
 		return p, misused("--timeout must be more than 0; without it that of the pool holds")
-	case c.IsSet("weight") && p.Wants.Weight < 1:
-		return p, misused("--weight must be from 1 to %d", queue.MaxWeight)
 	case c.IsSet("key") && p.Key == "":
 		return p, misused("the key is empty; without --key the job has none")
 	case c.IsSet("key") && c.IsSet("key-from"):

@@ -23,14 +23,14 @@ func rulesCommand() *cli.Command {
 		verb{name: "apply", usage: "make the rules of the configuration count, whatever the files of others say", flags: []cli.Flag{dry, forceFlag(), jsonFlag()}, do: rulesApply},
 		verb{name: "rm", usage: "take rules away, all without a name; a supervisor that has them in its file puts them back when it starts or reloads", words: "[RULE…]", most: -1,
 			flags: []cli.Flag{dry, forceFlag(), jsonFlag()}, do: rulesRemove},
-		verb{name: "explain", usage: "tell what a job would need to run, and how much of that there is", flags: []cli.Flag{
+		verb{name: "explain", usage: "tell what a job would need to run, and how much of that there is", flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "queue", Usage: "the `QUEUE` it is in"},
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
 			&cli.StringFlag{Name: "data", Value: "{}", Usage: "its data, as `JSON`"},
 			&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "`TAG` of it; may be given again"},
 			&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that it names itself; may be given again"},
 			jsonFlag(),
-		}, do: rulesExplain},
+		}, wantsFlags()...), do: rulesExplain},
 	)
 }
 
@@ -176,7 +176,11 @@ func rulesExplain(c *cli.Context, q *queue.Client) error {
 		return misused("say in which queue: --queue QUEUE")
 	}
 	job := rules.Job{Queue: c.String("queue"), Klass: c.String("klass"), Data: []byte(c.String("data")), Tags: c.StringSlice("tag"), Throttles: c.StringSlice("throttle")}
-	needs, err := ops.ExplainRules(c.Context, q, job)
+	wants, err := wantsOf(c)
+	if err != nil {
+		return err
+	}
+	needs, err := ops.ExplainRules(c.Context, q, job, wants)
 	if err != nil {
 		return err
 	}

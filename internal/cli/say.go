@@ -103,7 +103,7 @@ func groupOption() cli.Flag {
 }
 
 func putOptions() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "klass", Usage: "what `KIND` of work it is; else that of this job"},
 		&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
 		&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` final (the default), replace or never"},
@@ -114,7 +114,7 @@ func putOptions() []cli.Flag {
 		&cli.StringSliceFlag{Name: "tag", Usage: "a `TAG` of the job; may be given again"},
 		&cli.StringSliceFlag{Name: "depends", Usage: "`JID` of a job that must complete first; may be given again"},
 		&cli.StringSliceFlag{Name: "throttle", Usage: "a `THROTTLE` that it needs; may be given again"},
-	}
+	}, wantsFlags()...)
 }
 
 // fieldsOf are what the words of c, which stand for names in order, and its options say.
@@ -151,6 +151,8 @@ func fieldsOf(c *cli.Context, names []string) (fields []say.Field, err error) {
 			add(name, fmt.Sprint(c.Float64(name)))
 		case *cli.IntFlag:
 			add(name, fmt.Sprint(c.Int(name)))
+		case *cli.BoolFlag:
+			add(name, fmt.Sprint(c.Bool(name)))
 		default:
 			if name == "data" || name == "checkpoint" {
 				add(name, c.String(name))

@@ -64,7 +64,7 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say requeue --delay 90s`, `< {"@":"requeue","delay":90}`},
 		{`oarlock say requeue --delay 90s`, `is put again into try after 1m 30s, with all its retries`},
 		{`oarlock say requeue elsewhere`, `the child asked for queue "elsewhere", which is not in next_queues`},
-		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d`, `the child put a job into queue "mail"`},
+		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d --weight 2 --window night --window 05:00-07:00 --zone Asia/Tokyo`, `the child put a job into queue "mail"`},
 	} {
 		t.Run(tt.script, func(t *testing.T) { arrived(t, "", tt.script, tt.arrives) })
 	}
@@ -110,6 +110,7 @@ func TestSayRefuses(t *testing.T) {
 		{`oarlock say tag ""`, "empty or longer", exitUsage, nil},
 		{`oarlock say priority high`, `"high" is no number`, exitUsage, nil},
 		{`oarlock say note m --data 7`, "neither an object nor a list", exitUsage, nil},
+		{`oarlock say put mail --weight 101`, "weight is not a whole number", exitUsage, nil},
 		{`oarlock say put mail --retries -1`, "retries is not a whole number", exitUsage, nil},
 		{`oarlock say checkpoint "$(head -c 70000 /dev/zero | tr '\0' 1)"`, "at most 65536 bytes", exitData, nil},
 		{`OARLOCK_MAX_LINE=50 oarlock say fail "$(seq 100)"`, "this pool reads 50 (max_line)", exitData, nil},

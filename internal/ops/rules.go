@@ -268,12 +268,23 @@ type NeedsPlace struct {
 	Asks   bool   `json:"asks,omitempty"`  // its command decides
 }
 
-// ExplainRules tells what a job would need by the rules that count, and how much of that there is now.
-func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job) (Needs, error) {
+// ExplainRules tells what a job would need by the rules that count, and how much of that there is now. What it wants itself is said by wants, and not
+// by job.
+func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job, wants queue.Wants) (Needs, error) {
+	if err := wants.Check(); err != nil {
+		return Needs{}, wrong("%v", err)
+	}
 	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return Needs{}, err
 	}
+	wanted := wants.Wanted()
+	for _, name := range wanted.Windows {
+		if _, ok := set.Window(name); !ok {
+			return Needs{}, wrong("the rules have no window %q", name)
+		}
+	}
+	job.Weight, job.Bypass, job.Windows = wanted.Weight, wanted.Bypass, wanted.Windows
 	n := set.Needs(job)
 	out := Needs{
 		Queue: job.Queue, Klass: job.Klass, Ruled: n.Ruled, Table: n.Klass, Bypass: n.Bypass, Weight: n.Weight, Windows: []NextWindow{}, Places: []NeedsPlace{},

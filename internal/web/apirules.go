@@ -8,6 +8,7 @@ import (
 	"oarlock/internal/ops"
 	"oarlock/internal/rules"
 	"oarlock/internal/screen"
+	"oarlock/queue"
 )
 
 // ruleRoutes are what is asked of rules, windows and classes of jobs, and done to them.
@@ -99,7 +100,12 @@ func (a *App) apiExplainRules(c *Call) error {
 	if err := ops.CheckJSON(job.Data); err != nil {
 		return badField("data", "%s is no JSON: %v", shown(c.query("data")), err)
 	}
-	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, job)
+	weight, err := c.number("weight", 0)
+	if err != nil {
+		return err
+	}
+	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, job,
+		queue.Wants{Weight: weight, Bypass: c.flag("bypass"), Windows: c.several("window"), Zone: c.query("zone")})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"oarlock/internal/rules"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pages"
+	"oarlock/queue"
 )
 
 // ruleViews are the pages of rules and windows.
@@ -118,7 +119,7 @@ func (a *App) explain(c *Call, body *pages.Rules) error {
 		body.Wrong = fmt.Sprintf("%s is no JSON: %v; quote texts, as in {\"region\": \"east\"}", shown(body.Asked.Data), err)
 		return nil
 	}
-	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, rules.Job{Queue: body.Asked.Queue, Klass: cmp.Or(body.Asked.Klass, "job"), Data: data})
+	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, rules.Job{Queue: body.Asked.Queue, Klass: cmp.Or(body.Asked.Klass, "job"), Data: data}, queue.Wants{})
 	if err != nil {
 		return err
 	}
