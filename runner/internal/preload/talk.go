@@ -3,6 +3,7 @@ package preload
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,17 +188,17 @@ func (f *program) fork(ctx context.Context, r Request) (tree.Process, error) {
 
 // request sends the line that asks for a fork, with what are to be its descriptors.
 func (f *program) request(r Request) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
+	var null *os.File // where a fork has nothing
 	fds := make([]int, 0, len(r.Files))
 	for _, file := range r.Files {
-		if file == nil {
-			file = null
+		if file == nil && null == nil {
+			var err error
+			if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+				return err
+			}
+			defer null.Close()
 		}
-		fds = append(fds, int(file.Fd()))
+		fds = append(fds, int(cmp.Or(file, null).Fd()))
 	}
 	f.control.SetWriteDeadline(time.Now().Add(f.StartTimeout))
 	if _, _, err := f.control.WriteMsgUnix(protocol.AppendFork(nil, r.Slot, r.Vars), unix.UnixRights(fds...), nil); err != nil {

@@ -13,11 +13,11 @@ func Pipe(weRead bool) (read, write *os.File, err error) {
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	ours := fds[1]
+	ours, mode := fds[1], unix.O_WRONLY
 	if weRead {
-		ours = fds[0]
+		ours, mode = fds[0], unix.O_RDONLY
 	}
-	if err := unix.SetNonblock(ours, true); err != nil {
+	if _, err := unix.FcntlInt(uintptr(ours), unix.F_SETFL, mode|unix.O_NONBLOCK); err != nil {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("set pipe non-blocking", err)
