@@ -248,7 +248,9 @@ func (w *turnsWorld) put() {
 			p.At = time.Unix(int64(w.now)/20*20+20, 0) // as others
 		}
 		if w.rarely(8) && w.made > 1 {
-			p.Depends = []string{w.jid()}
+			if on := w.jid(); numberOf(on) < numberOf(p.JID) { // never in a circle, whichever are put again
+				p.Depends = []string{on}
+			}
 		}
 		if w.rarely(4) {
 			p.Priority = new(float64)
@@ -539,6 +541,18 @@ func (w *turnsWorld) views(answer any) (views []poppedView) {
 	return views
 }
 
+// waitedFor reports whether jobs depend on one: whoever knows no keys and completes it brings these in past the others of their keys, and may pop them before one
+// of ours has met them.
+func (w *turnsWorld) waitedFor(jid string) bool {
+	return w.lab.redis.Exists(w.t.Context(), "ql:j:"+jid+"-dependents").Val() == 1
+}
+
+// numberOf is how many jobs were made before one.
+func numberOf(jid string) (n int) {
+	fmt.Sscanf(jid, "j %d", &n)
+	return n
+}
+
 // strange does what clients do that know nothing of keys.
 func (w *turnsWorld) strange() {
 	kinds := 3
@@ -550,7 +564,7 @@ func (w *turnsWorld) strange() {
 		w.pop(w.foreign, true)
 	case 1:
 		for _, jid := range slices.Sorted(maps.Keys(w.attempts)) {
-			if run := w.attempts[jid]; run.foreign {
+			if run := w.attempts[jid]; run.foreign && !(w.mix == ended && w.waitedFor(jid)) {
 				w.end(w.foreign, run, true)
 				return
 			}
