@@ -146,9 +146,9 @@ end
 -- joins again if it comes back.
 function pass_on(queue, key, now)
   local lane, popped = lane_of(queue, key), 0
-  local winner
+  local winner, entry
   while not winner and popped < 100 do
-    local entry = redis.call('LPOP', lane)
+    entry = redis.call('LPOP', lane)
     if not entry then break end
     popped = popped + 1
     local ok, won = pcall(give_turn, queue, key, entry, now)
@@ -159,7 +159,7 @@ function pass_on(queue, key, now)
     winner = won
   end
   if popped > 0 and redis.call('HINCRBY', 'ql:oarlock:behind', queue, -popped) <= 0 then redis.call('HDEL', 'ql:oarlock:behind', queue) end
-  if redis.call('EXISTS', lane) == 0 then
+  if not entry or redis.call('EXISTS', lane) == 0 then -- a list without entries is none
     redis.call('ZREM', 'ql:oarlock:lanes:' .. queue, key)
     if not winner then redis.call('HDEL', 'ql:oarlock:turns:' .. queue, key) end
   else
