@@ -27,7 +27,7 @@ type Series struct {
 func usual() []Series {
 	return []Series{
 		{Shape{Mode: "reuse", Children: 2, Prefetch: 16}, 20000},
-		{Shape{Mode: "reuse", Children: 10}, 20000},
+		{Shape{Mode: "reuse", Children: 10, Prefetch: int(config.AutoPrefetch)}, 20000},
 		{Shape{Mode: "preload", Children: 4}, 2000},
 		{Shape{Mode: "once", Children: 4}, 200},
 	}
@@ -130,8 +130,11 @@ func (w Wanted) series(all []Series) (s Series, err error) {
 	}
 	s = all[slices.IndexFunc(all, func(s Series) bool { return s.Shape.Mode == mode })]
 	s.Shape.Prefetch = 0
-	if w.Prefetch != nil {
+	switch {
+	case w.Prefetch != nil:
 		s.Shape.Prefetch = *w.Prefetch
+	case mode == "reuse" && w.Batch == nil && !w.Lists:
+		s.Shape.Prefetch = int(config.DefaultPool().Prefetch)
 	}
 	if w.Batch != nil {
 		s.Shape.Batch = *w.Batch

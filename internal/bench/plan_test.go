@@ -3,6 +3,8 @@ package bench
 import (
 	"slices"
 	"testing"
+
+	"oarlock/internal/config"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -13,7 +15,7 @@ func TestWhatIsWantedIsPlanned(t *testing.T) {
 		t.Errorf("the usual with 7 jobs each: %+v, %v", p, err)
 	}
 	p, err = Wanted{Children: ptr(5), Command: ptr("sh -c true")}.Plan()
-	if err != nil || !p.One || len(p.Series) != 1 || p.Series[0].Shape.Mode != "reuse" || p.Series[0].Shape.Children != 5 || p.Series[0].Shape.Prefetch != 0 || len(p.Series[0].Shape.Command) != 3 {
+	if err != nil || !p.One || len(p.Series) != 1 || p.Series[0].Shape.Mode != "reuse" || p.Series[0].Shape.Children != 5 || p.Series[0].Shape.Prefetch != int(config.AutoPrefetch) || len(p.Series[0].Shape.Command) != 3 {
 		t.Errorf("one series: %+v, %v", p, err)
 	}
 	for want, w := range map[string]Wanted{

@@ -36,7 +36,7 @@ func (p Program) benchCommands() []*cli.Command {
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "mode", Usage: "reuse, preload or once"},
 				&cli.IntFlag{Name: "children", DefaultText: "as many as the series of the mode", Usage: "processes at work at the same time"},
-				&cli.StringFlag{Name: "prefetch", DefaultText: "none", Usage: "jobs kept ready for a reused child at work: a number, or auto"},
+				&cli.StringFlag{Name: "prefetch", DefaultText: "auto, with --mode reuse and without --batch and --list", Usage: "jobs kept ready for a reused child at work: a number, or auto"},
 				&cli.IntFlag{Name: "batch", DefaultText: "1", Usage: "`JOBS` in a message to a child; its command has to read such"},
 				&cli.IntFlag{Name: "keys", DefaultText: "none", Usage: "work jobs of so many `KEYS`, and ordinary ones, in turns, and compare them: as they come, and of a backlog"},
 				&cli.IntFlag{Name: "pairs", Value: 31, Usage: "with --keys: how often each is worked beside the other"},

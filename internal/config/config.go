@@ -304,6 +304,7 @@ func DefaultPool() Pool {
 		Status:       "auto",
 		Replace:      "before",
 		Hello:        true,
+		Prefetch:     AutoPrefetch,
 		Batch:        1,
 		MaxLine:      1 << 20,
 		MaxJob:       16 << 20,

@@ -172,7 +172,7 @@ func (d *Doctor) clock(ctx context.Context) error {
 		d.found(OK, "clock", "", "The clocks are %v apart.", offset.Round(time.Millisecond))
 	}
 	if trip > slowTrip {
-		d.found(Warning, "round trip", "Run closer to Redis, or give pools of small jobs a number as prefetch.", "A round trip takes %v at best.", trip.Round(time.Microsecond))
+		d.found(Warning, "round trip", "Run closer to Redis, or work small jobs in mode reuse, which keeps some ready, or a number of them as prefetch.", "A round trip takes %v at best.", trip.Round(time.Microsecond))
 	} else {
 		d.found(OK, "round trip", "", "%v", trip.Round(time.Microsecond))
 	}
