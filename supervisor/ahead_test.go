@@ -116,7 +116,7 @@ func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
 func TestManyChildrenHaveNothingAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
-		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 100, AutoPrefetch
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 200, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
 		var most atomic.Int64
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
@@ -124,12 +124,12 @@ func TestManyChildrenHaveNothingAhead(t *testing.T) {
 			most.Store(max(most.Load(), int64(w.redis.states()["running"])))
 			return said(protocol.Ack)
 		}
-		w.redis.put(2000)
+		w.redis.put(4000)
 		w.run()
 		time.Sleep(5 * time.Second)
-		w.want("complete", 2000)
-		if most.Load() > 100 {
-			t.Errorf("%d jobs were in the hands of 100 children", most.Load())
+		w.want("complete", 4000)
+		if most.Load() > 200 {
+			t.Errorf("%d jobs were in the hands of 200 children", most.Load())
 		}
 		w.end()
 	})

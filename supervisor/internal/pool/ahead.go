@@ -14,10 +14,10 @@ const (
 	// aheadWork is how much work waits behind a job at most: by no more are priorities and the turns of queues late.
 	aheadWork = 2 * time.Millisecond
 	// aheadMost is how many jobs wait behind one at most, and aheadAll how many wait behind those of all children: what these end, and Redis is
-	// not told of yet, runs again if the supervisor is killed. That is enough for three calls of the size that pays (pace.Batch): one on its
-	// way, one that gathers, one that children have before them. Where there are as many children, calls are of that size by themselves.
+	// not told of yet, runs again if the supervisor is killed. That is enough for five calls of the size that pays (pace.Batch): one on its
+	// way, one that gathers, and what children have before them. Where there are as many children, calls are of that size by themselves.
 	aheadMost = 16
-	aheadAll  = 96
+	aheadAll  = 160
 	// aheadTrips is of how many calls to Redis a job must not take as long, for some to wait behind it: else the child
 	// loses little by asking.
 	aheadTrips = 4

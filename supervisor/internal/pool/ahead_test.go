@@ -25,7 +25,7 @@ func TestHowManyAreWorthKeepingReady(t *testing.T) {
 			t.Errorf("%d jobs of %d bytes, want %d", got, size, want)
 		}
 	}
-	for children, want := range map[int]int{0: aheadMost, 1: aheadMost, 6: aheadMost, 10: 9, 96: 1, 97: 0, 10_000: 0} {
+	for children, want := range map[int]int{0: aheadMost, 1: aheadMost, 10: aheadMost, 20: 8, 160: 1, 161: 0, 10_000: 0} {
 		if got := ahead(1, trip, 100, children); got != want {
 			t.Errorf("%d jobs for each of %d children, want %d", got, children, want)
 		}
