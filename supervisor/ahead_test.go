@@ -146,18 +146,18 @@ func TestAnUrgentJobWaitsForLittleThatWasTakenAhead(t *testing.T) {
 			var put, began atomic.Int64
 			w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
 				switch n := w.redis.states()["complete"]; {
-				case job.JID == "j5000":
+				case job.JID == "j2000":
 					began.Store(time.Now().UnixNano())
-				case n > 2000 && put.CompareAndSwap(0, time.Now().UnixNano()):
+				case n > 800 && put.CompareAndSwap(0, time.Now().UnixNano()):
 					w.redis.putFirst()
 				}
 				time.Sleep(length)
 				return said(protocol.Ack)
 			}
-			w.redis.put(5000)
+			w.redis.put(2000)
 			w.run()
 			time.Sleep(10 * time.Second)
-			w.want("complete", 5001)
+			w.want("complete", 2001)
 			late := time.Duration(began.Load() - put.Load())
 			if most := 2*time.Millisecond + 3*trip + length; late > most { // a call that is out, one that waits for more, and its own
 				t.Errorf("of %d children none began the urgent job within %v, but after %v", children, most, late)
