@@ -274,6 +274,11 @@ func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job, wants que
 	if err := wants.Check(); err != nil {
 		return Needs{}, wrong("%v", err)
 	}
+	if len(job.Data) > 0 {
+		if err := CheckJSON(job.Data); err != nil {
+			return Needs{}, wrong("the data is not JSON: %v", err)
+		}
+	}
 	set, _, err := accord.ReadSet(ctx, q)
 	if err != nil {
 		return Needs{}, err

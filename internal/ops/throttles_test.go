@@ -101,6 +101,9 @@ func TestAValueHasItsPart(t *testing.T) {
 	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "lent=east"))(t); one.Maximum != 0 {
 		t.Errorf("of what is lent a value has %d places at most", one.Maximum)
 	}
+	if _, err := ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K", Data: []byte(`{"region":`)}, queue.Wants{}); err == nil {
+		t.Error("it was told what a job would need whose data is no JSON")
+	}
 	for id, most := range map[string]int{"each=7": 1, "shares": 5} {
 		if err := SetThrottle(ctx, q, queue.Throttle{ID: id, Maximum: most}, Always); err != nil {
 			t.Fatal(err)
