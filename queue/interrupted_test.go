@@ -544,7 +544,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"order":    func() []any { return []any{"web1:/c.toml", 0, "all", "q1", "order=key", "q10", "order=key turns=fair"} },
 		"key.pass": func() []any { return []any{"q10", "held"} },
 		"key.drop": func() []any { return []any{"q10", "k", 0} },
-		"key.free": func() []any { return []any{"q10"} },
+		"key.free": func() []any { return []any{"q10", "0"} },
 		"wish": func() []any {
 			words, _ := wishArgs("w", []Wish{
 				{JID: "a", Popped: in.popped("a"), Verb: "tag", Tags: []string{"t1", "t2"}},

@@ -257,8 +257,9 @@ func (c *Client) DropKey(ctx context.Context, queue, key string) (Cleared, error
 // FreeKeys gives the order of a queue up, in many small calls: every job stands where it would without its key, and the queue has no keys any
 // more, until the next put of one. It returns how many jobs it has moved; after an error it may be called again, and goes on.
 func (c *Client) FreeKeys(ctx context.Context, queue string) (freed int, err error) {
+	cursor := "0"
 	for rest := 1; rest == 1; {
-		raw, err := c.call(ctx, Batch, "key.free", queue)
+		raw, err := c.call(ctx, Batch, "key.free", queue, cursor)
 		if err != nil {
 			return freed, err
 		}
@@ -266,6 +267,7 @@ func (c *Client) FreeKeys(ctx context.Context, queue string) (freed int, err err
 		freed += in.Int()
 		rest = in.Int()
 		broken, err := readBroken(in.List())
+		cursor = in.Text()
 		if err := cmp.Or(in.Err, err); err != nil {
 			return freed, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -369,6 +370,24 @@ func TestFreeKeys(t *testing.T) {
 		ok(t, err)
 		equal(t, "counts", counts, queue.KeyCounts{})
 	})
+}
+
+// TestFreeKeysOfMany: turns are found, too, behind the many that were given up before.
+func TestFreeKeysOfMany(t *testing.T) {
+	c := open(t, redistest.Start(t))
+	keyed(t, c, "k", "a", "b")
+	pipe := c.Redis().Pipeline()
+	for i := range 5000 {
+		pipe.HSet(t.Context(), "ql:oarlock:turns:q", fmt.Sprint("k ", i), fmt.Sprint("=gone", i))
+	}
+	_, err := pipe.Exec(t.Context())
+	ok(t, err)
+	freed, err := c.FreeKeys(t.Context(), "q")
+	ok(t, err)
+	equal(t, "freed", freed, 1)
+	if names := ourKeys(t, c); len(names) > 0 {
+		t.Errorf("left: %q, of which there are %d turns", names, c.Redis().HLen(t.Context(), "ql:oarlock:turns:q").Val())
+	}
 }
 
 // TestKeyOrder: what is said of a queue counts from then on, is told where it was other, and makes tags of jobs that know no keys count.

@@ -1,15 +1,16 @@
--- key.free(now, queue) -> freed, rest, broken
+-- key.free(now, queue, cursor) -> freed, rest, broken, cursor
 -- Gives the order of a queue up: whoever stands behind goes into the work set, a delayed job is scheduled as any other,
 -- and when there is none left the queue has no keys any more. As many as one call may.
 --
 --   freed   how many jobs stand where jobs of the protocol do, and did not before
 --   rest    1 if there are more
+--   cursor  where to look for turns: of the call before, '0' of the first
 --   broken  what had to be left out, as in exchange; the same call once more does the rest
 --
 -- Reads    ql:j:<jid>
 -- Writes   all that lib/turns.lua names, of the queue; ql:q:<queue>-work|scheduled
 -- Sends    the queue's name on ql:oarlock:wake
-local batch, queue, freed, left = open_batch(tonumber(ARGV[1]), ''), ARGV[2], 0, 100
+local batch, queue, freed, left, cursor = open_batch(tonumber(ARGV[1]), ''), ARGV[2], 0, 100, ARGV[3]
 ordering()
 local turn_key, lanes = 'ql:oarlock:turns:' .. queue, 'ql:oarlock:lanes:' .. queue
 
@@ -71,9 +72,13 @@ local function free_lanes()
   end
 end
 
+-- free_holders(): from the cursor on, for in front of it lies only what is gone
 local function free_holders()
-  local some = redis.call('HSCAN', turn_key, '0', 'COUNT', '100')[2]
-  for i = 1, #some, 2 do free_holder(some[i], some[i + 1]) end
+  while left > 0 and redis.call('EXISTS', turn_key) == 1 do
+    local found = redis.call('HSCAN', turn_key, cursor, 'COUNT', '100')
+    cursor, left = found[1], left - 1
+    for i = 1, #found[2], 2 do free_holder(found[2][i], found[2][i + 1]) end
+  end
 end
 
 -- free_shelved(jid, place): a delayed job is scheduled as any other
@@ -116,4 +121,4 @@ attempt(free_holders)
 attempt(free_shelf)
 if freed > 0 then wake(queue) end
 if left == 100 then attempt(forget) end
-return { freed, left < 100 and #batch.broken == 0 and 1 or 0, batch.broken }
+return { freed, left < 100 and #batch.broken == 0 and 1 or 0, batch.broken, cursor }
