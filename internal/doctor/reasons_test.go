@@ -65,6 +65,10 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	take("valued", 3, 2)
 	put("both", "b1", `{"customer":7}`)
 	take("both", 1, 0)
+	if _, err := p.client.Put(ctx, queue.Put{Queue: "full", JID: "f3", Klass: "K", Wants: queue.Wants{Weight: 5}}); err != nil {
+		t.Fatal(err)
+	}
+	take("full", 1, 0)
 	put("rated", "r1", "{}")
 	take("rated", 1, 1)
 	put("rated", "r2", "{}")
@@ -91,6 +95,7 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	}}
 	for jid, want := range map[string][]string{
 		"f2": {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
+		"f3": {"Throttle erp is full: 1 of 1 place, held by f1; it needs 5, so all of them"},
 		"v2": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1; it needs 1"},
 		"b1": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
 		"r2": {"Throttle api starts 1 in", "the next token comes in"},

@@ -79,11 +79,19 @@ func (w *why) alsoFull(ctx context.Context, at *queue.WaitsFor) error {
 		if err != nil {
 			return err
 		}
-		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d.", screen.InShell(id), limit.Used, places(limit.Maximum), heldWords(held), n)
+		w.because("Throttle %s is full: %d of %s, held by %s; it needs %s.", screen.InShell(id), limit.Used, places(limit.Maximum), heldWords(held), needWords(n, limit.Maximum))
 		w.is(Throttled)
 		w.mends(SeeThrottle, id)
 	}
 	return nil
+}
+
+// needWords say how many of so many places a job needs: who needs more than there are runs alone.
+func needWords(n, maximum int) string {
+	if n > maximum {
+		return fmt.Sprintf("%d, so all of them", n)
+	}
+	return fmt.Sprint(n)
 }
 
 // waitsAt tells of the throttle in whose waitlist the job stands.
@@ -96,7 +104,7 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 	case at.Over:
 		w.because("%s=%s has %s, its share is %d, and %s.", screen.InShell(at.Throttle), screen.InShell(at.Party), places(at.Has), at.Share, lentWords(at))
 	case isFull(at):
-		w.because("Throttle %s is full: %d of %s, held by %s; it needs %d%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), at.Places, aheadWords(at))
+		w.because("Throttle %s is full: %d of %s, held by %s; it needs %s%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), needWords(at.Places, at.Maximum), aheadWords(at))
 	case at.Rate > 0 && at.Opens > now:
 		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, screen.Seconds(at.Period), screen.Seconds(at.Opens-now), aheadWords(at))
 	case at.Maximum < 1:
