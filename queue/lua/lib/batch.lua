@@ -37,7 +37,7 @@ function open_batch(now, worker, queues)
 end
 
 -- ask_special(batch, takes): what there seldom is
--- One question tells whether there is any; where there is one, the next finds it in most cases: with rules go the words of needs.
+-- One question tells whether there is any; where there is one, the next finds it in most cases: the words of needs, which are there without rules, too.
 function ask_special(batch, takes)
   local special
   if takes then
@@ -52,13 +52,13 @@ function ask_special(batch, takes)
     special = special - 1
     return true
   end
-  batch.settings = is_there('ql:oarlock:rules')
-  if takes and special > 0 then
+  if takes then
     local lacks, words = lacking()
     batch.lacks = lacks
     if words > 0 then special = special - 1 end
-    batch.any_paused = is_there('ql:paused_queues')
   end
+  batch.settings = is_there('ql:oarlock:rules')
+  batch.any_paused = takes and is_there('ql:paused_queues')
   hooks = is_there('ql:oarlock:hooks')
   batch.tracked = is_there('ql:tracked')
   batch.unblocking = is_there('ql:oarlock:unblock')

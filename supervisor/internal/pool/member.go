@@ -35,6 +35,7 @@ type member struct {
 	idle      time.Duration // since when it has had no run
 	busy      time.Duration // how long it has worked jobs, in all
 	endedAt   time.Duration // when its last run ended
+	length    time.Duration // of that
 	memory    int64         // bytes, as last seen
 	asked     bool          // somebody wants it replaced
 	wentFor   string        // why it was taken out of its slot: one of report.Left…; "" if it was not
@@ -231,7 +232,7 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 	if outcome.Worked(e) {
 		m.jobs++
 		m.lasted(a, e)
-		m.endedAt = p.now
+		m.endedAt, m.length = p.now, e.Wall
 		p.weighAfterJob(m)
 	}
 	if outcome.Worked(e) || e.Began { // a child that has read its job has started, whatever it made of it

@@ -247,7 +247,8 @@ func (p *Pool) change(s *slot) {
 
 // overtake lets a slot without a job change before one that has been waiting for the end
 // of its job: that may take for ever. Who overtakes may have a job before its new child is there, and be overtaken in
-// its turn; so that this does not go on for ever either, who was overtaken waits twice as long the next time.
+// its turn; so that this does not go on for ever either, who was overtaken waits twice as long the next time. Nor is a job overtaken that
+// has not taken twice as long as that before the slot had none: jobs of one length end together, and whose end is heard first proves nothing.
 func (p *Pool) overtake(s *slot) {
 	r := p.roll
 	for _, w := range p.slots {
@@ -256,6 +257,10 @@ func (p *Pool) overtake(s *slot) {
 			continue
 		}
 		if !p.cfg.Exclusive && (next == nil || !next.fit() || p.now-next.fitSince < max(p.boot, time.Second)<<min(r.passed[w], 10)) {
+			continue
+		}
+		if at := m.runs[0].began + 2*s.member.length; at > p.now {
+			p.alert(at)
 			continue
 		}
 		r.passed[w]++
