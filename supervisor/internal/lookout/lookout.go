@@ -147,6 +147,9 @@ func (o *Lookout) Run(ctx context.Context) {
 			return
 		case <-o.gate.Open():
 		}
+		if ctx.Err() != nil {
+			return
+		}
 		now, pools := o.clock(), o.watched()
 		if now-looked > 2*o.poll {
 			// We stood still, or Redis was away: locks that ran out meanwhile may be our own,
@@ -166,7 +169,7 @@ func (o *Lookout) Run(ctx context.Context) {
 		if err == nil {
 			err = o.answers(ctx)
 		}
-		if err == nil {
+		if err == nil && ctx.Err() == nil {
 			err = o.look(ctx, pools, queues)
 		}
 		if ctx.Err() == nil && err != nil {
