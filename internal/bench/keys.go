@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"oarlock/internal/config"
 )
 
 // Keys is what is measured of jobs in order.
@@ -40,11 +42,15 @@ func (b *Bench) inOrder(ctx context.Context, s Series, k Keys, report *Report) e
 	keyed, fed, fedKeyed, before := s.Shape, s.Shape, s.Shape, s.Shape
 	keyed.Keys, fedKeyed.Keys = k.Keys, k.Keys
 	fed.Fed, fedKeyed.Fed = true, true
+	if before.Prefetch == int(config.AutoPrefetch) {
+		before.Prefetch = 0 // another build may know of none other, and would wait for ever
+	}
+	now := before
 	before.By = k.Before
 	for _, pair := range []struct {
 		name        string
 		this, other Shape
-	}{{"coming", fedKeyed, fed}, {"backlog", keyed, s.Shape}, {"before", s.Shape, before}} {
+	}{{"coming", fedKeyed, fed}, {"backlog", keyed, s.Shape}, {"before", now, before}} {
 		if pair.name == "before" && k.Before == "" {
 			continue
 		}

@@ -40,7 +40,7 @@ func (p Program) benchCommands() []*cli.Command {
 				&cli.IntFlag{Name: "batch", DefaultText: "1", Usage: "`JOBS` in a message to a child; its command has to read such"},
 				&cli.IntFlag{Name: "keys", DefaultText: "none", Usage: "work jobs of so many `KEYS`, and ordinary ones, in turns, and compare them: as they come, and of a backlog"},
 				&cli.IntFlag{Name: "pairs", Value: 31, Usage: "with --keys: how often each is worked beside the other"},
-				&cli.StringFlag{Name: "before", Usage: "with --keys: `PATH` of another build of oarlock; ordinary jobs are worked by it, too, in turns with this one"},
+				&cli.StringFlag{Name: "before", Usage: "with --keys: `PATH` of another build of oarlock; ordinary jobs are worked by it, too, in turns with this one, both without prefetch unless --prefetch says a number"},
 				&cli.BoolFlag{Name: "list", Usage: "work entries of a list, and jobs of a queue, in turns, and compare them"},
 				&cli.IntFlag{Name: "jobs", DefaultText: "a few seconds' worth", Usage: "how many `JOBS` each series works"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
