@@ -26,6 +26,8 @@ var tools = []tool{
 	{command: "node", apt: "nodejs", brew: "node", use: "the Node helper"},
 	{command: "npm", apt: "npm", brew: "node", use: "axe-core, which looks for what keeps people out of the pages"},
 	{command: "chromium", apt: "chromium", use: "the pages in a real browser"},
+	{command: "curl", apt: "curl", brew: "curl", use: "the examples that are answered or put by HTTP"},
+	{command: "jq", apt: "jq", brew: "jq", use: "the commands of the pages in docs, as they stand there"},
 	{command: "flock", apt: "util-linux", brew: "flock", use: "that no two children have one device"},
 	{command: "zsh", apt: "zsh", brew: "zsh", use: "the completion in zsh"},
 	{command: "fish", apt: "fish", brew: "fish", use: "the completion in fish"},
