@@ -70,6 +70,28 @@ func TestADrainGivesBackWhatWaitsBehindAnother(t *testing.T) {
 	})
 }
 
+// A snapshot tells what a child is at work on, and since when, from what is kept ready for it.
+func TestASnapshotTellsWhatIsKeptReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
+		w.host.work = lasting(10 * time.Second)
+		w.redis.put(3)
+		w.run()
+		time.Sleep(13 * time.Second)
+		slot := w.s.Snapshot().Pools[0].Slots[0]
+		if slot.AtWork() != 1 || slot.Kept() != 1 || len(slot.Runs) != 2 || slot.Runs[0].Kept || !slot.Runs[1].Kept {
+			t.Fatalf("it tells of %+v", slot.Runs)
+		}
+		first, kept := slot.Runs[0], slot.Runs[1]
+		if first.Age > 4 || kept.Age < 12 {
+			t.Errorf("the second job has been at work for %vs, and the third has been ready for %vs", first.Age, kept.Age)
+		}
+		w.s.Drain()
+		w.wait()
+	})
+}
+
 // A job that was cancelled while it waited behind another costs that one nothing.
 func TestCancelledBehindAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -520,6 +520,13 @@ func childText(slot supervisor.SlotSnapshot) string {
 	return fmt.Sprintf("child %d (pid %d)", slot.Slot, slot.PID)
 }
 
+// keptText says where a job is that is kept ready for the child of a slot.
+func keptText(pool supervisor.PoolSnapshot, slot supervisor.SlotSnapshot) string {
+	first := slot.Runs[0]
+	return fmt.Sprintf("It was taken and has not begun: it is kept ready for %s of pool %s, which has been at work on %s for %s, and goes to the first child that has nothing to do.",
+		childText(slot), pool.Name, first.JID, screen.Seconds(first.Age))
+}
+
 // afterColon sets a text off from what stands before it, or ends that.
 func afterColon(text string) string {
 	if text == "" {
@@ -539,7 +546,12 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 			next = max(next, slot.Next)
 		}
 		for _, run := range slot.Runs {
-			if run.JID == w.job.JID {
+			switch {
+			case run.JID != w.job.JID:
+			case run.Kept:
+				w.because("%s", keptText(pool, slot))
+				w.is(Child)
+			default:
 				w.because("It is on %s of pool %s for %s%s", childText(slot), pool.Name, screen.Seconds(run.Age), afterColon(progressText(run.Percent, run.Progress)))
 				w.is(Child)
 			}

@@ -18,6 +18,21 @@ func TestWhyKnowsBackoff(t *testing.T) {
 	}
 }
 
+func TestWhyKnowsWhatIsKeptReady(t *testing.T) {
+	pool := supervisor.PoolSnapshot{Name: "p", Children: 1, Slots: []supervisor.SlotSnapshot{
+		{Slot: 0, PID: 7, State: "busy", Runs: []supervisor.RunSnapshot{{JID: "first", Age: 90}, {JID: "second", Age: 95, Kept: true}}},
+	}}
+	for jid, want := range map[string]string{
+		"first":  "It is on child 0 (pid 7) of pool p for 1m 30s.",
+		"second": "It was taken and has not begun: it is kept ready for child 0 (pid 7) of pool p, which has been at work on first for 1m 30s, and goes to the first child that has nothing to do.",
+	} {
+		w := &why{job: queue.Job{JID: jid, State: "running"}}
+		if w.pool(pool); strings.Join(w.reasons, " ") != want {
+			t.Errorf("of %s it says %q", jid, w.reasons)
+		}
+	}
+}
+
 func TestWhyKnowsBlockedPlaces(t *testing.T) {
 	w := &why{job: queue.Job{JID: "j", State: "waiting"}}
 	w.pool(supervisor.PoolSnapshot{Name: "p", Children: 2, Exclusive: true, Slots: []supervisor.SlotSnapshot{

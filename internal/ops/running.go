@@ -45,7 +45,7 @@ func RunOn(shot supervisor.Snapshot) string {
 	n := 0
 	for _, pool := range shot.Pools {
 		for _, slot := range pool.Slots {
-			n += len(slot.Runs)
+			n += slot.AtWork() // what is kept ready is given back
 		}
 	}
 	if n == 1 {

@@ -249,6 +249,9 @@ func slotRow(slot supervisor.SlotSnapshot) []string {
 	if len(slot.Runs) > 0 {
 		run := slot.Runs[0]
 		row[7], row[8] = cmp.Or(slot.Together(), run.Klass+" "+run.JID), screen.Seconds(run.Age)
+		if kept := slot.Kept(); kept > 0 {
+			row[7] += fmt.Sprintf(", %s kept ready", screen.Count(kept))
+		}
 		if run.Percent != nil {
 			row[9] = fmt.Sprintf("%.0f%% ", *run.Percent)
 		}

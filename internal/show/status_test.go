@@ -11,6 +11,16 @@ import (
 	"oarlock/supervisor"
 )
 
+func TestStatusTellsWhatIsKeptReady(t *testing.T) {
+	r := service.Status{Snapshot: supervisor.Snapshot{Redis: "ok", Pools: []supervisor.PoolSnapshot{{Name: "p", Slots: []supervisor.SlotSnapshot{
+		{State: "busy", PID: 7, Runs: []supervisor.RunSnapshot{{Klass: "Send", JID: "a"}, {Klass: "Send", JID: "b", Kept: true}, {Klass: "Send", JID: "c", Kept: true}}},
+	}}}}}
+	var out bytes.Buffer
+	if Status(&out, r); !strings.Contains(out.String(), "Send a, 2 kept ready") {
+		t.Errorf("it says\n%s", out.String())
+	}
+}
+
 func TestStatusTellsDepths(t *testing.T) {
 	one, many, zero, age := 1, 1234, 0, 90.0
 	r := service.Status{Snapshot: supervisor.Snapshot{Redis: "ok", Pools: []supervisor.PoolSnapshot{{Name: "p"}}}}

@@ -240,6 +240,9 @@ func slotCells(s *supervisor.SlotSnapshot) []string {
 	if len(s.Runs) > 0 {
 		run := s.Runs[0]
 		cells[7], cells[8], cells[9] = cmp.Or(s.Together(), run.Klass+" "+shortJID(run.JID)), fmt.Sprintf("a%d", run.Attempt), screen.Seconds(run.Age)
+		if kept := s.Kept(); kept > 0 {
+			cells[7] += fmt.Sprintf(" +%d", kept)
+		}
 		if run.TimeoutLeft > 0 {
 			cells[10] = screen.Seconds(run.TimeoutLeft)
 		}

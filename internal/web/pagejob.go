@@ -294,7 +294,7 @@ func (a *App) runsHere(jid string) (*pages.Run, []pages.LogLine) {
 
 // runOf is a run on a child of a pool.
 func runOf(pool string, slot supervisor.SlotSnapshot, run supervisor.RunSnapshot) *pages.Run {
-	return &pages.Run{Pool: pool, Slot: slot.Slot, PID: slot.PID, Age: run.Age, Left: run.TimeoutLeft, Done: percentDone(run), Progress: run.Progress}
+	return &pages.Run{Pool: pool, Slot: slot.Slot, PID: slot.PID, Age: run.Age, Left: run.TimeoutLeft, Kept: run.Kept, Done: percentDone(run), Progress: run.Progress}
 }
 
 // jobDeeds are the buttons of a job, those that its state has a use for.

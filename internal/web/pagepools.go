@@ -319,11 +319,15 @@ func slotWorks(pool supervisor.PoolSnapshot, slot supervisor.SlotSnapshot) pages
 	var works []string
 	for i, run := range slot.Runs {
 		if i == runsShown {
-			works = append(works, fmt.Sprintf("and %d more", len(slot.Runs)-i))
 			break
 		}
 		row.Runs = append(row.Runs, slotRun(run))
-		works = append(works, runWords(run))
+		if !run.Kept {
+			works = append(works, runWords(run))
+		}
+	}
+	if kept := slot.Kept(); kept > 0 {
+		works = append(works, fmt.Sprintf("%d kept ready", kept))
 	}
 	if together := slot.Together(); together != "" {
 		works = []string{together}

@@ -190,14 +190,29 @@ func (s *SlotSnapshot) Together() string {
 	return fmt.Sprintf("%d of %d jobs of %s that came together", len(s.Runs), s.Batch, s.Runs[0].Klass)
 }
 
-// RunSnapshot is a job at work, or written ahead.
+// AtWork is how many jobs the child of the slot is at work on; what Runs has more is kept ready for it.
+func (s *SlotSnapshot) AtWork() int {
+	n := 0
+	for i := range s.Runs {
+		if !s.Runs[i].Kept {
+			n++
+		}
+	}
+	return n
+}
+
+// Kept is how many jobs are kept ready for the child of the slot.
+func (s *SlotSnapshot) Kept() int { return len(s.Runs) - s.AtWork() }
+
+// RunSnapshot is a job at work, or kept ready.
 type RunSnapshot struct {
 	JID         string   `json:"jid"`
 	Klass       string   `json:"klass"`
 	Queue       string   `json:"queue"`
 	Run         string   `json:"run"` // names this attempt and no other; it is not the run of which its child knows, which is a secret
 	Attempt     int      `json:"attempt"`
-	Began       float64  `json:"began"`                  // when it was handed over, in seconds since the epoch on this host's clock
+	Kept        bool     `json:"kept_ready,omitempty"`   // for the child, which is at work on the first of its slot and knows nothing of this
+	Began       float64  `json:"began"`                  // when its turn came at the child, or, of one that is kept ready, when it was given to that; in seconds since the epoch on this host's clock
 	Age         float64  `json:"age"`                    // seconds since then
 	Lease       float64  `json:"lease"`                  // seconds left
 	TimeoutLeft float64  `json:"timeout_left,omitempty"` // seconds until its time is up; 0 if it has no timeout

@@ -60,6 +60,7 @@ type Run struct {
 	Slot, PID  int
 	Age        float64
 	Left       float64 // until its time is up; 0 if it has all the time
+	Kept       bool    // ready for the child, which is at work on another
 	Done       string  // as "40 %"; "" if it did not say
 	Progress   string
 }

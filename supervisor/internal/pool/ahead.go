@@ -90,7 +90,7 @@ func (m *member) silent() bool {
 	if !p.auto() || len(m.runs) == 0 {
 		return false
 	}
-	at := m.sinceOf(m.runs[0]) + silence
+	at := m.runs[0].began + silence
 	if at > p.now && len(m.runs) > 1 {
 		p.alert(at)
 	}

@@ -3,7 +3,6 @@ package pool
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"oarlock/protocol"
 	"oarlock/runner"
@@ -183,12 +182,4 @@ func (m *member) messageOf() int {
 		return 0
 	}
 	return m.runs[0].company.of
-}
-
-// sinceOf is since when the child can be at work on an attempt that is at its turn.
-func (m *member) sinceOf(a *attempt) time.Duration {
-	if a.company != nil {
-		return a.began
-	}
-	return max(a.began, m.endedAt)
 }

@@ -162,7 +162,7 @@ func (m *member) snapshot(now time.Duration) report.SlotSnapshot {
 	}
 	s.Batch = m.messageOf()
 	wall := time.Now()
-	for i, a := range m.runs {
+	for _, a := range m.runs {
 		age := now - a.began
 		r := report.RunSnapshot{
 			JID:     a.job.JID,
@@ -173,10 +173,11 @@ func (m *member) snapshot(now time.Duration) report.SlotSnapshot {
 			Began:   float64(wall.Add(-age).UnixMilli()) / 1e3,
 			Age:     age.Seconds(),
 			Lease:   (a.lease.End() - now).Seconds(),
+			Kept:    m.keeps(a),
 		}
 		if limit := a.wire.Timeout; limit > 0 {
-			if i == 0 || a.company != nil { // those behind have yet to begin
-				limit -= now - m.sinceOf(a)
+			if !r.Kept {
+				limit -= age
 			}
 			r.TimeoutLeft = max(limit.Seconds(), 0.001)
 		}

@@ -193,6 +193,9 @@ func (m *member) room(prefetch int) int {
 	return max(min(1+prefetch, m.left())-len(m.runs), 0)
 }
 
+// keeps reports whether an attempt of the member is kept ready behind another: its child knows nothing of it.
+func (m *member) keeps(a *attempt) bool { return a != m.runs[0] && a.company == nil }
+
 // rests reports whether the member has to leave its slot's work to another: to the old
 // member that stays and has a job, or, of old code that is about to be replaced, to an
 // replacement that will be ready sooner than a job would end.
@@ -243,11 +246,14 @@ func (m *member) finished(a *attempt, e *runner.Ending) {
 		p.failedStarts = 0
 		p.births.Worked(m.born)
 	}
-	if len(m.runs) == 0 {
+	switch {
+	case len(m.runs) == 0:
 		m.idle = p.now
 		if m.leaves() {
 			m.leave()
 		}
+	case m.runs[0].company == nil: // it was kept ready, and is told now
+		m.runs[0].began = p.now
 	}
 }
 

@@ -166,11 +166,11 @@ func (p *Pool) Working() <-chan int {
 	return answer
 }
 
-// working is how many jobs children of the pool have.
+// working is how many jobs children of the pool are at work on.
 func (p *Pool) working() int {
 	n := 0
 	for _, a := range p.flight {
-		if a.stage == running || a.stage == stopping {
+		if a.atWork() && !a.member.keeps(a) {
 			n++
 		}
 	}

@@ -77,7 +77,7 @@ func (p *Pool) wanted() int {
 		}
 		if len(m.runs) > 0 {
 			l.Busy++
-			l.AtWork += p.now - max(m.runs[0].began, m.endedAt)
+			l.AtWork += p.now - m.runs[0].began
 		}
 	}
 	return p.scaling.Wanted(l)
