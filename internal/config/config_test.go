@@ -149,6 +149,9 @@ func TestProblems(t *testing.T) {
 		{"a planner that is not there", "[throttles.x]\ncommand = ['no-such-program']", `c.toml:2: throttles.x.command: there is no program "no-such-program" in PATH`},
 		{"begins with what is no text", "\x04", "c.toml:1:1: TOML files cannot contain control characters: '0x04'"},
 		{"unknown table", "[reddis]\nurl = 'x'\n", `c.toml:1: reddis: unknown key; did you mean "redis"?`},
+		{"known elsewhere", "state_dir = '/x'", `c.toml:1: state_dir: unknown key here; it is supervisor.state_dir`},
+		{"known in a subtable", pool + "umask = '027'", `c.toml:4: pools.mail.umask: unknown key here; it is pools.mail.sandbox.umask`},
+		{"known far below", pool + "nofile = 9", `c.toml:4: pools.mail.nofile: unknown key here; it is pools.mail.sandbox.limits.nofile`},
 		{"unlike anything", "[log]\nzzzzzz = 1\n", `c.toml:2: log.zzzzzz: unknown key; known here: attempts, format, level, redact, redact_text`},
 		{"unknown in a subtable", pool + "[pools.mail.retry]\nbackof = 'linear'", `c.toml:5: pools.mail.retry.backof: unknown key; did you mean "backoff"?`},
 		{"cpu of a child that works many jobs", pool + "mode = \"reuse\"\n[pools.mail.sandbox]\nlimits = { cpu = \"10s\" }", `pools.mail.sandbox.limits: cpu is counted over the life of a process`},
@@ -379,6 +382,17 @@ func TestCredentialsOfTheServiceManager(t *testing.T) {
 	c, err := Load(Options{Path: write(t, "c.toml", ""), Env: environment("CREDENTIALS_DIRECTORY", dir)})
 	if err != nil || c.Redis.URL != "redis://secret" || c.Redis.PasswordFile != filepath.Join(dir, "redis-password") {
 		t.Errorf("got %+v, %v", c.Redis, err)
+	}
+}
+
+// Where a pool has a PATH of its own, only its children know what is in it.
+func TestAProgramInThePathOfItsPool(t *testing.T) {
+	file := write(t, "env", "PATH=/opt/thumbs/bin")
+	for _, own := range []string{`env = { PATH = "/opt/thumbs/bin" }`, `sandbox.env = { PATH = "/opt/thumbs/bin" }`, fmt.Sprintf("sandbox.env_file = %q", file)} {
+		text := "[pools.mail]\nqueues = ['mail']\ncommand = ['no-such-program']\n" + own
+		if _, err := Load(Options{Path: write(t, "c.toml", text), Env: environment()}); err != nil {
+			t.Errorf("%s: %v", own, err)
+		}
 	}
 }
 

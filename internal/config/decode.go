@@ -68,19 +68,43 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		field, ok := fields[key]
 		if !ok {
-			d.unknown(join(path, key), key, slices.Sorted(maps.Keys(fields)))
+			d.unknown(path, key, fields)
 			continue
 		}
 		d.value(join(path, key), in[key], field)
 	}
 }
 
-func (d *decoder) unknown(path, key string, known []string) {
-	if near := Nearest(key, known); near != "" {
-		d.bad(path, "unknown key; did you mean %q?", near)
+// unknown tells of a key that the table at path, which has these fields, does not know.
+func (d *decoder) unknown(path, key string, fields map[string]reflect.Value) {
+	known := slices.Sorted(maps.Keys(fields))
+	at := join(path, key)
+	if below := below(fields, known, key); below != "" {
+		d.bad(at, "unknown key here; it is %s", join(path, below))
 		return
 	}
-	d.bad(path, "unknown key; known here: %s", strings.Join(known, ", "))
+	if near := Nearest(key, known); near != "" {
+		d.bad(at, "unknown key; did you mean %q?", near)
+		return
+	}
+	d.bad(at, "unknown key; known here: %s", strings.Join(known, ", "))
+}
+
+// below is where a table below these fields, whose names are known, has a key, as "sandbox.user"; "" if none has it.
+func below(fields map[string]reflect.Value, known []string, key string) string {
+	for _, name := range known {
+		if fields[name].Kind() != reflect.Struct {
+			continue
+		}
+		inner := fieldsOf(fields[name])
+		if _, is := inner[key]; is {
+			return join(name, key)
+		}
+		if deeper := below(inner, slices.Sorted(maps.Keys(inner)), key); deeper != "" {
+			return join(name, deeper)
+		}
+	}
+	return ""
 }
 
 // value decodes one value into the field out.

@@ -440,7 +440,8 @@ func (d *decoder) program(at string, p Pool) {
 	}
 	name := p.Command[0]
 	if !strings.Contains(name, "/") {
-		if _, inEnv := p.Sandbox.Env["PATH"]; inEnv {
+		env, _ := p.Sandbox.Environ()
+		if env["PATH"] != "" || p.Env["PATH"] != "" {
 			return // only the child will know
 		}
 		if _, err := exec.LookPath(name); err != nil {
