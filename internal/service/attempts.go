@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/hub"
 	"oarlock/internal/screen"
+	"oarlock/runner"
 	"oarlock/supervisor"
 )
 
@@ -115,8 +116,11 @@ func (l *attemptLog) sumUp(pool string, sum *poolPace) {
 // say writes the line about one attempt.
 func (l *attemptLog) say(e *supervisor.Event, outcome string) {
 	level := slog.LevelWarn
-	if well(outcome) {
+	switch {
+	case well(outcome):
 		level = slog.LevelInfo
+	case e.Ending != nil && e.Ending.Kind == runner.Innocent: // it was kept ready, and another child has it
+		level = slog.LevelDebug
 	}
 	if !l.log.Enabled(context.Background(), level) {
 		return

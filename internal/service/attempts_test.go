@@ -107,6 +107,17 @@ func TestALineForEachAttempt(t *testing.T) {
 	}
 }
 
+// A child that dies had up to sixteen jobs kept ready for it, of which it knew nothing: that another has them is no news.
+func TestWhatWasKeptReadyForAChildThatDiedIsNoNews(t *testing.T) {
+	innocent := attemptEnded("j", "", runner.Ending{Kind: runner.Innocent})
+	innocent.Redo = true
+	h := newHeard("all")
+	h.ends(innocent)
+	if got := h.lines(); len(got) != 0 {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func TestWhichAttemptsAreTold(t *testing.T) {
 	for which, want := range map[string]int{"all": 2, "bad": 1, "none": 0} {
 		h := newHeard(which)
