@@ -29,7 +29,7 @@ func findProgram(name string) (string, error) {
 		wd, _ := os.Getwd()
 		return "", noProgram(fmt.Sprintf("there is no file %s (seen from %s)", name, wd))
 	case errors.Is(err, fs.ErrPermission):
-		return "", fmt.Errorf("%s is not executable for user %d; is its x bit set, and may that user enter its directory?", name, os.Getuid())
+		return "", fmt.Errorf("%s is not executable for user %d; its x bit is not set, or that user may not enter its directory", name, os.Getuid())
 	}
 	return "", fmt.Errorf("cannot run %s: %w", name, err)
 }
@@ -40,17 +40,21 @@ func execTrouble(path string, err error) string {
 	case errors.Is(err, syscall.ENOEXEC):
 		return "it is neither a program for this machine nor a script whose first line names its interpreter (#!/bin/sh)"
 	case errors.Is(err, syscall.ENOENT):
-		if line := interpreter(path); line != "" {
-			return "its first line names an interpreter that is not there: " + line
+		line := interpreter(path)
+		switch name, _, _ := strings.Cut(line, " "); {
+		case line == "":
+			return "the loader that it asks for is not there"
+		case strings.HasSuffix(name, "\r"):
+			return "its lines end as those of Windows do, and the kernel takes that for a part of the interpreter's name: sed -i 's/\\r$//' " + path
 		}
-		return "the loader that it asks for is not there"
+		return "its first line names an interpreter that is not there: " + strconv.QuoteToGraphic(strings.TrimRight(line, " \t\r"))
 	case errors.Is(err, syscall.E2BIG):
 		return "its arguments and environment are too long"
 	}
 	return err.Error()
 }
 
-// interpreter returns what the first line of a script names, as far as it is worth showing.
+// interpreter returns what the first line of a script names, as far as it is worth showing; "" if it is none.
 func interpreter(path string) string {
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {
@@ -64,7 +68,7 @@ func interpreter(path string) string {
 		return ""
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	return strconv.QuoteToGraphic(strings.TrimSpace(string(line)))
+	return strings.TrimLeft(string(line), " \t")
 }
 
 // startCode returns the exit code for a program that cannot be run because of err.

@@ -124,6 +124,7 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 	}
 	plain := file("plain", "#!/bin/sh\n", 0o644)
 	noInterpreter := file("no-interpreter", "#!/no/such/interpreter -x\n", 0o755)
+	ofWindows := file("of-windows", "#!/bin/sh\r\necho hello\r\n", 0o755)
 	noFormat := file("no-format", "echo hello\n", 0o755)
 	tests := []struct {
 		name string
@@ -137,6 +138,7 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 		{"not executable", Settings{}, []string{plain}, ExitCannotRun, "is not executable"},
 		{"a directory", Settings{}, []string{dir}, ExitCannotRun, "cannot run"},
 		{"no interpreter", Settings{}, []string{noInterpreter}, ExitCannotRun, `names an interpreter that is not there: "/no/such/interpreter -x"`},
+		{"lines of Windows", Settings{}, []string{ofWindows}, ExitCannotRun, `its lines end as those of Windows do, and the kernel takes that for a part of the interpreter's name: sed -i 's/\r$//' ` + ofWindows},
 		{"no format", Settings{}, []string{noFormat}, ExitCannotRun, "nor a script whose first line names its interpreter"},
 		{"no working directory", Settings{Dir: "/no/such/dir"}, []string{"true"}, ExitCannotRun, "enter the working directory: chdir /no/such/dir: no such file"},
 		{"nothing to run", Settings{}, []string{""}, ExitNotFound, "there is no program"},
