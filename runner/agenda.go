@@ -16,6 +16,9 @@ const (
 	probationLimit = 2 * time.Second
 )
 
+// unreadAgain is the time between two looks at whether a child reads at last of a job whose time was over before.
+const unreadAgain = 50 * time.Millisecond
+
 // sampling is the time between two looks at the memory of a run.
 const sampling = time.Second
 
@@ -119,12 +122,14 @@ func atWork(pid int) bool {
 // lookAtRun looks at the run in front. The caller holds mu.
 func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
 	if r.stopping == CauseNone {
-		grace := c.spec.KillGrace
+		if !r.unread.IsZero() {
+			c.awaitReading(a, r)
+		}
 		switch {
-		case r.limits.Timeout > 0 && a.due(r.since.Add(r.limits.Timeout)):
-			c.stop(r, CauseTimeout, grace, a.now)
+		case r.limits.Timeout > 0 && a.due(r.clock().Add(r.limits.Timeout)):
+			c.timeIsUp(a, r, CauseTimeout)
 		case c.spec.StallTimeout > 0 && a.due(c.lastSign(r).Add(c.spec.StallTimeout)):
-			c.stop(r, CauseStall, grace, a.now)
+			c.timeIsUp(a, r, CauseStall)
 		}
 		if r.stopping != CauseNone {
 			cause := r.stopping
@@ -150,6 +155,32 @@ func (c *Child) lookAtRun(a *agenda, r *Run, do []func()) []func() {
 	return do
 }
 
+// timeIsUp stops a run whose time is over. But a child that has not begun to read of its job has yet to begin it: the time
+// starts anew, as long as it is not killed for that. The caller holds mu.
+func (c *Child) timeIsUp(a *agenda, r *Run, cause Cause) {
+	if c.spec.Mode == Once || c.hasRead(r) {
+		c.stop(r, cause, c.spec.KillGrace, a.now)
+		return
+	}
+	c.awaitReading(a, r)
+}
+
+// awaitReading has the time of r begin now, and again and again until its child has begun to read of it. The caller holds mu.
+func (c *Child) awaitReading(a *agenda, r *Run) {
+	if !r.read && !c.hasRead(r) {
+		r.unread = a.now
+		a.due(a.now.Add(unreadAgain))
+	}
+}
+
+// clock is when the time of r began. The caller holds mu.
+func (r *Run) clock() time.Time {
+	if r.unread.After(r.since) {
+		return r.unread
+	}
+	return r.since
+}
+
 // lookAtKept passes on what a run sent too often to be passed on each time. The caller holds mu.
 func (c *Child) lookAtKept(a *agenda, r *Run, do []func()) []func() {
 	if a.due(r.progress.due) {
@@ -168,8 +199,8 @@ func (c *Child) lookAtKept(a *agenda, r *Run, do []func()) []func() {
 // lastSign returns when the child last gave a sign of life during r. The caller holds mu.
 func (c *Child) lastSign(r *Run) time.Time {
 	last := c.started.Add(time.Duration(c.lastOut.Load()))
-	if last.Before(r.since) {
-		return r.since
+	if began := r.clock(); last.Before(began) {
+		return began
 	}
 	return last
 }

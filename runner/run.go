@@ -31,6 +31,7 @@ type Run struct {
 	drainBy    time.Time // and when it will be interrupted; zero: it will not
 	said       bool      // its ending is decided
 	read       bool      // the child was seen to have read of its line
+	unread     time.Time // when it was last seen not to have, since the time of the run was over; zero: it was not
 	progress   held[protocol.Progress]
 	checkpoint held[[]byte]
 	puts       []protocol.Put

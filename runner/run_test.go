@@ -266,6 +266,38 @@ func TestChildAtWorkIsNotReady(t *testing.T) {
 	}
 }
 
+// The time of a job begins when its child begins to read of it: one that is still busy with its own start has not begun it.
+func TestTheTimeOfAJobBeginsWhenItIsRead(t *testing.T) {
+	dir := t.TempDir()
+	begin, began := filepath.Join(dir, "begin"), filepath.Join(dir, "began")
+	must(t, unix.Mkfifo(begin, 0o600))
+	must(t, unix.Mkfifo(began, 0o600))
+	w := newWitness()
+	c := start(t, newHost(t), &Spec{Mode: Reuse, WriteTimeout: 100 * time.Hour, StallTimeout: time.Hour,
+		Command: shell(`read -r go <` + begin + `; read -r job; echo >` + began + `; exec sleep 600`)}, w)
+	r, err := c.Run(dataJob("r1", "1"), RunLimits{Timeout: time.Hour})
+	must(t, err)
+	now := time.Now()
+	stopped := func(after time.Duration) bool {
+		c.look(now.Add(after))
+		return r.Stopping() != CauseNone
+	}
+	if stopped(2*time.Hour) || stopped(150*time.Minute) {
+		t.Error("the time of a job was over that its child had not read")
+	}
+	must(t, os.WriteFile(begin, []byte("go\n"), 0))
+	_, err = os.ReadFile(began) // as soon as the child writes it
+	must(t, err)
+	if stopped(3 * time.Hour) {
+		t.Error("the time of a job was over within an hour of its beginning")
+	}
+	if !stopped(4 * time.Hour) {
+		t.Error("the time of a job is never over")
+	}
+	c.Kill(CauseShutdown)
+	await(t, w.exits, "exit")
+}
+
 // What waits behind another run is unknown to the child, however it reads, and can be taken back until it has
 // come to the front.
 func TestWithdraw(t *testing.T) {
