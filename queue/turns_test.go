@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -149,13 +150,16 @@ func (w *turnsWorld) single(command string, args ...any) any {
 	return w.eval(w.change(w.lab.text(Qless, "")), append([]any{command, wire.Number(w.now)}, args...)...)
 }
 
-// keyless makes of a script one that knows nothing of keys, as the original is.
-var keyless = strings.NewReplacer("'oarlock-lane'", "'oarlock-nothing'", "'ql:oarlock:rules'", "'ql:nothing'", "named.key", "named.nothing").Replace
+// keyless is the unified script without what it knows of keys, as the original is.
+var keyless = sync.OnceValue(func() string {
+	nothing := strings.NewReplacer("'oarlock-lane'", "'oarlock-nothing'", "'ql:oarlock:rules'", "'ql:nothing'", "named.key", "named.nothing")
+	return nothing.Replace(Unified(DefaultNamespace, Qless))
+})
 
 // foreign calls a command of the protocol in the original script.
 func (w *turnsWorld) foreign(command string, args ...any) any {
 	w.note("foreign %s %q", command, args)
-	return w.eval(keyless(w.lab.text(Qless, "")), append([]any{command, wire.Number(w.now)}, args...)...)
+	return w.eval(keyless(), append([]any{command, wire.Number(w.now)}, args...)...)
 }
 
 func (w *turnsWorld) note(format string, args ...any) {
