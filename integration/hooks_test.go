@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestHooks(t *testing.T) {
 	run.Process.Kill()
 	run.Wait()
 	run = start()
-	defer func() { run.Process.Signal(os.Interrupt); run.Wait() }()
+	defer func() { run.Process.Signal(syscall.SIGTERM); run.Wait() }()
 	until(t, "the death is heard of", func() bool { return len(heard()) == 2 })
 	if e := heard()[1]; e.Event != "died" || e.Supervisor != "web1" || e.PID != killed || e.Reason == "" {
 		t.Errorf("heard is %+v", e)

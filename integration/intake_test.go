@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func TestIntakeThroughKills(t *testing.T) {
 		other.Wait()
 	}
 	last := start("one")
-	defer func() { last.Process.Signal(os.Interrupt); last.Wait() }()
+	defer func() { last.Process.Signal(syscall.SIGTERM); last.Wait() }()
 	for end := time.Now().Add(2 * time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < int64(entries) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond) // Redis tells nobody
 	}

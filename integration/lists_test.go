@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestListsThroughKills(t *testing.T) {
 		run.Wait()
 	}
 	run := start()
-	defer func() { run.Process.Signal(os.Interrupt); run.Wait() }()
+	defer func() { run.Process.Signal(syscall.SIGTERM); run.Wait() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -133,7 +134,7 @@ func (p *page) run() (stop func()) {
 	cmd := p.begin()
 	stop = func() {
 		if cmd.ProcessState == nil {
-			cmd.Process.Signal(os.Interrupt)
+			cmd.Process.Signal(syscall.SIGTERM)
 			cmd.Wait()
 		}
 	}

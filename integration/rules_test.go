@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func (w *ruledWorld) run() {
 	if err := run.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { run.Process.Signal(os.Interrupt); run.Wait() })
+	w.t.Cleanup(func() { run.Process.Signal(syscall.SIGTERM); run.Wait() })
 }
 
 // do runs a command of the program and returns what it printed on stdout.
