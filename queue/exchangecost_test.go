@@ -15,9 +15,14 @@ func TestCommandsPerExchange(t *testing.T) {
 	for _, tt := range []struct {
 		jobs    int
 		hurries bool
+		keyed   bool
 		want    int
-	}{{0, false, 4}, {1, false, 27}, {10, false, 90}, {64, false, 468}, {1, true, 21}, {10, true, 84}, {64, true, 462}} {
+	}{{0, false, false, 4}, {1, false, false, 27}, {10, false, false, 90}, {64, false, false, 468}, {1, true, false, 21}, {10, true, false, 84},
+		{64, true, false, 462}, {1, true, true, 28}, {10, true, true, 91}, {64, true, true, 469}} {
 		name := fmt.Sprint(tt.jobs)
+		if tt.keyed {
+			name += " with keys"
+		}
 		if tt.hurries {
 			name += ", moments after another"
 		}
@@ -25,8 +30,12 @@ func TestCommandsPerExchange(t *testing.T) {
 			jobs, want := tt.jobs, tt.want
 			l.redis.FlushAll(t.Context())
 			var puts []Put
-			for range 3*jobs + 1 {
-				puts = append(puts, Put{Queue: "q", Klass: "K"})
+			for i := range 3*jobs + 1 {
+				p := Put{Queue: "q", Klass: "K"}
+				if tt.keyed {
+					p.Key = fmt.Sprint("customer-", i)
+				}
+				puts = append(puts, p)
 			}
 			if _, err := c.PutAll(t.Context(), puts); err != nil {
 				t.Fatal(err)

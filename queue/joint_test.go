@@ -654,7 +654,7 @@ var jointMutations = []struct {
 	{"a job with places is settled by who knows no gate",
 		[]string{"  for _, s in ipairs(settlements) do\n    if not seen[s.queue] then", "  for _, s in ipairs({}) do\n    if not seen[s.queue] then",
 			"if batch.ruled and not batch.gate then", "if false then"}, 19},
-	{"a keyed job depends with the turn", []string{"  if lane and (turns or ordering()).arrive(queue, jid, lane, now) then return end\n", ""}, 0},
+	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0},
 	{"an answer makes nobody due",
 		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 4},
 	{"who is taken over is asked for nothing", []string{"batch.gated and batch.gated[queue] and batch.gate, 0, 0", "nil, 0, 0"}, 45},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,99 @@ func TestAGhostEndsWithItsAttempt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTurnsThatEndTogether completes jobs of several keys in one call: each turn goes to the next of its key, if there is one, and one that
+// somebody else has been given since is left to him.
+func TestTurnsThatEndTogether(t *testing.T) {
+	for _, behind := range []string{"", "b", "a b c d"} {
+		t.Run(behind, func(t *testing.T) {
+			onEachServer(t, func(t *testing.T, c *queue.Client) {
+				s := session(t, c, "w")
+				keys := []string{"a", "b", "c", "d"}
+				for _, key := range keys {
+					keyed(t, c, key, "1 "+key)
+				}
+				for key := range strings.FieldsSeq(behind) {
+					keyed(t, c, key, "2 "+key)
+				}
+				reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 10})
+				ok(t, c.Redis().HSet(t.Context(), "ql:oarlock:turns:q", "d", "=nobody").Err())
+				var ends []queue.Settlement
+				for _, job := range reply.Jobs {
+					ends = append(ends, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete})
+				}
+				got, err := s.Exchange(t.Context(), ends, queue.Take{Queues: []string{"q"}, Count: 10})
+				ok(t, err)
+				for i, r := range got.Results {
+					if r.Err != nil || r.State != "complete" {
+						t.Errorf("%s is %+v", ends[i].JID, r)
+					}
+				}
+				var began, want []string
+				for _, job := range got.Jobs {
+					began = append(began, job.JID)
+				}
+				left := map[string]string{"d": "=nobody"}
+				for key := range strings.FieldsSeq(strings.TrimSuffix(behind, " d")) {
+					want = append(want, "2 "+key)
+					left[key] = "=2 " + key
+				}
+				if !slices.Equal(began, want) {
+					t.Errorf("then began %q, want %q", began, want)
+				}
+				if turns := must(c.Redis().HGetAll(t.Context(), "ql:oarlock:turns:q").Result())(t); !maps.Equal(turns, left) {
+					t.Errorf("turns are %v, want %v", turns, left)
+				}
+				for _, key := range keys {
+					if mark := c.Redis().HGet(t.Context(), "ql:j:1 "+key, "oarlock-lane").Val(); mark != "=1:q: "+key {
+						t.Errorf("the mark of 1 %s is %q", key, mark)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTurnsThatCannotBePassed: no verdict is lost for what stands where the turns should be, and it is said.
+func TestTurnsThatCannotBePassed(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		keyed(t, c, "a", "j")
+		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+		ok(t, c.Redis().Del(t.Context(), "ql:oarlock:turns:q").Err())
+		ok(t, c.Redis().Set(t.Context(), "ql:oarlock:turns:q", "x", 0).Err())
+		job := reply.Jobs[0]
+		got, err := s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete}}, queue.Take{})
+		if err != nil || got.Results[0].State != "complete" || len(got.Broken) != 1 || got.Broken[0].Queue != "q" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// TestManyTurnsAreATable: the turns of a queue are no list through which each look goes, before they are many.
+func TestManyTurnsAreATable(t *testing.T) {
+	server := redistest.Start(t)
+	c := open(t, server)
+	for i := range 40 {
+		keyed(t, c, fmt.Sprint("k", i), fmt.Sprint("j", i))
+		encoding := must(c.Redis().ObjectEncoding(t.Context(), "ql:oarlock:turns:q").Result())(t)
+		if few := i+1 < 32; few == (encoding == "hashtable") {
+			t.Errorf("%d turns are a %s", i+1, encoding)
+		}
+		if n := c.Redis().HLen(t.Context(), "ql:oarlock:turns:q").Val(); n != int64(i+1) {
+			t.Errorf("%d turns have %d fields", i+1, n)
+		}
+	}
+	c.Redis().FlushAll(t.Context())
+	var puts []queue.Put
+	for i := range 100 {
+		puts = append(puts, queue.Put{Queue: "q", Klass: "K", Key: fmt.Sprint("k", i)})
+	}
+	putAll(t, c, puts...)
+	if encoding := must(c.Redis().ObjectEncoding(t.Context(), "ql:oarlock:turns:q").Result())(t); encoding != "hashtable" {
+		t.Errorf("100 turns of one call are a %s", encoding)
+	}
 }
 
 // keyed puts jobs of one key into q.

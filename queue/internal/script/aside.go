@@ -12,9 +12,13 @@ import (
 // the help of a rare one. Each of the others is a field of a table, made when a call first asks for it:
 //
 //	rare1 = setmetatable({}, { __index = function(rare1, name)
+//	local length = #name
+//	if length < 12 then
 //	if name == 'reseat' then
 //	function rare1.reseat(…) … end
 //	elseif …
+//	end
+//	else …
 //	end
 //	return rawget(rare1, name)
 //	end })
@@ -22,7 +26,7 @@ import (
 const (
 	// asideUses is how many names of the top level those of one table may use: they are its upvalues, of which Lua allows 60.
 	asideUses = 40
-	// asideMost is how many functions a table has at most, for to find one of them their names are compared in turn.
+	// asideMost is how many functions a table has at most.
 	asideMost = 150
 )
 
@@ -90,21 +94,39 @@ func fields(groups [][]string) map[string]string {
 	return of
 }
 
-// table writes what makes the functions of a group when they are asked for.
+// table writes what makes the functions of a group when they are asked for: by how long the name is, in halves, then by the name.
 func (lua *luaSources) table(name string, group []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s = setmetatable({}, { __index = function(%s, name)\n", name, name)
-	word := "if"
+	fmt.Fprintf(&b, "%s = setmetatable({}, { __index = function(%s, name)\nlocal length = #name\n", name, name)
+	byLength := make(map[int][]string)
 	for _, one := range group {
+		byLength[len(one)] = append(byLength[len(one)], one)
+	}
+	lua.halve(&b, name, byLength, slices.Sorted(maps.Keys(byLength)))
+	fmt.Fprintf(&b, "return rawget(%s, name)\nend })\n", name)
+	return b.String()
+}
+
+// halve writes what makes those functions of a table whose names are of the given lengths, in order.
+func (lua *luaSources) halve(b *strings.Builder, table string, byLength map[int][]string, lengths []int) {
+	if middle := len(lengths) / 2; middle > 0 {
+		fmt.Fprintf(b, "if length < %d then\n", lengths[middle])
+		lua.halve(b, table, byLength, lengths[:middle])
+		b.WriteString("else\n")
+		lua.halve(b, table, byLength, lengths[middle:])
+		b.WriteString("end\n")
+		return
+	}
+	word := "if"
+	for _, one := range byLength[lengths[0]] {
 		text := lua.library[one].text
 		if !lua.library[one].function {
-			text = name + "." + text
+			text = table + "." + text
 		}
-		fmt.Fprintf(&b, "%s name == '%s' then\n%s", word, one, text)
+		fmt.Fprintf(b, "%s name == '%s' then\n%s", word, one, text)
 		word = "elseif"
 	}
-	fmt.Fprintf(&b, "end\nreturn rawget(%s, name)\nend })\n", name)
-	return b.String()
+	b.WriteString("end\n")
 }
 
 // written puts what names stand for in their place: constants, and fields of tables, also where these are defined.

@@ -13,7 +13,6 @@
 -- Writes   ql:oarlock:lane:<n>:<queue>:<key>; what cancel writes
 -- Sends    what cancel sends
 local batch, queue, key, at = open_batch(tonumber(ARGV[1]), ''), ARGV[2], ARGV[3], tonumber(ARGV[4])
-ordering()
 local lane, done, list = lane_of(queue, key), 0, {}
 
 -- drop(jid) -> whether a job is canceled

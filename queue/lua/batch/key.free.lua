@@ -11,7 +11,6 @@
 -- Writes   all that lib/turns.lua names, of the queue; ql:q:<queue>-work|scheduled
 -- Sends    the queue's name on ql:oarlock:wake
 local batch, queue, freed, left, cursor = open_batch(tonumber(ARGV[1]), ''), ARGV[2], 0, 100, ARGV[3]
-ordering()
 local turn_key, lanes = 'ql:oarlock:turns:' .. queue, 'ql:oarlock:lanes:' .. queue
 
 -- unmark(jid, mark) -> whether the job has that mark; it has none from here on

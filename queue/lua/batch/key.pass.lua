@@ -9,7 +9,6 @@
 -- Writes   what a settlement writes that gives the turn on
 -- Sends    the queue's name on ql:oarlock:wake
 local now, queue, key = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-ordering()
 local holder = redis.call('HGET', 'ql:oarlock:turns:' .. queue, key)
 if not holder then return { 'nobody', '', '' } end
 local ends, left = string.match(holder, '^!(%S+) %S+ (.*)$')

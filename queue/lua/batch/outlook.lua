@@ -25,7 +25,7 @@ end
 
 -- line(queue) -> how many stand behind, since when one does; nil if the queue has no keys
 local function line(queue)
-  if not any_keys or not (turns or ordering()).settings(queue) then return nil end
+  if not any_keys or not turn_settings(queue) then return nil end
   local behind = redis.pcall('HGET', 'ql:oarlock:behind', queue)
   local first = redis.pcall('ZRANGE', 'ql:oarlock:lanes:' .. queue, '0', '0', 'WITHSCORES')
   return math.max(0, numeric(type(behind) == 'string' and behind, 0)), first[2] or '0'
@@ -64,7 +64,7 @@ local function look(queue)
   end
   local behind, blocked = line(queue)
   if behind then
-    local shelved = turns.next_shelved(queue)
+    local shelved = next_shelved(queue)
     if shelved and shelved <= now then
       ready, since = ready + ask('ZCOUNT', prefix .. '-scheduled', text17(shelf), text17(now + shelf)), math.min(since, shelved)
     end

@@ -31,14 +31,13 @@ if batch.settings then
   if ok then places = back else report(batch, '', '', back) end
   if others then more = 1 end
 end
-local t = turns or ordering()
-t.leave_rest = leave_rest
+ordering().leave_rest = leave_rest
 
 -- look(queue, keys, held): the turns of some keys
 local function look(queue, keys, held)
   for i, key in ipairs(keys) do
     spend(batch, 1)
-    local ok, wrong = pcall(t.judge, queue, key, held[i], now)
+    local ok, wrong = pcall(judge_turn, queue, key, held[i], now)
     if not ok then
       report(batch, queue, '', wrong)
     elseif wrong then
@@ -63,8 +62,8 @@ local function look_after_turns(queue, cursor)
 end
 
 local function tend_queue(queue)
-  if not t.settings(queue) then return end
-  local due, others = t.unshelve(queue, now, 50)
+  if not turn_settings(queue) then return end
+  local due, others = unshelve(queue, now, 50)
   joined = joined + due
   if others then more = 1 end
   spend(batch, 6 + 8 * due)

@@ -110,13 +110,13 @@ function kill_job(batch, a)
   count_failure(queue, batch.now)
   if a.throttles then give_back(jid, queue, a.throttles, batch.now) end
   if hooks then tell_dead(jid, queue, batch.now, 0) end
-  if a.lane then (turns or ordering()).depart(jid, a.lane, batch.now, nil, true) end
+  if a.lane then depart_lane(jid, a.lane, batch.now, nil, true) end
 end
 
 -- promote_now(batch, a): a job waits for its delay no longer; one with a key joins the others of that
 -- Rare.
 function promote_now(batch, a)
-  if a.lane and (turns or ordering()).arrive(a.queue, a.jid, a.lane, batch.now) then
+  if a.lane and arrive_at(a.queue, a.jid, a.lane, batch.now) then
     redis.call('ZREM', 'ql:q:' .. a.queue .. '-scheduled', a.jid)
     redis.call('HSET', 'ql:j:' .. a.jid, 'state', 'waiting')
   else

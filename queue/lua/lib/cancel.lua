@@ -12,7 +12,7 @@ function cancel_job(jid, now, over)
   if worker and worker ~= '' then redis.call('PUBLISH', 'ql:w:' .. worker, event) end
   if state then leave(jid, state, queue, worker, failure, queue) end
   if throttles then give_back(jid, queue, throttles, now, nil, state == 'running' and not over and { gate, time, expires }) end
-  if lane then (turns or ordering()).depart(jid, lane, now, state == 'running' and expires) end
+  if lane then depart_lane(jid, lane, now, state == 'running' and expires) end
   drop_dependencies(jid)
   unindex_tags(jid, stored_tags(tags))
   tell_trackers('ql:canceled', jid)

@@ -27,7 +27,7 @@ function clear_one(batch, jid, queue, part, to, before)
     place = text17(score(numeric(f[7], 0), numeric(f[3], batch.now)))
   end
   if f[9] then
-    (turns or ordering()).depart(jid, f[9], batch.now)
+    depart_lane(jid, f[9], batch.now)
     if part == 'scheduled' and shelves(queue, f[9]) then place = unshelved(place) end
     spend(batch, 8)
   end

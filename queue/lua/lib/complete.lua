@@ -35,8 +35,8 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   tally_one('run', queue, now, now - (tonumber(time) or now))
   if special then tell_trackers('ql:completed', jid) end
   if lane then
-    leave_rest(jid, lane, now);
-    (turns or ordering()).depart(jid, lane, now)
+    leave_rest(jid, lane, now)
+    depart_lane(jid, lane, now)
   end
   if not next then
     set_ended(key, now, data, '', 'complete', retries)
@@ -80,7 +80,7 @@ function advance(now, jid, queue, data, next, wait, on, priority, retries, limit
   -- waiting, and a delay is forgotten if dependencies were given, all satisfied.
   set_ended(key, now, data, next, 'waiting', retries)
   local due = wait > 0 and #on == 0 and now + wait
-  if lane and (turns or ordering()).follow(next, jid, lane, now, due) then return due and 'scheduled' or 'waiting' end
+  if lane and follow_key(next, jid, lane, now, due) then return due and 'scheduled' or 'waiting' end
   if due then
     seat(next, '-scheduled', due, jid)
     return 'scheduled'

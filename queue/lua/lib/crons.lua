@@ -89,7 +89,7 @@ end
 -- Where the queue has keys, a tag key:<key> is its key, and it merges as puts of that queue do: then the run is the job that has its data.
 function put_run(batch, cron, time, jid)
   local words, tags = {}, cron.named.tags
-  cron.named.key = tags and (turns or ordering()).settings(cron.queue) and key_of_tags(tags) or nil
+  cron.named.key = tags and turn_settings(cron.queue) and key_of_tags(tags) or nil
   enter_all(batch, { { queue = cron.queue, jid = jid, klass = cron.klass, data = cron.data, delay = 0, named = cron.named } }, words)
   if type(words[1]) == 'table' and not words[1][2] then return words[1][1] end
   cron.last, cron.last_jid = time, type(words[1]) == 'table' and words[1][2] or jid

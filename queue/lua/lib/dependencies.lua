@@ -70,7 +70,7 @@ function free(jid, from, now)
     return stop_waiting(jid, queue, priority, lane, now)
   end
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
-  if lane and (turns or ordering()).shelves(queue, lane) then due = text17(at + shelf) end
+  if lane and shelves(queue, lane) then due = text17(at + shelf) end
   seat(queue, '-scheduled', due, jid)
   redis.call('HSET', key, 'state', 'scheduled')
   redis.call('HDEL', key, 'scheduled')
@@ -80,7 +80,7 @@ end
 -- stop_waiting(jid, queue, priority, lane, now): from state depends to waiting
 function stop_waiting(jid, queue, priority, lane, now)
   redis.call('ZREM', 'ql:q:' .. queue .. '-depends', jid)
-  if lane and (turns or ordering()).arrive(queue, jid, lane, now) then return end
+  if lane and arrive_at(queue, jid, lane, now) then return end
   seat(queue, '-work', score(tonumber(priority) or 0, now), jid)
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'waiting')
   wake(queue)

@@ -45,7 +45,7 @@ function entered_after_all(batch, put, raised)
   if says_wants(named) then pcall(write_wants, put.jid, given_wants(put.queue, named)) end
   if put.run then redis.pcall('HSET', key, unpack(put.run)) end
   -- It joins when it is met.
-  if named.key then redis.pcall('HSETNX', key, 'oarlock-lane', (turns or ordering()).outside(put.queue, named.key)) end
+  if named.key then redis.pcall('HSETNX', key, 'oarlock-lane', outside_mark(put.queue, named.key)) end
   return done_word(put)
 end
 
@@ -72,7 +72,7 @@ function enter(batch, put, ready)
     if other then return other end
   end
   if named.merge ~= 'none' and (named.key or named.merge or named.score) and not exists then
-    local usual = named.key and (turns or ordering()).settings(put.queue)
+    local usual = named.key and turn_settings(put.queue)
     if named.merge or named.score or usual and string.find(usual, ' merge=', 1, true) then
       local merged = (put_merging or merging())(batch, put)
       if merged then return merged end
@@ -161,7 +161,7 @@ function enter_with_care(batch, put, key, exists, ready)
   end
   put.old_queue = old_queue
   -- It may be another of this worker's jobs that runs.
-  if lane and state == 'running' then (turns or ordering()).depart(jid, lane, batch.now, expires) end
+  if lane and state == 'running' then depart_lane(jid, lane, batch.now, expires) end
   put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put), named, batch.limit, named.key and put.due, put.run)
   if of_queue then
     redis.call('HDEL', key, 'oarlock-trace') -- that of the put before
@@ -224,7 +224,7 @@ end
 -- join_new(batch, put) -> whether a job that was just made is to be seated
 -- Rare.
 function join_new(batch, put)
-  return (turns or ordering()).join(put.queue, put.named.key, put.jid, batch.now)
+  return join_lane(put.queue, put.named.key, put.jid, batch.now)
 end
 
 -- flush_ready(batch, ready): writes what was kept for the work sets

@@ -50,7 +50,7 @@ function put_dead(to, name, jid, queue, now, more)
   local data = size > 0 and size <= 65536 and redis.call('HGET', 'ql:j:' .. jid, 'data')
   local _, failure = pcall(cjson.decode, f[2] or '{}')
   if type(failure) ~= 'table' then failure = {} end
-  local _, _, _, lane_key = (turns or ordering()).read(f[7])
+  local _, _, _, lane_key = read_mark(f[7])
   local text = '{"event":"dead","at":' .. text17(now) .. ',"jid":' .. cjson.encode(jid) .. ',"queue":' .. cjson.encode(queue)
     .. ',"klass":' .. cjson.encode(f[1] or '') .. (lane_key and ',"key":' .. cjson.encode(lane_key) or '')
     .. ',"tags":' .. (f[8] and f[8] ~= '{}' and f[8] or '[]')

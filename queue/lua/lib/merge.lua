@@ -33,7 +33,6 @@ end
 -- run_setting(queue, name) -> text, or nil
 -- Rare.
 function run_setting(queue, name)
-  if not turns then ordering() end
   return string.match(' ' .. (turn_settings(queue) or '') .. ' ', ' ' .. name .. '=(%S+) ')
 end
 
@@ -358,7 +357,7 @@ function vanish(jid, into, queue, now)
   if sign == '-' then
     if redis.call('LREM', lane_of(of, its), '1', place .. ' ' .. jid) == 1 then left_lane(of, its) end
   elseif sign then
-    (turns or ordering()).depart(jid, f[6], now)
+    depart_lane(jid, f[6], now)
   end
   unindex_tags(jid, stored_tags(f[4]))
   redis.call('DEL', key, key .. '-history')
@@ -475,7 +474,6 @@ end
 --   lane   its mark
 -- Rare.
 function leave_rest(jid, lane, now)
-  if not turns then ordering() end
   local name, sign, queue, _, key = 'ql:j:' .. jid, read_mark(lane)
   local of_queue, load = unpack(redis.call('HMGET', name, 'oarlock-queue', 'oarlock-load'))
   if sign ~= '+' or of_queue ~= queue or numeric(load, 0) < 2 * run_unit then return end

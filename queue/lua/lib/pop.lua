@@ -48,16 +48,15 @@ end
 -- has_keys(queue, now) -> whether some jobs of the queue have; those of them that are delayed and due are brought in
 -- Rare.
 function has_keys(queue, now)
-  local t = turns or ordering()
-  if not t.settings(queue) then return false end
-  t.unshelve(queue, now, 200)
+  if not turn_settings(queue) then return false end
+  unshelve(queue, now, 200)
   return true
 end
 
 -- has_turn(jid, job, queue, now) -> whether a job has the turn of its key, or has none; else it has left the work set
 -- Rare.
 function has_turn(jid, job, queue, now)
-  return (turns or ordering()).meet(queue, jid, job.lane, job.tags, now) ~= nil
+  return meet_turn(queue, jid, job.lane, job.tags, now) ~= nil
 end
 
 -- bring_in(queue, now, count, limit) -> how many children of recurring jobs
@@ -74,8 +73,7 @@ end
 -- Rare.
 function is_ruled_queue(queue)
   local f = redis.call('HMGET', 'ql:oarlock:rules', 'o:' .. queue, 'q:' .. queue)
-  local t = turns or ordering()
-  t.known[queue] = f[1]
+  know_turns(queue, f[1])
   return f[2]
 end
 

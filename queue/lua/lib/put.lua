@@ -100,24 +100,22 @@ function leave_for(jid, old, queue, worker, now)
   unindex_tags(jid, old.tags)
   if old.lane and not keeps_turn(old, queue) then
     -- A worker that puts its own job elsewhere is done with it.
-    (turns or ordering()).depart(jid, old.lane, now, old.state == 'running' and owner ~= worker and old.expires)
+    depart_lane(jid, old.lane, now, old.state == 'running' and owner ~= worker and old.expires)
   end
 end
 
 -- keeps_turn(old, queue) -> whether a job that failed holds its turn still, and runs again in the same queue
 -- Rare.
 function keeps_turn(old, queue)
-  local t = turns or ordering()
-  local sign, of = t.read(old.lane)
-  return old.state == 'failed' and sign == '+' and of == queue and t.is_set(queue, 'after_fail=hold')
+  local sign, of = read_mark(old.lane)
+  return old.state == 'failed' and sign == '+' and of == queue and is_set(queue, 'after_fail=hold')
 end
 
 -- kept_key(old, queue) -> the key that a job keeps in a queue, or nil
 -- Rare.
 function kept_key(old, queue)
-  local t = turns or ordering()
-  local sign, _, _, its = t.read(old.lane)
-  return sign and t.settings(queue) and its or nil
+  local sign, _, _, its = read_mark(old.lane)
+  return sign and turn_settings(queue) and its or nil
 end
 
 -- check_key(key)
@@ -129,13 +127,12 @@ end
 -- takes_seat(jid, old, queue, key, state, now, due, merges) -> whether a job with a key is to be seated as its state says
 -- Rare.
 function takes_seat(jid, old, queue, key, state, now, due, merges)
-  local t = turns or ordering()
   if old and old.lane and keeps_turn(old, queue) then
-    local _, _, _, its = t.read(old.lane)
+    local _, _, _, its = read_mark(old.lane)
     if its == key then return true end
-    t.depart(jid, old.lane, now)
+    depart_lane(jid, old.lane, now)
   end
-  return t.enter(queue, key, jid, state, now, due, merges)
+  return enter_lane(queue, key, jid, state, now, due, merges)
 end
 
 -- depend_anew(jid, on): what it waited for is replaced by a list

@@ -69,7 +69,7 @@ function take_away(jid, job, worker, queue, now, history)
   count_failure(queue, now)
   if job.throttles then give_back(jid, queue, job.throttles, now) end
   if hooks then tell_dead(jid, queue, now, 0) end
-  if job.lane then (turns or ordering()).depart(jid, job.lane, now, nil, true) end
+  if job.lane then depart_lane(jid, job.lane, now, nil, true) end
   return false
 end
 

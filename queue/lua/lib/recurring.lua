@@ -104,7 +104,7 @@ function evict(jid, now)
   if throttles then give_back(jid, queue, throttles, now) end
   if gate then drop_derived(jid, throttles, gate) end
   if lane then
-    (turns or ordering()).depart(jid, lane, now, state == 'running' and expires)
+    depart_lane(jid, lane, now, state == 'running' and expires)
     redis.call('HDEL', 'ql:j:' .. jid, 'oarlock-lane')
   end
   unindex_tags(jid, stored_tags(tags))

@@ -74,6 +74,7 @@ function settle_all(batch, list)
       if s.part then reply[i][5], reply[i][6] = false, s.part end
     end
   end
+  if batch.departs then pass_turns(batch) end
   if batch.enters then put_all_in_line(batch) end
   for queue, durations in pairs(batch.runs) do tally('run', queue, batch.now, durations) end
   if #batch.completed > 0 then end_completed(batch, held) end
@@ -173,8 +174,8 @@ function examine(batch, s)
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end
   if s.popped ~= '' and s.popped ~= time then return 'lost', 'popped again since' end
   s.key, s.time, s.retries = key, time, f[5] or '0'
-  if s.named == no_options and s.action == 'complete' and not (f[6] or f[7] or f[8]) then
-    s.action = 'plain' -- nothing else is to be done with it
+  if s.named == no_options and s.action == 'complete' and not (f[6] or f[7]) then
+    s.action, s.lane = 'plain', f[8] -- nothing else is to be done with it
     return
   end
   s.throttles, s.of_queue, s.lane = f[6], f[7], f[8]
@@ -191,7 +192,7 @@ end
 -- end_attempt(batch, s) -> left and '': a job was taken from us, and what we had of it is over
 -- Rare.
 function end_attempt(batch, s)
-  if s.named.key then (turns or ordering()).end_ghost(s.queue, s.named.key, s.jid, s.popped, batch.now) end
+  if s.named.key then end_ghost(s.queue, s.named.key, s.jid, s.popped, batch.now) end
   if s.named.places then end_ghosts(batch, s) end
   return 'left', ''
 end
@@ -261,8 +262,13 @@ function complete_plain(batch, s)
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   if batch.tracked then tell_trackers('ql:completed', jid) end
   redis.pcall('PUBLISH', 'ql:log', '{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
-  local set = redis.pcall('HSET', s.key, 'time', batch.time, 'state', 'complete', 'worker', '', 'failure', '{}', 'queue', '',
-    'expires', '0', 'remaining', s.retries)
+  local set
+  if s.lane then
+    set = complete_in_lane(batch, s)
+  else
+    set = redis.pcall('HSET', s.key, 'time', batch.time, 'state', 'complete', 'worker', '', 'failure', '{}', 'queue', '',
+      'expires', '0', 'remaining', s.retries)
+  end
   if set ~= 0 and type(set) == 'table' then return false, set end
   local completed = batch.completed
   completed[#completed + 1], completed[#completed + 2] = batch.stored_now, jid
@@ -285,8 +291,23 @@ function conclude(batch, s)
   if named.next then return conclude_advance(batch, s) end
   local ok, state = complete_plain(batch, s)
   if not ok then error(state, 0) end
-  if s.lane then pass_turn(batch, s) end
   return state
+end
+
+-- complete_in_lane(batch, s) -> what Redis says: as complete_plain writes it, and the job leaves its lane. Its turn is passed on with
+-- those of all others.
+-- Rare.
+function complete_in_lane(batch, s)
+  local sign, queue, _, key = read_mark(s.lane)
+  local departs = sign == '+' or sign == '-'
+  local mark = departs and mark_text('=', queue, '', key) or s.lane
+  local set = redis.pcall('HSET', s.key, 'time', batch.time, 'state', 'complete', 'worker', '', 'failure', '{}', 'queue', '',
+    'expires', '0', 'remaining', s.retries, 'oarlock-lane', mark)
+  if sign == '+' then
+    batch.departs = batch.departs or {}
+    add(batch.departs, queue, key, s.jid)
+  end
+  return set
 end
 
 -- keep_trace(s): the next attempt is part of the trace that this one began
@@ -299,8 +320,17 @@ end
 -- looked after.
 -- Rare.
 function pass_turn(batch, s, failed)
-  local ok, raised = pcall((turns or ordering()).depart, s.jid, s.lane, batch.now, nil, failed)
+  local ok, raised = pcall(depart_lane, s.jid, s.lane, batch.now, nil, failed)
   if not ok then report(batch, s.queue, s.jid, raised) end
+end
+
+-- pass_turns(batch): the turns of jobs that were completed
+-- Rare.
+function pass_turns(batch)
+  for queue, pairs_of in pairs(batch.departs) do
+    local ok, raised = pcall(pass_all, queue, pairs_of, batch.now)
+    if not ok then report(batch, queue, '', raised) end
+  end
 end
 
 -- give_throttles_back(batch, s): the job's throttles. One that is broken is no reason to lose a verdict,
@@ -348,7 +378,7 @@ function conclude_advance(batch, s)
   -- is forgotten if dependencies were given, all satisfied.
   local due = delay > 0 and #depends == 0 and now + delay
   end_run(batch, key, next, 'waiting', s.retries)
-  if s.lane and (turns or ordering()).follow(next, jid, s.lane, now, due) then return due and 'scheduled' or 'waiting' end
+  if s.lane and follow_key(next, jid, s.lane, now, due) then return due and 'scheduled' or 'waiting' end
   if due then
     seat(next, '-scheduled', due, jid)
     wake(next)

@@ -369,11 +369,11 @@ end
 function unshelve_due(batch, queue)
   local promotable = batch.promotable or call_promotions
   local limit = at_most(batch, math.max(promotable, 20), 8)
-  local joined, more = (turns or ordering()).unshelve(queue, batch.now, limit)
+  local joined, more = unshelve(queue, batch.now, limit)
   spend(batch, 8 * joined + 2)
   batch.promotable = math.max(0, promotable - joined)
   if more then batch.still_due = true end
-  local when = turns.next_shelved(queue)
+  local when = next_shelved(queue)
   if when and when > batch.now and (not batch.due or when < batch.due) then batch.due = when end
 end
 
@@ -500,7 +500,7 @@ end
 -- may_begin(batch, queue, job, locked) -> whether a job has the turn of its key, or has none; else it has left the work set
 -- Rare.
 function may_begin(batch, queue, job, locked)
-  local key = (turns or ordering()).meet(queue, job.jid, job.lane, job.fields[4], batch.now, locked)
+  local key = meet_turn(queue, job.jid, job.lane, job.fields[4], batch.now, locked)
   spend(batch, 8)
   job.key = key or nil
   return key ~= nil
@@ -573,7 +573,7 @@ end
 -- read_lane(job, queue): its key, whether it has the turn, and since when, if that is not when it was put
 -- Rare.
 function read_lane(job, queue)
-  local sign, of, word, key = (turns or ordering()).read(job.lane)
+  local sign, of, word, key = read_mark(job.lane)
   if of ~= queue then return end
   job.key, job.has_turn, job.since = key, sign == '+', sign == '+' and tonumber(word)
 end

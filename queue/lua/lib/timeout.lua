@@ -6,7 +6,7 @@ function take_back(jid, job, now, entry)
   remember(jid, entry, nil, job.history)
   unlock(job.queue, jid)
   if job.throttles then give_back(jid, job.queue, job.throttles, now, nil, { job.gate, job.time, job.expires }) end
-  if not (job.lane and (turns or ordering()).take_back(jid, job, now)) then
+  if not (job.lane and stand_first(jid, job, now)) then
     seat(job.queue, '-work', '+inf', jid)
     redis.call('HSET', 'ql:j:' .. jid, 'state', 'stalled', 'expires', '0')
   end

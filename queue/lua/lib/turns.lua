@@ -24,8 +24,9 @@
 --
 -- What of this stands between whose hands may be cut off at any moment: check_turn mends it.
 
--- What is below, as a table; false until a job of the call has a key. What has none pays for one
--- function: (turns or ordering()).meet(…).
+-- What the call knows of turns: known, the settings of queues; stems, what their marks have in common; of the last mark queue, where its
+-- word begins (ends), and signs; sizes, how many keys of a queue have a turn; the number of its places, call, and of those it has
+-- given, index; passed, whether it passed a turn on; leave_rest, where the look follows runs. false until something is known.
 turns = false
 
 shelf = 10000000000
@@ -33,38 +34,63 @@ shelf = 10000000000
 -- ordering() -> turns
 -- Rare.
 function ordering()
-  turns = {
-    join = join_lane, check = check_turn, judge = judge_turn, depart = depart_lane, meet = meet_turn, arrive = arrive_at,
-    enter = enter_lane, end_ghost = end_ghost, take_back = stand_first, unshelve = unshelve, settings = turn_settings,
-    is_set = is_set, follow = follow_key, outside = outside_mark, read = read_mark, shelves = shelves,
-    next_shelved = next_shelved, known = {}, index = 0,
-  }
+  turns = turns or { known = {}, stems = {}, sizes = {}, index = 0 }
   return turns
 end
 
+-- know_turns(queue, text): what turn_settings returns
+-- Rare.
+function know_turns(queue, text)
+  ordering().known[queue] = text
+end
+
 -- read_mark(text) -> sign, queue, word, key; nil if it is no mark
+-- Rare.
 function read_mark(text)
+  local t = ordering()
+  local known = t.signs and t.signs[string.sub(text or '', 1, t.ends)]
+  if known then -- its queue is that of the mark before, as of nearly all of a call
+    local word, key = string.match(text, '^(%S*) (.*)$', t.ends + 1)
+    if not word then return nil end
+    return known, t.queue, word, key
+  end
   local sign, length, rest = string.match(text or '', '^([-+=])(%d+):(.*)$')
   if not sign then return nil end
   local n = tonumber(length)
   local word, key = string.match(string.sub(rest, n + 1), '^:(%S*) (.*)$')
   if not word then return nil end
-  return sign, string.sub(rest, 1, n), word, key
+  local queue = string.sub(rest, 1, n)
+  local stem = stem_of(queue)
+  t.queue, t.ends, t.signs = queue, 1 + #stem, { ['+' .. stem] = '+', ['-' .. stem] = '-', ['=' .. stem] = '=' }
+  return sign, queue, word, key
+end
+
+-- stem_of(queue) -> <n>:<queue>:, n being the length of its name
+function stem_of(queue)
+  local stems = ordering().stems
+  local stem = stems[queue]
+  if not stem then
+    stem = #queue .. ':' .. queue .. ':'
+    stems[queue] = stem
+  end
+  return stem
 end
 
 -- mark_text(sign, queue, word, key) -> text
+-- Rare.
 function mark_text(sign, queue, word, key)
-  return sign .. #queue .. ':' .. queue .. ':' .. word .. ' ' .. key
+  return sign .. stem_of(queue) .. word .. ' ' .. key
 end
 
 -- lane_of(queue, key) -> the name of the list of those behind
 function lane_of(queue, key)
-  return 'ql:oarlock:lane:' .. #queue .. ':' .. queue .. ':' .. key
+  return 'ql:oarlock:lane:' .. stem_of(queue) .. key
 end
 
 -- turn_settings(queue) -> text, false if the queue has no keys
+-- Rare.
 function turn_settings(queue)
-  local known = turns.known[queue]
+  local known = ordering().known[queue]
   if known == nil then
     known = redis.call('HGET', 'ql:oarlock:rules', 'o:' .. queue)
     turns.known[queue] = known
@@ -82,16 +108,19 @@ function be_ordered(queue)
 end
 
 -- is_set(queue, word) -> whether that is among the queue's settings
+-- Rare.
 function is_set(queue, word)
   return string.find(' ' .. (turn_settings(queue) or '') .. ' ', ' ' .. word .. ' ', 1, true) ~= nil
 end
 
 -- join_lane(queue, key, jid, now) -> whether it has the turn, and is to be seated; else it stands behind,
 -- or has been seated already
+-- Rare.
 function join_lane(queue, key, jid, now)
   be_ordered(queue)
   if redis.call('HSETNX', 'ql:oarlock:turns:' .. queue, key, '=' .. jid) == 1 then
     redis.call('HSET', 'ql:j:' .. jid, 'oarlock-lane', mark_text('+', queue, '', key))
+    count_turn(queue)
     return true
   end
   if stand_behind('RPUSH', queue, key, jid) == 1 then
@@ -102,12 +131,27 @@ function join_lane(queue, key, jid, now)
   return false
 end
 
+-- count_turn(queue): one more key has a turn
+-- Redis keeps a small hash as a list, and looks through all of it for each field, up to 512 of them: as soon as there are some, one
+-- field that is long makes it a table for as long as there are any.
+-- Rare.
+function count_turn(queue)
+  local turn, sizes = 'ql:oarlock:turns:' .. queue, ordering().sizes
+  local size = sizes[queue] and sizes[queue] + 1 or redis.call('HLEN', turn)
+  sizes[queue] = size
+  if size ~= 32 then return end
+  local long = string.rep(' ', 600) -- longer than a key may be
+  redis.call('HSET', turn, long, '')
+  redis.call('HDEL', turn, long)
+end
+
 -- stand_behind(command, queue, key, jid) -> how many do now
 --   command   RPUSH, or LPUSH for the next in turn
 function stand_behind(command, queue, key, jid)
-  turns.call = turns.call or redis.call('INCR', 'ql:oarlock:places')
-  turns.index = turns.index + 1
-  local place = text14(turns.call) .. '.' .. turns.index
+  local t = ordering()
+  t.call = t.call or redis.call('INCR', 'ql:oarlock:places')
+  t.index = t.index + 1
+  local place = text14(t.call) .. '.' .. t.index
   local length = redis.call(command, lane_of(queue, key), place .. ' ' .. jid)
   redis.call('HSET', 'ql:j:' .. jid, 'oarlock-lane', mark_text('-', queue, place, key), 'state', 'waiting')
   redis.call('HINCRBY', 'ql:oarlock:behind', queue, '1')
@@ -117,6 +161,7 @@ end
 -- stand_first(jid, job, now) -> whether a running job that is taken from its worker does not go into the work
 -- set: where it has the turn, that is a ghost's until its lock would have ended, and then the job's again
 --   job   its fields lane, queue and expires
+-- Rare.
 function stand_first(jid, job, now)
   local sign, of, _, key = read_mark(job.lane)
   local ends = numeric(job.expires, now)
@@ -167,7 +212,31 @@ function pass_on(queue, key, now)
     -- The look goes on with it.
     if not winner then redis.call('HSET', 'ql:oarlock:turns:' .. queue, key, '!0 - ') end
   end
-  turns.passed = true
+  ordering().passed = true
+end
+
+-- pass_all(queue, left, now): the turns of jobs that are complete, and are marked as in no lane
+--   left   keys and jids, in turn
+-- Where nobody stands behind any of them, all are passed at once.
+-- Rare.
+function pass_all(queue, left, now)
+  local turn, keys, lanes, had = 'ql:oarlock:turns:' .. queue, {}, {}, {}
+  for i = 1, #left, 2 do keys[#keys + 1] = left[i] end
+  local held = redis.call('HMGET', turn, unpack(keys))
+  for i, key in ipairs(keys) do
+    if held[i] == '=' .. left[2 * i] then
+      had[#had + 1] = key
+      lanes[#lanes + 1] = lane_of(queue, key)
+    end
+  end
+  if #had == 0 then return end
+  if redis.call('EXISTS', unpack(lanes)) == 0 then -- a list without entries is none
+    call_many('ZREM', 'ql:oarlock:lanes:' .. queue, had)
+    call_many('HDEL', turn, had)
+    ordering().passed = true
+    return
+  end
+  for _, key in ipairs(had) do pass_on(queue, key, now) end
 end
 
 -- stay_next(queue, key, entry): one that could not be given the turn is the next still, and the look gives it
@@ -208,6 +277,7 @@ function give_turn(queue, key, entry, now)
 end
 
 -- check_turn(queue, key, now) -> false, or what had to be mended: see judge_turn
+-- Rare.
 function check_turn(queue, key, now)
   return judge_turn(queue, key, redis.call('HGET', 'ql:oarlock:turns:' .. queue, key), now)
 end
@@ -215,6 +285,7 @@ end
 -- judge_turn(queue, key, holder, now) -> false, or a word for what had to be mended: the job that had the turn has ended, or is
 -- gone, or elsewhere; an attempt that was taken from its worker is over (ghost); a call had left a rest; nobody had it (lost)
 --   holder   the field of turns
+-- Rare.
 function judge_turn(queue, key, holder, now)
   local ends = string.match(holder or '', '^!(%S+) ')
   if ends and numeric(ends, 0) > now then return false end
@@ -229,7 +300,7 @@ function judge_turn(queue, key, holder, now)
   local ended = f[3] == 'complete' or f[3] == 'failed'
   -- Payloads that a client did not know of: only tend makes a job of them.
   if f[4] and marked and (f[3] == 'complete' or f[2] ~= queue) then
-    if not turns.leave_rest then return false end
+    if not (turns and turns.leave_rest) then return false end
     turns.leave_rest(jid, f[1], now)
   end
   if marked and f[2] == queue and not ended then return false end
@@ -248,6 +319,7 @@ end
 --   text     its mark
 --   ends     when its lock ends, if its attempt may live until then; else nil
 --   failed   whether it failed, and may keep the turn for that
+-- Rare.
 function depart_lane(jid, text, now, ends, failed)
   local sign, queue, _, key = read_mark(text)
   if sign ~= '+' and sign ~= '-' then return end
@@ -270,6 +342,7 @@ end
 
 -- end_ghost(queue, key, jid, popped, now): the attempt of a job that was taken from its worker is over
 --   popped   when it began, as in exchange
+-- Rare.
 function end_ghost(queue, key, jid, popped, now)
   local holder = redis.call('HGET', 'ql:oarlock:turns:' .. queue, key)
   if not holder then return end
@@ -282,6 +355,7 @@ end
 
 -- arrive_at(queue, jid, text, now) -> whether a job that becomes ready stands behind, and is not to be seated
 --   text   its mark
+-- Rare.
 function arrive_at(queue, jid, text, now)
   local sign, of, _, key = read_mark(text)
   if not sign then return false end
@@ -295,6 +369,7 @@ end
 -- behind, or is shelved
 --   text   its mark before it left the queue where it was
 --   due    when it is, if that is later; else false
+-- Rare.
 function follow_key(queue, jid, text, now, due)
   local sign, _, _, key = read_mark(text)
   if not sign or not turn_settings(queue) then return false end
@@ -302,6 +377,7 @@ function follow_key(queue, jid, text, now, due)
 end
 
 -- outside_mark(queue, key) -> the mark of a job that is to join
+-- Rare.
 function outside_mark(queue, key)
   return mark_text('=', queue, '', key)
 end
@@ -310,6 +386,7 @@ end
 -- stands behind, and has left the work set
 --   text, tags   fields of the job
 --   locked       whether it comes from the set of locks
+-- Rare.
 function meet_turn(queue, jid, text, tags, now, locked)
   local sign, of, _, key = read_mark(text)
   local stands = of == queue and sign == '-'
@@ -331,6 +408,7 @@ function meet_turn(queue, jid, text, tags, now, locked)
 end
 
 -- key_of_tags(text) -> the key that a tag key:<key> names, for those who can say it in no other way; or nil
+-- Rare.
 function key_of_tags(text)
   if not string.find(text or '', '"key:', 1, true) then return nil end
   for _, tag in ipairs(stored_tags(text)) do
@@ -344,6 +422,7 @@ end
 -- when it is due, where it stands behind.
 --   state   waiting, scheduled or depends
 --   due     when it is, if that is later
+-- Rare.
 function enter_lane(queue, key, jid, state, now, due, merges)
   if state == 'waiting' then return join_lane(queue, key, jid, now) end
   if merges and state == 'scheduled' then
@@ -359,6 +438,7 @@ function enter_lane(queue, key, jid, state, now, due, merges)
 end
 
 -- shelves(queue, text) -> whether a job with that mark that is delayed is shelved
+-- Rare.
 function shelves(queue, text)
   local sign, of = read_mark(text)
   return sign == '=' and of == queue
@@ -366,6 +446,7 @@ end
 
 -- unshelve(queue, now, limit) -> how many, and whether there may be more
 -- Shelved jobs that are due join their lanes, in the order of their due times, and those of one moment in that of their puts.
+-- Rare.
 function unshelve(queue, now, limit)
   local jobs, more = on_shelf(queue, text17(now + shelf), limit)
   table.sort(jobs, function(a, b)
@@ -439,6 +520,7 @@ function due_of(jid, queue, place)
 end
 
 -- next_shelved(queue) -> when the next is due, nil if none is
+-- Rare.
 function next_shelved(queue)
   local first = on_shelf(queue, '(inf', 10)[1]
   return first and first.place - shelf

@@ -42,5 +42,5 @@ redis.call('HSET', key, 'state', 'failed', 'worker', '', 'expires', '',
   'failure', failure_json(group, message, math.floor(now), worker))
 list_failed(jid, group)
 if throttles then give_back(jid, queue, throttles, now) end
-if lane then (turns or ordering()).depart(jid, lane, now, nil, true) end
+if lane then depart_lane(jid, lane, now, nil, true) end
 return jid

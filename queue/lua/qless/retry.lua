@@ -61,5 +61,5 @@ redis.call('HSET', key, 'remaining', text17(left), 'state', 'failed', 'worker', 
 if not reqless then tell_trackers('ql:failed', jid) end
 list_failed(jid, group)
 count_failure(queue, now)
-if lane then (turns or ordering()).depart(jid, lane, now, nil, true) end
+if lane then depart_lane(jid, lane, now, nil, true) end
 return left

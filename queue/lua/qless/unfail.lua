@@ -23,7 +23,7 @@ for _, jid in ipairs(redis.call('LRANGE', list, -most, '-1')) do
     remember(jid, entry, nil, history)
     redis.call('HSET', key, 'state', 'waiting', 'worker', '', 'expires', '0', 'queue', queue,
       'remaining', retries or '5')
-    if not (lane and (turns or ordering()).arrive(queue, jid, lane, now)) then
+    if not (lane and arrive_at(queue, jid, lane, now)) then
       scores[#scores + 1] = score(tonumber(priority) or 0, now)
       scores[#scores + 1] = jid
     end
