@@ -158,6 +158,18 @@ func refusal(command, text string) error {
 	return &ScriptError{Command: command, Message: words}
 }
 
+// withheld is the error behind a reason why something cannot be read, if the server refused the script a command: what lies
+// there may be sound. Else it is nil.
+func withheld(command, reason string) error {
+	if err := refusal(command, reason); Class(err) != Refused {
+		return err
+	}
+	if strings.Contains(reason, "The user executing the script can't") { // NOPERM, as Redis 7 says it within a script
+		return &redisError{Denied, fmt.Errorf("%s: %s", command, wire.Words(reason))}
+	}
+	return nil
+}
+
 // networkClass tells a call that was never sent from one whose end is unknown.
 func networkClass(err error) ErrorClass {
 	var dial *connection.DialError

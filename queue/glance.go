@@ -118,6 +118,9 @@ func readGlance(in *wire.Reader) Glance {
 		job.note(damage)
 	}
 	*in = f.Reader
+	if err := withheld("glance", g.Damage); err != nil {
+		in.Err = err
+	}
 	return g
 }
 

@@ -290,17 +290,30 @@ func TestFailureGroupsInPages(t *testing.T) {
 func TestWhoOnlyLooks(t *testing.T) {
 	server := redistest.Start(t)
 	allowUser(t, server, "looker")
-	shelves := everyPlace(t, open(t, server))
+	worker := open(t, server)
+	shelves := everyPlace(t, worker)
+	must(worker.Put(t.Context(), queue.Put{Queue: "parks", JID: "answered", Klass: "K"}))(t)
+	s := session(t, worker, "asks")
+	reply, _ := take(t, s, queue.Take{Queues: []string{"parks"}, Count: 1})
+	settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Park, Correlation: "c", Delay: time.Hour})
+	must(worker.Respond(t.Context(), queue.Response{Klass: "K", Correlation: "c"}))(t)
 	c, ctx := openURL(t, "unix://looker:PASSWORD@"+server.Addr), t.Context()
 	for shelf := range shelves {
 		must(c.List(ctx, shelf, "", 10, queue.Brief, queue.Words{Data: "x", Message: "y"}))(t)
 	}
 	must(c.GetMany(ctx, "waiting", "failed", "none"))(t)
+	for _, job := range must(c.Glances(ctx, queue.Whole, "waiting", "answered"))(t) {
+		equal(t, "damage of "+job.JID, job.Damage, "")
+	}
 	must(c.FailureGroups(ctx, "", 10, queue.Brief))(t)
 	must(c.Days(ctx, "q", time.Now(), 30))(t)
 	must(c.Named(ctx, "waiting"))(t)
 	if _, _, err := c.Census(ctx, []string{"q", "none"}); err != nil {
 		t.Error(err)
+	}
+	ok(t, server.Client(t).Do(ctx, "ACL", "SETUSER", "looker", "-hmget").Err())
+	if jobs, err := c.Glances(ctx, queue.Whole, "answered"); queue.Class(err) != queue.Denied { // it is not the job that is damaged
+		t.Errorf("without HMGET it says %+v, %v", jobs, err)
 	}
 	for what, err := range map[string]error{
 		"a put": second(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"})), "a pause": c.Pause(ctx, "q"), "a setting": c.Set(ctx, "heartbeat", "70"),
