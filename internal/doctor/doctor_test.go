@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/queue/admin"
@@ -507,6 +509,32 @@ func TestHost(t *testing.T) {
 			t.Errorf("%q: found %+v", tt.dir, found)
 		}
 	}
+}
+
+// A state directory on a file system that is read-only or full is no good one.
+func TestAStateDirectoryThatTakesNothing(t *testing.T) {
+	p, dir := newPatient(t), t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=700"); err != nil {
+		t.Skipf("needs a mount: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	says := func(want string, level Level) {
+		t.Helper()
+		for _, f := range p.examine(t, false, func(d *Doctor) error { d.Host(dir); return nil }) {
+			if f.Subject == "state directory" && (f.Level != level || !strings.Contains(f.Text, want)) {
+				t.Errorf("it says %+v, want %q", f, want)
+			}
+		}
+	}
+	says(dir, OK)
+	if err := os.WriteFile(dir+"/all", make([]byte, 1<<20), 0o600); err == nil {
+		t.Fatal("a full disk took more")
+	}
+	says("no space left on device", Bad)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	says("read-only file system", Bad)
 }
 
 func TestOddSettings(t *testing.T) {
