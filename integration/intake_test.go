@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -78,4 +79,67 @@ func TestIntakeThroughKills(t *testing.T) {
 		t.Errorf("of %d entries %d became jobs, and %d were done", entries, len(found), done)
 	}
 	t.Logf("%d entries, %d kills of two, %d replies dropped", entries, kills, proxy.Dropped())
+}
+
+// TestAWrongSettingLosesNoEntry makes every entry one that cannot be a job by a misspelled key_from, more than a thousand, some of them alike. All that
+// one looks at says so; when it is mended, one verb puts all back, and each is worked once.
+func TestAWrongSettingLosesNoEntry(t *testing.T) {
+	const entries, copies = 1200, 3
+	server, dir := redistest.Start(t), t.TempDir()
+	db := server.Client(t)
+	config := filepath.Join(dir, "oarlock.toml")
+	write := func(from string) {
+		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nkey_from = %q\nintake = [\"new\"]\n"+
+			"[pools.orders]\nqueues = [\"orders\"]\nmode = \"once\"\nchildren = 4\ncommand = [\"true\"]\ninput = \"none\"\n", server.URL, filepath.Join(dir, "state"), from)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("/custmer")
+	run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
+	run.Stderr = t.Output()
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { run.Process.Kill(); run.Wait() }()
+	says := func(args ...string) string {
+		said, _ := exec.Command(oarlock(t), append(args, "-c", config)...).CombinedOutput() // doctor exits as it finds
+		return string(said)
+	}
+	wait := func(what string, so func() bool) {
+		t.Helper()
+		for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) { // Redis tells nobody
+			if time.Now().After(end) {
+				t.Fatalf("it is not so that %s", what)
+			}
+		}
+	}
+	push := db.Pipeline()
+	for i := range entries {
+		push.LPush(t.Context(), "new", fmt.Sprintf(`{"customer":%d,"n":%d}`, i%7, i))
+	}
+	for range copies {
+		push.LPush(t.Context(), "new", `{"customer":1}`)
+	}
+	if _, err := push.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait("all is set aside", func() bool { return db.LLen(t.Context(), "new").Val() == 0 })
+	wait("status says so", func() bool {
+		return strings.Contains(says("status"), "1,201 of it cannot be jobs, and wait for somebody: `oarlock list broken new` says why")
+	})
+	for _, want := range []string{"1201 entries cannot be jobs, one for: ", "/custmer", "list retry LIST --broken"} {
+		if said := says("doctor"); !strings.Contains(strings.Join(strings.Fields(said), " "), want) {
+			t.Errorf("the doctor does not say %q:\n%s", want, said)
+		}
+	}
+	write("/customer")
+	if said := says("reload"); strings.Contains(said, "rror") {
+		t.Fatal(said)
+	}
+	if said := says("list", "retry", "new", "--broken"); !strings.Contains(said, "put back: 1,203") {
+		t.Errorf("list retry says %s", said)
+	}
+	wait("each is worked", func() bool { return db.ZCard(t.Context(), "ql:completed").Val() == entries+copies })
+	wait("status says no more of it", func() bool { return !strings.Contains(says("status"), "cannot be jobs") })
 }

@@ -686,7 +686,7 @@ func TestListCommandsBreakAtAnyCommand(t *testing.T) {
 	tests := map[string][]any{
 		"list.exchange": settle,
 		"list.renew":    {k.progress, k.tries, tagOf("w"), held, "back", `{"retries":2}`, "front", ""},
-		"list.monitor":  {k.jobs, k.progress, "back", held, "back", "front", held, "front", "later", held, held, "ack", held, "drop"},
+		"list.monitor":  {k.jobs, k.progress, "back", held, "back", "front", held, "front", "later", held, held, "ack", held, "drop", "twice", held, "one"},
 		"list.intake":   intake,
 	}
 	for _, command := range Commands(Batch) {

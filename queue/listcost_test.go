@@ -76,7 +76,7 @@ func TestListCommandsPerCall(t *testing.T) {
 		{"giving back 1", taken(1), settle(1, "front '' ''"), 4},
 		{"failure of 1", taken(1), settle(1, "fail '' why"), 7},
 		{"failure of 50", taken(50), settle(50, "fail '' why"), 301},
-		{"1 that is no job", taken(1), settle(1, "broken '' when"), 4},
+		{"1 that is no job", taken(1), settle(1, "broken '' when"), 3},
 		{"a late ack", push(0), settle(1, "ack '' ''"), 1},
 		{"signs of 50", taken(50), func() { run("list.renew", "progress tries", tag, stamp, each(50, "''")) }, 3},
 		{"signs of 50 with what is kept", taken(50), func() { run("list.renew", "progress tries", tag, stamp, each(50, "kept")) }, 4},

@@ -63,7 +63,7 @@ func FuzzListEntry(f *testing.F) {
 			if err != nil || len(failed) != 1 || failed[0].Entry != entry || failed[0].Failure == nil || failed[0].Failure.Attempt != 2 {
 				t.Errorf("failed are %+v (%v)", failed, err)
 			}
-			if n, err := c.RetryList(ctx, name); n != 1 || err != nil {
+			if n, err := c.RetryListFailed(ctx, name); n != 1 || err != nil {
 				t.Errorf("put back are %d (%v)", n, err)
 			}
 			w.settle(w.take(1)[0], queue.Settlement{Action: queue.Complete})

@@ -33,6 +33,7 @@ type Intake struct {
 type BrokenEntry struct {
 	At     float64 `json:"at"` // seconds since the epoch
 	Reason string  `json:"reason"`
+	Times  int     `json:"times,omitempty"` // how many entries it stands for that are alike, byte for byte; 0 is one
 }
 
 // TakenIn is what became of entries that were to be jobs.
@@ -41,7 +42,6 @@ type TakenIn struct {
 	// merged with jobs that wait (see Merge), the others being broken, or of a jid that a job has which is left alone.
 	Moved, Jobs, Merged, Broken int
 	Why                         string // the first of those that are broken is that
-	Gone                        int    // so many that were found broken earlier went for them: of a list a thousand are kept
 	// Refused is why Redis would not put the job of the entry behind those moved: a *ScriptError, or ErrAway if it is out of memory;
 	// nil if it was not asked to.
 	Refused error
@@ -72,7 +72,7 @@ func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, ent
 			continue
 		}
 		troubles[i] = trouble
-		args = append(args, e.Entry, brokenText(list, now, trouble))
+		args = append(args, e.Entry, brokenText(list, now+float64(i)*1e-6, trouble)) // so they are told, and put back, in their order
 	}
 	named, _ := nameAndCheck(puts, nil)
 	raw, err := c.call(ctx, Batch, "list.intake", appendPuts(args, named)...)
@@ -94,7 +94,6 @@ func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, ent
 		}
 	}
 	done.Full = in.Int() == 1
-	done.Gone = in.Int()
 	for _, trouble := range troubles[:min(done.Moved, len(troubles))] {
 		if trouble != "" {
 			done.Broken, done.Why = done.Broken+1, cmp.Or(done.Why, trouble)
@@ -108,7 +107,7 @@ func brokenText(list string, now float64, why string) string {
 	if hworkerOf(list) != "" {
 		return stampOf(now, laterTag)
 	}
-	text, _ := json.Marshal(BrokenEntry{now, why}) // a number and a text
+	text, _ := json.Marshal(BrokenEntry{At: now, Reason: why}) // a number and a text
 	return string(text)
 }
 

@@ -113,26 +113,50 @@ func TestIntakeKeepsToItsWindow(t *testing.T) {
 	}
 }
 
-// Of what cannot be a job a thousand entries are kept; how many went for those that came is told.
-func TestIntakeTellsWhatIsGone(t *testing.T) {
+// What cannot be a job by a setting that is wrong is kept, however much it is, those that are alike too, and put back in its order.
+func TestIntakeLosesNothingByAWrongSetting(t *testing.T) {
 	l := hworker()
 	l.Name = "outbox"
 	w := newListed(t, l)
-	gone, all := 0, 0
-	for all < 1020 {
-		var bad []queue.Intake
-		for range 60 {
-			w.push(fmt.Sprint("bad ", all))
-			bad = append(bad, queue.Intake{Entry: fmt.Sprint("bad ", all), Trouble: "it is bad"})
-			all++
+	const all, copies = 2500, 40
+	var pushed []string
+	for i := range all {
+		pushed = append(pushed, fmt.Sprintf(`{"n":%d,"times":7}`, i))
+	}
+	for range copies {
+		pushed = append(pushed, "alike")
+	}
+	w.push(pushed...)
+	for {
+		next, err := w.c.NextOfList(t.Context(), "outbox", 100)
+		if err != nil {
+			t.Fatal(err)
 		}
-		done, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, bad)
-		if done.Moved != 60 || done.Broken != 60 || err != nil {
+		if len(next) == 0 {
+			break
+		}
+		bad := make([]queue.Intake, len(next))
+		for i := range next {
+			bad[i] = queue.Intake{Entry: next[i], Trouble: `no "key",is there,"times":9}`}
+		}
+		if done, err := w.c.TakeIn(t.Context(), "outbox", "q", 0, bad); done.Broken != len(bad) || err != nil {
 			t.Fatalf("it did %+v (%v)", done, err)
 		}
-		gone += done.Gone
 	}
-	if kept := int(w.redis.HLen(t.Context(), "ql:oarlock:broken:outbox").Val()); gone != all-1000 || kept != 1000 {
-		t.Errorf("of %d entries %d are kept, and %d are told as gone", all, kept, gone)
+	shown, err := w.c.ListBroken(t.Context(), "outbox", 0, 3)
+	if err != nil || len(shown) != 3 || shown[0].Times != 1 || !strings.Contains(shown[0].Reason, "no \"key\"") {
+		t.Errorf("of what is broken %+v is shown (%v)", shown, err)
+	}
+	if alike := w.redis.HGet(t.Context(), "ql:oarlock:broken:outbox", "alike").Val(); !strings.HasSuffix(alike, `,"times":40}`) {
+		t.Errorf("of those that are alike is kept %s", alike)
+	}
+	if n, err := w.c.RetryListBroken(t.Context(), "outbox"); n != all+copies || err != nil {
+		t.Errorf("put back are %d (%v)", n, err)
+	}
+	if lies := w.lies(); !slices.Equal(lies, pushed) {
+		t.Errorf("%d are in the list, and not in their order", len(lies))
+	}
+	if n := w.redis.Exists(t.Context(), "ql:oarlock:broken:outbox").Val(); n != 0 {
+		t.Error("something is left of what was broken")
 	}
 }

@@ -338,8 +338,8 @@ func (w *listWorld) intake() (said, want string) {
 	args := []any{"", "jobs", "broken", "q", listWindow, n}
 	for i, entry := range read {
 		trouble := ""
-		if w.rarely(4) {
-			trouble = fmt.Sprint("trouble ", w.now, entry)
+		if w.rarely(2) {
+			trouble = fmt.Sprintf(`{"reason":"trouble %d %s"}`, w.now, entry)
 		} else {
 			data, _ := json.Marshal(entry)
 			puts = append(puts, Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("j%d-%d", w.now, i), Data: data})
@@ -360,7 +360,12 @@ func (w *listWorld) intake() (said, want string) {
 		w.want.Jobs = w.want.Jobs[:len(w.want.Jobs)-1]
 		moved++
 		if trouble := args[7+2*i].(string); trouble != "" {
-			w.want.Broken[entry] = trouble
+			n := 0
+			if was, is := w.want.Broken[entry]; is {
+				n = 1
+				_, _ = fmt.Sscanf(was[max(0, strings.LastIndexByte(was, ',')):], `,"times":%d}`, &n)
+			}
+			w.want.Broken[entry] = withTimes(trouble, n+1)
 			continue
 		}
 		w.want.Made[puts[0].JID] = string(puts[0].Data)
@@ -375,7 +380,7 @@ func (w *listWorld) intake() (said, want string) {
 	if full == 1 || w.rarely(3) { // somebody works them
 		w.work()
 	}
-	return said, fmt.Sprintf("%q", []any{int64(moved), answers, int64(full), int64(0)}) // of broken ones none goes: they are too few
+	return said, fmt.Sprintf("%q", []any{int64(moved), answers, int64(full)})
 }
 
 // work does away with all jobs that were made, and says so if they are not those that should be there.
@@ -462,7 +467,8 @@ var listMutations = []struct{ name, old, new string }{
 	{"what others took is taken in", "  if there[#there + 1 - i] ~= entry then break end\n", ""},
 	{"there is no window", "for i = 1, math.min(count, room) do", "for i = 1, count do"},
 	{"nobody is told that the window is full", "room - moved < 1 and 1 or 0", "0"},
-	{"what cannot be a job is lost", "then gone = gone + set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
+	{"of those that cannot be jobs and are alike one is kept", "times_of(redis.call('HGET', broken, entry)) + 1", "1"},
+	{"what cannot be a job is lost", "then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
 }
 
 // TestListMutations makes each mistake, in whatever script it is, and plays until a program finds it.

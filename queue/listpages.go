@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ type ListEntry struct {
 	Waits   bool
 	Failure *ListFailure // why it failed; nil of others, and where nobody told
 	Reason  string       // why it is broken; "" of others, and where nobody told
+	Times   int          // how many that are alike it stands for: 1, but for broken ones
 }
 
 // KnownLists finds the lists that were worked or taken in, by their companions, and the lists of hworkers. It reads the
@@ -127,7 +129,7 @@ func (c *Client) ListWaiting(ctx context.Context, list string, offset, limit int
 func plainEntries(found []string) []ListEntry {
 	entries := make([]ListEntry, len(found))
 	for i, entry := range found {
-		entries[i].Entry = entry
+		entries[i] = ListEntry{Entry: entry, Times: 1}
 	}
 	return entries
 }
@@ -138,35 +140,52 @@ func (c *Client) ListInWork(ctx context.Context, l string, offset, limit int) ([
 	err := c.eachField(ctx, c.listKeys(l).progress, func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
 			since, tag, _ := readStamp(page[i+1])
-			entries = append(entries, ListEntry{Entry: page[i], Since: since, Waits: tag == laterTag})
+			entries = append(entries, ListEntry{Entry: page[i], Since: since, Waits: tag == laterTag, Times: 1})
 		}
 		return nil
 	})
 	return oldest(entries, offset, limit), err
 }
 
-// ListBroken is a window on what is broken of a list, broken longest first. All of it is read for that.
+// BrokenLooked is how many of the entries that are broken ListBroken looks at, give or take some: there may be any number.
+const BrokenLooked = 2000
+
+// errEnough ends a look at the fields of a hash.
+var errEnough = errors.New("enough is read")
+
+// ListBroken is a window on what is broken of a list, broken longest first; of more than BrokenLooked, on so many of them.
 func (c *Client) ListBroken(ctx context.Context, l string, offset, limit int) ([]ListEntry, error) {
 	var entries []ListEntry
 	err := c.eachField(ctx, c.listKeys(l).broken, func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
-			e := ListEntry{Entry: page[i]}
-			var kept BrokenEntry
-			if json.Unmarshal([]byte(page[i+1]), &kept) == nil {
-				e.Since, e.Reason = kept.At, kept.Reason
-			} else {
-				e.Since, _, _ = readStamp(page[i+1])
-			}
-			if e.Reason == "" && hworkerOf(l) != "" {
-				if _, _, err := ReadEnvelope(e.Entry); err != nil {
-					e.Reason = err.Error()
-				}
-			}
-			entries = append(entries, e)
+			entries = append(entries, brokenEntry(l, page[i], page[i+1]))
+		}
+		if len(entries) >= BrokenLooked {
+			return errEnough
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return oldest(entries, offset, limit), err
+}
+
+// brokenEntry reads what is kept of an entry that is broken.
+func brokenEntry(list, entry, text string) ListEntry {
+	e := ListEntry{Entry: entry, Times: 1}
+	var kept BrokenEntry
+	if json.Unmarshal([]byte(text), &kept) == nil {
+		e.Since, e.Reason, e.Times = kept.At, kept.Reason, max(kept.Times, 1)
+	} else {
+		e.Since, _, _ = readStamp(text)
+	}
+	if e.Reason == "" && hworkerOf(list) != "" {
+		if _, _, err := ReadEnvelope(entry); err != nil {
+			e.Reason = err.Error()
+		}
+	}
+	return e
 }
 
 // oldest is a window on entries by the time that they have; each once, for a hash may tell of one twice.
@@ -219,9 +238,9 @@ func (c *Client) PushList(ctx context.Context, list string, data []byte) (entry 
 	return entry, classify("lpush", c.redis.LPush(ctx, ListKey(list), entry).Err())
 }
 
-// RetryList puts what failed of a list back into it, and what is broken, the oldest first, and returns how many. Each is moved
-// by itself and at once, so that it may be repeated after an error; why they had failed is forgotten in the end.
-func (c *Client) RetryList(ctx context.Context, l string) (retried int, err error) {
+// RetryListFailed puts what failed of a list back into it, the oldest first, and returns how many. Each is moved by itself
+// and at once, so that it may be repeated after an error; why they had failed is forgotten in the end.
+func (c *Client) RetryListFailed(ctx context.Context, l string) (retried int, err error) {
 	k := c.listKeys(l)
 	told, err := c.redis.LLen(ctx, k.reasons).Result()
 	if err != nil {
@@ -243,16 +262,83 @@ func (c *Client) RetryList(ctx context.Context, l string) (retried int, err erro
 			return retried, harmless(classify("ltrim", err))
 		}
 	}
-	err = c.eachField(ctx, k.broken, func(page []string) error {
-		var moves []listMove
+	return retried, nil
+}
+
+// RetryListBroken is RetryListFailed of what is broken.
+func (c *Client) RetryListBroken(ctx context.Context, l string) (retried int, err error) {
+	type kept struct {
+		ListEntry
+		text string
+	}
+	k, all := c.listKeys(l), map[string]kept{} // a scan may tell of one twice
+	if err := c.eachField(ctx, k.broken, func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
-			moves = append(moves, listMove{page[i], page[i+1], "back"})
+			all[page[i]] = kept{brokenEntry(l, page[i], page[i+1]), page[i+1]}
 		}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	var moves []listMove
+	bytes := 0
+	send := func() error {
 		n, err := c.moveListed(ctx, k.jobs, k.broken, moves)
 		retried += n
+		moves, bytes = moves[:0], 0
 		return err
-	})
-	return retried, err
+	}
+	for _, e := range slices.SortedFunc(maps.Values(all), func(a, b kept) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Entry, b.Entry))
+	}) {
+		for n := e.Times; n > 0; n-- {
+			move := listMove{e.Entry, e.text, "back"}
+			if n > 1 {
+				move.action, e.text = "one", withTimes(e.text, n-1)
+			}
+			moves = append(moves, move)
+			if bytes += len(move.entry) + len(move.value); len(moves) == monitorPage || bytes > retriedBytes {
+				if err := send(); err != nil {
+					return retried, err
+				}
+			}
+		}
+	}
+	return retried, send()
+}
+
+// retriedBytes is about how much is put back in one call.
+const retriedBytes = 1 << 20
+
+// withTimes is what is kept of a broken entry, as of another number of those that are alike: as with_times in Lua writes it.
+func withTimes(text string, n int) string {
+	if at := strings.LastIndex(text, `,"times":`); at >= 0 {
+		text = text[:at] + "}"
+	}
+	if n > 1 {
+		text = fmt.Sprintf(`%s,"times":%d}`, strings.TrimSuffix(text, "}"), n)
+	}
+	return text
+}
+
+// DropListFailed deletes what failed of a list, and returns how many entries that were.
+func (c *Client) DropListFailed(ctx context.Context, l string) (int, error) {
+	k := c.listKeys(l)
+	pipe := c.redis.Pipeline()
+	n := pipe.LLen(ctx, k.failed)
+	pipe.Del(ctx, k.failed, k.reasons)
+	_, err := pipe.Exec(ctx)
+	return int(n.Val()), harmless(classify("del", err))
+}
+
+// DropListBroken deletes what is broken of a list, and returns how many entries that were, of those that are alike one.
+func (c *Client) DropListBroken(ctx context.Context, l string) (int, error) {
+	k := c.listKeys(l)
+	pipe := c.redis.Pipeline()
+	n := pipe.HLen(ctx, k.broken)
+	pipe.Del(ctx, k.broken)
+	_, err := pipe.Exec(ctx)
+	return int(n.Val()), harmless(classify("del", err))
 }
 
 // DestroyList deletes a list, and all that is kept beside it.

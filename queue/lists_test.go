@@ -313,8 +313,8 @@ func TestListOfAKeySpaceThatNeedsMore(t *testing.T) {
 	}
 }
 
-// Of what is no envelope a thousand entries are kept, and those that go are old ones.
-func TestListKeepsAThousandOfWhatIsNoJob(t *testing.T) {
+// What is no envelope is kept, however much it is, until somebody puts it back or drops it.
+func TestListKeepsAllThatIsNoJob(t *testing.T) {
 	w := newListed(t, hworker())
 	const all, each = 1300, 50
 	for from := 0; from < all; from += each {
@@ -325,22 +325,20 @@ func TestListKeepsAThousandOfWhatIsNoJob(t *testing.T) {
 			t.Fatalf("took %+v", jobs)
 		}
 	}
-	broken := w.redis.HGetAll(t.Context(), "hworker-broken-mail").Val()
-	if len(broken) != 1000 {
-		t.Errorf("%d are kept", len(broken))
+	if got := w.counts(); got != "0 waiting, 0 in work, 0 failed, 1300 broken" {
+		t.Error(got)
 	}
-	old := 0
-	for i := range all {
-		if _, kept := broken[fmt.Sprint("bad ", i)]; kept && i < all-1000 {
-			old++
-		} else if !kept && i >= all-each {
-			t.Errorf("the one of number %d is gone", i)
-		}
+	if n, err := w.c.RetryListBroken(t.Context(), "hworker:mail"); n != all || err != nil {
+		t.Errorf("put back are %d (%v)", n, err)
 	}
-	if old > (all-1000)/2 {
-		t.Errorf("of the %d oldest %d are kept", all-1000, old)
+	if got := w.counts(); got != "1300 waiting, 0 in work, 0 failed, 0 broken" {
+		t.Error(got)
 	}
-	if got := w.counts(); got != "0 waiting, 0 in work, 0 failed, 1000 broken" {
+	w.take(each)
+	if n, err := w.c.DropListBroken(t.Context(), "hworker:mail"); n != each || err != nil {
+		t.Errorf("dropped are %d (%v)", n, err)
+	}
+	if got := w.counts(); got != "1250 waiting, 0 in work, 0 failed, 0 broken" {
 		t.Error(got)
 	}
 }

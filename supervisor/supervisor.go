@@ -248,10 +248,27 @@ func (s *Supervisor) reap() (left []*pool.Pool, over bool) {
 			watched = append(watched, p)
 		}
 	}
+	if !s.ending {
+		for _, from := range s.cfg.Intake {
+			listed = append(listed, intakeList{queue.List{Name: from.List}, s.intake})
+		}
+	}
 	s.look.Watch(watched)
 	s.lists.Watch(listed)
 	left = append(left, s.leaving...)
 	return left, s.ending && len(left) == 0
+}
+
+// intakeList is a list that is taken in, for who counts what is in lists.
+type intakeList struct {
+	list   queue.List
+	keeper *intake.Keeper
+}
+
+func (l intakeList) List() *queue.List { return &l.list }
+
+func (l intakeList) Looked(counts queue.ListCounts, _ int, _ time.Duration) {
+	l.keeper.Looked(l.list.Name, counts)
 }
 
 // Drain makes all pools take nothing more, and Run return when all that is in flight

@@ -123,7 +123,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		{"put", "ordered {} --key k"}, {"put", "ordered {} --key k"}, {"put", "ordered {} --key other --delay 1h"}, {"key ls", "ordered"}, {"key ls", "ordered --by name"},
 		{"key show", "ordered k"}, {"key drop", "ordered k"}, {"key free", "ordered"},
 		{"list put", "hworker:mail {}"}, {"list ls", "hworker:mail"}, {"list show", "hworker:mail"}, {"list failed", "hworker:mail"},
-		{"list broken", "hworker:mail"}, {"list retry", "hworker:mail"}, {"doctor", "--fix"}, {"list destroy", "hworker:mail --yes"},
+		{"list broken", "hworker:mail"}, {"list retry", "hworker:mail"}, {"list drop", "hworker:mail --broken --failed --yes"}, {"doctor", "--fix"}, {"list destroy", "hworker:mail --yes"},
 		{"lua", "--install"}, {"doctor", ""}, {"queue forget", "q"},
 	} {
 		run(line[0], line[1])

@@ -29,20 +29,13 @@ func listCommand() *cli.Command {
 			flags: []cli.Flag{&cli.DurationFlag{Name: "every", Value: time.Second, Usage: "from one look to the next"}, jsonFlag()}},
 		verb{name: "put", usage: "push a job: DATA as it is, or in its envelope where the list is an hworker's", words: "LIST DATA", least: 2, most: 2,
 			flags: []cli.Flag{forceFlag(), jsonFlag()}, do: listPut},
-		verb{name: "retry", usage: "put all that failed or is broken back into the list", words: "LIST", least: 1, most: 1, flags: []cli.Flag{jsonFlag()},
+		verb{name: "retry", usage: "put all that failed or is broken back into the list", words: "LIST", least: 1, most: 1, flags: lostFlags(jsonFlag()),
 			do: func(c *cli.Context, q *queue.Client) error {
-				n, err := ops.RetryList(c.Context, q, c.Args().First())
-				if err != nil {
-					return err
-				}
-				text := "put back: " + screen.Count(n)
-				if n == 0 {
-					if text, err = orMeant(c, q, text, ". "); err != nil {
-						return err
-					}
-				}
-				return answer(c, map[string]int{"retried": n}, func(w io.Writer) { screen.PrintLine(w, text) })
+				n, err := ops.RetryList(c.Context, q, c.Args().First(), lost(c))
+				return listChanged(c, q, "retried", "put back: ", n, err)
 			}},
+		verb{name: "drop", usage: "delete what is broken of a list, or what failed, for good", words: "LIST", least: 1, most: 1,
+			flags: lostFlags(&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()), do: listDrop},
 		verb{name: "destroy", usage: "delete a list and all that is kept beside it, what is in work included", words: "LIST", least: 1, most: 1,
 			flags: []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()}, do: listDestroy},
 	)
@@ -132,6 +125,38 @@ func listPut(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return answer(c, map[string]string{"entry": entry}, func(w io.Writer) { screen.PrintLine(w, entry) })
+}
+
+// lostFlags say which entries are meant of those that nobody works any more.
+func lostFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{&cli.BoolFlag{Name: "broken", Usage: "only those that are no jobs"}, &cli.BoolFlag{Name: "failed", Usage: "only those that failed"}}, more...)
+}
+
+func lost(c *cli.Context) ops.Lost { return ops.Lost{Failed: c.Bool("failed"), Broken: c.Bool("broken")} }
+
+// listChanged tells how many entries of a list were put back or dropped, unless that failed.
+func listChanged(c *cli.Context, q *queue.Client, key, text string, n int, err error) error {
+	if err != nil {
+		return err
+	}
+	if text += screen.Count(n); n == 0 {
+		if text, err = orMeant(c, q, text, ". "); err != nil {
+			return err
+		}
+	}
+	return answer(c, map[string]int{key: n}, func(w io.Writer) { screen.PrintLine(w, text) })
+}
+
+func listDrop(c *cli.Context, q *queue.Client) error {
+	which, name := lost(c), c.Args().First()
+	switch {
+	case !which.Failed && !which.Broken:
+		return misused("say which entries of %s are to go: --broken, --failed, or both", name)
+	case !c.Bool("yes"):
+		return misused("this deletes entries of the list %s for good; say --yes if it is meant", name)
+	}
+	n, err := ops.DropList(c.Context, q, name, which)
+	return listChanged(c, q, "dropped", "dropped: ", n, err)
 }
 
 func listDestroy(c *cli.Context, q *queue.Client) error {

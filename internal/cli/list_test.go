@@ -48,7 +48,13 @@ func TestListVerbs(t *testing.T) {
 	s.says(t, 0, "list ls", "hworker:mail  0        1        1       1")
 	s.says(t, 0, "list failed mail", "Nothing of it failed. There is an hworker's list of that name: hworker:mail")
 	s.says(t, 0, "list retry mail", "put back: 0. There is an hworker's list of that name: hworker:mail")
-	s.says(t, 0, "list retry hworker:mail", "put back: 2")
+	s.says(t, 64, "list drop hworker:mail --yes", "say which entries of hworker:mail are to go: --broken, --failed, or both")
+	s.says(t, 64, "list drop hworker:mail --broken", "say --yes if it is meant")
+	s.says(t, 0, "list retry hworker:mail --failed", "put back: 1")
+	s.says(t, 0, "list ls", "hworker:mail  1        1        0       1")
+	s.says(t, 0, "list retry hworker:mail --broken --json", `"retried": 1`)
+	c.Redis().HSet(t.Context(), "hworker-broken-mail", "x", "y")
+	s.says(t, 0, "list drop hworker:mail --broken --yes", "dropped: 1")
 	if text := s.says(t, 0, "list show none", "Nothing waits there."); strings.Contains(text, "hworker") {
 		t.Errorf("of a list that nobody has it says %s", text)
 	}
@@ -74,16 +80,27 @@ func TestListVerbs(t *testing.T) {
 	}
 }
 
+// writerFunc is a writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(some []byte) (int, error) { return f(some) }
+
 // Watching goes on until it is ended, with a line a look.
 func TestListWatch(t *testing.T) {
 	s, c := scriptOn(t)
 	if _, err := c.PushList(t.Context(), "outbox", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	var out strings.Builder
-	p := Program{Out: &out, Err: &out, In: strings.NewReader("")}
+	p := Program{Out: writerFunc(func(some []byte) (int, error) {
+		n, err := out.Write(some)
+		if strings.Count(out.String(), "\n") > 1 {
+			stop()
+		}
+		return n, err
+	}), Err: &out, In: strings.NewReader("")}
 	t.Setenv("REDIS_URL", s.env["REDIS_URL"])
 	if code := p.Main(ctx, []string{"oarlock", "list", "watch", "outbox", "--every", "0.1s"}); code != 0 {
 		t.Errorf("it ended with %d", code)

@@ -56,10 +56,18 @@ func (d *Doctor) list(ctx context.Context, l queue.List, n queue.ListCounts, her
 		d.found(Note, subject, "Does a pool of another host work it, or an hworker, and is it up? Else name it in a pool: list = …",
 			"%s, and none is in work; no pool of the configuration here works it.", many(n.Waiting, "entry waits", "entries wait"))
 	}
-	if n.Failed > 0 || n.Broken > 0 {
+	if n.Failed > 0 {
 		odd = true
-		d.found(Note, subject, "oarlock list failed LIST and list broken LIST say why; list retry LIST puts them back.",
-			"%s: that waits for somebody.", unworked(n))
+		d.found(Note, subject, "oarlock list failed LIST says why; list retry LIST --failed puts them back.", "%s: that waits for somebody.", many(n.Failed, "entry failed", "entries failed"))
+	}
+	if n.Broken > 0 {
+		odd = true
+		why := ""
+		if first, err := d.Client.ListBroken(ctx, l.Name, 0, 1); err == nil && len(first) > 0 && first[0].Reason != "" {
+			why = fmt.Sprintf(", one for: %.200s", first[0].Reason)
+		}
+		d.found(Warning, subject, "Where a setting is to blame (key_from, intake_as), mend it, and oarlock list retry LIST --broken puts them back; list broken LIST shows them, list drop LIST --broken deletes them.",
+			"%s%s. That waits for somebody.", many(n.Broken, "entry cannot be a job", "entries cannot be jobs"), why)
 	}
 	found, err := d.Client.CheckList(ctx, l)
 	if err != nil {
@@ -97,18 +105,6 @@ func (d *Doctor) checked(subject string, found queue.ListCheck) {
 	if n := len(found.Lost); n > 0 {
 		say(Note, "that is deleted", "Of %s is kept how often they were tried, though they are nowhere any more: another program took them.", many(n, "entry", "entries"))
 	}
-}
-
-// unworked says how many entries failed, and are broken.
-func unworked(n queue.ListCounts) string {
-	failed, broken := many(n.Failed, "entry failed", "entries failed"), many(n.Broken, "entry cannot be a job", "entries cannot be jobs")
-	switch {
-	case n.Broken == 0:
-		return failed
-	case n.Failed == 0:
-		return broken
-	}
-	return failed + ", and " + broken
 }
 
 // many is a number of what is named for one, and for more.

@@ -52,7 +52,7 @@ func TestLists(t *testing.T) {
 		{"list hworker:mail", Warning, "1 entry is abandoned in work", true},
 		{"list hworker:mail", Note, "Of 1 entry is kept how often", true},
 		{"list hworker:other", Note, "1 entry waits, and none is in work", false},
-		{"list hworker:other", Note, "1 entry cannot be a job: that waits", false},
+		{"list hworker:other", Warning, "1 entry cannot be a job, one for: ", false},
 		{"list outbox", Bad, "One of its keys is not what it should be: ", false},
 	}
 	for _, fix := range []bool{false, true} {

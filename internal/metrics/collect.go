@@ -118,7 +118,7 @@ func (m *Metrics) collect(out chan<- prometheus.Metric) {
 	for i := range shot.Intake {
 		s.intake(&shot.Intake[i])
 	}
-	s.lists(shot.Pools)
+	s.lists(&shot)
 	s.served(m.o.Queues, m.o.Most)
 	for _, name := range shot.Stuck {
 		if m.pools[name] != nil {
@@ -239,8 +239,9 @@ func (s *scrape) intake(in *supervisor.IntakeSnapshot) {
 	s.always(intakeFull, flag(in.Full), list)
 }
 
-// lists tells of the lists that pools work, of each once, though several pools may work it.
-func (s *scrape) lists(pools []supervisor.PoolSnapshot) {
+// lists tells of the lists that pools work, or that become jobs, of each once, though several pools may work it, or one still while it is taken in.
+func (s *scrape) lists(shot *supervisor.Snapshot) {
+	pools := shot.Pools
 	all, late := map[string]supervisor.ListSnapshot{}, map[string]int{}
 	for i := range pools {
 		l := pools[i].List
@@ -268,6 +269,13 @@ func (s *scrape) lists(pools []supervisor.PoolSnapshot) {
 		s.always(listRequeued, float64(l.Crashed), list, "crash")
 		s.always(listRequeued, float64(l.PutBack), list, "monitor")
 		s.always(staleAcks, float64(late[name]), list)
+	}
+	for i := range shot.Intake {
+		in := &shot.Intake[i]
+		if _, told := all[in.List]; !told {
+			s.always(listJobs, float64(in.Waiting), label(in.List), "waiting")
+			s.always(listJobs, float64(in.Aside), label(in.List), "broken")
+		}
 	}
 }
 

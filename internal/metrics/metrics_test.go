@@ -130,7 +130,7 @@ var bounds = map[string]struct{ pool, klass, fixed int }{
 func TestAFullScrape(t *testing.T) {
 	const pools = 50
 	shot := supervisor.Snapshot{Ready: true, Redis: "ok"}
-	shot.Intake = []supervisor.IntakeSnapshot{{List: "outbox", Queue: "q", Moved: 9, Jobs: 5, Merged: 2, Broken: 1, Full: true}}
+	shot.Intake = []supervisor.IntakeSnapshot{{List: "new", Queue: "q"}, {List: "outbox", Queue: "q", Moved: 9, Jobs: 5, Merged: 2, Broken: 1, Full: true, Waiting: 7, Aside: 3}}
 	o := optionsOf(&shot)
 	var served []queue.QueueOutlook
 	for n := range 10_000 {

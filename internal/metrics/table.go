@@ -99,7 +99,7 @@ var (
 	renewals      = define(counter, "renewals_total", "Calls that renew locks.", "pool", "result")
 	margin        = define(gauge, "lease_margin_seconds", "The least that was left of a lease when it was renewed, in the last minute.", "pool")
 	hookJobs      = define(counter, "hook_jobs_total", "Jobs put to tell of an event: that an attempt here failed a job for good (dead), or that a supervisor died.", "event")
-	listJobs      = define(gauge, "list_jobs", "Entries of a list that a pool works, by where they stand, as last seen.", "list", "state")
+	listJobs      = define(gauge, "list_jobs", "Entries of a list that a pool works, or that become jobs, by where they stand, as last seen.", "list", "state")
 	listRequeued  = define(counter, "list_requeued_total", "Entries that this supervisor put back into their list, by why.", "list", "by")
 	staleAcks     = define(counter, "stale_acks_total", "Verdicts on entries of a list that came after the entry had been put back, and changed nothing.", "list")
 	intakeMoved   = define(counter, "intake_moved_total", "Entries of lists that were taken off them to become jobs, by what became of them.", "list", "result")

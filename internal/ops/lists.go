@@ -85,6 +85,7 @@ type Entry struct {
 	Group   string          `json:"group,omitempty"`
 	Message string          `json:"message,omitempty"` // why it failed, or is broken
 	Attempt int             `json:"attempt,omitempty"`
+	Times   int             `json:"times,omitempty"` // so many broken ones that are alike, where they are more than one
 }
 
 // ListPart is what is shown of a list.
@@ -128,6 +129,9 @@ func Entries(ctx context.Context, q *queue.Client, list string, part ListPart, p
 	entries := make([]Entry, len(found))
 	for i, f := range found {
 		e := Entry{Entry: f.Entry, Since: f.Since, Waits: f.Waits, Message: f.Reason}
+		if f.Times > 1 {
+			e.Times = f.Times
+		}
 		if part != PartBroken {
 			if jid, data, err := queue.ReadListEntry(list, f.Entry); err == nil {
 				e.JID, e.Data = jid, data
@@ -156,12 +160,32 @@ func PushList(ctx context.Context, q *queue.Client, list string, data []byte, su
 	return entry, noList(ctx, q, list, err)
 }
 
+// Lost says which of the entries of a list that nobody works any more are meant: neither says all.
+type Lost struct{ Failed, Broken bool }
+
 // RetryList puts what failed or is broken of a list back into it, and says how many that were.
-func RetryList(ctx context.Context, q *queue.Client, list string) (int, error) {
+func RetryList(ctx context.Context, q *queue.Client, list string, which Lost) (int, error) {
+	return eachLost(ctx, q, list, which, q.RetryListFailed, q.RetryListBroken)
+}
+
+// DropList deletes what failed or is broken of a list, and says how many that were.
+func DropList(ctx context.Context, q *queue.Client, list string, which Lost) (int, error) {
+	return eachLost(ctx, q, list, which, q.DropListFailed, q.DropListBroken)
+}
+
+// eachLost does something about what failed, and about what is broken.
+func eachLost(ctx context.Context, q *queue.Client, list string, which Lost, failed, broken func(context.Context, string) (int, error)) (n int, err error) {
 	if err := listName(list); err != nil {
 		return 0, err
 	}
-	n, err := q.RetryList(ctx, list)
+	if which.Failed || !which.Broken {
+		n, err = failed(ctx, list)
+	}
+	if err == nil && (which.Broken || !which.Failed) {
+		var more int
+		more, err = broken(ctx, list)
+		n += more
+	}
 	return n, noList(ctx, q, list, err)
 }
 

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -43,7 +44,11 @@ func Entries(w io.Writer, empty string, part ops.ListPart, entries []ops.Entry) 
 		case part == ops.PartInWork:
 			rows = append(rows, []string{screen.Moment(e.Since), text})
 		case part == ops.PartBroken:
-			rows = append(rows, []string{screen.Moment(e.Since), e.Message, text})
+			why := e.Message
+			if e.Times > 1 {
+				why += fmt.Sprintf(" (%s that are alike)", screen.Count(e.Times))
+			}
+			rows = append(rows, []string{screen.Moment(e.Since), why, text})
 		case part == ops.PartFailed:
 			rows = append(rows, []string{screen.Moment(e.Failed), e.Group, screen.Shorten(e.Message, entryWidth), text})
 		default:

@@ -79,8 +79,10 @@ func intakeLine(w io.Writer, in *supervisor.IntakeSnapshot) {
 	if there := in.Moved - in.Jobs - in.Merged - in.Broken; there > 0 {
 		told += fmt.Sprintf(", %s that existed", screen.Count(there))
 	}
-	if in.Broken > 0 {
-		told += fmt.Sprintf(", %s broken (`oarlock list broken %s`)", screen.Count(in.Broken), screen.InShell(in.List))
+	if in.Aside > 0 {
+		defer func() {
+			screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  %s of it cannot be jobs, and wait for somebody: `oarlock list broken %s` says why", screen.Count(in.Aside), screen.InShell(in.List))))
+		}()
 	}
 	switch {
 	case in.Trouble != "":

@@ -166,7 +166,7 @@ type pushed struct {
 func (a *App) apiRetryList(c *Call) error {
 	name := c.Name("list")
 	c.Did(name, 0)
-	n, err := ops.RetryList(c.R.Context(), a.o.Redis, name)
+	n, err := ops.RetryList(c.R.Context(), a.o.Redis, name, ops.Lost{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pages"
+	"oarlock/queue"
 )
 
 // entryViews are the pages of lists that any program can push to.
@@ -100,6 +101,10 @@ func (a *App) listPage(c *Call, p *pages.Page) error {
 	if at > 0 {
 		body.First = page(0)
 	}
+	if part == ops.PartBroken && all > queue.BrokenLooked {
+		body.Says += fmt.Sprintf(", of which %s are looked at", screen.Count(queue.BrokenLooked))
+		all = queue.BrokenLooked
+	}
 	if at+pageRows < all {
 		body.Next = page(at + pageRows)
 	}
@@ -114,7 +119,7 @@ func (a *App) listPage(c *Call, p *pages.Page) error {
 }
 
 func (a *App) entryRow(part ops.ListPart, e ops.Entry, now float64) pages.Entry {
-	row := pages.Entry{Text: screen.Shorten(e.Entry, 400), JID: e.JID, Why: e.Message}
+	row := pages.Entry{Text: screen.Shorten(e.Entry, 400), JID: e.JID, Why: timesWords(e)}
 	if e.Group != "" {
 		row.Why = e.Group + ": " + e.Message
 	}
@@ -125,6 +130,14 @@ func (a *App) entryRow(part ops.ListPart, e ops.Entry, now float64) pages.Entry 
 		row.When = pages.Ago(now - at)
 	}
 	return row
+}
+
+// timesWords say why an entry is there, and how often, if that is more than once.
+func timesWords(e ops.Entry) string {
+	if e.Times > 1 {
+		return fmt.Sprintf("%s (%s that are alike)", e.Message, screen.Count(e.Times))
+	}
+	return e.Message
 }
 
 // entryWords count entries.
@@ -151,7 +164,7 @@ func (a *App) entryActs() []act {
 		{path: "/lists/{list}/retry", does: "retry list", form: a.retryListForm, do: func(c *Call) (string, string, error) {
 			name := c.Name("list")
 			c.Did(name, 0)
-			n, err := ops.RetryList(c.R.Context(), a.o.Redis, name)
+			n, err := ops.RetryList(c.R.Context(), a.o.Redis, name, ops.Lost{})
 			c.Did(name, n)
 			return entryWords(n) + " of " + name + " put back", a.book().Link("lists", name), err
 		}},

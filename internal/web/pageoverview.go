@@ -91,7 +91,7 @@ func (a *App) poolLinks(pool, text string) []pages.Link {
 
 // head writes the headline for pages about all supervisors, and gives what was found.
 func (a *App) head(c *Call, p *pages.Page) *worry {
-	w := &worry{}
+	w := &worry{link: a.book().Link}
 	roll, all := a.roll(c.R.Context())
 	if len(roll.Items) == 0 { // else what is known of them is on the page of supervisors
 		roll = a.withUnheard(c.R.Context(), roll)
@@ -152,7 +152,7 @@ func (a *App) disagreeing(w *worry, all []rollcall.Answer) {
 
 // headLocal is the headline of pages that are about this process alone.
 func (a *App) headLocal(p *pages.Page, shot supervisor.Snapshot) {
-	w := &worry{}
+	w := &worry{link: a.book().Link}
 	w.supervisor(shot, "", a.poolLinks)
 	a.disagreeing(w, []rollcall.Answer{{Disagrees: a.disagrees()}})
 	a.warn(w)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oarlock/internal/doctor"
+	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pages"
@@ -22,8 +23,10 @@ type worry struct {
 	children int
 	oldest   float64 // seconds that a job has waited for a child
 	roll     *rollcall.Roll
-	counted  bool     // all queues were looked at, not only those of pools
-	deserted []string // queues to which no supervisor listens
+	counted  bool                        // all queues were looked at, not only those of pools
+	deserted []string                    // queues to which no supervisor listens
+	aside    []string                    // lists of which it was told that some entries cannot be jobs
+	link     func(path ...string) string // as of a book of pages; nil where nothing leads anywhere
 }
 
 func (w *worry) add(tone pages.Tone, links []pages.Link, format string, args ...any) {
@@ -55,8 +58,30 @@ func (w *worry) supervisor(shot supervisor.Snapshot, host string, links func(poo
 	for _, name := range shot.Stuck {
 		w.add(pages.Bad, nil, "On %s, %s.", cmp.Or(host, "this host"), supervisor.StuckWords(screen.Shorten(name, 40)))
 	}
+	for _, in := range shot.Intake {
+		w.intake(in, on)
+	}
 	for _, pool := range shot.Pools {
 		w.pool(pool, on, shot.Quiet || shot.Draining, links)
+	}
+}
+
+// intake looks at a list whose entries become jobs; what was set aside of it is told once, though several hosts take it in.
+func (w *worry) intake(in supervisor.IntakeSnapshot, on string) {
+	name := screen.Shorten(in.List, 40)
+	see := func(text string, query ...any) []pages.Link {
+		if w.link == nil {
+			return nil
+		}
+		href, _ := pages.Query(w.link("lists", in.List), query...)
+		return []pages.Link{{Href: href, Text: text}}
+	}
+	if in.Trouble != "" {
+		w.add(pages.Bad, see("see"), "List %s is not taken in%s: %s", name, on, screen.Shorten(in.Trouble, 200))
+	}
+	if in.Aside > 0 && !slices.Contains(w.aside, in.List) {
+		w.aside = append(w.aside, in.List)
+		w.add(pages.Warn, see("see why", "part", string(ops.PartBroken)), "Of list %s, %s cannot be jobs, and wait for somebody to put them back.", name, entryWords(in.Aside))
 	}
 }
 

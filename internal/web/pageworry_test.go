@@ -54,6 +54,26 @@ func TestOverviewTellsOfRulesThatDoNotCount(t *testing.T) {
 	}
 }
 
+// What cannot be a job of a list is told of by the headline until somebody has put it back, once for all hosts.
+func TestOverviewTellsOfEntriesThatCannotBeJobs(t *testing.T) {
+	a, _ := apart(t)
+	w := &worry{link: a.book().Link}
+	shot := supervisor.Snapshot{Redis: "ok", Intake: []supervisor.IntakeSnapshot{{List: "new orders", Queue: "q", Aside: 1201}, {List: "odd", Trouble: "why"}, {List: "well"}}}
+	w.supervisor(shot, "web1", a.poolLinks)
+	w.supervisor(shot, "web2", a.poolLinks)
+	var says []string
+	for _, n := range w.notices {
+		says = append(says, n.Text)
+	}
+	if text := strings.Join(says, "\n"); text != "Of list new orders, 1,201 entries cannot be jobs, and wait for somebody to put them back.\n"+
+		"List odd is not taken in on web1: why\nList odd is not taken in on web2: why" {
+		t.Errorf("it says %s", text)
+	}
+	if href := w.notices[0].Links[0].Href; href != "/lists/new%20orders?part=broken" {
+		t.Errorf("it leads to %s", href)
+	}
+}
+
 // A queue that nobody listens to is told of by the headline, where all supervisors have answered and it waits for a minute; before, its
 // outlook tells it. A headline never says that nothing waits while something does.
 func TestOverviewTellsOfQueuesThatNobodyListensTo(t *testing.T) {

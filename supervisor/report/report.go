@@ -127,6 +127,9 @@ type IntakeSnapshot struct {
 	Broken int    `json:"broken"` // and so many cannot be jobs
 	Full   bool   `json:"full"`   // as many wait in the queue as may, so it pauses
 
+	Waiting int `json:"waiting"` // entries in the list, as last seen
+	Aside   int `json:"aside"`   // those that cannot be jobs, by whoever found that, and that nobody has put back, those that are alike once
+
 	Trouble string `json:"trouble,omitempty"` // why nothing is taken in; "" where that is not so
 }
 

@@ -1,4 +1,4 @@
--- list.intake(now, worker, list, broken, queue, window, count, [entry, trouble]..., puts) -> moved, answers, full, gone
+-- list.intake(now, worker, list, broken, queue, window, count, [entry, trouble]..., puts) -> moved, answers, full
 -- Makes jobs of the entries that a list has come to, and takes them off it.
 --
 --   worker    as in put
@@ -12,14 +12,13 @@
 --             byte, up to the first that was refused; nothing is done about the others
 --   answers   per entry without trouble that was come to what put answers; one that was refused is the end
 --   full      1 if no more may wait
---   gone      how many older entries of broken went, for it keeps so many
 --
 -- Reads    ql:q:<queue>-work|throttled; ql:oarlock:behind
 -- Writes   the list, broken; what put writes
 -- Sends    what put sends
 local list, broken, window, count = ARGV[3], ARGV[4], tonumber(ARGV[6]), tonumber(ARGV[7])
 local puts = read_puts(8 + 2 * count)
-local room, moved, n, gone, mine, odd, answers = math.huge, 0, 0, 0, {}, {}, {}
+local room, moved, n, mine, odd, answers = math.huge, 0, 0, {}, {}, {}
 if window > 0 then
   local prefix = 'ql:q:' .. ARGV[5]
   room = window - redis.call('ZCARD', prefix .. '-work') - redis.call('ZCARD', prefix .. '-throttled')
@@ -45,7 +44,7 @@ if moved > 0 then
   enter_all(open_batch(tonumber(ARGV[1]), ARGV[2]), mine, answers, true)
   local last = #answers
   if last > 0 and type(answers[last]) == 'table' and not answers[last][2] then moved = mine[last].at - 1 end
-  for i = 1, moved do if ARGV[7 + 2 * i] ~= '' then gone = gone + set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end end
+  for i = 1, moved do if ARGV[7 + 2 * i] ~= '' then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end end
   redis.call('LTRIM', list, 0, -1 - moved)
 end
-return { moved, answers, room - moved < 1 and 1 or 0, gone }
+return { moved, answers, room - moved < 1 and 1 or 0 }

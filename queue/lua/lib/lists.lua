@@ -28,21 +28,22 @@ function move_entry(from, entry, value, push, to)
   end
 end
 
--- kept_broken is how many entries of a list that are no jobs are kept.
-kept_broken = 1000
+-- times_of(kept) -> how many entries what is kept of one that is no job stands for
+function times_of(kept)
+  return tonumber(string.match(kept or '', ',"times":(%d+)}$')) or 1
+end
 
--- set_aside(broken, entry, when) -> 1 if one of the oldest went for it, beyond kept_broken; else 0
--- Keeps an entry that is no job.
+-- with_times(kept, n) -> the same, for n entries that are alike byte for byte
+function with_times(kept, n)
+  kept = string.match(kept, '^(.*),"times":%d+}$') or string.sub(kept, 1, -2)
+  return kept .. (n > 1 and ',"times":' .. n or '') .. '}'
+end
+
+-- set_aside(broken, entry, kept): keeps an entry that is no job until somebody puts it back
+--   kept    a JSON object, and then those that are alike are counted; of an hworker's list a time
 -- Rare.
-function set_aside(broken, entry, when)
-  if redis.call('HSET', broken, entry, when) == 0 or redis.call('HLEN', broken) <= kept_broken then return 0 end
-  -- The oldest of about a hundred, of another part of the hash for each entry; its values begin with a time, and are of one kind.
-  local from = tostring(tonumber(string.sub(redis.sha1hex(entry), 1, 4), 16))
-  local some = redis.call('HSCAN', broken, from, 'COUNT', '100')[2]
-  if #some < 4 then some = redis.call('HSCAN', broken, '0', 'COUNT', '100')[2] end
-  local oldest
-  for i = 1, #some, 2 do
-    if some[i] ~= entry and (not oldest or some[i + 1] < some[oldest + 1]) then oldest = i end
-  end
-  return oldest and redis.call('HDEL', broken, some[oldest]) or 0
+function set_aside(broken, entry, kept)
+  if redis.call('HSETNX', broken, entry, kept) == 1 then return end
+  if string.sub(kept, -1) == '}' then kept = with_times(kept, times_of(redis.call('HGET', broken, entry)) + 1) end
+  redis.call('HSET', broken, entry, kept)
 end

@@ -126,10 +126,7 @@ func (f *feeder) step(ctx context.Context, waiter Waiter) (time.Duration, error)
 		s.Full, s.Trouble = done.Full, ""
 	})
 	if done.Broken > 0 {
-		f.log.Warn("entries of a list cannot be jobs, and are set aside", "entries", done.Broken, "err", done.Why)
-	}
-	if done.Gone > 0 {
-		f.log.Error("entries of a list that cannot be jobs are gone for good, for a thousand are kept", "entries", done.Gone)
+		f.log.Warn("entries of a list cannot be jobs, and are set aside until somebody puts them back", "entries", done.Broken, "err", done.Why)
 	}
 	clear(f.refused)
 	if done.Refused != nil {

@@ -108,6 +108,17 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
+// Looked hears what there is in a list. Safe for concurrent use.
+func (k *Keeper) Looked(list string, counts queue.ListCounts) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range k.feeders {
+		if f.source.List == list {
+			f.note(func(s *report.IntakeSnapshot) { s.Waiting, s.Aside = counts.Waiting, counts.Broken })
+		}
+	}
+}
+
 // Snapshot describes the lists, in the order of Set. Safe for concurrent use.
 func (k *Keeper) Snapshot() []report.IntakeSnapshot {
 	k.mu.Lock()

@@ -1,5 +1,5 @@
-// Package lists looks after the lists that pools work where they lie: what is in them, and what of it was abandoned by
-// whoever had it. It owns when that is looked at, in one call for all lists. It knows of a pool which list it works,
+// Package lists looks after the lists that pools work where they lie, or whose entries become jobs: what is in them, and what of it was
+// abandoned by whoever had it. It owns when that is looked at, in one call for all lists. It knows of a pool which list it works,
 // and takes nothing itself; it must not know jobs, children or settlements.
 package lists
 
@@ -24,7 +24,7 @@ type Redis interface {
 	MonitorList(context.Context, queue.List) (int, error)
 }
 
-// Pool is who is told. Its methods must be safe for concurrent use.
+// Pool is who is told: a pool, or who takes a list in. Its methods must be safe for concurrent use.
 type Pool interface {
 	List() *queue.List
 	// Looked tells what there is in the list, as asked at a time, and how many entries were put back since the last.
