@@ -82,15 +82,15 @@ func TestIntakeThroughKills(t *testing.T) {
 }
 
 // TestAWrongSettingLosesNoEntry makes every entry one that cannot be a job by a misspelled key_from, more than a thousand, some of them alike. All that
-// one looks at says so; when it is mended, one verb puts all back, and each is worked once.
+// one looks at says so; when it is mended, one verb puts all back, and each becomes a job once.
 func TestAWrongSettingLosesNoEntry(t *testing.T) {
 	const entries, copies = 1200, 3
 	server, dir := redistest.Start(t), t.TempDir()
 	db := server.Client(t)
 	config := filepath.Join(dir, "oarlock.toml")
 	write := func(from string) {
-		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nkey_from = %q\nintake = [\"new\"]\n"+
-			"[pools.orders]\nqueues = [\"orders\"]\nmode = \"once\"\nchildren = 4\ncommand = [\"true\"]\ninput = \"none\"\n", server.URL, filepath.Join(dir, "state"), from)
+		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nkey_from = %q\nintake = [\"new\"]\nintake_window = 5000\n"+
+			"[pools.others]\nqueues = [\"others\"]\ncommand = [\"true\"]\ninput = \"none\"\n", server.URL, filepath.Join(dir, "state"), from)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +140,8 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 	if said := says("list", "retry", "new", "--broken"); !strings.Contains(said, "put back: 1,203") {
 		t.Errorf("list retry says %s", said)
 	}
-	wait("each is worked", func() bool { return db.ZCard(t.Context(), "ql:completed").Val() == entries+copies })
+	wait("each is a job", func() bool {
+		return len(db.Keys(t.Context(), "ql:j:????????????????????????????????").Val()) == entries+copies
+	})
 	wait("status says no more of it", func() bool { return !strings.Contains(says("status"), "cannot be jobs") })
 }

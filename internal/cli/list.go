@@ -132,7 +132,9 @@ func lostFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{&cli.BoolFlag{Name: "broken", Usage: "only those that are no jobs"}, &cli.BoolFlag{Name: "failed", Usage: "only those that failed"}}, more...)
 }
 
-func lost(c *cli.Context) ops.Lost { return ops.Lost{Failed: c.Bool("failed"), Broken: c.Bool("broken")} }
+func lost(c *cli.Context) ops.Lost {
+	return ops.Lost{Failed: c.Bool("failed"), Broken: c.Bool("broken")}
+}
 
 // listChanged tells how many entries of a list were put back or dropped, unless that failed.
 func listChanged(c *cli.Context, q *queue.Client, key, text string, n int, err error) error {

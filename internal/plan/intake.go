@@ -17,7 +17,7 @@ func Intakes(cfg config.Config) []supervisor.Intake {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Queues)) {
 		q := cfg.Queues[name]
 		for _, list := range q.Intake {
-			all = append(all, supervisor.Intake{Queue: name, List: list, As: q.IntakeAs, Window: q.IntakeWindow, Read: readerOf(name, list, q)})
+			all = append(all, supervisor.Intake{Queue: name, List: list, As: q.IntakeAs + " " + q.KeyFrom, Window: q.IntakeWindow, Read: readerOf(name, list, q)})
 		}
 	}
 	return all

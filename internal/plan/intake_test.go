@@ -69,3 +69,15 @@ func TestWhoseFailuresAreTold(t *testing.T) {
 		t.Error("nobody wants to be told")
 	}
 }
+
+// How the entries of a list are read is known by As: what changes it changes that, for who takes a list in looks at nothing else.
+func TestEachWayOfReadingHasItsWord(t *testing.T) {
+	seen := map[string]bool{}
+	for _, q := range []config.Queue{{IntakeAs: "data"}, {IntakeAs: "job"}, {IntakeAs: "data", KeyFrom: "/a"}, {IntakeAs: "data", KeyFrom: "/b"}} {
+		q.Intake = []string{"l"}
+		seen[Intakes(config.Config{Queues: map[string]config.Queue{"q": q}})[0].As] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("4 ways have the words %v", seen)
+	}
+}

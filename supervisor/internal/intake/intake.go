@@ -32,7 +32,7 @@ type Waiter interface {
 type Source struct {
 	Queue  string
 	List   string // as a queue.List is named
-	As     string // the word for how Read reads: who has the same reads the same
+	As     string // tells how Read reads: who has the same reads the same
 	Window int    // no more jobs wait in the queue than that; 0 is no limit
 
 	// Read says which job an entry is, or why it is none, for whoever looks at those that are broken. Safe for concurrent use.
