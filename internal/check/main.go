@@ -15,7 +15,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,7 +29,11 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 const quickExit = "atexit_sleep_ms=0"
 
 // longest are the packages whose tests take longest: begun first, they are not what everybody waits for at the end.
-var longest = []string{"./queue", "./integration", "./internal/cli"}
+var longest = []string{"./queue", "./integration", "./internal/cli", "./runner", "./supervisor", "./internal/trial", "./internal/web"}
+
+// together is how many packages are tested at a time: one more than there are processors, for many of their tests wait for
+// locks to run out, or for processes to end.
+func together() string { return strconv.Itoa(runtime.NumCPU() + 1) }
 
 func main() {
 	faults := flag.Bool("faults", false, "run the whole fault matrix, not only its fast part")
@@ -70,7 +76,7 @@ func main() {
 		timeout = "3h"
 	}
 	started := time.Now()
-	sum, err := test(".", append([]string{"-race", "-timeout", timeout, "-run", *only}, packages...))
+	sum, err := test(".", append([]string{"-race", "-p", together(), "-timeout", timeout, "-run", *only}, packages...))
 	if slices.Contains(packages, "./...") {
 		more, failed := browse(timeout, *only, !*noInstall)
 		sum.add(more)
