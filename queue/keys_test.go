@@ -183,6 +183,35 @@ func TestTurnsThatEndTogether(t *testing.T) {
 	}
 }
 
+// TestManyTurnsEndTogether: more than Lua can hand to one command.
+func TestManyTurnsEndTogether(t *testing.T) {
+	c := open(t, redistest.Start(t))
+	const many = 9000
+	s := session(t, c, "w")
+	for first := 0; first < many; first += 1000 {
+		var puts []queue.Put
+		for i := range 1000 {
+			puts = append(puts, queue.Put{Queue: "q", Klass: "K", Key: fmt.Sprint("k", first+i)})
+		}
+		putAll(t, c, puts...)
+	}
+	var ends []queue.Settlement
+	for len(ends) < many {
+		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: many})
+		for _, job := range reply.Jobs {
+			ends = append(ends, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete})
+		}
+	}
+	keyed(t, c, "k8999", "next")
+	reply, err := s.Exchange(t.Context(), ends, queue.Take{Queues: []string{"q"}, Count: 1})
+	if err != nil || len(reply.Broken) > 0 || len(reply.Jobs) != 1 || reply.Jobs[0].JID != "next" {
+		t.Errorf("then began %+v, broken %+v, %v", reply.Jobs, reply.Broken, err)
+	}
+	if turns := must(c.Redis().HGetAll(t.Context(), "ql:oarlock:turns:q").Result())(t); !maps.Equal(turns, map[string]string{"k8999": "=next"}) {
+		t.Errorf("%d turns are left", len(turns))
+	}
+}
+
 // TestTurnsThatCannotBePassed: no verdict is lost for what stands where the turns should be, and it is said.
 func TestTurnsThatCannotBePassed(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {

@@ -217,14 +217,19 @@ end
 
 -- pass_all(queue, left, now): the turns of jobs that are complete, and are marked as in no lane
 --   left   keys and jids, in turn
--- Where nobody stands behind any of them, all are passed at once.
 -- Rare.
 function pass_all(queue, left, now)
+  for first = 1, #left, 2000 do pass_some(queue, left, first, math.min(first + 1999, #left), now) end
+end
+
+-- pass_some(queue, left, first, last, now): some of them; where nobody stands behind any, in one go
+-- Rare.
+function pass_some(queue, left, first, last, now)
   local turn, keys, lanes, had = 'ql:oarlock:turns:' .. queue, {}, {}, {}
-  for i = 1, #left, 2 do keys[#keys + 1] = left[i] end
+  for i = first, last, 2 do keys[#keys + 1] = left[i] end
   local held = redis.call('HMGET', turn, unpack(keys))
   for i, key in ipairs(keys) do
-    if held[i] == '=' .. left[2 * i] then
+    if held[i] == '=' .. left[first + 2 * i - 1] then
       had[#had + 1] = key
       lanes[#lanes + 1] = lane_of(queue, key)
     end
