@@ -238,7 +238,7 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	s.metrics.Rules(s.rules.Counts)
 	s.metrics.Windows(s.windows)
 	s.owners = config.Owners(cfg.Files)
-	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "found", cfg.Found, "pid", os.Getpid())
+	s.log.Info("supervising", "pools", len(told.Pools), "redis", connect.Address(cfg.Redis.URL), "config", cfg.Path, "named", !cfg.Found, "pid", os.Getpid())
 	s.warn(cfg)
 	return errors.Join(runAll(ctx, s.parts(cfg, client, stateDir, signals, door)...), host.Close())
 }
