@@ -114,7 +114,7 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 	}
 	w.is(Throttled)
 	w.mends(SeeThrottle, at.Throttle)
-	return w.idlers(ctx, at.Held)
+	return w.idleHolders(ctx, at.Throttle, at.Held)
 }
 
 // undecided tells of the command that decides whether the job may start.

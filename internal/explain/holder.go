@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,31 +70,53 @@ const shownHolders = 20
 
 // Idle tells of those jobs that hold a throttle and are at no work, a sentence each: they do not run,
 // or on a worker that is likely dead. Of many holders it looks at the first. The error is one of Redis.
-func (s Sources) Idle(ctx context.Context, holders []queue.Holder) ([]string, error) {
+func (s Sources) Idle(ctx context.Context, throttle string, holders []queue.Holder) ([]string, error) {
 	holders = holders[:min(len(holders), shownHolders)]
+	told, strays, err := s.idlers(ctx, holders)
+	if err != nil || !strays {
+		return told, err
+	}
+	// The holders were read before their jobs: one that ended in between looks like one that does not give its places back.
+	held, err := s.Client.ThrottlePlaces(ctx, throttle)
+	if err != nil {
+		return nil, err
+	}
+	still := make([]queue.Holder, 0, len(holders))
+	for _, holder := range holders {
+		if slices.ContainsFunc(held, func(h queue.Holder) bool { return h.JID == holder.JID }) {
+			still = append(still, holder)
+		}
+	}
+	told, _, err = s.idlers(ctx, still)
+	return told, err
+}
+
+// idlers is Idle of holders that were just read; strays tells whether one does not run and is not about to.
+func (s Sources) idlers(ctx context.Context, holders []queue.Holder) (told []string, strays bool, err error) {
 	jids := make([]string, len(holders))
 	for i, holder := range holders {
 		jids[i] = holder.JID
 	}
 	jobs, err := s.Client.GetMany(ctx, jids...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	there := make(map[string]*queue.Job)
 	for i := range jobs {
 		there[jobs[i].JID] = &jobs[i]
 	}
-	var told []string
 	for _, holder := range holders {
-		says, err := s.idle(ctx, holder, there[holder.JID])
+		job := there[holder.JID]
+		says, err := s.idle(ctx, holder, job)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if says != "" {
 			told = append(told, says)
+			strays = strays || job == nil || job.State != "running"
 		}
 	}
-	return told, nil
+	return told, strays, nil
 }
 
 // idle says of one holder why it is at no work; "" if it is. job is nil if it is gone.

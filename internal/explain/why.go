@@ -407,7 +407,7 @@ func (w *why) throttles(ctx context.Context) error {
 		w.because("Throttle %s is full: %d of %d, held by %s.", id, len(holders), limit.Maximum, heldWords(holders))
 		w.is(Throttled)
 		w.mends(SeeThrottle, id)
-		if err := w.idlers(ctx, holders); err != nil {
+		if err := w.idleHolders(ctx, id, holders); err != nil {
 			return err
 		}
 	}
@@ -418,9 +418,9 @@ func (w *why) throttles(ctx context.Context) error {
 	return nil
 }
 
-// idlers tells of those that hold a throttle and are at no work.
-func (w *why) idlers(ctx context.Context, holders []queue.Holder) error {
-	idle, err := w.Idle(ctx, holders)
+// idleHolders tells of those that hold a throttle and are at no work.
+func (w *why) idleHolders(ctx context.Context, throttle string, holders []queue.Holder) error {
+	idle, err := w.Idle(ctx, throttle, holders)
 	for _, says := range idle {
 		w.because("%s", says)
 		w.is(Worker)

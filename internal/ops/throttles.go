@@ -278,7 +278,7 @@ func ShowThrottle(ctx context.Context, s explain.Sources, id string) (Throttle, 
 			return t, err
 		}
 	}
-	t.Idle, err = s.Idle(ctx, t.places)
+	t.Idle, err = s.Idle(ctx, id, t.places)
 	return t, err
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"oarlock/internal/accord"
@@ -122,4 +123,17 @@ func TestAValueHasItsPart(t *testing.T) {
 		t.Error(err)
 	}
 	told(map[string]int{"each=7": 2})
+}
+
+// Who has given its place back since the holders were read is not said to keep it.
+func TestWhoGaveAPlaceBackDoesNotKeepIt(t *testing.T) {
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	must(struct{}{}, q.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2}))(t)
+	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K", Throttles: []string{"t"}})
+	must(q.Pop(ctx, "q", "w", 1))(t)
+	must(struct{}{}, q.Redis().HSet(ctx, "ql:j:j", "state", "waiting").Err())(t) // it holds its place, and nobody runs it
+	told := must(explain.Sources{Client: q, Host: func() string { return "" }}.Idle(ctx, "t", []queue.Holder{{JID: "gone", Places: 1}, {JID: "j", Places: 1}}))(t)
+	if len(told) != 1 || !strings.HasPrefix(told[0], "j holds it, but does not run") {
+		t.Errorf("it says %q", told)
+	}
 }
