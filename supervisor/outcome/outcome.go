@@ -311,9 +311,9 @@ func (p *Policy) onError(s *queue.Settlement, a *Attempt) {
 // as long as nothing else of the pool ends well either, and never where the host was short
 // of what a start takes.
 func (p *Policy) unstarted(s *queue.Settlement, a *Attempt, short bool) {
-	stands := &a.Job.Unstarted
+	stands := a.Job.Unstarted
 	if stands.Count > 0 && a.OthersWell && !short {
-		s.Unstarted = stands // and is so the next time, too
+		s.Unstarted = &stands // and is so the next time, too
 		p.onError(s, a)
 		return
 	}

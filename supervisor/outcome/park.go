@@ -35,20 +35,20 @@ const InVain = "park-timeout"
 // Unworked is what becomes of a job that no child is to be given: its answer ended it, or there was none in time.
 // It is nil for any other.
 func Unworked(p Policy, job *queue.Taken) *queue.Settlement {
-	s := &queue.Settlement{}
 	switch answer := job.Answer; {
 	case answer != nil && answer.End == queue.EndsComplete && !answer.Failed:
-		s.Action = queue.Complete
+		return &queue.Settlement{Action: queue.Complete}
 	case answer != nil && answer.End != queue.GoesOn:
-		s.Action, s.Group, s.Message = queue.Fail, "answered", "its answer ended it"
+		s := &queue.Settlement{Action: queue.Fail, Group: "answered", Message: "its answer ended it"}
 		if answer.Failed {
 			s.Message = answer.Error
 		}
+		return s
 	case answer == nil && job.Expired:
+		s := &queue.Settlement{}
 		p.retry(s, job)
 		s.Group, s.Message = InVain, fmt.Sprintf("no answer to %q came in time", job.Correlation)
-	default:
-		return nil
+		return s
 	}
-	return s
+	return nil
 }

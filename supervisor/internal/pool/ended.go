@@ -43,10 +43,14 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	if !a.again {
 		o = p.conclude(a, e)
 	}
-	asking := !a.again && p.consult(a, &o, func() {
-		p.tellEnded(a, e, &o)
-		p.settleAs(a, e, &o)
-	})
+	asking := false
+	if o.Open { // few are: what outlives this turn is for them alone
+		open := o
+		asking = p.consult(a, &open, func() {
+			p.tellEnded(a, e, &open)
+			p.settleAs(a, e, &open)
+		})
+	}
 	if !asking {
 		p.tellEnded(a, e, &o)
 	}
