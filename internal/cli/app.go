@@ -61,7 +61,7 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 		}
 	}()
 	args = config.HideArguments(args)
-	service.BeFrugal()
+	service.LeaveCores()
 	out := screen.NewOut(p.Out)
 	p.Out = out
 	app := p.app()

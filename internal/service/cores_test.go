@@ -2,7 +2,6 @@ package service
 
 import (
 	"runtime"
-	"runtime/debug"
 	"testing"
 )
 
@@ -17,21 +16,9 @@ func TestLeaveCores(t *testing.T) {
 	} {
 		t.Setenv("GOMAXPROCS", tt.environment)
 		runtime.GOMAXPROCS(tt.cores)
-		leaveCores()
+		LeaveCores()
 		if got := runtime.GOMAXPROCS(0); got != tt.want {
 			t.Errorf("of %d cores, with GOMAXPROCS=%q, %d are used; want %d", tt.cores, tt.environment, got, tt.want)
-		}
-	}
-}
-
-func TestCollectSeldom(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	for environment, want := range map[string]int{"": 150, "50": 50} {
-		debug.SetGCPercent(50)
-		t.Setenv("GOGC", environment)
-		collectSeldom()
-		if got := debug.SetGCPercent(50); got != want {
-			t.Errorf("with GOGC=%q garbage may grow to %d %%, want %d", environment, got, want)
 		}
 	}
 }
