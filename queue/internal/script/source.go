@@ -143,12 +143,12 @@ func (lua *luaSources) addLibrary(file, text string) {
 		var d definition
 		start := i
 		if m := functionStart.FindStringSubmatch(line); m != nil {
-			name, d.function = m[1], true
+			name, d.function = strings.Clone(m[1]), true // a part of the text would keep all of it
 			for i < len(lines) && lines[i] != "end" {
 				i++
 			}
 		} else if m := valueStart.FindStringSubmatch(line); m != nil {
-			name = m[1]
+			name = strings.Clone(m[1])
 			for strings.HasSuffix(line, "{") && i < len(lines) && lines[i] != "}" {
 				i++
 			}
