@@ -1,0 +1,65 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oarlock/queue"
+)
+
+// TestMemoryOfFiftyPools works 5,000 jobs (30,000 in the whole matrix) of 50 queues in as many pools, with a hundred children in all, and
+// bounds the memory that the supervisor has for itself. What it maps of its own file is noted beside it: that is shared with the page cache.
+func TestMemoryOfFiftyPools(t *testing.T) {
+	const pools, most = 50, 32 << 20
+	plain, err := plainBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	interpreter, err := python()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row(t, "memory", rigOptions{lock: time.Minute}, func(t *testing.T, r *rig) {
+		r.binary = plain
+		program, _ := json.Marshal([]string{interpreter, "-I", "-S", "-c", `
+import json, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    if job["@"] == "job":
+        print(json.dumps({"@": "ack", "run": job["run"]}), flush=True)
+`})
+		var others strings.Builder
+		var puts []queue.Put
+		for i := range pools {
+			name := fmt.Sprint("work", i)
+			if i == 0 {
+				name = "work"
+			} else {
+				fmt.Fprintf(&others, "[pools.%s]\nqueues = [%q]\nmode = \"reuse\"\ncommand = %s\nchildren = 2\n", name, name, program)
+			}
+			for range scaled(100, 600) {
+				puts = append(puts, queue.Put{Queue: name, Klass: "Work", Data: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 100))})
+			}
+		}
+		r.putAll(t, puts)
+		a := r.start(t, "a", pool{children: 2, more: others.String()})
+		own, all := int64(0), int64(0)
+		await(t, 3*time.Minute, func() error {
+			own, all = max(own, anonymous(a.pid())), max(all, resident(a.pid()))
+			if n := r.unsettled(t); n > 0 {
+				return fmt.Errorf("%d jobs are not settled", n)
+			}
+			return nil
+		})
+		allDone(t, readJobs(t, r.db, r.jids))
+		r.note("own_mib", float64(own)/(1<<20))
+		r.note("resident_mib", float64(all)/(1<<20))
+		if own > most {
+			t.Errorf("the supervisor has %d KiB for itself, want %d at most", own>>10, most>>10)
+		}
+		a.stop(t)
+	})
+}
