@@ -149,9 +149,10 @@ function charge(g, t, item, places)
 end
 
 -- wait_for(g, t, item, mark, head, beyond): a waitlist begins to wait
+--   head   score (text) of its head
 function wait_for(g, t, item, mark, head, beyond)
   local tid, party = t.tid, item.party
-  redis.call('ZADD', wait_key(tid, party), text17(head), mark)
+  redis.call('ZADD', wait_key(tid, party), head, mark)
   local pass, newcomer, kind = pass_of(g, t, party)
   local into = beyond and 'over' or 'rota'
   if newcomer then

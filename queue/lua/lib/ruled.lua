@@ -34,7 +34,7 @@ end
 function waiting_room(g)
   g.waiting = {
     begin = begin_waiting, sort_anew = sort_anew, list_named = list_named, stand = stand, file = file, write_filed = write_filed, forget_round = forget_round, write_lists = write_lists, heads_of = heads_of,
-    claims_before = claims_before, charge = charge, stir_all = stir_all, no_token = no_token, use_tokens = use_tokens,
+    file_behind = file_behind, claims_before = claims_before, charge = charge, stir_all = stir_all, no_token = no_token, use_tokens = use_tokens,
     write_tokens = write_tokens,
   }
   return g.waiting
@@ -97,11 +97,15 @@ function choose_candidates(g, c)
     if batch.more == 1 then break end
     local list, jid, place = next_candidate(g, c)
     if not jid then break end
-    try_gate(g, c, list, jid, place)
+    if list or not c.alike or not g.waiting.file_behind(g, c, jid, place) then
+      local filed = #c.filed
+      try_gate(g, c, list, jid, place)
+      c.alike = #c.filed > filed and not batch.ordered[c.queue]
+    end
   end
 end
 
--- inbox_of(c, many) -> jids and scores, in turn; a score is false as long as it seems that nobody needs it, for to write
+-- inbox_of(c, many) -> jids and scores (text), in turn; a score is false as long as it seems that nobody needs it, for to write
 -- it costs more than all else
 function inbox_of(c, many)
   local key, first, last = 'ql:q:' .. c.queue .. '-work', text14(c.from), text14(c.from + many - 1)
@@ -111,11 +115,11 @@ function inbox_of(c, many)
   return pairs_of
 end
 
--- next_candidate(g, c) -> the waitlist of which it is the head (nil: it comes from the inbox), jid, score
+-- next_candidate(g, c) -> the waitlist of which it is the head (nil: it comes from the inbox), jid, score (text)
 function next_candidate(g, c)
   local best, place
   if g.inbox and c.next > #c.inbox then
-    c.inbox, c.next = inbox_of(c, math.max(20, math.min(100, c.room))), 1
+    c.inbox, c.next = inbox_of(c, #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))), 1
     c.from = c.from + #c.inbox / 2
     if #c.inbox == 0 then g.inbox = false end
   end
@@ -123,14 +127,14 @@ function next_candidate(g, c)
   place = c.inbox[at + 1]
   if not c.open[1] then
     c.next = at + 2
-    return nil, c.inbox[at], place and tonumber(place)
+    return nil, c.inbox[at], place
   end
-  place = place and tonumber(place)
+  local first = place and tonumber(place)
   for _, list in ipairs(c.open) do
     if list.open then
       local heads = g.waiting.heads_of(list, c.room)
       local other = tonumber(heads[list.next + 1])
-      if other and (not place or other > place) then best, place = list, other end
+      if other and (not first or other > first) then best, first, place = list, other, heads[list.next + 1] end
     end
   end
   if best then
@@ -237,7 +241,8 @@ function has_places(g, c, list, job, need, place)
   end
   if list ~= own then
     place = place or score_of(c, job.jid)
-    g.waiting.file(g, c, job, place, own, need)
+    g.waiting.file(g, c, job.jid, job.fields.state, job.fields[10], place, own, need)
+    need.own = own
     local why = not item and 'behind' or item == asked and 'decider' or when and 'rate' or (beyond or item.base) and 'share' or 'full'
     c.counts[why] = (c.counts[why] or 0) + 1
   end
@@ -293,10 +298,14 @@ function give_up(g, job, only, held, kept)
   end
 end
 
--- score_of(c, jid) -> of one in the inbox
+-- score_of(c, jid) -> score (text) of the one of the inbox that was just looked at; those of the others that were listed are known then, too
 -- Rare.
 function score_of(c, jid)
-  return tonumber(redis.call('ZSCORE', 'ql:q:' .. c.queue .. '-work', jid) or 0)
+  local key, from = 'ql:q:' .. c.queue .. '-work', c.from - #c.inbox / 2 + (c.next - 3) / 2
+  local inbox = redis.call('ZREVRANGE', key, text14(from), text14(c.from - 1), 'WITHSCORES')
+  if inbox[1] ~= jid then return redis.call('ZSCORE', key, jid) or '0' end -- some have left meanwhile
+  c.inbox, c.next = inbox, 3
+  return inbox[2]
 end
 
 -- leave_place(c, list, jid): it leaves the inbox, or its waitlist. One that was put again may be in the inbox, too.

@@ -39,7 +39,7 @@ function write_record(list)
 end
 
 -- stand(g, rules, list, head, item, when, beyond): a waitlist is to wait at a throttle, from now on or as before
---   head   score of its head
+--   head   score (text) of its head
 function stand(g, rules, list, head, item, when, beyond)
   local t, queue = places_of(g, item), list.queue
   if list.open then
@@ -143,23 +143,46 @@ function open_due(g, queue)
   end
 end
 
--- file(g, c, job, place, list, need): a job leaves the inbox for its waitlist
+-- file_behind(g, c, jid, place) -> whether a job has left the inbox for a waitlist that stands, and is shut
+-- Behind one that must wait stand others like him, often: of each only so much is read as tells that. Whoever may be different is left to
+-- try_gate, which reads all.
+function file_behind(g, c, jid, place)
+  local brief = c.rules.brief
+  if not brief then
+    brief = { 'state', 'queue', 'klass', 'throttles', 'oarlock-wants', 'oarlock-queue', 'oarlock-lane', 'history' }
+    if next(c.rules.by) then brief[9], brief[10] = 'tags', 'data' end
+    c.rules.brief = brief
+  end
+  local f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(brief))
+  if f[1] ~= 'waiting' or f[2] ~= c.queue or f[4] or f[5] or f[6] or f[7] or c.chosen[jid] then return false end
+  local need, want = needs_of(g, c.rules, c.queue, { false, f[3], f[10], f[9] })
+  local list = need.own
+  if not (list and list.record) or list.open or need.asks or want.windows then return false end
+  spend(g.batch, 4)
+  file(g, c, jid, f[1], f[8], place or score_of(c, jid), list, need)
+  c.counts.behind = (c.counts.behind or 0) + 1
+  return true
+end
+
+-- file(g, c, jid, state, history, place, list, need): a job leaves the inbox for its waitlist
 -- First its hash says so: else it would leave the inbox, and be dropped as the head of its waitlist.
---   c   the round, see sort_out
-function file(g, c, job, place, list, need)
-  local f, jid = job.fields, job.jid
+--   c        the round, see sort_out
+--   history  its field of that name
+--   place    its score, as text
+function file(g, c, jid, state, history, place, list, need)
   list.touched = true
   redis.call('HSET', 'ql:j:' .. jid, 'state', 'throttled', 'throttles', need.text, 'oarlock-gate', need.derived)
   g.left = g.left - 1
   c.gone[#c.gone + 1] = jid
-  list.entries[#list.entries + 1], list.entries[#list.entries + 2] = text17(place), jid
-  c.filed[#c.filed + 1], c.filed[#c.filed + 2] = g.batch.stored_now, jid
+  local entries, filed = list.entries, c.filed
+  entries[#entries + 1], entries[#entries + 2] = place, jid
+  filed[#filed + 1], filed[#filed + 2] = g.batch.stored_now, jid
   -- It was put again: what it had before was dropped in this round, and is to be removed after what is filed was written.
-  take_out(list.left, jid)
-  take_out(c.unfiled, jid)
-  if f.state ~= 'throttled' then
-    remember(jid, '[' .. text14(math.floor(g.now)) .. ',"throttled",{"queue":' .. json_name(g.batch, c.queue) .. '}]', g.batch.limit, f[10])
-  end
+  if list.left[1] then take_out(list.left, jid) end
+  if c.unfiled[1] then take_out(c.unfiled, jid) end
+  if state == 'throttled' then return end
+  c.entry = c.entry or '[' .. g.batch.second .. ',"throttled",{"queue":' .. json_name(g.batch, c.queue) .. '}]'
+  remember(jid, c.entry, g.batch.limit, history)
 end
 
 -- take_out(values, value): wherever it is
