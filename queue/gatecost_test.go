@@ -99,15 +99,15 @@ func (c *gateCost) blocked(queue string, many int) float64 {
 	waiting := func() int { return int(c.redis.ZCard(c.t.Context(), "ql:q:"+queue+"-throttled").Val()) }
 	before := waiting()
 	cost := c.meter(func() {
-		for range many / call100 {
+		for range many / callFiles {
 			c.by("ruled", nil, queue, 1)
 		}
 	})
 	return cost / float64(waiting()-before)
 }
 
-// call100 is how many jobs a call files.
-const call100 = 100
+// callFiles is how many jobs a call files.
+const callFiles = 64
 
 // saturated is what settling a job and taking the next costs where more than may run wait.
 func (c *gateCost) saturated(command, queue string, batch, rounds int) float64 {
@@ -161,8 +161,8 @@ func TestCommandsOfTheGate(t *testing.T) {
 		return float64(commandsRun(t, w.lab))
 	}, 2)
 	for name, budget := range map[string]float64{
-		"beside rules, by 50": 0.009, "beside rules, by 5": 0.063, "beside rules, by 1": 0.139, "plain": 0.016, "limit": 0.12, "path": 0.155,
-		"blocked": 0.305, "blocked by path": 0.31, "saturated": 1.29,
+		"beside rules, by 50": 0.009, "beside rules, by 5": 0.063, "beside rules, by 1": 0.139, "plain": 0.016, "limit": 0.032, "path": 0.068,
+		"blocked": 0.305, "blocked by path": 0.31, "saturated": 1.18,
 	} {
 		if cost := found[name]; cost > budget*1.1 {
 			t.Errorf("%s costs %.4f, of %v", name, cost, budget)

@@ -15,7 +15,7 @@ function open_gate(batch)
 end
 
 -- What a call does at most of what only ruled queues ask for: jobs that are filed, dropped or sorted anew.
-call_gated = 100
+call_gated = 64
 
 -- rules_of(g, queue) -> the rules of the queue, false for an ordinary one
 function rules_of(g, queue)
