@@ -46,10 +46,10 @@ local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local queues, heads = {}, {}
 for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
-local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
+local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, settlements, queues)
 batch.spare = ARGV[at + 4] == '1'
-batch.ruled = false
-if batch.settings and is_ruled(batch, settlements, queues) then return 'ruled' end
+batch.ruled = batch.ruled or false
+if batch.concerned then return 'ruled' end
 batch.hurries = ARGV[at + 4] == '2' and #settlements > 0
 local results = settle_all(batch, settlements)
 if not results then return 'ruled' end

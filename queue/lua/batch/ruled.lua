@@ -19,9 +19,7 @@ for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], AR
 local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
 batch.spare = ARGV[at + 4] == '1'
 local g, concerned = open_gate(batch), 0
-local fields = redis.pcall('HMGET', 'ql:oarlock:rules', 'version', 'low') -- an error where that is no hash
-local version = fields[1] or ''
-read_low(batch, fields[2])
+local version = batch.version or ''
 batch.gate, batch.gated, batch.give_places, batch.pop_ruled = g, {}, give_places, pop_ruled
 for _, queue in ipairs(queues) do
   if rules_of(g, queue) then batch.gated[queue], batch.by_age, concerned = true, take_by_age, 1 end

@@ -2,9 +2,10 @@
 -- all is read once, entries of the same set are written in one call, and each job
 -- has a result of its own.
 
--- open_batch(now, worker, queues) -> what all jobs of the call share
---   queues   of which jobs are to be taken; nil or false if none are
-function open_batch(now, worker, queues)
+-- open_batch(now, worker, queues, settlements, named) -> what all jobs of the call share
+--   queues       of which jobs are to be taken; nil or false if none are
+--   settlements  and the queues that the call names, if it is to be told whether one of all these is ruled (batch.concerned)
+function open_batch(now, worker, queues, settlements, named)
   local names, broken = { 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count' }, {}
   local told = queues and math.min(#queues, 4) or 0 -- of the others learn asks, if their turn comes
   for i = 1, told do names[2 * i + 4], names[2 * i + 5] = queues[i] .. '-heartbeat', queues[i] .. '-max-concurrency' end
@@ -32,13 +33,15 @@ function open_batch(now, worker, queues)
     second = text14(math.floor(now)), -- in entries of histories
   }
   for i = 1, told do set_queue(batch, queues[i], set[2 * i + 4], set[2 * i + 5]) end
-  ask_special(batch, queues)
+  ask_special(batch, queues, settlements, named)
   return batch
 end
 
--- ask_special(batch, takes): what there seldom is
--- One question tells whether there is any; where there is one, the next finds it in most cases: the words of needs, which are there without rules, too.
-function ask_special(batch, takes)
+-- ask_special(batch, takes, settlements, named): what there seldom is
+-- One question tells whether there is any; where there is one, the next find it in most cases: the words of needs, and what rules say that
+-- every call of a key space with rules asks.
+--   version, low, puts   fields of the rules; see read_low and put_as_ruled
+function ask_special(batch, takes, settlements, named)
   local special
   if takes then
     special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:oarlock:needs', 'ql:paused_queues')
@@ -53,15 +56,37 @@ function ask_special(batch, takes)
     return true
   end
   if takes then
-    local lacks, words = lacking()
-    batch.lacks = lacks
-    if words > 0 then special = special - 1 end
+    local words = redis.pcall('SMEMBERS', 'ql:oarlock:needs')
+    for _, word in ipairs(words) do
+      if word ~= 'rules' and word ~= 'park' and word ~= 'keys' then batch.lacks = lacking() end
+    end
+    if #words > 0 then special = special - 1 end
   end
-  batch.settings = is_there('ql:oarlock:rules')
+  if special > 0 then
+    if settlements then
+      batch.concerned = is_ruled(batch, settlements, named)
+    else
+      local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'version', 'low', 'puts')
+      if not f.err then note_rules(batch, f) end
+    end
+    if batch.version then
+      batch.settings, special = true, special - 1
+    else
+      batch.settings = is_there('ql:oarlock:rules') -- of settings of keys alone there is no version
+    end
+  end
   batch.any_paused = takes and is_there('ql:paused_queues')
   hooks = is_there('ql:oarlock:hooks')
   batch.tracked = is_there('ql:tracked')
   batch.unblocking = is_there('ql:oarlock:unblock')
+end
+
+-- note_rules(batch, f): what rules say to every call
+--   f   their version, low, and puts
+-- Rare.
+function note_rules(batch, f)
+  batch.version, batch.low, batch.puts = f[1], false, f[3]
+  if f[2] and f[2] ~= '[]' then read_low(batch, f[2]) end
 end
 
 -- read_setting(name) -> text; false if it is not set, or none can be read

@@ -6,10 +6,8 @@
 -- Rare.
 function put_as_ruled(batch, put, exists)
   if batch.put_rules == nil then
-    local fields = redis.pcall('HMGET', 'ql:oarlock:rules', 'puts', 'low')
-    read_low(batch, fields[2])
     -- Where somebody damaged them jobs are put as if nothing were said, rather than lost; doctor tells of it.
-    local ok, rules = pcall(read_rules, fields[1] or '{}')
+    local ok, rules = pcall(read_rules, batch.puts or '{}')
     batch.put_rules = ok and rules
   end
   local class, low = batch.put_rules and class_of(batch.put_rules, put.klass), is_low(batch, put.queue)

@@ -65,7 +65,7 @@ function enter(batch, put, ready)
   if exists and named['replace-in'] and is_elsewhere(key, named['replace-in']) then
     return { 'Put(): The job of that jid changed since it was looked at: it is in another queue' }
   end
-  if batch.settings then
+  if batch.settings and (batch.puts or batch.low ~= false) then
     put_as_ruled(batch, put, exists)
     named = put.named
     local other = stands_for(batch, put)

@@ -4,7 +4,7 @@
 -- Where that cannot be read they are: of such a queue nothing is taken.
 -- Rare.
 function is_ruled(batch, settlements, queues)
-  local names, seen = { 'version', 'low' }, {}
+  local names, seen = { 'version', 'low', 'puts' }, {}
   for _, queue in ipairs(queues) do
     seen[queue] = true
     names[#names + 1], names[#names + 2] = 'q:' .. queue, 'o:' .. queue
@@ -24,14 +24,14 @@ function is_ruled(batch, settlements, queues)
     end
     if i == 1 then
       batch.ruled = some[1] ~= false
-      read_low(batch, some[2])
+      note_rules(batch, some)
     end
     for k = i, i + #some - 1 do
       local of = some[k - i + 1]
-      if k > 2 and k <= take and k % 2 == 0 then
+      if k > 3 and k <= take and k % 2 == 1 then
         batch.keyed = batch.keyed or {}
-        batch.keyed[queues[(k - 2) / 2]] = of
-      elseif k > 2 and of then
+        batch.keyed[queues[(k - 3) / 2]] = of
+      elseif k > 3 and of then
         return true
       end
     end
