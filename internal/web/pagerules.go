@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,7 +111,10 @@ func changeWords(change rules.Change) string {
 
 // explain tells what a job would need, if somebody asks.
 func (a *App) explain(c *Call, body *pages.Rules) error {
-	body.Asked = pages.Asked{Queue: c.query("queue"), Klass: c.query("klass"), Data: c.query("data")}
+	body.Asked = pages.Asked{
+		Queue: c.query("queue"), Klass: c.query("klass"), Data: c.query("data"),
+		Weight: c.query("weight"), Windows: c.query("window"), Zone: c.query("zone"), Bypass: c.flag("bypass"),
+	}
 	if body.Asked.Queue == "" {
 		return nil
 	}
@@ -119,7 +123,19 @@ func (a *App) explain(c *Call, body *pages.Rules) error {
 		body.Wrong = fmt.Sprintf("%s is no JSON: %v; quote texts, as in {\"region\": \"east\"}", shown(body.Asked.Data), err)
 		return nil
 	}
-	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, rules.Job{Queue: body.Asked.Queue, Klass: cmp.Or(body.Asked.Klass, "job"), Data: data}, queue.Wants{})
+	wants := queue.Wants{Bypass: body.Asked.Bypass, Windows: parted(body.Asked.Windows), Zone: body.Asked.Zone}
+	if text := strings.TrimSpace(body.Asked.Weight); text != "" {
+		var err error
+		if wants.Weight, err = strconv.Atoi(text); err != nil || wants.Weight < 1 {
+			body.Wrong = fmt.Sprintf("The weight must be from 1 to %d, and is %s.", queue.MaxWeight, shown(text))
+			return nil
+		}
+	}
+	needs, err := ops.ExplainRules(c.R.Context(), a.o.Redis, rules.Job{Queue: body.Asked.Queue, Klass: cmp.Or(body.Asked.Klass, "job"), Data: data}, wants)
+	if wrong := (*ops.Wrong)(nil); errors.As(err, &wrong) {
+		body.Wrong = sentence(err.Error())
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -135,7 +151,8 @@ func (a *App) explain(c *Call, body *pages.Rules) error {
 	for _, window := range needs.Windows {
 		say(true, "Window %s.", window.Words())
 	}
-	say(needs.Bypass, "It takes no places: its class passes them by.")
+	say(needs.Bypass && wants.Bypass, "It takes no places: it passes them by.")
+	say(needs.Bypass && !wants.Bypass, "It takes no places: its class passes them by.")
 	say(!needs.Bypass && len(needs.Places) == 0, "It needs no places.")
 	say(len(needs.Places) > 0, "It needs %s of each throttle below.", screen.Some(needs.Weight, "place"))
 	for _, place := range needs.Places {
@@ -174,12 +191,7 @@ func (a *App) windowsPage(c *Call, p *pages.Page) error {
 
 // windowAsked tells when the spans would be open that somebody asks for; what is wrong with them is said on the page.
 func (a *App) windowAsked(c *Call, body *pages.Windows) error {
-	var spec []string
-	for _, span := range strings.Split(body.Spec, ";") {
-		if span = strings.TrimSpace(span); span != "" {
-			spec = append(spec, span)
-		}
-	}
+	spec := parted(body.Spec)
 	if len(spec) == 0 {
 		body.Wrong = "Name a window of the rules, or spans as Mon-Fri 22:00-06:00; 12:00-13:00."
 		return nil
@@ -194,6 +206,16 @@ func (a *App) windowAsked(c *Call, body *pages.Windows) error {
 		body.Wrong = "It does not open within 400 days."
 	}
 	return err
+}
+
+// parted are the windows that somebody writes into one field, with ";" between.
+func parted(text string) (some []string) {
+	for part := range strings.SplitSeq(text, ";") {
+		if part = strings.TrimSpace(part); part != "" {
+			some = append(some, part)
+		}
+	}
+	return some
 }
 
 // spansOf are the spans of a window that come, in words.

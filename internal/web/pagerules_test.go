@@ -62,3 +62,31 @@ func TestDeedsOnRulesAndLists(t *testing.T) {
 	does(pics+"/destroy", "sure=1", http.StatusSeeOther)
 	does(pics+"/destroy", "sure=1", http.StatusNotFound)
 }
+
+// The form asks for all that a job may say itself, and what is wrong with that is said beside it.
+func TestExplainWhatAJobSaysItself(t *testing.T) {
+	a, _, _ := browsed(t)
+	g := as(t, "read")
+	for _, tt := range []struct {
+		query, says string
+		wrong       bool
+	}{
+		{"weight=3", "It needs 3 places of each throttle below.", false},
+		{"weight=3", `name="weight" value="3"`, false},
+		{"bypass=1", "It takes no places: it passes them by.", false},
+		{"bypass=1", `value="1" checked`, false},
+		{"window=05:00-07:00%3B+12:00-13:00&zone=Asia/Tokyo", " JST", false},
+		{"window=05:00-07:00&zone=Asia/Tokyo", `name="zone" value="Asia/Tokyo"`, false},
+		{"weight=0", "The weight must be from 1 to 100, and is 0.", true},
+		{"weight=101", "100", true},
+		{"weight=much", "The weight must be from 1 to 100", true},
+		{"window=nowhere", "nowhere", true},
+		{"window=25:00-26:00", "is no time of a day", true},
+		{"window=05:00-07:00&zone=Atlantis", "Atlantis", true},
+	} {
+		code, page, _ := g.browse(a, "GET", "/rules?queue=ruled&"+tt.query, "")
+		if code != http.StatusOK || !strings.Contains(page, tt.says) || strings.Contains(page, `role="alert"`) != tt.wrong {
+			t.Errorf("%s: %d, and not %q, wrong %v: %s", tt.query, code, tt.says, tt.wrong, mainOf(page))
+		}
+	}
+}

@@ -31,7 +31,11 @@ type Klass struct {
 }
 
 // Asked is a job of which somebody asks what it would need.
-type Asked struct{ Queue, Klass, Data string }
+type Asked struct {
+	Queue, Klass, Data    string
+	Weight, Windows, Zone string // what it says itself; windows with ";" between
+	Bypass                bool
+}
 
 // Needs is what a job would need.
 type Needs struct {
