@@ -161,8 +161,8 @@ func TestCommandsOfTheGate(t *testing.T) {
 		return float64(commandsRun(t, w.lab))
 	}, 2)
 	for name, budget := range map[string]float64{
-		"beside rules, by 50": 0.009, "beside rules, by 5": 0.063, "beside rules, by 1": 0.139, "plain": 0.016, "limit": 0.032, "path": 0.068,
-		"blocked": 0.305, "blocked by path": 0.31, "saturated": 1.18,
+		"beside rules, by 50": 0.0053, "beside rules, by 5": 0.038, "beside rules, by 1": 0.084, "plain": 0.0123, "limit": 0.028, "path": 0.065,
+		"blocked": 0.3, "blocked by path": 0.31, "saturated": 1.17,
 	} {
 		if cost := found[name]; cost > budget*1.1 {
 			t.Errorf("%s costs %.4f, of %v", name, cost, budget)
@@ -186,7 +186,7 @@ func BenchmarkGateCost(b *testing.B) {
 	b.Setenv("REDIS_SERVER", wrapper)
 	limits := map[string]float64{
 		"beside rules, by 50": 0.005, "beside rules, by 5": 0.025, "beside rules, by 1": 0.03, "plain": 0.03, "limit": 0.25, "path": 0.55,
-		"blocked": 0.4, "blocked by path": 0.6, "saturated": 1.6,
+		"blocked": 0.28, "blocked by path": 0.4, "saturated": 1.6,
 	}
 	for b.Loop() {
 		found := measureGate(b, func(w *gateWorld, do func()) float64 { return instructions(w, dir, do) }, 10)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -53,5 +54,63 @@ func TestManyBlockedJobsBeforeAFreeOne(t *testing.T) {
 	var jobs []Taken
 	if beside := c.meter(func() { jobs, _ = take() }); len(jobs) != 1 || beside > alone+4 {
 		t.Errorf("a take beside them runs %v commands, and %v without them; began %v", beside, alone, jobs)
+	}
+}
+
+// TestWhoWaitsBehindOthersStandsAsIfAlone: of those that come to wait behind one like them a call reads less. They stand as if each had been
+// judged by a call of its own, and so do those in between that are different.
+func TestWhoWaitsBehindOthersStandsAsIfAlone(t *testing.T) {
+	stands := func(together bool) map[string]string {
+		w := newGateWorld(t)
+		w.rule(map[string]string{
+			"q": `{"shape":"a","throttles":["region"],"by":{"region":["path","region"]},"klass":{"K":{"weight":1,"throttles":["erp"]},"Free":{"bypass":true}}}`,
+		}, map[string]string{"erp": `{"limit":1,"patience":60}`, "region": `{"limit":2,"patience":60,"by":["path","region"],"each":1}`})
+		all := map[string]string{}
+		take := func() {
+			for _, job := range w.exchange("w", nil, Take{Queues: []string{"q"}, Count: 5}).Jobs {
+				all[job.JID+" runs"] = fmt.Sprint(job.Klass, job.Data)
+			}
+		}
+		for i := range 40 {
+			put := Put{Queue: "q", JID: fmt.Sprintf("j%02d", i), Klass: "K", Data: fmt.Appendf(nil, `{"region":"%c"}`, 'a'+rune(i%3))}
+			switch i % 8 {
+			case 3:
+				put.Klass = "Other"
+			case 4:
+				put.Klass = "Free"
+			case 5:
+				put.Wants.Weight = 2
+			case 6:
+				put.Throttles = []string{"mine"}
+			case 7:
+				put.Tags = []string{"t"}
+			}
+			w.put(put)
+			if !together {
+				take()
+			}
+		}
+		for range 3 {
+			take()
+		}
+		for i := range 40 {
+			jid := fmt.Sprintf("j%02d", i)
+			f := w.redis.HMGet(t.Context(), "ql:j:"+jid, "state", "throttles", "oarlock-gate").Val()
+			all[jid] = fmt.Sprint(f, w.redis.LLen(t.Context(), "ql:j:"+jid+"-history").Val())
+		}
+		for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:waitlist:*").Val() {
+			all[key] = fmt.Sprint(w.redis.ZRevRange(t.Context(), key, 0, -1).Val())
+		}
+		all["throttled"] = fmt.Sprint(w.redis.ZCard(t.Context(), "ql:q:q-throttled").Val())
+		return all
+	}
+	alone, together := stands(false), stands(true)
+	for name, want := range alone {
+		if together[name] != want {
+			t.Errorf("%s: %s, alone %s", name, together[name], want)
+		}
+	}
+	if len(together) != len(alone) || len(alone) < 50 {
+		t.Errorf("%d stand, alone %d", len(together), len(alone))
 	}
 }
