@@ -96,15 +96,16 @@ func TestListsAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	verbs := map[string]string{ // as the table has them → what they print of a list with one entry that waits, one in work, one failed, and one that is no job
-		"oarlock list ls [LIST…]":          "hworker:mail  1        1        1       1",
-		"oarlock list show LIST":           `["waits",1]`,
-		"oarlock list show LIST --in-work": `["works",1]`,
-		"oarlock list failed LIST":         `["failed",1]`,
-		"oarlock list broken LIST":         "no job",
-		"oarlock list watch LIST":          "1 waiting, 1 in work, 1 failed, 1 broken",
-		"oarlock list put LIST DATA":       `",{"to":"ann"}]`,
-		"oarlock list retry LIST":          "put back: 2",
-		"oarlock list destroy LIST --yes":  "4 waited, 1 in work, 0 failed, 0 broken",
+		"oarlock list ls [LIST…]":               "hworker:mail  1        1        1       1",
+		"oarlock list show LIST":                `["waits",1]`,
+		"oarlock list show LIST --in-work":      `["works",1]`,
+		"oarlock list failed LIST":              `["failed",1]`,
+		"oarlock list broken LIST":              "no job",
+		"oarlock list watch LIST":               "1 waiting, 1 in work, 1 failed, 1 broken",
+		"oarlock list put LIST DATA":            `",{"to":"ann"}]`,
+		"oarlock list retry LIST":               "put back: 2",
+		"oarlock list drop LIST --broken --yes": "dropped: 0",
+		"oarlock list destroy LIST --yes":       "4 waited, 1 in work, 0 failed, 0 broken",
 	}
 	h := hworker{t, p.db, "mail", 2 * time.Second}
 	push := func(entry string) {
