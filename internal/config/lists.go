@@ -20,9 +20,6 @@ func (d *decoder) listDefaults(c *Config) {
 		if !d.isSet(at + ".on_error") {
 			p.OnError = "fail"
 		}
-		if !d.isSet(at + ".retry.delay") {
-			p.Retry.Delay = 0
-		}
 		c.Pools[name] = p
 	}
 }

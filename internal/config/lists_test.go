@@ -37,7 +37,7 @@ func TestListsOfPools(t *testing.T) {
 		case tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)):
 			t.Errorf("%s\nsays %v, want %s", tt.text, err, tt.says)
 		case tt.says == "":
-			if p := cfg.Pools["b"]; p.OnError != "fail" || p.OnCrash != "retry" || p.ListTimeout != 120*second || strings.Contains(tt.text, "retry") != (p.Retry.Delay > 0) {
+			if p := cfg.Pools["b"]; p.OnError != "fail" || p.OnCrash != "retry" || p.ListTimeout != 120*second || (p.Retry.Delay != 15*second) != strings.Contains(tt.text, "retry.delay") {
 				t.Errorf("%s\nis %+v", tt.text, p)
 			}
 		}
