@@ -66,8 +66,11 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	p.Out = out
 	app := p.app()
 	if asked := cmdline.Asked(args); asked != nil {
-		asked.Answer(ctx, app, p.Out, func(ctx context.Context, word string, given func(string) (string, bool)) []string {
-			return names.Find(ctx, word, func() (config.Config, error) { return loadAs(given, config.Options{NoPools: true}) })
+		asked.Answer(ctx, app, p.Out, func(ctx context.Context, word string, before []string, given func(string) (string, bool)) []string {
+			if words, closed := closedWords[word]; closed {
+				return words
+			}
+			return names.Find(ctx, word, before, func() (config.Config, error) { return loadAs(given, config.Options{NoPools: true}) })
 		})
 		return exitOK
 	}
@@ -117,7 +120,7 @@ func (p Program) app() *cli.App {
 			&cli.StringFlag{Name: "redis", Usage: "`URL` of Redis; else $REDIS_URL, the configuration's, that of `oarlock dev` or an embedded `oarlock run` with this configuration, redis://127.0.0.1:6379/0"},
 			&cli.StringFlag{Name: "namespace", Usage: "`PREFIX` of all keys"},
 			&cli.StringFlag{Name: "state-dir", Usage: "`DIRECTORY` of what outlives a supervisor, and of its socket"},
-			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error"},
+			&cli.StringFlag{Name: "log-level", Usage: "`LEVEL` debug, info, warn or error"},
 			&cli.BoolFlag{Name: "version", Usage: "print the version"},
 		},
 		Commands: p.commands(), // their completion is ours

@@ -20,6 +20,7 @@ import (
 
 	"oarlock/internal/cmdline"
 	"oarlock/internal/redistest"
+	"oarlock/queue"
 )
 
 // The requests of our scripts, and of those of earlier versions.
@@ -176,7 +177,22 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 	server.Client(t).HSet(t.Context(), "ql:oarlock:rules", "version", 1, "at", 1, "doc", `{"entries":{
 		"throttles.erp":{"owner":"o","rule":{"limit":1}},"windows.night":{"owner":"o","rule":{"open":["22:00-06:00"]}},
 		"klass.Pay":{"owner":"o","rule":{"retries":3}},"klass.Pay*":{"owner":"o","rule":{"retries":3}}}}`)
+	server.Client(t).HSet(t.Context(), "hworker-progress-pics", "x", "y")
+	server.Client(t).HSet(t.Context(), "ql:oarlock:broken:outbox", "x", "y")
+	server.Client(t).HSet(t.Context(), "ql:oarlock:broken:$(touch pwned)", "x", "y")
 	server.Client(t).LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, put := range []queue.Put{{Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k2"},
+		{Queue: "mail", Klass: "K", Key: "$(touch pwned)"}} {
+		if _, err := client.Put(t.Context(), put); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parkOne(t, client, "pays", "order-1")
 	tests := []struct{ line, want string }{
 		{"oarlock q", "queue quiet"},
 		{"oarlock job can", "cancel"},
@@ -187,7 +203,7 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		{"oarlock job move beef01 ma", "mail mailing:list"},
 		{"oarlock queue pause mailing:l", "list"},
 		{`oarlock queue pause "mailing:l`, "mailing:list"},
-		{"oarlock put ", "mail mailing:list"},
+		{"oarlock put ", "mail mailing:list payments"},
 		{"oarlock failed ls --queue mail", "mail mailing:list"},
 		{"oarlock failed ls --queue=mail", "mail mailing:list"},
 		{"oarlock failed retry ", "crash"},
@@ -199,6 +215,18 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		{"oarlock put mail -k ", "Pay"},
 		{"oarlock rules rm ", "klass.Pay throttles.erp windows.night"},
 		{"oarlock recur rm ", ""},
+		{"oarlock put mail --merge ", "all first last none set"},
+		{"oarlock put mail --merge=", "all first last none set"},
+		{"oarlock put mail --if-exists ", "final never replace"},
+		{"oarlock recur add mail --overlap ", "allow queue-one skip"},
+		{"oarlock --log-level ", "debug error info warn"},
+		{"oarlock key ls mail --by ", "blocked name"},
+		{"oarlock key show mail ", "k1 k2"},
+		{"oarlock key show other ", ""},
+		{"oarlock park show Pay ", "order-1"},
+		{"oarlock respond Pay ", "order-1"},
+		{"oarlock respond Other ", ""},
+		{"oarlock list show ", "hworker:pics outbox"},
 		{"oarlock --config ", ":files"},
 		{"oarlock check ", ":files"},
 		{"oarlock try python3 ", ":files"},
@@ -221,6 +249,39 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		if got := strings.Join(names, " "); got != tt.want {
 			t.Errorf("%q: offered %q, want %q", tt.line, got, tt.want)
 		}
+	}
+}
+
+// What is offered for an option that takes nothing else stands in its usage, and no option is left whose words nobody knows.
+func TestClosedWordsAreThoseOfTheUsage(t *testing.T) {
+	used := map[string]bool{}
+	var look func(flags []cli.Flag, commands []*cli.Command)
+	look = func(flags []cli.Flag, commands []*cli.Command) {
+		for _, flag := range flags {
+			usage := flag.(cli.DocGenerationFlag).GetUsage()
+			if strings.Contains(usage, "`WORD`") {
+				t.Errorf("which words --%s takes nobody says to a shell", flag.Names()[0])
+			}
+			for word, all := range closedWords {
+				if !strings.Contains(usage, "`"+word+"`") {
+					continue
+				}
+				used[word] = true
+				for _, each := range all {
+					if !strings.Contains(usage, each) {
+						t.Errorf("--%s may be %s, and its usage does not say so: %s", flag.Names()[0], each, usage)
+					}
+				}
+			}
+		}
+		for _, command := range commands {
+			look(command.Flags, command.Subcommands)
+		}
+	}
+	app := (&Program{}).app()
+	look(app.Flags, app.Commands)
+	if len(used) != len(closedWords) {
+		t.Errorf("options use %v", used)
 	}
 }
 

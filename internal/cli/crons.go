@@ -22,8 +22,8 @@ func cronFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "cron", Usage: "at the times of an `EXPRESSION`: \"0 4 * * Mon-Fri\", @daily, \"@every 10m\"; our supervisors put these"},
 		&cli.StringFlag{Name: "zone", Usage: "of --cron: a time `ZONE` such as Europe/Berlin (default: UTC)"},
-		&cli.StringFlag{Name: "missed", Usage: "of --cron: what becomes of runs while no supervisor was there: `WORD` run-once, run-all or skip (default: run-once)"},
-		&cli.StringFlag{Name: "overlap", Usage: "of --cron: what becomes of a run while the last is not over: `WORD` allow, skip or queue-one (default: allow)"},
+		&cli.StringFlag{Name: "missed", Usage: "of --cron: what becomes of runs while no supervisor was there: `MISSED` run-once, run-all or skip (default: run-once)"},
+		&cli.StringFlag{Name: "overlap", Usage: "of --cron: what becomes of a run while the last is not over: `OVERLAP` allow, skip or queue-one (default: allow)"},
 	}
 }
 

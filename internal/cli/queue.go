@@ -37,7 +37,7 @@ func queueCommand() *cli.Command {
 		verb{name: "peek", usage: "show the jobs that come next", words: "QUEUE", least: 1, most: 1, flags: windowFlags(), do: queuePeek},
 		verb{name: "jobs", usage: "list the jobs of a queue in one state, sorted", words: "QUEUE", least: 1, most: 1, do: queueJobs, flags: []cli.Flag{
 			&cli.StringFlag{Name: "state", Value: "waiting", Usage: "`STATE` " + strings.Join(ops.QueueStates, ", ") + ", parked, or behind (others of their key)"},
-			&cli.StringFlag{Name: "by", Value: "time", Usage: "sort by `WHAT`: jid, klass, tries, time (when it is due, else put or taken), put (when it was put or taken last), or key"},
+			&cli.StringFlag{Name: "by", Value: "time", Usage: "sort by `COLUMN`: jid, klass, tries, time (when it is due, else put or taken), put (when it was put or taken last), or key"},
 			&cli.StringFlag{Name: "from", Usage: "only from `VALUE` of that on; a time is 2026-07-01T12:00:00Z, or so long from now: -2h, 5m"},
 			&cli.StringFlag{Name: "to", Usage: "only up to `VALUE`"},
 			&cli.BoolFlag{Name: "reverse", Usage: "the last first"},

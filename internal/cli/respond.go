@@ -17,7 +17,7 @@ func respondCommand() *cli.Command {
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "jid", Usage: "only if the job is still that of this `ID`"},
 			&cli.StringFlag{Name: "error", Usage: "there will be no answer, and this `TEXT` says why"},
-			&cli.StringFlag{Name: "end", Usage: "`WORD` complete or fail: the answer ends the job, and no child sees it"},
+			&cli.StringFlag{Name: "end", Usage: "`ENDING` complete or fail: the answer ends the job, and no child sees it"},
 			jsonFlag(),
 		},
 		do: respond,

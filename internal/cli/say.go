@@ -35,7 +35,7 @@ func sayCommand() *cli.Command {
 			sayVerb(protocol.VerbPark, "[CORRELATION]", "it waits for an answer to this, without a process", 0, 1, []string{"correlation"},
 				&cli.DurationFlag{Name: "timeout", DefaultText: "24h", Usage: "how long it waits at most"}, dataOption(),
 				&cli.StringFlag{Name: "checkpoint", Usage: "what the next attempt is told, as `JSON`"},
-				&cli.StringFlag{Name: "then", Usage: "`WORD` resume (the default), or complete: the answer completes the job"}),
+				&cli.StringFlag{Name: "then", Usage: "`NEXT` resume (the default), or complete: the answer completes the job"}),
 			sayVerb(protocol.VerbProgress, "PERCENT [MESSAGE]", "how far it is", 1, 2, []string{"pct", "message"}),
 			sayVerb(protocol.VerbHeartbeat, "", "a sign of life, for pools with a stall_timeout", 0, 0, nil),
 			sayVerb(protocol.VerbCheckpoint, "JSON", "keep this for the next attempt", 1, 1, []string{"data"}),
@@ -106,7 +106,7 @@ func putOptions() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "klass", Usage: "what `KIND` of work it is; else that of this job"},
 		&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
-		&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `WORD` final (the default), replace or never"},
+		&cli.StringFlag{Name: "if-exists", Usage: "what becomes of a job of that jid: `EXISTING` final (the default), replace or never"},
 		delayOption("how long it waits before it may run"),
 		&cli.Float64Flag{Name: "priority", Usage: "higher comes first"},
 		&cli.IntFlag{Name: "retries", Usage: "how often it may be tried again"},

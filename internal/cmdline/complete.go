@@ -100,9 +100,9 @@ func splitLine(line string) (words []string, quoted bool) {
 	return append(words, word.String()), quote != 0
 }
 
-// LookUp gives the names that exist for a word of a usage, such as QUEUE; global tells the values of the options of all
+// LookUp gives the names that exist for a word of a usage, such as QUEUE, behind other words of the same command; global tells the values of the options of all
 // commands, and whether they were given. It is asked by Answer, and should not take long.
-type LookUp func(ctx context.Context, word string, global func(option string) (value string, given bool)) []string
+type LookUp func(ctx context.Context, word string, before []string, global func(option string) (value string, given bool)) []string
 
 // Answer prints what may follow, with the names that lookUp gives. It starts no command.
 func (c *Request) Answer(ctx context.Context, app *cli.App, out io.Writer, lookUp LookUp) {
@@ -110,7 +110,7 @@ func (c *Request) Answer(ctx context.Context, app *cli.App, out io.Writer, lookU
 	if err != nil {
 		return // nothing follows what does not exist
 	}
-	for _, found := range c.candidates(app, line, func(word string) []string { return lookUp(ctx, word, line.globalOption) }) {
+	for _, found := range c.candidates(app, line, func(word string) []string { return lookUp(ctx, word, line.words, line.globalOption) }) {
 		name, about, _ := strings.Cut(found, "\t")
 		if !strings.HasPrefix(name, c.current) && name != files {
 			continue
@@ -207,6 +207,12 @@ func placeholder(flag cli.Flag) string {
 // WordNamed is what a usage such as "JID [MESSAGE]" or "JID…" calls the word at index i;
 // "" if there is none.
 func WordNamed(usage string, i int) string {
+	for _, other := range strings.Split(usage, " | ") { // the first that goes so far
+		if len(usageWord.FindAllString(other, -1)) > i {
+			usage = other
+			break
+		}
+	}
 	names := usageWord.FindAllString(usage, -1)
 	if n := len(names); n > 0 && i >= n && strings.Contains(usage, "…") {
 		return names[n-1]

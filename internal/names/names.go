@@ -26,26 +26,32 @@ const (
 	mostQueues = 1000
 	mostGroups = 20
 	mostJobs   = 200 // of a group
+	mostKeys   = 200
+	mostParked = 200
 )
 
-// Find gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs that failed), THROTTLE, WINDOW,
-// KLASS, KIND and RULE (of the rules that count), or POOL, in the Redis or of the supervisor of the configuration that load reads. It only reads, and
-// gives none where they are not found in time.
+// Find gives the names that exist for a word of the usage: QUEUE, GROUP, JID (of jobs that failed), LIST, KEY (of the queue that before
+// ends with), CORRELATION (likewise of a class, of jobs that wait for an answer), THROTTLE, WINDOW, KLASS, KIND and RULE (of the rules that count),
+// or POOL, in the Redis or of the supervisor of the configuration that load reads; before are the words in front of it. It only reads, and gives none
+// where they are not found in time.
 //
 // What the search waits for (a file, a resolver, Redis) may ignore its context; then it is
 // left behind, to end with the process.
-func Find(ctx context.Context, word string, load func() (config.Config, error)) []string {
+func Find(ctx context.Context, word string, before []string, load func() (config.Config, error)) []string {
 	find := map[string]func(context.Context, config.Config) []string{
-		"QUEUE":    queueNames,
-		"GROUP":    groupNames,
-		"JID":      failedNames,
-		"ON":       failedNames,
-		"POOL":     runningPools,
-		"THROTTLE": ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Throttles) }),
-		"WINDOW":   ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Windows) }),
-		"KLASS":    ruled(klassNames),
-		"KIND":     ruled(klassNames),
-		"RULE":     ruled(func(_ rules.Set, doc rules.Document) []string { return namesOf(doc.Entries) }),
+		"QUEUE":       queueNames,
+		"GROUP":       groupNames,
+		"JID":         failedNames,
+		"ON":          failedNames,
+		"POOL":        runningPools,
+		"LIST":        listNames,
+		"KEY":         of(before, keyNames),
+		"CORRELATION": of(before, correlationNames),
+		"THROTTLE":    ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Throttles) }),
+		"WINDOW":      ruled(func(set rules.Set, _ rules.Document) []string { return namesOf(set.Windows) }),
+		"KLASS":       ruled(klassNames),
+		"KIND":        ruled(klassNames),
+		"RULE":        ruled(func(_ rules.Set, doc rules.Document) []string { return namesOf(doc.Entries) }),
 	}[word]
 	if find == nil {
 		return nil
@@ -105,6 +111,72 @@ func failedNames(ctx context.Context, cfg config.Config) []string {
 		}
 		return q.SomeFailed(ctx, groups, mostJobs)
 	})
+}
+
+// of finds the names that belong to the last of the words before.
+func of(before []string, find func(ctx context.Context, q *queue.Client, whose string) ([]string, error)) func(context.Context, config.Config) []string {
+	return func(ctx context.Context, cfg config.Config) []string {
+		if len(before) == 0 {
+			return nil
+		}
+		return reading(ctx, cfg, func(q *queue.Client) ([]string, error) { return find(ctx, q, before[len(before)-1]) })
+	}
+}
+
+// keyNames are keys of a queue, those for which jobs wait behind others first.
+func keyNames(ctx context.Context, q *queue.Client, name string) ([]string, error) {
+	blocked, _, err := q.BlockedKeys(ctx, name, 0, mostKeys)
+	var keys []string
+	for _, line := range blocked {
+		keys = append(keys, line.Key)
+	}
+	if err != nil || len(keys) == mostKeys {
+		return keys, err
+	}
+	err = q.EachKey(ctx, name, func(some []string) bool {
+		keys = append(keys, some...)
+		return len(keys) < mostKeys
+	})
+	return keys, err
+}
+
+// correlationNames are those of jobs of a class that wait for their answer.
+func correlationNames(ctx context.Context, q *queue.Client, klass string) ([]string, error) {
+	queues, err := q.SomeQueueNames(ctx, mostQueues)
+	var found []string
+	for _, name := range queues {
+		shelf := queue.Shelf{Kind: queue.ShelfScheduled, Name: name}
+		l, refused := q.List(ctx, shelf, "", mostParked, queue.Brief, queue.Words{})
+		if refused != nil {
+			return found, refused
+		}
+		for _, job := range l.Jobs {
+			if job.Row == "parked" && job.Klass == klass {
+				found = append(found, job.Kept.Correlation)
+			}
+		}
+		if len(found) >= mostParked {
+			break
+		}
+	}
+	return found, err
+}
+
+// listNames are the lists of the configuration, and those that Redis shows to be worked, as far as a moment allows.
+func listNames(ctx context.Context, cfg config.Config) []string {
+	names := reading(ctx, cfg, func(q *queue.Client) ([]string, error) {
+		names, _, err := q.KnownListsFrom(ctx, "")
+		return names, err
+	})
+	for _, q := range cfg.Queues {
+		names = append(names, q.Intake...)
+	}
+	for _, p := range cfg.Pools {
+		if p.List != "" {
+			names = append(names, p.List)
+		}
+	}
+	return names
 }
 
 // ruled finds what rules name.
