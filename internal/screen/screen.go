@@ -44,15 +44,18 @@ func Compact(value any) string {
 	return strings.TrimSpace(text.String())
 }
 
-// Table prints rows in columns; the first row is the heading. Without rows it says so
-// in the words of empty.
+// Table prints rows in columns; the first row is the heading, unless that is nil. Without
+// rows it says so in the words of empty.
 func Table(w io.Writer, empty string, heading []string, rows [][]string) {
 	if len(rows) == 0 {
 		PrintLine(w, empty)
 		return
 	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{heading}, rows...) {
+	if heading != nil {
+		rows = append([][]string{heading}, rows...)
+	}
+	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = strings.ReplaceAll(Visible(cell), "\t", `\t`)

@@ -32,9 +32,11 @@ func Responded(w io.Writer, a ops.Answered) {
 func ParkedJob(w io.Writer, job ops.Job, now float64) {
 	screen.Printf(w, "%s of class %s, of queue %s, waits for an answer to %s until %s.\n", job.JID, job.Klass, job.Queue, screen.InShell(job.Correlation),
 		explain.DueWords(now, job.Due))
-	screen.Printf(w, "  oarlock respond %s %s DATA              answers it\n", screen.InShell(job.Klass), screen.InShell(job.Correlation))
-	screen.Printf(w, "  oarlock park extend %s --timeout 2h     lets it wait longer\n", screen.InShell(job.JID))
-	screen.Printf(w, "  oarlock park fail %s --error TEXT       fails it\n", screen.InShell(job.JID))
+	screen.Table(w, "", nil, [][]string{
+		{"  oarlock respond " + screen.InShell(job.Klass) + " " + screen.InShell(job.Correlation) + " DATA", "answers it"},
+		{"  oarlock park extend " + screen.InShell(job.JID) + " --timeout 2h", "lets it wait longer"},
+		{"  oarlock park fail " + screen.InShell(job.JID) + " --error TEXT", "fails it"},
+	})
 }
 
 // Extended says until when a job waits.
