@@ -99,7 +99,7 @@ func TestWhoWaitsBehindOthersStandsAsIfAlone(t *testing.T) {
 			all[jid] = fmt.Sprint(f, w.redis.LLen(t.Context(), "ql:j:"+jid+"-history").Val())
 		}
 		for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:waitlist:*").Val() {
-			all[key] = fmt.Sprint(w.redis.ZRevRange(t.Context(), key, 0, -1).Val())
+			all[key] = fmt.Sprint(w.redis.ZRange(t.Context(), key, 0, -1).Val())
 		}
 		all["throttled"] = fmt.Sprint(w.redis.ZCard(t.Context(), "ql:q:q-throttled").Val())
 		return all

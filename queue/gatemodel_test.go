@@ -294,7 +294,7 @@ func TestGateModel(t *testing.T) {
 func playGate(t *testing.T, seed uint64, jobs int) {
 	w := newModelWorld(t, seed)
 	queues, classes := slices.Sorted(maps.Keys(w.queues)), slices.Sorted(maps.Keys(w.classes))
-	put := 0
+	put, retries := 0, 1000 // who works by the unified script retries so often that some would fail
 	for steps := 0; put < jobs || len(w.jobs) > 0; steps++ {
 		for range w.random.IntN(20) {
 			if put == jobs {
@@ -302,7 +302,7 @@ func playGate(t *testing.T, seed uint64, jobs int) {
 			}
 			priority := float64(w.random.IntN(3))
 			p := Put{JID: fmt.Sprintf("j%05d", put), Queue: queues[w.random.IntN(len(queues))], Klass: classes[w.random.IntN(len(classes))],
-				Priority: &priority, Data: []byte(`{"v":"` + string("xyz"[w.random.IntN(3)]) + `"}`)}
+				Priority: &priority, Retries: &retries, Data: []byte(`{"v":"` + string("xyz"[w.random.IntN(3)]) + `"}`)}
 			if w.random.IntN(4) == 0 {
 				p.Throttles = []string{"a"}
 			}

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -259,4 +260,51 @@ func TestForeignersHaveTheirPlacesMended(t *testing.T) {
 	if next := w.take("w", 2, "q"); len(next) != 1 || w.many("erp") != 2 {
 		t.Errorf("after mending %v began, %d places are taken", next, w.many("erp"))
 	}
+}
+
+// TestTheEldestDoNotWaitForEachOther: two jobs that have waited for longer than patience need the same two throttles, in the order in which each
+// names them. One came first while it was beyond its share; it is within that later, and then comes before the other at both.
+func TestTheEldestDoNotWaitForEachOther(t *testing.T) {
+	w := newGateWorld(t)
+	by := `"by":{"lent":["path","v"]}`
+	w.rule(map[string]string{
+		"both": `{"shape":"s","throttles":["lent","a"],` + by + `,"klass":{"Three":{"weight":3},"Four":{"weight":4}}}`,
+		"lent": `{"shape":"s","throttles":["lent"],` + by + `}`,
+		"a":    `{"shape":"s","throttles":["a"]}`,
+	}, map[string]string{
+		"a":    `{"limit":3,"patience":5}`,
+		"lent": `{"limit":6,"patience":5,"by":["path","v"],"shares":{"x":0.5,"y":0.3},"others":0.2,"borrow":true,"keep":4}`,
+	})
+	z, x := []byte(`{"v":"z"}`), []byte(`{"v":"x"}`)
+	began := func(what string, jobs []Taken, want ...string) []Taken {
+		t.Helper()
+		var jids []string
+		for _, job := range jobs {
+			jids = append(jids, job.JID)
+		}
+		if !slices.Equal(jids, want) {
+			t.Fatalf("%s: %q began, want %q", what, jids, want)
+		}
+		return jobs
+	}
+	w.put(Put{Queue: "lent", JID: "r", Klass: "K", Data: z})
+	r := began("others have their share", w.take("w", 1, "lent"), "r")
+	w.put(Put{Queue: "both", JID: "first", Klass: "Three", Data: z, Throttles: []string{"a"}})
+	began("who is beyond it waits", w.take("w", 1, "both"))
+	w.put(Put{Queue: "a", JID: "s", Klass: "K"})
+	s := began("a place of a", w.take("w", 1, "a"), "s")
+	w.now++
+	w.put(Put{Queue: "both", JID: "second", Klass: "Four", Data: x})
+	began("who waits for a", w.take("w", 1, "both"))
+	w.now += 10
+	w.tend("both", "lent", "a")
+	last := w.exchange("w", done(append(r, s...)...), Take{Queues: []string{"both"}, Count: 4}).Jobs
+	for range 3 {
+		w.now++
+		w.tend("both")
+		last = append(last, w.exchange("w", nil, Take{Queues: []string{"both"}, Count: 4}).Jobs...)
+	}
+	began("when all is free", last, "first")
+	w.now++
+	began("then", w.exchange("w", done(last...), Take{Queues: []string{"both"}, Count: 4}).Jobs, "second")
 }

@@ -55,7 +55,12 @@ function stand(g, rules, list, head, item, when, beyond)
     redis.call('ZADD', 'ql:oarlock:due:' .. queue, text17(when), list.line)
     if not (g.batch.due and g.batch.due <= when) then g.batch.due = when end
   end
-  if there then return end
+  if there then
+    -- It may have been beyond its share before, and is not now: then it comes before those that do not wait as long here, too. Else
+    -- one that comes before it here, and it before that one elsewhere, would wait for each other.
+    if t.defined.borrow then grow_old(g, list) end
+    return
+  end
   if not list.record then
     list.since = g.now
     redis.call('HSET', 'ql:oarlock:waitlists:' .. queue, 'shape', rules.shape or '')
