@@ -38,7 +38,13 @@ type ScriptError struct {
 	Message string // the refusal alone: "Complete(): Job j1 does not exist"
 }
 
-func (e *ScriptError) Error() string { return e.Command + ": " + e.Message }
+// Error names the command once: the refusal, which other clients see as it is, begins with the name of it, too, or of the part that refused.
+func (e *ScriptError) Error() string {
+	if part, refusal, is := strings.Cut(e.Message, "(): "); is && !strings.ContainsAny(part, " :") {
+		return e.Command + ": " + refusal
+	}
+	return e.Command + ": " + e.Message
+}
 
 // Is reports the sentinel that the message amounts to.
 func (e *ScriptError) Is(target error) bool {
