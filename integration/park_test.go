@@ -22,6 +22,7 @@ import (
 func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 	row(t, "A22", rigOptions{}, func(t *testing.T, r *rig) {
 		const children, kills = 4, 3
+		const exact = "prefetch = 0" // with jobs kept ready a kill repeats more of those that take no time: docs/performance.md
 		n := scaled(300, 10_000)
 		order := func(i int) string { return fmt.Sprintf("order %d/é", i) }
 		accepted := make([]int, n)
@@ -35,7 +36,7 @@ func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		const base = "http://localhost"
-		b := r.start(t, "b", pool{children: children, worker: "parks.py", top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"\nurl = %q\n[park]\nsecret_file = %q",
+		b := r.start(t, "b", pool{children: children, worker: "parks.py", more: exact, top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"\nurl = %q\n[park]\nsecret_file = %q",
 			"unix:"+listen, base, secrets)})
 		b.said(t, 20*time.Second, "answering over HTTP")
 		client := browse(t, listen).client
@@ -69,7 +70,7 @@ func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 			puts[i] = queue.Put{Queue: "work", JID: fmt.Sprintf("p-%d", i), Klass: "Pay", Data: fmt.Appendf(nil, `{"order": %q}`, order(i))}
 		}
 		r.putAll(t, puts)
-		a := r.start(t, "a", pool{children: children, worker: "parks.py"})
+		a := r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
 		r.ledger.await(t, 30*time.Second, "jobs at work", func(es []entry) bool { return count(es, "ask") >= n/10 })
 		var doors sync.WaitGroup
 		for _, door := range []func(int){byName, byCallback} {
@@ -80,7 +81,7 @@ func TestA22ParkedAndAnsweredTwice(t *testing.T) {
 		for k := range kills {
 			r.ledger.await(t, 60*time.Second, "more jobs at their end", ended((k+1)*n/(kills+2)))
 			a.kill(t)
-			a = r.start(t, "a", pool{children: children, worker: "parks.py"})
+			a = r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
 		}
 		doors.Wait()
 		jobs := r.settled(t, time.Minute)
