@@ -100,7 +100,7 @@ func TestNothingMergesWhereALimitIsByAValue(t *testing.T) {
 		rules := `{"shape":"1","throttles":["region"],"by":{"region":["path","to","region"],"kind":["klass"]},"klass":{"Free":{"bypass":true}}}`
 		must(c.InstallRules(t.Context(), "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "q", Rules: rules}},
 			Throttles: []queue.RuledThrottle{{Name: "region", Rules: `{"by":["path","to","region"],"each":1}`}}}))(t)
-		const says = `Put(): it would merge in queue q, where throttle region counts by /to/region of the data, and a job that merges may have many; name merge none, ` +
+		const says = `: it would merge in queue q, where throttle region counts by /to/region of the data, and a job that merges may have many; name merge none, ` +
 			"or let the throttle count by $klass, $queue or $tag:"
 		put := func(p queue.Put) error {
 			p.Queue, p.Key = "q", "k"
