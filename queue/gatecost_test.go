@@ -170,7 +170,8 @@ func TestCommandsOfTheGate(t *testing.T) {
 	}
 }
 
-// BenchmarkGateCost counts the instructions of the server, with valgrind, and fails where the gate costs a tenth more than its budget:
+// BenchmarkGateCost counts the instructions of the server, with valgrind, and fails where the gate costs a tenth more than it did when its budget
+// was written down:
 //
 //	go test ./queue -run '^$' -bench GateCost -benchtime 1x
 func BenchmarkGateCost(b *testing.B) {
@@ -185,8 +186,8 @@ func BenchmarkGateCost(b *testing.B) {
 	}
 	b.Setenv("REDIS_SERVER", wrapper)
 	limits := map[string]float64{
-		"beside rules, by 50": 0.005, "beside rules, by 5": 0.025, "beside rules, by 1": 0.03, "plain": 0.03, "limit": 0.25, "path": 0.55,
-		"blocked": 0.28, "blocked by path": 0.4, "saturated": 1.6,
+		"beside rules, by 50": 0.011, "beside rules, by 5": 0.045, "beside rules, by 1": 0.08, "plain": 0.1, "limit": 0.28, "path": 0.55,
+		"blocked": 0.28, "blocked by path": 0.4, "saturated": 1.4,
 	}
 	for b.Loop() {
 		found := measureGate(b, func(w *gateWorld, do func()) float64 { return instructions(w, dir, do) }, 10)
