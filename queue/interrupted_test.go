@@ -729,3 +729,42 @@ func TestListCommandsBreakAtAnyCommand(t *testing.T) {
 		})
 	}
 }
+
+// TestAJobThatCouldNotEndKeepsItsTurn breaks a call that completes a job with a key, and takes: as long as the job runs nobody else of its key may.
+func TestAJobThatCouldNotEndKeepsItsTurn(t *testing.T) {
+	in := newInterrupted(t)
+	refused := 0
+	for nth := 1; ; nth++ {
+		in.c.redis.FlushAll(in.ctx)
+		in.shas = map[string]string{}
+		in.do(Batch, "put", appendPuts([]any{""}, []Put{{Queue: "q", JID: "a", Klass: "K", Key: "k"}, {Queue: "q", JID: "b", Klass: "K", Key: "k"}})...)
+		in.take("w", "q")
+		sent, puts, results := checkSettlements([]Settlement{{JID: "a", Queue: "q", Popped: in.popped("a"), Action: Complete}})
+		raw, hit, err := in.cut(nth, "exchange", exchangeArgs("w", sent, puts, Take{Queues: []string{"q"}, Count: 2}))
+		if hit == "" {
+			break
+		}
+		state := in.c.redis.HGet(in.ctx, "ql:j:a", "state").Val()
+		if next := in.c.redis.HGet(in.ctx, "ql:j:b", "state").Val(); state == "running" && (next != "waiting" || in.c.redis.ZCard(in.ctx, "ql:q:q-work").Val() > 0 ||
+			in.c.redis.HGet(in.ctx, "ql:oarlock:turns:q", "k").Val() != "=a") {
+			t.Errorf("%d, fault at %s: a runs, and b is %s, in work %q", nth, hit, next, in.c.redis.ZRange(in.ctx, "ql:q:q-work", 0, -1).Val())
+		}
+		if err != nil {
+			continue
+		}
+		reply, err := readExchange(raw, in.now, results, []string{"q"})
+		must0(t, err)
+		if reply.Results[0].Err != nil {
+			refused++
+		}
+		for range 3 { // a look mends what is not passed
+			in.do(Batch, "tend", "0", "0", "q")
+		}
+		if over := in.c.redis.HGet(in.ctx, "ql:j:b", "state").Val() == "running" || in.c.redis.ZCard(in.ctx, "ql:q:q-work").Val() > 0; over != (state == "complete") {
+			t.Errorf("%d, fault at %s: a is %s, and b may begin: %v", nth, hit, state, over)
+		}
+	}
+	if refused == 0 {
+		t.Error("no fault has kept the job from its end")
+	}
+}

@@ -515,7 +515,7 @@ func TestHost(t *testing.T) {
 func TestAStateDirectoryThatTakesNothing(t *testing.T) {
 	p, dir := newPatient(t), t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=700"); err != nil {
-		t.Skipf("needs a mount: %v", err)
+		t.Skipf("SKIPPED a file system that is full or read-only takes a mount: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	says := func(want string, level Level) {

@@ -3,8 +3,10 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -86,6 +88,14 @@ type Entry struct {
 	Message string          `json:"message,omitempty"` // why it failed, or is broken
 	Attempt int             `json:"attempt,omitempty"`
 	Times   int             `json:"times,omitempty"` // so many broken ones that are alike, where they are more than one
+}
+
+// Why is why it failed or is broken, and of how many that are alike, where they are more than one; "" of others.
+func (e Entry) Why() string {
+	if e.Times > 1 {
+		return fmt.Sprintf("%s (%s that are alike)", e.Message, screen.Count(e.Times))
+	}
+	return e.Message
 }
 
 // ListPart is what is shown of a list.

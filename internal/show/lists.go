@@ -1,7 +1,6 @@
 package show
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -44,11 +43,7 @@ func Entries(w io.Writer, empty string, part ops.ListPart, entries []ops.Entry) 
 		case part == ops.PartInWork:
 			rows = append(rows, []string{screen.Moment(e.Since), text})
 		case part == ops.PartBroken:
-			why := e.Message
-			if e.Times > 1 {
-				why += fmt.Sprintf(" (%s that are alike)", screen.Count(e.Times))
-			}
-			rows = append(rows, []string{screen.Moment(e.Since), why, text})
+			rows = append(rows, []string{screen.Moment(e.Since), e.Why(), text})
 		case part == ops.PartFailed:
 			rows = append(rows, []string{screen.Moment(e.Failed), e.Group, screen.Shorten(e.Message, entryWidth), text})
 		default:

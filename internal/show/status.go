@@ -79,11 +79,6 @@ func intakeLine(w io.Writer, in *supervisor.IntakeSnapshot) {
 	if there := in.Moved - in.Jobs - in.Merged - in.Broken; there > 0 {
 		told += fmt.Sprintf(", %s that existed", screen.Count(there))
 	}
-	if in.Aside > 0 {
-		defer func() {
-			screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  %s of it cannot be jobs, and wait for somebody: `oarlock list broken %s` says why", screen.Count(in.Aside), screen.InShell(in.List))))
-		}()
-	}
 	switch {
 	case in.Trouble != "":
 		screen.PrintLine(w, screen.Paint(w, screen.Red, told+"; it stands still: "+in.Trouble))
@@ -91,6 +86,9 @@ func intakeLine(w io.Writer, in *supervisor.IntakeSnapshot) {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, told+"; as many jobs wait as may, and entries stay in the list"))
 	default:
 		screen.PrintLine(w, told)
+	}
+	if in.Aside > 0 {
+		screen.PrintLine(w, screen.Paint(w, screen.Yellow, fmt.Sprintf("  %s of it cannot be jobs, and wait for somebody: `oarlock list broken %s` says why", screen.Count(in.Aside), screen.InShell(in.List))))
 	}
 }
 

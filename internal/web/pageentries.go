@@ -119,7 +119,7 @@ func (a *App) listPage(c *Call, p *pages.Page) error {
 }
 
 func (a *App) entryRow(part ops.ListPart, e ops.Entry, now float64) pages.Entry {
-	row := pages.Entry{Text: screen.Shorten(e.Entry, 400), JID: e.JID, Why: timesWords(e)}
+	row := pages.Entry{Text: screen.Shorten(e.Entry, 400), JID: e.JID, Why: e.Why()}
 	if e.Group != "" {
 		row.Why = e.Group + ": " + e.Message
 	}
@@ -130,14 +130,6 @@ func (a *App) entryRow(part ops.ListPart, e ops.Entry, now float64) pages.Entry 
 		row.When = pages.Ago(now - at)
 	}
 	return row
-}
-
-// timesWords say why an entry is there, and how often, if that is more than once.
-func timesWords(e ops.Entry) string {
-	if e.Times > 1 {
-		return fmt.Sprintf("%s (%s that are alike)", e.Message, screen.Count(e.Times))
-	}
-	return e.Message
 }
 
 // entryWords count entries.

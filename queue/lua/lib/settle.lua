@@ -303,7 +303,7 @@ function complete_in_lane(batch, s)
   local mark = departs and mark_text('=', queue, '', key) or s.lane
   local set = redis.pcall('HSET', s.key, 'time', batch.time, 'state', 'complete', 'worker', '', 'failure', '{}', 'queue', '',
     'expires', '0', 'remaining', s.retries, 'oarlock-lane', mark)
-  if sign == '+' then
+  if sign == '+' and type(set) ~= 'table' then -- else it runs on
     batch.departs = batch.departs or {}
     add(batch.departs, queue, key, s.jid)
   end
@@ -327,8 +327,8 @@ end
 -- pass_turns(batch): the turns of jobs that were completed
 -- Rare.
 function pass_turns(batch)
-  for queue, pairs_of in pairs(batch.departs) do
-    local ok, raised = pcall(pass_all, queue, pairs_of, batch.now)
+  for queue, left in pairs(batch.departs) do
+    local ok, raised = pcall(pass_all, queue, left, batch.now)
     if not ok then report(batch, queue, '', raised) end
   end
 end

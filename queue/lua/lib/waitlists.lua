@@ -56,8 +56,8 @@ function stand(g, rules, list, head, item, when, beyond)
     if not (g.batch.due and g.batch.due <= when) then g.batch.due = when end
   end
   if there then
-    -- It may have been beyond its share before, and is not now: then it comes before those that do not wait as long here, too. Else
-    -- one that comes before it here, and it before that one elsewhere, would wait for each other.
+    -- It may have been beyond its share before, and is not now: then it comes before those that have waited less long here, as it
+    -- does elsewhere. Else it could wait here for one that waits elsewhere for it.
     if t.defined.borrow then grow_old(g, list) end
     return
   end
