@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 	"internal/cmdline":       {"internal/config"},
 	"internal/accord":        {"internal/rules", "internal/window", "queue"},
 	"internal/callback":      {},
-	"internal/config":        {"internal/callback", "internal/placeholder", "internal/rules", "internal/schedule"},
+	"internal/config":        {"internal/callback", "internal/placeholder", "internal/rules", "internal/schedule", "internal/shebang"},
 	"internal/connect":       {"internal/config", "internal/control", "queue"},
 	"internal/console":       {"internal/logging", "internal/screen", "protocol", "runner", "supervisor"},
 	"internal/control":       {},
@@ -94,6 +94,7 @@ var arrows = map[string][]string{
 	"internal/screen":        {"protocol"},
 	"internal/service":       {"internal/accord", "internal/callback", "internal/census", "internal/config", "internal/connect", "internal/control", "internal/cron", "internal/decider", "internal/doctor", "internal/health", "internal/hub", "internal/logging", "internal/metrics", "internal/output", "internal/plan", "internal/redact", "internal/rollcall", "internal/rules", "internal/screen", "internal/systemd", "internal/web", "queue", "queue/admin", "runner", "supervisor"},
 	"internal/setup":         {"internal/config", "internal/screen"},
+	"internal/shebang":       {},
 	"internal/show":          {"internal/rules", "internal/config", "internal/doctor", "internal/explain", "internal/hub", "internal/logging", "internal/ops", "internal/output", "internal/rollcall", "internal/schedule", "internal/screen", "internal/service", "queue", "supervisor"},
 	"internal/systemd":       {},
 	"internal/top":           {"internal/ops", "internal/rollcall", "internal/screen", "internal/service", "internal/show", "supervisor"},
@@ -129,7 +130,7 @@ var arrows = map[string][]string{
 	"runner/internal/private":    {},
 	"runner/internal/proc":       {},
 	"runner/internal/runnertest": {"runner/internal/proc"}, // for tests
-	"runner/internal/tree":       {"runner/internal/early", "runner/internal/proc"},
+	"runner/internal/tree":       {"internal/shebang", "runner/internal/early", "runner/internal/proc"},
 
 	"supervisor":                  {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/intake", "supervisor/internal/lists", "supervisor/internal/lookout", "supervisor/internal/pool", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/internal/wire", "supervisor/outcome", "supervisor/report"},
 	"supervisor/internal/births":  {"supervisor/internal/clock"},

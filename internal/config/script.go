@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"oarlock/internal/shebang"
 )
 
 // interpreters are programs whose first word that is no option is a file of the user's, each
@@ -20,6 +22,9 @@ var interpreters = map[string]string{
 	"node": "ep", "nodejs": "ep", "Rscript": "e", "tclsh": "",
 	"sh": "cs", "bash": "cs", "dash": "cs", "zsh": "cs", "ksh": "cs", "fish": "c",
 }
+
+// shells are those of interpreters to which a line ends with a line feed and nothing before it.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "fish"}
 
 // wrappers start the program that is named among their words, on this machine and in our
 // directory.
@@ -31,12 +36,12 @@ var scriptName = regexp.MustCompile(`^[^-{$*?][^={}$*?]*\.(py|rb|pl|php|lua|js|m
 // versioned is what follows the name of an interpreter that has its version in it.
 var versioned = regexp.MustCompile(`[-0-9.]+$`)
 
-// MissingScript tells of the script that the pool's command names, if that is not there, and
-// what to do: nothing starts without it, but it may be put there later. "" means that
-// nothing is known to be missing; where the words of a command can be read in two ways,
+// ScriptTrouble tells of the script that the pool's command names, if that is not there or no
+// shell can read it, and what to do: nothing works without it, but it may be put there later. "" means that
+// nothing is known to be wrong; where the words of a command can be read in two ways,
 // nothing is.
-func (p Pool) MissingScript() string {
-	script := scriptOf(p.Command)
+func (p Pool) ScriptTrouble() string {
+	script, by := scriptOf(p.Command)
 	if script == "" {
 		return ""
 	}
@@ -50,7 +55,12 @@ func (p Pool) MissingScript() string {
 	if _, err := exec.LookPath(script); err == nil && filepath.Base(script) == script {
 		return "" // shells look there, too
 	}
-	_, err := os.Stat(file)
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().IsRegular() && slices.Contains(shells, by) {
+		if why := shebang.ToShells(file); why != "" {
+			return fmt.Sprintf("the command names %s: %s", script, why)
+		}
+	}
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return ""
 	}
@@ -60,22 +70,22 @@ func (p Pool) MissingScript() string {
 	return fmt.Sprintf("the command names %s, and there is no %s: put it there, or correct command, or sandbox.dir, from where a relative path is looked for", script, file)
 }
 
-// scriptOf is the file that the interpreter in command is to run, "" where there is none or
+// scriptOf is the file that the interpreter in command, one of interpreters, is to run; "" where there is none or
 // it is not clear.
-func scriptOf(command []string) string {
+func scriptOf(command []string) (script, by string) {
 	if len(command) > 0 && slices.Contains(wrappers, filepath.Base(command[0])) {
 		at := slices.IndexFunc(command, func(word string) bool { return interpreter(word) != "" })
 		if slices.ContainsFunc(command[:max(at, 0)], func(word string) bool { return strings.HasPrefix(word, "-C") || strings.HasPrefix(word, "--chdir") }) {
-			return "" // it changes the directory
+			return "", "" // it changes the directory
 		}
 		command = command[max(at, 0):]
 	}
 	if len(command) == 0 {
-		return ""
+		return "", ""
 	}
 	name := interpreter(command[0])
 	if name == "" {
-		return ""
+		return "", ""
 	}
 	other := interpreters[name]
 	// Without an option before it, of which it could be the value, any word is a file; but to
@@ -84,24 +94,24 @@ func scriptOf(command []string) string {
 	for i, word := range command[1:] {
 		switch {
 		case word == "--" && i+2 < len(command):
-			return known(command[i+2], plain)
+			return known(command[i+2], plain), name
 		case word == "-":
-			return ""
+			return "", ""
 		case strings.HasPrefix(word, "--"):
 			if slices.Contains([]string{"--eval", "--print", "--command"}, word) || strings.HasPrefix(word, "--eval=") || strings.HasPrefix(word, "--print=") {
-				return ""
+				return "", ""
 			}
 			plain = false
 		case strings.HasPrefix(word, "-"):
 			if strings.ContainsAny(word, other) {
-				return ""
+				return "", ""
 			}
 			plain = false
 		case plain || scriptName.MatchString(word):
-			return known(word, plain)
+			return known(word, plain), name
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // known is word if it can be the name of a file as it stands.

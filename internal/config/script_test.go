@@ -64,7 +64,7 @@ func TestMissingScript(t *testing.T) {
 	for words, want := range tests {
 		p := DefaultPool()
 		p.Command, p.Sandbox.Dir = strings.Fields(words), dir
-		got := p.MissingScript()
+		got := p.ScriptTrouble()
 		if want == "" && got != "" || want != "" && !strings.HasPrefix(got, "the command names "+want+", and there is no "+filepath.Join(dir, want)+": put it there") {
 			t.Errorf("%q: %q; want that %q is missing", words, got, want)
 		}
@@ -74,11 +74,70 @@ func TestMissingScript(t *testing.T) {
 func TestMissingScriptInThePrivateDirectory(t *testing.T) {
 	p := DefaultPool()
 	p.Command, p.Sandbox.Dir = []string{"sh", "worker.sh"}, PrivateDir
-	if got := p.MissingScript(); got != "the command names worker.sh, but starts in the private directory, which is empty: give an absolute path" {
+	if got := p.ScriptTrouble(); got != "the command names worker.sh, but starts in the private directory, which is empty: give an absolute path" {
 		t.Error(got)
 	}
 	p.Command = []string{"sh", filepath.Join(t.TempDir(), "worker.sh")}
-	if got := p.MissingScript(); !strings.Contains(got, "there is no "+p.Command[1]) {
+	if got := p.ScriptTrouble(); !strings.Contains(got, "there is no "+p.Command[1]) {
 		t.Error(got)
+	}
+}
+
+// A shell cannot read the lines of Windows, and others can.
+func TestScriptOfWindows(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"of-windows": "set -e\r\necho\r\n", "other": "echo\necho \r\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for words, says := range map[string]string{
+		"sh of-windows":                          "the command names of-windows: its lines end as those of Windows do, and a shell takes",
+		"nice -n 5 bash of-windows":              "the command names of-windows: its lines end as those of Windows do, and a shell takes",
+		"sh other":                               "",
+		"python3 of-windows":                     "",
+		"sh " + dir:                              "",
+		"sh " + filepath.Join(dir, "of-windows"): "the command names " + filepath.Join(dir, "of-windows") + ": its lines",
+	} {
+		p := DefaultPool()
+		p.Command, p.Sandbox.Dir = strings.Fields(words), dir
+		if got := p.ScriptTrouble(); !strings.HasPrefix(got, says) || says == "" && got != "" {
+			t.Errorf("%q: %q; want %q", words, got, says)
+		}
+	}
+}
+
+// What the kernel would refuse at the first job is a mistake of the configuration.
+func TestProgramThatTheKernelRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for text, says := range map[string]string{
+		"#!/bin/sh\n":              "",
+		"#!/usr/bin/env sh\n":      "",
+		"#!/bin/sh\r\n":            "its lines end as those of Windows do",
+		"#!/no/such/thing\n":       `its first line names an interpreter that is not there: "/no/such/thing"`,
+		"#!/usr/bin/env no-such\n": `its first line has env look for "no-such", which is not in PATH`,
+		"echo\n":                   "it is neither a program for this machine nor a script",
+	} {
+		file := filepath.Join(dir, "worker")
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var d decoder
+		d.program("command", Pool{Command: []string{"./worker"}, Sandbox: Sandbox{Dir: dir}})
+		switch {
+		case says == "" && len(d.problems) > 0:
+			t.Errorf("%q: %v", text, d.problems)
+		case says != "" && (len(d.problems) != 1 || !strings.HasPrefix(d.problems[0].Why, "cannot run "+file+": "+says)):
+			t.Errorf("%q: %v; want %q", text, d.problems, says)
+		}
+	}
+	file := filepath.Join(dir, "worker")
+	if err := os.WriteFile(file, []byte("#!/usr/bin/env no-such\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var d decoder
+	d.program("command", Pool{Command: []string{file}, Env: map[string]string{"PATH": "/elsewhere"}})
+	if len(d.problems) > 0 {
+		t.Errorf("where only the child knows PATH: %v", d.problems)
 	}
 }

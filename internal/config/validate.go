@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"oarlock/internal/schedule"
+	"oarlock/internal/shebang"
 )
 
 // PrivateDir is the word for a sandbox's dir that means the child's private directory.
@@ -439,10 +440,11 @@ func (d *decoder) program(at string, p Pool) {
 		return
 	}
 	name := p.Command[0]
+	env, _ := p.Sandbox.Environ()
+	ownPath := env["PATH"] != "" || p.Env["PATH"] != "" // only the child will know what is in it
 	if !strings.Contains(name, "/") {
-		env, _ := p.Sandbox.Environ()
-		if env["PATH"] != "" || p.Env["PATH"] != "" {
-			return // only the child will know
+		if ownPath {
+			return
 		}
 		if _, err := exec.LookPath(name); err != nil {
 			d.bad(at, "there is no program %q in PATH", name)
@@ -467,6 +469,14 @@ func (d *decoder) program(at string, p Pool) {
 		d.bad(at, "%s is a directory", file)
 	case info.Mode()&0o111 == 0:
 		d.bad(at, "%s is not executable; chmod +x it, or name its interpreter first", file)
+	case info.Mode().IsRegular():
+		if why := shebang.Trouble(file, p.Sandbox.Dir); why != "" {
+			d.bad(at, "cannot run %s: %s", file, why)
+		} else if sought := shebang.OfEnv(file); sought != "" && !ownPath {
+			if _, err := exec.LookPath(sought); err != nil {
+				d.bad(at, "cannot run %s: its first line has env look for %q, which is not in PATH", file, sought)
+			}
+		}
 	}
 }
 

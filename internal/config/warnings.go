@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Warnings tells what is no mistake and may become one, a sentence each: of the scripts that are not there, which may be
+// Warnings tells what is no mistake and may become one, a sentence each: of the scripts that are not there or cannot be read, which may be
 // put there later, and of arguments that a job could make options of the program.
 func (c Config) Warnings() []string {
-	warnings := c.MissingScripts()
+	warnings := c.BadScripts()
 	if risk := c.Web.Risk(); risk != "" {
 		warnings = append(warnings, risk)
 	}
@@ -22,13 +22,13 @@ func (c Config) Warnings() []string {
 	return append(warnings, c.UnusedThrottles()...)
 }
 
-// MissingScripts tells of the scripts that commands name and that are not there, one sentence
+// BadScripts tells of the scripts that commands name and that are not there, or not as they would have to be, one sentence
 // for each pool.
-func (c Config) MissingScripts() []string {
+func (c Config) BadScripts() []string {
 	warnings := []string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
-		if missing := c.Pools[name].MissingScript(); missing != "" {
-			warnings = append(warnings, "pool "+name+": "+missing+".")
+		if trouble := c.Pools[name].ScriptTrouble(); trouble != "" {
+			warnings = append(warnings, "pool "+name+": "+trouble+".")
 		}
 	}
 	return warnings

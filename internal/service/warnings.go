@@ -23,7 +23,7 @@ func (s *Service) warn(cfg config.Config) {
 		s.log.Warn(text)
 	}
 	warnOfExposure(s.log, cfg)
-	for _, warning := range slices.Concat(cfg.MissingScripts(), plan.Warnings(cfg)) {
+	for _, warning := range slices.Concat(cfg.BadScripts(), plan.Warnings(cfg)) {
 		s.log.Warn(warning)
 	}
 	s.warnOfDoubts(cfg)

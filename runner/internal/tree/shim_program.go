@@ -1,16 +1,14 @@
 package tree
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"oarlock/internal/shebang"
 )
 
 // findProgram returns the file that name stands for, as the child's own user, directory and PATH see
@@ -36,39 +34,20 @@ func findProgram(name string) (string, error) {
 
 // execTrouble explains why the kernel would not run a file that is there.
 func execTrouble(path string, err error) string {
+	format := errors.Is(err, syscall.ENOEXEC)
 	switch {
-	case errors.Is(err, syscall.ENOEXEC):
-		return "it is neither a program for this machine nor a script whose first line names its interpreter (#!/bin/sh)"
-	case errors.Is(err, syscall.ENOENT):
-		line := interpreter(path)
-		switch name, _, _ := strings.Cut(line, " "); {
-		case line == "":
-			return "the loader that it asks for is not there"
-		case strings.HasSuffix(name, "\r"):
-			return "its lines end as those of Windows do, and the kernel takes that for a part of the interpreter's name: sed -i 's/\\r$//' " + path
+	case format, errors.Is(err, syscall.ENOENT):
+		if why := shebang.Trouble(path, "."); why != "" {
+			return why
 		}
-		return "its first line names an interpreter that is not there: " + strconv.QuoteToGraphic(strings.TrimRight(line, " \t\r"))
+		if format {
+			return shebang.NoFormat
+		}
+		return "the loader that it asks for is not there"
 	case errors.Is(err, syscall.E2BIG):
 		return "its arguments and environment are too long"
 	}
 	return err.Error()
-}
-
-// interpreter returns what the first line of a script names, as far as it is worth showing; "" if it is none.
-func interpreter(path string) string {
-	file, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	head := make([]byte, 128)
-	n, _ := file.Read(head)
-	line, found := bytes.CutPrefix(head[:n], []byte("#!"))
-	if !found {
-		return ""
-	}
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	return strings.TrimLeft(string(line), " \t")
 }
 
 // startCode returns the exit code for a program that cannot be run because of err.

@@ -138,7 +138,7 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 		{"not executable", Settings{}, []string{plain}, ExitCannotRun, "is not executable"},
 		{"a directory", Settings{}, []string{dir}, ExitCannotRun, "cannot run"},
 		{"no interpreter", Settings{}, []string{noInterpreter}, ExitCannotRun, `names an interpreter that is not there: "/no/such/interpreter -x"`},
-		{"lines of Windows", Settings{}, []string{ofWindows}, ExitCannotRun, `its lines end as those of Windows do, and the kernel takes that for a part of the interpreter's name: sed -i 's/\r$//' ` + ofWindows},
+		{"lines of Windows", Settings{}, []string{ofWindows}, ExitCannotRun, `its lines end as those of Windows do, and the kernel takes that for a part of what the first line names: sed -i 's/\r$//' ` + ofWindows},
 		{"no format", Settings{}, []string{noFormat}, ExitCannotRun, "nor a script whose first line names its interpreter"},
 		{"no working directory", Settings{Dir: "/no/such/dir"}, []string{"true"}, ExitCannotRun, "enter the working directory: chdir /no/such/dir: no such file"},
 		{"nothing to run", Settings{}, []string{""}, ExitNotFound, "there is no program"},
