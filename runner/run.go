@@ -95,6 +95,13 @@ func (c *Child) hasRead(r *Run) bool {
 	return r.read
 }
 
+// Told tells whether the child was told of the run, for none was before it any more. It stays so when the run has ended.
+func (r *Run) Told() bool {
+	r.child.mu.Lock()
+	defer r.child.mu.Unlock()
+	return !r.since.IsZero()
+}
+
 // Stopping returns why the run was asked to stop, CauseNone if it was not.
 func (r *Run) Stopping() Cause {
 	r.child.mu.Lock()

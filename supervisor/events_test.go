@@ -34,6 +34,60 @@ func TestTheWaitOfAJobIsTold(t *testing.T) {
 	})
 }
 
+// That an attempt has begun is told when its child is told of it: not while it is kept ready behind another.
+func TestAnAttemptThatIsKeptReadyHasNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 2
+		w.host.work = lasting(10 * time.Second)
+		w.run()
+		time.Sleep(time.Second)
+		w.redis.put(3)
+		time.Sleep(5 * time.Second)
+		w.want("running", 3) // two of them are kept ready
+		for i := range 3 {
+			if began, ended := len(told.of(AttemptStarted)), len(told.of(AttemptEnded)); began != i+1 || ended != i {
+				t.Errorf("while the child is at its job %d, %d were told to have begun, and %d to have ended", i+1, began, ended)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		for i, e := range told.of(AttemptStarted) {
+			if least := time.Duration(i) * 10 * time.Second; e.Waited < least-time.Second || e.Waited > least+2*time.Second {
+				t.Errorf("job %d waited %v", i+1, e.Waited)
+			}
+		}
+		w.end()
+	})
+}
+
+// A job that is given to another child, for the first one left without having read it, has waited once.
+func TestTheWaitOfAJobIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		told := hear(w)
+		w.cfg.Pools[0].Children = 1
+		left := false
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			if !left {
+				left = true
+				return &runner.Ending{Kind: runner.LeftEarly, ExitCode: 0}
+			}
+			return said(protocol.Ack)
+		}
+		w.redis.put(1)
+		time.Sleep(time.Second)
+		w.run()
+		time.Sleep(30 * time.Second)
+		w.want("complete", 1)
+		began := told.of(AttemptStarted)
+		if len(began) != 2 || began[0].Waited < time.Second || began[1].Waited != 0 {
+			t.Errorf("its beginnings say %+v", began)
+		}
+		w.end()
+	})
+}
+
 // Renewals tell how much of a lease was left, and an outage is told once, with its length.
 func TestRenewalsAndOutagesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -713,6 +713,13 @@ func (r *fakeRun) Withdraw() bool {
 	return i > 0
 }
 
+// Told is runner.Run.Told.
+func (r *fakeRun) Told() bool {
+	r.child.mu.Lock()
+	defer r.child.mu.Unlock()
+	return slices.Index(r.child.runs, r) <= 0
+}
+
 // over takes a run off the child, and reports whether it had it.
 func (c *fakeChild) over(r *fakeRun) bool {
 	c.mu.Lock()

@@ -80,7 +80,7 @@ var (
 	logLines      = define(counter, "child_log_lines_total", "Lines that children printed or logged.", "pool")
 	logDropped    = define(counter, "child_log_lines_dropped_total", "Lines of children that were dropped, for there were too many a second.", "pool")
 	strayStatus   = define(counter, "child_stray_status_total", "Lines of children that look like verdicts and did not count.", "pool")
-	started       = define(counter, "attempts_started_total", "Attempts that a child was given.", "pool")
+	started       = define(counter, "attempts_started_total", "Attempts that a child was told of.", "pool")
 	attempts      = define(counter, "attempts_total", "Attempts that ended, by how.", "pool", "ending")
 	actions       = define(counter, "attempt_actions_total", "What Redis was told of jobs whose attempt ended.", "pool", "action")
 	duration      = define(histogram, "attempt_duration_seconds", "From the beginning of an attempt to its end.", "pool")

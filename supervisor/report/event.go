@@ -15,7 +15,7 @@ const (
 	ChildStarted   EventKind = "child-started"   // Slot, PID
 	ChildReady     EventKind = "child-ready"     // Slot, PID, Took (since its start began); not in mode once, whose children come with their jobs
 	ChildExited    EventKind = "child-exited"    // Slot, PID, Exit, Reason (one of the Left…)
-	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID, Waited; once more if another child was given it instead
+	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID, Waited: the child was told of it; once more, without Waited, if another child was instead
 	Progressed     EventKind = "progress"        // Job, Slot, PID, Progress
 	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Redo, Group, Message
 	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given, or is to
@@ -109,7 +109,7 @@ type Event struct {
 
 	Settles, Takes int
 	Took           time.Duration
-	Waited         time.Duration // from a job's put, or its last pop, to its beginning; 0 if that is not known
+	Waited         time.Duration // from a job's put, or its last pop, to its beginning; 0 if that is not known, or was told
 	Locks          int
 	Count, Broken  int
 	Margin         time.Duration // the least that was left of one of Locks when it was renewed; negative if it had run out

@@ -89,6 +89,8 @@ type attempt struct {
 
 	member    *member       // the child that has it; nil before
 	run       Run           // nil until the child was given it
+	told      bool          // the observer knows that its child was told of it
+	counted   bool          // and for how long it had waited for the first that was
 	began     time.Duration // when the child was chosen
 	cause     runner.Cause  // why it was asked to stop
 	grace     time.Duration // and how much time it was given for that

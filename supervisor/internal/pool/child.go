@@ -35,6 +35,7 @@ type Run interface {
 	Cancel(cause runner.Cause, grace time.Duration)
 	Renew(lease time.Duration)
 	Drain(left time.Duration)
+	Told() bool  // no other is, or was, before it at its child
 	Begun() bool // the child has read of it
 	Wishes() []protocol.Wish
 }

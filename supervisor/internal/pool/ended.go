@@ -23,7 +23,8 @@ func (p *Pool) ended(a *attempt, e *runner.Ending) {
 		e = outcome.AsInterrupted(e)
 	}
 	a.ending, a.endedAt = e, p.now
-	a.member.finished(a, e)
+	m := a.member
+	m.finished(a, e)
 	if len(e.Wishes) > 0 {
 		a.wishes = append(a.wishes, e.Wishes...)
 		p.wishes(a)
@@ -33,6 +34,9 @@ func (p *Pool) ended(a *attempt, e *runner.Ending) {
 	}
 	if !p.withhold(a, e) {
 		p.finish(a, e)
+	}
+	if len(m.runs) > 0 {
+		m.tellBegun(m.runs[0]) // it was kept ready behind this one
 	}
 }
 
@@ -136,7 +140,7 @@ func (p *Pool) redo(a *attempt, e *runner.Ending) {
 func (p *Pool) undo(a *attempt) {
 	p.prepare(a)
 	p.advance(a, waiting)
-	a.member, a.run, a.ending, a.gap, a.company = nil, nil, nil, 0, nil
+	a.member, a.run, a.told, a.ending, a.gap, a.company = nil, nil, false, nil, 0, nil
 }
 
 // wellSince reports whether a job of the pool ended well after a moment; it and now are on

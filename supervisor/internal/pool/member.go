@@ -157,18 +157,23 @@ func (m *member) hand(a *attempt) error {
 	return err
 }
 
-// tellBegun tells the observer that the child has the attempt.
+// tellBegun tells the observer that the child has the attempt, unless the child was not told of it yet.
 func (m *member) tellBegun(a *attempt) {
 	p := m.pool
+	if p.OnEvent == nil || a.told || a.run == nil || !a.run.Told() {
+		return
+	}
+	a.told = true
 	p.event(report.Event{Kind: report.AttemptStarted, Job: a.wire, Slot: m.slot.n, PID: m.child.PID(), Waited: p.waited(a)})
 }
 
 // waited is how long a job that is being begun has waited since it was put, or since it was last popped; 0 if
-// that is not known.
+// that is not known, or was told before: each job waits once, however many children it is given to.
 func (p *Pool) waited(a *attempt) time.Duration {
-	if p.OnEvent == nil || a.job.Put == 0 {
+	if a.counted || a.job.Put == 0 {
 		return 0
 	}
+	a.counted = true
 	return max(queue.Duration(p.Redis.Now()-a.job.Put), 0)
 }
 
