@@ -240,3 +240,55 @@ func TestADamagedRecurringJobIsShown(t *testing.T) {
 		}
 	})
 }
+
+// A list of those behind that is none keeps nobody else waiting, and loses nobody of its key: who is to join them tries again.
+func TestABrokenLaneHoldsUpNobodyElse(t *testing.T) {
+	onRedis(t, func(t *testing.T, c *queue.Client) {
+		ctx, s, raw := t.Context(), session(t, c, "w"), c.Redis()
+		keyed(t, c, "k", "first")
+		_, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+		equal(t, "taken", jids, []string{"first"})
+		raw.Set(ctx, "ql:oarlock:lane:1:q:k", "none", 0)
+		keyed(t, c, "k", "now", "popped")
+		due := func(jids ...string) {
+			for i, jid := range jids {
+				raw.ZAdd(ctx, "ql:q:q-scheduled", redis.Z{Score: 1e10 + float64(i), Member: jid})
+			}
+		}
+		for i, key := range []string{"k", "m", "n"} {
+			putAll(t, c, queue.Put{Queue: "q", JID: fmt.Sprint("later", i), Klass: "K", Key: key, Delay: time.Hour})
+		}
+		raw.Del(ctx, "ql:j:later1")
+		raw.Set(ctx, "ql:j:later1", "no job", 0)
+		due("later0", "later1", "later2")
+		keyed(t, c, "other", "last")
+
+		raw.ZRem(ctx, "ql:q:q-work", "popped")
+		reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+		equal(t, "taken beside it", jids, []string{"later2", "last"})
+		var left []string
+		for _, b := range reply.Broken {
+			left = append(left, b.JID)
+		}
+		equal(t, "left out", left, []string{"later0", "now"})
+		raw.ZAdd(ctx, "ql:q:q-work", redis.Z{Score: 1, Member: "popped"})
+		popped, err := raw.Eval(ctx, queue.Unified("ql:", queue.Qless), nil, "pop", c.Now(), "q", "f", 5).Text()
+		ok(t, err)
+		equal(t, "popped", popped, "{}")
+		reply, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+		equal(t, "taken at once again", len(jids)+len(reply.Broken), 0)
+
+		raw.Del(ctx, "ql:oarlock:lane:1:q:k", "ql:j:later1")
+		settle(t, s, queue.Taken{JID: "first", Queue: "q"}, queue.Settlement{Action: queue.Complete})
+		due("now", "later0", "popped")
+		for _, want := range []string{"now", "later0", "popped"} {
+			reply, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
+			equal(t, "taken when it is mended", jids, []string{want})
+			settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+		}
+		for _, jid := range []string{"later2", "last"} {
+			settle(t, s, queue.Taken{JID: jid, Queue: "q"}, queue.Settlement{Action: queue.Complete})
+		}
+		equal(t, "doctor says", diagnose(t, c, false), nil)
+	})
+}

@@ -91,3 +91,22 @@ func TestRulesOfAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// TestAJobThatWaitsForAPlaceCannotBePutAgain: where a command fails as a job that waits is put again, it waits on, and has its place in the end.
+func TestAJobThatWaitsForAPlaceCannotBePutAgain(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","limited":true,"limit_of_queue":1}`}, nil)
+	w.put(putsOf(2, func(i int) Put { return Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K"} })...)
+	first := w.take("w", 2, "q")
+	w.redis.Set(t.Context(), "ql:q:q-depends", "none", 0)
+	results, err := w.client.PutAll(t.Context(), []Put{{Queue: "other", JID: "j1", Klass: "K"}})
+	must0(t, err)
+	if results[0].Err == nil {
+		t.Fatal("it was put")
+	}
+	w.redis.Del(t.Context(), "ql:q:q-depends")
+	w.exchange("w", done(first...), Take{})
+	if jobs := w.take("w", 2, "q"); len(jobs) != 1 || jobs[0].JID != "j1" {
+		t.Errorf("then %v run", jidsOf(jobs))
+	}
+}

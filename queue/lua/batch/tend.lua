@@ -63,7 +63,7 @@ end
 
 local function tend_queue(queue)
   if not turn_settings(queue) then return end
-  local due, others = unshelve(queue, now, 50)
+  local due, others = unshelve(queue, now, 50, batch)
   joined = joined + due
   if others then more = 1 end
   spend(batch, 6 + 8 * due)

@@ -228,7 +228,7 @@ end
 -- left_lane(queue, key): an entry was taken out of a lane of which the turn is not passed on
 -- Rare.
 function left_lane(queue, key)
-  if redis.call('HINCRBY', 'ql:oarlock:behind', queue, '-1') <= 0 then redis.call('HDEL', 'ql:oarlock:behind', queue) end
+  count_left(queue, 1)
   local holder = redis.call('HGET', 'ql:oarlock:turns:' .. queue, key)
   if redis.call('EXISTS', lane_of(queue, key)) == 0 and string.sub(holder or '', 1, 1) == '=' then
     redis.call('ZREM', 'ql:oarlock:lanes:' .. queue, key)

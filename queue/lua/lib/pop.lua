@@ -56,7 +56,9 @@ end
 -- has_turn(jid, job, queue, now) -> whether a job has the turn of its key, or has none; else it has left the work set
 -- Rare.
 function has_turn(jid, job, queue, now)
-  return meet_turn(queue, jid, job.lane, job.tags, now) ~= nil
+  local met, key = pcall(meet_turn, queue, jid, job.lane, job.tags, now)
+  if not met then join_later(queue, jid, now) end
+  return met and key ~= nil
 end
 
 -- bring_in(queue, now, count, limit) -> how many children of recurring jobs

@@ -9,9 +9,9 @@
 -- Rare.
 function reseat(batch, jid, queue, elsewhere, group)
   local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'worker', 'expires', 'priority', 'time', 'remaining', 'failure',
-    'oarlock-lane')
+    'oarlock-lane', 'throttles', 'oarlock-gate')
   local state, of_queue = f[1], f[2]
-  local key, place = seat_of(jid, state, of_queue, f[5], f[6], batch.now, f[9])
+  local key, place = seat_of(jid, state, of_queue, f[5], f[6], batch.now, f[9], f[10] and not f[11])
   if state == 'running' then place = tonumber(f[4]) or batch.now end
   for _, name in ipairs({ queue, elsewhere }) do
     for _, part in ipairs({ '-work', '-locks', '-scheduled', '-depends', '-throttled' }) do
@@ -37,19 +37,21 @@ function reseat(batch, jid, queue, elsewhere, group)
   return state, f[3], f[7]
 end
 
--- seat_of(jid, state, queue, priority, time, now, lane) -> the key of the set that a job belongs
+-- seat_of(jid, state, queue, priority, time, now, lane, chosen) -> the key of the set that a job belongs
 -- into, and its score there as text; nil if it is in none
+--   chosen   whether it has throttles, and not by rules
 -- Rare.
-function seat_of(jid, state, queue, priority, time, now, lane)
+function seat_of(jid, state, queue, priority, time, now, lane, chosen)
   if state == 'complete' then return 'ql:completed', text17(tonumber(time) or now) end
   if not state or state == 'failed' or not queue then return nil end
   local prefix = 'ql:q:' .. queue
   local function is_in(part) return type(redis.pcall('ZSCORE', prefix .. part, jid)) == 'string' end
   local parts = { running = '-locks', scheduled = '-scheduled', depends = '-depends' }
   local part = parts[state] or '-work'
-  -- A job that was completed with next and delay says waiting; one that a throttle let go says throttled.
+  -- A job that was completed with next and delay says waiting; one that a throttle let go says throttled. Who waits
+  -- by rules is judged anew, for it may have left its waitlist.
   if state == 'waiting' and is_in('-scheduled') and not is_in('-work') then part = '-scheduled' end
-  if state == 'throttled' and is_in('-throttled') and not is_in('-work') then part = '-throttled' end
+  if state == 'throttled' and chosen and is_in('-throttled') and not is_in('-work') then part = '-throttled' end
   local place = text17(now)
   local sign, of = read_mark(lane)
   if of == queue and state == 'waiting' and sign == '-' then return nil end

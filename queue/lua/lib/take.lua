@@ -369,7 +369,7 @@ end
 function unshelve_due(batch, queue)
   local promotable = batch.promotable or call_promotions
   local limit = at_most(batch, math.max(promotable, 20), 8)
-  local joined, more = unshelve(queue, batch.now, limit)
+  local joined, more = unshelve(queue, batch.now, limit, batch)
   spend(batch, 8 * joined + 2)
   batch.promotable = math.max(0, promotable - joined)
   if more then batch.still_due = true end
@@ -500,8 +500,13 @@ end
 -- may_begin(batch, queue, job, locked) -> whether a job has the turn of its key, or has none; else it has left the work set
 -- Rare.
 function may_begin(batch, queue, job, locked)
-  local key = meet_turn(queue, job.jid, job.lane, job.fields[4], batch.now, locked)
+  local met, key = pcall(meet_turn, queue, job.jid, job.lane, job.fields[4], batch.now, locked)
   spend(batch, 8)
+  if not met then
+    report(batch, queue, job.jid, key)
+    join_later(queue, job.jid, batch.now)
+    return false
+  end
   job.key = key or nil
   return key ~= nil
 end

@@ -199,11 +199,12 @@ function pass_on(queue, key, now)
     local ok, won = pcall(give_turn, queue, key, entry, now)
     if not ok then
       stay_next(queue, key, entry)
+      count_left(queue, popped - 1)
       error(won, 0)
     end
     winner = won
   end
-  if popped > 0 and redis.call('HINCRBY', 'ql:oarlock:behind', queue, -popped) <= 0 then redis.call('HDEL', 'ql:oarlock:behind', queue) end
+  count_left(queue, popped)
   if not entry or redis.call('EXISTS', lane) == 0 then -- a list without entries is none
     redis.call('ZREM', 'ql:oarlock:lanes:' .. queue, key)
     if not winner then redis.call('HDEL', 'ql:oarlock:turns:' .. queue, key) end
@@ -213,6 +214,11 @@ function pass_on(queue, key, now)
     if not winner then redis.call('HSET', 'ql:oarlock:turns:' .. queue, key, '!0 - ') end
   end
   ordering().passed = true
+end
+
+-- count_left(queue, n): so many stand behind nobody any more
+function count_left(queue, n)
+  if n > 0 and redis.call('HINCRBY', 'ql:oarlock:behind', queue, -n) <= 0 then redis.call('HDEL', 'ql:oarlock:behind', queue) end
 end
 
 -- pass_all(queue, left, now): the turns of jobs that are complete, and are marked as in no lane
@@ -449,10 +455,11 @@ function shelves(queue, text)
   return sign == '=' and of == queue
 end
 
--- unshelve(queue, now, limit) -> how many, and whether there may be more
+-- unshelve(queue, now, limit, batch) -> how many, and whether there may be more
+--   batch   hears of those that could not; nil if nobody is to
 -- Shelved jobs that are due join their lanes, in the order of their due times, and those of one moment in that of their puts.
 -- Rare.
-function unshelve(queue, now, limit)
+function unshelve(queue, now, limit, batch)
   local jobs, more = on_shelf(queue, text17(now + shelf), limit)
   table.sort(jobs, function(a, b)
     if a.place ~= b.place then return a.place < b.place end
@@ -460,17 +467,40 @@ function unshelve(queue, now, limit)
     return a.rank < b.rank
   end)
   for _, job in ipairs(jobs) do
-    local due = job.place - shelf
-    redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', job.jid)
-    if job.of == queue then
-      redis.call('HSET', 'ql:j:' .. job.jid, 'state', 'waiting', 'time', string.format('%.20f', due))
-      if not arrive_at(queue, job.jid, job.mark, now) then
-        seat(queue, '-work', text17(score(numeric(job.priority, 0), due)), job.jid)
-        wake(queue)
-      end
+    local ok, raised = pcall(come_off_shelf, queue, job, now)
+    if not ok then
+      join_later(queue, job.jid, now)
+      if batch then report(batch, queue, job.jid, raised) end
     end
   end
   return #jobs, more
+end
+
+-- come_off_shelf(queue, job, now)
+--   job   as on_shelf answers
+-- Rare.
+function come_off_shelf(queue, job, now)
+  local due = job.place - shelf
+  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', job.jid)
+  if job.of ~= queue then return end
+  redis.call('HSET', 'ql:j:' .. job.jid, 'state', 'waiting', 'time', string.format('%.20f', due))
+  if not arrive_at(queue, job.jid, job.mark, now) then
+    seat(queue, '-work', text17(score(numeric(job.priority, 0), due)), job.jid)
+    wake(queue)
+  end
+end
+
+-- join_later(queue, jid, now): a command failed as a job was to join the others of its key. It is where its mark says that it has the turn, or stands
+-- behind; else it tries again in ten seconds, and is in nobody's way until then.
+-- Rare.
+function join_later(queue, jid, now)
+  local mark = redis.pcall('HGET', 'ql:j:' .. jid, 'oarlock-lane')
+  local sign, of = read_mark(type(mark) == 'string' and mark)
+  if of ~= queue or sign == '=' then
+    redis.pcall('HSET', 'ql:j:' .. jid, 'state', 'scheduled', 'worker', '', 'expires', '0')
+    redis.pcall('ZADD', 'ql:q:' .. queue .. '-scheduled', text17(now + 10 + (of == queue and shelf or 0)), jid)
+  end
+  reseat(open_batch(now, ''), jid, queue)
 end
 
 -- on_shelf(queue, most, limit) -> list of jobs, and whether there may be more
@@ -484,7 +514,9 @@ function on_shelf(queue, most, limit)
   repeat
     local some = shelf_page(queue, most, passed, limit)
     for rank, one in ipairs(some) do
-      local mark, of, priority, put = unpack(redis.call('HMGET', 'ql:j:' .. one.jid, 'oarlock-lane', 'queue', 'priority', 'time'))
+      local f = redis.pcall('HMGET', 'ql:j:' .. one.jid, 'oarlock-lane', 'queue', 'priority', 'time')
+      if f.err and not is_wrong_type(f) then error(f, 0) end
+      local mark, of, priority, put = unpack(f)
       if of ~= queue or shelves(queue, mark) then
         one.mark, one.of, one.priority, one.put, one.rank = mark, of, priority, numeric(put, 0), -rank
         jobs[#jobs + 1] = one

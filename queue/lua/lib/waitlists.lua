@@ -218,6 +218,7 @@ end
 
 -- write_lists(g, c): who left waitlists in a round, and who is first now
 function write_lists(g, c)
+  if #c.unfiled > 0 then call_many('ZREM', 'ql:q:' .. c.queue .. '-throttled', c.unfiled) end
   for _, list in pairs(g.lists) do
     if list.touched then
       list.touched = false
@@ -226,7 +227,6 @@ function write_lists(g, c)
       look_at_head(g, list)
     end
   end
-  if #c.unfiled > 0 then call_many('ZREM', 'ql:q:' .. c.queue .. '-throttled', c.unfiled) end
 end
 
 -- look_at_head(g, list): who is first now; a waitlist without anybody is no more
