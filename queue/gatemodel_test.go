@@ -53,6 +53,7 @@ type modelWorker struct {
 func newModelWorld(t *testing.T, seed uint64) *modelWorld {
 	w := &modelWorld{gateWorld: newGateWorld(t), random: rand.New(rand.NewPCG(seed, 1)), queues: map[string]modelQueue{},
 		limits: map[string]int{}, caps: map[string]map[string]int{}, classes: map[string]modelClass{}, jobs: map[string]Put{}, running: map[string]Taken{}}
+	w.began = w.now
 	throttles, queues := map[string]string{}, map[string]string{}
 	some := func(n int) int { return 1 + w.random.IntN(n) }
 	patience := []int{1, 5, 60}[w.random.IntN(3)]

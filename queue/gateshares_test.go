@@ -140,6 +140,47 @@ func TestQueuesTakeTurns(t *testing.T) {
 	}
 }
 
+// TestALightJobPassesAHeavyOne: a place that is too few for the first of a queue is another's who waits there, whether a job
+// ends or the limit is raised; but not when the first has waited for longer than patience.
+func TestALightJobPassesAHeavyOne(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":3}}}`}, map[string]string{"erp": `{"limit":4,"patience":20}`})
+	light := func(names ...string) {
+		for _, name := range names {
+			w.put(Put{Queue: "q", Klass: "K", JID: name, Data: []byte("{}")})
+		}
+	}
+	light("l1", "l2", "l3", "l4")
+	running := w.take("w", 4, "q")
+	w.put(Put{Queue: "q", JID: "heavy", Klass: "Heavy", Data: []byte("{}")})
+	w.now++
+	light("l5", "l6", "l7", "l8")
+	if jobs := w.take("w", 10, "q"); len(jobs) > 0 {
+		t.Fatalf("there is no place, and %d begin", len(jobs))
+	}
+	begins := func(when string, jobs []Taken, want ...string) {
+		t.Helper()
+		if got := jidsOf(jobs); !slices.Equal(got, want) {
+			t.Errorf("%s %q begin, not %q", when, got, want)
+		}
+		running = append(running, jobs...)
+	}
+	end := func(many int) []Taken {
+		ended := running[:many]
+		running = running[many:]
+		return w.exchange("w", done(ended...), Take{Queues: []string{"q"}, Count: 10}).Jobs
+	}
+	w.now += 2
+	begins("a place is free, and", end(1), "l5")
+	must0(t, w.client.SetThrottle(t.Context(), Throttle{ID: "erp", Maximum: 5}))
+	w.tend("q")
+	begins("the limit is raised, and", w.take("w", 10, "q"), "l6")
+	w.now += 19
+	begins("the heavy one is overdue, a place is free, and", end(1))
+	begins("it is overdue, three are free, and", end(2), "heavy")
+	begins("it runs, a place is free, and", end(1), "l7")
+}
+
 // TestPatience: a job that needs five of ten places gets them under an endless stream of others, at last when it is overdue
 // and one run is over.
 func TestPatience(t *testing.T) {

@@ -185,6 +185,7 @@ function wait_no_more(g, t, party, mark)
 end
 
 -- stir(g, t): lets those in front try, as many as there are places free
+-- A heavy one in front keeps places from other parties. Of its own, lighter ones pass it until it has waited for longer than patience.
 function stir(g, t)
   local room = t.max - t.used
   if t.asks or room < 1 then return end
@@ -200,12 +201,15 @@ function stir(g, t)
     room = room - (t.defined.keep or 0)
   end
   for _, one in ipairs(within) do
-    for i, list in ipairs(one.lists) do
-      if room < 1 then return end
-      local fits = list.places <= room
-      if fits then open_list(g, list.queue, list.line, list.head) end
-      if fits or i == 1 then room = room - list.places end
+    if room < 1 then return end
+    local left = room
+    for _, list in ipairs(one.lists) do
+      if list.places <= left then
+        open_list(g, list.queue, list.line, list.head)
+        left = left - list.places
+      end
     end
+    room = math.min(left, room - one.lists[1].places)
   end
 end
 
