@@ -96,6 +96,7 @@ type Client struct {
 	heard *connection.Subscription // by all that listen to something
 
 	plainReads atomic.Bool  // EVALSHA_RO is not to be had; see read
+	beside     editions     // which rules there are, as far as they say nothing of new jobs
 	awaited    atomic.Int32 // lists that are waited for over connections of their own
 
 	mu       sync.Mutex

@@ -28,6 +28,8 @@ type Reply struct {
 	Now  float64 // the time that the call carried
 	// Gate is what the gate of ruled queues said of jobs in this call; nil if nothing, or no queue is ruled.
 	Gate []GateCount
+
+	edition string // of rules that say nothing of the take's queues, if that was not known
 }
 
 // GateWord is what the gate of a ruled queue says of a job.
@@ -83,7 +85,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
 	take.hurries = s.mayHurry(take, now)
-	raw, err := s.exchange(ctx, now, exchangeArgs(s.worker, sent, puts, take))
+	raw, err := s.exchange(ctx, now, s.edition(now, sent, puts, take), exchangeArgs(s.worker, sent, puts, take))
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
 			s.link.Doubt()
@@ -94,6 +96,9 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 		s.settledOnReplicas(ctx)
 	}
 	reply, err := readExchange(raw, now, results, take.Queues)
+	if reply.edition != "" {
+		s.beside.learn(now, reply.edition, take.Queues)
+	}
 	if err == nil {
 		s.looked(take, now, &reply)
 	}
@@ -102,14 +107,19 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 
 // exchange calls the script for ordinary queues, until that answers that a queue is ruled; from then on the other, which
 // does for both, until it answers that the rules are others and no queue was ruled.
-func (s *Session) exchange(ctx context.Context, now float64, args []any) (any, error) {
+//
+//	edition   of rules, which say nothing of the call; "" if of none that is known
+func (s *Session) exchange(ctx context.Context, now float64, edition string, args []any) (any, error) {
 	for {
 		known := s.ruledBy.Load()
-		name := script.Name{Dialect: Batch, Command: "exchange"}
-		if known != nil {
+		name, with := script.Name{Dialect: Batch, Command: "exchange"}, args
+		switch {
+		case known != nil:
 			name.Command = "ruled"
+		case edition != "":
+			with = append(args, edition)
 		}
-		raw, err := s.client.run(ctx, s.link.Redis(), name, now, args...)
+		raw, err := s.client.run(ctx, s.link.Redis(), name, now, with...)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +195,10 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 	reply.NextDue, reply.Cursor, reply.More = in.Float(), in.Int(), in.Int() == 1
 	queuesLeft := wire.Reader{Items: in.List()}
 	reply.Rest = in.Int() == 1
-	if len(in.Items) == 4 { // of ruled
+	switch len(in.Items) {
+	case 1:
+		reply.edition = in.Text()
+	case 4: // of ruled
 		reply.Gate = readGate(in.Items[3])
 	}
 	for i := range reply.Results {

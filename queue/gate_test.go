@@ -119,7 +119,7 @@ func (w *gateWorld) ownKeys() (keys []string) {
 		switch name := strings.TrimPrefix(key, "ql:oarlock:"); name {
 		case "rules", "needs", "seen", "tended", "held": // they stay
 		default:
-			if !strings.HasPrefix(name, "starts:") { // these have a time to live
+			if !strings.HasPrefix(name, "starts:") && !strings.HasPrefix(name, "edition:") { // the first have a time to live, the other stays
 				keys = append(keys, name)
 			}
 		}

@@ -35,6 +35,8 @@ type gateCost struct {
 	*gateWorld
 	meter func(do func()) float64
 	n     int
+	// The edition of the rules that says nothing of what is done here, as a put and an exchange were told.
+	puts, takes string
 }
 
 // newGateCost makes a world, with rules or without.
@@ -52,10 +54,16 @@ func (c *gateCost) fill(queue string, many int) {
 	c.t.Helper()
 	for left := many; left > 0; left -= 500 {
 		c.now += 0.01
-		c.call("put", appendPuts([]any{"w"}, putsOf(min(left, 500), func(int) Put {
+		args := appendPuts([]any{"w"}, putsOf(min(left, 500), func(int) Put {
 			c.n++
 			return Put{Queue: queue, Klass: "K", JID: fmt.Sprintf("j%07d", c.n), Data: gateData(c.n)}
-		}))...)
+		}))
+		if c.puts != "" {
+			args = append(args, c.puts)
+		}
+		if said := c.call("put", args...).([]any); len(said) > min(left, 500) {
+			c.puts = said[len(said)-1].(string)
+		}
 	}
 }
 
@@ -64,9 +72,15 @@ func (c *gateCost) by(command string, settle []Taken, queue string, count int) [
 	c.t.Helper()
 	c.now += 0.01
 	sent, puts, results := checkSettlements(done(settle...))
-	raw := c.call(command, exchangeArgs("w", sent, puts, Take{Queues: []string{queue}, Count: count})...)
-	reply, err := readExchange(raw, c.now, results, []string{queue})
+	args := exchangeArgs("w", sent, puts, Take{Queues: []string{queue}, Count: count})
+	if c.takes != "" && command == "exchange" {
+		args = append(args, c.takes)
+	}
+	reply, err := readExchange(c.call(command, args...), c.now, results, []string{queue})
 	must0(c.t, err)
+	if reply.edition != "" {
+		c.takes = reply.edition
+	}
 	return reply.Jobs
 }
 

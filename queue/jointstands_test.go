@@ -208,5 +208,5 @@ func mayStay(key string) bool {
 		return !strings.HasPrefix(key, "ql:th:") || !strings.HasSuffix(key, "-locks")
 	}
 	name, _, _ := strings.Cut(ours, ":")
-	return slices.Contains([]string{"rules", "needs", "seen", "tended", "held", "places", "windows", "outside", "correlations", "correlations-due", "early", "starts", "o"}, name)
+	return slices.Contains([]string{"rules", "needs", "seen", "tended", "held", "places", "windows", "outside", "correlations", "correlations-due", "early", "starts", "edition", "o"}, name)
 }

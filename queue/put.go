@@ -203,6 +203,9 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	c.tellOpenings(ctx, named)
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
+	if edition := c.beside.saysNothingOf(c.clock.Now(), nil); edition != "" {
+		args = append(args, edition)
+	}
 	put := func() (any, error) {
 		return c.run(ctx, conn, script.Name{Dialect: Batch, Command: "put"}, c.clock.Now(), args...)
 	}
@@ -217,6 +220,9 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 	}
 	in := wire.Read(reply)
 	readPuts(&in, results)
+	if len(in.Items) > 0 {
+		c.beside.learn(c.clock.Now(), in.Text(), nil)
+	}
 	if repeated {
 		for i := range results {
 			// Only we make up jids, so one that exists after a repeat was put by the first try.

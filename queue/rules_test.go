@@ -41,7 +41,7 @@ func TestRulesAreInstalledByVersion(t *testing.T) {
 		for _, tid := range []string{"region", "region=east", "region=*", "ql:q:mail"} {
 			equal(t, tid+" of nobody", must(c.Throttle(ctx, tid))(t).Maximum, 0)
 		}
-		equal(t, "fields", c.Redis().HLen(ctx, "ql:oarlock:rules").Val(), int64(4))
+		equal(t, "fields", c.Redis().HLen(ctx, "ql:oarlock:rules").Val(), int64(5))
 		equal(t, "needs", c.Redis().SMembers(ctx, "ql:oarlock:needs").Val(), []string{"rules"})
 	})
 }

@@ -20,6 +20,7 @@ type Session struct {
 
 	// ruledBy is the version of the rules by which queues of this session are ruled; nil if none is, as far as is known.
 	ruledBy  atomic.Pointer[string]
+	beside   editions             // which rules there are, as far as they concern none of its queues
 	lastLook atomic.Pointer[look] // nil: the next Exchange is not to hurry
 }
 

@@ -22,7 +22,7 @@ var keyTypes = []keyType{
 	{"queues", "", "zset"}, {"paused_queues", "", "set"}, {"workers", "", "zset"}, {"completed", "", "zset"},
 	{"tracked", "", "zset"}, {"tags", "", "zset"}, {"failures", "", "set"}, {"config", "", "hash"},
 	{"oarlock:unblock", "", "zset"}, {"oarlock:crons", "", "zset"}, {"oarlock:cron-state", "", "hash"}, {"oarlock:stats-sweep", "", "hash"},
-	{"oarlock:rules", "", "hash"}, {"oarlock:hooks", "", "hash"}, {"oarlock:outside", "", "hash"}, {"oarlock:behind", "", "hash"}, {"oarlock:needs", "", "set"}, {"oarlock:places", "", "string"}, {"oarlock:tended", "", "hash"},
+	{"oarlock:rules", "", "hash"}, {"oarlock:hooks", "", "hash"}, {"oarlock:outside", "", "hash"}, {"oarlock:behind", "", "hash"}, {"oarlock:needs", "", "set"}, {"oarlock:edition:", "", "hash"}, {"oarlock:places", "", "string"}, {"oarlock:tended", "", "hash"},
 	{"oarlock:turns:", "", "hash"}, {"oarlock:lanes:", "", "zset"}, {"oarlock:lane:", "", "list"},
 	{"oarlock:cron:", "", "hash"}, {"oarlock:cron-held:", "", "hash"}, {"oarlock:cron-files:", "", "set"},
 }

@@ -1,6 +1,6 @@
 -- exchange(now, worker, count, [jid, queue, popped, action, options, puts]...,
---          order, cursor, count, max_job, spare, [queue, head]...)
---   -> list of results, jobs, broken entries, due, cursor, more, left, rest; or the word ruled
+--          order, cursor, count, max_job, spare, [queue, head]..., edition)
+--   -> list of results, jobs, broken entries, due, cursor, more, left, rest, edition; or the word ruled
 -- Settles jobs that ended and takes new ones, in this order.
 --
 --   popped    the job's field time as it was popped; it is lost if it was popped again since.
@@ -20,6 +20,8 @@
 --             in the register be
 --   head      when the next job of the queue was put, as far as the caller knows: oldest looks at
 --             a queue when its turn comes by that. Empty: not known, it is looked at first
+--   edition   may be left out: of which an answer told that it says nothing of the queues, which includes those of the settlements.
+--             All of these are a bare complete, fail, retry or release: without next and puts
 --   results   per settlement the word complete, or a list of the job's state (waiting,
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
 --             two; remaining; crashes; if it has puts, the list that put answers
@@ -35,6 +37,8 @@
 --   rest      1 if jobs are left that are to be freed or pruned: whoever has nothing else to do goes on
 --             with that by a call without settlements and takes
 --
+--   edition   of rules, which say nothing of the queues: the next call may name it. Left out where they do, where there are none, and if
+--             the call knew it
 --   ruled     nothing was done: a queue of the call is ruled, or, where there are rules, a settled job
 --             has throttles. The command of that name does it, with the same arguments
 --
@@ -45,10 +49,10 @@ local now, worker = tonumber(ARGV[1]), ARGV[2]
 local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local queues, heads = {}, {}
-for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
-local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, settlements, queues)
+for i = at + 5, #ARGV - 1, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
+local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, settlements, queues, ARGV[at + 5 + 2 * #queues])
 batch.spare = ARGV[at + 4] == '1'
-batch.ruled = batch.ruled or false
+if not batch.edition then batch.ruled = batch.ruled or false end
 if batch.concerned then return 'ruled' end
 batch.hurries = ARGV[at + 4] == '2' and #settlements > 0
 local results = settle_all(batch, settlements)
@@ -61,4 +65,4 @@ if not ok then
   report(batch, '', '', jobs)
   jobs, broken, due, next, more, left = batch.jobs, batch.broken, '0', cursor, 0, {}
 end
-return { results, jobs, broken, due, next, more, left, batch.rest }
+return { results, jobs, broken, due, next, more, left, batch.rest, batch.tells }

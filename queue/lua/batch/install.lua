@@ -17,7 +17,7 @@
 -- A limit that somebody set by hand stays until the rules name another.
 --
 -- Reads    what it writes; ql:q:<queue>-work|scheduled|locks|depends|throttled|recur; ql:oarlock:waitlists:<queue>, ql:oarlock:orders
--- Writes   ql:oarlock:reconsider, ql:oarlock:asker, asked; ql:oarlock:rules, ql:oarlock:needs, ql:oarlock:windows, ql:th:<tid>
+-- Writes   ql:oarlock:reconsider, ql:oarlock:asker, asked; ql:oarlock:rules, ql:oarlock:needs, ql:oarlock:windows, ql:th:<tid>; ql:oarlock:edition:<name>
 local rules_key, at = 'ql:oarlock:rules', 5
 local old, flat_old = {}, redis.call('HGETALL', rules_key)
 for i = 1, #flat_old, 2 do old[flat_old[i]] = flat_old[i + 1] end
@@ -79,6 +79,7 @@ local function is_clean(queue)
     and redis.call('ZCOUNT', 'ql:q:' .. queue .. '-work', '-inf', raw_scores) == 0
 end
 
+end_edition()
 for _, limit in ipairs(limits) do
   local tid, maximum = limit[1], limit[2]
   local key = 'ql:th:' .. tid
@@ -132,4 +133,5 @@ redis.call('SADD', 'ql:oarlock:needs', 'rules')
 if ARGV[4] == '' then redis.call('HDEL', rules_key, 'puts') else redis.call('HSET', rules_key, 'puts', ARGV[4]) end
 local version = tostring((tonumber(string.match(old.version or '', '^%d+')) or 0) + 1) .. '@' .. text17(tonumber(ARGV[1]))
 redis.call('HSET', rules_key, 'at', ARGV[1], 'doc', ARGV[3], 'low', #names == 0 and '[]' or cjson.encode(names), 'version', version)
+begin_edition()
 return version

@@ -10,7 +10,7 @@
 --   word       changed; or conflict: the queue's settings are those of the owner that is named
 --   was        its settings, '' if it had no keys
 --
--- Writes   ql:oarlock:rules (o:<queue>; w:<queue>: revision, a blank, owner), ql:oarlock:needs
+-- Writes   ql:oarlock:rules (o:<queue>; w:<queue>: revision, a blank, owner), ql:oarlock:needs; ql:oarlock:edition:<name>
 local key, owner, revision, mode = 'ql:oarlock:rules', ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local reply, fields, gone, named = {}, {}, {}, {}
 
@@ -49,6 +49,7 @@ for _, field in ipairs(mode == 'keep' and {} or redis.call('HKEYS', key)) do
   end
 end
 if mode == 'look' then return reply end
+if #fields > 0 then end_edition() end
 call_many('HSET', key, fields)
 call_many('HDEL', key, gone)
 if #fields > 0 then redis.pcall('SADD', 'ql:oarlock:needs', 'keys') end

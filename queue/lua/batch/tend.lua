@@ -3,7 +3,7 @@
 -- are due join their lanes; a turn that is held by a job that is over, or by a ghost whose time has
 -- come, goes on. So it does not matter that other clients of the protocol end jobs beside ours. And after the
 -- places of throttles: those who wait may try where places are free, and what jobs that are over have is given back; and jobs that
--- windows hold which rules do not name any more are judged anew.
+-- windows hold which rules do not name any more are judged anew. And what rules say gets a name, if it has none; see edition.lua.
 --
 --   count    so many queues come first: ruled ones, for which the caller has a free child; then those with keys
 --   pause    nothing is done within so many seconds after a look that found nothing to mend: any number of
@@ -17,7 +17,7 @@
 -- Of the lanes 256 are looked at, and of the turns about a hundred, in rotation.
 --
 -- Reads    ql:oarlock:rules; ql:j:<jid>; ql:config  heartbeat, <queue>-heartbeat
--- Writes   ql:oarlock:reconsider; ql:oarlock:tended (hash: at, and per queue where to go on); ql:q:<queue>-work|scheduled; what a put
+-- Writes   ql:oarlock:rules (edition), ql:oarlock:edition:<name>; ql:oarlock:reconsider; ql:oarlock:tended (hash: at, and per queue where to go on); ql:q:<queue>-work|scheduled; what a put
 --          and a settlement write for a job with a key; ql:oarlock:seen, and what ruled writes for those who wait
 -- Sends    the queue's name on ql:oarlock:wake
 local batch, pause = open_batch(tonumber(ARGV[1]), ''), tonumber(ARGV[2])
@@ -27,6 +27,8 @@ local at = numeric(redis.call('HGET', 'ql:oarlock:tended', 'at'), 0)
 for i = 4, first_keyed - 1 do redis.pcall('HSET', 'ql:oarlock:seen', ARGV[i], text17(now + awake_for)) end
 if #ARGV == 3 and not batch.settings or at <= now and now < at + pause then return { 0, {}, 0, batch.broken, {} } end
 if batch.settings then
+  local known, why = pcall(begin_edition)
+  if not known then report(batch, '', '', why) end
   local ok, back, others = pcall(tend_gate, batch)
   if ok then places = back else report(batch, '', '', back) end
   if others then more = 1 end

@@ -2,10 +2,11 @@
 -- all is read once, entries of the same set are written in one call, and each job
 -- has a result of its own.
 
--- open_batch(now, worker, queues, settlements, named) -> what all jobs of the call share
+-- open_batch(now, worker, queues, settlements, named, edition) -> what all jobs of the call share
 --   queues       of which jobs are to be taken; nil or false if none are
 --   settlements  and the queues that the call names, if it is to be told whether one of all these is ruled (batch.concerned)
-function open_batch(now, worker, queues, settlements, named)
+--   edition      of rules that, as the caller was told, say nothing of the call; nil if it was told of none. See edition.lua
+function open_batch(now, worker, queues, settlements, named, edition)
   local names, broken = { 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count' }, {}
   local told = queues and math.min(#queues, 4) or 0 -- of the others learn asks, if their turn comes
   for i = 1, told do names[2 * i + 4], names[2 * i + 5] = queues[i] .. '-heartbeat', queues[i] .. '-max-concurrency' end
@@ -33,17 +34,30 @@ function open_batch(now, worker, queues, settlements, named)
     second = text14(math.floor(now)), -- in entries of histories
   }
   for i = 1, told do set_queue(batch, queues[i], set[2 * i + 4], set[2 * i + 5]) end
-  ask_special(batch, queues, settlements, named)
+  ask_special(batch, queues, settlements, named, edition)
   return batch
 end
 
--- ask_special(batch, takes, settlements, named): what there seldom is
+-- ask_special(batch, takes, settlements, named, edition): what there seldom is
 -- One question tells whether there is any; where there is one, the next find it in most cases: the words of needs, and what rules say that
--- every call of a key space with rules asks.
+-- every call of a key space with rules asks, unless it knows.
 --   version, low, puts   fields of the rules; see read_low and put_as_ruled
-function ask_special(batch, takes, settlements, named)
+--   edition              of the rules, if it still is as the caller was told
+--   tells                the name of one that says nothing of the call: the caller need not ask again
+function ask_special(batch, takes, settlements, named, edition)
   local special
-  if takes then
+  if edition then -- so often that it outweighs all others
+    local key = 'ql:oarlock:edition:' .. edition
+    if takes then
+      special = redis.call('EXISTS', key, key, key, key, key, 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:paused_queues') - 5
+    else
+      special = redis.call('EXISTS', key, key, key, key, 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks') - 4
+    end
+    if special < 0 then edition = nil end
+  end
+  if edition then
+    batch.edition = edition
+  elseif takes then
     special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:oarlock:needs', 'ql:paused_queues')
   else
     special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks')
@@ -55,19 +69,21 @@ function ask_special(batch, takes, settlements, named)
     special = special - 1
     return true
   end
-  if takes then
+  if takes and not edition then
     local words = redis.pcall('SMEMBERS', 'ql:oarlock:needs')
     for _, word in ipairs(words) do
       if word ~= 'rules' and word ~= 'park' and word ~= 'keys' then batch.lacks = lacking() end
     end
     if #words > 0 then special = special - 1 end
   end
-  if special > 0 then
+  if special > 0 and not edition then
     if settlements then
       batch.concerned = is_ruled(batch, settlements, named)
+      if batch.concerned or not takes or batch.lacks then batch.tells = nil end
     else
-      local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'version', 'low', 'puts')
+      local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'version', 'low', 'puts', 'edition')
       if not f.err then note_rules(batch, f) end
+      if batch.puts or batch.low then batch.tells = nil end
     end
     if batch.version then
       batch.settings, special = true, special - 1
@@ -82,10 +98,10 @@ function ask_special(batch, takes, settlements, named)
 end
 
 -- note_rules(batch, f): what rules say to every call
---   f   their version, low, and puts
+--   f   their version, low, puts, and edition
 -- Rare.
 function note_rules(batch, f)
-  batch.version, batch.low, batch.puts = f[1], false, f[3]
+  batch.version, batch.low, batch.puts, batch.tells = f[1], false, f[3], f[4] or nil
   if f[2] and f[2] ~= '[]' then read_low(batch, f[2]) end
 end
 

@@ -90,7 +90,7 @@ end
 -- another at each look
 -- Rare.
 function check_values(batch, queue, klass)
-  if not batch.settings then return end
+  if not (batch.settings or batch.edition) then return end
   local ok, rules = pcall(read_rules, redis.call('HGET', 'ql:oarlock:rules', 'q:' .. queue) or '{}')
   if not ok or not next(rules.by) then return end -- nothing is taken where they cannot be read
   local class = class_of(rules, klass)

@@ -4,7 +4,7 @@
 -- Where that cannot be read they are: of such a queue nothing is taken.
 -- Rare.
 function is_ruled(batch, settlements, queues)
-  local names, seen = { 'version', 'low', 'puts' }, {}
+  local names, seen = { 'version', 'low', 'puts', 'edition' }, {}
   for _, queue in ipairs(queues) do
     seen[queue] = true
     names[#names + 1], names[#names + 2] = 'q:' .. queue, 'o:' .. queue
@@ -28,15 +28,24 @@ function is_ruled(batch, settlements, queues)
     end
     for k = i, i + #some - 1 do
       local of = some[k - i + 1]
-      if k > 3 and k <= take and k % 2 == 1 then
+      if k > 4 and k <= take and k % 2 == 0 then
+        local queue = queues[(k - 4) / 2]
         batch.keyed = batch.keyed or {}
-        batch.keyed[queues[(k - 3) / 2]] = of
-      elseif k > 3 and of then
+        batch.keyed[queue] = of
+        if of or batch.low and batch.low[queue] then batch.tells = nil end
+      elseif k > 4 and of then
         return true
       end
     end
   end
   return false
+end
+
+-- are_there_rules(batch) -> whether there are, for a call that knows their edition and has not asked
+-- Rare.
+function are_there_rules(batch)
+  if batch.ruled == nil then batch.ruled = redis.call('HEXISTS', 'ql:oarlock:rules', 'version') == 1 end
+  return batch.ruled
 end
 
 -- drop_derived(jid, text, derived) -> its field throttles from here on, false if it has none

@@ -47,9 +47,9 @@ function settle_all(batch, list)
     end
   end
   if #accepted == 0 then return reply end
-  if batch.ruled and not batch.gate then
+  if (batch.ruled or batch.edition) and not batch.gate then
     for _, i in ipairs(accepted) do
-      if list[i].throttles then return nil end
+      if list[i].throttles and are_there_rules(batch) then return nil end
     end
   end
 

@@ -101,6 +101,7 @@ end
 -- be_ordered(queue): from here on the queue has keys
 function be_ordered(queue)
   if turn_settings(queue) then return end
+  end_edition()
   if redis.call('HSETNX', 'ql:oarlock:rules', 'o:' .. queue, 'order=key') == 1 then
     redis.call('SADD', 'ql:oarlock:needs', 'keys')
   end
