@@ -45,9 +45,9 @@ func (e *editions) learn(now float64, name string, queues []string) {
 	}
 }
 
-// edition returns the one that is known to say nothing of a call; "" if there is none, or if the call lets jobs go on to other queues, or puts
-// some: of those scripts ask more.
-func (s *Session) edition(now float64, settlements []*Settlement, puts [][]Put, take Take) string {
+// saysNothingTo returns the edition that is known to say nothing of a call; "" if there is none, or if the call lets jobs go on to other queues,
+// or puts some: of those scripts ask more.
+func (e *editions) saysNothingTo(now float64, settlements []*Settlement, puts [][]Put, take Take) string {
 	queues := take.Queues
 	for i, settled := range settlements {
 		switch settled.Action {
@@ -62,5 +62,5 @@ func (s *Session) edition(now float64, settlements []*Settlement, puts [][]Put, 
 			queues = append(slices.Clip(queues), settled.Queue)
 		}
 	}
-	return s.beside.saysNothingOf(now, queues)
+	return e.saysNothingOf(now, queues)
 }

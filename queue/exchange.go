@@ -85,7 +85,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
 	take.hurries = s.mayHurry(take, now)
-	raw, err := s.exchange(ctx, now, s.edition(now, sent, puts, take), exchangeArgs(s.worker, sent, puts, take))
+	raw, err := s.exchange(ctx, now, s.beside.saysNothingTo(now, sent, puts, take), exchangeArgs(s.worker, sent, puts, take))
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
 			s.link.Doubt()

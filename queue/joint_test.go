@@ -21,18 +21,27 @@ import (
 type jointWorld struct {
 	*turnsWorld
 	client   *Client
-	ruled    map[string]bool    // queues that the rules concern
-	limits   map[string]int     // throttle → places, as the rules say
-	free     bool               // who is parked has no place of the throttle a
-	elders   map[string]bool    // jids that ran or had places when these rules came, as long as they have not begun anew: nobody asked for what they have
-	came     float64            // when these rules did: attempts that are older may not have been asked for their places
-	shut     bool               // the queue p:q has a window, which is shut and open for 20 s each in turn, 100 times
-	since    float64            // from then on
-	parked   map[string]float64 // jid → until when, where no answer came
-	answered map[string]bool    // jid: an answer came that counts, and is not settled
-	lost     map[string]bool    // worker: what it was answered last is not known
-	rules    int                // so many were installed
-	again    string             // the recurring job, if there is one
+	ruled    map[string]bool      // queues that the rules concern
+	limits   map[string]int       // throttle → places, as the rules say
+	free     bool                 // who is parked has no place of the throttle a
+	elders   map[string]bool      // jids that ran or had places when these rules came, as long as they have not begun anew: nobody asked for what they have
+	came     float64              // when these rules did: attempts that are older may not have been asked for their places
+	shut     bool                 // the queue p:q has a window, which is shut and open for 20 s each in turn, 100 times
+	since    float64              // from then on
+	parked   map[string]float64   // jid → until when, where no answer came
+	answered map[string]bool      // jid: an answer came that counts, and is not settled
+	lost     map[string]bool      // worker: what it was answered last is not known
+	rules    int                  // so many were installed
+	again    string               // the recurring job, if there is one
+	told     map[string]*editions // worker, or '' who puts → what rules do not concern
+}
+
+// beside is what somebody was told of rules that do not concern him.
+func (w *jointWorld) beside(who string) *editions {
+	if w.told[who] == nil {
+		w.told[who] = &editions{}
+	}
+	return w.told[who]
 }
 
 // jointClasses are the classes of the rules, and one of which they say nothing.
@@ -41,7 +50,7 @@ var jointClasses = []string{"Heavy", "Light", "Free", "Plain"}
 func newJointWorld(t testing.TB, l *lab, client *Client, mix turnsMix, seed uint64, change func(string) string) *jointWorld {
 	t.Helper()
 	w := &jointWorld{turnsWorld: newTurnsWorld(t, l, mix, seed, change), client: client, limits: map[string]int{}, elders: map[string]bool{},
-		ruled: map[string]bool{}, parked: map[string]float64{}, answered: map[string]bool{}, lost: map[string]bool{}}
+		ruled: map[string]bool{}, parked: map[string]float64{}, answered: map[string]bool{}, lost: map[string]bool{}, told: map[string]*editions{}}
 	w.batch("order", "f", "0", "keep", "q", "order=key")
 	w.install()
 	return w
@@ -209,11 +218,18 @@ func (w *jointWorld) put() {
 // putAll puts, and looks at what became of it: what merges does so into a job that waits for nothing but its turn, a time or a place, and
 // what nothing delays is there to be taken.
 func (w *jointWorld) putAll(puts []Put) {
-	raw, _ := w.batch("put", appendPuts([]any{""}, puts)...).([]any)
+	args := appendPuts([]any{""}, puts)
+	if edition := w.beside("").saysNothingOf(w.now, nil); edition != "" {
+		args = append(args, edition)
+	}
+	raw, _ := w.batch("put", args...).([]any)
 	results := make([]PutResult, len(puts))
 	in := wire.Reader{Items: raw}
 	readPuts(&in, results)
-	if in.Err != nil || len(raw) != len(puts) {
+	if len(in.Items) > 0 {
+		w.beside("").learn(w.now, in.Text(), nil)
+	}
+	if in.Err != nil || len(in.Items) > 0 {
 		w.fail("put answered %v: %v", raw, in.Err)
 	}
 	for i, r := range results {
@@ -331,9 +347,16 @@ func (w *jointWorld) crashes(of []Settlement) []int {
 // call is an exchange, by the script for ruled queues where the other says so.
 func (w *jointWorld) call(worker string, sent []*Settlement, puts [][]Put, take Take) any {
 	args := exchangeArgs(worker, sent, puts, take)
-	raw := w.batch("exchange", args...)
+	with := args
+	if edition := w.beside(worker).saysNothingTo(w.now, sent, puts, take); edition != "" {
+		with = append(args, edition)
+	}
+	raw := w.batch("exchange", with...)
 	if raw == "ruled" {
-		raw = w.batch("ruled", args...)
+		return w.batch("ruled", args...)
+	}
+	if said, _ := raw.([]any); len(said) > exchangeWidth {
+		w.beside(worker).learn(w.now, fmt.Sprint(said[exchangeWidth]), take.Queues)
 	}
 	return raw
 }
@@ -653,7 +676,7 @@ var jointMutations = []struct {
 	{"a parked job can be made due", []string{"if f[9] and a.state == 'scheduled' and f[10] == f[2] and (", "if false and ("}, 5},
 	{"a job with places is settled by who knows no gate",
 		[]string{"  for _, s in ipairs(settlements) do\n    if not seen[s.queue] then", "  for _, s in ipairs({}) do\n    if not seen[s.queue] then",
-			"if batch.ruled and not batch.gate then", "if false then"}, 30},
+			"if (batch.ruled or batch.edition) and not batch.gate then", "if false then"}, 30},
 	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0},
 	{"an answer makes nobody due",
 		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 12},
