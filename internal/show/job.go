@@ -65,8 +65,8 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	}
 	line("wants", job.WantsWords())
 	line("throttles", strings.Join(job.Throttles, " "))
-	line("waits for", strings.Join(job.Dependencies, " "))
-	line("waited for by", strings.Join(job.Dependents, " "))
+	line("waits for", firstOf(job.Dependencies))
+	line("waited for by", firstOf(job.Dependents))
 	line("made by", job.SpawnedFrom)
 	if job.Crashes+job.Interruptions+job.Spared > 0 {
 		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", job.Crashes, job.Interruptions, job.Spared))
@@ -167,7 +167,7 @@ func Amended(w io.Writer, a ops.Amended) {
 		screen.Printf(w, "%s merged with %s, which waits\n", jid, a.Merged[jid])
 	}
 	if len(a.Changed) > 0 {
-		screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.Changed), "job"), strings.Join(a.Changed, " "))
+		screen.Printf(w, "%s left alone, changed by somebody else since listed: %s\n", screen.Some(len(a.Changed), "job"), firstOf(a.Changed))
 	}
 }
 
@@ -177,5 +177,5 @@ func Dependencies(w io.Writer, job ops.Job) {
 		screen.Printf(w, "%s waits for no job; it is %s\n", job.JID, job.State)
 		return
 	}
-	screen.Printf(w, "%s waits for %s\n", job.JID, strings.Join(job.Dependencies, " "))
+	screen.Printf(w, "%s waits for %s\n", job.JID, firstOf(job.Dependencies))
 }

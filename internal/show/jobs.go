@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"oarlock/internal/explain"
 	"oarlock/internal/ops"
@@ -28,11 +29,23 @@ func retriesLeft(remaining, retries int) string {
 	return fmt.Sprintf("%d/%d", remaining, retries)
 }
 
+// mostNamed is how many jobs are named that have to do with something.
+const mostNamed = 10
+
+// firstOf names jobs on one line: the first of them, and how many there are beside.
+func firstOf(jids []string) string {
+	words := strings.Join(jids[:min(len(jids), mostNamed)], " ")
+	if more := len(jids) - mostNamed; more > 0 {
+		words += fmt.Sprintf(" and %s more; --json names all", screen.Count(more))
+	}
+	return words
+}
+
 // List shows jobs of a list that no queue has; which is its name.
 func List(w io.Writer, which string, list ops.List) {
 	Jobs(w, "No job like that is "+which+".", list.Jobs)
 	if len(list.Gone) > 0 {
-		screen.Printf(w, "tracked and gone: %v\n", list.Gone)
+		screen.Printf(w, "tracked and gone: %s\n", firstOf(list.Gone))
 	}
 	if list.More {
 		screen.PrintLine(w, "There are more; --offset and --limit show them.")

@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -56,7 +55,9 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	if v.Decider != nil {
 		screen.PrintLine(w, v.Decider.Words(now))
 	}
-	screen.Printf(w, "places taken: %s\nheld by: %s\nwaited for by: %s%s\n", screen.Count(v.Used), orNobody(v.Holders, len(v.Holders)), orNobody(v.Waiters, v.Waiting), v.BesideWords())
+	screen.Printf(w, "places taken: %s\n", screen.Count(v.Used))
+	namedJobs(w, "held by", v.Holders, len(v.Holders), "")
+	namedJobs(w, "waited for by", v.Waiters, v.Waiting, v.BesideWords())
 	throttleValues(w, v)
 	waitlists(w, v, now)
 	for _, holder := range v.Idle {
@@ -102,14 +103,20 @@ func ttlWords(ttl float64) string {
 	return screen.Seconds(ttl)
 }
 
-// orNobody lists jids, which are some of all.
-func orNobody(jids []string, all int) string {
-	words := strings.Join(jids, " ")
-	switch more := all - len(jids); {
-	case len(jids) == 0:
-		return "no job"
-	case more > 0:
-		return fmt.Sprintf("%s and %s more", words, screen.Count(more))
+// namedJobs shows jobs of which some are known, one a line; beside is said of those that are not counted.
+func namedJobs(w io.Writer, who string, known []string, all int, beside string) {
+	if all == 0 {
+		screen.Printf(w, "%s: no job%s\n", who, beside)
+		return
 	}
-	return words
+	screen.Printf(w, "%s: %s%s\n", who, screen.Some(all, "job"), beside)
+	for _, jid := range known[:min(len(known), mostNamed)] {
+		screen.Printf(w, "  %s\n", jid)
+	}
+	switch {
+	case all > mostNamed && len(known) < all:
+		screen.Printf(w, "  …; --json names %s\n", screen.Count(len(known)))
+	case all > mostNamed:
+		screen.PrintLine(w, "  …; --json names all")
+	}
 }
