@@ -174,30 +174,51 @@ func (c *Client) RuledLimit(ctx context.Context, id string) (RuledLimit, error) 
 // RuledLimits reads the limits of throttles, in one round trip.
 func (c *Client) RuledLimits(ctx context.Context, ids ...string) ([]RuledLimit, error) {
 	pipe := c.redis.Pipeline()
-	fields, used := make([]*redis.SliceCmd, len(ids)), make([]*redis.IntCmd, len(ids))
+	asked := make([]limitAsked, len(ids))
 	for i, id := range ids {
-		fields[i] = pipe.HMGet(ctx, c.ns+"th:"+id, "maximum", "oarlock-limit", "oarlock-tat")
-		used[i] = pipe.ZCard(ctx, c.ns+"th:"+id+"-locks")
+		asked[i] = c.askLimit(ctx, pipe, id)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, classify("hmget", err)
 	}
 	limits := make([]RuledLimit, len(ids))
 	for i, id := range ids {
-		in := wire.Reader{Items: fields[i].Val()}
-		limit := RuledLimit{ID: id, Maximum: max(0, in.Int()), Used: int(used[i].Val())}
-		rule := max(0, in.Int())
-		_, limit.Set = fields[i].Val()[0].(string)
-		if _, ruled := fields[i].Val()[1].(string); ruled {
-			limit.Rule, limit.ByHand = &rule, rule != limit.Maximum
-			limit.Set = limit.ByHand
+		var err error
+		if limits[i], err = asked[i].read(id); err != nil {
+			return nil, err
 		}
-		if limit.Full = in.Float(); in.Err != nil {
-			return nil, in.Err
-		}
-		limits[i] = limit
 	}
 	return limits, nil
+}
+
+// limitAsked is what a pipeline was asked of the limit of one throttle.
+type limitAsked struct {
+	fields *redis.SliceCmd
+	used   *redis.IntCmd
+}
+
+func (c *Client) askLimit(ctx context.Context, pipe redis.Pipeliner, id string) limitAsked {
+	key := c.ns + "th:" + id
+	return limitAsked{pipe.HMGet(ctx, key, "maximum", "oarlock-limit", "oarlock-tat"), pipe.ZCard(ctx, key+"-locks")}
+}
+
+// read is the answer.
+func (a *limitAsked) read(id string) (RuledLimit, error) {
+	for _, cmd := range []redis.Cmder{a.fields, a.used} {
+		if err := cmd.Err(); err != nil {
+			return RuledLimit{ID: id}, classify(cmd.Name(), err)
+		}
+	}
+	in := wire.Reader{Items: a.fields.Val()}
+	limit := RuledLimit{ID: id, Maximum: max(0, in.Int()), Used: int(a.used.Val())}
+	rule := max(0, in.Int())
+	_, limit.Set = a.fields.Val()[0].(string)
+	if _, ruled := a.fields.Val()[1].(string); ruled {
+		limit.Rule, limit.ByHand = &rule, rule != limit.Maximum
+		limit.Set = limit.ByHand
+	}
+	limit.Full = in.Float()
+	return limit, in.Err
 }
 
 // RuledQueueLimit reads the limit that the jobs of a queue share.

@@ -51,6 +51,11 @@ func (c *Client) ThrottlePlaces(ctx context.Context, id string) ([]Holder, error
 	if err := c.decode(ctx, &members, Reqless, "throttle.locks", id); err != nil {
 		return nil, err
 	}
+	return readHolders(members), nil
+}
+
+// readHolders are the jobs that hold a throttle, each once, by the members of its set.
+func readHolders(members []string) []Holder {
 	seen, held := map[string]int{}, make([]Holder, 0, len(members))
 	for _, member := range members {
 		holder := readHolder(member)
@@ -62,7 +67,7 @@ func (c *Client) ThrottlePlaces(ctx context.Context, id string) ([]Holder, error
 		held[i].Places += holder.Places
 		held[i].Leaving += holder.Leaving
 	}
-	return held, nil
+	return held
 }
 
 // ThrottleHolders lists the jobs that hold a throttle.

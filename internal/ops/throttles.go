@@ -116,41 +116,49 @@ func (d Decider) Words(now float64) string {
 
 // readThrottle tells of a throttle, and of the waitlists that wait for it; all are those of the rules.
 func readThrottle(ctx context.Context, q *queue.Client, all map[string]rules.CompiledThrottle, id string) (Throttle, []queue.Waitlist, error) {
-	t, err := q.Throttle(ctx, id)
+	states, err := readStates(ctx, q, all, []string{id})
 	if err != nil {
 		return Throttle{}, nil, err
 	}
-	holders, err := q.ThrottlePlaces(ctx, id)
-	if err != nil {
-		return Throttle{}, nil, err
+	if states[0].Err != nil {
+		return Throttle{}, nil, states[0].Err
 	}
-	waiters, err := q.ThrottleWaiters(ctx, id)
+	t, err := throttleOf(ctx, q, &states[0])
+	return t, states[0].Waitlists, err
+}
+
+// readStates reads throttles, each with what limits it now; all are those of the rules.
+func readStates(ctx context.Context, q *queue.Client, all map[string]rules.CompiledThrottle, ids []string) ([]queue.ThrottleState, error) {
+	states, err := q.ThrottleStates(ctx, ids...)
 	if err != nil {
-		return Throttle{}, nil, err
+		return nil, err
 	}
-	limit, err := explain.LimitOf(ctx, q, all, id)
-	if err != nil {
-		return Throttle{}, nil, err
+	var limits []*queue.RuledLimit
+	for i := range states {
+		if states[i].Err == nil {
+			limits = append(limits, &states[i].RuledLimit)
+		}
 	}
-	lists, err := q.Waitlists(ctx, id)
-	if err != nil {
-		return Throttle{}, nil, err
-	}
-	listed, err := q.Waitlisted(ctx, lists, mostWaiters)
+	return states, explain.PartsOf(ctx, q, all, limits...)
+}
+
+// throttleOf tells of a throttle by its state, and asks for those that wait for it by rules if some do.
+func throttleOf(ctx context.Context, q *queue.Client, s *queue.ThrottleState) (Throttle, error) {
+	listed, err := q.Waitlisted(ctx, s.Waitlists, mostWaiters)
 	out := Throttle{
-		ID: id, Maximum: limit.Maximum, TTL: t.TTL.Seconds(), Rule: limit.Rule, ByHand: limit.ByHand, Holders: []string{},
-		Waiting: len(waiters) + queue.JobsOf(lists), Waiters: list(append(waiters, listed...)),
+		ID: s.ID, Maximum: s.Maximum, TTL: s.TTL.Seconds(), Rule: s.Rule, ByHand: s.ByHand, Holders: []string{},
+		Waiting: len(s.Pending) + queue.JobsOf(s.Waitlists), Waiters: list(append(s.Pending, listed...)),
 	}
-	out.places = holders
-	for _, holder := range holders {
+	out.places = s.Holders
+	for _, holder := range s.Holders {
 		out.Used += holder.Places
 		out.Holders = append(out.Holders, holder.JID)
 		out.Held = append(out.Held, Holding{holder.JID, holder.Places, holder.Leaving})
 	}
-	if len(lists) > 0 {
-		out.Oldest = lists[0].Since
+	if len(s.Waitlists) > 0 {
+		out.Oldest = s.Waitlists[0].Since
 	}
-	return out, lists, err
+	return out, err
 }
 
 // mostWaiters is how many of the jobs in waitlists are named.
@@ -207,8 +215,16 @@ func limitsOf(ctx context.Context, q *queue.Client, ids []string) ([]Throttle, e
 	found := []Throttle{}
 	set := ruleSet(ctx, q)
 	all := rules.Compile(set).Throttles
-	for _, id := range ids {
-		t, _, err := readThrottle(ctx, q, all, id)
+	states, err := readStates(ctx, q, all, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range states {
+		id := states[i].ID
+		t, err := throttleOf(ctx, q, &states[i])
+		if states[i].Err != nil {
+			err = states[i].Err
+		}
 		switch {
 		case queue.Class(err) == queue.Refused:
 			t = Throttle{ID: id, Holders: []string{}, Waiters: []string{}, Damage: cmp.Or(q.ThrottleDamage(ctx, id), err.Error())}
@@ -250,17 +266,46 @@ func ThrottlesFrom(ctx context.Context, q *queue.Client, w Window) (SomeThrottle
 	set := ruleSet(ctx, q)
 	all := rules.Compile(set).Throttles
 	some := SomeThrottles{[]ThrottleCount{}, next, q.Now()}
+	if err != nil {
+		return some, err
+	}
+	limits, err := limitsOfValues(ctx, q, all, found)
+	if err != nil {
+		return some, err
+	}
 	for _, t := range found {
-		if strings.Contains(t.ID, "=") { // it may be of a value
-			limit, err := explain.LimitOf(ctx, q, all, t.ID)
-			if err != nil {
-				return some, err
-			}
-			t.Maximum = limit.Maximum
+		if limit, is := limits[t.ID]; is {
+			t.Maximum = limit
 		}
 		some.Items = append(some.Items, ThrottleCount{t.ID, t.Maximum, t.TTL.Seconds(), t.Holders, t.Waiters, limitsBeside(set.Throttles[t.ID])})
 	}
 	return some, err
+}
+
+// limitsOfValues is what limits those of throttles now that may be of a value, by name.
+func limitsOfValues(ctx context.Context, q *queue.Client, all map[string]rules.CompiledThrottle, found []queue.ThrottleCounts) (map[string]int, error) {
+	var ids []string
+	for _, t := range found {
+		if strings.Contains(t.ID, "=") {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	limits, err := q.RuledLimits(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	parts, now := make([]*queue.RuledLimit, len(limits)), map[string]int{}
+	for i := range limits {
+		parts[i] = &limits[i]
+	}
+	err = explain.PartsOf(ctx, q, all, parts...)
+	for _, limit := range limits {
+		now[limit.ID] = limit.Maximum
+	}
+	return now, err
 }
 
 // ShowThrottle tells of a throttle that has a limit, or that a job names at the moment, or the rules.

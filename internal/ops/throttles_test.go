@@ -2,8 +2,11 @@ package ops
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"oarlock/internal/accord"
 	"oarlock/internal/explain"
@@ -135,5 +138,42 @@ func TestWhoGaveAPlaceBackDoesNotKeepIt(t *testing.T) {
 	told := must(explain.Sources{Client: q, Host: func() string { return "" }}.Idle(ctx, "t", []queue.Holder{{JID: "gone", Places: 1}, {JID: "j", Places: 1}}))(t)
 	if len(told) != 1 || !strings.HasPrefix(told[0], "j holds it, but does not run") {
 		t.Errorf("it says %q", told)
+	}
+}
+
+// TestManyThrottlesAreReadTogether: what it costs to list throttles is a few round trips, not some for each.
+func TestManyThrottlesAreReadTogether(t *testing.T) {
+	server := redistest.Start(t)
+	q, ctx := open(t, server), t.Context()
+	raw := server.Client(t)
+	const many = 300
+	for i := range many {
+		if err := q.SetThrottle(ctx, queue.Throttle{ID: fmt.Sprint("t", i), Maximum: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(raw.ZAdd(ctx, "ql:th:t7-locks", redis.Z{Score: 1, Member: "a"}, redis.Z{Score: 2, Member: "b"}).Result())(t)
+	must(raw.ZAdd(ctx, "ql:th:t7-pending", redis.Z{Score: 1, Member: "c"}).Result())(t)
+	must(raw.Set(ctx, "ql:th:t8-pending", "x", 0).Result())(t)
+	reads := func() int {
+		_, text, _ := strings.Cut(must(raw.Info(ctx, "stats").Result())(t), "total_reads_processed:")
+		text, _, _ = strings.Cut(text, "\r\n")
+		return must(strconv.Atoi(text))(t)
+	}
+	before := reads()
+	found, _, err := Throttles(ctx, q, true)
+	took := reads() - before
+	if err != nil || len(found) != many || took > many/4 {
+		t.Fatalf("%d throttles by %d calls, %v", len(found), took, err)
+	}
+	by := map[string]Throttle{}
+	for _, th := range found {
+		by[th.ID] = th
+	}
+	if th := by["t7"]; th.Maximum != 8 || th.Used != 2 || strings.Join(th.Holders, " ") != "a b" || th.Waiting != 1 || strings.Join(th.Waiters, " ") != "c" {
+		t.Errorf("%+v", th)
+	}
+	if th := by["t8"]; !strings.Contains(th.Damage, "ql:th:t8-pending") {
+		t.Errorf("one with a key of the wrong type: %+v", th)
 	}
 }
