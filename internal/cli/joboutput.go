@@ -23,6 +23,7 @@ func jobOutputCommand() *cli.Command {
 			"of its log with @. Secrets are blanked as [log] redact and redact_text say.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "attempt", Usage: "the last attempt of that `NUMBER`, not the last of all"},
+			&cli.StringFlag{Name: "run", Usage: "the attempt of that `RUN`, where several have the same number, as those before and after the job waited for an answer"},
 			pidFlag(), jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -43,7 +44,7 @@ func jobOutputCommand() *cli.Command {
 				return err
 			}
 			var view service.JobOutput
-			err = s.Output(c.Context, c.Args().First(), c.Int("attempt"), &view)
+			err = s.Output(c.Context, c.Args().First(), c.Int("attempt"), c.String("run"), &view)
 			if err != nil && unheardOf(c, c.Args().First()) {
 				return notThere("there is no job %s, and nothing of one is kept here", c.Args().First())
 			}

@@ -30,6 +30,48 @@ printf '\033[2J\n'
 [ "$OARLOCK_ATTEMPT" -ge 2 ]
 `
 
+// Before and after a park the attempt has one number, and the output of either can be read.
+func TestJobOutputOfEachRun(t *testing.T) {
+	s := newScript(t, `
+-- oarlock.toml --
+[log]
+format = "text"
+[pools.pay]
+queues = ["pay"]
+command = ["sh", "pay.sh"]
+keep_output = "64KiB"
+-- pay.sh --
+read -r job
+case $job in *'"response"'*) echo "it is paid"; exit 0;; esac
+echo "asks the bank"
+echo "{\"@\":\"park\",\"run\":\"$OARLOCK_RUN\",\"correlation\":\"order-17\"}"
+`)
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	p.ask("put", "pay", "{}", "--klass", "Pay", "--jid", "j")
+	p.await(`attempt ended .* outcome=parked`)
+	p.ask("respond", "Pay", "order-17", "{}")
+	p.await(`attempt ended .* outcome=done`)
+	parked := regexp.MustCompile(`Kept are attempts 1 \(parked, run (\w+)\) and 1 \(done, run \w+\); --run RUN shows another\.`)
+	var last string
+	for deadline := time.Now().Add(patience); !parked.MatchString(last); last = p.s.said["stdout"] { // a moment after it ended
+		if p.s.anyCode([]string{"job", "output", "j"}); time.Now().After(deadline) {
+			t.Fatalf("it says %s%s", last, p.s.said["stderr"])
+		}
+	}
+	if !strings.Contains(last, "| it is paid\n") {
+		t.Errorf("the last run printed %s", last)
+	}
+	if first := p.ask("job", "output", "j", "--run", parked.FindStringSubmatch(last)[1]); !strings.Contains(first, ": parked after ") || !strings.Contains(first, "| asks the bank\n") {
+		t.Errorf("the first run printed %s", first)
+	}
+	if text := p.refused("job", "output", "j", "--run", "none"); !strings.Contains(text, "the output of run none is not kept on ") {
+		t.Errorf("of a run that is not kept it says %s", text)
+	}
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
 // What a job printed is told by the host that ran it: of each attempt, of those that ended well
 // too, by a successor of the supervisor as well.
 func TestJobOutput(t *testing.T) {

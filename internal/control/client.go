@@ -178,9 +178,9 @@ func (c *Client) Reload(ctx context.Context, out any) error {
 	return c.do(ctx, http.MethodPost, "reload", request{}, out)
 }
 
-// Output decodes what an attempt of a job printed, the last if attempt is 0, into out, a pointer.
-func (c *Client) Output(ctx context.Context, jid string, attempt int, out any) error {
-	query := url.Values{"jid": {jid}, "attempt": {strconv.Itoa(attempt)}}
+// Output decodes what an attempt of a job printed, the last with that number, unless it is 0, and that run, unless it is empty, into out, a pointer.
+func (c *Client) Output(ctx context.Context, jid string, attempt int, run string, out any) error {
+	query := url.Values{"jid": {jid}, "attempt": {strconv.Itoa(attempt)}, "run": {run}}
 	return c.do(ctx, http.MethodGet, "output?"+query.Encode(), nil, out)
 }
 

@@ -33,8 +33,8 @@ type Supervisor interface {
 	Reload() any // what the reload command prints; it becomes JSON
 	Scale(pool string, children int) error
 	Recycle(pool string) error // "" means all pools
-	// Output is what an attempt of a job printed, the last if attempt is 0; it becomes JSON.
-	Output(ctx context.Context, jid string, attempt int) (any, error)
+	// Output is what an attempt of a job printed, the last with that number, unless it is 0, and that run, unless it is empty; it becomes JSON.
+	Output(ctx context.Context, jid string, attempt int, run string) (any, error)
 }
 
 // Peer is a process that asks.
@@ -260,7 +260,7 @@ func handler(s Supervisor, beside http.Handler) http.Handler {
 			http.Error(w, "attempt is no number", http.StatusBadRequest)
 			return
 		}
-		answer, err := s.Output(r.Context(), r.FormValue("jid"), attempt)
+		answer, err := s.Output(r.Context(), r.FormValue("jid"), attempt, r.FormValue("run"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return

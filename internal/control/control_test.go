@@ -44,11 +44,11 @@ func (f *fake) Scale(pool string, n int) error {
 	return nil
 }
 func (f *fake) Recycle(pool string) error { f.note("recycle " + pool); return nil }
-func (f *fake) Output(_ context.Context, jid string, attempt int) (any, error) {
+func (f *fake) Output(_ context.Context, jid string, attempt int, run string) (any, error) {
 	if jid == "" {
 		return nil, errors.New("nothing is kept")
 	}
-	return fmt.Sprintf("%s %d", jid, attempt), nil
+	return fmt.Sprintf("%s %d %s", jid, attempt, run), nil
 }
 
 // serve runs a socket for f in dir until the test ends.
@@ -105,10 +105,10 @@ func TestEveryVerbArrives(t *testing.T) {
 		t.Errorf("a refused reload says %+v, %v", done, err)
 	}
 	var printed string
-	if err := c.Output(t.Context(), "a/../\x00\xff b&attempt=9", 3, &printed); err != nil || printed != "a/../\x00\ufffd b&attempt=9 3" {
+	if err := c.Output(t.Context(), "a/../\x00\xff b&attempt=9", 3, "r&run=1", &printed); err != nil || printed != "a/../\x00\ufffd b&attempt=9 3 r&run=1" {
 		t.Errorf("output %q, %v", printed, err)
 	}
-	if err := c.Output(t.Context(), "", 0, &printed); err == nil || err.Error() != "nothing is kept" {
+	if err := c.Output(t.Context(), "", 0, "", &printed); err == nil || err.Error() != "nothing is kept" {
 		t.Errorf("a refused output says %v", err)
 	}
 	if err := c.Do(t.Context(), "sing"); err == nil {

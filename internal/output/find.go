@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,9 +27,9 @@ const (
 )
 
 // Find returns the attempts of a job of which output is kept, oldest first, and what was
-// printed in the last of them with the number attempt, or in the last of all if that is 0. It waits for
+// printed in the last of them with the number attempt, or that is run, or in the last of all if these are 0 and empty. It waits for
 // seconds at most, and returns ErrNone if there is none.
-func (s *Store) Find(ctx context.Context, jid string, attempt int) ([]Attempt, *Printed, error) {
+func (s *Store) Find(ctx context.Context, jid string, attempt int, run string) ([]Attempt, *Printed, error) {
 	ctx, cancel := context.WithTimeout(ctx, searchLimit)
 	defer cancel()
 	select {
@@ -46,7 +45,7 @@ func (s *Store) Find(ctx context.Context, jid string, attempt int) ([]Attempt, *
 	done := make(chan result, 1)
 	go func() { // ends with its last file; no other begins before
 		defer func() { <-s.searches }()
-		all, found, err := s.search(jid, attempt)
+		all, found, err := s.search(jid, attempt, run)
 		done <- result{all, found, err}
 	}()
 	select {
@@ -57,7 +56,7 @@ func (s *Store) Find(ctx context.Context, jid string, attempt int) ([]Attempt, *
 	}
 }
 
-func (s *Store) search(jid string, attempt int) (all []Attempt, found *Printed, err error) {
+func (s *Store) search(jid string, attempt int, run string) (all []Attempt, found *Printed, err error) {
 	paths, err := filepath.Glob(filepath.Join(escapeGlob(s.dir), "*", mark(jid)+"-*.json"))
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +73,7 @@ func (s *Store) search(jid string, attempt int) (all []Attempt, found *Printed, 
 			continue // it was just removed, or is none of ours
 		}
 		all = append(all, p.Attempt)
-		if attempt == 0 || p.Attempt.Attempt == attempt {
+		if (attempt == 0 || p.Attempt.Attempt == attempt) && (run == "" || p.Run == run) {
 			found = p
 		}
 	}
@@ -82,7 +81,7 @@ func (s *Store) search(jid string, attempt int) (all []Attempt, found *Printed, 
 	case len(all) == 0:
 		return nil, nil, ErrNone
 	case found == nil:
-		return all, nil, fmt.Errorf("%w of attempt %d", ErrNone, attempt)
+		return all, nil, ErrNone
 	}
 	return all, found, nil
 }

@@ -45,14 +45,14 @@ func (s *Service) keepOutput(e *supervisor.Event, outcome string) {
 	})
 }
 
-// Output is what an attempt of a job printed here, the last if attempt is 0, without secrets. The error says
+// Output is what an attempt of a job printed here, without secrets: the last with that number, unless it is 0, and that run, unless it is empty. The error says
 // what is kept, or why nothing is.
-func (s *Service) Output(ctx context.Context, jid string, attempt int) (*JobOutput, error) {
-	all, found, err := s.outputs.Find(ctx, jid, attempt)
+func (s *Service) Output(ctx context.Context, jid string, attempt int, run string) (*JobOutput, error) {
+	all, found, err := s.outputs.Find(ctx, jid, attempt, run)
 	host := s.config().Supervisor.HostName()
 	switch {
 	case errors.Is(err, output.ErrNone) && len(all) > 0:
-		return nil, fmt.Errorf("of job %s the output of attempt %d is not kept on %s, but of %s", shortJID(jid), attempt, host, Numbers(all))
+		return nil, fmt.Errorf("of job %s the output of %s is not kept on %s, but of %s", shortJID(jid), attemptWords(attempt, run), host, Numbers(all))
 	case errors.Is(err, output.ErrNone):
 		return nil, fmt.Errorf("no output of job %s is kept on %s: it ended elsewhere (`oarlock job show` tells where), its pool has no keep_output, "+
 			"or it was pushed out (a pool keeps %s jobs and %s; of those that end well, %d a second)", shortJID(jid), host,
@@ -72,8 +72,32 @@ func (s *Service) Output(ctx context.Context, jid string, attempt int) (*JobOutp
 
 func shortJID(jid string) string { return screen.Visible(word(jid)) }
 
-// Numbers names attempts: "1, 2 and 3".
+// attemptWords name the attempt that somebody asked for.
+func attemptWords(attempt int, run string) string {
+	switch {
+	case run == "":
+		return fmt.Sprintf("attempt %d", attempt)
+	case attempt == 0:
+		return "run " + screen.Visible(word(run))
+	}
+	return fmt.Sprintf("attempt %d, run %s,", attempt, screen.Visible(word(run)))
+}
+
+// Repeated reports whether some have the same number, as have the runs before and after a park, or an interruption.
+func Repeated(all []output.Attempt) bool {
+	seen := map[int]bool{}
+	for _, a := range all {
+		if seen[a.Attempt] {
+			return true
+		}
+		seen[a.Attempt] = true
+	}
+	return false
+}
+
+// Numbers names attempts: "1, 2 and 3"; where some have the same number, with what became of them and their runs.
 func Numbers(all []output.Attempt) string {
+	repeated := Repeated(all)
 	var numbers string
 	for i, a := range all {
 		switch {
@@ -83,6 +107,9 @@ func Numbers(all []output.Attempt) string {
 			numbers += ", "
 		}
 		numbers += fmt.Sprint(a.Attempt)
+		if repeated {
+			numbers += fmt.Sprintf(" (%s, run %s)", a.Outcome, a.Run)
+		}
 	}
 	return numbers
 }

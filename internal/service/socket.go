@@ -17,6 +17,6 @@ func (s socket) Status() any { return s.Service.Status() }
 
 func (s socket) Reload() any { return s.Service.Reload("the command") }
 
-func (s socket) Output(ctx context.Context, jid string, attempt int) (any, error) {
-	return s.Service.Output(ctx, jid, attempt)
+func (s socket) Output(ctx context.Context, jid string, attempt int, run string) (any, error) {
+	return s.Service.Output(ctx, jid, attempt, run)
 }

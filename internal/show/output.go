@@ -37,7 +37,11 @@ func Output(w io.Writer, view service.JobOutput) {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "  Secrets were blanked ([log] redact)."))
 	}
 	if len(view.Attempts) > 1 {
-		screen.Printf(w, "Kept are attempts %s; --attempt NUMBER shows another.\n", service.Numbers(view.Attempts))
+		option := "--attempt NUMBER"
+		if service.Repeated(view.Attempts) {
+			option = "--run RUN"
+		}
+		screen.Printf(w, "Kept are attempts %s; %s shows another.\n", service.Numbers(view.Attempts), option)
 	}
 }
 
