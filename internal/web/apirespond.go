@@ -63,6 +63,9 @@ func (a *App) apiRespond(c *Call) error {
 	}
 	answered, err := ops.Respond(c.R.Context(), a.o.Redis, r)
 	a.answered(&r, answered.JID, string(answered.Word), err)
+	if c.query("token") != "" && answered.JID != r.JID {
+		answered.JID = "" // who may answer one job alone does not hear which other has a correlation
+	}
 	switch {
 	case errors.Is(err, ops.ErrAnswersFull):
 		return problem(http.StatusTooManyRequests, "full", "%v; send it again when there are jobs for them", err)

@@ -46,7 +46,7 @@ func TestCallbackTokens(t *testing.T) {
 		{"of no job", "/api/v1/respond/Pay/order-1?token=T-Pay-a", "1", 401, "wrong_token"},
 		{"none", "/api/v1/respond/Pay/order-1?jid=a", "1", 401, "no_token"},
 		{"an empty one", at("Pay", "a", "", "order-1"), "1", 401, "no_token"},
-		{"its own, for another's correlation", at("Pay", "a", "T-Pay-a", "order-2"), "1", 200, `"late"`},
+		{"its own, for another's correlation", at("Pay", "a", "T-Pay-a", "order-2"), "1", 200, `{"word":"late"}`},
 		{"its own, for one that nobody has yet", at("Pay", "a", "T-Pay-a", "order-3"), "1", 202, `"kept"`},
 		{"no JSON", at("Pay", "a", "T-Pay-a", "order-1"), "{", 400, "JSON"},
 		{"too much", at("Pay", "a", "T-Pay-a", "order-1"), `"` + strings.Repeat("x", queue.MaxResponse) + `"`, 413, "too_large"},
