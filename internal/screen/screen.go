@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -42,27 +41,6 @@ func Compact(value any) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(value)
 	return strings.TrimSpace(text.String())
-}
-
-// Table prints rows in columns; the first row is the heading, unless that is nil. Without
-// rows it says so in the words of empty.
-func Table(w io.Writer, empty string, heading []string, rows [][]string) {
-	if len(rows) == 0 {
-		PrintLine(w, empty)
-		return
-	}
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if heading != nil {
-		rows = append([][]string{heading}, rows...)
-	}
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = strings.ReplaceAll(Visible(cell), "\t", `\t`)
-		}
-		fmt.Fprintln(columns, strings.Join(cells, "\t"))
-	}
-	columns.Flush()
 }
 
 // Visible is text as protocol.Visible shows it: on one line, with nothing in it that a
