@@ -129,7 +129,7 @@ func jobWhy(c *cli.Context, q *queue.Client) error {
 	for i, reason := range hold.Reasons {
 		hold.Reasons[i], _ = secrets.Lines(reason)
 	}
-	return answer(c, hold, func(w io.Writer) { show.Lines(w, hold.Reasons) })
+	return answer(c, hold, func(w io.Writer) { show.Lines(w, "Nothing is known that holds it.", hold.Reasons) })
 }
 
 func jobLog(c *cli.Context, q *queue.Client) error {

@@ -38,7 +38,7 @@ func jobOutputCommand() *cli.Command {
 				return notThere("there is no job %s", c.Args().First())
 			}
 			if errors.Is(err, control.ErrNone) {
-				return fmt.Errorf("%w; what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it)", err, screen.InShell(c.Args().First()))
+				return fmt.Errorf("what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it); %w", screen.InShell(c.Args().First()), err)
 			}
 			if err != nil {
 				return err

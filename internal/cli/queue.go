@@ -51,7 +51,7 @@ func queueCommand() *cli.Command {
 		verb{name: "kill", usage: "fail the jobs of a queue that wait to be tried again, in the group killed", words: "QUEUE", least: 1, most: 1,
 			flags: append(deedFlags(), &cli.BoolFlag{Name: "drop", Usage: "remove them for good instead"}),
 			do: func(c *cli.Context, q *queue.Client) error {
-				would, done := "would fail", "failed; `oarlock failed retry killed` brings them back"
+				would, done := "would fail", "failed, in the group killed (`oarlock failed retry killed` takes that back)"
 				if c.Bool("drop") {
 					would, done = "would be removed", "removed"
 				}

@@ -3,9 +3,13 @@ package cli
 import (
 	"errors"
 	"io"
+	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/config"
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
@@ -65,6 +69,9 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		if err != nil {
 			return err
 		}
+		if value == "" {
+			return notSet(c, q, name)
+		}
 		return answer(c, map[string]string{name: value}, func(w io.Writer) { screen.PrintLine(w, value) })
 	}
 	all, err := q.Settings(c.Context)
@@ -72,6 +79,19 @@ func settingsGet(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	return answer(c, all, func(w io.Writer) { show.Settings(w, all) })
+}
+
+// notSet is the error for the name of a setting that nobody has set, and that has no default: it names the nearest that is there.
+func notSet(c *cli.Context, q *queue.Client, name string) error {
+	all, err := q.Settings(c.Context)
+	if err != nil {
+		return err
+	}
+	hint := ""
+	if near := config.Nearest(name, slices.Sorted(maps.Keys(all))); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return notThere("%s is not set, and has no default%s", name, hint)
 }
 
 // settingsLoad makes the settings what a file says. All of it is checked before any is set.
@@ -82,6 +102,9 @@ func settingsLoad(c *cli.Context, q *queue.Client) error {
 	if err == nil {
 		defer in.Close()
 		wanted, err = ops.ReadSettings(in)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return notThere("there is no file %s; nothing was changed", file)
 	}
 	if err != nil {
 		return misused("%s: %v\nIt is to hold an object such as {\"heartbeat\": 60}. Nothing was changed.", file, err)

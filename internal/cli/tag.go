@@ -18,7 +18,7 @@ func tagCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return answer(c, tags, func(w io.Writer) { show.Lines(w, tags) })
+				return answer(c, tags, func(w io.Writer) { show.Lines(w, "No tag is used more than once.", tags) })
 			}},
 		verb{name: "show", usage: "list the jobs that have a tag", words: "TAG", least: 1, most: 1, flags: windowFlags(),
 			do: func(c *cli.Context, q *queue.Client) error {

@@ -193,7 +193,7 @@ func pausable(ctx context.Context, q *queue.Client, name string) (queue.Cron, er
 		if _, other := q.Recurring(ctx, name); other == nil {
 			return r, wrong("%s recurs by an interval, which any client spawns: pause its queue, or end it", name)
 		}
-		return r, fmt.Errorf("recurring job %s: %w", name, err)
+		return r, missing("there is no recurring job %s", name)
 	}
 	return r, err
 }

@@ -153,8 +153,11 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// Lines shows texts, one a line.
-func Lines(w io.Writer, texts []string) {
+// Lines shows texts, one a line; empty is what it says if there is none.
+func Lines(w io.Writer, empty string, texts []string) {
+	if len(texts) == 0 {
+		screen.PrintLine(w, empty)
+	}
 	for _, text := range texts {
 		screen.PrintLine(w, text)
 	}
