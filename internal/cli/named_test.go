@@ -110,6 +110,9 @@ func TestWhyOfAJobWhoseHolderDied(t *testing.T) {
 	raw.ZAdd(t.Context(), "ql:workers", zOf(now-50, "w"))
 	raw.HSet(t.Context(), "ql:j:j", "expires", int64(now+10))
 	says(t, o.run("job", "why", "j"), `^That worker was last heard of (50|5\d).*s ago, though it should renew a lock of 1m 0s several times in that time: it is likely dead or out of reach`)
+	raw.ZAdd(t.Context(), "ql:workers", zOf(now+3600, "w"))
+	says(t, o.run("job", "why", "j"), `^The clock of that worker is (59m 5\ds|1h 0m) ahead of that of Redis, so nobody can say when it was last heard of\.$`)
+	says(t, o.run("worker", "ls"), `its clock is (59m 5\ds|1h 0m) ahead of that of Redis`)
 	name := thisHost(t) + "-999999999-p-abc"
 	raw.HSet(t.Context(), "ql:j:j", "worker", name)
 	raw.ZAdd(t.Context(), "ql:workers", zOf(now, name))

@@ -30,9 +30,14 @@ func (s Sources) worker(ctx context.Context, job *queue.Job) (says string, lives
 	if err != nil {
 		return "", false, err
 	}
-	// That the lock was granted so long tells of a renewal, too.
-	seen = max(seen, job.Expires-lock.Seconds())
-	heard := fmt.Sprintf("That worker was last heard of %s ago", screen.Ago(seen, now))
+	heard := ""
+	if ahead := screen.Ahead(seen, now); ahead != "" {
+		heard = fmt.Sprintf("The clock of that worker is %s, so nobody can say when it was last heard of", ahead)
+	} else {
+		// That the lock was granted so long tells of a renewal, too.
+		seen = min(max(seen, job.Expires-lock.Seconds()), now)
+		heard = fmt.Sprintf("That worker was last heard of %s ago", screen.Ago(seen, now))
+	}
 	switch pid := s.process(job.Worker); {
 	case job.Expires <= now:
 		return heard + ". Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", false, nil

@@ -137,6 +137,15 @@ func Ago(at, now float64) string {
 	return Span(time.Duration(max(-most, min(now-at, most)) * float64(time.Second)))
 }
 
+// Ahead says of a clock that named the moment at, in seconds since the epoch, how far it is ahead of one that says now; "" if it
+// is not, or by no more than a call takes.
+func Ahead(at, now float64) string {
+	if at < now+2 {
+		return ""
+	}
+	return Ago(now, at) + " ahead of that of Redis"
+}
+
 // Span is a duration with two units at most: "3d 4h", "12m 5s", "250ms".
 func Span(d time.Duration) string {
 	sign := ""

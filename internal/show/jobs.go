@@ -146,6 +146,9 @@ func Workers(w io.Writer, workers []ops.Worker, now float64) {
 	var rows [][]string
 	for _, n := range workers {
 		seen := screen.Ago(n.Seen, now) + " ago"
+		if ahead := screen.Ahead(n.Seen, now); ahead != "" {
+			seen = "its clock is " + ahead
+		}
 		row := []string{n.Name, screen.Count(n.Jobs), screen.Count(n.Stalled), seen, ""}
 		if n.Damage != "" {
 			row = []string{n.Name, "?", "?", seen, "cannot be read; see oarlock doctor: " + n.Damage}

@@ -153,10 +153,13 @@ func Span(seconds float64) string {
 	return two(whole/86400, "d", whole%86400/3600, "h")
 }
 
-// Ago is Span of how long ago something was.
+// Ago is Span of how long ago something was; of what is yet to come, that whoever said so has a clock that is ahead of that of Redis.
 func Ago(seconds float64) string {
 	if math.IsNaN(seconds) || seconds > 1e9 {
 		return "–"
+	}
+	if seconds < -2 {
+		return "by a clock " + Span(-seconds) + " ahead"
 	}
 	return Span(max(0, seconds)) + " ago"
 }
