@@ -99,6 +99,11 @@ type Settlement struct {
 	Puts []Put
 }
 
+// Fails reports whether a job that is as it was taken fails for good by it.
+func (s *Settlement) Fails(job *Taken) bool {
+	return s.Action == Fail || s.Action == Retry && job.Remaining < 1 || s.Counter == CountCrash && job.Crashes >= s.MaxCrashes
+}
+
 // SettleResult answers one Settlement.
 type SettleResult struct {
 	// State is where the job is now: complete, waiting, scheduled, depends, failed,

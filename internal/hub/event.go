@@ -68,13 +68,13 @@ func OutcomeOf(e *supervisor.Event) string {
 	if e.Kind != supervisor.AttemptEnded && e.Kind != supervisor.SetAside || e.Job == nil {
 		return ""
 	}
+	if e.Fails {
+		return Failed // as Redis will have it, whatever the action is
+	}
 	switch e.Action {
 	case queue.Complete:
 		return Done
 	case queue.Retry:
-		if e.Job.Remaining <= 0 {
-			return Failed // as Redis will have it: no retry is left
-		}
 		return Retried
 	case queue.Fail:
 		return Failed

@@ -74,7 +74,9 @@ func TestALineForEachAttempt(t *testing.T) {
 	hostile.Job.Klass, hostile.Job.Queue = "\n<2>FORGED", "\x1b[2J"
 	died := runner.Ending{Kind: runner.Died, Group: "signal-SEGV", Message: "killed by SIGSEGV\nlast words", Wall: 1500 * time.Millisecond}
 	exhausted := attemptEnded("j", queue.Retry, runner.Ending{Kind: runner.Exited, Group: "exit-1"})
-	exhausted.Job.Remaining = 0
+	exhausted.Fails = true
+	tooOften := attemptEnded("j", queue.Release, died)
+	tooOften.Fails = true
 	traced := endedWell("j")
 	traced.Job.Trace = &protocol.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 	const ids = "attempt=2 run=r1 pid=7"
@@ -86,6 +88,7 @@ func TestALineForEachAttempt(t *testing.T) {
 		{"well", endedWell("j"), `INFO  attempt ended jid=j klass=Send queue=mail pool=p outcome=done kind=said duration=30ms ` + ids},
 		{"traced", traced, `INFO  attempt ended jid=j klass=Send queue=mail pool=p outcome=done kind=said duration=30ms attempt=2 run=r1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 pid=7`},
 		{"crashed", attemptEnded("j", queue.Release, died), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=released kind=died duration=1.5s ` + ids + ` group=signal-SEGV err="killed by SIGSEGV last words"`},
+		{"crashed too often", tooOften, `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=died duration=1.5s ` + ids + ` group=signal-SEGV err="killed by SIGSEGV last words"`},
 		{"failed", attemptEnded("j", queue.Fail, runner.Ending{Kind: runner.Exited, Group: "exit-65"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=exited duration=0s ` + ids + ` group=exit-65`},
 		{"retried", attemptEnded("j", queue.Retry, runner.Ending{Kind: runner.TimedOut, Group: "timeout"}), `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=retried kind=timed-out duration=0s ` + ids + ` group=timeout`},
 		{"no retry left", exhausted, `WARN  attempt ended jid=j klass=Send queue=mail pool=p outcome=failed kind=exited duration=0s ` + ids + ` group=exit-1`},

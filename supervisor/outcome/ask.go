@@ -73,7 +73,7 @@ func Question(job *protocol.Job, taken *queue.Taken, e *runner.Ending, s *queue.
 	} else if taken.Checkpoint != nil {
 		q.Job.Checkpoint = asked.JSON(taken.Checkpoint)
 	}
-	if s.Action == queue.Fail || s.Action == queue.Retry && taken.Remaining < 1 || s.Counter == queue.CountCrash && taken.Crashes >= s.MaxCrashes {
+	if s.Fails(taken) {
 		q.Do, q.Delay = DoFail, 0
 	}
 	q.Ending = askedEnding{Kind: "park-timeout", Group: s.Group, Message: s.Message}

@@ -93,6 +93,7 @@ type Event struct {
 	Ending   *runner.Ending // nil for a job that failed without an attempt
 	Exit     *runner.Exit
 	Action   queue.Action // what Redis is told; "" if nothing
+	Fails    bool         // the job fails for good by that
 	State    string       // where the job is now
 	Redo     bool         // the job goes to another child: this attempt of it was none
 

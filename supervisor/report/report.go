@@ -229,7 +229,7 @@ type Counters struct {
 	Taken       int `json:"taken"`
 	Acked       int `json:"acked"`
 	Retried     int `json:"retried"`     // by the child's word, its exit code or a timeout
-	Failed      int `json:"failed"`      // for good, for want of retries too
+	Failed      int `json:"failed"`      // for good, also for want of retries, or after too many crashes
 	Released    int `json:"released"`    // given back
 	Crashed     int `json:"crashed"`     // attempts whose child died
 	Interrupted int `json:"interrupted"` // attempts that we stopped for our own reasons
@@ -260,13 +260,13 @@ type Counters struct {
 	Renewals    int `json:"renewals"`    // renew calls
 }
 
-// Concluded counts an ending that is settled, and what Decide made of it. The last attempt has no retry
-// left: where it is to be tried again, Redis makes its job fail.
-func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
+// Concluded counts an ending that is settled, and what Decide made of it. Where the job fails for good, for it has no retry left or has
+// crashed too often, Redis makes it fail, whatever the action is.
+func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, fails bool) {
 	c.Refused += len(o.Refused)
 	if o.Settlement.Counter == queue.CountBatch {
 		c.Halved++
-		c.Unworked(o.Settlement.Action, last)
+		c.Unworked(o.Settlement.Action, fails)
 		return
 	}
 	switch e.Kind {
@@ -295,23 +295,21 @@ func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, last bool) {
 	if o.Settlement.Counter == queue.CountSpared {
 		c.Spared++
 	}
-	c.Unworked(o.Settlement.Action, last)
+	c.Unworked(o.Settlement.Action, fails)
 }
 
 // Unworked counts a job that is settled so, perhaps without an attempt: its answer ended it, or did not come in time.
-// last says that it has no retry left.
-func (c *Counters) Unworked(action queue.Action, last bool) {
+// fails says that the job fails for good.
+func (c *Counters) Unworked(action queue.Action, fails bool) {
+	if fails {
+		c.Failed++
+		return
+	}
 	switch action {
 	case queue.Complete:
 		c.Acked++
 	case queue.Retry:
-		if last {
-			c.Failed++
-		} else {
-			c.Retried++
-		}
-	case queue.Fail:
-		c.Failed++
+		c.Retried++
 	case queue.Release:
 		c.Released++
 	case queue.Requeue:

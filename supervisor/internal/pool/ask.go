@@ -137,8 +137,8 @@ func (p *Pool) unworked(a *attempt, s *queue.Settlement) {
 	o := &outcome.Outcome{Settlement: *s, Open: s.Action == queue.Retry}
 	settle := func() {
 		s := o.Settlement
-		p.count.Unworked(s.Action, a.job.Remaining <= 0)
-		p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: s.Action, Group: s.Group, Message: s.Message})
+		p.count.Unworked(s.Action, s.Fails(&a.job))
+		p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: s.Action, Fails: s.Fails(&a.job), Group: s.Group, Message: s.Message})
 		p.submit(a, s)
 	}
 	if !p.consult(a, o, settle) {

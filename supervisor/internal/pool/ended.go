@@ -80,7 +80,7 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 
 // settleAs settles an attempt that a child has ended.
 func (p *Pool) settleAs(a *attempt, e *runner.Ending, o *outcome.Outcome) {
-	p.count.Concluded(e, o, a.job.Remaining <= 0)
+	p.count.Concluded(e, o, o.Settlement.Fails(&a.job))
 	p.entries.settled(&a.job, &o.Settlement)
 	p.submit(a, o.Settlement)
 }
@@ -89,7 +89,7 @@ func (p *Pool) settleAs(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 func (p *Pool) tellEnded(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 	s := &o.Settlement
 	p.event(report.Event{Kind: report.AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
-		Action: s.Action, Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
+		Action: s.Action, Fails: s.Fails(&a.job), Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
 	e.Output = nil // it is not kept here as well until Redis has answered
 }
 
