@@ -80,6 +80,12 @@ func TestLowFirst(t *testing.T) {
 	if reply.Results[0].State != "waiting" || priority(one.JID) != one.Priority || stored(one.JID) != "-4" {
 		t.Errorf("it went on as %+v, with %v, stored as %s", reply.Results[0], priority(one.JID), stored(one.JID))
 	}
+	last := w.take("w", 1, "other")[0]
+	w.exchange("w", done(last), Take{})
+	if priority(last.JID) != last.Priority || stored(last.JID) != "-4" { // it is in no queue any more
+		t.Errorf("complete it has %v, stored as %s", priority(last.JID), stored(last.JID))
+	}
+	w.put(Put{Queue: "other", JID: "stays"})
 	if cleared, err := c.Clear(ctx, Clearing{Queue: "other", To: "high"}); err != nil || len(cleared.Left) != 1 {
 		t.Errorf("all at once: %+v, %v", cleared, err)
 	}

@@ -37,10 +37,29 @@ function glance_at(jid, cut, most, placed)
   local data = size <= most and redis.call('HGET', key, 'data')
   local answered = f[25] and f[25] == f[12] and redis.call('HEXISTS', key, 'oarlock-response') == 1 and (f[24] and 'given' or 'came')
   local row, moment = row_of(jid, f[1], f[3], placed)
-  local priority = f[5] and f[5] ~= '0' and is_low({}, f[3] or '') and negated(f[5]) or f[5]
+  local priority = f[5] and f[5] ~= '0' and shown_priority(key, f[5], f[3] or '') or f[5]
   return { jid, row, moment, f[1], f[2], f[3], f[4], priority, f[6], f[7], f[8], size, data and string.sub(data, 1, cut),
     f[9], f[10], short_failure(key, cut, most), f[11], f[12], type(redis.pcall('ZSCORE', 'ql:tracked', jid)) == 'string' and 1 or 0,
     f[13], f[14], f[15], f[16], f[17], f[18], f[19], f[20], f[21], f[23], answered, f[26], f[27], '', f[28], f[29], f[31] }
+end
+
+-- shown_priority(key, priority, queue) -> text, as it was said
+--   queue   a complete job is in none: then the one into which it was put last counts
+-- Rare.
+function shown_priority(key, priority, queue)
+  local batch = {}
+  local low = is_low(batch, queue)
+  if queue == '' and batch.low then
+    local entries = ask('LRANGE', key .. '-history', '0', '-1')
+    for i = #entries, 1, -1 do
+      local ok, entry = pcall(cjson.decode, entries[i])
+      if ok and type(entry) == 'table' and entry[2] == 'put' and type(entry[3]) == 'table' then
+        low = is_low(batch, entry[3].q)
+        break
+      end
+    end
+  end
+  return low and negated(priority) or priority
 end
 
 -- short_failure(key, cut, most) -> text of a job's failure, with a message of at most cut bytes
