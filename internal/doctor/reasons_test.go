@@ -26,12 +26,15 @@ func TestEachReasonOfTheGate(t *testing.T) {
 			"erp": {Limit: 1}, "db": {Limit: 2}, "api": {Rate: "1/1000s"},
 			"region": {Limit: 10, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
 			"each":   {By: "/customer", Each: 2},
+			"lent":   {Limit: 2, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
+			"one":    {Limit: 1},
 		},
 		Windows: map[string]rules.Window{"night": {Open: []string{shut}}},
 		Queues: map[string]rules.Queue{
 			"full": {Throttles: []string{"erp", "db"}}, "rated": {Throttles: []string{"api"}}, "shared": {Throttles: []string{"region"}},
 			"valued": {Throttles: []string{"each"}}, "both": {Throttles: []string{"each", "db"}},
-			"windowed": {Windows: []string{"night"}},
+			"windowed": {Windows: []string{"night"}}, "lent": {Throttles: []string{"lent"}},
+			"first": {Throttles: []string{"one"}}, "second": {Throttles: []string{"one"}},
 		},
 	}
 	if _, err := accord.Apply(ctx, p.client, func(d rules.Document) (rules.Document, []rules.Conflict) {
@@ -81,6 +84,18 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		put("shared", fmt.Sprint("n", i), `{"region":"north"}`)
 	}
 	take("shared", 10, 4)
+	for i, want := range []int{1, 1, 0, 0} {
+		put("lent", fmt.Sprint("le", i), `{"region":"east"}`)
+		take("lent", 1, want)
+	}
+	put("lent", "ln0", `{"region":"north"}`) // it comes later, and is within its share
+	take("lent", 1, 0)
+	for _, name := range []string{"first", "second"} {
+		put(name, name+"1", "{}")
+		put(name, name+"2", "{}")
+	}
+	take("first", 2, 1)
+	take("second", 2, 0)
 	put("windowed", "w1", "{}")
 	for jid, wants := range map[string]queue.Wants{"w2": {Windows: []string{shut}, Zone: "Europe/Berlin"}, "w3": {Windows: []string{"night"}}} {
 		if _, err := p.client.Put(ctx, queue.Put{Queue: "rated", JID: jid, Klass: "K", Wants: wants}); err != nil {
@@ -94,15 +109,19 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}
 	for jid, want := range map[string][]string{
-		"f2": {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
-		"f3": {"Throttle erp is full: 1 of 1 place, held by f1; it needs 5, so all of them"},
-		"v2": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1; it needs 1"},
-		"b1": {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
-		"r2": {"Throttle api starts 1 in", "the next token comes in"},
-		"e6": {"region=east has 6 places, its share is 5"},
-		"w1": {"Window night (" + shut + " UTC) is shut; it opens "},
-		"w2": {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
-		"w3": {"Window night (" + shut + " UTC) is shut"},
+		"f2":      {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
+		"f3":      {"Throttle erp is full: 1 of 1 place, held by f1; it needs 5, so all of them"},
+		"v2":      {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1; it needs 1"},
+		"b1":      {"Throttle 'each=7' is full: 2 of 2 places, held by v0 v1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
+		"r2":      {"Throttle api starts 1 in", "the next token comes in"},
+		"e6":      {"region=east has 6 places, its share is 5"},
+		"le3":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1; 1 job of its waitlist is before it; north has the next turn."},
+		"ln0":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1."},
+		"first2":  {"Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
+		"second2": {"Throttle one is full: 1 of 1 place, held by first1; it needs 1; 1 job of its waitlist is before it; first has the next turn."},
+		"w1":      {"Window night (" + shut + " UTC) is shut; it opens "},
+		"w2":      {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
+		"w3":      {"Window night (" + shut + " UTC) is shut"},
 	} {
 		hold, err := sources.Why(ctx, jid)
 		if err != nil {

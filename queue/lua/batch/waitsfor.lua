@@ -6,7 +6,7 @@
 --   before    how many of its waitlist come before it
 --   open      1: it may be tried now; opens: when it may
 --   maximum, used   places of the throttle (0: no limit), and how many are taken
---   next      which other party has the next turn, if one has
+--   next      which other party has the next turn, if one has: within its share, where places are lent
 --   party, over     whose turn is counted; 1 if it is beyond its share
 --   share, has      of a throttle with values, how many places its value has a share of, and takes
 --   rate, period    starts, and in how many seconds
@@ -44,13 +44,17 @@ say('maximum', text14(maximum))
 say('used', redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'))
 local over = redis.call('ZSCORE', 'ql:oarlock:over:' .. tid, party)
 if over then say('over', 1) end
-for _, other in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '0')) do
-  if other ~= party then say('next', other) end
-end
 local rules = redis.call('HGET', 'ql:oarlock:rules', 't:' .. tid)
 local defined = rules and cjson.decode(rules) or {}
+local t = { tid = tid, defined = defined, max = maximum < 1 and math.huge or maximum }
+for _, other in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '9')) do
+  if not (defined.borrow and is_beyond({ places = {} }, t, other, 1)) then -- who is beyond lets those go before who are not
+    if other ~= party then say('next', other) end
+    break
+  end
+end
 if defined.by then
-  local share = share_of(defined, party, maximum < 1 and math.huge or maximum)
+  local share = share_of(defined, party, t.max)
   if share > 0 then say('share', text14(share)) end
   say('has', redis.call('ZCARD', 'ql:th:' .. tid .. '=' .. party .. '-locks'))
 end
