@@ -43,7 +43,7 @@ func leaveCommand(verb, does, done string) *cli.Command {
 			if err != nil {
 				return err
 			}
-			end, err := s.End() // before it is told: later the number may be another's
+			end, err := s.End(c.Context) // before it is told: later the number may be another's
 			if err != nil {
 				return err
 			}

@@ -128,7 +128,7 @@ func TestAThrottleHeldByAJobOfADeadWorker(t *testing.T) {
 	name := thisHost(t) + "-999999999-p-abc"
 	raw.HSet(t.Context(), "ql:j:first", "worker", name)
 	raw.ZAdd(t.Context(), "ql:workers", zOf(o.client.Now(), name))
-	const told = `^first holds it, and runs on .*-999999999-p-abc, whose lock holds for another .*, and its process 999999999 is gone from this host: .*` + "`oarlock job timeout first`" + ` gives it back at once\.$`
+	const told = `^first holds it, and runs on .*-999999999-p-abc, whose lock holds for another .*, and its process 999999999 is gone from this host.*: .*` + "`oarlock job timeout first`" + ` gives it back at once\.$`
 	says(t, o.run("job", "why", "j"), `^Throttle t is full: 1 of 1, held by first\.$`, told)
 	says(t, o.run("throttle", "show", "t"), `^held by: 1 job$`, `^  first$`, `^waited for by: 1 job$`, `^  j$`, told)
 	o.run("job", "timeout", "first")

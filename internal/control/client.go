@@ -34,7 +34,8 @@ var ErrNone = errors.New("no supervisor is running")
 
 // Client speaks to one running supervisor.
 type Client struct {
-	PID  string // of the supervisor
+	PID  string // of the supervisor, as it knows itself: in a container of its own it has another one here
+	dial func(context.Context) (net.Conn, error)
 	http http.Client
 }
 
@@ -112,11 +113,11 @@ func Mine(ctx context.Context, stateDir string) []*Client {
 
 // newClient is a client of the supervisor with that process id, at the socket path.
 func newClient(pid, path string, others []int) *Client {
-	client := &Client{PID: pid}
+	client := &Client{PID: pid, dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, path, others) }}
 	client.http.Timeout = patience
 	client.http.Transport = &http.Transport{
 		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path, others) },
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return client.dial(ctx) },
 	}
 	return client
 }

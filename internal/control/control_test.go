@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fake notes what was asked of it.
@@ -313,4 +316,59 @@ func TestOthersAreBounded(t *testing.T) {
 	if text := noneError("/var/lib/oarlock", "", others).Error(); strings.Count(text, "one runs with") != 3 || strings.Contains(text, "more") {
 		t.Errorf("of three it says %s", text)
 	}
+}
+
+// A supervisor in a container of its own goes by another id there: its end is that of whoever listens, and not that of the process that has
+// the id here.
+func TestEndIsThatOfWhoListens(t *testing.T) {
+	if dir := os.Getenv("LISTEN_AS_ONE"); dir != "" {
+		listener, err := net.Listen("unix", Path(dir, "1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("listens")
+		io.Copy(io.Discard, os.Stdin)
+		listener.(*net.UnixListener).SetUnlinkOnClose(false) // as one that is killed leaves it
+		os.Exit(0)
+	}
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	child.Env = append(os.Environ(), "LISTEN_AS_ONE="+dir)
+	hold, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Kill()
+	if line, err := bufio.NewReader(says).ReadString('\n'); line != "listens\n" {
+		t.Fatal(line, err)
+	}
+	client, err := Find(t.Context(), dir, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := client.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	unseen := End{fd: -1, listen: end.listen} // as from within another container
+	for _, e := range []End{end, unseen} {
+		if gone, err := e.Await(t.Context(), time.Millisecond); gone || err != nil {
+			t.Fatal("it is told gone while it listens", err)
+		}
+	}
+	hold.Close()
+	for _, e := range []End{end, unseen} {
+		if gone, err := e.Await(t.Context(), time.Minute); !gone || err != nil {
+			t.Error("its end was missed", err)
+		}
+	}
+	child.Wait()
 }

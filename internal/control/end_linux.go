@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,24 +11,49 @@ import (
 )
 
 // End is the end of a supervisor, a process that is not our child. Whoever asked for it closes it.
-type End struct{ fd int }
+type End struct {
+	fd     int         // of the process; negative if it cannot be seen from here
+	listen func() bool // whether somebody still listens where it does
+}
 
 // End watches for the end of the supervisor. It is asked for before the supervisor is told to leave: later its
 // process id may be another's.
-func (c *Client) End() (End, error) {
+//
+// Who listens is asked of the kernel: in a container of its own a supervisor goes by another id than here, or by none.
+func (c *Client) End(ctx context.Context) (End, error) {
 	number, err := strconv.Atoi(c.PID)
 	if err != nil {
 		return End{}, fmt.Errorf("%q is no process id", c.PID)
+	}
+	listen := func() bool {
+		conn, err := c.dial(ctx)
+		if err != nil {
+			return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.ENOENT)
+		}
+		return conn.Close() == nil
+	}
+	if conn, err := c.dial(ctx); err == nil {
+		if peer := credOf(conn); peer != nil {
+			number = int(peer.Pid)
+		}
+		conn.Close()
+	}
+	if number == 0 {
+		return End{fd: -1, listen: listen}, nil
 	}
 	fd, err := unix.PidfdOpen(number, 0)
 	if err != nil {
 		return End{}, fmt.Errorf("watch process %d: %w", number, err)
 	}
-	return End{fd}, nil
+	return End{fd, listen}, nil
 }
 
 // Close ends the watch.
-func (e End) Close() { unix.Close(e.fd) }
+func (e End) Close() {
+	if e.fd >= 0 {
+		unix.Close(e.fd)
+	}
+}
 
 // endingLook bounds how long the end of a context stays unnoticed.
 const endingLook = 100 * time.Millisecond
@@ -40,11 +66,11 @@ func (e End) Await(ctx context.Context, timeout time.Duration) (bool, error) {
 		if timeout > 0 {
 			wait = max(min(wait, timeout-time.Since(began)), 0)
 		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}, int(wait.Milliseconds())) // a negative one is passed over
 		switch {
 		case err != nil && err != unix.EINTR:
 			return false, fmt.Errorf("watch the process: %w", err)
-		case n > 0:
+		case n > 0, e.fd < 0 && !e.listen():
 			return true, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()

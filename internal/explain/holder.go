@@ -42,8 +42,12 @@ func (s Sources) worker(ctx context.Context, job *queue.Job) (says string, lives
 	case job.Expires <= now:
 		return heard + ". Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", false, nil
 	case pid != 0 && !alive(pid):
-		return fmt.Sprintf("%s, and its process %d is gone from this host: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.",
-			heard, pid, screen.InShell(job.JID)), false, nil
+		gone := "gone from this host"
+		if now-seen <= lateShare*lock.Seconds() {
+			gone += ", or in a container of its own, and if it is gone"
+		}
+		return fmt.Sprintf("%s, and its process %d is %s: the job waits for the end of the lock, or for a supervisor here that finds what the old one left; `oarlock job timeout %s` gives it back at once.",
+			heard, pid, gone, screen.InShell(job.JID)), false, nil
 	case now-seen > lateShare*lock.Seconds():
 		return fmt.Sprintf("%s, though it should renew a lock of %s several times in that time: it is likely dead or out of reach, and the job waits for the end of the lock; if it is dead, `oarlock job timeout %s` gives the job back at once.",
 			heard, screen.Span(lock), screen.InShell(job.JID)), false, nil
