@@ -152,19 +152,22 @@ func (k *Keeper) keep(ctx context.Context, throttle string, c Command) {
 		if ctx.Err() != nil {
 			return
 		}
-		wait, trouble, err := k.ask(ctx, throttle, c)
+		wait, asked, trouble, err := k.ask(ctx, throttle, c)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !errors.Is(err, queue.ErrAway) && !errors.Is(err, queue.ErrDoubt):
-			trouble = err.Error()
+			asked, trouble = true, err.Error()
 		}
-		if trouble != said && trouble != "" {
+		switch {
+		case !asked || trouble == said: // nobody knows more than before
+		case trouble != "":
 			k.log.Warn("the command of a throttle decides nothing", "throttle", throttle, "command", c.Argv[0], "why", trouble)
-		} else if trouble == "" && said != "" {
+			said = trouble
+		default:
 			k.log.Info("the command of a throttle decides again", "throttle", throttle)
+			said = ""
 		}
-		said = trouble
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -175,27 +178,28 @@ func (k *Keeper) keep(ctx context.Context, throttle string, c Command) {
 	}
 }
 
-// ask asks once, if there is something to ask and it is our turn. wait is when to look again; trouble, why nothing was decided.
-func (k *Keeper) ask(ctx context.Context, throttle string, c Command) (wait time.Duration, trouble string, err error) {
+// ask asks once, if there is something to ask and it is our turn. wait is when to look again; asked, whether the command was run; trouble, why
+// it decided nothing.
+func (k *Keeper) ask(ctx context.Context, throttle string, c Command) (wait time.Duration, asked bool, trouble string, err error) {
 	look := min(c.Every, lookPause)
 	q, err := k.store.AskDecider(ctx, throttle, k.name, c.Timeout+leaseMargin)
 	if err != nil {
-		return lookPause, "", err
+		return lookPause, false, "", err
 	}
 	if q.Number == 0 {
 		if until := time.Duration((q.Again - k.store.Now()) * float64(time.Second)); q.Again > 0 && until < look {
 			look = max(until, 10*time.Millisecond)
 		}
-		return jittered(look), "", nil
+		return jittered(look), false, "", nil
 	}
 	line, err := lineOf(throttle, q, k.store.Now())
 	if err != nil {
-		return lookPause, "", err
+		return lookPause, false, "", err
 	}
 	began := time.Now()
 	printed, err := k.run(ctx, throttle, c, line)
 	if ctx.Err() != nil {
-		return 0, "", nil // the lease lets others ask
+		return 0, false, "", nil // the lease lets others ask
 	}
 	took := time.Since(began)
 	var d queue.Decision
@@ -215,10 +219,10 @@ func (k *Keeper) ask(ctx context.Context, throttle string, c Command) (wait time
 	}
 	done, err := k.store.Decide(ctx, throttle, q.Number, d)
 	if err != nil {
-		return look, d.Trouble, err
+		return look, true, d.Trouble, err
 	}
 	k.tell(throttle, d, done, unknown)
-	return min(d.Pause, look), d.Trouble, nil
+	return min(d.Pause, look), true, d.Trouble, nil
 }
 
 // mostAsked is how many candidates a question has at most. After one that has as many the next is asked at once.

@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,6 +117,33 @@ func TestOneAsksAtATime(t *testing.T) {
 		}
 		if asked != 9 {
 			t.Errorf("counted %d questions", asked)
+		}
+	})
+}
+
+// A command that fails for a while is told of once, and once when it decides again: looks between questions, and Redis away, say
+// nothing of it.
+func TestTroubleIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("j1")
+		well := time.Now().Add(time.Minute)
+		var log bytes.Buffer
+		k := New(f, func(ctx context.Context, throttle string, c Command, input []byte) ([]byte, error) {
+			if time.Now().Before(well) {
+				return nil, errors.New("sh exited with code 3")
+			}
+			return startsFirst(ctx, throttle, c, input)
+		}, func(context.Context) {}, "web", slog.New(slog.NewTextHandler(&log, nil)))
+		k.Set(map[string]Command{"planner": {Argv: []string{"planner"}, Timeout: time.Second, Every: time.Second}})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		k.Run(ctx)
+		if failed := k.Counts()["planner"].Failed[CauseRun]; failed < 5 || len(f.starts) != 1 {
+			t.Fatalf("it failed %d times, and let %q start", failed, f.starts)
+		}
+		text := log.String()
+		if strings.Count(text, "decides nothing") != 1 || strings.Count(text, "decides again") != 1 {
+			t.Errorf("the log has\n%s", text)
 		}
 	})
 }
