@@ -34,12 +34,13 @@ func respond(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
+	end := queue.AnswerEnd(c.String("end"))
 	a, err := ops.Respond(c.Context, q, queue.Response{Klass: c.Args().Get(0), Correlation: c.Args().Get(1), JID: c.String("jid"),
-		Data: data, Error: c.String("error"), End: queue.AnswerEnd(c.String("end"))})
+		Data: data, Error: c.String("error"), End: end})
 	if err != nil {
 		return err
 	}
-	return answer(c, a, func(w io.Writer) { show.Responded(w, a) })
+	return answer(c, a, func(w io.Writer) { show.Responded(w, a, end) })
 }
 
 // answerData is the JSON that is answered; nil if none was given.

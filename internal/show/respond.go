@@ -10,11 +10,15 @@ import (
 	"oarlock/queue"
 )
 
-// Responded says what became of an answer.
-func Responded(w io.Writer, a ops.Answered) {
+// Responded says what became of an answer, which may end the job.
+func Responded(w io.Writer, a ops.Answered, end queue.AnswerEnd) {
 	job := cmp.Or(a.JID, "the job")
 	switch a.Word {
 	case queue.Resumed:
+		if end != "" {
+			screen.Printf(w, "resumed: %s ends with it, with the next look of a supervisor that works its queue\n", job)
+			return
+		}
 		screen.Printf(w, "resumed: %s goes on with it\n", job)
 	case queue.KeptFor:
 		if a.JID == "" {
