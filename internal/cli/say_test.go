@@ -81,6 +81,17 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 	}
 }
 
+// By stdout a line arrives also behind words that their program has not ended, and the log has no empty line for that.
+func TestSayBehindOthers(t *testing.T) {
+	told, code := tryScript(t, `exec 3>&-; printf 'half a line '; oarlock say progress 40; oarlock say note one; oarlock say ack`)
+	if code != exitOK || !strings.Contains(told, "half a line") || !strings.Contains(told, `< {"@":"progress","pct":40}`) || !strings.Contains(told, `< {"@":"ack"}`) {
+		t.Errorf("exit code %d:\n%s", code, told)
+	}
+	if strings.Contains(told, "<   stdout") {
+		t.Errorf("there is an empty line:\n%s", told)
+	}
+}
+
 // arrived fails unless script, run after before, says what arrives.
 func arrived(t *testing.T, before, script string, arrives ...string) {
 	t.Helper()

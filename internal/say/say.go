@@ -53,14 +53,17 @@ type Way struct {
 	Run string // that a line has to name; "" where there is none to name
 
 	out   io.Writer
-	lead  string // in front of a line; a line feed where others print too, and may not have ended theirs
+	lead  string // in front of a line; a line feed where others print too, may not have ended theirs, and no run tells the line from theirs
 	limit int    // of a line, in bytes
 }
 
 // WayOut finds the way that the environment shows; stdout is this process', and run what was given by hand, or "". The
 // error is an *UnsaidError.
 func WayOut(stdout io.Writer, run string) (Way, error) {
-	w := Way{out: stdout, lead: "\n", Run: cmp.Or(run, os.Getenv("OARLOCK_RUN")), limit: protocol.DefaultMaxLine}
+	w := Way{out: stdout, Run: cmp.Or(run, os.Getenv("OARLOCK_RUN")), limit: protocol.DefaultMaxLine}
+	if w.Run == "" {
+		w.lead = "\n"
+	}
 	if n, err := strconv.Atoi(os.Getenv("OARLOCK_MAX_LINE")); err == nil && n > 0 {
 		w.limit = n
 	}
