@@ -126,7 +126,7 @@ func (k *marks) settled(e *supervisor.Event) {
 	}
 	switch {
 	case !merges:
-	case e.Action == queue.Retry && e.Job.Remaining <= 0:
+	case e.Part != "":
 		k.dead++
 	case e.State == "failed":
 		k.dead += max(len(e.Job.Scores), 1)

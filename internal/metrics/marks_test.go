@@ -64,16 +64,16 @@ func TestWhatIsToldOfOrderAndLimits(t *testing.T) {
 		}})
 	}
 	m.Note(supervisor.Event{Kind: supervisor.Tended, Tended: &queue.Tended{Mended: map[string]int{queue.TurnGone: 2}, Places: map[string]int{"erp": 4}}})
-	run := func(action queue.Action, state string, remaining int, scores ...float64) {
-		job := &protocol.Job{JID: "j", Klass: "K", Queue: "q", Merge: "set", Scores: scores, Remaining: remaining}
+	run := func(action queue.Action, state, part string, scores ...float64) {
+		job := &protocol.Job{JID: "j", Klass: "K", Queue: "q", Merge: "set", Scores: scores}
 		m.Note(supervisor.Event{Kind: supervisor.AttemptStarted, Pool: "p", Job: job})
-		m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: "p", Job: job, Action: action, State: state,
+		m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: "p", Job: job, Action: action, State: state, Part: part,
 			Puts: []queue.PutResult{{Merged: queue.MergedEqual}, {}}})
 	}
-	run(queue.Complete, "complete", 3, 1, 2)
-	run(queue.Retry, "scheduled", 3, 1, 2)
-	run(queue.Retry, "waiting", 0, 1, 2, 3) // its oldest payload has failed
-	run(queue.Fail, "failed", 3, 1, 2)
+	run(queue.Complete, "complete", "", 1, 2)
+	run(queue.Retry, "scheduled", "", 1, 2)
+	run(queue.Release, "waiting", "j-1", 1, 2, 3) // its oldest payload has failed: it crashed too often
+	run(queue.Fail, "failed", "", 1, 2)
 	m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: "p", Job: &protocol.Job{Klass: "K"}, Action: queue.Fail, State: "failed"}) // it merges with nothing
 	m.Merged("kept")
 	m.Note(supervisor.Event{Kind: supervisor.Answered, Klass: "Pay", Name: "order-1", Reason: "resumed"})

@@ -165,7 +165,7 @@ func (m *Metrics) Note(e supervisor.Event) {
 	m.marks.note(&e)
 	switch e.Kind {
 	case supervisor.Settled:
-		if e.State == "failed" && m.o.Told != nil && m.o.Told(e.Pool, e.Job.Queue) {
+		if (e.State == "failed" || e.Part != "") && m.o.Told != nil && m.o.Told(e.Pool, e.Job.Queue) {
 			m.HookJob("dead")
 		}
 		return

@@ -691,9 +691,10 @@ func TestWhatIsToldOfHooks(t *testing.T) {
 	for _, e := range []struct{ pool, queue, state string }{{"p", "q", "failed"}, {"p", "q", "failed"}, {"p", "q", "complete"}, {"p", "other", "failed"}, {"list", "q", "failed"}} {
 		m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: e.pool, State: e.state, Job: &protocol.Job{Queue: e.queue}})
 	}
+	m.Note(supervisor.Event{Kind: supervisor.Settled, Pool: "p", State: "waiting", Part: "j-1", Job: &protocol.Job{Queue: "q"}}) // the oldest of its payloads failed
 	m.HookJob("died")
 	got := values(t, scraped(t, m.page))
-	if dead, died := got[`oarlock_hook_jobs_total{event="dead"}`], got[`oarlock_hook_jobs_total{event="died"}`]; dead != 2 || died != 1 {
+	if dead, died := got[`oarlock_hook_jobs_total{event="dead"}`], got[`oarlock_hook_jobs_total{event="died"}`]; dead != 3 || died != 1 {
 		t.Errorf("told are %v failures and %v deaths", dead, died)
 	}
 }
