@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -67,6 +68,36 @@ func TestFenceAndNoticesWithLeastPrivilege(t *testing.T) {
 	must(c.Sweep(ctx, []string{"q"}, 1))(t)
 	ok(t, s.Deregister(ctx))
 	must(c.Install(ctx, queue.Qless))(t)
+}
+
+// A user who may not run all that settling takes is told so, and the job is not settled otherwise for that: it is when the user may.
+func TestSettlingThatPermissionsForbid(t *testing.T) {
+	server := redistest.Start(t)
+	allow(t, server)
+	c, ctx := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr), t.Context()
+	must(c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
+	s := session(t, c, "w")
+	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+	job := reply.Jobs[0]
+	settle := func() error {
+		reply, err := s.Exchange(ctx, []queue.Settlement{{JID: "j", Queue: "q", Popped: job.Popped, Action: queue.Complete}}, queue.Take{})
+		if err == nil {
+			err = reply.Results[0].Err
+		}
+		return err
+	}
+	raw := server.Client(t)
+	for _, command := range []string{"hset", "zrem"} {
+		ok(t, raw.Do(ctx, "ACL", "SETUSER", "oarlock", "-"+command).Err())
+		if err := settle(); queue.Class(err) != queue.Denied || !errors.Is(err, queue.ErrAway) || !strings.Contains(err.Error(), "oarlock doctor") {
+			t.Errorf("without %s: %v, of class %v", command, err, queue.Class(err))
+		}
+		ok(t, raw.Do(ctx, "ACL", "SETUSER", "oarlock", "+"+command).Err())
+	}
+	if err := settle(); err != nil && !errors.Is(err, queue.ErrLockLost) {
+		t.Error(err)
+	}
+	equal(t, "state", must(c.Get(ctx, "j"))(t).State, "complete")
 }
 
 // TestACLNamesEveryCommandOfTheScripts reads the sources, because no test reaches every line

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -161,7 +162,23 @@ func refusal(command, text string) error {
 			return &redisError{state.class, fmt.Errorf("%s: %s", command, text)}
 		}
 	}
+	if isDenied(strings.TrimPrefix(inside, "ERR "), strings.HasPrefix) {
+		return deniedInside(command, inside)
+	}
 	return &ScriptError{Command: command, Message: words}
+}
+
+// deniedWords are how NOPERM is worded for a command within a script: by Redis 7, and by 7.2, which names user and command.
+var deniedWords = []string{"The user executing the script can't", "ACL failure in script: "}
+
+// isDenied reports whether a text says so; as is how it must have the words.
+func isDenied(text string, as func(text, words string) bool) bool {
+	return slices.ContainsFunc(deniedWords, func(words string) bool { return as(text, words) })
+}
+
+// deniedInside is the error of a command whose script was denied one of Redis, by the words that said so.
+func deniedInside(command, words string) error {
+	return &redisError{Denied, fmt.Errorf("%s: our user may not run all commands of Redis that this takes, or not on all keys (%s); `oarlock doctor` names what is missing", command, words)}
 }
 
 // withheld is the error behind a reason why something cannot be read, if the server refused the script a command: what lies
@@ -170,8 +187,8 @@ func withheld(command, reason string) error {
 	if err := refusal(command, reason); Class(err) != Refused {
 		return err
 	}
-	if strings.Contains(reason, "The user executing the script can't") { // NOPERM, as Redis 7 says it within a script
-		return &redisError{Denied, fmt.Errorf("%s: %s", command, wire.Words(reason))}
+	if isDenied(reason, strings.Contains) { // of one of several things
+		return deniedInside(command, wire.Words(reason))
 	}
 	return nil
 }
