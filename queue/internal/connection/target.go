@@ -220,12 +220,18 @@ func (t *Target) secure(o Config, always bool) error {
 	return nil
 }
 
+// buffer is what a connection has for each direction, as much as a call for some forty jobs is long. Each pool has a connection; a longer
+// call costs it a system call more.
+const buffer = 16 << 10
+
 // tune sets what does not depend on the URL.
 func (t *Target) tune(o Config) {
 	t.ClientName = o.ClientName
 	t.Dialer = dialer(o, t.TLSConfig)
 	t.PoolSize = o.PoolSize
 	t.PipelinePoolSize = 1
+	t.ReadBufferSize, t.WriteBufferSize = buffer, buffer
+	t.PipelineReadBufferSize, t.PipelineWriteBufferSize = buffer, buffer
 	t.ReadTimeout, t.WriteTimeout = o.ReadTimeout, o.ReadTimeout
 	t.DialTimeout = o.ReadTimeout
 	t.PoolTimeout = o.ReadTimeout
