@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"weak"
 
 	"oarlock/queue/internal/bounds"
 	"oarlock/queue/lua"
@@ -64,9 +65,26 @@ type luaCommand struct {
 	text  func() string
 }
 
-// sources reads the lua directory once; a script is assembled once, however many ask for it. A file that breaks the rules at the top
-// of this page panics; a test assembles every command.
-var sources = sync.OnceValue(func() *luaSources {
+var (
+	sourcesLock sync.Mutex // guards the next one
+	lastSources weak.Pointer[luaSources]
+)
+
+// sources returns what is in the lua directory. It is most of a MiB, and a Set keeps what it has assembled, so whoever runs for long needs
+// none of it: it stays until garbage is collected, and is read anew, in some milliseconds, for a command that is asked for later.
+func sources() *luaSources {
+	sourcesLock.Lock()
+	defer sourcesLock.Unlock()
+	lua := lastSources.Value()
+	if lua == nil {
+		lua = readSources()
+		lastSources = weak.Make(lua)
+	}
+	return lua
+}
+
+// readSources takes the lua directory apart. A file that breaks the rules at the top of this page panics; a test assembles every command.
+func readSources() *luaSources {
 	lua := &luaSources{library: make(map[string]definition), commands: make(map[Dialect]map[string]luaCommand)}
 	library := luaDir("lib")
 	for _, name := range slices.Sorted(maps.Keys(library)) {
@@ -97,7 +115,7 @@ var sources = sync.OnceValue(func() *luaSources {
 		}
 	}
 	return lua
-})
+}
 
 // sameAs matches the code of a command that is its qless counterpart.
 var sameAs = regexp.MustCompile(`(?m)^return qless\.([a-z.]+)\(\)$`)
