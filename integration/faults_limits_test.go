@@ -155,15 +155,12 @@ func TestG7NoTerminals(t *testing.T) {
 	})
 }
 
-// plainBinary is the program built without the race detector, whose memory is not that
-// of the program.
+// plainBinary is the program built as it is released: the race detector's memory, and that of the C library, are not its own.
 var plainBinary = sync.OnceValues(func() (string, error) {
-	if len(buildFlags) == 0 {
-		return binary()
-	}
 	path := filepath.Join(scratch, "plain")
-	out, err := exec.Command("go", "build", "-o", path, "oarlock").CombinedOutput()
-	if err != nil {
+	build := exec.Command("go", "build", "-o", path, "oarlock")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil

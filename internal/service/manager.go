@@ -44,6 +44,7 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 				systemd.Ready()
 				s.ready.Store(true)
 				s.warnOfRedis(ctx, client)
+				forgetStart()
 				break
 			}
 			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
