@@ -110,3 +110,14 @@ func TestAJobThatWaitsForAPlaceCannotBePutAgain(t *testing.T) {
 		t.Errorf("then %v run", jidsOf(jobs))
 	}
 }
+
+// TestNoWaitlistButItsShape: what a call leaves that was cut off as the last waitlist went does not stop the queue when its rules change.
+func TestNoWaitlistButItsShape(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"new","limited":true,"limit_of_queue":1}`}, nil)
+	w.redis.HSet(t.Context(), "ql:oarlock:waitlists:q", "shape", "old")
+	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 {
+		t.Errorf("%v run", jidsOf(jobs))
+	}
+}

@@ -278,10 +278,12 @@ function sort_anew(g, rules, queue)
   local key, batch = 'ql:oarlock:waitlists:' .. queue, g.batch
   local shape = redis.call('HGET', key, 'shape')
   if shape and shape ~= (rules.shape or '') then
-    for _, line in ipairs(redis.call('HKEYS', key)) do
+    local lines = redis.call('HKEYS', key)
+    for _, line in ipairs(lines) do
       if g.left <= 0 then break end
       if line ~= 'shape' then come_in_again(g, list_named(g, queue, line), rules.leaving) end
     end
+    if #lines == 1 then redis.call('DEL', key) end -- nobody waits: a call was cut off as the last waitlist went
     batch.more = redis.call('EXISTS', key) == 1 and 1 or batch.more
     if batch.more == 1 then return true end
   end
