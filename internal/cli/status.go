@@ -3,28 +3,32 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/rollcall"
 	"oarlock/internal/service"
 	"oarlock/internal/show"
+	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
-		Name:     "status",
-		Usage:    "show the pools and children of a running supervisor, or all supervisors that share a Redis",
-		Category: "a running supervisor",
+		Name:      "status",
+		Usage:     "show the pools and children of a running supervisor, or all supervisors that share a Redis",
+		ArgsUsage: "[POOL…]",
+		Category:  "a running supervisor",
 		Flags: []cli.Flag{
 			pidFlag(), jsonFlag(),
 			&cli.BoolFlag{Name: "all", Usage: "ask all supervisors of the namespace, on whatever host, and tell who does not answer"},
 		},
 		Action: func(c *cli.Context) error {
-			if err := wantArgs(c, 0, 0, "nothing"); err != nil {
-				return err
-			}
 			if c.Bool("all") {
+				if err := wantArgs(c, 0, 0, "nothing"); err != nil {
+					return err
+				}
 				return statusOfAll(c)
 			}
 			s, err := reach(c)
@@ -39,9 +43,26 @@ func statusCommand() *cli.Command {
 			if err := json.Unmarshal(raw, &r); err != nil {
 				return err
 			}
-			return answer(c, raw, func(w io.Writer) { show.Status(w, r) })
+			if c.NArg() == 0 {
+				return answer(c, raw, func(w io.Writer) { show.Status(w, r) })
+			}
+			if err := onlyPools(&r, c.Args().Slice()); err != nil {
+				return err
+			}
+			return answer(c, r, func(w io.Writer) { show.Status(w, r) })
 		},
 	}
+}
+
+// onlyPools leaves those pools in a status that names or globs stand for.
+func onlyPools(r *service.Status, globs []string) error {
+	for _, glob := range globs {
+		if !slices.ContainsFunc(r.Pools, func(p supervisor.PoolSnapshot) bool { return queue.Match(glob, p.Name) }) {
+			return notThere("there is no pool %s", glob)
+		}
+	}
+	r.Pools = slices.DeleteFunc(r.Pools, func(p supervisor.PoolSnapshot) bool { return !queue.MatchAny(globs, p.Name) })
+	return nil
 }
 
 // statusOfAll calls the roll. That nobody is there is a failure, as it is for one supervisor; that some do not

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"strings"
 	"syscall"
 	"testing"
 
 	"oarlock/internal/embedded"
 	"oarlock/internal/service"
+	"oarlock/supervisor"
 )
 
 // Depth and rates of a supervisor at work; and when Redis goes away, since when nothing is known.
@@ -39,4 +41,25 @@ func TestDepthAndRateInStatus(t *testing.T) {
 	p.await(`once more stops now`)
 	p.signal(syscall.SIGTERM)
 	p.leaves(exitOK)
+}
+
+// Pools are chosen by names and globs, as queues are.
+func TestOnlyPools(t *testing.T) {
+	for globs, want := range map[string]string{"mail": "mail", "m*": "mail maps", "maps thumb?": "maps thumbs"} {
+		var r service.Status
+		for _, name := range []string{"mail", "maps", "thumbs"} {
+			r.Pools = append(r.Pools, supervisor.PoolSnapshot{Name: name})
+		}
+		err := onlyPools(&r, strings.Fields(globs))
+		var names []string
+		for _, p := range r.Pools {
+			names = append(names, p.Name)
+		}
+		if err != nil || strings.Join(names, " ") != want {
+			t.Errorf("%s: %v, %v", globs, names, err)
+		}
+	}
+	if err := onlyPools(&service.Status{}, []string{"x*"}); exitCode(err) != exitGone {
+		t.Error(err)
+	}
 }
