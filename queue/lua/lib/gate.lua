@@ -8,9 +8,9 @@ function open_gate(batch)
   local g = {
     batch = batch, now = batch.now,
     rules = {}, defined = {}, places = {}, needs = {}, lists = {}, awake = {}, freed = {}, opened = {},
-    left = call_gated, fields = { unpack(job_fields) }, counts = {},
+    left = call_gated, fields = { unpack(job_fields) }, counts = {}, named = {},
   }
-  g.fields[#job_fields + 1], g.fields[#job_fields + 2], g.fields[#job_fields + 3] = 'oarlock-gate', 'state', 'oarlock-wants'
+  g.fields[14], g.fields[15], g.fields[16] = 'oarlock-gate', 'state', 'oarlock-wants'
   return g
 end
 
@@ -104,7 +104,7 @@ function throttle_rules(tid, text)
 end
 
 -- needs_of(g, rules, queue, f) -> what a job must hold; and what jobs like it want, see wants_of
---   f        its fields, see look_at_ruled
+--   f        its fields, in the order of g.fields
 --   text     as it stands in its field throttles; nil if it must hold nothing
 --   list     per throttle tid, places, party, and of a value its base and value
 --   derived  how many names at the end of text are not its own
@@ -112,7 +112,7 @@ end
 --   asks     whether commands decide about it, too
 function needs_of(g, rules, queue, f)
   local word, wants = f[2] or '', rules.wants
-  if f[11] or f.wants then word, wants = word .. '\0' .. (f.gate or '') .. '\0' .. (f[11] or '') .. '\0' .. (f.wants or ''), rules.given end
+  if f[11] or f[16] then word, wants = word .. '\0' .. (f[14] or '') .. '\0' .. (f[11] or '') .. '\0' .. (f[16] or ''), rules.given end
   local want = wants[word]
   if not want then
     want = wants_of(g, rules, queue, f)
@@ -139,13 +139,13 @@ nothing_needed = { list = {} }
 no_values = {}
 
 -- wants_of(g, rules, queue, f) -> what jobs of a class want that say the same of themselves: windows, or nil; and what they need,
--- before values are known: own, names, counted (those of names that count by a value), weight, shared; or known, bypass (it counts nowhere), and damage:
+-- before values are known: own, names, counted (those of names that count by a value), weight, shared; or known, free (nothing, and no windows), bypass (it counts nowhere), and damage:
 -- what is wrong with its throttles, if something is: it can wait for none of them then
 -- What a job says itself counts before what is said of its class; in a queue that is ruled no more it says nothing.
 -- Rare.
 function wants_of(g, rules, queue, f)
   local class = class_of(rules, f[2] or '')
-  local said = f.wants and not rules.leaving and said_wants(f.wants) or {}
+  local said = f[16] and not rules.leaving and said_wants(f[16]) or {}
   local windows = said.windows and named_windows(g, said.windows) or class.windows or rules.windows
   if said.bypass or class.bypass then return { known = nothing_needed, windows = windows, bypass = true } end
   local ok, own = pcall(own_names, f)
@@ -163,7 +163,7 @@ function wants_of(g, rules, queue, f)
       end
     end
   end
-  if #want.names == 0 and not want.shared then return { known = nothing_needed, windows = windows } end
+  if #want.names == 0 and not want.shared then return { known = nothing_needed, windows = windows, free = not windows } end
   return want
 end
 
@@ -172,7 +172,7 @@ function own_names(f)
   local own, seen = {}, {}
   if not f[11] then return own end
   local all = given_throttles(f[11], 'Take')
-  for i = 1, #all - numeric(f.gate, 0) do
+  for i = 1, #all - numeric(f[14], 0) do
     local tid = tostring(all[i])
     if not seen[tid] then
       seen[tid] = true
@@ -377,19 +377,20 @@ end
 
 -- give_places(batch, s): those of a settled job, when all of the call are settled; of one that parks those of which the rules say so
 function give_places(batch, s)
-  local g = batch.gate
-  g.giving = g.giving or {}
-  local ok, names = pcall(given_throttles, s.throttles, 'Take')
-  if not ok then
-    report(batch, s.queue, s.jid, names)
-    return
+  local g, jid = batch.gate, s.jid
+  local named = g.named[s.throttles]
+  if not named then
+    local ok, names = pcall(given_throttles, s.throttles, 'Take')
+    if not ok then return report(batch, s.queue, jid, names) end
+    named = {}
+    for _, tid in ipairs(names) do named[tostring(tid)] = (named[tostring(tid)] or 0) + 1 end
+    g.named[s.throttles] = named
   end
-  local count = {}
-  for _, tid in ipairs(names) do
-    tid = tostring(tid)
+  g.giving = g.giving or {}
+  for tid, many in pairs(named) do
     if s.action ~= 'park' or free_while_parked(g, tid) then
-      count[tid] = (count[tid] or 0) + 1
-      add(g.giving, tid, count[tid] == 1 and s.jid or s.jid .. '\0' .. count[tid])
+      add(g.giving, tid, jid)
+      for n = 2, many do add(g.giving, tid, jid .. '\0' .. n) end
     end
   end
 end

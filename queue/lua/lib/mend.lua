@@ -141,7 +141,6 @@ function place_stranger(g, rules, queue, jid)
   spend(g.batch, gate and 2 or 1)
   if state ~= 'running' or of ~= queue or gate and has_any(jid, text) then return end
   local f = redis.call('HMGET', 'ql:j:' .. jid, unpack(g.fields))
-  f.gate, f.wants = gate, f[#g.fields]
   local need = needs_of(g, rules, queue, f)
   if #need.list == 0 then return end
   take_places(g, need, jid, {})

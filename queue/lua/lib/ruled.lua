@@ -92,17 +92,50 @@ end
 -- choose_candidates(g, c): one candidate after the other, as far as there is room
 function choose_candidates(g, c)
   local batch = g.batch
+  local keyed = batch.ordered[c.queue]
   while #c.fit < c.room do
     if batch.commands <= 0 or g.left <= 0 then batch.more = 1 end
     if batch.more == 1 then break end
-    local list, jid, place = next_candidate(g, c)
-    if not jid then break end
+    local list, jid, place, f
+    if c.open[1] or c.alike or keyed then
+      list, jid, place = next_candidate(g, c)
+    else
+      jid, place, f = choose_free(g, c)
+    end
+    if not jid then
+      if batch.commands <= 0 and #c.fit < c.room then batch.more = 1 end
+      break
+    end
     if list or not c.alike or not g.waiting.file_behind(g, c, jid, place) then
       local filed = #c.filed
-      try_gate(g, c, list, jid, place)
-      c.alike = #c.filed > filed and not batch.ordered[c.queue]
+      try_gate(g, c, list, jid, place, f)
+      c.alike = #c.filed > filed and not keyed
     end
   end
+end
+
+-- choose_free(g, c) -> jid and score (text) of the first of the inbox that must be asked for what it needs, and its fields, as Redis
+-- answered; nil if there is none, or the call has done enough
+-- Those before it run: they have only what every job has, and their classes need nothing here.
+function choose_free(g, c)
+  local batch, fields, fit, gone, wants = g.batch, g.fields, c.fit, c.gone, c.rules.wants
+  local each, most, before = batch.tracked and 6 or 4, batch.max_job > 0 and batch.max_job or math.huge, #fit
+  local jid, place, f
+  while #fit < c.room and batch.commands > 0 do
+    if not c.inbox[c.next] then list_inbox(g, c) end
+    jid, place = c.inbox[c.next], c.inbox[c.next + 1]
+    if not jid then break end
+    c.next = c.next + 2
+    f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(fields))
+    local data = f[3]
+    local want = f[1] and data and not (f[8] or f[11] or f[13] or f[16]) and wants[f[2]]
+    if not (want and want.free) or #data > most or #data > batch.bytes then break end
+    fit[#fit + 1], gone[#gone + 1] = { jid = jid, fields = f }, jid
+    batch.bytes, batch.commands = batch.bytes - #data, batch.commands - each
+    jid = nil
+  end
+  if #fit > before then c.counts.free = (c.counts.free or 0) + #fit - before end
+  return jid, place, f
 end
 
 -- inbox_of(c, many) -> jids and scores (text), in turn; a score is false as long as it seems that nobody needs it, for to write
@@ -115,14 +148,18 @@ function inbox_of(c, many)
   return pairs_of
 end
 
+-- list_inbox(g, c): the next part of it
+function list_inbox(g, c)
+  if not g.inbox then return end
+  c.inbox, c.next = inbox_of(c, #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))), 1
+  c.from = c.from + #c.inbox / 2
+  if #c.inbox == 0 then g.inbox = false end
+end
+
 -- next_candidate(g, c) -> the waitlist of which it is the head (nil: it comes from the inbox), jid, score (text)
 function next_candidate(g, c)
   local best, place
-  if g.inbox and c.next > #c.inbox then
-    c.inbox, c.next = inbox_of(c, #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))), 1
-    c.from = c.from + #c.inbox / 2
-    if #c.inbox == 0 then g.inbox = false end
-  end
+  if not c.inbox[c.next] then list_inbox(g, c) end
   local at = c.next
   place = c.inbox[at + 1]
   if not c.open[1] then
@@ -146,25 +183,32 @@ function next_candidate(g, c)
   return nil, c.inbox[at], place
 end
 
--- try_gate(g, c, list, jid, place): a job runs, waits on, or leaves for a waitlist
+-- try_gate(g, c, list, jid, place, f): a job runs, waits on, or leaves for a waitlist
 --   list   of which it is the head; nil if it comes from the inbox
-function try_gate(g, c, list, jid, place)
+--   f      what Redis answered for its fields; nil if it was not asked yet
+function try_gate(g, c, list, jid, place, f)
   local batch, queue = g.batch, c.queue
-  local ok, job = pcall(look_at_ruled, g, jid, queue)
-  spend(batch, batch.tracked and 6 or 4)
+  f = f or redis.pcall('HMGET', 'ql:j:' .. jid, unpack(g.fields))
+  local ok, job = true, nil
+  if f[1] and f[3] and not (f[8] or f[13]) then -- as nearly all are
+    job = { jid = jid, fields = f, throttles = f[11] or nil }
+  else
+    ok, job = pcall(read_job, jid, queue, f)
+  end
+  batch.commands = batch.commands - (batch.tracked and 6 or 4)
   if not ok then
     -- Who was canceled while it waited for a place by somebody who knows no waitlists is none to tell of.
     if not (list and job == no_job) then report(batch, queue, jid, job) end
     if job == no_job or is_wrong_type(job) then leave_place(c, list, jid) end
     return
   end
-  local f = job.fields
-  if list and not (f.state == 'throttled' and f[12] == queue) then
+  if list and not (f[15] == 'throttled' and f[12] == queue) then
     g.left = g.left - 1
     return leave_place(c, list, jid)
   end
-  if c.chosen[jid] or f.state == 'running' and f[12] == queue and is_locked(queue, jid) then return leave_place(c, list, jid) end
-  local size = data_size(batch, job)
+  if c.chosen[jid] or f[15] == 'running' and f[12] == queue and is_locked(queue, jid) then return leave_place(c, list, jid) end
+  local size = #(f[3] or '')
+  if job.ours or batch.max_job > 0 and size > batch.max_job then size = data_size(batch, job) end
   if size > batch.bytes and #batch.jobs + #c.fit > 0 then
     batch.more = 1
     return
@@ -180,7 +224,7 @@ function try_gate(g, c, list, jid, place)
   local need, want = needs_of(g, c.rules, queue, f)
   local goes_on = job.leg and not job.leg.void
   if want.windows and not goes_on and shut_out(g, c, job, want.windows) then
-    if f.state == 'stalled' then give_up(g, job) end
+    if f[15] == 'stalled' then give_up(g, job) end
     return leave_place(c, list, jid)
   end
   if want.damage then job.damage = want.damage end
@@ -206,19 +250,11 @@ function is_locked(queue, jid)
   return redis.call('ZSCORE', 'ql:q:' .. queue .. '-locks', jid)
 end
 
--- look_at_ruled(g, jid, queue) -> as look_at; its fields also gate (oarlock-gate), state and wants (oarlock-wants)
-function look_at_ruled(g, jid, queue)
-  local job = look_at(jid, queue, g.fields)
-  local f, n = job.fields, #job_fields
-  f.gate, f.state, f.wants = f[n + 1], f[n + 2], f[n + 3]
-  return job
-end
-
 -- has_places(g, c, list, job, need, place) -> whether it got all it needs, and some of that is lent; else it waits
 function has_places(g, c, list, job, need, place)
   local own = g.waiting and g.waiting.list_named(g, c.queue, need.line, need)
   local moved = list and list ~= own -- its data or its throttles were changed since
-  local lost = job.fields.state == 'stalled'
+  local lost = job.fields[15] == 'stalled'
   local held = (job.leg or lost) and job.throttles and held_yet(g, job, lost) or nil
   local stood = own and own.record and own
   local item, when, beyond
@@ -231,7 +267,7 @@ function has_places(g, c, list, job, need, place)
       take_places(g, need, job.jid, held)
       if held and job.throttles ~= need.text then give_rest(g, job, need, held) end
       if stood then stood.started, stood.touched = true, true end
-      if job.throttles ~= need.text or not job.fields.gate then job.throttles, job.places = need.text, need end -- by its gate one knows that it asked
+      if job.throttles ~= need.text or not job.fields[14] then job.throttles, job.places = need.text, need end -- by its gate one knows that it asked
       return true, beyond
     end
     if held then give_up(g, job, nil, held) end -- who waits holds nothing, or two could wait for each other
@@ -241,7 +277,7 @@ function has_places(g, c, list, job, need, place)
   end
   if list ~= own then
     place = place or score_of(c, job.jid)
-    g.waiting.file(g, c, job.jid, job.fields.state, job.fields[10], place, own, need)
+    g.waiting.file(g, c, job.jid, job.fields[15], job.fields[10], place, own, need)
     need.own = own
     local why = not item and 'behind' or item == asked and 'decider' or when and 'rate' or (beyond or item.base) and 'share' or 'full'
     c.counts[why] = (c.counts[why] or 0) + 1

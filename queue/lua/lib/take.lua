@@ -617,9 +617,13 @@ end
 function start(batch, queue, job, expires)
   local jid, f = job.jid, job.fields
   local set, wrong
-  if job.leg or job.places or job.damage or f[12] ~= queue then
+  if job.leg or job.damage or f[12] ~= queue then
     set, wrong = pcall(start_anew, batch, queue, job, expires)
     if not set then return wrong end
+  elseif job.places then
+    set = redis.pcall('HSET', 'ql:j:' .. jid, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running',
+      'throttles', job.places.text, 'oarlock-gate', job.places.derived)
+    if type(set) == 'table' then return set end
   else
     set = redis.pcall('HSET', 'ql:j:' .. jid, 'time', batch.time, 'worker', batch.worker, 'expires', expires, 'state', 'running')
     if set ~= 0 and type(set) == 'table' then return set end
