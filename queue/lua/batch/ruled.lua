@@ -22,25 +22,28 @@ local g, concerned = open_gate(batch), 0
 local version = batch.version or ''
 batch.gate, batch.gated, batch.give_places, batch.pop_ruled = g, {}, give_places, pop_ruled
 for _, queue in ipairs(queues) do
-  if rules_of(g, queue) then batch.gated[queue], batch.by_age, concerned = true, take_by_age, 1 end
+  if rules_of(g, queue) then batch.gated[queue], concerned = true, 1 end
 end
 for _, s in ipairs(settlements) do
   if rules_of(g, s.queue) then concerned = 1 end
 end
+if order == 'oldest' and next(batch.gated) then batch.by_age = take_by_age end
 local results = settle_all(batch, settlements)
 if g.giving then
   concerned = 1
   given_places(g)
 end
-go_on(batch, #settlements == 0 and count == 0)
+if batch.unblocking or #settlements == 0 and count == 0 then go_on(batch, #settlements == 0 and count == 0) end
 local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then
   if not batch.wrote then error(jobs, 0) end
   report(batch, '', '', jobs)
   jobs, broken, due, next, more, left = batch.jobs, batch.broken, '0', cursor, 0, {}
 end
-local told, raised = pcall(tell_others, g, queues, count)
-if not told then report(batch, '', '', raised) end
+if g.waiting or g.given then
+  local told, raised = pcall(tell_others, g, queues, count)
+  if not told then report(batch, '', '', raised) end
+end
 local counts = {}
 for queue, words in pairs(g.counts) do
   for word, n in pairs(words) do counts[#counts + 1], counts[#counts + 2], counts[#counts + 3] = queue, word, n end

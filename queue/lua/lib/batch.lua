@@ -148,10 +148,7 @@ function learn(batch, queue)
     local set = redis.pcall('HMGET', 'ql:config', queue .. '-heartbeat', queue .. '-max-concurrency')
     set_queue(batch, queue, set[1], set[2])
   end
-  if not batch.settings or batch.ordered[queue] ~= nil then return end
-  local keyed = batch.keyed and batch.keyed[queue]
-  if keyed == nil then keyed = redis.call('HGET', 'ql:oarlock:rules', 'o:' .. queue) end
-  batch.ordered[queue] = keyed
+  if batch.settings and batch.ordered[queue] == nil then batch.ordered[queue] = redis.call('HGET', 'ql:oarlock:rules', 'o:' .. queue) end
 end
 
 -- set_queue(batch, queue, heartbeat, most): what the settings say of a queue

@@ -10,7 +10,7 @@ function open_gate(batch)
     rules = {}, defined = {}, places = {}, needs = {}, lists = {}, awake = {}, freed = {}, opened = {},
     left = call_gated, fields = { unpack(job_fields) }, counts = {}, named = {},
   }
-  g.fields[14], g.fields[15], g.fields[16] = 'oarlock-gate', 'state', 'oarlock-wants'
+  g.fields[14], g.fields[15], g.fields[16] = 'oarlock-wants', 'oarlock-gate', 'state'
   return g
 end
 
@@ -24,8 +24,7 @@ function rules_of(g, queue)
     local f = redis.pcall('HMGET', 'ql:oarlock:rules', 'q:' .. queue, 'o:' .. queue, 'bypass')
     known = (f[1] or f.err) and rules_in(f) or false
     if known and f[3] then known.bypasses = true end
-    g.batch.keyed = g.batch.keyed or {}
-    g.batch.keyed[queue] = f[2]
+    g.batch.ordered[queue] = f[2]
     g.rules[queue] = known
   end
   return known
@@ -33,7 +32,6 @@ end
 
 -- rules_in(f) -> as read_rules; of what cannot be read only damage, which says why: no job of the queue is taken then
 --   f   what Redis answered
--- Rare.
 function rules_in(f)
   if f.err and not is_wrong_type(f) then error(f, 0) end
   if f.err then return { damage = 'its rules cannot be read: ' .. f.err } end
@@ -42,7 +40,6 @@ function rules_in(f)
 end
 
 -- read_rules(text) -> table; see BATCH.md
--- Rare.
 function read_rules(text)
   local rules = cjson.decode(text)
   rules.known, rules.wants, rules.given, rules.by = {}, {}, {}, rules.by or {}
@@ -112,7 +109,7 @@ end
 --   asks     whether commands decide about it, too
 function needs_of(g, rules, queue, f)
   local word, wants = f[2] or '', rules.wants
-  if f[11] or f[16] then word, wants = word .. '\0' .. (f[14] or '') .. '\0' .. (f[11] or '') .. '\0' .. (f[16] or ''), rules.given end
+  if f[11] or f[14] then word, wants = word .. '\0' .. (f[15] or '') .. '\0' .. (f[11] or '') .. '\0' .. (f[14] or ''), rules.given end
   local want = wants[word]
   if not want then
     want = wants_of(g, rules, queue, f)
@@ -142,10 +139,9 @@ no_values = {}
 -- before values are known: own, names, counted (those of names that count by a value), weight, shared; or known, free (nothing, and no windows), bypass (it counts nowhere), and damage:
 -- what is wrong with its throttles, if something is: it can wait for none of them then
 -- What a job says itself counts before what is said of its class; in a queue that is ruled no more it says nothing.
--- Rare.
 function wants_of(g, rules, queue, f)
   local class = class_of(rules, f[2] or '')
-  local said = f[16] and not rules.leaving and said_wants(f[16]) or {}
+  local said = f[14] and not rules.leaving and said_wants(f[14]) or {}
   local windows = said.windows and named_windows(g, said.windows) or class.windows or rules.windows
   if said.bypass or class.bypass then return { known = nothing_needed, windows = windows, bypass = true } end
   local ok, own = pcall(own_names, f)
@@ -172,7 +168,7 @@ function own_names(f)
   local own, seen = {}, {}
   if not f[11] then return own end
   local all = given_throttles(f[11], 'Take')
-  for i = 1, #all - numeric(f[14], 0) do
+  for i = 1, #all - numeric(f[15], 0) do
     local tid = tostring(all[i])
     if not seen[tid] then
       seen[tid] = true

@@ -60,7 +60,7 @@ end
 -- sort_once(g, rules, queue, room) -> as sort_out
 function sort_once(g, rules, queue, room)
   local batch = g.batch
-  local c = { queue = queue, rules = rules, room = room, fit = {}, chosen = {}, gone = {}, filed = {}, unfiled = {}, from = 0, inbox = {}, next = 1, open = {}, counts = g.counts[queue] or {} }
+  local c = { queue = queue, rules = rules, room = room, fit = {}, chosen = {}, gone = {}, filed = {}, unfiled = {}, from = 0, inbox = {}, next = 1, step = 1, open = {}, counts = g.counts[queue] or {} }
   g.counts[queue] = c.counts
   if g.waiting then
     for _, line in ipairs(redis.call('ZREVRANGE', 'ql:oarlock:open:' .. queue, '0', '31')) do
@@ -123,12 +123,12 @@ function choose_free(g, c)
   local jid, place, f
   while #fit < c.room and batch.commands > 0 do
     if not c.inbox[c.next] then list_inbox(g, c) end
-    jid, place = c.inbox[c.next], c.inbox[c.next + 1]
+    jid, place = c.inbox[c.next], c.step == 2 and c.inbox[c.next + 1]
     if not jid then break end
-    c.next = c.next + 2
-    f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(fields))
+    c.next = c.next + c.step
+    f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(fields, 1, 14))
     local data = f[3]
-    local want = f[1] and data and not (f[8] or f[11] or f[13] or f[16]) and wants[f[2]]
+    local want = f[1] and data and not (f[8] or f[11] or f[13] or f[14]) and wants[f[2]]
     if not (want and want.free) or #data > most or #data > batch.bytes then break end
     fit[#fit + 1], gone[#gone + 1] = { jid = jid, fields = f }, jid
     batch.bytes, batch.commands = batch.bytes - #data, batch.commands - each
@@ -138,21 +138,19 @@ function choose_free(g, c)
   return jid, place, f
 end
 
--- inbox_of(c, many) -> jids and scores (text), in turn; a score is false as long as it seems that nobody needs it, for to write
--- it costs more than all else
-function inbox_of(c, many)
-  local key, first, last = 'ql:q:' .. c.queue .. '-work', text14(c.from), text14(c.from + many - 1)
-  if #c.open > 0 or #c.filed > 0 then return redis.call('ZREVRANGE', key, first, last, 'WITHSCORES') end
-  local jids, pairs_of = redis.call('ZREVRANGE', key, first, last), {}
-  for i, jid in ipairs(jids) do pairs_of[2 * i - 1], pairs_of[2 * i] = jid, false end
-  return pairs_of
-end
-
--- list_inbox(g, c): the next part of it
+-- list_inbox(g, c): the next part of it, jids; each with its score (text) behind it, a step of 2, where it seems that somebody needs that, for to
+-- write it costs more than all else
 function list_inbox(g, c)
   if not g.inbox then return end
-  c.inbox, c.next = inbox_of(c, #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))), 1
-  c.from = c.from + #c.inbox / 2
+  local key, many = 'ql:q:' .. c.queue .. '-work', #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))
+  local first, last = text14(c.from), text14(c.from + many - 1)
+  c.next = 1
+  if #c.open > 0 or #c.filed > 0 then
+    c.inbox, c.step = redis.call('ZREVRANGE', key, first, last, 'WITHSCORES'), 2
+  else
+    c.inbox, c.step = redis.call('ZREVRANGE', key, first, last), 1
+  end
+  c.from = c.from + #c.inbox / c.step
   if #c.inbox == 0 then g.inbox = false end
 end
 
@@ -161,9 +159,9 @@ function next_candidate(g, c)
   local best, place
   if not c.inbox[c.next] then list_inbox(g, c) end
   local at = c.next
-  place = c.inbox[at + 1]
+  place = c.step == 2 and c.inbox[at + 1]
   if not c.open[1] then
-    c.next = at + 2
+    c.next = at + c.step
     return nil, c.inbox[at], place
   end
   local first = place and tonumber(place)
@@ -179,16 +177,18 @@ function next_candidate(g, c)
     best.next = best.next + 2
     return best, jid, place
   end
-  c.next = at + 2
+  c.next = at + c.step
   return nil, c.inbox[at], place
 end
 
 -- try_gate(g, c, list, jid, place, f): a job runs, waits on, or leaves for a waitlist
 --   list   of which it is the head; nil if it comes from the inbox
---   f      what Redis answered for its fields; nil if it was not asked yet
+--   f      what Redis answered for the first 14 of its fields; nil if it was not asked yet. What it has by rules, and its state, count where it
+--          has throttles: it stood in a waitlist, or ran
 function try_gate(g, c, list, jid, place, f)
   local batch, queue = g.batch, c.queue
-  f = f or redis.pcall('HMGET', 'ql:j:' .. jid, unpack(g.fields))
+  f = f or redis.pcall('HMGET', 'ql:j:' .. jid, unpack(g.fields, 1, list and 16 or 14))
+  if f[11] and not list then f[15], f[16] = unpack(redis.pcall('HMGET', 'ql:j:' .. jid, 'oarlock-gate', 'state')) end
   local ok, job = true, nil
   if f[1] and f[3] and not (f[8] or f[13]) then -- as nearly all are
     job = { jid = jid, fields = f, throttles = f[11] or nil }
@@ -202,11 +202,11 @@ function try_gate(g, c, list, jid, place, f)
     if job == no_job or is_wrong_type(job) then leave_place(c, list, jid) end
     return
   end
-  if list and not (f[15] == 'throttled' and f[12] == queue) then
+  if list and not (f[16] == 'throttled' and f[12] == queue) then
     g.left = g.left - 1
     return leave_place(c, list, jid)
   end
-  if c.chosen[jid] or f[15] == 'running' and f[12] == queue and is_locked(queue, jid) then return leave_place(c, list, jid) end
+  if c.chosen[jid] or f[16] == 'running' and f[12] == queue and is_locked(queue, jid) then return leave_place(c, list, jid) end
   local size = #(f[3] or '')
   if job.ours or batch.max_job > 0 and size > batch.max_job then size = data_size(batch, job) end
   if size > batch.bytes and #batch.jobs + #c.fit > 0 then
@@ -224,7 +224,7 @@ function try_gate(g, c, list, jid, place, f)
   local need, want = needs_of(g, c.rules, queue, f)
   local goes_on = job.leg and not job.leg.void
   if want.windows and not goes_on and shut_out(g, c, job, want.windows) then
-    if f[15] == 'stalled' then give_up(g, job) end
+    if f[16] == 'stalled' then give_up(g, job) end
     return leave_place(c, list, jid)
   end
   if want.damage then job.damage = want.damage end
@@ -254,7 +254,7 @@ end
 function has_places(g, c, list, job, need, place)
   local own = g.waiting and g.waiting.list_named(g, c.queue, need.line, need)
   local moved = list and list ~= own -- its data or its throttles were changed since
-  local lost = job.fields[15] == 'stalled'
+  local lost = job.fields[16] == 'stalled'
   local held = (job.leg or lost) and job.throttles and held_yet(g, job, lost) or nil
   local stood = own and own.record and own
   local item, when, beyond
@@ -267,7 +267,7 @@ function has_places(g, c, list, job, need, place)
       take_places(g, need, job.jid, held)
       if held and job.throttles ~= need.text then give_rest(g, job, need, held) end
       if stood then stood.started, stood.touched = true, true end
-      if job.throttles ~= need.text or not job.fields[14] then job.throttles, job.places = need.text, need end -- by its gate one knows that it asked
+      if job.throttles ~= need.text or not job.fields[15] then job.throttles, job.places = need.text, need end -- by its gate one knows that it asked
       return true, beyond
     end
     if held then give_up(g, job, nil, held) end -- who waits holds nothing, or two could wait for each other
@@ -277,7 +277,7 @@ function has_places(g, c, list, job, need, place)
   end
   if list ~= own then
     place = place or score_of(c, job.jid)
-    g.waiting.file(g, c, job.jid, job.fields[15], job.fields[10], place, own, need)
+    g.waiting.file(g, c, job.jid, job.fields[16], job.fields[10], place, own, need)
     need.own = own
     local why = not item and 'behind' or item == asked and 'decider' or when and 'rate' or (beyond or item.base) and 'share' or 'full'
     c.counts[why] = (c.counts[why] or 0) + 1
@@ -337,10 +337,10 @@ end
 -- score_of(c, jid) -> score (text) of the one of the inbox that was just looked at; those of the others that were listed are known then, too
 -- Rare.
 function score_of(c, jid)
-  local key, from = 'ql:q:' .. c.queue .. '-work', c.from - #c.inbox / 2 + (c.next - 3) / 2
+  local key, from = 'ql:q:' .. c.queue .. '-work', c.from + (c.next - 1 - #c.inbox) / c.step - 1
   local inbox = redis.call('ZREVRANGE', key, text14(from), text14(c.from - 1), 'WITHSCORES')
   if inbox[1] ~= jid then return redis.call('ZSCORE', key, jid) or '0' end -- some have left meanwhile
-  c.inbox, c.next = inbox, 3
+  c.inbox, c.next, c.step = inbox, 3, 2
   return inbox[2]
 end
 

@@ -30,8 +30,7 @@ function is_ruled(batch, settlements, queues)
       local of = some[k - i + 1]
       if k > 4 and k <= take and k % 2 == 0 then
         local queue = queues[(k - 4) / 2]
-        batch.keyed = batch.keyed or {}
-        batch.keyed[queue] = of
+        batch.ordered[queue] = of
         if of or batch.low and batch.low[queue] then batch.tells = nil end
       elseif k > 4 and of then
         return true

@@ -206,7 +206,7 @@ function prepare(batch, queue, count)
   end
   if batch.any_paused and is_paused(batch, queue) then return 0 end
   if not (batch.hurries or batch.registered) then be_seen(batch) end
-  if batch.settings or not batch.lock[queue] then learn(batch, queue) end
+  if batch.settings and batch.ordered[queue] == nil or not batch.lock[queue] then learn(batch, queue) end
   local most = batch.most[queue]
   if most > 0 then
     local running = redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf')
