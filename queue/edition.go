@@ -9,7 +9,7 @@ import (
 // whether it still is there; see lua/lib/edition.lua. Safe for concurrent use.
 type editions struct {
 	mu     sync.Mutex
-	name   string
+	key    string              // of the edition
 	until  float64             // by the server's clock
 	queues map[string]struct{} // of which it says nothing
 }
@@ -18,7 +18,7 @@ type editions struct {
 // commands of Redis counts as late as this.
 const editionFor = 10
 
-// saysNothingOf returns the edition that is known to say nothing of queues; "" if that is not known of all.
+// saysNothingOf returns the key of the edition that is known to say nothing of queues; "" if that is not known of all.
 func (e *editions) saysNothingOf(now float64, queues []string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -30,22 +30,22 @@ func (e *editions) saysNothingOf(now float64, queues []string) string {
 			return ""
 		}
 	}
-	return e.name
+	return e.key
 }
 
 // learn keeps that an edition says nothing of queues.
-func (e *editions) learn(now float64, name string, queues []string) {
+func (e *editions) learn(now float64, key string, queues []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if name != e.name || now >= e.until {
-		e.name, e.until, e.queues = name, now+editionFor, map[string]struct{}{}
+	if key != e.key || now >= e.until {
+		e.key, e.until, e.queues = key, now+editionFor, map[string]struct{}{}
 	}
 	for _, queue := range queues {
 		e.queues[queue] = struct{}{}
 	}
 }
 
-// saysNothingTo returns the edition that is known to say nothing of a call; "" if there is none, or if the call lets jobs go on to other queues,
+// saysNothingTo returns that of the edition that is known to say nothing of a call; "" if there is none, or if the call lets jobs go on to other queues,
 // or puts some: of those scripts ask more.
 func (e *editions) saysNothingTo(now float64, settlements []*Settlement, puts [][]Put, take Take) string {
 	queues := take.Queues

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,7 +155,12 @@ func measureGate(t testing.TB, meter func(w *gateWorld, do func()) float64, roun
 	ruled := func() *gateCost { return newGateCost(t, true, meter) }
 	for _, batch := range []int{50, 5, 1} {
 		n := rounds * min(50/batch, 10)
-		found[fmt.Sprintf("beside rules, by %d", batch)] = ruled().job("exchange", "ordinary", batch, n)/bare().job("exchange", "ordinary", batch, n) - 1
+		var costs []float64 // of one pair of servers it is off by as much as it is, now and then
+		for range 3 {
+			costs = append(costs, ruled().job("exchange", "ordinary", batch, n)/bare().job("exchange", "ordinary", batch, n)-1)
+		}
+		slices.Sort(costs)
+		found[fmt.Sprintf("beside rules, by %d", batch)] = costs[1]
 	}
 	c := bare().job("exchange", "ordinary", 50, rounds)
 	for _, name := range []string{"plain", "limit", "path"} {
@@ -232,7 +238,9 @@ func instructions(w *gateWorld, dir string, do func()) float64 {
 	for _, old := range written() {
 		must0(w.t, os.Remove(old))
 	}
-	must0(w.t, w.redis.ConfigSet(w.t.Context(), "hz", "1").Err()) // what the server does by itself is none of it
+	for setting, value := range map[string]string{"hz": "1", "activerehashing": "no"} { // what the server does by itself is none of it
+		must0(w.t, w.redis.ConfigSet(w.t.Context(), setting, value).Err())
+	}
 	control("-z")
 	do()
 	control("-d")

@@ -5,7 +5,7 @@
 -- open_batch(now, worker, queues, settlements, named, edition) -> what all jobs of the call share
 --   queues       of which jobs are to be taken; nil or false if none are
 --   settlements  and the queues that the call names, if it is to be told whether one of all these is ruled (batch.concerned)
---   edition      of rules that, as the caller was told, say nothing of the call; nil if it was told of none. See edition.lua
+--   edition      the key of one of rules that, as the caller was told, say nothing of the call; nil if it was told of none. See edition.lua
 function open_batch(now, worker, queues, settlements, named, edition)
   local names, broken = { 'heartbeat', 'grace-period', 'max-job-history', 'jobs-history', 'jobs-history-count' }, {}
   local told = queues and math.min(#queues, 4) or 0 -- of the others learn asks, if their turn comes
@@ -43,15 +43,15 @@ end
 -- every call of a key space with rules asks, unless it knows.
 --   version, low, puts   fields of the rules; see read_low and put_as_ruled
 --   edition              of the rules, if it still is as the caller was told
---   tells                the name of one that says nothing of the call: the caller need not ask again
+--   tells                the key of one that says nothing of the call: the caller need not ask again
 function ask_special(batch, takes, settlements, named, edition)
   local special
-  if edition then -- so often that it outweighs all others
-    local key = 'ql:oarlock:edition:' .. edition
-    if takes then
-      special = redis.call('EXISTS', key, key, key, key, key, 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:paused_queues') - 5
+  if edition then -- its key so often that it outweighs all others; where nothing is settled the others do not matter
+    if settlements then
+      special = redis.call('EXISTS', edition, edition, edition, edition, edition, 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks', 'ql:paused_queues') - 5
     else
-      special = redis.call('EXISTS', key, key, key, key, 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks') - 4
+      special = redis.call('EXISTS', edition, edition, 'ql:tracked') - 2
+      batch.tracked = special == 1
     end
     if special < 0 then edition = nil end
   end
@@ -63,7 +63,7 @@ function ask_special(batch, takes, settlements, named, edition)
     special = redis.call('EXISTS', 'ql:oarlock:rules', 'ql:tracked', 'ql:oarlock:unblock', 'ql:oarlock:hooks')
   end
   hooks, batch.settings = false, false -- settings: of keys, or rules
-  if special == 0 then return end
+  if special == 0 or edition and not settlements then return end
   local function is_there(key)
     if special == 0 or redis.call('EXISTS', key) == 0 then return false end
     special = special - 1
@@ -91,7 +91,7 @@ function ask_special(batch, takes, settlements, named, edition)
       batch.settings = is_there('ql:oarlock:rules') -- of settings of keys alone there is no version
     end
   end
-  batch.any_paused = takes and is_there('ql:paused_queues')
+  batch.any_paused = (takes or edition) and is_there('ql:paused_queues')
   hooks = is_there('ql:oarlock:hooks')
   batch.tracked = is_there('ql:tracked')
   batch.unblocking = is_there('ql:oarlock:unblock')
@@ -101,7 +101,7 @@ end
 --   f   their version, low, puts, and edition
 -- Rare.
 function note_rules(batch, f)
-  batch.version, batch.low, batch.puts, batch.tells = f[1], false, f[3], f[4] or nil
+  batch.version, batch.low, batch.puts, batch.tells = f[1], false, f[3], f[4] and 'ql:oarlock:edition:' .. f[4] or nil
   if f[2] and f[2] ~= '[]' then read_low(batch, f[2]) end
 end
 
