@@ -20,7 +20,7 @@
 --             in the register be
 --   head      when the next job of the queue was put, as far as the caller knows: oldest looks at
 --             a queue when its turn comes by that. Empty: not known, it is looked at first
---   edition   may be left out: of which an answer told that it says nothing of the queues, which includes those of the settlements.
+--   edition   may be left out: the key of one of which an answer told that it says nothing of the queues, which includes those of the settlements.
 --             All of these are a bare complete, fail, retry or release: without next and puts
 --   results   per settlement the word complete, or a list of the job's state (waiting,
 --             scheduled, depends, stalled, failed), or lost, or refused; the reason for these
@@ -37,7 +37,7 @@
 --   rest      1 if jobs are left that are to be freed or pruned: whoever has nothing else to do goes on
 --             with that by a call without settlements and takes
 --
---   edition   of rules, which say nothing of the queues: the next call may name it. Left out where they do, where there are none, and if
+--   edition   the key of one of rules that say nothing of the queues: the next call may name it. Left out where they do, where there are none, and if
 --             the call knew it
 --   ruled     nothing was done: a queue of the call is ruled, or, where there are rules, a settled job
 --             has throttles. The command of that name does it, with the same arguments

@@ -8,10 +8,10 @@
 --            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); weight, bypass and windows, as in the protocol's put; if-exists: final (put
 --            only if the job there is complete or failed) or never; else it is replaced; replace-in (a JSON list): it is
 --            replaced only if it is in one of these queues, or in none
---   edition  may be left out: of which an answer told that it says nothing of new jobs
+--   edition  may be left out: the key of one of which an answer told that it says nothing of new jobs
 --   list     per job put, or put: and the state of the job that it replaced, or the state of the job that is in its way (if-exists; nothing
 --            was changed), or a list of the reason why it was refused; and behind them all, if it is to be named
---            by the next call, the edition of rules that say nothing of new jobs, whatever their queue
+--            by the next call, the key of an edition of rules that say nothing of new jobs, whatever their queue
 --
 -- Writes   what the protocol's put writes; oarlock-queue, and the fields of what is ours
 -- Sends    what it sends, and the queue's name on ql:oarlock:wake, once

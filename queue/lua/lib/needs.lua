@@ -1,6 +1,6 @@
 -- What whoever works this key space must know of: words in the set ql:oarlock:needs, each written before the first
 -- key or field that an older version would take for something else. Who lacks one settles and renews what it has, and takes
--- nothing.
+-- nothing. A word that comes to these ends the edition of the rules when it is written; see edition.lua.
 
 known_needs = { keys = true, rules = true, park = true }
 
