@@ -16,6 +16,7 @@ import (
 )
 
 func listCommand() *cli.Command {
+	dry := &cli.BoolFlag{Name: "dry-run", Usage: "say how many it would be, and do nothing"}
 	return group("list", "lists that are worked where they lie: hworker:NAME, or the key of one",
 		verb{name: "ls", usage: "list the lists with their numbers of entries: those named, or those of the configuration and those that Redis shows to be worked",
 			words: "[LIST…]", most: -1, flags: []cli.Flag{jsonFlag()}, do: listLists},
@@ -35,9 +36,9 @@ func listCommand() *cli.Command {
 				return listChanged(c, q, "retried", "put back: ", n, err)
 			}},
 		verb{name: "drop", usage: "delete what is broken of a list, or what failed, for good", words: "LIST", least: 1, most: 1,
-			flags: lostFlags(&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()), do: listDrop},
+			flags: lostFlags(dry, &cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()), do: listDrop},
 		verb{name: "destroy", usage: "delete a list and all that is kept beside it, what is in work included", words: "LIST", least: 1, most: 1,
-			flags: []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()}, do: listDestroy},
+			flags: []cli.Flag{dry, &cli.BoolFlag{Name: "yes", Usage: "it is meant"}, jsonFlag()}, do: listDestroy},
 	)
 }
 
@@ -150,28 +151,33 @@ func listChanged(c *cli.Context, q *queue.Client, key, text string, n int, err e
 }
 
 func listDrop(c *cli.Context, q *queue.Client) error {
-	which, name := lost(c), c.Args().First()
+	which, name, dry := lost(c), c.Args().First(), c.Bool("dry-run")
 	switch {
 	case !which.Failed && !which.Broken:
 		return misused("say which entries of %s are to go: --broken, --failed, or both", name)
-	case !c.Bool("yes"):
+	case !dry && !c.Bool("yes"):
 		return misused("this deletes entries of the list %s for good; say --yes if it is meant", name)
 	}
-	n, err := ops.DropList(c.Context, q, name, which)
+	n, err := ops.DropList(c.Context, q, name, which, dry)
+	if dry {
+		return listChanged(c, q, "would_drop", "would be dropped: ", n, err)
+	}
 	return listChanged(c, q, "dropped", "dropped: ", n, err)
 }
 
 func listDestroy(c *cli.Context, q *queue.Client) error {
-	name := c.Args().First()
-	if !c.Bool("yes") {
+	name, done := c.Args().First(), "deleted"
+	if c.Bool("dry-run") {
+		done = "would delete"
+	} else if !c.Bool("yes") {
 		return misused("this deletes the list %s and all that is kept beside it; say --yes if it is meant", name)
 	}
-	was, err := ops.DestroyList(c.Context, q, name)
+	was, err := ops.DestroyList(c.Context, q, name, c.Bool("dry-run"))
 	if err != nil {
 		return err
 	}
 	return answer(c, was, func(w io.Writer) {
-		screen.Printf(w, "deleted %s: %s waited, %s in work, %s failed, %s broken\n", name,
+		screen.Printf(w, "%s %s: %s waited, %s in work, %s failed, %s broken\n", done, name,
 			screen.Count(was.Waiting), screen.Count(was.Progress), screen.Count(was.Failed), screen.Count(was.Broken))
 	})
 }

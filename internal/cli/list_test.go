@@ -54,6 +54,8 @@ func TestListVerbs(t *testing.T) {
 	s.says(t, 0, "list ls", "hworker:mail  1        1        0       1")
 	s.says(t, 0, "list retry hworker:mail --broken --json", `"retried": 1`)
 	c.Redis().HSet(t.Context(), "hworker-broken-mail", "x", "y")
+	s.says(t, 0, "list drop hworker:mail --broken --dry-run", "would be dropped: 1")
+	s.says(t, 0, "list drop hworker:mail --broken --failed --dry-run --json", `"would_drop": 1`)
 	s.says(t, 0, "list drop hworker:mail --broken --yes", "dropped: 1")
 	if text := s.says(t, 0, "list show none", "Nothing waits there."); strings.Contains(text, "hworker") {
 		t.Errorf("of a list that nobody has it says %s", text)
@@ -66,7 +68,8 @@ func TestListVerbs(t *testing.T) {
 	for _, beside := range []string{"hworker-broken-mail", "ql:oarlock:tries:hworker:mail"} {
 		c.Redis().HSet(t.Context(), beside, "x", "y")
 	}
-	s.says(t, 0, "list destroy hworker:mail --yes", "2 waited, 1 in work, 1 failed, 1 broken")
+	s.says(t, 0, "list destroy hworker:mail --dry-run", "would delete hworker:mail: 2 waited, 1 in work, 1 failed, 1 broken")
+	s.says(t, 0, "list destroy hworker:mail --yes", "deleted hworker:mail: 2 waited, 1 in work, 1 failed, 1 broken")
 	s.says(t, exitGone, "list destroy hworker:mail --yes", "there is no list hworker:mail")
 	if keys := c.Redis().Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != "outbox" {
 		t.Errorf("left are the keys %q", keys)

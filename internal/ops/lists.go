@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -178,9 +179,26 @@ func RetryList(ctx context.Context, q *queue.Client, list string, which Lost) (i
 	return eachLost(ctx, q, list, which, q.RetryListFailed, q.RetryListBroken)
 }
 
-// DropList deletes what failed or is broken of a list, and says how many that were.
-func DropList(ctx context.Context, q *queue.Client, list string, which Lost) (int, error) {
-	return eachLost(ctx, q, list, which, q.DropListFailed, q.DropListBroken)
+// DropList deletes what failed or is broken of a list, and says how many that were; dry, how many it would be.
+func DropList(ctx context.Context, q *queue.Client, list string, which Lost, dry bool) (int, error) {
+	if !dry {
+		return eachLost(ctx, q, list, which, q.DropListFailed, q.DropListBroken)
+	}
+	return eachLost(ctx, q, list, which, counted(q, func(c queue.ListCounts) int { return c.Failed }), counted(q, func(c queue.ListCounts) int { return c.Broken }))
+}
+
+// counted is how many entries of a list are in a part of it.
+func counted(q *queue.Client, part func(queue.ListCounts) int) func(context.Context, string) (int, error) {
+	return func(ctx context.Context, list string) (int, error) {
+		counts, err := q.CountLists(ctx, []string{list})
+		if err == nil && counts[0].Damage != "" {
+			err = errors.New(counts[0].Damage) // noList says the rest
+		}
+		if err != nil {
+			return 0, err
+		}
+		return part(counts[0]), nil
+	}
 }
 
 // eachLost does something about what failed, and about what is broken.
@@ -223,8 +241,8 @@ func MeantList(ctx context.Context, q *queue.Client, list string) (string, error
 	return meant, nil
 }
 
-// DestroyList deletes a list and all that is kept beside it, and returns what was in it.
-func DestroyList(ctx context.Context, q *queue.Client, list string) (queue.ListCounts, error) {
+// DestroyList deletes a list and all that is kept beside it, unless it is dry, and returns what was in it.
+func DestroyList(ctx context.Context, q *queue.Client, list string, dry bool) (queue.ListCounts, error) {
 	if err := listName(list); err != nil {
 		return queue.ListCounts{}, err
 	}
@@ -234,6 +252,9 @@ func DestroyList(ctx context.Context, q *queue.Client, list string) (queue.ListC
 	}
 	if counts[0] == (queue.ListCounts{}) {
 		return counts[0], missing("there is no list %s, and nothing is kept beside it", list)
+	}
+	if dry {
+		return counts[0], nil
 	}
 	return counts[0], q.DestroyList(ctx, list)
 }

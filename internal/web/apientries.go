@@ -185,7 +185,7 @@ func (a *App) apiDestroyList(c *Call) error {
 	if err := c.sure()("This deletes the list " + shown(name) + " and all that is kept beside it."); err != nil {
 		return err
 	}
-	was, err := ops.DestroyList(c.R.Context(), a.o.Redis, name)
+	was, err := ops.DestroyList(c.R.Context(), a.o.Redis, name, false)
 	if err != nil {
 		return noneCalled("no_such_list", err)
 	}

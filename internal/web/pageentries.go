@@ -166,7 +166,7 @@ func (a *App) entryActs() []act {
 			if c.R.PostFormValue("sure") == "" {
 				return "", "", badField("sure", "check the box if it is meant; nothing was done")
 			}
-			was, err := ops.DestroyList(c.R.Context(), a.o.Redis, name)
+			was, err := ops.DestroyList(c.R.Context(), a.o.Redis, name, false)
 			n := was.Waiting + was.Progress + was.Failed + was.Broken
 			c.Did(name, n)
 			return name + " is deleted, with " + entryWords(n), a.book().Link("lists"), err
