@@ -84,9 +84,9 @@ func (w *why) shut(set rules.Set, due float64) {
 	case len(texts) == 0:
 		w.because("A window held it that is not of the rules any more; it is due %s.", DueWords(w.q.Now(), due))
 	case len(texts) == 1:
-		w.because("Window %s %s; it opens %s, %s.", texts[0], state, onTheWall(due, zone), DueWords(w.q.Now(), due))
+		w.because("Window %s %s; it opens %s, %s.", texts[0], state, onTheWall(due, zone), distance(w.q.Now(), due))
 	default:
-		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), DueWords(w.q.Now(), due))
+		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), distance(w.q.Now(), due))
 	}
 	w.is(OutsideWindow)
 }
@@ -104,5 +104,5 @@ func onTheWall(at float64, zone string) string {
 	if err != nil {
 		where = time.UTC
 	}
-	return time.Unix(int64(at), 0).In(where).Format("Mon 15:04 MST")
+	return time.Unix(int64(at), 0).In(where).Format("Mon 2006-01-02 15:04 MST")
 }
