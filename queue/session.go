@@ -68,7 +68,7 @@ func (s *Session) Fence(ctx context.Context) error {
 func (c *Client) kill(ctx context.Context, p connection.Peer) error {
 	switch err := harmless(classify("client kill", p.Kill(ctx, c.redis))); Class(err) {
 	case Denied:
-		c.log.Warn("not permitted to fence a connection; allow client|kill", "err", err)
+		c.log.Warn("not permitted to fence a connection; allow client|kill, and client|list on a Unix socket", "err", err)
 		return nil
 	case Refused:
 		// A service that is like Redis and has no such command.

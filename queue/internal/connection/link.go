@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -21,6 +22,7 @@ const callBuffer = 8 << 10
 type Link struct {
 	target *Target
 	log    *slog.Logger
+	name   string // of its connections
 
 	mu    sync.Mutex
 	conn  redis.UniversalClient
@@ -28,16 +30,19 @@ type Link struct {
 	doubt bool   // one of peers may still have a call under way
 }
 
-// Peer is how the server names one of our connections.
+// Peer is how the server names one of our connections. Ids begin anew when it restarts, so that by then another client may have ours: what
+// tells them apart besides is the address, and on a Unix socket, where all have the same, the name.
 type Peer struct {
 	ID   int64
-	addr string // ours as the server sees it; ids begin anew after a restart, addresses differ
+	addr string // ours as the server sees it, "" before Redis 6.2
+	unix bool   // connected by a Unix socket, where addr is its path, for all alike
+	name string // no other link has the same, and other clients will not either
 }
 
 // Link returns a link, which connects when it is used. The caller closes it. log hears of a
 // connection that cannot be fenced.
 func (t *Target) Link(log *slog.Logger) *Link {
-	l := &Link{target: t, log: log}
+	l := &Link{target: t, log: log, name: t.ClientName + "-" + rand.Text()}
 	l.conn = l.connect()
 	return l
 }
@@ -49,7 +54,7 @@ func (l *Link) connect() redis.UniversalClient {
 	o.PoolSize, o.MaxActiveConns = 1, 1
 	o.ConnMaxIdleTime = -1 * time.Nanosecond // keep it however long the queues are empty
 	o.ReadBufferSize, o.WriteBufferSize = callBuffer, callBuffer
-	o.OnConnect = l.connected
+	o.ClientName, o.OnConnect = l.name, l.connected
 	return redis.NewUniversalClient(&o)
 }
 
@@ -57,7 +62,7 @@ func (l *Link) connect() redis.UniversalClient {
 func (l *Link) connected(ctx context.Context, conn *redis.Conn) error {
 	p := Peer{}
 	if info, err := conn.Do(ctx, "CLIENT", "INFO").Text(); err == nil {
-		p = parsePeer(info)
+		p = parsePeers(info)[0]
 	} else if p.ID, err = conn.ClientID(ctx).Result(); err != nil {
 		// The embedded server has no such names, and permissions may forbid asking. Without
 		// a fence, what a lost call has done is found by looking.
@@ -70,18 +75,25 @@ func (l *Link) connected(ctx context.Context, conn *redis.Conn) error {
 	return nil
 }
 
-// parsePeer reads the line that CLIENT INFO answers (Redis 6.2 on).
-func parsePeer(info string) Peer {
-	var p Peer
-	for field := range strings.FieldsSeq(info) {
-		switch name, value, _ := strings.Cut(field, "="); name {
-		case "id":
-			p.ID, _ = strconv.ParseInt(value, 10, 64)
-		case "addr":
-			p.addr = value
+// parsePeers reads the lines that CLIENT INFO and CLIENT LIST answer, at least one.
+func parsePeers(lines string) (all []Peer) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(lines, "\n"), "\n") {
+		var p Peer
+		for field := range strings.FieldsSeq(line) {
+			switch name, value, _ := strings.Cut(field, "="); name {
+			case "id":
+				p.ID, _ = strconv.ParseInt(value, 10, 64)
+			case "addr":
+				p.addr = value
+			case "name":
+				p.name = value
+			case "flags":
+				p.unix = strings.Contains(value, "U")
+			}
 		}
+		all = append(all, p)
 	}
-	return p
+	return all
 }
 
 // Redis is what sends over the connection, until the next fence.
@@ -136,10 +148,15 @@ func (l *Link) Close() error {
 	return l.conn.Close()
 }
 
-// Kill ends the connection on the server's side, by another one; one that is gone already is as good.
+// Kill ends the connection on the server's side, by another one; one that is gone already is as good. It ends no other client's.
 func (p Peer) Kill(ctx context.Context, by redis.UniversalClient) error {
 	filter := []string{"ID", strconv.FormatInt(p.ID, 10)}
-	if p.addr != "" {
+	if p.unix {
+		there, err := by.Do(ctx, "client", "list", "id", p.ID).Text()
+		if err != nil || parsePeers(there)[0].name != p.name {
+			return err
+		}
+	} else if p.addr != "" {
 		filter = append(filter, "ADDR", p.addr)
 	}
 	if cluster, ok := by.(*redis.ClusterClient); ok {
