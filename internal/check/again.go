@@ -31,6 +31,9 @@ type failure struct {
 // grave matches what a test says that another run does not make good.
 var grave = regexp.MustCompile(`DATA RACE|race detected|panic:|fatal error:|test timed out|(?i)\bseed\b|\[rapid\]`)
 
+// named matches the lines that merely name a test or a row of the fault matrix, whose seed is always the same here.
+var named = regexp.MustCompile(`(?m)^(row |=== | *--- ).*$`)
+
 // runAlone runs one failed test again, againRuns times, and is nil if it passed each time.
 type runAlone func(failure) error
 

@@ -23,6 +23,7 @@ func TestAgain(t *testing.T) {
 		races  = `{"Action":"output","Package":"q","Test":"TestB","Output":"    testing.go:1: race detected during execution of test\n"}`
 		panics = `{"Action":"output","Package":"q","Test":"TestB","Output":"panic: no\n"}`
 		seeded = `{"Action":"output","Package":"q","Test":"TestB","Output":"    b_test.go:3: seed 17: lost j1\n"}`
+		rowed  = `{"Action":"output","Package":"q","Test":"TestB","Output":"=== RUN   TestB/seed=1\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"row A1 seed 1 FAILED (1.0 s)\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"    --- FAIL: TestB/seed=1 (1.00s)\n"}`
 		begun  = `{"Action":"output","Package":"q","Test":"TestD","Output":"=== RUN TestD\n"}`
 	)
 	passes := func(failure) error { return nil }
@@ -40,6 +41,7 @@ func TestAgain(t *testing.T) {
 		"a race":              {[]string{races, other, endsQ}, passes, 1, nil},
 		"a panic":             {[]string{panics, other, endsQ}, passes, 1, nil},
 		"random input":        {[]string{seeded, other, endsQ}, passes, 1, nil},
+		"a row":               {[]string{rowed, other, endsQ}, passes, 0, []string{"q TestB"}},
 		"a package that died": {[]string{fails, ends, begun, endsQ}, passes, 3, nil},
 		"it died in another":  {[]string{begun, other, endsQ}, passes, 2, nil},
 		"it does not build":   {[]string{endsQ}, passes, 1, nil},

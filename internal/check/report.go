@@ -100,7 +100,7 @@ func report(in io.Reader, w io.Writer) summary {
 				failedIn[e.Package]++
 				f := sum.failureOf(e)
 				f.counted++
-				f.final = f.final || grave.MatchString(strings.Join(said[key], ""))
+				f.final = f.final || grave.MatchString(named.ReplaceAllString(strings.Join(said[key], ""), ""))
 			}
 			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, strings.Join(said[key], ""))
 			delete(said, key)
