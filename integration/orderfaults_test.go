@@ -124,9 +124,9 @@ func TestA26OrderPerKeyThroughFaults(t *testing.T) {
 		}
 		const children = 3
 		p := pool{children: children, more: "max_crashes = 1000"}
-		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
 		strangers := r.twoStrangers(t, 0)
-		r.bothAtWork(t)
+		r.bothAtWork(t) // before our own leave them nothing
+		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
 		r.loseReplies(0.03)
 		r.proxy.Lose(0.03, "evalsha", r.random.Uint64())
 		did := map[string]int{}
@@ -220,9 +220,9 @@ func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
 		if n := r.db.Do(t.Context(), "WAIT", 1, 20_000).Val(); n != int64(1) {
 			t.Fatalf("%v replicas have all", n)
 		}
-		a, b := r.start(t, "a", pool{children: children}), r.start(t, "b", pool{children: children})
 		strangers := r.twoStrangers(t, 0)
-		r.bothAtWork(t)
+		r.bothAtWork(t) // before our own leave them nothing
+		a, b := r.start(t, "a", pool{children: children}), r.start(t, "b", pool{children: children})
 		r.ledger.await(t, 30*time.Second, "jobs done", ended(keys*each/4))
 		if err := copied.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // it hears no more
 			t.Fatal(err)
@@ -285,9 +285,11 @@ func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
 			return slices.Concat(data[:m[2]], strconv.AppendInt(nil, seconds+ahead.Load(), 10), data[m[3]:])
 		})
 		p := pool{children: 3}
-		supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
+		r.putWave(t, keys, 0)
 		strangers := r.twoStrangers(t, 2*time.Minute)
-		put, skews := 0, []int64{120, -120, 0}
+		r.bothAtWork(t) // before our own leave them nothing
+		supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
+		put, skews := 1, []int64{120, -120, 0}
 		for i, skew := range skews {
 			ahead.Store(skew)
 			name := []string{"b", "a"}[i%2]
@@ -306,7 +308,6 @@ func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
 		inOrder(t, r.ledger.all(t), each, r.lock.Seconds())
 		r.nothingOfKeys(t)
 		r.note("times_told", told.Load())
-		r.bothAtWork(t)
 		r.noteStrangers(t, strangers)
 		for _, s := range supervisors {
 			s.stop(t)
