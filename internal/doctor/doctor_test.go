@@ -222,6 +222,7 @@ func TestKeysOfWrongTypes(t *testing.T) {
 		"ql:t:x": "commands that need it fail", "ql:f:g": "commands", "ql:w:w:jobs": "commands", "ql:s:wait:0:q": "commands", "ql:queues": "commands",
 		"ql:paused_queues": "commands", "ql:workers": "commands", "ql:completed": "commands", "ql:tracked": "commands", "ql:tags": "commands",
 		"ql:failures": "commands", "ql:config": "commands", "ql:oarlock:unblock": "commands",
+		"ql:oarlock:waitlists:q": "the queue q cannot be worked", "ql:oarlock:open:a:b": "the queue a:b cannot", "ql:oarlock:due:q": "the queue q", "ql:oarlock:rota:t": "commands",
 	} {
 		want := admin.ExpectedType(strings.TrimPrefix(key, "ql:"))
 		other := "list"
@@ -230,6 +231,37 @@ func TestKeysOfWrongTypes(t *testing.T) {
 		}
 		for _, kind := range []string{"string", other} {
 			t.Run(key+" "+kind, func(t *testing.T) { newPatient(t).wrongType(t, key, kind, want, says) })
+		}
+	}
+}
+
+// TestEachKeyHasAType: of each key that BATCH.md names the doctor knows of which type it is to be.
+func TestEachKeyHasAType(t *testing.T) {
+	text, err := os.ReadFile("../../queue/BATCH.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{"sorted set": "zset", "number": "string"}
+	rows := regexp.MustCompile("(?m)^\\| (.*`ql:.*) \\| (hash|list|number|(?:sorted )?set)s? \\|").FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 40 {
+		t.Fatalf("%d rows name keys", len(rows))
+	}
+	for _, row := range rows {
+		want := row[2]
+		if kind, other := kinds[want]; other {
+			want = kind
+		}
+		for i, part := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(row[1], -1) {
+			name := strings.TrimPrefix(part[1], "ql:")
+			switch {
+			case strings.HasPrefix(name, "hworker-"): // of no namespace
+				continue
+			case i > 0 && !strings.HasPrefix(part[1], "ql:"): // of those that are told together the first has the whole name
+				name = "oarlock:" + name
+			}
+			if known := admin.ExpectedType(strings.NewReplacer("<", "", ">", "").Replace(name)); known != want {
+				t.Errorf("%s is %q, and to be a %s", name, known, want)
+			}
 		}
 	}
 }

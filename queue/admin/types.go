@@ -25,6 +25,14 @@ var keyTypes = []keyType{
 	{"oarlock:rules", "", "hash"}, {"oarlock:hooks", "", "hash"}, {"oarlock:outside", "", "hash"}, {"oarlock:behind", "", "hash"}, {"oarlock:needs", "", "set"}, {"oarlock:edition:", "", "hash"}, {"oarlock:places", "", "string"}, {"oarlock:tended", "", "hash"},
 	{"oarlock:turns:", "", "hash"}, {"oarlock:lanes:", "", "zset"}, {"oarlock:lane:", "", "list"},
 	{"oarlock:cron:", "", "hash"}, {"oarlock:cron-held:", "", "hash"}, {"oarlock:cron-files:", "", "set"},
+	{"oarlock:waitlist:", "", "zset"}, {"oarlock:waitlists:", "", "hash"}, {"oarlock:open:", "", "zset"}, {"oarlock:due:", "", "zset"},
+	{"oarlock:rota:", "", "zset"}, {"oarlock:over:", "", "zset"}, {"oarlock:rested:", "", "zset"}, {"oarlock:virtual", "", "hash"},
+	{"oarlock:wait:", "", "zset"}, {"oarlock:eldest:", "", "zset"}, {"oarlock:starts:", "", "zset"}, {"oarlock:seen", "", "hash"},
+	{"oarlock:orders", "", "hash"}, {"oarlock:asker:", "", "hash"}, {"oarlock:asked:", "", "zset"}, {"oarlock:windows", "", "hash"},
+	{"oarlock:reconsider", "", "hash"}, {"oarlock:waited", "", "set"}, {"oarlock:held", "", "set"},
+	{"oarlock:correlations:", "", "hash"}, {"oarlock:correlations-due", "", "zset"}, {"oarlock:early:", "", "hash"},
+	{"oarlock:responses", "", "list"}, {"oarlock:responses-broken", "", "list"},
+	{"oarlock:progress:", "", "hash"}, {"oarlock:failed:", "", "list"}, {"oarlock:broken:", "", "hash"}, {"oarlock:reasons:", "", "list"}, {"oarlock:tries:", "", "hash"},
 }
 
 // ExpectedType is of which type a key is, named without the namespace; "" if it is none of ours or the protocol's.
@@ -70,6 +78,10 @@ func suffers(name string) string {
 		return "its job cannot be worked"
 	case "th":
 		return "jobs that need this throttle cannot be worked"
+	case "oarlock":
+		if kind, queue, _ := strings.Cut(rest, ":"); kind == "waitlists" || kind == "open" || kind == "due" {
+			return "the queue " + queue + " cannot be worked"
+		}
 	case "r":
 		return "this recurring job puts nothing"
 	}

@@ -27,11 +27,12 @@ local key = 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line
 local rank = redis.call('ZREVRANK', key, jid)
 local record = rank and redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line)
 if not record then return told end
-local since, places, length, rest = string.match(record, '^(%S+) (%d+) (%d+):(.*)$')
-local tid, party = string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
+local list = { queue = queue, line = line, key = key, id = #queue .. ':' .. queue .. line, record = record }
+if not (read_record(list) or find_again(list, tonumber(ARGV[1]))) then return told end
+local tid, party = list.tid, list.party
 say('throttle', tid)
-say('places', places)
-say('since', since)
+say('places', list.places)
+say('since', text17(list.since))
 say('before', rank)
 say('party', party)
 if redis.call('ZSCORE', 'ql:oarlock:open:' .. queue, line) then say('open', 1) end

@@ -14,9 +14,10 @@ function wait_key(tid, party)
   return 'ql:oarlock:wait:' .. #tid .. ':' .. tid .. party
 end
 
--- read_mark_of_list(mark) -> places, queue, line
+-- read_mark_of_list(mark) -> places, queue, line; of what is no mark those of a queue that nobody works
 function read_mark_of_list(mark)
   local places, length, rest = string.match(mark, '^(%d+):(%d+):(.*)$')
+  if not places then return 1, '', '' end
   return tonumber(places), string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
 end
 

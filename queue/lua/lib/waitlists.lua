@@ -16,12 +16,7 @@ function list_named(g, queue, line, need)
   if not known then
     known = { queue = queue, line = line, key = 'ql:oarlock:waitlist:' .. id, id = id, entries = {}, left = {} }
     known.record = redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line)
-    if known.record then
-      local since, places, length, rest = string.match(known.record, '^(%S+) (%d+) (%d+):(.*)$')
-      known.since, known.places = tonumber(since), tonumber(places)
-      known.tid, known.party = string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
-      known.mark = places .. ':' .. id
-    end
+    if known.record and not read_record(known) then restore_record(g, known) end
     g.lists[id] = known
   end
   if need and not known.need then
@@ -30,6 +25,51 @@ function list_named(g, queue, line, need)
     known.mark = known.mark or known.places .. ':' .. id
   end
   return known
+end
+
+-- read_record(list) -> whether its record could be read; then it has since, places, tid, party and mark
+-- Rare.
+function read_record(list)
+  local since, places, length, rest = string.match(list.record, '^(%S+) (%d+) (%d+):(.*)$')
+  since, length = numeric(since, nil), tonumber(length)
+  if not since or length < 1 or length > #rest then return false end
+  list.since, list.places, list.mark = since, tonumber(places), places .. ':' .. list.id
+  list.tid, list.party = string.sub(rest, 1, length), string.sub(rest, length + 1)
+  return true
+end
+
+-- find_again(list, now) -> whether throttles know of it whose record somebody overwrote; then it has what read_record finds
+-- Rare.
+function find_again(list, now)
+  local head = redis.call('ZREVRANGE', list.key, '0', '0')[1]
+  local text = head and redis.call('HGET', 'ql:j:' .. head, 'throttles') or list.line
+  local ok, names = pcall(given_throttles, text, 'Take')
+  local values, many = {}, {}
+  for _, tid in ipairs(ok and names or {}) do
+    tid = tostring(tid)
+    local base, value = string.match(tid, '^([^=]+)=(.*)$')
+    if base then values[base] = value end
+    many[tid] = (many[tid] or 0) + 1
+  end
+  for tid, places in pairs(many) do
+    local party, mark = values[tid] or list.queue, places .. ':' .. list.id
+    if redis.call('ZSCORE', wait_key(tid, party), mark) then
+      list.tid, list.party, list.places, list.mark = tid, party, places, mark
+      list.since = numeric(redis.call('ZSCORE', 'ql:oarlock:eldest:' .. tid, mark), now)
+      return true
+    end
+  end
+  return false
+end
+
+-- restore_record(g, list): somebody overwrote its record. Of what no throttle knows it has none: its jobs are tried, and what of them must wait
+-- gives it a new one.
+-- Rare.
+function restore_record(g, list)
+  if find_again(list, g.now) then return write_record(list) end
+  list.record = false
+  redis.call('HDEL', 'ql:oarlock:waitlists:' .. list.queue, list.line)
+  open_list(g, list.queue, list.line)
 end
 
 -- write_record(list)
@@ -233,8 +273,9 @@ end
 function look_at_head(g, list)
   local head = redis.call('ZREVRANGE', list.key, '0', '0', 'WITHSCORES')[2]
   if not head then return dissolve(g, list) end
-  redis.call('ZADD', wait_key(list.tid, list.party), 'XX', head, list.mark)
   if list.open then redis.call('ZADD', 'ql:oarlock:open:' .. list.queue, head, list.line) end
+  if not list.record then return end
+  redis.call('ZADD', wait_key(list.tid, list.party), 'XX', head, list.mark)
   if list.started and g.now > list.since + 1 then
     list.since = g.now
     write_record(list)
@@ -245,7 +286,10 @@ end
 
 -- dissolve(g, list)
 function dissolve(g, list)
-  if not list.record then return end
+  if not list.record then
+    if list.open then redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line) end
+    return
+  end
   for tid in pairs(tids_of(list)) do
     redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, list.mark)
     if g.places[tid] then g.places[tid].eldest = nil end

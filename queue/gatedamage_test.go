@@ -1,0 +1,103 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// overwrite writes a text over all records of the waitlists of a queue, and tells of how many.
+func (w *gateWorld) overwrite(queue, text string) (lists int) {
+	ctx := w.t.Context()
+	for _, line := range w.redis.HKeys(ctx, "ql:oarlock:waitlists:"+queue).Val() {
+		if line != "shape" {
+			w.redis.HSet(ctx, "ql:oarlock:waitlists:"+queue, line, text)
+			lists++
+		}
+	}
+	return lists
+}
+
+// TestARecordThatSomebodyOverwroteHoldsNobodyUp: what a waitlist waits for is told by the throttles, too: a record that cannot be read is written anew
+// from these, or, of what none knows, by the next take. Nobody passes a limit, all jobs run, and nothing is left.
+func TestARecordThatSomebodyOverwroteHoldsNobodyUp(t *testing.T) {
+	many := strings.Repeat("t", 300) // of its waitlists the lines are sums
+	for _, text := range []string{"nonsense", "", "nan 1 1:t", "1 1 99:t", "1 1 0:"} {
+		for _, unknown := range []bool{false, true} { // whether the throttles know no more than the record
+			t.Run(fmt.Sprintf("%q, unknown %v", text, unknown), func(t *testing.T) {
+				w := newGateWorld(t)
+				w.rule(map[string]string{
+					"q": fmt.Sprintf(`{"shape":"a","throttles":["region",%q],"by":{"region":["path","r"]},"klass":{"Heavy":{"weight":2}}}`, many),
+					"p": `{"shape":"b","throttles":["region"],"by":{"region":["klass"]}}`,
+				}, map[string]string{"region": `{"limit":3,"patience":60,"by":["path","r"],"each":1}`, many: `{"limit":5,"patience":60}`})
+				jobs := 12
+				put := func(i int) Put {
+					return Put{JID: fmt.Sprint("j", i), Queue: []string{"q", "q", "p"}[i%3], Klass: []string{"K", "Heavy"}[i%2], Data: fmt.Appendf(nil, `{"r":"r%d"}`, i%4)}
+				}
+				w.put(putsOf(jobs, put)...)
+				running := w.take("w", jobs, "q", "p")
+				if len(running) == 0 || len(running) == jobs {
+					t.Fatalf("%d run", len(running))
+				}
+				if w.overwrite("q", text)+w.overwrite("p", text) < 2 {
+					t.Fatal("nobody waits")
+				}
+				if unknown {
+					for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:*:*").Val() {
+						for _, kind := range []string{"wait:", "rota:", "over:", "eldest:"} {
+							if strings.HasPrefix(key, "ql:oarlock:"+kind) {
+								w.redis.Del(t.Context(), key)
+							}
+						}
+					}
+				}
+				for _, jid := range w.redis.ZRange(t.Context(), "ql:q:q-throttled", 0, -1).Val() {
+					waits, err := w.client.WaitsFor(t.Context(), jid)
+					if err != nil || (waits == nil) != unknown {
+						t.Errorf("%s waits for %+v: %v", jid, waits, err)
+					}
+				}
+				if unknown { // then somebody comes who needs the same
+					w.put(putsOf(jobs, func(i int) Put { return put(jobs + i) })...)
+					jobs += jobs
+				}
+				all := len(running)
+				for turns := 0; len(running) > 0 || all < jobs; turns++ {
+					if turns == 40 {
+						t.Fatalf("%d of %d have run; of the rest %v", all, jobs, w.ownKeys())
+					}
+					w.now++
+					if n := w.many("region"); n > 3 {
+						t.Fatalf("%d places are taken, of 3", n)
+					}
+					w.tend("q", "p")
+					reply := w.exchange("w", done(running...), Take{Queues: []string{"q", "p"}, Count: jobs})
+					running = reply.Jobs
+					all += len(running)
+				}
+				if left := w.ownKeys(); len(left) > 0 {
+					t.Errorf("left: %v", left)
+				}
+			})
+		}
+	}
+}
+
+// TestANonsenseMarkHoldsNobodyUp: what is no mark in the line of a throttle keeps no place.
+func TestANonsenseMarkHoldsNobodyUp(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["t"]}`}, map[string]string{"t": `{"limit":1,"patience":60}`})
+	w.put(putsOf(3, func(i int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	running := w.take("w", 3, "q")
+	ctx := t.Context()
+	w.redis.ZAdd(ctx, "ql:oarlock:wait:1:tq", redis.Z{Score: 1, Member: "nonsense"})
+	w.redis.ZAdd(ctx, "ql:oarlock:eldest:t", redis.Z{Score: 1, Member: "nonsense"})
+	for all := 1; all < 3; all++ {
+		w.now += 100
+		if running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 3}).Jobs; len(running) != 1 {
+			t.Fatalf("%d run, of one place", len(running))
+		}
+	}
+}
