@@ -50,6 +50,12 @@ local function lane_of(queue, key)
   return ns .. 'oarlock:lane:' .. #queue .. ':' .. queue .. ':' .. key
 end
 
+-- waitlist_of(queue, throttles) -> key and line of the waitlist of a job of a ruled queue with that field throttles
+local function waitlist_of(queue, throttles)
+  local line = #throttles > 256 and redis.sha1hex(throttles) or throttles
+  return ns .. 'oarlock:waitlist:' .. #queue .. ':' .. queue .. line, line
+end
+
 -- look_after(queue, key, now): a key in which somebody stands behind is among those that are looked after
 local function look_after(queue, key, now)
   if redis.call('EXISTS', lane_of(queue, key)) == 1 then

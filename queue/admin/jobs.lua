@@ -101,9 +101,7 @@ end
 
 -- in_waitlist(jid, queue, throttles) -> whether it stands where jobs of a ruled queue wait for places
 local function in_waitlist(jid, queue, throttles)
-  if not throttles then return false end
-  local line = #throttles > 256 and redis.sha1hex(throttles) or throttles
-  return has(ns .. 'oarlock:waitlist:' .. #queue .. ':' .. queue .. line, jid)
+  return throttles and has(waitlist_of(queue, throttles), jid)
 end
 
 local function unthrottled(jid, queue, throttles)
