@@ -15,7 +15,7 @@ func TestLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
+	port := redistest.Port(t)
 	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
 	filed := filepath.Join(t.TempDir(), "filed.txt")
 	env := append(os.Environ(), "REDIS_PORT="+port, "FILED="+filed)

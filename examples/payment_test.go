@@ -24,7 +24,7 @@ func TestPayment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, free := t.TempDir(), "127.0.0.1:"+freePort(t)
+	dir, free := t.TempDir(), "127.0.0.1:"+redistest.Port(t)
 	secrets := filepath.Join(dir, "secrets")
 	if err := os.WriteFile(secrets, []byte(strings.Repeat("secret ", 8)), 0o600); err != nil {
 		t.Fatal(err)

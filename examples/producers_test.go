@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 // TestProducers puts a job from each language, over a plain socket and the unified
 // script, and reads it back as a worker would get it.
 func TestProducers(t *testing.T) {
-	port := freePort(t)
+	port := redistest.Port(t)
 	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
 	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
 	if err != nil {
@@ -158,19 +157,4 @@ func TestPutHTTP(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
-}
-
-// freePort returns a port of the loopback that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

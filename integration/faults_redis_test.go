@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -473,7 +472,7 @@ func TestF2EvictionPolicy(t *testing.T) {
 }
 
 func TestF5FailoverToAReplicaBehind(t *testing.T) {
-	port := freePort(t)
+	port := redistest.Port(t)
 	row(t, "F5", rigOptions{proxy: true, lock: 10 * time.Second, redis: []string{"--port", port}}, func(t *testing.T, r *rig) {
 		replica := redistest.Start(t, append(redistest.AOF, "--replicaof", "127.0.0.1 "+port)...)
 		copyDB := replica.Client(t)
@@ -506,16 +505,6 @@ func TestF5FailoverToAReplicaBehind(t *testing.T) {
 		r.check(t, allowed{twice: len(jobs)})
 		a.stop(t)
 	})
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 func TestF6DiskFull(t *testing.T) {

@@ -202,7 +202,7 @@ func doneBy(entries []entry, name string) (n int) {
 // TestA27OrderPerKeyThroughAFailover kills a Redis whose replica is half a second behind, and goes on with that. A key goes back by
 // what was forgotten, and on from there in order. What ran meanwhile may live beside what runs again, until its lock is found to be gone.
 func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
-	port := freePort(t)
+	port := redistest.Port(t)
 	row(t, "A27", rigOptions{proxy: true, lock: 5 * time.Second, redis: []string{"--port", port}}, func(t *testing.T, r *rig) {
 		keys, each := scaled(40, 1000), scaled(8, 20)
 		const children = 3

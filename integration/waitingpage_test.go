@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -19,7 +20,7 @@ func TestWaitingAsWritten(t *testing.T) {
 
 	// The file: its port and paths are those of this test, and the secret is made as it says.
 	const base = "https://jobs.example.com"
-	listen := "127.0.0.1:" + freePort(t)
+	listen := "127.0.0.1:" + redistest.Port(t)
 	here := strings.NewReplacer("127.0.0.1:7733", listen, base, "http://"+listen, "/etc/oarlock", p.dir)
 	_, makes, _ := strings.Cut(door, "# ")
 	p.shell(here.Replace(strings.TrimSpace(makes)))

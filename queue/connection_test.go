@@ -180,7 +180,7 @@ func TestMissingReplicasAreLogged(t *testing.T) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := selfSigned(t, dir)
-	port := freePort(t)
+	port := redistest.Port(t)
 	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
 	url := "rediss://127.0.0.1:" + port
 

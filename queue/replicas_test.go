@@ -12,7 +12,7 @@ import (
 
 // A put that waits for replicas tells the truth about them, and puts in any case.
 func TestPutWaitsForReplicas(t *testing.T) {
-	port := freePort(t)
+	port := redistest.Port(t)
 	master := redistest.Start(t, "--port", port)
 	c := open(t, master)
 	put := func(want int, n int) ([]queue.PutResult, *queue.ReplicaError) {

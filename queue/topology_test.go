@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +59,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
-	port := freePort(t)
+	port := redistest.Port(t)
 	server := redistest.Start(t, "--port", port, "--cluster-enabled", "yes")
 	if err := server.Client(t).Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
-	port, watch := freePort(t), freePort(t)
+	port, watch := redistest.Port(t), redistest.Port(t)
 	redistest.Start(t, "--port", port)
 	startSentinel(t, watch, port)
 	c := must(queue.Open(t.Context(), queue.Options{URL: "redis+sentinel://127.0.0.1:" + watch + "/mymaster"}))(t)
@@ -116,15 +115,4 @@ func await(t *testing.T, what string, is func() bool) {
 			t.Fatalf("%s is not ready", what)
 		}
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/redistest"
 )
 
 // patience bounds every wait of these tests; none of them takes nearly as long.
@@ -282,12 +283,7 @@ func TestReload(t *testing.T) {
 
 func TestRunWaitsForRedis(t *testing.T) {
 	s := newScript(t, workFiles)
-	spare, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := spare.Addr().String()
-	spare.Close()
+	addr := "127.0.0.1:" + redistest.Port(t)
 	s.env["REDIS_URL"] = "redis://" + addr
 	p := begin(t, s, "run")
 	p.await(`WARN  waiting for Redis redis=` + addr + ` err=.*connection refused.* hint="Start Redis`)
