@@ -236,8 +236,8 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 		{"oarlock job cancel --nosuch ", ""},
 		{"oarlock --redis redis://127.0.0.1:1 put ", ""},
 	}
-	for _, tt := range tests {
-		if err := s.oarlock(exitOK, []string{completing, "bash", "\"'@><=;|&(:", tt.line}); err != nil {
+	offered := func(line string) string {
+		if err := s.oarlock(exitOK, []string{completing, "bash", "\"'@><=;|&(:", line}); err != nil {
 			t.Error(err)
 		}
 		var names []string
@@ -246,7 +246,14 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		if got := strings.Join(names, " "); got != tt.want {
+		return strings.Join(names, " ")
+	}
+	for _, tt := range tests {
+		got := offered(tt.line)
+		for n := 0; n < 10 && got != tt.want; n++ { // a machine that is busy may not find them in the time that a search has
+			got = offered(tt.line)
+		}
+		if got != tt.want {
 			t.Errorf("%q: offered %q, want %q", tt.line, got, tt.want)
 		}
 	}
@@ -298,11 +305,15 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, config := range []string{"oarlock.toml", fifo} {
-		begun := time.Now()
-		if err := s.oarlock(exitOK, []string{completing, "words", "--config", config, "put", ""}); err != nil || s.said["stdout"] != "" {
-			t.Errorf("%v %s", err, s.said["stdout"])
+		took := queuePatience + 1
+		for n := 0; n < 3 && took > queuePatience; n++ { // the machine may be busy with something else
+			begun := time.Now()
+			if err := s.oarlock(exitOK, []string{completing, "words", "--config", config, "put", ""}); err != nil || s.said["stdout"] != "" {
+				t.Errorf("%v %s", err, s.said["stdout"])
+			}
+			took = time.Since(begun)
 		}
-		if took := time.Since(begun); took > queuePatience {
+		if took > queuePatience {
 			t.Errorf("%s: it took %v", config, took)
 		}
 	}
