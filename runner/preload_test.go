@@ -186,7 +186,7 @@ func doomedPreload(strength, file string) {
 		panic(err)
 	}
 	w := newWitness()
-	spec := &Spec{Pool: "test", Mode: Preload, Command: fixture("preloaded.py"), Env: []string{"PATH=/usr/bin:/bin"}, Kill: strengthNames[strength]}
+	spec := &Spec{Pool: "test", Mode: Preload, Command: fixture("preloaded.py", file), Env: []string{"PATH=/usr/bin:/bin"}, Kill: strengthNames[strength]}
 	c, err := h.Start(context.Background(), spec, 1, nil, w)
 	if err != nil {
 		panic(err)
@@ -216,9 +216,7 @@ func TestNothingIsLeftOfForks(t *testing.T) {
 			must(t, cmd.Process.Kill())
 			cmd.Wait()
 			checkLeft(t, strength, file)
-			for _, argument := range []string{"testdata/preloaded.py", "testdata/leaves-escapees.py"} {
-				until(t, "end of "+argument, func() bool { return len(running(argument)) == 0 })
-			}
+			until(t, "end of the program and of the forks", func() bool { return len(running(file)) == 0 })
 		})
 	}
 }
@@ -231,6 +229,9 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 			spec := &Spec{Mode: Preload, Command: fixture("preloaded.py"), Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
 			const forks = 4
 			w := newWitness()
+			began := time.Now()
+			_, _, _ = work(t, h, spec, `{}`)
+			first := time.Since(began) // as much as loading takes on a machine that may have much else to do
 			var children []*Child
 			for i := range forks {
 				c := start(t, h, spec, w)
@@ -245,10 +246,11 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 				t.Fatal("the fork is not there")
 			}
 			syscall.Kill(s.Parent, syscall.SIGKILL)
-			begin := time.Now()
+			began = time.Now()
 			_, _, _ = work(t, h, spec, `{}`)
-			t.Logf("B20 %v: a new program and its first job %v after the old one was killed", strength, time.Since(begin).Round(time.Millisecond))
-			if time.Since(begin) > 2*time.Second {
+			took := time.Since(began)
+			t.Logf("B20 %v: a new program and its first job %v after the old one was killed; the first took %v", strength, took.Round(time.Millisecond), first.Round(time.Millisecond))
+			if took > max(2*time.Second, 5*first) {
 				t.Error("that is too late")
 			}
 			for i, c := range children {

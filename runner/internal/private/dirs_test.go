@@ -136,9 +136,10 @@ func TestPrivateDirGoesAwayInNoTime(t *testing.T) {
 			d.Remove(dir)
 			took := time.Since(begin)
 			d.Close()
-			t.Logf("G4 %s: given back in %v, removed in %v", tt.name, took, time.Since(begin))
-			if took > 50*time.Millisecond {
-				t.Errorf("giving it back took %v", took)
+			removed := time.Since(begin)
+			t.Logf("G4 %s: given back in %v, removed in %v", tt.name, took, removed)
+			if took > max(50*time.Millisecond, removed/4) { // who waits for a processor waits for both
+				t.Errorf("giving it back took %v, and removing it %v", took, removed)
 			}
 			if got := entries(t, root); len(got) != 3 {
 				t.Errorf("%d left, such as %q; logged: %s", len(got), got[0], log)

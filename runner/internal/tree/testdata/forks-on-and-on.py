@@ -1,6 +1,8 @@
 """Starts processes that leave their session, fork and end, again and again: nobody is there for long.
 
-usage: forks-on-and-on.py CHAINS
+usage: forks-on-and-on.py CHAINS MARK
+
+MARK is what they are found by.
 """
 import os
 import sys
