@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,16 +33,30 @@ func memoryGroup(t testing.TB, limit int) (join string, err error) {
 		} else if controller != "memory" {
 			continue
 		}
-		group := filepath.Join(root, path, "oarlock-"+strconv.Itoa(os.Getpid()))
-		if err = os.Mkdir(group, 0o755); err != nil {
+		group, failed := os.MkdirTemp(filepath.Join(root, path), "oarlock-test-")
+		if err = failed; err != nil {
 			continue
 		}
-		t.Cleanup(func() { os.Remove(group) })
+		t.Cleanup(func() { removeGroup(t, group) })
 		if err = os.WriteFile(filepath.Join(group, knob), fmt.Append(nil, limit), 0); err == nil {
 			return filepath.Join(group, "cgroup.procs"), nil
 		}
 	}
 	return "", fmt.Errorf("no control group that limits memory may be made: %w", err)
+}
+
+// removeGroup ends what is still in a control group of a test, and removes it when the last of that has gone.
+func removeGroup(t testing.TB, group string) {
+	t.Helper()
+	await(t, 20*time.Second, func() error {
+		left, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+		for field := range strings.FieldsSeq(string(left)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		return os.Remove(group)
+	})
 }
 
 func TestB13KilledByTheKernelForMemory(t *testing.T) {

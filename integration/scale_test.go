@@ -29,12 +29,12 @@ func pidsGroup(t testing.TB, most int) (string, error) {
 		if len(kind) < 3 || !strings.HasPrefix(kind[0], "cgroup") {
 			continue
 		}
-		dir := filepath.Join(strings.Fields(head)[4], fmt.Sprintf("oarlock-test-%d-%d", os.Getpid(), time.Now().UnixNano()))
-		if failed := os.Mkdir(dir, 0o755); failed != nil {
+		dir, failed := os.MkdirTemp(strings.Fields(head)[4], "oarlock-test-")
+		if failed != nil {
 			continue
 		}
 		if failed := setPids(dir, most); failed == nil {
-			t.Cleanup(func() { os.Remove(dir) })
+			t.Cleanup(func() { removeGroup(t, dir) })
 			return dir, nil
 		}
 		os.Remove(dir)
