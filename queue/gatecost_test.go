@@ -199,7 +199,7 @@ func BenchmarkGateCost(b *testing.B) {
 	}
 	dir := b.TempDir()
 	wrapper := filepath.Join(dir, "redis-server")
-	text := fmt.Sprintf("#!/bin/sh\nexec valgrind -q --tool=callgrind --callgrind-out-file=%s/out.%%p redis-server \"$@\"\n", dir)
+	text := fmt.Sprintf("#!/bin/sh\nexec valgrind -q --vgdb=no --tool=callgrind --callgrind-out-file=%s/out.%%p redis-server \"$@\"\n", dir)
 	if err := os.WriteFile(wrapper, []byte(text), 0o755); err != nil {
 		b.Fatal(err)
 	}
