@@ -66,11 +66,7 @@ type program struct {
 
 // binary builds the program once.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "oarlock-browser-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "oarlock")
+	path := filepath.Join(scratch, "oarlock")
 	build := exec.Command("go", "build", "-o", path, ".")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {

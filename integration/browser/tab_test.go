@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,9 @@ var (
 	chromeGone string          // why there is none
 )
 
+// scratch is gone when the tests have run.
+var scratch string
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
@@ -33,14 +37,14 @@ func run(m *testing.M) int {
 		chromeGone = "SKIPPED chromium is not installed (apt install chromium)"
 		return m.Run()
 	}
-	profile, err := os.MkdirTemp("", "oarlock-browser-")
-	if err != nil {
+	var err error
+	if scratch, err = os.MkdirTemp("", "oarlock-browser-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(profile)
+	defer os.RemoveAll(scratch)
 	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
-		chromedp.ExecPath("chromium"), chromedp.UserDataDir(profile), chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true),
+		chromedp.ExecPath("chromium"), chromedp.UserDataDir(filepath.Join(scratch, "profile")), chromedp.Flag("headless", true), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("host-resolver-rules", "MAP evil.example 127.0.0.1, MAP jobs.example 127.0.0.1"), // whose owner makes the name lead to us; and a name of ours
