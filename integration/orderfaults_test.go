@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -64,13 +65,20 @@ func (r *rig) retried() (n int) {
 }
 
 // twoStrangers work the keys beside us: a client of reqless that has our script, and whose clock is so far ahead, and one of qless whose script knows no
-// keys, and whose clock is so far behind.
+// keys, and whose clock is so far behind. Both have asked for work when it returns: neither leaves the other nothing because it starts sooner.
 func (r *rig) twoStrangers(t testing.TB, skew time.Duration) map[string]*exec.Cmd {
 	t.Helper()
-	return map[string]*exec.Cmd{
+	strangers := map[string]*exec.Cmd{
 		"knowing": r.stranger(t, "knowing", queue.Reqless, skew, knowing, "work"),
 		"keyless": r.stranger(t, "keyless", queue.Qless, -skew, keyless, "work"),
 	}
+	await(t, 30*time.Second, func() (err error) {
+		for name := range strangers {
+			err = errors.Join(err, r.db.ZScore(t.Context(), "ql:workers", name).Err())
+		}
+		return err
+	})
+	return strangers
 }
 
 // bothAtWork waits until each of the two strangers has done a job.
@@ -119,12 +127,12 @@ func TestA26OrderPerKeyThroughFaults(t *testing.T) {
 	row(t, "A26", rigOptions{proxy: true, lock: 5 * time.Second}, func(t *testing.T, r *rig) {
 		keys, each, rounds := scaled(40, 1000), scaled(8, 20), scaled(1, 6)
 		r.speechless = true // strangers keep no records
-		for n := range each / 2 {
-			r.putWave(t, keys, n)
-		}
 		const children = 3
 		p := pool{children: children, more: "max_crashes = 1000"}
 		strangers := r.twoStrangers(t, 0)
+		for n := range each / 2 {
+			r.putWave(t, keys, n)
+		}
 		r.bothAtWork(t) // before our own leave them nothing
 		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
 		r.loseReplies(0.03)
@@ -285,8 +293,8 @@ func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
 			return slices.Concat(data[:m[2]], strconv.AppendInt(nil, seconds+ahead.Load(), 10), data[m[3]:])
 		})
 		p := pool{children: 3}
-		r.putWave(t, keys, 0)
 		strangers := r.twoStrangers(t, 2*time.Minute)
+		r.putWave(t, keys, 0)
 		r.bothAtWork(t) // before our own leave them nothing
 		supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
 		put, skews := 1, []int64{120, -120, 0}
