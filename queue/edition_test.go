@@ -261,3 +261,34 @@ func TestATendNamesWhatHasNoName(t *testing.T) {
 		t.Errorf("after new rules there are %q", after)
 	}
 }
+
+// TestRulesThatAreGone: where Redis has lost its keys, nobody takes more than rules let him that he knew, for as long as whoever has them in his file
+// needs to say them again. If nobody does, there are none.
+func TestRulesThatAreGone(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		w := newEditionWorld(t)
+		w.put(putsOf(1, func(int) Put { return Put{Queue: "ruled", Klass: "K"} })...)
+		before := w.take("ruled")
+		w.redis.FlushDB(t.Context())
+		w.put(putsOf(3, func(int) Put { return Put{Queue: "ruled", Klass: "K"} })...)
+		reply, err := w.s.Exchange(t.Context(), done(before...), Take{Queues: []string{"ruled", "q"}, Count: 9})
+		must0(t, err)
+		if len(reply.Jobs) != 0 || reply.Results[0].Err == nil {
+			t.Errorf("of a queue whose rules are gone %d were taken; a job that is gone was settled: %v", len(reply.Jobs), reply.Results[0].Err)
+		}
+		if jobs := w.take("ruled"); len(jobs) != 0 {
+			t.Errorf("at the next call %d were taken", len(jobs))
+		}
+		want := 1
+		if again {
+			w.install(limitOf("ruled"))
+		} else {
+			want = 3
+			w.s.ruledBy.Store(&ruling{"1@1", w.c.clock.Now() - rulesReturn})
+			w.take("ruled")
+		}
+		if jobs := w.take("ruled"); len(jobs) != want {
+			t.Errorf("said again %v: %d were taken", again, len(jobs))
+		}
+	}
+}

@@ -106,7 +106,8 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 }
 
 // exchange calls the script for ordinary queues, until that answers that a queue is ruled; from then on the other, which
-// does for both, until it answers that the rules are others and no queue was ruled.
+// does for both, until it answers that the rules are others and no queue was ruled. Where the rules are gone, which Redis does not forget by
+// itself, it has lost its keys: nothing is taken then for rulesReturn, in which whoever has them in his file says them again.
 //
 //	edition   of rules, which say nothing of the call; "" if of none that is known
 func (s *Session) exchange(ctx context.Context, now float64, edition string, args []any) (any, error) {
@@ -115,7 +116,9 @@ func (s *Session) exchange(ctx context.Context, now float64, edition string, arg
 		name, with := script.Name{Dialect: Batch, Command: "exchange"}, args
 		switch {
 		case known != nil:
-			name.Command = "ruled"
+			if name.Command = "ruled"; known.version != "" {
+				with = append(args, 1)
+			}
 		case edition != "":
 			with = append(args, edition)
 		}
@@ -127,20 +130,42 @@ func (s *Session) exchange(ctx context.Context, now float64, edition string, arg
 			if raw != "ruled" {
 				return raw, nil
 			}
-			s.ruledBy.Store(new(string))
+			s.ruledBy.Store(new(ruling))
 			continue
 		}
 		if in := wire.Read(raw); len(in.Items) == exchangeWidth+4 {
 			rules := wire.Reader{Items: in.Items[exchangeWidth:]}
-			switch version, concerned := rules.Text(), rules.Int() == 1; {
-			case concerned || *known == "":
-				s.ruledBy.Store(&version)
-			case version != *known:
+			switch version, concerned := rules.Text(), rules.Int(); {
+			case concerned == 2:
+				s.rulesGone(known, now)
+			case concerned == 1 || known.version == "":
+				s.ruledBy.Store(&ruling{version: version})
+			case version != known.version:
 				s.ruledBy.Store(nil)
 			}
 			s.client.learn(ctx, rules.List())
 		}
 		return raw, nil
+	}
+}
+
+// ruling is what a session was told of rules.
+type ruling struct {
+	version string  // "" before it is known
+	gone    float64 // since when there are none any more; 0 as long as there are
+}
+
+// rulesReturn is for how many seconds nothing is taken when rules are gone.
+const rulesReturn = 10
+
+// rulesGone hears that there are none at a time, though there were.
+func (s *Session) rulesGone(known *ruling, now float64) {
+	switch {
+	case known.gone == 0 || now < known.gone:
+		s.client.log.Warn("the rules are gone from Redis: nothing is taken before they are there again, for some seconds at most", "seconds", rulesReturn, "worker", s.worker)
+		s.ruledBy.Store(&ruling{known.version, now})
+	case now >= known.gone+rulesReturn:
+		s.ruledBy.Store(nil)
 	}
 }
 

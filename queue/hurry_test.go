@@ -196,7 +196,7 @@ func TestWhatACallSawIsKept(t *testing.T) {
 		}
 	}
 	s.looked(take, now, &Reply{})
-	s.ruledBy.Store(new(string))
+	s.ruledBy.Store(new(ruling))
 	if s.looked(take, now, &Reply{}); s.mayHurry(take, now) {
 		t.Error("a call to a ruled queue hurries")
 	}

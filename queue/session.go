@@ -18,8 +18,8 @@ type Session struct {
 	worker string
 	link   *connection.Link
 
-	// ruledBy is the version of the rules by which queues of this session are ruled; nil if none is, as far as is known.
-	ruledBy  atomic.Pointer[string]
+	// ruledBy are the rules by which queues of this session are ruled; nil if none is, as far as is known.
+	ruledBy  atomic.Pointer[ruling]
 	beside   editions             // which rules there are, as far as they concern none of its queues
 	lastLook atomic.Pointer[look] // nil: the next Exchange is not to hurry
 }

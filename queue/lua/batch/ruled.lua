@@ -1,9 +1,10 @@
--- ruled(now, ...) -> what exchange answers, version, concerned, wanted, counts
--- As exchange, with the same arguments, where queues have rules: a job runs only when it has all the places that it
+-- ruled(now, ..., expects) -> what exchange answers, version, concerned, wanted, counts
+-- As exchange, with the same arguments but the last, where queues have rules: a job runs only when it has all the places that it
 -- needs; until then it stands in a waitlist. See lib/gate.lua.
 --
+--   expects     may be left out: 1 if the caller was told of rules. Where there are none any more, Redis has lost its keys: nothing is taken
 --   version     of the rules, '' if there are none
---   concerned   1 if a queue of the call is ruled, or a settled job had places: else exchange would have done
+--   concerned   1 if a queue of the call is ruled, or a settled job had places: else exchange would have done; 2 if expected rules are gone
 --   wanted      specs of windows of which learn is to be told
 --   counts      flat list of queue, word, and of how many jobs the gate said it; see open_gate
 --
@@ -15,11 +16,13 @@ local now, worker = tonumber(ARGV[1]), ARGV[2]
 local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local queues, heads = {}, {}
-for i = at + 5, #ARGV, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
+for i = at + 5, #ARGV - 1, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
 local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
 batch.spare = ARGV[at + 4] == '1'
 local g, concerned = open_gate(batch), 0
 local version = batch.version or ''
+local gone = version == '' and ARGV[at + 5 + 2 * #queues] and redis.pcall('HEXISTS', 'ql:oarlock:rules', 'version') == 0
+if gone then count = 0 end
 batch.gate, batch.gated, batch.give_places, batch.pop_ruled = g, {}, give_places, pop_ruled
 for _, queue in ipairs(queues) do
   if rules_of(g, queue) then batch.gated[queue], concerned = true, 1 end
@@ -48,4 +51,4 @@ local counts = {}
 for queue, words in pairs(g.counts) do
   for word, n in pairs(words) do counts[#counts + 1], counts[#counts + 2], counts[#counts + 3] = queue, word, n end
 end
-return { results, jobs, broken, due, next, more, left, batch.rest, version, concerned, g.wanted or {}, counts }
+return { results, jobs, broken, due, next, more, left, batch.rest, version, gone and 2 or concerned, g.wanted or {}, counts }
