@@ -15,7 +15,7 @@ import (
 
 const (
 	// hooksEvery is how often Redis is told again what becomes a job: it may have lost its keys.
-	hooksEvery = time.Minute
+	hooksEvery = 10 * time.Second
 	// hookRetries is how often a job that tells of an event may be tried again.
 	hookRetries = 25
 )

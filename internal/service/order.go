@@ -11,7 +11,7 @@ import (
 )
 
 // orderEvery is how often Redis is told again which queues have keys: it may have lost its keys.
-const orderEvery = time.Minute
+const orderEvery = 10 * time.Second
 
 // keepOrder tells Redis what [queues] says of keys, when it is there, when that changes, and now and then. What another file says
 // otherwise stays, and is said once.

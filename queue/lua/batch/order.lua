@@ -31,7 +31,7 @@ for i = 5, #ARGV, 2 do
     answer(queue, 'conflict', was, whose, theirs)
   else
     if was ~= settings then answer(queue, 'changed', was, whose, theirs) end
-    if was ~= settings or ours then
+    if was ~= settings or ours and by ~= ARGV[3] .. ' ' .. owner then
       for _, text in ipairs({ 'o:' .. queue, settings, 'w:' .. queue, ARGV[3] .. ' ' .. owner }) do fields[#fields + 1] = text end
     end
   end
@@ -52,5 +52,5 @@ if mode == 'look' then return reply end
 if #fields > 0 then end_edition() end
 call_many('HSET', key, fields)
 call_many('HDEL', key, gone)
-if #fields > 0 then redis.pcall('SADD', 'ql:oarlock:needs', 'keys') end
+if #ARGV > 4 then redis.pcall('SADD', 'ql:oarlock:needs', 'keys') end
 return reply
