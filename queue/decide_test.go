@@ -94,6 +94,24 @@ func TestACommandDecides(t *testing.T) {
 	}
 }
 
+// TestAskedWhereTheClockGoesBack: when the clock of Redis goes back by an hour, the command is asked again at once, about all.
+func TestAskedWhereTheClockGoesBack(t *testing.T) {
+	w := newGateWorld(t)
+	w.asks(asksClosed, nil)
+	w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+	w.take("w1", 10, "q")
+	q := w.ask("web1")
+	w.decide(q.Number, Decision{Verdicts: []Verdict{verdict("j0000", VerdictHold, 30)}, Pause: 3 * time.Second})
+	w.now -= 3600
+	w.tend("q")
+	if q := w.ask("web1"); !slices.Equal(q.jids(), []string{"j0000", "j0001"}) {
+		t.Errorf("asked %+v", q)
+	}
+	if q := w.ask("web2"); q.Number != 0 {
+		t.Errorf("two ask at a time: %+v", q)
+	}
+}
+
 // Who may start and is not taken may no longer, and the place is given back.
 func TestLeaveToStartLapses(t *testing.T) {
 	w := newGateWorld(t)

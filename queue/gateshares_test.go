@@ -254,6 +254,31 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestRatesWhereTheClockGoesBack: when the clock of Redis goes back by an hour, jobs go on to start at the rate.
+func TestRatesWhereTheClockGoesBack(t *testing.T) {
+	for _, rules := range []string{`{"rate":[10,10,5],"patience":60}`, `{"rate":[10,10,1],"sliding":true,"patience":60}`} {
+		w := newGateWorld(t)
+		w.rule(map[string]string{"q": `{"shape":"a","throttles":["api"]}`}, map[string]string{"api": rules})
+		w.put(putsOf(200, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+		work := func(seconds float64) (started int) {
+			for until := w.now + seconds; w.now < until; w.now += 0.5 {
+				w.tend("q")
+				jobs := w.take("w", 50, "q")
+				started += len(jobs)
+				w.exchange("w", done(jobs...), Take{})
+			}
+			return started
+		}
+		if n := work(30); n < 25 {
+			t.Fatalf("%s: %d began in 30 s", rules, n)
+		}
+		w.now -= 3600
+		if n := work(40); n < 15 || n > 50 {
+			t.Errorf("%s: %d began in the 40 s after the clock went back", rules, n)
+		}
+	}
+}
+
 // TestBlockedJobsHideNoOthers: in front of a job that may run are many that may not. Each is looked at once; no call does more
 // than 64, and later takes do not look at them again.
 func TestBlockedJobsHideNoOthers(t *testing.T) {

@@ -51,14 +51,15 @@ var globEscaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`
 //
 //	starts, period   so many begin in so many seconds at most
 func (c *Client) NextStart(ctx context.Context, id string, starts int, period float64) (float64, error) {
-	key, since := c.ns+"oarlock:starts:"+id, "("+strconv.FormatFloat(c.Now()-period, 'f', -1, 64)
-	lately, err := c.redis.ZCount(ctx, key, since, "+inf").Result()
+	now := c.Now()
+	key, since, until := c.ns+"oarlock:starts:"+id, "("+strconv.FormatFloat(now-period, 'f', -1, 64), strconv.FormatFloat(now+period, 'f', -1, 64)
+	lately, err := c.redis.ZCount(ctx, key, since, until).Result()
 	if err != nil || int(lately) < starts {
 		return 0, harmless(classify("zcount", err))
 	}
-	first, err := c.redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: since, Max: "+inf", Offset: lately - int64(starts), Count: 1}).Result()
+	first, err := c.redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: since, Max: until, Offset: lately - int64(starts), Count: 1}).Result()
 	if err != nil || len(first) == 0 {
 		return 0, harmless(classify("zrangebyscore", err))
 	}
-	return cmp.Or(first[0].Score, c.Now()) + period, nil
+	return cmp.Or(first[0].Score, now) + period, nil
 }

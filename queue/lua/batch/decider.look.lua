@@ -17,7 +17,12 @@
 -- Writes   ql:oarlock:asker:<tid>, ql:oarlock:asked:<tid>
 local now, tid, asker, lease = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 local g, key, held_key = open_gate(open_batch(now, '')), 'ql:oarlock:asker:' .. tid, 'ql:oarlock:asked:' .. tid
-local f = redis.call('HMGET', key, 'until', 'next')
+local f = redis.call('HMGET', key, 'until', 'next', 'seen')
+if numeric(f[3], 0) > now + clock_step then -- what was put off was so by another clock
+  redis.call('HDEL', key, 'until', 'next', 'open')
+  redis.call('DEL', held_key)
+  f = {}
+end
 redis.call('HSET', key, 'seen', ARGV[1])
 redis.call('EXPIRE', key, '7200')
 local busy = math.max(numeric(f[1], 0), numeric(f[2], 0))

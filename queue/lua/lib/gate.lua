@@ -270,12 +270,12 @@ function places_of(g, item)
   local known = g.places[tid]
   if known then return known end
   local defined = defined_as(g, tid)
-  local f = redis.call('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-tat', 'oarlock-limit')
+  local f = redis.call('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at')
   local most = numeric(f[1], 0)
   known = { tid = tid, defined = defined, used = redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'), members = {} }
   if item.base and (not f[1] or f[1] == f[3]) then most = cap_of(g, item.base, item.value) end
   known.max = most >= 1 and most or math.huge
-  if defined.rate then known.tat = numeric(f[2], 0) end
+  if defined.rate then known.tat = numeric(f[4], 0) > g.now + clock_step and 0 or numeric(f[2], 0) end
   if defined.asks then known.asks = must_be_asked(g, tid, defined) end
   known.waits = redis.call('EXISTS', 'ql:oarlock:rota:' .. tid, 'ql:oarlock:over:' .. tid, 'ql:oarlock:eldest:' .. tid) > 0
   g.places[tid] = known

@@ -1,5 +1,9 @@
 -- Rates of throttles: so many places begin to be used in a period. A bucket of tokens is one number, the time at which
--- it will be full again (oarlock-tat); a sliding one remembers each start of the last period.
+-- it will be full again (oarlock-tat), as of when somebody last took some (oarlock-at); a sliding one remembers each start of the last period.
+-- Where the clock of Redis went back, what it left ahead of it counts for nothing: one bucket, or what may begin in a period, may begin once more.
+
+-- By so many seconds clients do not disagree about the time: what is further ahead is of a clock that went back.
+clock_step = 10
 
 -- no_token(g, t, wanted, ahead) -> nil if there are tokens for so many, and for those that come before; else when there
 -- will be
@@ -20,7 +24,7 @@ end
 -- started_lately(g, t) -> how many started in the last period
 function started_lately(g, t)
   if not t.lately then
-    t.lately = redis.call('ZCOUNT', 'ql:oarlock:starts:' .. t.tid, '(' .. text17(g.now - t.defined.period), '+inf')
+    t.lately = redis.call('ZCOUNT', 'ql:oarlock:starts:' .. t.tid, '(' .. text17(g.now - t.defined.period), text17(g.now + t.defined.period))
   end
   return t.lately
 end
@@ -48,7 +52,7 @@ function write_tokens(g, t)
     call_many('ZADD', key, t.starts)
     redis.call('EXPIRE', key, text14(math.ceil(t.defined.period) + 1))
   else
-    redis.call('HSET', 'ql:th:' .. t.tid, 'oarlock-tat', text17(t.tat))
+    redis.call('HSET', 'ql:th:' .. t.tid, 'oarlock-tat', text17(t.tat), 'oarlock-at', g.batch.stored_now)
   end
   t.starts = nil
 end
