@@ -506,7 +506,7 @@ func (w *why) listeners(ctx context.Context) error {
 		w.is(Short)
 	}
 	if what, why := shot.RedisTrouble(); what != "" {
-		w.because("The supervisor here finds that Redis %s: %s.", what, why)
+		w.because("The supervisor here finds that Redis %s: %s.", what, strings.TrimSuffix(why, "."))
 		w.is(RedisTrouble)
 	}
 	return nil

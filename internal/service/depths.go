@@ -143,7 +143,7 @@ func (s *Service) queueReports(shot supervisor.Snapshot) (reports []QueueStatus,
 		}
 	}
 	var told map[string]depth
-	if known = shot.Redis == "ok" && len(names) > 0; known {
+	if known = shot.RedisReads() && len(names) > 0; known {
 		told = s.depths.look(names)
 		known = told != nil
 	}

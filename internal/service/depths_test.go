@@ -77,6 +77,22 @@ func TestRedisIsAskedOnceASecond(t *testing.T) {
 	})
 }
 
+// TestQueuesOfARedisThatTakesNothing: what is in the queues is told as long as Redis can be read.
+func TestQueuesOfARedisThatTakesNothing(t *testing.T) {
+	s := &Service{rates: newRates(), depths: &depths{ask: func(context.Context, []string) (map[string]depth, error) {
+		return map[string]depth{"q": {ready: 3}}, nil
+	}}}
+	for redis, told := range map[string]bool{
+		"ok": true, "is out of memory: OOM command not allowed": true, "takes no writes: READONLY": true, "dial tcp: connection refused": false,
+	} {
+		shot := supervisor.Snapshot{Redis: redis, Pools: []supervisor.PoolSnapshot{{Name: "p", Queues: []string{"q"}}}}
+		reports, _, known := s.queueReports(shot)
+		if known != told || len(reports) != 1 || (reports[0].Ready != nil) != told {
+			t.Errorf("of a Redis that says %q: known %v, %+v", redis, known, reports)
+		}
+	}
+}
+
 func TestWhatTheServiceManagerIsTold(t *testing.T) {
 	away := supervisor.Snapshot{Redis: "dial tcp: connection refused\n\x1b[2J"}
 	draining := away

@@ -46,6 +46,12 @@ func (s *Snapshot) RedisTrouble() (what, why string) {
 	return "is away", s.Redis
 }
 
+// RedisReads reports whether Redis is there to be read, whatever else it lacks.
+func (s *Snapshot) RedisReads() bool {
+	what, why := s.RedisTrouble()
+	return what == "" || why != s.Redis
+}
+
 // AbstainsWords says that nothing is taken, and why; Abstains must not be "".
 func (s *Snapshot) AbstainsWords() string { return "takes no jobs: " + s.Abstains }
 
