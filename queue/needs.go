@@ -27,7 +27,7 @@ const lacks = "needs "
 func (b Broken) Lacks() string { return lackOf(b.Reason) }
 
 // Refused reports whether the server refused a command, for want of memory, a disk or a permission, say: what lies there may be sound.
-func (b Broken) Refused() bool { return Class(refusal("", b.Reason)) != Refused }
+func (b Broken) Refused() bool { return withheld("", b.Reason) != nil }
 
 // Lacks is as of Broken: of which word the queue is not worked.
 func (q *QueueOutlook) Lacks() string { return lackOf(q.Damage) }

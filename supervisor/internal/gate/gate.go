@@ -33,11 +33,14 @@ type Gate struct {
 	tell func(away error)
 
 	mu     sync.Mutex
-	opened chan struct{} // Closed while the gate is open
-	shut   chan struct{} // closed while it is not
-	trips  chan struct{} // of size 1: wakes the loop
-	err    error         // why it is closed
-	full   error         // what it says while it has no memory left; the gate stays open then
+	opened chan struct{}    // Closed while the gate is open
+	shut   chan struct{}    // closed while it is not
+	trips  chan struct{}    // of size 1: wakes the loop
+	err    error            // why it is closed
+	last   queue.ErrorClass // of what closed it last
+	since  time.Time        // when it was opened last
+	flaps  bool             // it closes again as soon as it is open, for the same reason: that was said, and is not each time
+	full   error            // what it says while it has no memory left; the gate stays open then
 	waits  *backoff.ExponentialBackOff
 }
 
@@ -92,10 +95,13 @@ func (g *Gate) IsOpen() bool {
 // trip closes the gate because a call found Redis away with err. Pools that find
 // the same outage at the same time trip it once.
 func (g *Gate) trip(err error) {
-	if !g.shutBy(err) {
+	shut, said := g.shutBy(err)
+	if !shut {
 		return
 	}
-	g.log.Warn("redis "+trouble(err), "err", err)
+	if !said {
+		g.log.Warn("redis "+trouble(err), "err", err)
+	}
 	g.tell(err)
 	select {
 	case g.trips <- struct{}{}: // after that is told: the loop may open the gate, and tell that, from here on
@@ -103,28 +109,42 @@ func (g *Gate) trip(err error) {
 	}
 }
 
-// shutBy closes the gate, if it was open.
-func (g *Gate) shutBy(err error) bool {
+// shutBy closes the gate, if it was open. said tells that the reason is none that is new.
+func (g *Gate) shutBy(err error) (shut, said bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
 	case <-g.opened:
 	default:
-		return false
+		return false, false
 	}
+	class := queue.Class(err)
+	again := class == g.last && !g.settled()
+	said = g.flaps && again
+	g.flaps, g.last = again, class
 	g.opened = make(chan struct{})
 	close(g.shut)
 	g.err = err
-	return true
+	return true, said
 }
+
+// settled reports whether the gate has been open for long enough that it may be believed to stay so. The caller holds mu.
+func (g *Gate) settled() bool { return time.Since(g.since) >= gateLimit }
 
 // Worked records that a call went through: the next outage waits shortly again.
 // A ping alone does not say so, since some states of Redis answer a ping and
-// refuse the rest.
+// refuse the rest; nor does a call while the gate was opened just now, since others may be refused.
 func (g *Gate) Worked() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !g.settled() {
+		return
+	}
 	g.waits.Reset()
+	if g.flaps {
+		g.flaps = false
+		g.log.Info("redis is back")
+	}
 }
 
 // Run asks for Redis whenever the gate is closed, until ctx ends. It is called once.
@@ -170,14 +190,14 @@ func (g *Gate) reopen() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch trouble(g.err) {
-	case "":
-	case NoWrites:
+	switch what := trouble(g.err); {
+	case what == "" || g.flaps:
+	case what == NoWrites:
 		g.log.Info("redis takes writes again")
 	default:
 		g.log.Info("redis is back")
 	}
-	g.err = nil
+	g.err, g.since = nil, time.Now()
 	g.shut = make(chan struct{})
 	close(g.opened)
 }

@@ -29,6 +29,19 @@ func TestComplaintsAreMadeOnce(t *testing.T) {
 	}
 }
 
+// TestAQueueThatRedisRefuses: of a queue into which our user may not look no key is blamed, for whoever deletes that loses jobs.
+func TestAQueueThatRedisRefuses(t *testing.T) {
+	log := new(bytes.Buffer)
+	o := &Lookout{log: slog.New(slog.NewTextHandler(log, nil))}
+	for _, reason := range []string{"ql:q:q-work: ERR The user executing the script can't run this command or subcommand", "ql:q:q-work is a string"} {
+		log.Reset()
+		o.name([]queue.QueueOutlook{{Queue: "q", Damage: reason}})
+		if blamed := strings.Contains(log.String(), "delete"); blamed != strings.HasSuffix(reason, "string") {
+			t.Errorf("of %q it says %s", reason, log)
+		}
+	}
+}
+
 // What the server refuses is not said to be damaged.
 func TestComplaintsBlameNoKeyForTheServer(t *testing.T) {
 	log := new(bytes.Buffer)

@@ -368,6 +368,8 @@ func (o *Lookout) name(outlook []queue.QueueOutlook) {
 		switch was := o.damaged[q.Queue]; {
 		case q.Damage == "" && was != "":
 			o.log.Info("queue is worked again", "queue", q.Queue)
+		case q.Damage != was && queue.Broken{Reason: q.Damage}.Refused():
+			o.log.Error("queue left out: Redis does not let us look into it", "queue", q.Queue, "damage", q.Damage)
 		case q.Damage != was:
 			o.log.Error("queue left out: one of its keys is of the wrong type; rename or delete it", "queue", q.Queue, "damage", q.Damage)
 		}
