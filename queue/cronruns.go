@@ -44,7 +44,7 @@ func (c *Client) DueCrons(ctx context.Context) (due []DueCron, next float64, err
 			return nil, 0, one.Err
 		}
 	}
-	next = in.Float()
+	next = in.Score()
 	return due, next, errors.Join(in.Err, list.Err)
 }
 

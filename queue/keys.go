@@ -54,7 +54,8 @@ func readTurn(holder string, behind int) Turn {
 		t.Holder = jid
 	} else if ghost, is := strings.CutPrefix(holder, "!"); is {
 		until, _, _ := strings.Cut(ghost, " ")
-		t.Until, _ = strconv.ParseFloat(until, 64)
+		ends, _ := strconv.ParseFloat(until, 64)
+		t.Until = wire.Finite(ends)
 	}
 	return t
 }
@@ -102,7 +103,7 @@ func (c *Client) BlockedKeys(ctx context.Context, queue string, offset, count in
 	}
 	lines := make([]KeyLine, len(some.Val()))
 	for i, z := range some.Val() {
-		lines[i] = KeyLine{Key: z.Member.(string), Since: z.Score}
+		lines[i] = KeyLine{Key: z.Member.(string), Since: wire.Finite(min(z.Score, c.Now()))}
 	}
 	return lines, int(all.Val()), c.readTurns(ctx, queue, lines)
 }
@@ -138,7 +139,7 @@ func (c *Client) KeyLines(ctx context.Context, queue string, keys []string) ([]K
 		return nil, harmless(classify("zscore", err))
 	}
 	for i := range lines {
-		lines[i].Since = since[i].Val()
+		lines[i].Since = wire.Finite(min(since[i].Val(), c.Now()))
 	}
 	return lines, c.readTurns(ctx, queue, lines)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/queue/internal/bounds"
 	"oarlock/queue/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerCounts, error) {
 			return nil, harmless(classify("zcount", err))
 		}
 		for i, z := range some {
-			w := WorkerCounts{Name: z.Member.(string), Seen: z.Score, Jobs: int(good[i].Val()), Stalled: int(out[i].Val())}
+			w := WorkerCounts{Name: z.Member.(string), Seen: wire.Finite(z.Score), Jobs: int(good[i].Val()), Stalled: int(out[i].Val())}
 			if err := good[i].Err(); err != nil {
 				w.Damage = c.ns + "w:" + w.Name + ":jobs: " + err.Error()
 			}
@@ -68,13 +69,19 @@ func (c *Client) WorkerSeen(ctx context.Context, name string) (float64, error) {
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
-	return seen, harmless(classify("zscore", err))
+	return wire.Finite(seen), harmless(classify("zscore", err))
 }
 
 // LockTime is how long a lock on a job of a queue lasts from when it was last renewed, as is set now.
 func (c *Client) LockTime(ctx context.Context, queue string) (time.Duration, error) {
 	seconds, err := c.bounded(ctx, "heartbeat", queue+"-heartbeat", "heartbeat")
 	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// LongestLock is how long a lock lasts at most, whatever is set.
+func LongestLock() time.Duration {
+	lock, _ := bounds.Of("heartbeat")
+	return time.Duration(lock.Most * float64(time.Second))
 }
 
 // Worker lists the jids that a worker holds, and those whose lock ran out, in both the longest lock first. It changes

@@ -152,6 +152,11 @@ func TestWhyTellsTheTruth(t *testing.T) {
 	}{
 		{"moved on with a delay", "advance", nil, []string{`^It is scheduled for .*, (59m|1h 0m).* from now\.$`}, "redis: nil"},
 		{"a lock that ran out", "run", []any{"HSET", "ql:j:j", "expires", 1000}, []string{`^It is running on w, whose lock ran out .* ago\.$`, `^That worker was last heard of .* ago\. Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry\.$`}, "-"},
+		{"a lock that ran out before anybody was", "run", []any{"EVAL", `redis.call('HSET', 'ql:j:j', 'expires', -5) redis.call('DEL', 'ql:workers') return 1`, 0},
+			[]string{`^It is running on w, whose lock ran out .* ago\.$`, `^When that worker was last heard of, nobody knows\. Unless it renews the lock`}, " - "},
+		{"a lock that is no number", "run", []any{"HSET", "ql:j:j", "expires", "nan"}, []string{`its field expires is "nan", no number`, `^It is running on w, whose lock has no end that Redis knows\.$`}, " - "},
+		{"a lock without end", "run", []any{"HSET", "ql:j:j", "expires", "1e20"},
+			[]string{`^It is running on w, whose lock holds for longer than any lock does \(30d 0h at most\)\.$`, `^That worker was last heard of .* ago\. No lock lasts so long, so somebody wrote that: .* if it is dead, nobody takes the job back, and .oarlock job timeout j. does\.$`}, "73000d"},
 		{"a lock that holds", "run", nil, []string{`^It is running on w, whose lock holds for another (5\d|1m)`}, "takes the job back"},
 		{"nowhere", "put", []any{"DEL", "ql:q:q-work"}, []string{`^It is waiting, but in no place of q .*doctor --fix`}, "redis: nil"},
 		{"scheduled nowhere", "delay", []any{"DEL", "ql:q:q-scheduled"}, []string{`^It is scheduled, but in no place of q`}, "redis: nil"},
@@ -190,6 +195,34 @@ func TestWhyTellsTheTruth(t *testing.T) {
 				t.Errorf("it says %q:\n%s", tt.not, told)
 			}
 		})
+	}
+}
+
+// TestInfiniteScoresAreTold: a score may be infinite, and JSON has no such number; what is told of it all the same is JSON.
+func TestInfiniteScoresAreTold(t *testing.T) {
+	o := newOperator(t)
+	o.run("put", "q", "--jid", "s", "--delay", "1h")
+	for _, jid := range []string{"w", "k1", "k2"} {
+		line := []string{"put", "q", "--jid", jid}
+		if jid != "w" {
+			line = append(line, "--key", "k")
+		}
+		o.run(line...)
+	}
+	for _, end := range []string{"inf", "-inf"} {
+		for _, set := range []string{"q:q-scheduled s", "q:q-work w", "workers worker", "w:worker:jobs w", "oarlock:lanes:q k", "th:t-locks w", "queues q"} {
+			key, member, _ := strings.Cut(set, " ")
+			if err := o.server.Client(t).Do(t.Context(), "ZADD", "ql:"+key, end, member).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, line := range []string{"job show s", "job show w", "job why s", "queue ls", "queue show q", "queue jobs q", "queue jobs q --state scheduled", "queue jobs q --state behind", "worker ls", "worker show worker",
+			"key ls q", "key show q k", "throttle ls", "throttle show t", "search s", "failed ls"} {
+			told := o.run(strings.Fields(line + " --json")...)
+			if !json.Valid([]byte(told)) {
+				t.Errorf("with scores of %s %s tells %s", end, line, told)
+			}
+		}
 	}
 }
 

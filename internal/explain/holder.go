@@ -34,13 +34,17 @@ func (s Sources) worker(ctx context.Context, job *queue.Job) (says string, lives
 	if ahead := screen.Ahead(seen, now); ahead != "" {
 		heard = fmt.Sprintf("The clock of that worker is %s, so nobody can say when it was last heard of", ahead)
 	} else {
-		// That the lock was granted so long tells of a renewal, too.
-		seen = min(max(seen, job.Expires-lock.Seconds()), now)
-		heard = fmt.Sprintf("That worker was last heard of %s ago", screen.Ago(seen, now))
+		if !endless(job.Expires, now) { // that it was granted so long tells of a renewal, too
+			seen = min(max(seen, job.Expires-lock.Seconds()), now)
+		}
+		heard = heardWords(seen, now)
 	}
 	switch pid := s.process(job.Worker); {
 	case job.Expires <= now:
 		return heard + ". Unless it renews the lock, the next sweep or pop takes the job back, which costs a retry.", false, nil
+	case endless(job.Expires, now):
+		return fmt.Sprintf("%s. No lock lasts so long, so somebody wrote that: if the worker renews it, it ends as others do; if it is dead, nobody takes the job back, and `oarlock job timeout %s` does.",
+			heard, screen.InShell(job.JID)), false, nil
 	case pid != 0 && !alive(pid):
 		gone := "gone from this host"
 		if now-seen <= lateShare*lock.Seconds() {
@@ -53,6 +57,14 @@ func (s Sources) worker(ctx context.Context, job *queue.Job) (says string, lives
 			heard, screen.Span(lock), screen.InShell(job.JID)), false, nil
 	}
 	return heard + ".", true, nil
+}
+
+// heardWords says when a worker was heard of last; at 0 or before nobody knows.
+func heardWords(seen, now float64) string {
+	if seen <= 0 {
+		return "When that worker was last heard of, nobody knows"
+	}
+	return fmt.Sprintf("That worker was last heard of %s ago", screen.Ago(seen, now))
 }
 
 // process is the process id in the name of a worker, if it is one of a supervisor on this host,

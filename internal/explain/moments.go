@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"oarlock/internal/screen"
+	"oarlock/queue"
 )
 
 // DueWords says when something is due, and how far that is away, or how long ago it was.
@@ -22,6 +23,9 @@ func distance(now, due float64) string {
 	return screen.Ago(now, due) + " from now"
 }
 
+// endless reports of the end of a lock whether somebody must have written it who grants none.
+func endless(expires, now float64) bool { return expires-now > queue.LongestLock().Seconds() }
+
 // LockWords says how a lock stands that ends at a moment.
 func LockWords(now, expires float64) string {
 	switch {
@@ -29,6 +33,8 @@ func LockWords(now, expires float64) string {
 		return "has no end that Redis knows"
 	case expires <= now:
 		return fmt.Sprintf("ran out %s ago", screen.Ago(expires, now))
+	case endless(expires, now):
+		return fmt.Sprintf("holds for longer than any lock does (%s at most)", screen.Span(queue.LongestLock()))
 	}
 	return fmt.Sprintf("holds for another %s", screen.Ago(now, expires))
 }

@@ -81,9 +81,20 @@ func (r *Reader) Nested() *Reader {
 // Int reads a whole number; null and "" read as 0.
 func (r *Reader) Int() int { return int(r.Float()) }
 
+// Finite is f, or what is nearest to it of what JSON can say: a score that somebody wrote may be infinite.
+func Finite(f float64) float64 {
+	if math.IsNaN(f) {
+		return 0
+	}
+	return max(-math.MaxFloat64, min(f, math.MaxFloat64))
+}
+
 // Float reads a number, sent as text because a Lua number loses its fraction on the
-// way out; null and "" read as 0.
-func (r *Reader) Float() float64 {
+// way out; null and "" read as 0. It is finite.
+func (r *Reader) Float() float64 { return Finite(r.Score()) }
+
+// Score reads a number as Float does, which may be infinite.
+func (r *Reader) Score() float64 {
 	switch item := r.next().(type) {
 	case int64:
 		return float64(item)
