@@ -9,7 +9,7 @@ import (
 // All supervisors of a namespace are asked, by whomever; one that stands still is counted.
 func TestStatusOfAll(t *testing.T) {
 	s := newScript(t, "-- a.toml --\n[supervisor]\nname = \"one\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n"+
-		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
+		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\n[pools.other]\nqueues = [\"r\"]\ncommand = [\"cat\"]\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
 	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
 		t.Errorf("of nobody: %v\n%s", err, s.said["stdout"])
 	}
@@ -24,6 +24,16 @@ func TestStatusOfAll(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	text = one.ask("status", "--all", "o*")
+	if !strings.Contains(text, "2 supervisors answered") || strings.Contains(text, " one ") || !strings.Contains(text, " two ") {
+		t.Errorf("of pools o*:\n%s", text)
+	}
+	if text = one.ask("status", "--all", "other", "--json"); strings.Contains(text, `"name": "p"`) || !strings.Contains(text, `"pools": 1,`) {
+		t.Errorf("of the pool other:\n%s", text)
+	}
+	if err := s.oarlock(exitGone, s.words("status --all nobody")); err != nil || !strings.Contains(s.said["stderr"], "no supervisor that answered has a pool nobody: 2 supervisors answered") {
+		t.Errorf("%v: %s", err, s.said["stderr"])
 	}
 	two.signal(syscall.SIGSTOP)
 	text = one.until(`"missing": 1,`, "status", "--all", "--json") // once it stands still

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,9 +27,6 @@ func statusCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("all") {
-				if err := wantArgs(c, 0, 0, "nothing"); err != nil {
-					return err
-				}
 				return statusOfAll(c)
 			}
 			s, err := reach(c)
@@ -84,8 +82,12 @@ func statusOfAll(c *cli.Context) error {
 	if err != nil {
 		return asked(err)
 	}
-	if roll.NoteUnheard(workers); roll.Items == nil {
+	there := len(roll.Items)
+	if roll.NoteUnheard(workers); there == 0 {
 		roll.Items = []rollcall.Answer{}
+	}
+	if globs := c.Args().Slice(); len(globs) > 0 && !roll.Only(globs) && there > 0 {
+		return notThere("no supervisor that answered has a pool %s: %s", strings.Join(globs, " or "), show.Answered(roll))
 	}
 	if err := answer(c, roll, func(w io.Writer) { show.Roll(w, roll, "in this namespace of Redis", client.Now()) }); err != nil {
 		return err

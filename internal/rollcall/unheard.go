@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // mostUnheard is how many supervisors are told of that did not answer.
@@ -54,6 +55,27 @@ func (r *Roll) NoteUnheard(workers []queue.WorkerCounts) {
 	}
 	slices.SortStableFunc(r.Unheard, func(a, b Unheard) int { return cmp.Compare(b.Seen, a.Seen) })
 	r.Unheard = r.Unheard[:min(len(r.Unheard), mostUnheard)]
+}
+
+// Only leaves of Items and Unheard those that have, or took jobs for, a pool that one of globs matches, and of their pools and sums what is of
+// such. Who told of so much that it was cut stays whole, for nobody knows which of its children are of which pool. It reports whether there are any.
+func (r *Roll) Only(globs []string) bool {
+	named := func(pool string) bool { return queue.MatchAny(globs, pool) }
+	items := r.Items[:0:0]
+	for _, a := range r.Items {
+		pools := slices.DeleteFunc(slices.Clone(a.Status.Pools), func(p supervisor.PoolSnapshot) bool { return !named(p.Name) })
+		if len(pools) == 0 && !a.Cut {
+			continue
+		}
+		if !a.Cut {
+			a.Status.Pools = pools
+			a.Sums = Sum(&a.Status)
+		}
+		items = append(items, a)
+	}
+	r.Items = items
+	r.Unheard = slices.DeleteFunc(r.Unheard, func(u Unheard) bool { return !slices.ContainsFunc(u.Pools, named) })
+	return len(r.Items)+len(r.Unheard) > 0
 }
 
 // Working is how many of Unheard hold jobs by locks that are good.

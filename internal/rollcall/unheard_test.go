@@ -3,6 +3,7 @@ package rollcall
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"oarlock/queue"
@@ -48,5 +49,32 @@ func TestUnheardSupervisors(t *testing.T) {
 	roll.Pending = true
 	if roll.NoteUnheard(many); roll.Unheard != nil {
 		t.Error("who may answer yet did not answer")
+	}
+}
+
+// TestOnlyOfSomePools: who has none of them is left out, and so are the others of who has; who was cut stays whole.
+func TestOnlyOfSomePools(t *testing.T) {
+	pool := func(name string, pid int) supervisor.PoolSnapshot {
+		return supervisor.PoolSnapshot{Name: name, Slots: []supervisor.SlotSnapshot{{PID: pid}}}
+	}
+	both := Answer{Status: supervisor.Snapshot{Name: "both", Pools: []supervisor.PoolSnapshot{pool("mail", 7), pool("thumbs", 0)}}}
+	both.Sums = Sum(&both.Status)
+	cut := Answer{Cut: true, Sums: Sums{Pools: 40}, Status: supervisor.Snapshot{Name: "cut", Pools: []supervisor.PoolSnapshot{pool("thumbs", 0)}}}
+	for glob, want := range map[string]string{"m*": "both 1 1, cut 40 0, gone", "thumbs": "both 1 0, cut 40 0", "x": "cut 40 0"} {
+		r := Roll{Items: []Answer{both, cut}, Unheard: []Unheard{{Name: "gone", Pools: []string{"maps"}}}}
+		some := r.Only([]string{glob})
+		var got []string
+		for _, a := range r.Items {
+			got = append(got, fmt.Sprint(a.Status.Name, " ", a.Sums.Pools, " ", a.Sums.Children))
+		}
+		for _, u := range r.Unheard {
+			got = append(got, u.Name)
+		}
+		if text := strings.Join(got, ", "); text != want || some != (len(got) > 0) {
+			t.Errorf("of %s: %s, want %s", glob, text, want)
+		}
+	}
+	if len(both.Status.Pools) != 2 {
+		t.Error("what was told is changed")
 	}
 }
