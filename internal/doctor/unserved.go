@@ -36,6 +36,7 @@ func (d *Doctor) Unserved(ctx context.Context, worked func(queue string) []strin
 		return d.hidden("queues", err)
 	}
 	for _, n := range census {
+		d.ahead(n, now)
 		waited := UnservedFor(n, now)
 		if waited == 0 {
 			continue
@@ -47,6 +48,16 @@ func (d *Doctor) Unserved(ctx context.Context, worked func(queue string) []strin
 		d.found(Warning, "queue "+n.Name, advice, "%s, the next for %v, and none runs; %s.", waiting(n.Waiting), waited, here)
 	}
 	return nil
+}
+
+// ahead reports a queue whose next job was put by a clock that is ahead of that of Redis: for how long it waits cannot be told before then.
+func (d *Doctor) ahead(n queue.QueueCensus, now float64) {
+	by := n.ReadySince - now
+	if n.Waiting == 0 || n.Running > 0 || n.Paused || n.Damage != "" || by < clockAhead.Seconds() {
+		return
+	}
+	d.found(Warning, "queue "+n.Name, "Let the hosts of those who put take their time from NTP: what they put comes after what others do.",
+		"%s, and none runs; the next was put by a clock that is %v ahead of that of Redis, so nobody can say how long it has waited.", waiting(n.Waiting), queue.Duration(by).Round(time.Second))
 }
 
 func waiting(n int) string {
