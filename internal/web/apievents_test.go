@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -204,5 +206,49 @@ func TestTheDocumentListsTheKinds(t *testing.T) {
 		if told := strings.Contains(list, "`"+kind[1]+"`"); told == silent {
 			t.Errorf("docs/web.md lists the kind %s: %t", kind[1], told)
 		}
+	}
+}
+
+// TestAPageWithoutRoomForAStreamAsks: where as many listen as may, what is live on a page can still be asked for once, again and again; so a page says that it
+// is looked at every ten seconds, and not that it stands still.
+func TestAPageWithoutRoomForAStreamAsks(t *testing.T) {
+	sup := aSupervisor()
+	h := hub.New(hub.Options{Snapshot: sup.Snapshot})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	a := New(Options{Supervisor: sup, Hub: h, MaxStreams: 1, Log: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(a.Handler(&Door{Name: "test", Who: func(*http.Request) Caller { return All("anna") }}))
+	defer func() {
+		stop()
+		server.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	live := server.URL + "/live?view=" + url.QueryEscape("/pools")
+	ask := func(address string) (int, string) {
+		w, err := server.Client().Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Body.Close()
+		text, err := io.ReadAll(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.StatusCode, string(text)
+	}
+	listen(t, server.Client(), live)
+	if code, text := ask(live); code != http.StatusServiceUnavailable {
+		t.Errorf("a second stream: %d %s", code, text)
+	}
+	for range 3 {
+		if code, text := ask(live + "&once=1"); code != http.StatusOK || !strings.HasPrefix(text, `{"set":{`) {
+			t.Errorf("once: %d %s", code, text)
+		}
+	}
+	if code, text := ask(server.URL + "/api/v1/events?once=1"); code == http.StatusOK {
+		t.Errorf("a stream is no answer: %d %s", code, text)
 	}
 }

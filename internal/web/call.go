@@ -78,6 +78,17 @@ type ended struct{ err error }
 
 func (f ended) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
+// streams reports whether the call is answered for as long as somebody listens.
+func (c *Call) streams() bool { return c.route.Stream && !(c.route.Once && c.query("once") != "") }
+
+// place is what the call needs a place for.
+func (c *Call) place() *Route {
+	if c.route.Stream && !c.streams() {
+		return &Route{Local: true} // what it asks Redis has a place of its own
+	}
+	return c.route
+}
+
 // wait gives up the place among the requests that ask Redis for one among those that listen, which wait for long.
 func (c *Call) wait() error {
 	leave, err := c.app.limits.enter(c.R.Context(), &Route{Stream: true})

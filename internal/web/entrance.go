@@ -69,10 +69,10 @@ func (e entrance) let(c *Call) (err error) {
 			return err
 		}
 	}
-	if c.leave, err = e.app.limits.enter(c.R.Context(), e.route); err != nil {
+	if c.leave, err = e.app.limits.enter(c.R.Context(), c.place()); err != nil {
 		return err
 	}
-	if n := e.app.o.Monitor.Counts; n != nil && e.route.Stream {
+	if n := e.app.o.Monitor.Counts; n != nil && c.streams() {
 		n.Stream(1)
 		defer n.Stream(-1)
 	}

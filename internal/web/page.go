@@ -48,7 +48,7 @@ func (a *App) pageRoutes() []Route {
 		}},
 		{Method: "GET", Path: "/prefer", Right: Open, Local: true, Page: true, Do: a.prefer},
 	}
-	routes = append(routes, Route{Method: "GET", Path: "/live", Right: Read, Stream: true, Do: a.live})
+	routes = append(routes, Route{Method: "GET", Path: "/live", Right: Read, Stream: true, Once: true, Do: a.live})
 	a.changing = map[string]bool{}
 	for _, v := range a.views() {
 		a.changing["GET "+v.path] = !v.still

@@ -38,7 +38,7 @@ func (a *App) live(c *Call) error {
 		return err
 	}
 	compute := func(ctx context.Context) hub.View { return a.compute(r.WithContext(ctx)) }
-	if c.R.URL.Query().Get("once") != "" {
+	if !c.streams() {
 		v := compute(c.R.Context())
 		return c.JSON(http.StatusOK, struct {
 			Set  map[string]string `json:"set"`

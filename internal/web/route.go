@@ -30,6 +30,7 @@ type Route struct {
 
 	Page   bool // it answers browsers: errors are pages
 	Stream bool // it answers for as long as somebody listens, and counts among the streams
+	Once   bool // with once in its query, a stream tells what is so now, and is over: that needs no place among the streams
 	Local  bool // it needs no Redis, and so no place among the requests that ask it
 
 	Here bool // it is answered in this process, also where a supervisor runs in another

@@ -85,7 +85,7 @@
   const view = document.body.dataset.view;
   const address = view && `${root.dataset.prefix}/live?view=${encodeURIComponent(view)}`;
   const word = one('#live'), holder = one('#hold');
-  let stream = null, poll = 0, held = false;
+  let stream = null, poll = 0, asked = 0, held = false;
   const say = (mark, text) => { if (word) word.textContent = `${mark} ${text}`; };
   const close = () => {
     if (stream) stream.close();
@@ -98,7 +98,7 @@
       if (reply.status === 401) { say('○', 'not logged in any more'); return; } // asking on would look like guessing
       if (reply.ok) { apply(await reply.json()); say('●', 'every 10 s'); } else say('○', 'not live');
     } catch { say('○', 'not live: no answer'); }
-    poll = setTimeout(ask, 10000);
+    poll = setTimeout(++asked % 6 ? ask : open, 10000); // there may be room by then
   };
   const open = () => {
     if (!address || stream || held || document.hidden) return;
@@ -107,7 +107,7 @@
     stream.onmessage = event => apply(JSON.parse(event.data));
     stream.onerror = () => {
       say('○', 'not live: no answer');
-      if (stream && stream.readyState === EventSource.CLOSED) { close(); poll = setTimeout(ask, 10000); }
+      if (stream && stream.readyState === EventSource.CLOSED) { close(); ask(); }
     };
   };
   const hold = () => {
