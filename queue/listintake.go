@@ -99,6 +99,9 @@ func (c *Client) TakeIn(ctx context.Context, list, queue string, window int, ent
 			done.Broken, done.Why = done.Broken+1, cmp.Or(done.Why, trouble)
 		}
 	}
+	if done.Broken > 0 && hworkerOf(list) != "" {
+		c.keepWhy(ctx, list, now, entries, troubles[:min(done.Moved, len(troubles))])
+	}
 	return done, cmp.Or(in.Err, answers.Err)
 }
 
@@ -107,7 +110,23 @@ func brokenText(list string, now float64, why string) string {
 	if hworkerOf(list) != "" {
 		return stampOf(now, laterTag)
 	}
-	text, _ := json.Marshal(BrokenEntry{At: now, Reason: why}) // a number and a text
+	return jsonOf(BrokenEntry{At: now, Reason: why})
+}
+
+// keepWhy keeps beside the list of an hworker why entries of it are broken. They are set aside by then: where this fails, nobody says why.
+func (c *Client) keepWhy(ctx context.Context, list string, now float64, entries []Intake, troubles []string) {
+	var words []any
+	for i, trouble := range troubles {
+		if trouble != "" {
+			words = append(words, entries[i].Entry, jsonOf(BrokenEntry{At: now, Reason: trouble}))
+		}
+	}
+	_ = c.redis.HSet(ctx, c.listKeys(list).why, words...).Err()
+}
+
+// jsonOf is what is kept of a broken entry as text.
+func jsonOf(kept BrokenEntry) string {
+	text, _ := json.Marshal(kept) // a number and a text
 	return string(text)
 }
 

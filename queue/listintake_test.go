@@ -160,3 +160,31 @@ func TestIntakeLosesNothingByAWrongSetting(t *testing.T) {
 		t.Error("something is left of what was broken")
 	}
 }
+
+// An hworker keeps a time of what is broken and nothing else: why an envelope could not be a job stands beside its list, and goes with the entry.
+func TestWhyAnEntryOfAnHworkerIsBroken(t *testing.T) {
+	l := hworker()
+	w := newListed(t, l)
+	odd, none := `["a",{"n":1}]`, "no envelope"
+	take := func() {
+		t.Helper()
+		done, err := w.c.TakeIn(t.Context(), l.Name, "q", 0, []queue.Intake{{Entry: odd, Trouble: "its data has no /customer"}, {Entry: none, Trouble: "it is no envelope"}})
+		if err != nil || done.Broken != 2 {
+			t.Fatal(done, err)
+		}
+		found, err := w.c.ListBroken(t.Context(), l.Name, 0, 10)
+		if err != nil || len(found) != 2 || found[0].Reason != "its data has no /customer" || found[1].Reason != "it is no envelope" {
+			t.Fatalf("%+v: %v", found, err)
+		}
+	}
+	why := func() int64 { return w.redis.Exists(t.Context(), "ql:oarlock:broken:"+l.Name).Val() }
+	w.push(odd, none)
+	take()
+	if n, err := w.c.RetryListBroken(t.Context(), l.Name); n != 2 || err != nil || why() != 0 {
+		t.Errorf("%d are back: %v; %d", n, err, why())
+	}
+	take()
+	if n, err := w.c.DropListBroken(t.Context(), l.Name); n != 2 || err != nil || why() != 0 {
+		t.Errorf("%d are dropped: %v; %d", n, err, why())
+	}
+}

@@ -100,7 +100,7 @@ func (c *Client) ShowsList(ctx context.Context, list string) (bool, error) {
 		return true, nil
 	}
 	k := c.listKeys(list)
-	n, err := c.redis.Exists(ctx, k.progress, k.failed, k.broken, k.reasons, k.tries).Result()
+	n, err := c.redis.Exists(ctx, k.progress, k.failed, k.broken, k.why, k.reasons, k.tries).Result()
 	return n > 0, harmless(classify("exists", err))
 }
 
@@ -168,7 +168,33 @@ func (c *Client) ListBroken(ctx context.Context, l string, offset, limit int) ([
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return oldest(entries, offset, limit), err
+	some := oldest(entries, offset, limit)
+	if err == nil && hworkerOf(l) != "" {
+		err = c.readWhy(ctx, l, some)
+	}
+	return some, err
+}
+
+// readWhy says of broken entries of an hworker's list why they are, as far as somebody kept it.
+func (c *Client) readWhy(ctx context.Context, l string, entries []ListEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	names := make([]string, len(entries))
+	for i := range entries {
+		names[i] = entries[i].Entry
+	}
+	told, err := c.redis.HMGet(ctx, c.listKeys(l).why, names...).Result()
+	if err != nil {
+		return harmless(classify("hmget", err))
+	}
+	for i, text := range told {
+		var kept BrokenEntry
+		if text, is := text.(string); is && json.Unmarshal([]byte(text), &kept) == nil {
+			entries[i].Reason = cmp.Or(kept.Reason, entries[i].Reason)
+		}
+	}
+	return nil
 }
 
 // brokenEntry reads what is kept of an entry that is broken.
@@ -285,6 +311,13 @@ func (c *Client) RetryListBroken(ctx context.Context, l string) (retried int, er
 	send := func() error {
 		n, err := c.moveListed(ctx, k.jobs, k.broken, moves)
 		retried += n
+		if k.why != k.broken && err == nil && len(moves) > 0 {
+			names := make([]string, len(moves))
+			for i, move := range moves {
+				names[i] = move.entry
+			}
+			err = harmless(classify("hdel", c.redis.HDel(ctx, k.why, names...).Err()))
+		}
 		moves, bytes = moves[:0], 0
 		return err
 	}
@@ -336,7 +369,7 @@ func (c *Client) DropListBroken(ctx context.Context, l string) (int, error) {
 	k := c.listKeys(l)
 	pipe := c.redis.Pipeline()
 	n := pipe.HLen(ctx, k.broken)
-	pipe.Del(ctx, k.broken)
+	pipe.Del(ctx, k.broken, k.why)
 	_, err := pipe.Exec(ctx)
 	return int(n.Val()), harmless(classify("del", err))
 }
@@ -344,5 +377,5 @@ func (c *Client) DropListBroken(ctx context.Context, l string) (int, error) {
 // DestroyList deletes a list, and all that is kept beside it.
 func (c *Client) DestroyList(ctx context.Context, l string) error {
 	k := c.listKeys(l)
-	return harmless(classify("del", c.redis.Del(ctx, k.jobs, k.progress, k.failed, k.broken, k.reasons, k.tries).Err()))
+	return harmless(classify("del", c.redis.Del(ctx, k.jobs, k.progress, k.failed, k.broken, k.why, k.reasons, k.tries).Err()))
 }

@@ -54,6 +54,7 @@ func ListKey(list string) string {
 type listKeys struct {
 	jobs, progress, failed, broken string
 	reasons, tries                 string
+	why                            string // of an hworker's list, why entries are broken, for which it has a time only; else as broken
 }
 
 func (c *Client) listKeys(list string) listKeys {
@@ -65,6 +66,7 @@ func (c *Client) listKeys(list string) listKeys {
 		reasons:  c.ns + "oarlock:reasons:" + list,
 		tries:    c.ns + "oarlock:tries:" + list,
 	}
+	k.why = k.broken
 	if name := hworkerOf(list); name != "" {
 		k.progress, k.failed, k.broken = "hworker-progress-"+name, "hworker-failed-"+name, "hworker-broken-"+name
 	}
