@@ -23,8 +23,12 @@ import (
 	"time"
 )
 
-// patience is how long an answer may take. A reload that is refused needs none of it.
-const patience = 30 * time.Second
+const (
+	// patience is how long an answer may take. A reload that is refused needs none of it.
+	patience = 30 * time.Second
+	// statusPatience is how long that to status may: who asks at night has something to do, and it waits for nobody longer than a second.
+	statusPatience = 10 * time.Second
+)
 
 // mostOthers is how many supervisors elsewhere are named where none is found.
 const mostOthers = 3
@@ -171,6 +175,8 @@ func userName(id int) string {
 
 // Status decodes what the supervisor says of itself into out, a pointer.
 func (c *Client) Status(ctx context.Context, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
 	return c.do(ctx, http.MethodGet, "status", nil, out)
 }
 
@@ -193,7 +199,7 @@ func (c *Client) Page(ctx context.Context, path string, to io.Writer) error {
 	}
 	answer, err := c.http.Do(call)
 	if err != nil {
-		return fmt.Errorf("ask supervisor %s for %s: %w", c.PID, path, err)
+		return c.unanswered("ask supervisor "+c.PID+" for "+path, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -255,6 +261,14 @@ func (c *Client) Recycle(ctx context.Context, pool string) error {
 // Transport is how requests go to the supervisor, whatever host they name.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
+// unanswered says why there is no answer to what was asked.
+func (c *Client) unanswered(asked string, err error) error {
+	if late, is := errors.AsType[net.Error](err); is && late.Timeout() {
+		return fmt.Errorf("%s: it does not answer. If ps shows its state as T, somebody has stopped it, and `kill -CONT %s` lets it go on; else it stands still, or the host has no time for it: see its log", asked, c.PID)
+	}
+	return fmt.Errorf("%s: %w", asked, err)
+}
+
 func (c *Client) do(ctx context.Context, method, verb string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -267,7 +281,7 @@ func (c *Client) do(ctx context.Context, method, verb string, in, out any) error
 	answer, err := c.http.Do(call)
 	if err != nil {
 		verb, _, _ = strings.Cut(verb, "?")
-		return fmt.Errorf("ask supervisor %s to %s: %w", c.PID, verb, err)
+		return c.unanswered("ask supervisor "+c.PID+" to "+verb, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

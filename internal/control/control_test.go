@@ -153,6 +153,23 @@ func TestFind(t *testing.T) {
 }
 
 // A supervisor removes the sockets of those that were killed, and of nobody else.
+// TestASupervisorThatDoesNotAnswer: of one that somebody has stopped is said what to do, in the words of people.
+func TestASupervisorThatDoesNotAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path) // who is stopped has the kernel accept for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	c := newClient("17", path, nil)
+	c.http.Timeout = 50 * time.Millisecond
+	for _, err := range []error{c.Status(t.Context(), new(any)), c.Reload(t.Context(), new(any)), c.Page(t.Context(), "metrics", io.Discard)} {
+		if err == nil || !strings.Contains(err.Error(), "`kill -CONT 17` lets it go on") || strings.Contains(err.Error(), "http") {
+			t.Errorf("it says: %v", err)
+		}
+	}
+}
+
 func TestSocketsOfTheDeadGo(t *testing.T) {
 	dir := t.TempDir()
 	leave := func(name string) string {
