@@ -14,7 +14,7 @@ func completionCommand() *cli.Command {
 		Usage:     "print a completion script for bash, zsh or fish",
 		ArgsUsage: "SHELL",
 		Description: "bash: source <(oarlock completion bash)\nzsh:  oarlock completion zsh > \"${fpath[1]}/_oarlock\"\nfish: oarlock completion fish | source\n" +
-			"It completes commands, options, files, and, where they are found within 200 ms, queues, pools, failed jobs and their groups, and what rules name: throttles, windows, classes.\n" +
+			"It completes commands, options, files, and, where they are found within 200 ms, queues, keys, lists, pools, failed jobs and their groups, and what rules name: throttles, windows, classes.\n" +
 			"To complete runs nothing: it asks Redis for names, and the running supervisor for its pools.",
 		Action: func(c *cli.Context) error {
 			if err := wantArgs(c, 1, 1, "a shell"); err != nil {

@@ -16,7 +16,7 @@ func unitCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "unit",
 		Usage:       "print a systemd unit that fits the configuration",
-		Description: "oarlock unit -c /etc/oarlock/config.toml > /etc/systemd/system/oarlock.service",
+		Description: "oarlock unit > /etc/systemd/system/oarlock.service",
 		Flags:       []cli.Flag{&cli.StringFlag{Name: "user", Value: "oarlock", Usage: "run as `USER`"}},
 		Action:      unit,
 	}

@@ -37,7 +37,7 @@ func Table(w io.Writer, empty string, heading []string, rows [][]string) {
 			cells[i][k] = strings.ReplaceAll(Visible(cell), "\t", `\t`)
 		}
 	}
-	if width := widthOf(w); width > 0 {
+	if width := Width(w); width > 0 {
 		before, last := widths(cells)
 		switch {
 		case before+last <= width:
@@ -55,8 +55,8 @@ func Table(w io.Writer, empty string, heading []string, rows [][]string) {
 	columns.Flush()
 }
 
-// widthOf is how many columns a terminal has; 0 for what is none.
-func widthOf(w io.Writer) int {
+// Width is how many columns a terminal has; 0 for what is none.
+func Width(w io.Writer) int {
 	file, is := Under(w).(*os.File)
 	if !is {
 		return 0
