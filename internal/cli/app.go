@@ -221,6 +221,11 @@ func commandPath(c *cli.Context) string {
 	return strings.TrimPrefix(c.Command.HelpName, c.App.Name)
 }
 
+// usageOf is how the command of c is written.
+func usageOf(c *cli.Context) string {
+	return strings.TrimRight("oarlock"+commandPath(c)+" "+c.Command.ArgsUsage, " ")
+}
+
 // silent is an error whose words were printed already; the exit code remains.
 type silent struct{ code int }
 
@@ -259,9 +264,9 @@ func wantArgs(c *cli.Context, least, most int, what string) error {
 	n := c.NArg()
 	switch {
 	case n < least:
-		return misused("name %s: oarlock%s %s", what, commandPath(c), c.Command.ArgsUsage)
+		return misused("name %s: %s", what, usageOf(c))
 	case most >= 0 && n > most:
-		return misused("%q is one argument too many: oarlock%s %s", c.Args().Get(most), commandPath(c), c.Command.ArgsUsage)
+		return misused("%q is one argument too many: %s", c.Args().Get(most), usageOf(c))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"oarlock/internal/screen"
 	"oarlock/internal/service"
 	"oarlock/internal/top"
+	"oarlock/queue"
 )
 
 func topCommand() *cli.Command {
@@ -47,6 +49,13 @@ func topCommand() *cli.Command {
 				return top.Run(c.Context, o)
 			}
 			frame, err := top.Once(c.Context, o, frameWidth(out))
+			if errors.Is(err, queue.ErrAway) {
+				var client *queue.Client
+				if client, err = connect.Reach(c.Context, source.cfg.Redis); err == nil { // it is back
+					client.Close()
+					frame, err = top.Once(c.Context, o, frameWidth(out))
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -117,7 +117,7 @@ func (s *script) walk(line []string, out *os.File) (code int, stdout string) {
 	case code == exitBug || strings.Contains(errs.String(), "goroutine "):
 		s.t.Errorf("%q: %s", line, errs.String())
 	case code == exitOK || code == exitPipe || printed.Len() > 0 || out != nil: // what went to out may have said it
-	case !strings.HasPrefix(first, "oarlock: ") || len(first) < 20:
+	case !strings.HasPrefix(first, "oarlock: ") || len(first) < 20 || strings.HasSuffix(first, " "):
 		s.t.Errorf("%q exits with %d and says %q", line, code, errs.String())
 	default:
 		for hint := range strings.Lines(rest) {
@@ -172,6 +172,41 @@ func TestWalkWithoutWords(t *testing.T) {
 		}
 		if code, _ := s.walk(append(strings.Fields(v.line), "--no-such-option"), nil); code != exitUsage {
 			t.Errorf("%q with an option that there is not exits with %d", v.line, code)
+		}
+	}
+}
+
+// TestWalkOfWhatGoesOn: the verbs that go on until somebody ends them, that measure or try, say as the others do that they are misused, or find no Redis.
+func TestWalkOfWhatGoesOn(t *testing.T) {
+	s := newScript(t, "")
+	s.env["REDIS_URL"] = "redis://127.0.0.1:1"
+	_, gone, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	for _, line := range unwalked {
+		for _, more := range []string{"--no-such-option", "--every nonsense --files nonsense --mode nonsense --until-empty=nonsense"} {
+			if code, _ := s.walk(append(strings.Fields(line), strings.Fields(more)...), nil); code != exitUsage {
+				t.Errorf("%s %s exits with %d", line, more, code)
+			}
+		}
+		if code, _ := s.walk(append(strings.Fields(line), "--help"), nil); code != exitOK {
+			t.Errorf("%s --help exits with %d", line, code)
+		}
+	}
+	for line, want := range map[string]int{
+		"try": exitUsage, "torture": exitUsage, "list watch": exitUsage, "demo x": exitUsage, "run x": exitUsage, "dev x": exitUsage, "bench x": exitUsage, "web x": exitUsage,
+		"top x": exitUsage, "events x": exitUsage, "bench web x": exitUsage, "bench gate x": exitUsage, "top": exitUsage, // which is no terminal
+		"demo --files 0": exitUsage, "bench --jobs -1": exitUsage, "bench gate --blocked -1": exitUsage, "bench web --jobs 1": exitUsage, "web --port 99999999": exitUsage,
+		"run": exitConfig, "torture no-such-program": exitUsage,
+		"events": exitTempFail, "list watch l": exitTempFail, "top --once": exitTempFail,
+		"bench --redis redis://127.0.0.1:1": exitTempFail, "bench web --redis redis://127.0.0.1:1": exitTempFail, "bench gate --redis redis://127.0.0.1:1": exitTempFail,
+	} {
+		for _, out := range []*os.File{nil, gone} {
+			if code, _ := s.walk(strings.Fields(line), out); code != want {
+				t.Errorf("%s exits with %d, want %d", line, code, want)
+			}
 		}
 	}
 }
