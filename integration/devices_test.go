@@ -44,7 +44,7 @@ func TestH10DevicesOfSlots(t *testing.T) {
 			case 0:
 				a.control(t, "recycle")
 			case 1, 5:
-				r.put(t, 3, work{End: "SEGV", Once: true})
+				r.put(t, 3, work{End: "SIGSEGV", Once: true})
 			case 2:
 				a.write(t, config(mode, round, false))
 				a.control(t, "reload")

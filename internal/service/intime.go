@@ -44,7 +44,6 @@ func (s *Service) read(before config.Config) (config.Config, supervisor.Config, 
 	}
 	done := make(chan reading, 1)
 	go func() {
-		defer func() { <-s.reading }()
 		cfg, err := config.Steady(s.options.Reread)
 		if err == nil && !cfg.Trusted {
 			err = config.Exposed(cfg.Files, before.Pools, s.owners)
@@ -56,6 +55,7 @@ func (s *Service) read(before config.Config) (config.Config, supervisor.Config, 
 		if err == nil {
 			told, err = plan.Supervisor(cfg, s.log)
 		}
+		<-s.reading // before it is told: a reload may be waiting for this one
 		done <- reading{cfg, told, err}
 	}()
 	select {

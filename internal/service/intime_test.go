@@ -36,6 +36,21 @@ func TestAReloadThatStandsStill(t *testing.T) {
 	})
 }
 
+// A reload right behind another one reads the file, too.
+func TestReloadsOneBehindTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs := logging.New(io.Discard, "text", "info")
+		defer logs.Close()
+		s := New(config.Config{Path: "c.toml"}, Options{Log: logs})
+		s.options.Reread = func() (cfg config.Config, err error) { return cfg, errors.New("no such file") }
+		for n := range 500 {
+			if r := s.Reload("HUP"); r.Refused != "no such file" {
+				t.Fatalf("after %d reloads: %+v", n, r)
+			}
+		}
+	})
+}
+
 // What leaves says so to whoever asks for a reload, and blames no file that it did not wait for.
 func TestAReloadOfWhatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
