@@ -181,6 +181,40 @@ func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
 	})
 }
 
+// A job that finds its program missing does not pay for that if another, which began after it, finds the program mended and ends sooner;
+// but it does the next time.
+func TestWhoEndsWellMeanwhileProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Child.Mode = runner.Once
+		began := 0
+		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			if job.JID != "j0" {
+				return said(protocol.Ack)
+			}
+			if began++; began == 2 {
+				w.redis.put(1)
+				time.Sleep(10 * time.Second)
+			}
+			return exited(127, protocol.ExitMisconfigured)
+		}
+		w.redis.put(1)
+		w.run()
+		for ms := 0; ms < 60_000 && w.redis.job("j0").Unstarted.Count < 2; ms++ {
+			time.Sleep(time.Millisecond)
+		}
+		w.want("complete", 1)
+		if j := w.redis.job("j0"); j.Remaining != 5 {
+			t.Errorf("it has %d retries left, want all 5", j.Remaining)
+		}
+		time.Sleep(time.Minute)
+		if j := w.redis.job("j0"); j.state != "failed" && j.Remaining == 5 {
+			t.Errorf("it is %s and has %d retries left, want it to pay", j.state, j.Remaining)
+		}
+		w.end()
+	})
+}
+
 // A job whose own script calls what is not there pays for it, for others end well.
 func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

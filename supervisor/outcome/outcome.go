@@ -35,7 +35,7 @@ type Attempt struct {
 	Now        float64 // on Redis' clock
 	Where      string  // host and generation of the child
 	Slowed     bool    // the breaker of its pool is open
-	OthersWell bool    // other jobs of the pool ended well since Job.Unstarted.First
+	OthersWell bool    // other jobs of the pool ended well since Job.Unstarted.First, before this attempt
 }
 
 // Outcome is what becomes of an attempt: it is given to another child at once, or

@@ -92,6 +92,7 @@ type attempt struct {
 	told      bool          // the observer knows that its child was told of it
 	counted   bool          // and for how long it had waited for the first that was
 	began     time.Duration // when the child was chosen
+	wellAt    time.Duration // when a job of the pool had last ended well before that; 0: none had
 	cause     runner.Cause  // why it was asked to stop
 	grace     time.Duration // and how much time it was given for that
 	warned    bool          // it was asked to stop because its lease runs out

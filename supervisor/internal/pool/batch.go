@@ -147,7 +147,7 @@ func (m *member) takeTogether(list []*attempt) error {
 	m.pool.breaker.Begun(p.now)
 	for i, a := range list {
 		p.advance(a, running)
-		a.member, a.began, a.company = m, p.now, c
+		a.member, a.began, a.wellAt, a.company = m, p.now, p.wellAt, c
 		p.watch(a.lease)
 		a.wire.Lease = a.lease.End() - p.now
 		jobs[i], limits[i] = a.wire, runner.RunLimits{Timeout: a.wire.Timeout, Lease: a.lease.End()}

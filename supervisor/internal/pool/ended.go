@@ -106,7 +106,7 @@ func (p *Pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
 	}
 	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
 		facts.Now = p.Redis.Now()
-		facts.OthersWell = p.wellSince(a.job.Unstarted.First, facts.Now)
+		facts.OthersWell = p.wellSince(a, a.job.Unstarted.First, facts.Now)
 		facts.Where = fmt.Sprintf("%s generation %d", p.Host, a.member.gen.n)
 	}
 	o := outcome.Decide(p.cfg.Policy, facts, e)
@@ -143,10 +143,10 @@ func (p *Pool) undo(a *attempt) {
 	a.member, a.run, a.told, a.ending, a.gap, a.company = nil, nil, false, nil, 0, nil
 }
 
-// wellSince reports whether a job of the pool ended well after a moment; it and now are on
-// Redis' clock.
-func (p *Pool) wellSince(moment, now float64) bool {
-	return p.wellAt > 0 && (p.now-p.wellAt).Seconds() < now-moment
+// wellSince reports whether a job of the pool ended well after a moment, and before the attempt began: what ended well later may have
+// found mended what the attempt did not. The moment and now are on Redis' clock.
+func (p *Pool) wellSince(a *attempt, moment, now float64) bool {
+	return a.wellAt > 0 && (p.now-a.wellAt).Seconds() < now-moment
 }
 
 // judge lets the breaker learn from an ending.

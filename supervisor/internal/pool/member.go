@@ -126,7 +126,7 @@ func (m *member) started(c Child, err error, short string) {
 // takes this one.
 func (m *member) take(a *attempt) error {
 	m.pool.advance(a, running)
-	a.member, a.began = m, m.pool.now
+	a.member, a.began, a.wellAt = m, m.pool.now, m.pool.wellAt
 	m.pool.breaker.Begun(m.pool.now)
 	m.pool.watch(a.lease) // it may have been renewed while it waited
 	m.runs = append(m.runs, a)
