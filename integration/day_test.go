@@ -185,7 +185,7 @@ func (r *rig) expect(t testing.TB, what string, took, ideal, share float64) {
 // compares that with as many jobs in one.
 func TestDayOfManyQueues(t *testing.T) {
 	row(t, "day of many queues", rigOptions{alone: true}, func(t *testing.T, r *rig) {
-		const queues = 1000
+		const queues, share = 1000, 0.5
 		n := scaled(2000, 10_000)
 		orders := []string{"ordered", "round-robin", "oldest"}
 		shifts := []shift{{name: "one"}}
@@ -194,13 +194,19 @@ func TestDayOfManyQueues(t *testing.T) {
 		}
 		r.day(t, shifts...)
 		for _, order := range orders {
-			ideal := r.reference(t, "one", n)
 			tasks := make([]task, n)
 			for i := range tasks {
 				tasks[i] = task{queue: fmt.Sprintf("%s-%d", order, i%queues)}
 			}
-			jids, from := r.order(t, tasks)
-			r.expect(t, order, fairly(from, r.lastOf(t, 2*time.Minute, jids, 1)), ideal, 0.5)
+			ideal, took := 0.0, 0.0
+			for range 3 { // each lasts tenths of a second, in any of which a machine may have much else to do
+				ideal = r.reference(t, "one", n)
+				jids, from := r.order(t, tasks)
+				if took = fairly(from, r.lastOf(t, 2*time.Minute, jids, 1)); ideal/took >= share/2 {
+					break
+				}
+			}
+			r.expect(t, order, took, ideal, share)
 		}
 		allDone(t, r.settled(t, 30*time.Second))
 	})
