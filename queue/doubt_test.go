@@ -149,7 +149,9 @@ func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &careful{t: t}
-		repeat(w, func() (queue.Reply, error) { return s.Exchange(ctx, nil, queue.Take{Queues: []string{"other"}, Count: 1}) }) // it knows the time then
+		repeat(w, func() (queue.Reply, error) {
+			return s.Exchange(ctx, nil, queue.Take{Queues: []string{"other"}, Count: 1})
+		}) // it knows the time then
 		server.Pause()
 		_, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})
 		if !errors.Is(err, queue.ErrDoubt) {
