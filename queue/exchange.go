@@ -30,6 +30,7 @@ type Reply struct {
 	Gate []GateCount
 
 	edition string // of rules that say nothing of the take's queues, if that was not known
+	plain   bool   // nothing special was with any job
 }
 
 // GateWord is what the gate of a ruled queue says of a job.
@@ -85,6 +86,9 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
 	take.hurries = s.mayHurry(take, now)
+	if take.hurries && s.mayBePlain() {
+		take.plain = wire.Mark(now)
+	}
 	raw, err := s.exchange(ctx, now, s.beside.saysNothingTo(now, sent, puts, take), exchangeArgs(s.worker, sent, puts, take))
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
@@ -191,10 +195,12 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	if order == "" {
 		order = Ordered
 	}
-	spare := 0
+	var spare any = 0
 	switch {
 	case take.Spare:
 		spare = 1
+	case take.plain != "":
+		spare = take.plain
 	case take.hurries:
 		spare = 2
 	}
@@ -215,6 +221,9 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 func readExchange(raw any, now float64, known []SettleResult, queues []string) (Reply, error) {
 	in := wire.Read(raw)
 	reply := Reply{Now: now, Results: known}
+	if reply.plain = isPlain(in); reply.plain {
+		return reply, reply.readPlain(in.Items, queues[0])
+	}
 	results := wire.Reader{Items: in.List()}
 	jobs, broken := in.List(), in.List()
 	reply.NextDue, reply.Cursor, reply.More = in.Float(), in.Int(), in.Int() == 1
@@ -246,6 +255,29 @@ func readExchange(raw any, now float64, known []SettleResult, queues []string) (
 		return Reply{}, err
 	}
 	return reply, nil
+}
+
+// isPlain tells the reply to a call in which nothing special was with any job: it begins with a text, all others with a list.
+func isPlain(reply wire.Reader) bool {
+	if len(reply.Items) == 0 {
+		return false
+	}
+	_, is := reply.Items[0].(string)
+	return is
+}
+
+// readPlain reads such a reply: all settlements are complete, and there is nothing but jobs, of one queue.
+func (r *Reply) readPlain(items []any, queue string) (err error) {
+	for i := range r.Results {
+		if r.Results[i].Err == nil {
+			r.Results[i].State = "complete"
+		}
+	}
+	r.Jobs, err = readAllPlain(items, queue)
+	for i := range r.Jobs {
+		r.Jobs[i].Popped = r.Now
+	}
+	return err
 }
 
 // readGate reads of how many jobs a gate said what; of what is no list of that, nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // TestCommandsPerExchange counts the commands of a call that settles some jobs and takes as many, when the queue is known and nothing
@@ -15,16 +16,21 @@ func TestCommandsPerExchange(t *testing.T) {
 	for _, tt := range []struct {
 		jobs    int
 		hurries bool
+		plain   bool
 		keyed   bool
 		want    int
-	}{{0, false, false, 4}, {1, false, false, 27}, {10, false, false, 90}, {64, false, false, 468}, {1, true, false, 21}, {10, true, false, 84},
-		{64, true, false, 462}, {1, true, true, 28}, {10, true, true, 91}, {64, true, true, 469}} {
+	}{{0, false, false, false, 4}, {1, false, false, false, 27}, {10, false, false, false, 90}, {64, false, false, false, 468},
+		{1, true, false, false, 21}, {10, true, false, false, 84}, {64, true, false, false, 462}, {1, true, true, false, 20}, {10, true, true, false, 83},
+		{64, true, true, false, 461}, {1, true, false, true, 28}, {10, true, false, true, 91}, {64, true, false, true, 469}} {
 		name := fmt.Sprint(tt.jobs)
 		if tt.keyed {
 			name += " with keys"
 		}
 		if tt.hurries {
 			name += ", moments after another"
+		}
+		if tt.plain {
+			name += ", plain"
 		}
 		t.Run(name, func(t *testing.T) {
 			jobs, want := tt.jobs, tt.want
@@ -45,6 +51,9 @@ func TestCommandsPerExchange(t *testing.T) {
 			exchange := func() {
 				t.Helper()
 				now := c.clock.Now()
+				if tt.plain {
+					take.plain = wire.Mark(now)
+				}
 				sent, puts, results := checkSettlements(settlements)
 				raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "exchange"}, now, exchangeArgs("w", sent, puts, take)...)
 				must0(t, err)

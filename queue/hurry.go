@@ -18,6 +18,9 @@ func (s *Session) mayHurry(take Take, now float64) bool {
 		now >= last.at && now < last.at+lookEvery
 }
 
+// mayBePlain says whether a call that hurries is to ask whether it is plain: at most one asks in vain between two that do not hurry.
+func (s *Session) mayBePlain() bool { return s.lastLook.Load() != s.special.Load() }
+
 // takesFirst reports whether a take serves its first queue as long as that has jobs.
 func takesFirst(take Take) bool {
 	return take.Order == "" || take.Order == Ordered || len(take.Queues) == 1 && take.Order != Oldest
@@ -30,9 +33,13 @@ func (s *Session) looked(take Take, now float64, reply *Reply) {
 		s.lastLook.Store(nil)
 	case !take.hurries:
 		s.lastLook.Store(&look{take.Queues[0], now, reply.NextDue})
-	case reply.NextDue == 0:
-		if last := s.lastLook.Load(); last != nil {
+	default:
+		last := s.lastLook.Load()
+		if last != nil && reply.NextDue == 0 {
 			reply.NextDue = last.due
+		}
+		if take.plain != "" && !reply.plain {
+			s.special.Store(last)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Session struct {
 	ruledBy  atomic.Pointer[ruling]
 	beside   editions             // which rules there are, as far as they concern none of its queues
 	lastLook atomic.Pointer[look] // nil: the next Exchange is not to hurry
+	special  atomic.Pointer[look] // since this one something special was with a job: no call asks whether nothing is until the next look
 }
 
 // Session returns the session of a worker name; the caller closes it. It connects

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,7 +39,8 @@ type Take struct {
 	// theirs; right after its return they are to be given the time for it.
 	Spare bool
 
-	hurries bool // leaves undone what a call of moments ago has done; see Session.mayHurry
+	hurries bool   // leaves undone what a call of moments ago has done; see Session.mayHurry
+	plain   string // and asks whether nothing special is with any job: its time as a job's hash keeps it; see lua/plain/exchange.lua
 }
 
 // drawn is the take with its queues in the order in which they are asked: of Shuffled, a new one
@@ -122,6 +124,36 @@ func readAllTaken(items []any) ([]Taken, error) {
 		jobs = append(jobs, readTaken(job))
 	}
 	return jobs, nil
+}
+
+// readAllPlain reads what a call answers where nothing special is with any job: when the locks of all end, and each job.
+func readAllPlain(items []any, queue string) ([]Taken, error) {
+	in := wire.Reader{Items: items}
+	expires := in.Float()
+	jobs := make([]Taken, 0, len(in.Items))
+	for len(in.Items) > 0 && in.Err == nil {
+		of := &wire.Fields{Reader: wire.Reader{Items: in.List()}}
+		t := Taken{
+			Queue:     queue,
+			Klass:     of.Text(),
+			Data:      of.Bytes(),
+			Tags:      wire.Tags(of.Text()),
+			Priority:  of.Number("priority"),
+			Retries:   of.Count("retries"),
+			Remaining: of.Count("remaining"),
+			Put:       of.Number("time"),
+			JID:       of.Text(),
+			Expires:   expires,
+		}
+		t.Size = int64(len(t.Data))
+		if len(of.Items) > 0 {
+			of.Damage = append(of.Damage, wire.DamageWords(of.Text()))
+		}
+		t.Damage = strings.Join(of.Damage, "; ")
+		in.Err = cmp.Or(in.Err, of.Err)
+		jobs = append(jobs, t)
+	}
+	return jobs, in.Err
 }
 
 // readTaken reads one job, in the order in which the scripts write its fields.

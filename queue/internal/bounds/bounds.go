@@ -60,7 +60,8 @@ func (b Bound) Use(value string) (used float64, number, within bool) {
 // inScripts are the settings that batch commands read.
 var inScripts = []string{"heartbeat", "grace-period", "max-concurrency", "max-job-history", "jobs-history", "jobs-history-count", "stats-history"}
 
-// Lua writes the bounds that batch commands need as a function of their library: no table, which each call would make anew.
+// Lua writes the bounds that batch commands need as a function of their library: no table, which each call would make anew; and each as a constant, for
+// what has no functions.
 func Lua() string {
 	var b strings.Builder
 	b.WriteString("-- bounds_of(name) -> between which values a setting is used: least, most, and what counts otherwise\nfunction bounds_of(name)\n")
@@ -68,7 +69,13 @@ func Lua() string {
 		of := table[name]
 		fmt.Fprintf(&b, "  if name == '%s' then return %s, %s, %s end\n", name, number(of.Least), number(of.Most), number(of.Otherwise))
 	}
-	b.WriteString("end\n")
+	b.WriteString("end\n\n")
+	for _, name := range inScripts {
+		of, name := table[name], strings.ReplaceAll(name, "-", "_")
+		for word, value := range map[string]float64{"least": of.Least, "most": of.Most, "usual": of.Otherwise} {
+			fmt.Fprintf(&b, "%s_%s = %s\n", word, name, strconv.FormatFloat(value, 'f', -1, 64))
+		}
+	}
 	return b.String()
 }
 

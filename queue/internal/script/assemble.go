@@ -41,6 +41,7 @@ func (lua *luaSources) assemble(dialect Dialect, c luaCommand) string {
 	once, later := c.needs()
 	groups := lua.group(later, setOf(once))
 	var b strings.Builder
+	b.WriteString(c.first)
 	declare(&b, slices.Concat(once, tables(groups)))
 	for _, name := range once {
 		b.WriteString(lua.library[name].text)

@@ -36,6 +36,9 @@ import (
 // `-- Rare.`: it, and what only such functions use, is made when a call first asks for it.
 // A number or a text in single quotes is put wherever its name stands. What is true or false at first
 // is for all functions to change.
+//
+// What most calls of a batch command do may stand in a file of its name in lua/plain, which comes before all functions, and so may use constants of
+// the library alone: it does such a call and returns, or changes nothing and lets the script go on.
 
 // luaSources is what is in the lua directory, taken apart.
 type luaSources struct {
@@ -58,6 +61,8 @@ type definition struct {
 type luaCommand struct {
 	file string // where its body is; aliases share one
 	body string // ends in a newline
+	// first is what it does before it makes any function of the library, of which it uses constants alone; "" if nothing.
+	first string
 
 	// What is found when it is first asked for: what the command needs at once, and values that change; what it may come to need; and the
 	// script in the default namespace.
@@ -95,7 +100,7 @@ func readSources() *luaSources {
 		d.uses = lua.uses(d.text)
 		lua.library[name] = d
 	}
-	qless := luaDir(string(Qless))
+	qless, plain := luaDir(string(Qless)), luaDir("plain")
 	for _, dialect := range []Dialect{Qless, Reqless, Oarlock, Batch} {
 		lua.commands[dialect] = make(map[string]luaCommand)
 		for name, text := range luaDir(string(dialect)) {
@@ -109,12 +114,26 @@ func readSources() *luaSources {
 			}
 			text = code(strings.Split(strings.TrimRight(text, "\n"), "\n"))
 			c := luaCommand{file: file, body: text}
+			if first, ok := plain[name]; ok && dialect == Batch {
+				c.first = lua.straight(name, first)
+			}
 			c.needs = sync.OnceValues(func() (once, later []string) { return lua.divide(lua.uses(text)) })
 			c.text = sync.OnceValue(func() string { return lua.assemble(dialect, c) })
 			lua.commands[dialect][name] = c
 		}
 	}
 	return lua
+}
+
+// straight returns the code of a text that stands before all functions.
+func (lua *luaSources) straight(name, text string) string {
+	text = code(strings.Split(strings.TrimRight(text, "\n"), "\n"))
+	for _, used := range lua.uses(text) {
+		if lua.library[used].constant == "" {
+			panic(fmt.Sprintf("lua/plain/%s.lua: %s is made later", name, used))
+		}
+	}
+	return text
 }
 
 // sameAs matches the code of a command that is its qless counterpart.

@@ -5,6 +5,20 @@ import (
 	"testing"
 )
 
+// TestWhatComesBeforeAllFunctionsUsesNone finds out at once what would be nil in a call.
+func TestWhatComesBeforeAllFunctionsUsesNone(t *testing.T) {
+	lua := sources()
+	if text := lua.straight("x", "-- A comment.\nlocal n = call_bytes\n"); text != "local n = call_bytes\n" {
+		t.Errorf("%q", text)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a function of the library may be called before there is any")
+		}
+	}()
+	lua.straight("x", "local n = text17(1)\n")
+}
+
 func TestSourcesAreKeptAsLongAsTheyAreNeeded(t *testing.T) {
 	lua := sources()
 	text, _ := Text(Batch, "exchange", DefaultNamespace)

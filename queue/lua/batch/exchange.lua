@@ -17,7 +17,8 @@
 --   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
 --   spare     1 to leave locks alone that have run out; else they are looked after, as by pop. 2 to hurry: as long as there are jobs
 --             enough in the first queue, the call neither looks after locks nor for what is due, prunes nothing and lets the worker's time
---             in the register be
+--             in the register be. More than one character: the time of the call as a job's hash keeps it; the call hurries and asks whether it is plain, of a
+--             take that is served by its first queue as long as that has jobs; see plain/exchange.lua
 --   head      when the next job of the queue was put, as far as the caller knows: oldest looks at
 --             a queue when its turn comes by that. Empty: not known, it is looked at first
 --   edition   may be left out: the key of one of which an answer told that it says nothing of the queues, which includes those of the settlements.
@@ -39,6 +40,8 @@
 --
 --   edition   the key of one of rules that say nothing of the queues: the next call may name it. Left out where they do, where there are none, and if
 --             the call knew it
+--   plain     where the call asked for it: all settlements are complete, and instead of all that the answer is when the locks end, and per job
+--             a list: klass, data, tags, priority, retries, remaining, time, jid; and why it is damaged, if it is
 --   ruled     nothing was done: a queue of the call is ruled, or, where there are rules, a settled job
 --             has throttles. The command of that name does it, with the same arguments
 --
@@ -54,8 +57,8 @@ local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, sett
 batch.spare = ARGV[at + 4] == '1'
 if not batch.edition then batch.ruled = batch.ruled or false end
 if batch.concerned then return 'ruled' end
-batch.hurries = ARGV[at + 4] == '2' and #settlements > 0
-local results = settle_all(batch, settlements)
+batch.hurries = (ARGV[at + 4] == '2' or #ARGV[at + 4] > 1) and #settlements > 0
+local results = settle_all(batch, settlements, already)
 if not results then return 'ruled' end
 batch.hurries = batch.hurries and batch.wrote -- the first write of the call is one that tells whether Redis writes at all
 if batch.unblocking or #settlements == 0 and count == 0 then go_on(batch, #settlements == 0 and count == 0) end

@@ -119,6 +119,9 @@ call_commands = 450
 call_bytes = 4194304
 call_promotions = 200
 
+-- As many jobs as a call may settle, and take, in a straight line, are always within that.
+plain_jobs = 100
+
 -- spend(batch, commands) -> whether the call may do more
 function spend(batch, commands)
   batch.commands = batch.commands - commands

@@ -23,16 +23,20 @@ function read_settlements(at)
   return list, at
 end
 
--- settle_all(batch, list) -> list with, per settlement, complete if that is what became
+-- settle_all(batch, list, already) -> list with, per settlement, complete if that is what became
 -- of the job and it had no puts; else a list of the state it came to, or lost or refused;
 -- the reason for these; remaining; crashes; if there are puts, what became of them, else false; and, if a payload
 -- of a job failed alone, the jid of the job that has it
 -- All are looked at before any is written, so that the first write takes entries
 -- away: a Redis that is out of memory lets a script go on that began so.
+--   already   how many of the list are complete, and are only to be counted; may be nil
 -- nil, before any write, if somebody may wait for a place of these jobs, where there are rules: that is for ruled.
-function settle_all(batch, list)
+function settle_all(batch, list, already)
   local reply, accepted, locks, held, seen = {}, {}, {}, {}, {}
-  for i, s in ipairs(list) do
+  batch.completed, batch.runs = {}, {}
+  if already and already > 0 then count_completed(batch, list, already, reply, held) end
+  for i = #held + 1, #list do
+    local s = list[i]
     local word, reason = examine(batch, s)
     if not word and seen[s.jid] then
       word, reason = 'lost', 'settled twice in one call'
@@ -46,7 +50,7 @@ function settle_all(batch, list)
       add(locks, s.queue, s.jid)
     end
   end
-  if #accepted == 0 then return reply end
+  if #held == 0 then return reply end
   if (batch.ruled or batch.edition) and not batch.gate then
     for _, i in ipairs(accepted) do
       if list[i].throttles and are_there_rules(batch) then return nil end
@@ -55,7 +59,6 @@ function settle_all(batch, list)
 
   let_go(batch, locks, held)
   batch.done = '[' .. batch.second .. ',"done"]'
-  batch.completed, batch.runs = {}, {}
   for _, i in ipairs(accepted) do
     local s = list[i]
     local ok, state, remaining, crashes
@@ -86,6 +89,18 @@ function settle_all(batch, list)
     end
   end
   return reply
+end
+
+-- count_completed(batch, list, already, reply, held): the first of a list are complete, by what a call does before it makes functions
+-- Rare.
+function count_completed(batch, list, already, reply, held)
+  for i = 1, already do
+    local s = list[i]
+    reply[i], held[i] = 'complete', s.jid
+    add(batch, 'completed', batch.stored_now, s.jid)
+    add(batch.runs, s.queue, batch.now - seconds_of(batch, s.popped))
+  end
+  batch.wrote = true
 end
 
 -- let_go(batch, locks, held): the jobs of a list leave their locks and their worker's set
