@@ -178,7 +178,7 @@ func isDenied(text string, as func(text, words string) bool) bool {
 
 // deniedInside is the error of a command whose script was denied one of Redis, by the words that said so.
 func deniedInside(command, words string) error {
-	return &redisError{Denied, fmt.Errorf("%s: our user may not run all commands of Redis that this takes, or not on all keys (%s); `oarlock doctor` names what is missing", command, words)}
+	return &redisError{Denied, fmt.Errorf("%s: our user may not run all commands of Redis that this takes, or not on all keys (%s); queue/ACL.md lists what it needs", command, words)}
 }
 
 // withheld is the error behind a reason why something cannot be read, if the server refused the script a command: what lies

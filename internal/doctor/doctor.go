@@ -61,6 +61,10 @@ func (d *Doctor) found(level Level, subject, advice, format string, args ...any)
 // want of permission or because the server does not know the command, else nil.
 func (d *Doctor) hidden(subject string, err error) error {
 	text := err.Error()
+	if queue.Class(err) == queue.Denied {
+		d.found(Note, subject, "", "Redis does not let us see this: %s", text)
+		return nil
+	}
 	for _, answer := range []string{"NOPERM", "ERR unknown", "unknown command", "not supported", "unsupported"} {
 		if strings.Contains(text, answer) {
 			d.found(Note, subject, "", "Redis does not let us see this: %s", text)

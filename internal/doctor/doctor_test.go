@@ -513,6 +513,29 @@ func TestGoodAndHiddenServers(t *testing.T) {
 	}
 }
 
+// TestACommandThatIsDeniedWithinAScript: Redis words that otherwise than what it says of a command that is called; it is told likewise, and all else is looked at.
+func TestACommandThatIsDeniedWithinAScript(t *testing.T) {
+	p := newPatient(t)
+	if err := p.server.Client(t).Do(t.Context(), "ACL", "SETUSER", "meek", "on", ">secret", "~*", "&*", "+@all", "-exists").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.client, err = queue.Open(t.Context(), queue.Options{URL: "unix://meek:secret@" + p.server.Addr}); err != nil {
+		t.Fatal(err)
+	}
+	defer p.client.Close()
+	found := p.examine(t, false, func(d *Doctor) error {
+		return d.Redis(t.Context(), func(string) []string { return nil }, nil)
+	})
+	for _, want := range []Finding{{"permissions", Bad, "meek may not run our scripts, or not all that is in them: ", "See queue/ACL.md."}, {"queues", Note, "Redis does not let us see this: ", ""}} {
+		if !slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Subject == want.Subject && f.Level == want.Level && strings.HasPrefix(f.Text, want.Text) && f.Advice == want.Advice
+		}) {
+			t.Errorf("no %+v in %+v", want, found)
+		}
+	}
+}
+
 func TestHost(t *testing.T) {
 	p := newPatient(t)
 	open := t.TempDir()

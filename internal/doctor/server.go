@@ -239,8 +239,8 @@ func (d *Doctor) permissions(ctx context.Context) error {
 	}
 	who := cmp.Or(may.User, "our user")
 	if _, _, err := d.Client.Outlook(ctx, []string{"oarlock-doctor"}); err != nil {
-		if strings.Contains(err.Error(), "NOPERM") {
-			d.found(Bad, "permissions", "See queue/ACL.md.", "%s may not run our scripts: %v", who, err)
+		if queue.Class(err) == queue.Denied { // a script, or a command within it, which each version of Redis words as it likes
+			d.found(Bad, "permissions", "See queue/ACL.md.", "%s may not run our scripts, or not all that is in them: %v", who, err)
 			return nil
 		}
 		return err
