@@ -320,6 +320,7 @@ func TestReadyAfterASlowStart(t *testing.T) {
 	row(t, "slow start", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		r.proxy.Hold(faultproxy.Replies)
 		a := r.start(t, "a", pool{})
+		a.said(t, 20*time.Second, `"msg":"supervising"`) // a machine that is busy may take a while to start it
 		last(1500 * time.Millisecond)
 		r.proxy.Release(faultproxy.Replies)
 		answered := now()

@@ -46,11 +46,14 @@ for line in sys.stdin:
 		}
 		r.putAll(t, puts)
 		a := r.start(t, "a", pool{children: 2, more: others.String()})
-		own, all := int64(0), int64(0)
+		own, all, left := int64(0), int64(0), len(puts)
 		await(t, 3*time.Minute, func() error {
-			own, all = max(own, anonymous(a.pid())), max(all, resident(a.pid()))
-			if n := r.unsettled(t); n > 0 {
-				return fmt.Errorf("%d jobs are not settled", n)
+			own = max(own, anonymous(a.pid()))
+			if left < len(puts)/2 { // by when it has given back what starting took, however slowly it started
+				all = max(all, resident(a.pid()))
+			}
+			if left = r.unsettled(t); left > 0 {
+				return fmt.Errorf("%d jobs are not settled", left)
 			}
 			return nil
 		})
