@@ -72,9 +72,7 @@ func Lua() string {
 	b.WriteString("end\n\n")
 	for _, name := range inScripts {
 		of, name := table[name], strings.ReplaceAll(name, "-", "_")
-		for word, value := range map[string]float64{"least": of.Least, "most": of.Most, "usual": of.Otherwise} {
-			fmt.Fprintf(&b, "%s_%s = %s\n", word, name, strconv.FormatFloat(value, 'f', -1, 64))
-		}
+		fmt.Fprintf(&b, "least_%s = %.0f\nmost_%s = %.0f\nusual_%s = %.0f\n", name, of.Least, name, of.Most, name, of.Otherwise)
 	}
 	return b.String()
 }
