@@ -16,7 +16,7 @@ import (
 // These show what becomes of the job and of the jobs beside it.
 
 func TestB1ChildKilled(t *testing.T) {
-	row(t, "B1", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "B1", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) { // no lease of the victim is to end before it is killed
 		victim := r.putOne(t, work{MS: 3000}, first)
 		a := r.start(t, "a", pool{})
 		pid := r.ledger.await(t, 20*time.Second, "the victim begun", begun(1))[0].pid
