@@ -66,7 +66,7 @@ func newPlainWorld(t *testing.T, l *lab, c *Client, seed uint64) *plainWorld {
 	if w.random.IntN(20) == 0 {
 		w.now += w.some(58, 70, 4000, 90000)
 	}
-	w.waiting = l.redis.ZRevRange(t.Context(), "ql:q:q-work", 0, -1).Val()
+	w.waiting = l.redis.ZRangeArgs(t.Context(), redis.ZRangeArgs{Key: "ql:q:q-work", Start: 0, Stop: -1, Rev: true}).Val()
 	for range []int{0, 1, 1, 1, 2}[w.random.IntN(5)] {
 		w.spoil()
 	}
@@ -169,11 +169,8 @@ func (w *plainWorld) spoil() {
 		words = []any{"zadd", "ql:q:q-work", "9", w.running[w.random.IntN(len(w.running))].JID}
 	case 19, 20, 21:
 		r.ZAdd(ctx, "ql:th:t-locks", redis.Z{Score: 1, Member: strings.TrimPrefix(key, "ql:j:")})
-		words = []any{"hset", key}
-		for _, pair := range [][]any{{"throttles", `["t"]`}, {"oarlock-queue", "q", "oarlock-crashes", "1", "oarlock-checkpoint", "1"}, {"oarlock-queue", "q"},
-			{"oarlock-lane", "+1:q:1763700000 key"}, {"history", `[{"put":1,"q":"q"}]`}, {"oarlock-timeout", "5", "oarlock-queue", "other"}}[w.random.IntN(6)] {
-			words = append(words, pair)
-		}
+		words = append([]any{"hset", key}, [][]any{{"throttles", `["t"]`}, {"oarlock-queue", "q", "oarlock-crashes", "1", "oarlock-checkpoint", "1"}, {"oarlock-queue", "q"},
+			{"oarlock-lane", "+1:q:1763700000 key"}, {"history", `[{"put":1,"q":"q"}]`}, {"oarlock-timeout", "5", "oarlock-queue", "other"}}[w.random.IntN(6)]...)
 	case 22:
 		words = []any{"hset", "ql:j:" + w.waiting[0], "time", w.pick("-1", "-1e15", "1e15", "1e300", "0", "nan", "inf", "", "x", "1763700000.5")}
 	}
