@@ -62,13 +62,13 @@ func (c *Child) reap() {
 		}
 		failed = failed || c.keepsDir(&r.ending)
 	}
+	if exit.Message == "" && !slices.ContainsFunc(runs, func(r *Run) bool { return r.ending.Began }) {
+		exit.Message = strings.TrimSpace(string(c.err.tail.text())) // whatever it was given, this is why it did not start
+	}
 	dir := c.giveBackDir(&exit, failed)
 	for _, r := range runs {
 		r.ending.Dir = dir
 		c.finish(nil, r, now)
-	}
-	if exit.Message == "" {
-		exit.Message = strings.TrimSpace(string(c.err.tail.text()))
 	}
 	c.proc.Release()
 	c.exit = exit

@@ -86,6 +86,17 @@ func TestReusedChildLeaves(t *testing.T) {
 	}
 }
 
+// A child that left before it read its job did not start, and says why on stderr, though it has a job by then.
+func TestChildLeavesWithoutItsJobAndSaysWhy(t *testing.T) {
+	e, w := runOnce(t, newHost(t), &Spec{Mode: Reuse, Command: shell("sleep 0.6; echo no such module >&2; exit 1")}, RunLimits{})
+	if e.Kind != LeftEarly {
+		t.Errorf("it ended as %v", e.Kind)
+	}
+	if exit := await(t, w.exits, "exit"); exit.Message != "no such module" {
+		t.Errorf("its end says %q", exit.Message)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	h := newHost(t)
 	w := newWitness()

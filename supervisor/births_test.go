@@ -63,6 +63,32 @@ func TestAChildThatDoesNotReadItsFirstJobDiedAtBoot(t *testing.T) {
 	})
 }
 
+// A job that such a child was given goes back when no child starts any more: another pool may have one that does.
+func TestAJobOfAChildThatDiedAtBootGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 1
+		var born atomic.Int32
+		w.host.boot = func(*runner.Spec) error {
+			if born.Add(1) == 1 {
+				return nil
+			}
+			return errBoot
+		}
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			return &runner.Ending{Kind: runner.LeftEarly, ExitCode: 1}
+		}
+		w.redis.put(1)
+		w.run()
+		time.Sleep(time.Minute)
+		if born.Load() < 5 || w.s.Snapshot().Pools[0].Barren == "" {
+			t.Errorf("%d starts, and the pool does not say that its children do not start", born.Load())
+		}
+		w.want("waiting", 1)
+		w.end()
+	})
+}
+
 // Children that die together, once, are back together.
 func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 	t.Run("before any job", func(t *testing.T) {

@@ -203,7 +203,7 @@ func (p *Pool) handOut() {
 	if len(p.waiting) == 0 {
 		return
 	}
-	if p.life.draining {
+	if p.life.draining || p.barren() { // others may have children that start
 		for _, a := range p.waiting { // none of them was begun
 			p.giveBack(a, 0)
 		}
