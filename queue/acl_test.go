@@ -89,7 +89,7 @@ func TestSettlingThatPermissionsForbid(t *testing.T) {
 	raw := server.Client(t)
 	for _, command := range []string{"hset", "zrem"} {
 		ok(t, raw.Do(ctx, "ACL", "SETUSER", "oarlock", "-"+command).Err())
-		if err := settle(); queue.Class(err) != queue.Denied || !errors.Is(err, queue.ErrAway) || !strings.Contains(err.Error(), "oarlock doctor") {
+		if err := settle(); queue.Class(err) != queue.Denied || !errors.Is(err, queue.ErrAway) || !strings.Contains(err.Error(), "queue/ACL.md") {
 			t.Errorf("without %s: %v, of class %v", command, err, queue.Class(err))
 		}
 		ok(t, raw.Do(ctx, "ACL", "SETUSER", "oarlock", "+"+command).Err())
@@ -113,7 +113,7 @@ func TestACLNamesEveryCommandOfTheScripts(t *testing.T) {
 			allowed[name] = true
 		}
 	}
-	call := regexp.MustCompile(`(?:redis\.p?call|call_\w+)\(\s*'([A-Z]+)'`)
+	call := regexp.MustCompile(`(?:redis\.p?call|\bcall\w*)\(\s*'([A-Z]+)'`)
 	for _, dialect := range []queue.Dialect{queue.Qless, queue.Reqless, queue.Batch} {
 		for _, command := range queue.Commands(dialect) {
 			text, _ := queue.Script(dialect, command, queue.DefaultNamespace)

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -401,6 +402,42 @@ func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
 		}
 		w.s.StopNow()
 		w.wait()
+	})
+}
+
+// Where all jobs ended badly, children of the old code get no more once the new has proven itself, however long the others take to come.
+func TestCodeThatFailsEachJobGetsNoMoreBesideItsRepair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRollWorld(t, runner.Reuse, 4)
+		w.has["bad"] = program{greets: true, work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			return &runner.Ending{Kind: runner.Said, Group: "Error", Message: "it raises",
+				Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true, Group: "Error"}}
+		}}
+		w.write("bad")
+		w.redis.put(1000)
+		w.run()
+		time.Sleep(20 * time.Second)
+		if w.pool().Breaker == "" {
+			t.Fatal("the breaker is not open")
+		}
+		w.write("good")
+		var born atomic.Int32
+		w.host.boots(func(*runner.Spec) error {
+			if born.Add(1) > 1 {
+				time.Sleep(20 * time.Second) // the host is busy
+			}
+			return nil
+		})
+		w.recycle()
+		time.Sleep(2 * time.Second)
+		failed := w.redis.states()["failed"]
+		time.Sleep(10 * time.Second)
+		if n := w.redis.states()["failed"] - failed; n > 0 || born.Load() < 2 {
+			t.Errorf("%d jobs failed after the new code had proven itself, %d children of it were started", n, born.Load())
+		}
+		time.Sleep(3 * time.Minute)
+		w.want("failed", failed)
+		w.end()
 	})
 }
 

@@ -202,8 +202,8 @@ func (m *member) room(prefetch int) int {
 func (m *member) keeps(a *attempt) bool { return a != m.runs[0] && a.company == nil }
 
 // rests reports whether the member has to leave its slot's work to another: to the old
-// member that stays and has a job, or, of old code that is about to be replaced, to an
-// replacement that will be ready sooner than a job would end.
+// member that stays and has a job, or, of old code that is about to be replaced, to a
+// replacement: one that will be ready sooner than a job would end, or, however long it takes, if all jobs of the old code ended badly.
 func (m *member) rests() bool {
 	p := m.pool
 	r := p.roll
@@ -217,7 +217,10 @@ func (m *member) rests() bool {
 		old := p.stayingIn(m.slot)
 		return old != nil && len(old.runs) > 0
 	}
-	return r.to.Standing != proof.Untried && !r.over && len(m.runs) == 0 && p.replacementsCome(max(m.idle, r.followAt))
+	if r.to.Standing == proof.Untried || r.over {
+		return false
+	}
+	return r.mends || len(m.runs) == 0 && p.replacementsCome(max(m.idle, r.followAt))
 }
 
 // replacementsCome reports whether the replacements of all slots are about to come, who were awaited since

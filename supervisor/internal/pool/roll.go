@@ -25,6 +25,7 @@ type roll struct {
 	began    time.Duration
 	followAt time.Duration // when the other slots began to follow the first
 	over     bool          // all slots have changed, and only the trial goes on
+	mends    bool          // the breaker was open when to was believed
 }
 
 // givenUp tells of a generation that was given up, until the next one comes.

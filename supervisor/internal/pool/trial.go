@@ -29,6 +29,7 @@ func (p *Pool) proved(why string) {
 	r := p.roll
 	p.log.Debug("new generation proven", "generation", r.to.n, "why", why)
 	r.to.Standing, r.followAt, p.gen = proof.Proven, p.now, r.to
+	r.mends = p.breaker.Open
 	p.dismissStaying(p.surplus())
 	if r.over {
 		p.roll = nil
