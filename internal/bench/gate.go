@@ -66,6 +66,8 @@ func (b *Bench) MeasureGate(ctx context.Context, crowd Crowd, report *Report) er
 		}
 	}
 	if crowd.Parked > 0 {
+		g.session.Close()
+		g.session = b.Client.Session("bench-gate") // of one that knew rules, Redis would have lost them
 		if err := g.besideParked(ctx, crowd.Parked); err != nil {
 			return err
 		}

@@ -43,8 +43,11 @@ func TestSpikesOfLists(t *testing.T) {
 	if !list.List || queue.List || list.Jobs != many || queue.Jobs != many {
 		t.Fatalf("measured are %+v and %+v", list, queue)
 	}
-	if list.Rate < queue.Rate {
+	if many > 10_000 && list.Rate < queue.Rate { // a few are worked in less time than the machine may do something else
 		t.Errorf("%.0f entries a second, and %.0f jobs", list.Rate, queue.Rate)
+	}
+	if list.RedisTime > queue.RedisTime {
+		t.Errorf("an entry takes Redis %.0f µs, and a job %.0f", list.RedisTime, queue.RedisTime)
 	}
 	if more := list.SupervisorRSS - calm.SupervisorRSS; more > 8<<10 {
 		t.Errorf("with %d entries the supervisor takes %d KiB more than with %d", many, more, few)
