@@ -1,11 +1,14 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -68,6 +71,38 @@ func TestFenceAndNoticesWithLeastPrivilege(t *testing.T) {
 	must(c.Sweep(ctx, []string{"q"}, 1))(t)
 	ok(t, s.Deregister(ctx))
 	must(c.Install(ctx, queue.Qless))(t)
+}
+
+// TestHearsNoMoreWithLeastPrivilege: who stops listening to puts, while others of the client listen on, leaves no pattern behind.
+func TestHearsNoMoreWithLeastPrivilege(t *testing.T) {
+	server := redistest.Start(t)
+	allow(t, server)
+	c, admin := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr), open(t, server)
+	var others sync.WaitGroup
+	defer others.Wait()
+	listening, end := context.WithCancel(t.Context())
+	defer end()
+	others.Go(func() {
+		for range c.Events(listening) {
+		}
+	})
+	some, stop := context.WithCancel(listening)
+	notices := c.Notices(some, "w")
+	awaitSubscribers(t, admin, "ql:log", c.WakeChannel())
+	await := func(patterns int64) {
+		t.Helper()
+		for began := time.Now(); must(admin.Redis().PubSubNumPat(t.Context()).Result())(t) != patterns; {
+			if time.Since(began) > 20*time.Second {
+				t.Fatalf("there are not %d patterns: %v", patterns, admin.Redis().Do(t.Context(), "acl", "log", 1))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	await(1)
+	stop()
+	for range notices { // until it is closed
+	}
+	await(0)
 }
 
 // A user who may not run all that settling takes is told so, and the job is not settled otherwise for that: it is when the user may.
