@@ -73,3 +73,47 @@ func TestCommandsPerExchange(t *testing.T) {
 		})
 	}
 }
+
+// TestPlainCallsCostLess counts the instructions of the server for calls that settle a job and take one, plain ones and others: what makes a
+// plain call worth while is what it does not make, which no count of commands tells.
+func TestPlainCallsCostLess(t *testing.T) {
+	dir := underCallgrind(t)
+	w := newGateWorld(t)
+	var puts []Put
+	for range 100 {
+		puts = append(puts, Put{Queue: "q", Klass: "K"})
+	}
+	_, err := w.client.PutAll(t.Context(), puts)
+	must0(t, err)
+	var has []Taken
+	exchange := func(plain bool) {
+		t.Helper()
+		w.now = w.client.clock.Now()
+		take := Take{Queues: []string{"q"}, Count: 1, hurries: true}
+		if plain {
+			take.plain = wire.Mark(w.now)
+		}
+		sent, puts, results := checkSettlements(done(has...))
+		reply, err := readExchange(w.call("exchange", exchangeArgs("w", sent, puts, take)...), w.now, results, take.Queues)
+		must0(t, err)
+		if has = reply.Jobs; len(has) != 1 {
+			t.Fatalf("%d jobs were taken", len(has))
+		}
+	}
+	for range 3 {
+		exchange(false)
+		exchange(true)
+	}
+	cost := func(plain bool) float64 {
+		return instructions(w, dir, func() {
+			for range 20 {
+				exchange(plain)
+			}
+		})
+	}
+	if general, plain := cost(false), cost(true); plain > 0.75*general {
+		t.Errorf("a plain call takes %.2f of the instructions of another, and 0.69 are usual", plain/general)
+	} else {
+		t.Logf("%.0f and %.0f: %.3f", general, plain, plain/general)
+	}
+}

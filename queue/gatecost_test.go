@@ -194,16 +194,7 @@ func TestCommandsOfTheGate(t *testing.T) {
 //
 //	go test ./queue -run '^$' -bench GateCost -benchtime 1x
 func BenchmarkGateCost(b *testing.B) {
-	if _, err := exec.LookPath("valgrind"); err != nil {
-		b.Skip("SKIPPED valgrind not found: install it (apt install valgrind)")
-	}
-	dir := b.TempDir()
-	wrapper := filepath.Join(dir, "redis-server")
-	text := fmt.Sprintf("#!/bin/sh\nexec valgrind -q --vgdb=no --tool=callgrind --callgrind-out-file=%s/out.%%p redis-server \"$@\"\n", dir)
-	if err := os.WriteFile(wrapper, []byte(text), 0o755); err != nil {
-		b.Fatal(err)
-	}
-	b.Setenv("REDIS_SERVER", wrapper)
+	dir := underCallgrind(b)
 	limits := map[string]float64{
 		"beside rules, by 50": 0.005, "beside rules, by 5": 0.01, "beside rules, by 1": 0.01, "plain": 0.03, "limit": 0.25, "path": 0.55,
 		"blocked": 0.4, "blocked by path": 0.6, "saturated": 1.6,
@@ -219,6 +210,20 @@ func BenchmarkGateCost(b *testing.B) {
 	}
 }
 
+// underCallgrind has the servers that a test starts from now on run under callgrind, which writes into dir.
+func underCallgrind(t testing.TB) (dir string) {
+	t.Helper()
+	if _, err := exec.LookPath("valgrind"); err != nil {
+		t.Skip("SKIPPED valgrind not found: install it (apt install valgrind)")
+	}
+	dir = t.TempDir()
+	wrapper := filepath.Join(dir, "redis-server")
+	text := fmt.Sprintf("#!/bin/sh\nexec valgrind -q --vgdb-prefix=%[1]s/pipe --tool=callgrind --callgrind-out-file=%[1]s/out.%%p redis-server \"$@\"\n", dir)
+	must0(t, os.WriteFile(wrapper, []byte(text), 0o755))
+	t.Setenv("REDIS_SERVER", wrapper)
+	return dir
+}
+
 var summary = regexp.MustCompile(`(?m)^(?:summary|totals): (\d+)`)
 
 // instructions counts those of a world's server, under callgrind, while something is done.
@@ -226,7 +231,7 @@ func instructions(w *gateWorld, dir string, do func()) float64 {
 	w.t.Helper()
 	info := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(w.redis.Info(w.t.Context(), "server").Val())
 	control := func(what string) {
-		if out, err := exec.Command("callgrind_control", what, info[1]).CombinedOutput(); err != nil {
+		if out, err := exec.Command("callgrind_control", "--vgdb-prefix="+filepath.Join(dir, "pipe"), what, info[1]).CombinedOutput(); err != nil {
 			w.t.Fatalf("callgrind_control %s: %v: %s", what, err, out)
 		}
 	}

@@ -29,6 +29,7 @@ var tools = []tool{
 	{command: "curl", apt: "curl", brew: "curl", use: "the examples that are answered or put by HTTP"},
 	{command: "jq", apt: "jq", brew: "jq", use: "the commands of the pages in docs, as they stand there"},
 	{command: "flock", apt: "util-linux", brew: "flock", use: "that no two children have one device"},
+	{command: "valgrind", apt: "valgrind", use: "what a call costs Redis, in instructions"},
 	{command: "zsh", apt: "zsh", brew: "zsh", use: "the completion in zsh"},
 	{command: "fish", apt: "fish", brew: "fish", use: "the completion in fish"},
 	{command: "systemd-analyze", apt: "systemd", use: "the shipped units are verified with it"},
