@@ -2,6 +2,8 @@ package queue
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"oarlock/queue/internal/script"
@@ -19,9 +21,9 @@ func TestCommandsPerExchange(t *testing.T) {
 		plain   bool
 		keyed   bool
 		want    int
-	}{{0, false, false, false, 4}, {1, false, false, false, 27}, {10, false, false, false, 90}, {64, false, false, false, 468},
-		{1, true, false, false, 21}, {10, true, false, false, 84}, {64, true, false, false, 462}, {1, true, true, false, 20}, {10, true, true, false, 83},
-		{64, true, true, false, 461}, {1, true, false, true, 28}, {10, true, false, true, 91}, {64, true, false, true, 469}} {
+	}{{0, false, false, false, 4}, {1, false, false, false, 27}, {10, false, false, false, 92}, {64, false, false, false, 470},
+		{1, true, false, false, 21}, {10, true, false, false, 86}, {64, true, false, false, 464}, {1, true, true, false, 20}, {10, true, true, false, 83},
+		{64, true, true, false, 461}, {1, true, false, true, 28}, {10, true, false, true, 93}, {64, true, false, true, 471}} {
 		name := fmt.Sprint(tt.jobs)
 		if tt.keyed {
 			name += " with keys"
@@ -71,6 +73,43 @@ func TestCommandsPerExchange(t *testing.T) {
 				t.Errorf("%d commands for %d settlements and as many takes, want %d", n, jobs, want)
 			}
 		})
+	}
+}
+
+// TestSetsOfManyAreNoLists looks at how Redis keeps the sets of locks and of what waits: as lists, through which it would look for each entry, only
+// where these are few; and at what is in them.
+func TestSetsOfManyAreNoLists(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	c := labClient(t, l)
+	s := c.Session("w")
+	for _, tt := range []struct {
+		jobs int
+		want string
+	}{{2, "listpack"}, {8, "skiplist"}, {100, "skiplist"}} {
+		must0(t, l.redis.FlushAll(t.Context()).Err())
+		puts := make([]Put, 2*tt.jobs)
+		for i := range puts {
+			puts[i] = Put{Queue: "q", Klass: "K"}
+		}
+		_, err := c.PutAll(t.Context(), puts)
+		must0(t, err)
+		reply, err := s.Exchange(t.Context(), nil, Take{Queues: []string{"q"}, Count: tt.jobs})
+		must0(t, err)
+		var taken []string
+		for _, job := range reply.Jobs {
+			taken = append(taken, job.JID)
+		}
+		slices.Sort(taken)
+		for _, key := range []string{"ql:q:q-locks", "ql:w:w:jobs", "ql:q:q-work"} {
+			if is := l.redis.ObjectEncoding(t.Context(), key).Val(); strings.Replace(is, "ziplist", "listpack", 1) != tt.want {
+				t.Errorf("of %d jobs %s is a %s, want a %s", tt.jobs, key, is, tt.want)
+			}
+			members := l.redis.ZRange(t.Context(), key, 0, -1).Val()
+			slices.Sort(members)
+			if key != "ql:q:q-work" && !slices.Equal(members, taken) || len(members) != tt.jobs {
+				t.Errorf("in %s of %d jobs are %q", key, tt.jobs, members)
+			}
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func TestListCommandsPerCall(t *testing.T) {
 		{"50 that were abandoned", taken(50), func() { run("list.monitor", "jobs progress", each(50, stamp+" front")) }, 150},
 		{"50 that another put back", push(0), func() { run("list.monitor", "jobs progress", each(50, stamp+" front")) }, 50},
 		{"intake of 1", push(1), intake(1), 13},
-		{"intake of 50", push(50), intake(50), 209},
+		{"intake of 50", push(50), intake(50), 210},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

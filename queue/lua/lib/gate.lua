@@ -346,7 +346,7 @@ function write_places(g)
   for tid, t in pairs(g.places) do
     if #t.members > 0 then
       tids[#tids + 1] = tid
-      call_many('ZADD', 'ql:th:' .. tid .. '-locks', t.members)
+      add_all('ql:th:' .. tid .. '-locks', t.members)
       t.members = {}
       if t.starts then g.waiting.write_tokens(g, t) end
     end

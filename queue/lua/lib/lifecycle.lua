@@ -17,7 +17,7 @@ end
 -- seat_all(queue, entries): they become ready
 --   entries   places and jids, in turn
 function seat_all(queue, entries)
-  call_many('ZADD', 'ql:q:' .. queue .. '-work', entries)
+  add_all('ql:q:' .. queue .. '-work', entries)
 end
 
 -- move_up(queue, jid, place): one that is ready has another place; others are left alone
@@ -28,8 +28,8 @@ end
 -- hold_locks(queue, worker, locks)
 --   locks   when they run out, and jids, in turn
 function hold_locks(queue, worker, locks)
-  call_many('ZADD', 'ql:w:' .. worker .. ':jobs', locks)
-  call_many('ZADD', 'ql:q:' .. queue .. '-locks', locks)
+  add_all('ql:w:' .. worker .. ':jobs', locks)
+  add_all('ql:q:' .. queue .. '-locks', locks)
 end
 
 -- unlock(queue, jid): its lock is gone, and it is in the set of its worker still

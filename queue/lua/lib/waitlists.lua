@@ -240,10 +240,10 @@ end
 -- write_filed(g, c): those that a round sorted stand in their waitlists
 function write_filed(g, c)
   for _, list in pairs(g.lists) do
-    if #list.entries > 0 then call_many('ZADD', list.key, list.entries) end
+    if #list.entries > 0 then add_all(list.key, list.entries) end
     list.entries = {}
   end
-  call_many('ZADD', 'ql:q:' .. c.queue .. '-throttled', c.filed)
+  add_all('ql:q:' .. c.queue .. '-throttled', c.filed)
 end
 
 -- forget_round(g, c): what a round decided cannot be written. Nobody of it runs or is filed, and all stand where they stood.
