@@ -20,6 +20,8 @@ const (
 	readyEvery = 50 * time.Millisecond
 	// readySoon is how long that may take before the log says what it waits for.
 	readySoon = time.Second
+	// startOver is how long after it is ready a supervisor has started what it will: its children, for the most part.
+	startOver = 3 * time.Second
 )
 
 // loopsAnswer is the longest time in which the loops of all pools answer, none of which
@@ -33,6 +35,7 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 	defer look.Stop()
 	defer tell.Stop()
 	began, waiting := time.Now(), false
+	var started <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,12 +48,16 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 				s.ready.Store(true)
 				s.warnOfRedis(ctx, client)
 				forgetStart()
+				started = time.After(startOver)
 				break
 			}
 			if err := s.sup.Away(); err != nil && !waiting && time.Since(began) > readySoon {
 				waiting = true
 				s.log.Warn("waiting for Redis", "redis", connect.Address(s.config().Redis.URL), "err", err, "hint", connect.Hint(s.config().Redis.URL, err))
 			}
+			continue
+		case <-started:
+			forgetStart()
 			continue
 		case <-tell.C:
 		}
