@@ -224,6 +224,20 @@ func TestASecondSignalStopsNow(t *testing.T) {
 	}
 }
 
+// What passes a signal on may send it twice, as timeout(1) does: that is one, and what runs finishes.
+func TestASignalThatComesTwiceAtOnceIsOne(t *testing.T) {
+	s := newScript(t, strings.Replace(workFiles, "sleep 60", "sleep 2", 1)) // longer than what ends beside a signal is taken for its victim
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	p.ask("put", "work", `"slow"`, "--jid", "slow")
+	p.await(`child line=started`)
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGINT) // another one: of two alike the kernel may make one
+	p.await(`once more stops now`)
+	p.await(`attempt ended jid=slow .* outcome=done`)
+	p.leaves(exitOK)
+}
+
 func TestWhyAJobComesToNoEnd(t *testing.T) {
 	const words = "interrupted 5 times without a new checkpoint"
 	s := newScript(t, workFiles)

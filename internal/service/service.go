@@ -366,27 +366,44 @@ func (s *Service) supervise(ctx context.Context) error {
 // errFinished says that the supervisor has left as it was asked to.
 var errFinished = errors.New("finished")
 
+// echo is how long after a signal to stop another one is the same: timeout(1), and others that pass a signal on, send it to the process
+// and once more to its group, and whoever means "now" needs longer.
+const echo = 200 * time.Millisecond
+
 // obey does what signals say.
 func (s *Service) obey(ctx context.Context, signals <-chan os.Signal) error {
 	stopping := false
+	var echoes <-chan time.Time // while what comes may be an echo
+	draining := func() {}       // says so, from when on a second signal counts
+	defer func() { draining() }()
 	for {
 		var got os.Signal
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-echoes:
+			echoes = nil
+			draining()
+			draining = func() {}
+			continue
 		case got = <-signals:
 		}
 		switch got {
 		case syscall.SIGTERM, syscall.SIGINT:
 			s.sup.Signaled()
-			if stopping {
+			switch {
+			case echoes != nil:
+			case stopping:
 				s.stopNow()
 				s.log.Warn("stopping now: what runs is killed and given back", "signal", got)
-				continue
+			default:
+				stopping = true
+				s.Stop()
+				echoes = time.After(echo)
+				draining = func() {
+					s.log.Info("draining: leaving when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
+				}
 			}
-			stopping = true
-			s.Stop()
-			s.log.Info("draining: leaving when what runs has finished; once more stops now", "signal", got, "drain_timeout", s.config().Supervisor.DrainTimeout)
 		case syscall.SIGQUIT:
 			s.Drain()
 			s.log.Info("draining without a limit: leaving when what runs has finished", "signal", got)
