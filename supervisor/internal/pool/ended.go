@@ -7,6 +7,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/outcome"
 	"oarlock/supervisor/report"
 )
@@ -149,6 +150,20 @@ func (p *Pool) wellSince(a *attempt, moment, now float64) bool {
 	return a.wellAt > 0 && (p.now-a.wellAt).Seconds() < now-moment
 }
 
+// judge finds out whether the member itself went bad: only one that is kept from job to job can.
+func (m *member) judge(jid string, e *runner.Ending, b outcome.Bearing) {
+	p := m.pool
+	switch {
+	case m.gen.spec.Mode != runner.Reuse || m.sick || m.leaves():
+	case b != outcome.Bad:
+		m.row.Ended(&p.usual, p.now)
+	case m.row.Bad(jid, &p.usual, p.now):
+		m.sick = true
+		p.log.Warn("a child went bad: its last jobs all ended badly, and few do here; it is replaced",
+			"slot", m.slot.n, "pid", m.pid(), "jobs", m.row.Len(), "last", outcome.Manner(e), "message", breaker.LastLine(e.Message))
+	}
+}
+
 // judge lets the breaker learn from an ending.
 func (p *Pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
 	closed := false
@@ -161,6 +176,7 @@ func (p *Pool) judge(a *attempt, e *runner.Ending, b outcome.Bearing) {
 		}
 	default:
 		p.past.Note(b == outcome.Bad)
+		a.member.judge(a.job.JID, e, b)
 	}
 	switch b {
 	case outcome.Good:

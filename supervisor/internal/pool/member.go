@@ -8,6 +8,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/breaker"
 	"oarlock/supervisor/internal/proof"
 	"oarlock/supervisor/internal/starts"
 	"oarlock/supervisor/internal/statedir"
@@ -38,6 +39,8 @@ type member struct {
 	length    time.Duration // of that
 	memory    int64         // bytes, as last seen
 	asked     bool          // somebody wants it replaced
+	row       breaker.Row   // what it ended badly, one after the other
+	sick      bool          // that is its own doing, and not its jobs'
 	wentFor   string        // why it was taken out of its slot: one of report.Left…; "" if it was not
 	weighAt   time.Duration // when to look at its memory again after a job; never while somebody does
 	maxJobs   int           // its own limits: those of the pool, spread

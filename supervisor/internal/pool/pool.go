@@ -120,6 +120,7 @@ type Pool struct {
 	memoryAt     time.Duration // when to look at their memory again
 	view         lookout.View  // what there is to take, as last seen
 	breaker      breaker.Breaker
+	usual        breaker.Usual
 	wellAt       time.Duration // when a job last ended well; 0: none has
 	scaling      scale.Scale
 	size         int           // of the data of a job, in bytes, as a moving average

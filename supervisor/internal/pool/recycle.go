@@ -38,11 +38,18 @@ func (m *member) limit(c *Config) {
 // left is how many more jobs the member may be given, those that it has included. An
 // old child is better than none: where children do not start, it goes on.
 func (m *member) left() int {
+	if m.shunned() {
+		return 0
+	}
 	if m.maxJobs == 0 || m.pool.births.Barred(m.slot) {
 		return math.MaxInt
 	}
 	return m.maxJobs - m.jobs
 }
+
+// shunned reports whether the member went bad, and another is to have its slot. Where children do not start it goes on: its next job may
+// end well.
+func (m *member) shunned() bool { return m.sick && !m.pool.births.Barred(m.slot) }
 
 // spent reports whether the member has all the jobs that it may be given.
 func (m *member) spent() bool { return m.maxJobs > 0 && m.jobs+len(m.runs) >= m.maxJobs }
@@ -74,6 +81,8 @@ func (m *member) due(p *Pool) string {
 		return whyGeneration
 	case m.asked:
 		return whyAsked
+	case m.sick:
+		return whySick
 	case m.spent():
 		return whyMaxJobs
 	case m.maxAge > 0 && m.fit() && p.now-m.fitSince >= m.maxAge: // however long its start took

@@ -10,6 +10,7 @@ const (
 	whyJobDone    = "it has had its job"
 	whyGeneration = "a new generation takes over"
 	whyAsked      = "it was asked for"
+	whySick       = "it ended all its jobs badly, and others did not"
 	whyMaxJobs    = "max_jobs"
 	whyMaxAge     = "max_age"
 	whyMaxMemory  = "max_memory"
@@ -27,6 +28,7 @@ var leftFor = map[string]string{
 	whyJobDone:    report.LeftJobDone,
 	whyGeneration: report.LeftRoll,
 	whyAsked:      report.LeftRoll,
+	whySick:       report.LeftRoll, // it is recycled, though nobody asked
 	whyMaxJobs:    report.LeftMaxJobs,
 	whyMaxAge:     report.LeftMaxAge,
 	whyMaxMemory:  report.LeftMaxMemory,

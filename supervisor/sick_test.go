@@ -1,0 +1,75 @@
+package supervisor
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oarlock/protocol"
+	"oarlock/runner"
+)
+
+// A child that is kept and goes bad, because its connection is gone, ends jobs sooner than those that do them. It is replaced before it
+// has burnt the queue, whether or not there are others.
+func TestAChildThatWentBadIsReplaced(t *testing.T) {
+	for name, children := range map[string]int{"alone": 1, "among others": 4} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Children = children
+				var raisings atomic.Int64
+				var programs atomic.Int64
+				w.host.program = func(*runner.Spec) program {
+					first, done := programs.Add(1) == 1, 0
+					return program{work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+						if done++; first && done > 20 {
+							raisings.Add(1)
+							e := raised()
+							e.Began = true
+							return e
+						}
+						time.Sleep(100 * time.Millisecond)
+						e := said(protocol.Ack)
+						e.Began = true
+						return e
+					}}
+				}
+				w.redis.put(300)
+				w.run()
+				time.Sleep(10 * time.Minute)
+				w.want("complete", 300)
+				if n, started := raisings.Load(), programs.Load(); n > 15 || started != int64(children)+1 {
+					t.Errorf("%d attempts ended badly, and %d children were started; the child was to be replaced at the tenth", n, started)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// Where all jobs end badly, another child would do no better than one that was replaced: each is replaced once.
+func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFakeWorld(t)
+		w.cfg.Pools[0].Children = 4
+		began := time.Now()
+		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+			time.Sleep(10 * time.Millisecond)
+			e := said(protocol.Ack)
+			if since := time.Since(began); since > time.Second && since < time.Minute {
+				e = raised()
+			}
+			e.Began = true
+			return e
+		}
+		w.redis.put(1000)
+		w.run()
+		time.Sleep(time.Hour)
+		w.want("complete", 1000)
+		if n := w.host.starts(); n > 8 {
+			t.Errorf("%d children were started for 4 slots", n)
+		}
+		w.end()
+	})
+}
