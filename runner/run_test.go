@@ -277,6 +277,19 @@ func TestChildAtWorkIsNotReady(t *testing.T) {
 	}
 }
 
+// Whoever has no time to wait for a child that reads nothing, because new code is to have its place, kills it, and that is said.
+func TestAChildThatIsKilledForNotReading(t *testing.T) {
+	w := newWitness()
+	c := start(t, newHost(t), &Spec{Mode: Reuse, Command: shell(`exec sleep 600`)}, w)
+	_, err := c.Run(dataJob("r1", "1"), RunLimits{})
+	must(t, err)
+	c.Kill(CauseProtocol)
+	e, exit := await(t, w.endings, "ending"), await(t, w.exits, "exit")
+	if want := "it did not read its job in time"; e.Kind != BrokeProtocol || e.Began || e.Message != want || exit.Message != want {
+		t.Errorf("the run ended with %+v, the child with %+v; want %q", e, exit, want)
+	}
+}
+
 // The time of a job begins when its child begins to read of it: one that is still busy with its own start has not begun it.
 func TestTheTimeOfAJobBeginsWhenItIsRead(t *testing.T) {
 	dir := t.TempDir()

@@ -92,8 +92,14 @@ func (c *Child) Shutdown(grace time.Duration) {
 const idleGrace = time.Second
 
 // Kill kills the child with all that it started, because of cause. Its run, if it
-// has one, ends by that cause.
-func (c *Child) Kill(cause Cause) { c.end(cause, "") }
+// has one, ends by that cause; CauseProtocol says that it did not read its job in time.
+func (c *Child) Kill(cause Cause) {
+	why := ""
+	if cause == CauseProtocol { // somebody lost patience before WriteTimeout was over
+		why = "it did not read its job in time"
+	}
+	c.end(cause, why)
+}
 
 // end kills the child because of cause, which why tells more about.
 func (c *Child) end(cause Cause, why string) {
