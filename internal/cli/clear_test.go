@@ -70,6 +70,9 @@ func TestPurgeAndMoveAQueue(t *testing.T) {
 	s.says(t, 0, "queue purge q --state scheduled", "1 job of q canceled")
 	s.says(t, exitUsage, "queue purge q --state failed", "oarlock failed drop")
 	s.says(t, exitUsage, "queue mv q q", "are in q already")
+	if err := s.oarlock(exitGone, []string{"queue", "purge", ""}); err != nil || !strings.Contains(s.said["stderr"], "there is no queue without a name") { // a variable that is not set
+		t.Errorf("a purge of no queue: %v, %s", err, s.said["stderr"])
+	}
 	s.says(t, 0, "queue mv q to --dry-run --json", `"dry_run": true`, `"waiting": 2`)
 	var view ops.Clearing
 	text := s.says(t, 0, "queue purge q --json")

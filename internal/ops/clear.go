@@ -37,7 +37,7 @@ func PlanClearing(ctx context.Context, q *queue.Client, name, to string, states 
 				state, strings.Join(queue.ClearStates, ", "))}
 		}
 	}
-	if to == name {
+	if to == name && name != "" {
 		return nil, wrong("the jobs of %s are in %s already", name, to)
 	}
 	if err := KnownQueues(ctx, q, name); err != nil {

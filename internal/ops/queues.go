@@ -103,6 +103,9 @@ func KnownQueues(ctx context.Context, q *queue.Client, names ...string) error {
 			return err
 		}
 		if n == (queue.QueueCounts{Name: name}) {
+			if name == "" {
+				return missing("there is no queue without a name; name one")
+			}
 			all, err := q.QueueNames(ctx)
 			if err != nil {
 				return err
