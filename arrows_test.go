@@ -134,7 +134,7 @@ var arrows = map[string][]string{
 
 	"supervisor":                  {"protocol", "queue", "runner", "supervisor/internal/clock", "supervisor/internal/gate", "supervisor/internal/inbox", "supervisor/internal/intake", "supervisor/internal/lists", "supervisor/internal/lookout", "supervisor/internal/pool", "supervisor/internal/starts", "supervisor/internal/statedir", "supervisor/internal/wire", "supervisor/outcome", "supervisor/report"},
 	"supervisor/internal/births":  {"supervisor/internal/clock"},
-	"supervisor/internal/breaker": {"supervisor/outcome"},
+	"supervisor/internal/breaker": {"protocol", "supervisor/outcome"},
 	"supervisor/internal/clock":   {"internal/nowait"},
 	"supervisor/internal/gate":    {"queue"},
 	"supervisor/internal/inbox":   {},

@@ -141,7 +141,7 @@ func tailOf(from io.Reader) (tail []byte) {
 
 // complained is the last line of what a command complained of, as the end of a sentence.
 func complained(complaint []byte) string {
-	line := lastLine(complaint)
+	line := protocol.Why(string(complaint))
 	if line == "" {
 		return ""
 	}

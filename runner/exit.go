@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -207,8 +206,8 @@ func (c *Child) leftByItself(e *Ending, exit *Exit, began bool) {
 	}
 }
 
-// lastSaid returns the last line of stderr.
-func (c *Child) lastSaid() string { return lastLine(c.err.tail.text()) }
+// lastSaid returns the last line of stderr that says something.
+func (c *Child) lastSaid() string { return protocol.Why(string(c.err.tail.text())) }
 
 // keepsDir tells whether the private directory is to be kept because of e.
 func (c *Child) keepsDir(e *Ending) bool {
@@ -234,12 +233,6 @@ func signalGroup(exit *Exit) string {
 		return fmt.Sprintf("signal-%d", int(exit.Signal))
 	}
 	return "signal-" + strings.TrimPrefix(name, "SIG")
-}
-
-// lastLine returns the last line of a tail.
-func lastLine(tail []byte) string {
-	tail = bytes.TrimSpace(tail)
-	return string(tail[bytes.LastIndexByte(tail, '\n')+1:])
 }
 
 // joinLines joins the texts that are not empty, a line each.

@@ -277,6 +277,14 @@ func TestChildAtWorkIsNotReady(t *testing.T) {
 	}
 }
 
+// The message of a bad exit is the line that says what went wrong, not the place that a language prints last.
+func TestWhatAnExceptionSaid(t *testing.T) {
+	e, _ := runOnce(t, newHost(t), &Spec{Mode: Once, Command: shell(`printf 'Error: boom\n    at f (/x.js:1:20)\n\nNode.js v20.20.2\n' >&2; exit 1`)}, RunLimits{})
+	if e.Message != "Error: boom" {
+		t.Errorf("the message is %q", e.Message)
+	}
+}
+
 // Whoever has no time to wait for a child that reads nothing, because new code is to have its place, kills it, and that is said.
 func TestAChildThatIsKilledForNotReading(t *testing.T) {
 	w := newWitness()

@@ -197,6 +197,9 @@ func Moment(at float64) string {
 	return time.UnixMicro(int64(at * 1e6)).Format("2006-01-02 15:04:05")
 }
 
+// Gist is what a message says went wrong, cut for a column: of a trace of places the line that is none.
+func Gist(message string, most int) string { return Shorten(protocol.Why(message), most) }
+
 // Shorten cuts text for a column; the whole of it is in the JSON.
 func Shorten(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")

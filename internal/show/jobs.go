@@ -65,7 +65,7 @@ func Failed(w io.Writer, jobs []ops.Job) {
 	var rows [][]string
 	for _, job := range jobs {
 		why := job.Failed()
-		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(why.When), why.Group, screen.Shorten(why.Message, 70)})
+		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(why.When), why.Group, screen.Gist(why.Message, 70)})
 	}
 	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
 }
@@ -84,7 +84,7 @@ func Sorted(w io.Writer, found ops.SortedJobs) {
 			due = screen.Moment(job.Due)
 		}
 		tries := job.Retries - job.Remaining + job.Crashes
-		row := []string{job.JID, job.Klass, screen.Count(tries), due, screen.Shorten(job.Failed().Message, 60)}
+		row := []string{job.JID, job.Klass, screen.Count(tries), due, screen.Gist(job.Failed().Message, 60)}
 		if keyed {
 			row = slices.Insert(row, 1, screen.Shorten(job.Key, 40))
 		}

@@ -45,7 +45,7 @@ func Entries(w io.Writer, empty string, part ops.ListPart, entries []ops.Entry) 
 		case part == ops.PartBroken:
 			rows = append(rows, []string{screen.Moment(e.Since), e.Why(), text})
 		case part == ops.PartFailed:
-			rows = append(rows, []string{screen.Moment(e.Failed), e.Group, screen.Shorten(e.Message, entryWidth), text})
+			rows = append(rows, []string{screen.Moment(e.Failed), e.Group, screen.Gist(e.Message, entryWidth), text})
 		default:
 			rows = append(rows, []string{text})
 		}

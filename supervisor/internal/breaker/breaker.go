@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"oarlock/protocol"
 	"oarlock/supervisor/outcome"
 )
 
@@ -146,7 +146,4 @@ func (b *Breaker) Why() string {
 }
 
 // LastLine is the last line of a message that says something, cut to what fits on one.
-func LastLine(message string) string {
-	message = strings.TrimSpace(message)
-	return outcome.Fit(strings.TrimSpace(message[strings.LastIndexByte(message, '\n')+1:]), 200)
-}
+func LastLine(message string) string { return outcome.Fit(protocol.Why(message), 200) }
