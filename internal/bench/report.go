@@ -115,6 +115,25 @@ func (r *Report) compared(c Compared) {
 		screen.Count(int(c.Other)), screen.Count(c.Pairs), 100*c.Ratio, 100*c.Low, 100*c.High)
 }
 
+// beside prints how a series went by this build beside another.
+func (r *Report) beside(b Beside) {
+	_ = r.bar.Finish()
+	if r.json {
+		r.encode(b)
+		return
+	}
+	row := func(what, format string, f Ratio, each float64) []string {
+		return []string{what, fmt.Sprintf(format, f.This*each), fmt.Sprintf(format, f.Other*each), fmt.Sprintf("%.2f", f.Ratio), fmt.Sprintf("%.2f to %.2f", f.Low, f.High)}
+	}
+	perJob := 1e6 / float64(max(b.Jobs, 1))
+	screen.Table(r.out, "", []string{b.Name, "THIS BUILD", "THE OTHER", "RATIO", "95 TIMES IN A HUNDRED"}, [][]string{
+		row("jobs/s", "%.0f", b.Rate, 1), row("Redis µs", "%.1f", b.RedisTime, 1), row("calls", "%.3f", b.RedisCalls, 1),
+		row("supervisor µs", "%.1f", b.Supervisor, perJob), row("children µs", "%.1f", b.Children, perJob), row("Redis CPU µs", "%.1f", b.Redis, perJob),
+		row("MiB", "%.1f", b.Memory, 1.0/1024),
+	})
+	screen.Printf(r.out, "\n%s pairs of %s jobs, medians; µs and calls are per job, and Redis µs its time in scripts.\n", screen.Count(b.Pairs), screen.Count(b.Jobs))
+}
+
 // Print says in words what became of the jobs, and what was done to those who worked them.
 func (s Soaked) Print(w io.Writer) {
 	screen.Printf(w, "%s jobs in %.1f s, %.0f/s: %d lost, %d failed, %d begun more than once\n", screen.Count(s.Jobs), s.Seconds, s.Rate, s.Lost, s.Failed, s.Again)

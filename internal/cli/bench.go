@@ -39,8 +39,8 @@ func (p Program) benchCommands() []*cli.Command {
 				&cli.StringFlag{Name: "prefetch", DefaultText: "auto, with --mode reuse and without --batch and --list", Usage: "jobs kept ready for a reused child at work: a number, or auto"},
 				&cli.IntFlag{Name: "batch", DefaultText: "1", Usage: "`JOBS` in a message to a child; its command has to read such"},
 				&cli.IntFlag{Name: "keys", DefaultText: "none", Usage: "work jobs of so many `KEYS`, and ordinary ones, in turns, and compare them: as they come, and of a backlog"},
-				&cli.IntFlag{Name: "pairs", Value: 31, Usage: "with --keys: how often each is worked beside the other"},
-				&cli.StringFlag{Name: "before", Usage: "with --keys: `PATH` of another build of oarlock; ordinary jobs are worked by it, too, in turns with this one, both without prefetch unless --prefetch says a number"},
+				&cli.IntFlag{Name: "pairs", Value: 31, Usage: "with --keys or --before: how often each is worked beside the other"},
+				&cli.StringFlag{Name: "before", Usage: "`PATH` of another build of oarlock, by which the series is worked, too, in turns with this one; with --keys: ordinary jobs, both without prefetch unless --prefetch says a number"},
 				&cli.BoolFlag{Name: "list", Usage: "work entries of a list, and jobs of a queue, in turns, and compare them"},
 				&cli.IntFlag{Name: "jobs", DefaultText: "a few seconds' worth", Usage: "how many `JOBS` each series works"},
 				&cli.IntFlag{Name: "latency", Value: 50, Usage: "how many `JOBS` are put one by one"},
@@ -90,8 +90,11 @@ func (p Program) bench(c *cli.Context) error {
 	if err != nil {
 		return misused("%v", err)
 	}
-	if !c.IsSet("keys") && (c.IsSet("pairs") || c.IsSet("before")) {
-		return misused("--pairs and --before go with --keys")
+	if c.IsSet("pairs") && !c.IsSet("keys") && !c.IsSet("before") {
+		return misused("--pairs goes with --keys or --before")
+	}
+	if c.IsSet("before") && !c.IsSet("keys") {
+		return benchBefore(c, plan)
 	}
 	if c.IsSet("soak") && c.IsSet("against") {
 		return misused("--soak does not measure, and goes without --against")
@@ -118,6 +121,37 @@ func (p Program) bench(c *cli.Context) error {
 		}
 		return b.Measure(ctx, plan, report)
 	})
+}
+
+// seriesOptions are those that choose what a series is.
+var seriesOptions = []string{"mode", "children", "prefetch", "batch", "command"}
+
+// benchBefore measures one series by this build and another, in turns.
+func benchBefore(c *cli.Context, plan bench.Plan) error {
+	if !plan.One {
+		return misused("--before is for one series; choose it with --mode, --children, --prefetch and --batch, or with --keys")
+	}
+	for _, other := range []string{"redis", "list", "against", "profile", "soak", "latency"} {
+		if c.IsSet(other) {
+			return misused("--before goes without --%s: each build has a redis-server of its own, and works the series alone", other)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	builds := bench.Builds{This: self, Other: c.String("before"), Jobs: plan.Series[0].Jobs, Pairs: c.Int("pairs")}
+	for _, name := range seriesOptions {
+		if c.IsSet(name) {
+			builds.Options = append(builds.Options, fmt.Sprintf("--%s=%v", name, c.Value(name)))
+		}
+	}
+	if err := builds.Check(); err != nil {
+		return misused("%v", err)
+	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return builds.Compare(ctx, bench.NewReport(c.App.Writer, c.App.ErrWriter, c.Bool("json")))
 }
 
 // benchKeys is what is wanted of jobs in order; nil if nothing is.
