@@ -287,3 +287,33 @@ func TestTheFirstRulesOfTheGate(t *testing.T) {
 		t.Errorf("when the answer is there %+v begins", jobs)
 	}
 }
+
+// TestWhoParkedHasItsPlaceInAFullQueue: of a queue all places of which are held by jobs that wait for an answer these go on when it comes, and
+// when it has not come in time, and then the others.
+func TestWhoParkedHasItsPlaceInAFullQueue(t *testing.T) {
+	for _, weight := range []int{1, 2, 9} {
+		w := newGateWorld(t)
+		w.rule(map[string]string{"q": `{"shape":"a","limited":true,"limit_of_queue":2}`}, nil)
+		w.put(Put{Queue: "q", JID: "pays", Klass: "K", Wants: Wants{Weight: weight}}, Put{Queue: "q", JID: "vain", Klass: "K"},
+			Put{Queue: "q", JID: "waits", Klass: "K", Wants: Wants{Weight: 2}})
+		for _, job := range w.take("w", 3, "q") {
+			park := done(job)
+			park[0].Action, park[0].Correlation, park[0].Delay = Park, job.JID, time.Hour
+			w.exchange("w", park, Take{})
+		}
+		if jobs := w.take("w", 3, "q"); len(jobs) > 0 {
+			t.Fatalf("weight %d: while all places are held %+v begins", weight, jobs)
+		}
+		w.call("respond", (&Response{Klass: "K", Correlation: "pays", Data: []byte("1")}).words()...)
+		jobs := w.take("w", 3, "q")
+		if len(jobs) != 1 || jobs[0].JID != "pays" || jobs[0].Answer == nil {
+			t.Fatalf("weight %d: when the answer is there %+v begins", weight, jobs)
+		}
+		for began := 1; began < 3; began++ {
+			w.now += 4000
+			if jobs = w.exchange("w", done(jobs...), Take{Queues: []string{"q"}, Count: 1}).Jobs; len(jobs) != 1 {
+				t.Fatalf("weight %d: when %d have begun %+v begins", weight, began, jobs)
+			}
+		}
+	}
+}

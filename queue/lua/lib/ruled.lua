@@ -22,10 +22,11 @@ end
 awake_for = 3
 
 -- is_full(g, rules, queue) -> whether no job of the queue may run, whichever it is
+-- Of more places than jobs run some may be those of a job that was parked, and comes back to them: by its answer, or in vain.
 function is_full(g, rules, queue)
   if not rules.limited or rules.bypasses then return false end
   local t = places_of(g, { tid = queue_throttle(queue) })
-  return t.used >= t.max
+  return t.used >= t.max and t.used <= redis.call('ZCARD', 'ql:q:' .. queue .. '-locks')
 end
 
 -- waiting_room(g) -> all that has to do with waitlists and turns: made when a call first meets somebody who waits, for
