@@ -40,22 +40,48 @@ function waiting_for(g, t, kind)
   if known then return known end
   known = {}
   local key = 'ql:oarlock:' .. kind .. ':' .. t.tid
-  for first = 0, 90, 10 do
-    local some = redis.call('ZRANGE', key, text14(first), text14(first + 9), 'WITHSCORES')
+  local first, many = 0, 10
+  while many > 0 do
+    local some = redis.call('ZRANGE', key, text14(first), text14(first + many - 1), 'WITHSCORES')
     for i = 1, #some, 2 do
-      local lists, found = {}, redis.call('ZREVRANGE', wait_key(t.tid, some[i]), '0', '19', 'WITHSCORES')
-      for k = 1, #found, 2 do
-        local places, queue, line = read_mark_of_list(found[k])
-        if is_awake(g, queue) then
-          lists[#lists + 1] = { places = math.min(places, t.max), queue = queue, line = line, head = tonumber(found[k + 1]), mark = found[k] }
-        end
-      end
+      local lists = lists_of(g, t, some[i])
       if #lists > 0 then known[#known + 1] = { party = some[i], pass = tonumber(some[i + 1]), lists = lists } end
+      if #known == 10 then break end
     end
-    if #known >= 10 or #some < 20 then break end
+    if #known == 10 or #some < 2 * many then break end
+    first, many = next_page(g, key, first + many)
   end
   t.waiting[kind] = known
   return known
+end
+
+-- lists_of(g, t, party) -> its waitlists that are awake, as waiting_for has them
+function lists_of(g, t, party)
+  local lists, key = {}, wait_key(t.tid, party)
+  local first, many = 0, 20
+  while many > 0 do
+    local found = redis.call('ZREVRANGE', key, text14(first), text14(first + many - 1), 'WITHSCORES')
+    for k = 1, #found, 2 do
+      local places, queue, line = read_mark_of_list(found[k])
+      if is_awake(g, queue) then
+        lists[#lists + 1] = { places = math.min(places, t.max), queue = queue, line = line, head = tonumber(found[k + 1]), mark = found[k] }
+      end
+    end
+    if #lists > 0 or #found < 2 * many then break end
+    first, many = next_page(g, key, first + many)
+  end
+  return lists
+end
+
+-- next_page(g, key, seen) -> from where on to look at how many more of those that wait, of whom seen were looked at; 0 if that is enough
+-- Any number may sleep before those that are awake: behind a thousand some are looked at, from a place that differs each time, so that nobody waits
+-- for ever behind the dead.
+-- Rare.
+function next_page(g, key, seen)
+  if seen < 1000 then return seen, math.min(100, 1000 - seen) end
+  if seen > 1000 then return 0, 0 end
+  local windows = math.ceil((redis.call('ZCARD', key) - seen) / 100)
+  return seen + 100 * (math.floor(g.now * 1000) % math.max(1, windows)), 100
 end
 
 -- eldest_of(g, t) -> the awake waitlist of which nothing started for longest, if that is longer than the throttle's
@@ -63,14 +89,18 @@ end
 function eldest_of(g, t)
   if t.eldest == nil then
     t.eldest = false
-    local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', text17(g.now - (t.defined.patience or 60)),
-      'LIMIT', '0', '10')
-    for _, mark in ipairs(some) do
-      local places, queue, line = read_mark_of_list(mark)
-      if is_awake(g, queue) then
-        t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
-        break
+    local before = text17(g.now - (t.defined.patience or 60))
+    local first, many = 0, 10
+    while many > 0 do
+      local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
+      for _, mark in ipairs(some) do
+        local places, queue, line = read_mark_of_list(mark)
+        if is_awake(g, queue) then
+          t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
+          return t.eldest
+        end
       end
+      first, many = first + many, #some == many and first < 1000 and 100 or 0 -- there may be many that sleep
     end
   end
   return t.eldest or nil
