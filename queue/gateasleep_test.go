@@ -75,3 +75,33 @@ func TestPatienceBehindManyThatSleep(t *testing.T) {
 	}
 	t.Fatalf("it has not begun; of places there are taken %d", w.many("erp"))
 }
+
+// TestWhatMayNotRunKeepsNoPlaces: of a queue of which as many run as its setting lets no job can have a place that is free: another queue has it.
+func TestWhatMayNotRunKeepsNoPlaces(t *testing.T) {
+	w := newGateWorld(t)
+	rules := `{"shape":"a","throttles":["two"]}`
+	w.rule(map[string]string{"a": rules, "b": rules}, map[string]string{"two": `{"limit":2,"patience":60}`})
+	must0(t, w.client.Set(t.Context(), "a-max-concurrency", "1"))
+	of := func(queue string, n int) {
+		w.put(putsOf(n, func(i int) Put { return Put{Queue: queue, Klass: "K", JID: fmt.Sprintf("%s%02d", queue, i)} })...)
+	}
+	of("b", 10)
+	running := w.take("wb", 2, "b")
+	of("a", 3)
+	w.take("wa", 2, "a")
+	w.now++
+	w.take("wb", 2, "b")
+	w.exchange("wb", done(running[0]), Take{})
+	if jobs := w.take("wa", 2, "a"); len(jobs) != 1 {
+		t.Fatalf("of a begins %+v", jobs)
+	}
+	running = running[1:]
+	for began := 2; began < 10; began++ { // while it runs
+		w.now += 0.5
+		reply := w.exchange("wb", done(running...), Take{Queues: []string{"b"}, Count: 2})
+		w.tend("a", "b")
+		if running = append(reply.Jobs, w.take("wb", 2, "b")...); len(running) != 1 {
+			t.Fatalf("when %d have begun of b there begins %+v", began, running)
+		}
+	}
+}

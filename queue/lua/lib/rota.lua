@@ -7,7 +7,8 @@
 --   oarlock:wait:<n>:<tid><party>   mark of a waitlist -> score of its head
 --   oarlock:eldest:<tid>   mark of a waitlist -> since when nothing of it started
 -- A mark is <places>:<n>:<queue><line>, n the bytes of the queue's name. What nobody works is passed over, so nothing
--- is kept for the dead: a queue is awake for a while after somebody with a free child looked into it (oarlock:seen).
+-- is kept for the dead: a queue is awake for a while after somebody with a free child looked into it (oarlock:seen), unless as many of it
+-- run as its setting max-concurrency lets.
 
 -- wait_key(tid, party) -> the key of the waitlists of a party
 function wait_key(tid, party)
@@ -21,14 +22,21 @@ function read_mark_of_list(mark)
   return tonumber(places), string.sub(rest, 1, tonumber(length)), string.sub(rest, tonumber(length) + 1)
 end
 
--- is_awake(g, queue) -> whether somebody who has a free child works it
+-- is_awake(g, queue) -> whether somebody who has a free child works it, and may take of it
 function is_awake(g, queue)
   local known = g.awake[queue]
   if known == nil then
-    known = numeric(redis.call('HGET', 'ql:oarlock:seen', queue), 0) >= g.now
+    known = numeric(redis.call('HGET', 'ql:oarlock:seen', queue), 0) >= g.now and not is_at_most(g.batch, queue)
     g.awake[queue] = known
   end
   return known
+end
+
+-- is_at_most(batch, queue) -> whether as many of it run as its setting lets
+function is_at_most(batch, queue)
+  if not batch.lock[queue] then learn(batch, queue) end
+  local most = batch.most[queue]
+  return most > 0 and redis.call('ZCOUNT', 'ql:q:' .. queue .. '-locks', batch.stored_now, '+inf') >= most
 end
 
 -- waiting_for(g, t, kind) -> list of up to ten awake parties in their order, each with pass, and lists: places, queue,
