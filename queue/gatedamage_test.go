@@ -85,6 +85,56 @@ func TestARecordThatSomebodyOverwroteHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// TestWhatAThrottleForgotIsTried: whatever is deleted of what throttles and queues know of those that wait, all run, and nothing is left.
+func TestWhatAThrottleForgotIsTried(t *testing.T) {
+	for _, lost := range []string{"rota:", "wait:", "waited", "waitlists:", "rota: wait: waited eldest:", "waitlists: rota: wait: waited eldest:"} {
+		for _, comes := range []bool{false, true} { // whether others of the same needs come afterwards
+			t.Run(fmt.Sprintf("%s, others come %v", lost, comes), func(t *testing.T) {
+				w := newGateWorld(t)
+				w.rule(map[string]string{"q": `{"shape":"a","throttles":["t","region"],"by":{"region":["path","r"]},"klass":{"Heavy":{"weight":2}}}`},
+					map[string]string{"t": `{"limit":2,"patience":60}`, "region": `{"limit":3,"patience":60,"by":["path","r"],"each":1}`})
+				jobs := 12
+				put := func(i int) Put {
+					return Put{JID: fmt.Sprint("j", i), Queue: "q", Klass: []string{"K", "Heavy"}[i%2], Data: fmt.Appendf(nil, `{"r":"r%d"}`, i%3)}
+				}
+				w.put(putsOf(jobs, put)...)
+				running := w.take("w", jobs, "q")
+				all := len(running)
+				w.exchange("w", done(running...), Take{}) // all ended, and of those that wait nobody was tried yet
+				for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:*").Val() {
+					for _, kind := range strings.Fields(lost + " open:") {
+						if strings.HasPrefix(key, "ql:oarlock:"+kind) {
+							w.redis.Del(t.Context(), key)
+						}
+					}
+				}
+				if comes {
+					w.put(putsOf(jobs, func(i int) Put { return put(jobs + i) })...)
+					jobs += jobs
+				}
+				running = nil
+				for turns := 0; len(running) > 0 || all < jobs; turns++ {
+					if turns == 60 {
+						t.Fatalf("%d of %d have run; of the rest %v", all, jobs, w.ownKeys())
+					}
+					w.now++
+					w.tend("q")
+					if n := w.many("t"); n > 2 {
+						t.Fatalf("%d places are taken, of 2", n)
+					}
+					running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: jobs}).Jobs
+					all += len(running)
+				}
+				w.now += 6
+				w.tend("q")
+				if left := w.ownKeys(); len(left) > 0 {
+					t.Errorf("left: %v", left)
+				}
+			})
+		}
+	}
+}
+
 // TestANonsenseMarkHoldsNobodyUp: what is no mark in the line of a throttle keeps no place.
 func TestANonsenseMarkHoldsNobodyUp(t *testing.T) {
 	w := newGateWorld(t)

@@ -100,23 +100,61 @@ function place_strangers(g)
       end
       write_places(g)
       local ok, raised = pcall(drop_gone, g, queue)
+      if ok then ok, raised = pcall(try_forgotten, g, queue) end
       if not ok then report(g.batch, queue, '', raised) end
     end
   end
 end
 
+-- try_forgotten(g, queue): waitlists that wait for a throttle, by their record, of which that knows nothing lose the record, and are tried: what of
+-- them must wait gives them a new one. Else nobody would try them, whatever is free, and who comes would stand behind. Somebody deleted the
+-- keys of the throttle, or a call broke off as it wrote them.
+-- Rare.
+function try_forgotten(g, queue)
+  local key, field = 'ql:oarlock:waitlists:' .. queue, 'lists:' .. queue
+  local scan = redis.call('HSCAN', key, redis.call('HGET', 'ql:oarlock:tended', field) or '0', 'COUNT', '50')
+  if scan[1] == '0' then redis.call('HDEL', 'ql:oarlock:tended', field) else redis.call('HSET', 'ql:oarlock:tended', field, scan[1]) end
+  for i = 1, #scan[2], 2 do
+    local line, record = scan[2][i], scan[2][i + 1]
+    local list = { id = #queue .. ':' .. queue .. line, record = record }
+    if line ~= 'shape' and read_record(list) then
+      spend(g.batch, 3)
+      if not is_waited_for(list) then
+        open_list(g, queue, line)
+        g.lists[list.id] = nil
+        redis.call('HDEL', key, line)
+      end
+    end
+  end
+end
+
+-- is_waited_for(list) -> whether the throttle for which it waits knows so
+-- Rare.
+function is_waited_for(list)
+  local tid, party = list.tid, list.party
+  return redis.call('SISMEMBER', 'ql:oarlock:waited', tid) == 1 and redis.call('ZSCORE', wait_key(tid, party), list.mark)
+    and (redis.call('ZSCORE', 'ql:oarlock:rota:' .. tid, party) or redis.call('ZSCORE', 'ql:oarlock:over:' .. tid, party))
+end
+
 -- drop_gone(g, queue): jobs that somebody canceled who knows no waitlists are counted no more among those that wait; a take would drop them when it meets
--- them. Of those that wait a hundred are looked at, from a place that differs each time.
+-- them. And waitlists that have no record, for somebody deleted it, are tried. Of those that wait a hundred are looked at, from a place that differs
+-- each time.
 -- Rare.
 function drop_gone(g, queue)
-  local key, gone = 'ql:q:' .. queue .. '-throttled', {}
+  local key, gone, seen = 'ql:q:' .. queue .. '-throttled', {}, {}
+  local lists = 'ql:oarlock:waitlists:' .. queue
   local windows = math.max(1, math.ceil(redis.call('ZCARD', key) / 100))
   local first = 100 * (math.floor(g.now * 1000) % windows)
   for _, jid in ipairs(redis.call('ZRANGE', key, text14(first), text14(first + 99))) do
-    if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then gone[#gone + 1] = jid end
+    local text, gate = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'throttles', 'oarlock-gate'))
+    if not text and redis.call('EXISTS', 'ql:j:' .. jid) == 0 then gone[#gone + 1] = jid end
+    if gate and text and not seen[text] then
+      seen[text] = true
+      local line = #text > 256 and redis.sha1hex(text) or text
+      if redis.call('HEXISTS', lists, line) == 0 then open_list(g, queue, line) end
+    end
   end
   spend(g.batch, 50)
-  local lists = 'ql:oarlock:waitlists:' .. queue
   if #gone == 0 or redis.call('HLEN', lists) > 500 then return end
   for _, line in ipairs(redis.call('HKEYS', lists)) do
     local list = line ~= 'shape' and list_named(g, queue, line)

@@ -45,7 +45,7 @@ end
 -- The inbox, and the waitlists that are open, by their scores; again, where some are opened meanwhile.
 function sort_out(g, rules, queue, room)
   local done = 0
-  if redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue) == 1 then
+  if redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue, 'ql:oarlock:open:' .. queue) > 0 then -- the first may be lost, see try_forgotten
     local waiting = g.waiting or waiting_room(g)
     if waiting.begin(g, rules, queue) then return 0 end
   end
