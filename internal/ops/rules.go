@@ -258,14 +258,17 @@ type Needs struct {
 // NeedsPlace is a throttle of which a job needs places.
 type NeedsPlace struct {
 	rules.Place
-	Limit  int    `json:"limit"`           // 0: none
-	Cap    int    `json:"cap,omitempty"`   // of the value, of the limit of all; what is beyond is lent, or not to be had
-	Lent   bool   `json:"lent,omitempty"`  // more than the cap may be had, as long as nobody else needs it
-	Rate   string `json:"rate,omitempty"`  // starts in a time
-	Used   int    `json:"used"`            // places that are taken now
-	ByHand bool   `json:"by_hand"`         // somebody set the limit in place of the rules
-	Queue  bool   `json:"queue,omitempty"` // it is the queue's own limit
-	Asks   bool   `json:"asks,omitempty"`  // its command decides
+	Limit  int     `json:"limit"`           // 0: none
+	Cap    int     `json:"cap,omitempty"`   // of the value, of the limit of all; what is beyond is lent, or not to be had
+	Lent   bool    `json:"lent,omitempty"`  // more than the cap may be had, as long as nobody else needs it
+	Rate   string  `json:"rate,omitempty"`  // starts in a time
+	Next   float64 `json:"next,omitempty"`  // when the next may start by that; 0: now
+	Used   int     `json:"used"`            // places that are taken now
+	ByHand bool    `json:"by_hand"`         // somebody set the limit in place of the rules
+	Queue  bool    `json:"queue,omitempty"` // it is the queue's own limit
+	Asks   bool    `json:"asks,omitempty"`  // its command decides
+
+	read float64 // when this was so
 }
 
 // ExplainRules tells what a job would need by the rules that count, and how much of that there is now. What it wants itself is said by wants, and not
@@ -333,8 +336,12 @@ func needsPlace(ctx context.Context, q *queue.Client, place rules.Place, set rul
 	t := compiled.Throttles[place.Throttle]
 	out.Asks = t.Asks != ""
 	if place.Value == "" || place.Base {
-		out.Rate = set.Throttles[place.Throttle].Rate
-		return out, nil
+		out.Rate, out.read = set.Throttles[place.Throttle].Rate, q.Now()
+		rate, err := rateOf(ctx, q, place.ID, t)
+		if rate != nil {
+			out.Next = rate.Next
+		}
+		return out, err
 	}
 	base, err := q.RuledLimit(ctx, place.Throttle)
 	if out.Cap = t.CapOf(place.Value, base.Maximum); limit.Set {

@@ -177,3 +177,34 @@ func TestManyThrottlesAreReadTogether(t *testing.T) {
 		t.Errorf("one with a key of the wrong type: %+v", th)
 	}
 }
+
+// TestARateSaysWhenTheNextStarts: who asks what a job would need is told that a rate lets nobody start now, and how long that is so.
+func TestARateSaysWhenTheNextStarts(t *testing.T) {
+	server := redistest.Start(t)
+	q, ctx := open(t, server), t.Context()
+	set := rules.Set{
+		Throttles: map[string]rules.Throttle{"api": {Rate: "1/1h"}, "slides": {Rate: "1/1h", Sliding: true}},
+		Queues:    map[string]rules.Queue{"q": {Throttles: []string{"api", "slides"}}},
+	}
+	must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
+		return d.Agree(rules.File{Owner: "test", Set: set}, false)
+	}))(t)
+	told := func() (words [2]string) {
+		for i, place := range must(ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K"}, queue.Wants{}))(t).Places {
+			words[i] = place.Words()
+		}
+		return words
+	}
+	if got := told(); got != [2]string{"1 start in 1h", "1 start in 1h"} {
+		t.Errorf("while one may start is told %q", got)
+	}
+	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+	s := q.Session("w")
+	defer s.Close()
+	must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
+	for _, got := range told() {
+		if !strings.HasPrefix(got, "1 start in 1h, the next in 59m") && !strings.HasPrefix(got, "1 start in 1h, the next in 1h") {
+			t.Errorf("when it has started is told %q", got)
+		}
+	}
+}

@@ -24,7 +24,7 @@ func RuleWords(rule json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-// Words say how many places of a throttle there are.
+// Words say how many places of a throttle there are, and when the next may start by its rate, where that is not now.
 func (p NeedsPlace) Words() string {
 	var words []string
 	switch {
@@ -41,7 +41,14 @@ func (p NeedsPlace) Words() string {
 	}
 	if p.Rate != "" {
 		starts, per, _ := strings.Cut(p.Rate, "/")
-		words = append(words, starts+" starts in "+per)
+		rate := starts + " starts in " + per
+		if starts == "1" {
+			rate = "1 start in " + per
+		}
+		if p.Next > p.read {
+			rate += ", the next in " + screen.Seconds(p.Next-p.read)
+		}
+		words = append(words, rate)
 	}
 	if p.ByHand {
 		words = append(words, "set by hand")
