@@ -27,11 +27,25 @@ func Answer(printed []byte, keys string, into any) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("its answer %s is no JSON object with %s: %w", Excerpt(line), keys, err)
+		return fmt.Errorf("its answer %s is no JSON object with %s%s", Excerpt(line), keys, whyNot(err))
+	case line[0] != '{': // null is anything to the decoder
+		return fmt.Errorf("its answer %s is no JSON object with %s", Excerpt(line), keys)
 	case what.Tag != "" && what.Tag != "answer":
 		return fmt.Errorf("it answered %s, and not answer", Excerpt(what.Tag))
 	}
 	return nil
+}
+
+// whyNot is what of an answer is wrong, for who wrote the command and knows nothing of our types.
+func whyNot(err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return ": " + err.Error()
+	case wrong.Field == "":
+		return ""
+	}
+	return ": " + wrong.Field + " is of the wrong type: " + wrong.Value
 }
 
 // Excerpt is the beginning of a text of a command, quoted.

@@ -17,8 +17,9 @@ func TestAnswers(t *testing.T) {
 		{"none", " \n", "", "it printed nothing, and not a JSON object with do"},
 		{"words", "sure", "", `its answer "sure" is no JSON object with do`},
 		{"words behind it", `{"do":"retry"}` + "\nbye", "", `its answer "bye" is no JSON object`},
-		{"a list", `["retry"]`, "", "is no JSON object"},
-		{"another kind", `{"do":5}`, "", "is no JSON object"},
+		{"a list", `["retry"]`, "", "is no JSON object with do"},
+		{"null", `null`, "", "is no JSON object with do"},
+		{"another kind", `{"do":5}`, "", "is no JSON object with do: do is of the wrong type: number"},
 		{"another line", `{"@":"ack","do":"retry"}`, "", `it answered "ack", and not answer`},
 		{"long", strings.Repeat("x", 1000), "", strings.Repeat("x", 80) + `"… is no JSON object`},
 	} {
@@ -31,6 +32,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: %q, %v", tt.name, got.Do, err)
 		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
+		case err != nil && strings.Contains(err.Error(), "Go "):
+			t.Errorf("%s: %v speaks of our types", tt.name, err)
 		}
 	}
 }
