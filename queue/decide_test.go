@@ -94,6 +94,25 @@ func TestACommandDecides(t *testing.T) {
 	}
 }
 
+// TestACommandIsAskedAboutWhoBorrows: who would run by places that another throttle lends is asked about as all are.
+func TestACommandIsAskedAboutWhoBorrows(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["planner","lent"],"asks":{"planner":true},"by":{"lent":["path","r"]}}`},
+		map[string]string{"planner": asksClosed, "lent": `{"limit":3,"patience":60,"by":["path","r"],"shares":{"east":0.4},"borrow":true}`})
+	w.put(putsOf(3, func(i int) Put { return Put{Queue: "q", Klass: "K", Data: []byte(`{"r":"east"}`)} })...)
+	for i := range 3 {
+		w.take("w", 3, "q")
+		q := w.ask("web1")
+		if len(q.jids()) != 3-i {
+			t.Fatalf("when %d run it is asked about %v", i, q.jids())
+		}
+		w.decide(q.Number, Decision{Verdicts: []Verdict{verdict(q.jids()[0], VerdictStart, 10)}})
+		if jobs := w.take("w", 3, "q"); len(jobs) != 1 {
+			t.Fatalf("when %d run %+v begins", i, jobs)
+		}
+	}
+}
+
 // TestAskedWhereTheClockGoesBack: when the clock of Redis goes back by an hour, the command is asked again at once, about all.
 func TestAskedWhereTheClockGoesBack(t *testing.T) {
 	w := newGateWorld(t)

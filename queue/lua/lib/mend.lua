@@ -119,7 +119,7 @@ function try_forgotten(g, queue)
     local list = { id = #queue .. ':' .. queue .. line, record = record }
     if line ~= 'shape' and read_record(list) then
       spend(g.batch, 3)
-      if not is_waited_for(list) then
+      if not is_waited_for(g, list) then
         open_list(g, queue, line)
         g.lists[list.id] = nil
         redis.call('HDEL', key, line)
@@ -128,12 +128,12 @@ function try_forgotten(g, queue)
   end
 end
 
--- is_waited_for(list) -> whether the throttle for which it waits knows so
+-- is_waited_for(g, list) -> whether the throttle for which it waits knows so
 -- Rare.
-function is_waited_for(list)
+function is_waited_for(g, list)
   local tid, party = list.tid, list.party
   return redis.call('SISMEMBER', 'ql:oarlock:waited', tid) == 1 and redis.call('ZSCORE', wait_key(tid, party), list.mark)
-    and (redis.call('ZSCORE', 'ql:oarlock:rota:' .. tid, party) or redis.call('ZSCORE', 'ql:oarlock:over:' .. tid, party))
+    and (redis.call('ZSCORE', 'ql:oarlock:rota:' .. tid, party) or defined_as(g, tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. tid, party))
 end
 
 -- drop_gone(g, queue): jobs that somebody canceled who knows no waitlists are counted no more among those that wait; a take would drop them when it meets

@@ -263,7 +263,7 @@ function has_places(g, c, list, job, need, place)
   if need.asks and not held then asked, permitted = undecided(g, need, job.jid) end
   if not stood or stood.open or held or permitted then
     item, when, beyond = refusal(g, need, stood, held)
-    item = item or asked
+    if asked and not item then item, beyond = asked, nil end -- what another would lend is nothing to the command
     if not item then
       take_places(g, need, job.jid, held)
       if held and job.throttles ~= need.text then give_rest(g, job, need, held) end
