@@ -76,6 +76,11 @@ func TestPutsOfAClassWhoseCorrelationLives(t *testing.T) {
 				t.Errorf("of %.30s: %+v, want %q", data, r, want)
 			}
 		}
+		for _, number := range []string{"1e400", "1e500"} { // both are too large to be told apart
+			if r := must(c.PutAll(ctx, []queue.Put{{Queue: "huge", Klass: "Pay", Data: []byte(`{"id":` + number + `}`)}}))(t)[0]; r.Existed {
+				t.Errorf("another job stands for that of order %s: %+v", number, r)
+			}
+		}
 		ok(t, c.Cancel(ctx, first.JID))
 		if r := put("Pay", `{"id":"17"}`); r.Existed || r.Err != nil || r.JID == first.JID {
 			t.Errorf("after the end of the first: %+v", r)

@@ -39,7 +39,7 @@ function correlation_in(put, by)
   local value = value_of(by, put.queue, { nil, put.klass, put.data })
   if type(value) == 'string' then return value end
   if type(value) ~= 'number' then return nil end
-  if tonumber(text14(value)) ~= value then
+  if tonumber(text14(value)) ~= value or value - value ~= 0 then -- 1e400 is as 1e500
     error('the correlation ' .. excerpt(pointer) .. ' is a number of more than 14 digits, which is not kept exactly; write it as text', 0)
   end
   return text14(value)
