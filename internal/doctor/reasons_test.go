@@ -105,6 +105,9 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	if err := p.client.Pause(ctx, "full"); err != nil {
 		t.Fatal(err)
 	}
+	if err := p.client.Set(ctx, "first-max-concurrency", "1"); err != nil {
+		t.Fatal(err)
+	}
 	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}
@@ -117,7 +120,7 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"e6":      {"region=east has 6 places, its share is 5"},
 		"le3":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1; 1 job of its waitlist is before it; north has the next turn."},
 		"ln0":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1."},
-		"first2":  {"Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
+		"first2":  {"The queue first may run 1 jobs at a time, and 1 are running.", "Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
 		"second2": {"Throttle one is full: 1 of 1 place, held by first1; it needs 1; 1 job of its waitlist is before it; first has the next turn."},
 		"w1":      {"Window night (" + shut + " UTC) is shut; it opens "},
 		"w2":      {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},

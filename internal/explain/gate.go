@@ -28,7 +28,11 @@ func (w *why) damagedRules(ctx context.Context) error {
 // gate tells what keeps a job of a ruled queue from starting: all that would, in the order in which a take asks. at is where it
 // stands; of its other throttles those are told that have no room for it.
 func (w *why) gate(ctx context.Context, at *queue.WaitsFor) error {
-	if _, err := w.paused(ctx); err != nil {
+	counts, err := w.paused(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.atMost(ctx, counts); err != nil {
 		return err
 	}
 	if err := w.outside(ctx); err != nil {

@@ -453,13 +453,8 @@ func (w *why) ready(ctx context.Context, before int) error {
 	} else if err := w.outside(ctx); err != nil {
 		return err
 	}
-	setting, err := w.q.Setting(ctx, w.job.Queue+"-max-concurrency")
-	if err != nil {
+	if err := w.atMost(ctx, counts); err != nil {
 		return err
-	}
-	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
-		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
-		w.is(Limited)
 	}
 	switch before {
 	case 0:
@@ -471,6 +466,19 @@ func (w *why) ready(ctx context.Context, before int) error {
 	default:
 		w.because("%s jobs of its queue come before it.", screen.Count(before))
 		w.is(InLine)
+	}
+	return nil
+}
+
+// atMost tells whether as many jobs of the queue run as its setting lets, whatever else is free.
+func (w *why) atMost(ctx context.Context, counts queue.QueueCounts) error {
+	setting, err := w.q.Setting(ctx, w.job.Queue+"-max-concurrency")
+	if err != nil {
+		return err
+	}
+	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
+		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
+		w.is(Limited)
 	}
 	return nil
 }
