@@ -113,6 +113,39 @@ func TestACommandIsAskedAboutWhoBorrows(t *testing.T) {
 	}
 }
 
+// TestWhatACommandHoldsHidesNobody: however many waitlists and queues have nothing but jobs that it holds, it is asked about those behind them.
+func TestWhatACommandHoldsHidesNobody(t *testing.T) {
+	for _, queues := range []int{1, 30} {
+		w := newGateWorld(t)
+		ruled, names := map[string]string{}, []string{}
+		for i := range queues {
+			names = append(names, fmt.Sprint("q", i))
+			ruled[names[i]] = `{"shape":"a","throttles":["c","planner"],"asks":{"planner":true},"by":{"c":["path","c"]}}`
+		}
+		w.rule(ruled, map[string]string{"planner": asksClosed, "c": `{"patience":60,"by":["path","c"],"each":1}`})
+		w.put(putsOf(30, func(i int) Put {
+			return Put{Queue: names[i%queues], Klass: "K", Data: fmt.Appendf(nil, `{"c":"c%d"}`, i)}
+		})...)
+		asked := map[string]bool{}
+		for range 4 {
+			for _, name := range names {
+				w.take("w", 1, name)
+			}
+			q := w.ask("web1")
+			var verdicts []Verdict
+			for _, c := range q.Candidates {
+				asked[c.JID] = true
+				verdicts = append(verdicts, Verdict{c.JID, c.Queue, VerdictHold, time.Hour, ""})
+			}
+			w.decide(q.Number, Decision{Verdicts: verdicts})
+			w.now++
+		}
+		if len(asked) != 30 {
+			t.Errorf("of 30 jobs of %d queues it was asked about %d", queues, len(asked))
+		}
+	}
+}
+
 // TestAskedWhereTheClockGoesBack: when the clock of Redis goes back by an hour, the command is asked again at once, about all.
 func TestAskedWhereTheClockGoesBack(t *testing.T) {
 	w := newGateWorld(t)

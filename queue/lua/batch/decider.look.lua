@@ -11,7 +11,7 @@
 --   running  of those that have places, some: each jid, queue, class, places, and when it was popped; 0 if it was let start
 --            and does not run yet
 --
--- Of a waitlist the jobs are looked at that come first, and are not held: a thousand can be.
+-- Of each waitlist the jobs are looked at that come first, and are not held: a thousand can be.
 --
 -- Reads    ql:oarlock:rules; ql:oarlock:rota, wait, seen; the waitlists; ql:j:<jid>; ql:th:<tid>-locks
 -- Writes   ql:oarlock:asker:<tid>, ql:oarlock:asked:<tid>
@@ -36,20 +36,32 @@ for _, jid in ipairs(some) do held[jid] = true end
 local next_held = redis.call('ZRANGE', held_key, '0', '0', 'WITHSCORES')[2] or '0'
 if #some == 1000 then return { 0, next_held } end
 
+-- All that are awake, as far as a thousand: what is held of those in front may not keep that the others are asked about.
 local lists = {}
-for _, one in ipairs(waiting_for(g, t, 'rota')) do
-  for _, list in ipairs(one.lists) do lists[#lists + 1] = list end
-end
-local found, share = {}, math.ceil(100 / math.max(1, #lists))
-for _, list in ipairs(lists) do
-  local heads = redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. #list.queue .. ':' .. list.queue .. list.line, '0', text14(#some + share - 1), 'WITHSCORES')
-  local left = share
-  for i = 1, #heads, 2 do
-    if left > 0 and not held[heads[i]] then
-      found[#found + 1] = { jid = heads[i], score = tonumber(heads[i + 1]), queue = list.queue, places = list.places }
-      left = left - 1
-    end
+for _, party in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '999')) do
+  local marks = redis.call('ZREVRANGE', wait_key(tid, party), '0', text14(999 - #lists), 'WITHSCORES')
+  for i = 1, #marks, 2 do
+    local places, queue, line = read_mark_of_list(marks[i])
+    if is_awake(g, queue) then lists[#lists + 1] = { places = places, queue = queue, line = line, head = tonumber(marks[i + 1]) } end
   end
+  if #lists >= 1000 then break end
+end
+table.sort(lists, function(a, b) return a.head > b.head end)
+local found, share = {}, math.ceil(100 / math.max(1, #lists))
+for n, list in ipairs(lists) do
+  if n > 20 and #found >= 100 then break end
+  local key, from, page = 'ql:oarlock:waitlist:' .. #list.queue .. ':' .. list.queue .. list.line, 0, math.max(10, share)
+  local left = share
+  repeat
+    local heads = redis.call('ZREVRANGE', key, text14(from), text14(from + page - 1), 'WITHSCORES')
+    for i = 1, #heads, 2 do
+      if left > 0 and not held[heads[i]] then
+        found[#found + 1] = { jid = heads[i], score = tonumber(heads[i + 1]), queue = list.queue, places = list.places }
+        left = left - 1
+      end
+    end
+    from = from + page
+  until left == 0 or #heads < 2 * page or from > #some + share
 end
 table.sort(found, function(a, b) return a.score > b.score end)
 
