@@ -569,6 +569,12 @@ func TestParkAndAnswer(t *testing.T) {
 				p.t.Errorf("%d were set aside, want 2", n)
 			}
 		}},
+		{"pushed to the list by who ends lines otherwise", func(p *parking) {
+			p.park("j", "c")
+			p.c.redis.RPush(p.t.Context(), "ql:oarlock:responses", "K\r\nc\r\n{\"a\":1}")
+			p.do(Batch, "respond.inbox", 10)
+			p.told(p.take(), "c", `{"a":1}`)
+		}},
 		{"an answer to one job, before it parks, is nobody else's", func(p *parking) {
 			p.want(p.respond("c", "j", "0", "", ""), "late") // there is no such job
 			p.put("j")

@@ -127,7 +127,8 @@ function drain_responses(now, most)
   for _, text in ipairs(texts) do
     if bytes > call_bytes then break end -- each has a limit, and may be many
     bytes, read = bytes + #text, read + 1
-    local klass, correlation, data = string.match(text, '^([^\n]*)\n([^\n]*)\n(.*)$')
+    local klass, correlation, data = string.match(text, '^([^\n]*)\r\n([^\n]*)\r\n(.*)$') -- as some systems end lines
+    if not klass then klass, correlation, data = string.match(text, '^([^\n]*)\n([^\n]*)\n(.*)$') end
     local ok, word, why = true, 'refused', 'it is not class, correlation and JSON, each on a line'
     if klass then
       why = read_json(data)
