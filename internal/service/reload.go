@@ -59,6 +59,8 @@ func (s *Service) Reload(by string) Reloaded {
 		s.rules.Expect(cfg.RulesFile()) // before any pool takes from queues that are new to it
 		if done, err = s.sup.Reload(told); err != nil {
 			s.rules.Set(before.RulesFile())
+		} else {
+			limitGarbage(told.Pools)
 		}
 	}
 	if err != nil {

@@ -203,6 +203,7 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	told.Callback = func(klass, jid string) string { return s.secrets.Load().Address(base, klass, jid) }
 	told.Ask = plan.RetryDecider(host, filepath.Dir(cfg.Path))
 	s.carries(told.Pools)
+	limitGarbage(told.Pools)
 	s.sup = supervisor.New(told, client, host)
 	close(s.begun)
 	look, err := connect.Looking(ctx, cfg.Redis, s.log, s.metrics.WebCall)
