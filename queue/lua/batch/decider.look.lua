@@ -50,18 +50,18 @@ table.sort(lists, function(a, b) return a.head > b.head end)
 local found, share = {}, math.ceil(100 / math.max(1, #lists))
 for n, list in ipairs(lists) do
   if n > 20 and #found >= 100 then break end
-  local key, from, page = 'ql:oarlock:waitlist:' .. #list.queue .. ':' .. list.queue .. list.line, 0, math.max(10, share)
+  local key, from, many = 'ql:oarlock:waitlist:' .. #list.queue .. ':' .. list.queue .. list.line, 0, math.max(10, share)
   local left = share
   repeat
-    local heads = redis.call('ZREVRANGE', key, text14(from), text14(from + page - 1), 'WITHSCORES')
+    local heads = redis.call('ZREVRANGE', key, text14(from), text14(from + many - 1), 'WITHSCORES')
     for i = 1, #heads, 2 do
       if left > 0 and not held[heads[i]] then
         found[#found + 1] = { jid = heads[i], score = tonumber(heads[i + 1]), queue = list.queue, places = list.places }
         left = left - 1
       end
     end
-    from = from + page
-  until left == 0 or #heads < 2 * page or from > #some + share
+    from = from + many
+  until left == 0 or #heads < 2 * many or from > #some + share
 end
 table.sort(found, function(a, b) return a.score > b.score end)
 
