@@ -9,12 +9,12 @@ import (
 // places match what a language prints behind the line that says what went wrong, to tell where that was.
 var places = sync.OnceValue(func() *regexp.Regexp { // few who start ever need it
 	return regexp.MustCompile(`^(?:` + strings.Join([]string{
-		`at .*(?:\)|:\d+|:line \d+)(?: \{)?`,                // JavaScript, Java, C#
-		`Node\.js v\d\S*`,                                   // likewise
-		`\.\.\. \d+ (?:more|lines matching .*)`,             // likewise
-		"(?:from )?\\S.*:\\d+:in [`'][^']*'",                // Ruby
-		`Stack trace:|#\d+ .*|thrown in .* on line \d+`,     // PHP
-		"note: run with `RUST_BACKTRACE=.*|exit status \\d", // Rust, Go
+		`at .*(?:\)|:\d+|:line \d+)(?: \{)?`,    // JavaScript, Java, C#
+		`Node\.js v\d\S*`,                       // likewise
+		`\.\.\. \d+ (?:more|lines matching .*)`, // likewise
+		"(?:from )?\\S.*:\\d+:in [`'][^']*'",    // Ruby
+		`Stack trace:|#\d+ (?:.*\(\d+\): .*|\[internal function\]: .*|\{main\})|thrown in .* on line \d+`, // PHP
+		"note: run with `RUST_BACKTRACE=.*|exit status \\d",                                               // Rust, Go
 		`\[signal SIG.*\]`,
 	}, "|") + `)$`)
 })

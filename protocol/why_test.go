@@ -23,6 +23,8 @@ func TestWhy(t *testing.T) {
 		{"Go, by a signal", "panic: runtime error: nil pointer\n[signal SIGSEGV: segmentation violation code=0x1]\n\ngoroutine 7 gp=0xc0 m=0 [running]:\nmain.main()\n", "panic: runtime error: nil pointer"},
 		{"Rust", "thread 'main' panicked at src/main.rs:2:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n", "boom"},
 		{"places alone", "    at f (/x.js:1:20)\nNode.js v20.20.2\n", "Node.js v20.20.2"},
+		{"PHP, from within", "Exception: boom\nStack trace:\n#0 [internal function]: f()\n#1 {main}\n", "Exception: boom"},
+		{"a number in front", "reading orders\n#42 has no address\n", "#42 has no address"},
 		{"words that begin like a place", "it failed\nat least twice\n", "at least twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
