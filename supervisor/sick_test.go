@@ -73,3 +73,34 @@ func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
 		w.end()
 	})
 }
+
+// Jobs that are bad and were put together come in rows on whatever child. No child is replaced for each such row: where the next went on with it,
+// rows have to be longer.
+func TestRowsOfBadJobsDoNotReplaceChildrenForEver(t *testing.T) {
+	for name, children := range map[string]int{"one child": 1, "four": 4} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFakeWorld(t)
+				w.cfg.Pools[0].Children = children
+				var n atomic.Int64
+				w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+					time.Sleep(100 * time.Millisecond)
+					e := said(protocol.Ack)
+					if int(n.Add(1))%(100*children) < 40*children {
+						e = raised()
+					}
+					e.Began = true
+					return e
+				}
+				w.redis.put(3000)
+				w.run()
+				time.Sleep(time.Hour)
+				w.want("complete", 3000)
+				if started := w.host.starts(); started > 5*children {
+					t.Errorf("%d children were started for %d slots", started, children)
+				}
+				w.end()
+			})
+		})
+	}
+}
