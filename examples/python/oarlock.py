@@ -578,6 +578,7 @@ class _Worker:
         self.turn = allocate_lock()  # held by the thread that writes
         self.sending = 0  # how deep the main thread is in send_raw
         self.main = get_ident()
+        self.pid = 0  # until connect; a fork that a function lets come back has another
         self.poll = select.poll()
         # On stdout the hello of a process for one job counts if it names its run.
         self.hello = _status_line("hello", os.environ.get("OARLOCK_RUN"), {
@@ -585,7 +586,7 @@ class _Worker:
 
     def connect(self, source: int, status: int) -> None:
         """Has it read from one descriptor and write to the other, both of which it makes blocking."""
-        self.source, self.status = source, status
+        self.source, self.status, self.pid = source, status, os.getpid()
         os.set_blocking(source, True)
         os.set_blocking(status, True)
         self.poll.register(source, select.POLLIN)
@@ -625,6 +626,7 @@ class _Worker:
                 return
             batch = self.whole.popleft()
             yield batch
+            self.leave_fork()
             batch.ack()
 
     def attempt(self, job: Job) -> None:
@@ -686,10 +688,28 @@ class _Worker:
             self.look()  # at what came before the signal was switched on
 
     def end(self) -> None:
+        self.leave_fork()
         self.interrupt = False
         self.job = None
         if self.signals:
             fcntl.fcntl(self.source, fcntl.F_SETFL, self.flags)
+
+    def leave_fork(self) -> None:
+        """Ends a process that a function forked and let come back: input and verdicts are not its."""
+        if os.getpid() == self.pid:
+            return
+        error = sys.exc_info()[1]
+        try:
+            if isinstance(error, SystemExit):
+                raise error
+            if error is not None:
+                import traceback
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OSError:
+            pass  # nobody reads
+        os._exit(int(error is not None))
 
     def move(self, directory: str) -> None:
         """Makes directory the private one: a preloaded program's forks get theirs with the job."""

@@ -217,6 +217,16 @@ def worker():
     def stdin(job):
         job.ack(data=sys.stdin.read())
 
+    @oarlock.job("Fork")
+    def fork(job):
+        pid = os.fork()
+        if pid:
+            job.log(str(os.WEXITSTATUS(os.waitpid(pid, 0)[1])))
+        elif job.data == "raise":
+            raise ValueError("in the fork")
+        elif job.data:
+            sys.exit(job.data)
+
     @oarlock.job("Exit")
     def exit_(job):
         sys.exit(job.data)
@@ -489,6 +499,17 @@ def test_a_large_payload(talk):
 def test_sys_exit_ends_the_process_with_its_code(talk):
     talk.job("Exit", 75)
     talk.exit(75)
+
+
+@talk_about
+def test_a_fork_that_comes_back_works_no_jobs(talk):
+    for run, data, code in ("r1", None, "0"), ("r2", "raise", "1"), ("r3", 7, "7"):
+        talk.job("Fork", data, run=run)
+        talk.expect(verb="log", message=code)
+        talk.expect(verb="ack", run=run)
+    talk.job("Nothing", run="r4")
+    talk.expect(verb="ack", run="r4")
+    talk.exit(0)
 
 
 def test_the_last_line_may_lack_its_newline():

@@ -678,6 +678,7 @@ module Oarlock
     def initialize(source, status, lead)
       @source = source
       @status = status
+      @pid = Process.pid # a fork that a block lets come back has another
       @limit = (ENV["OARLOCK_MAX_LINE"] || 1 << 20).to_i # of a line, without its end
       @lead = lead # written before each line; a newline where others print too
       @ended = false # end of file was seen
@@ -727,7 +728,11 @@ module Oarlock
         return if @whole.empty?
 
         batch = @whole.shift
-        Oarlock.whole.call(batch)
+        begin
+          Oarlock.whole.call(batch)
+        ensure
+          leave_fork
+        end
         batch.ack
       end
     end
@@ -852,7 +857,20 @@ module Oarlock
       look # at what came before the signal was switched on
     end
 
+    # Ends a process that a block forked and let come back: input and verdicts are not its.
+    def leave_fork
+      return if Process.pid == @pid
+
+      error = $!
+      raise error if error.is_a?(SystemExit)
+
+      warn error.full_message(highlight: false) if error
+      $stdout.flush
+      exit!(error.nil?)
+    end
+
     def finish
+      leave_fork
       @interrupt = false
       @job = nil
       @source.fcntl(F_SETFL, @flags) if @flags

@@ -118,6 +118,15 @@ def worker
     Array.new(4) { Thread.new { 20.times { job.log(text) } } }.each(&:join)
   end
   Oarlock.job("Stdin") { |job| job.ack(data: $stdin.read) }
+  Oarlock.job("Fork") do |job|
+    if (pid = fork)
+      job.log(Process.wait2(pid)[1].exitstatus.to_s)
+    elsif job.data == "raise"
+      raise ArgumentError, "in the fork"
+    elsif job.data
+      exit job.data
+    end
+  end
   Oarlock.job("Exit") { |job| exit job.data }
   hooks = []
   inherited = Socket.pair(:UNIX, :STREAM) # must not reach the forks
@@ -378,6 +387,17 @@ end
 about "exit ends the process with its code" do |talk|
   talk.job("Exit", 75)
   talk.exit(75)
+end
+
+about "a fork that comes back works no jobs" do |talk|
+  [["r1", nil, "0"], ["r2", "raise", "1"], ["r3", 7, "7"]].each do |run, data, code|
+    talk.job("Fork", data, run: run)
+    check talk.expect("log")[0]["message"] == code, "another code"
+    talk.expect("ack", run: run)
+  end
+  talk.job("Nothing", run: "r4")
+  talk.expect("ack", run: "r4")
+  talk.exit(0)
 end
 
 about "the last line may lack its newline" do |talk|
