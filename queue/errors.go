@@ -159,7 +159,7 @@ func refusal(command, text string) error {
 	inside := strings.TrimPrefix(words, "-")
 	for _, state := range serverStates {
 		if strings.HasPrefix(text, state.prefix) || strings.HasPrefix(inside, state.prefix) {
-			return &redisError{state.class, fmt.Errorf("%s: %s", command, text)}
+			return &redisError{state.class, fmt.Errorf("%s: %s", command, inside)} // without where in which script that was
 		}
 	}
 	if isDenied(strings.TrimPrefix(inside, "ERR "), strings.HasPrefix) {

@@ -83,9 +83,21 @@ func (p Program) Main(ctx context.Context, args []string) (code int) {
 	if err == nil {
 		return exitOK
 	}
+	if queue.Class(err) == queue.Memory {
+		err = outOfMemory{err}
+	}
 	show.Error(p.Err, err)
 	return exitCode(err)
 }
+
+// outOfMemory is the error of a command that Redis had no memory for, in words that say what to do.
+type outOfMemory struct{ error }
+
+func (outOfMemory) Error() string {
+	return "Redis is out of memory and refused that; raise its maxmemory, or make room by `oarlock queue purge QUEUE`, which it still does"
+}
+
+func (o outOfMemory) Unwrap() error { return o.error }
 
 // printed is the error of a command that gave err, where wrote is that of what it printed: what nobody can read was not
 // done. A reader that has gone had enough, and hears no more.

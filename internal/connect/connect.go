@@ -133,7 +133,7 @@ func advice(err error) string {
 	case strings.Contains(text, "NOREPLICAS"):
 		return "It has fewer replicas than its min-replicas-to-write asks for."
 	case strings.Contains(text, "OOM "):
-		return "Raise its maxmemory, or keep fewer completed jobs: oarlock config set jobs-history-count N."
+		return "Raise its maxmemory, or make room: oarlock queue purge QUEUE."
 	case strings.Contains(text, "NOPERM"):
 		return "The user of Redis may not run that; queue/ACL.md lists what it needs."
 	}
