@@ -130,7 +130,13 @@ func queueJobs(c *cli.Context, q *queue.Client) error {
 
 func queuePause(c *cli.Context, q *queue.Client) error {
 	names := c.Args().Slice()
-	if err := ops.Pause(c.Context, q, names, sure(c)); err != nil {
+	unknown := func(sentence string) error { // all that may be odd about them
+		if err := sure(c)(sentence); err != nil {
+			return notThere("%v", err)
+		}
+		return nil
+	}
+	if err := ops.Pause(c.Context, q, names, unknown); err != nil {
 		return err
 	}
 	if !c.Bool("stop") {

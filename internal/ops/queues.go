@@ -117,11 +117,11 @@ func KnownQueues(ctx context.Context, q *queue.Client, names ...string) error {
 }
 
 // Pause hands out no more jobs of queues; what runs goes on. One that nobody knows is more likely misspelled
-// than meant.
+// than meant, and one without a name is not meant at all.
 func Pause(ctx context.Context, q *queue.Client, names []string, sure Sure) error {
 	var unknown *Missing
 	switch err := KnownQueues(ctx, q, names...); {
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown) && !slices.Contains(names, ""):
 		text := strings.ToUpper(unknown.Text[:1]) + unknown.Text[1:]
 		if !strings.HasSuffix(text, "?") {
 			text += "."
