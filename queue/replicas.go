@@ -44,7 +44,11 @@ func (s *Session) awaitReplicas(ctx context.Context, want, connections int) (got
 func (s *Session) settledOnReplicas(ctx context.Context) {
 	want := s.client.opts.WaitReplicas
 	if got, err := s.awaitReplicas(ctx, want, s.link.Connections()); err != nil || got < want {
-		s.client.log.Warn("settlement has not reached all replicas", "worker", s.worker, "want", want, "got", got, "err", err)
+		told := []any{"worker", s.worker, "want", want, "got", got}
+		if err != nil {
+			told = append(told, "err", err)
+		}
+		s.client.log.Warn("settlement has not reached all replicas", told...)
 	}
 }
 

@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +67,17 @@ func TestPutWaitsForReplicas(t *testing.T) {
 	if _, few = put(2, 1); few == nil || few.Got != 1 {
 		t.Errorf("one replica of two: %+v", few)
 	}
-	always := must(queue.Open(t.Context(), queue.Options{URL: master.URL, WaitReplicas: 2}))(t)
+	var log bytes.Buffer
+	always := must(queue.Open(t.Context(), queue.Options{URL: master.URL, WaitReplicas: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	defer always.Close()
 	if _, err := always.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}); !errors.As(err, &few) || few.Want != 2 {
 		t.Errorf("as a setting: %v", err)
+	}
+	s := always.Session("w")
+	defer s.Close()
+	job := must(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must(s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Complete}}, queue.Take{}))(t)
+	if said := log.String(); !strings.Contains(said, "settlement has not reached all replicas") || !strings.Contains(said, "got=1\n") {
+		t.Errorf("of a settlement it says %s", said)
 	}
 }
