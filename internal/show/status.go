@@ -226,6 +226,7 @@ func uncounted(n supervisor.Counters) string {
 		{n.Unknown, "class not known"},
 		{n.Spared, "ended badly, as all else, and was spared"},
 		{n.Halved, "come again in smaller messages, for one that came with them was to blame"},
+		{n.Late, "verdicts too late"},
 	} {
 		if of.n > 0 {
 			told = append(told, of.what+" "+screen.Count(of.n))

@@ -56,3 +56,11 @@ func TestStatusTellsDepths(t *testing.T) {
 		t.Errorf("it says\n%s", text)
 	}
 }
+
+func TestStatusTellsVerdictsThatCameTooLate(t *testing.T) {
+	r := service.Status{Snapshot: supervisor.Snapshot{Redis: "ok", Pools: []supervisor.PoolSnapshot{{Name: "p", Counters: supervisor.Counters{Acked: 3, Late: 2}}}}}
+	var out bytes.Buffer
+	if Status(&out, r); !strings.Contains(out.String(), "verdicts too late 2") {
+		t.Errorf("it says\n%s", out.String())
+	}
+}

@@ -266,13 +266,11 @@ type Counters struct {
 	Renewals    int `json:"renewals"`    // renew calls
 }
 
-// Concluded counts an ending that is settled, and what Decide made of it. Where the job fails for good, for it has no retry left or has
-// crashed too often, Redis makes it fail, whatever the action is.
-func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, fails bool) {
+// Concluded counts an ending of which Decide made this; what becomes of the job by it is counted by Settled.
+func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome) {
 	c.Refused += len(o.Refused)
 	if o.Settlement.Counter == queue.CountBatch {
 		c.Halved++
-		c.Unworked(o.Settlement.Action, fails)
 		return
 	}
 	switch e.Kind {
@@ -301,12 +299,11 @@ func (c *Counters) Concluded(e *runner.Ending, o *outcome.Outcome, fails bool) {
 	if o.Settlement.Counter == queue.CountSpared {
 		c.Spared++
 	}
-	c.Unworked(o.Settlement.Action, fails)
 }
 
-// Unworked counts a job that is settled so, perhaps without an attempt: its answer ended it, or did not come in time.
-// fails says that the job fails for good.
-func (c *Counters) Unworked(action queue.Action, fails bool) {
+// Settled counts a job that Redis has settled so, perhaps without an attempt: its answer ended it, or did not come in time. fails says that
+// the job fails for good: where it has no retry left or has crashed too often, Redis makes it fail, whatever the action is.
+func (c *Counters) Settled(action queue.Action, fails bool) {
 	if fails {
 		c.Failed++
 		return

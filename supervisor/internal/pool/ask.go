@@ -137,7 +137,7 @@ func (p *Pool) unworked(a *attempt, s *queue.Settlement) {
 	o := &outcome.Outcome{Settlement: *s, Open: s.Action == queue.Retry}
 	settle := func() {
 		s := o.Settlement
-		p.count.Unworked(s.Action, s.Fails(&a.job))
+		a.counts = true
 		p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: s.Action, Fails: s.Fails(&a.job), Group: s.Group, Message: s.Message})
 		p.submit(a, s)
 	}

@@ -109,6 +109,7 @@ type attempt struct {
 	endedAt    time.Duration  // when
 	asked      *asked         // a command is to say what becomes of it; nil: nobody is
 	settlement queue.Settlement
+	counts     bool          // what becomes of the job is counted, once Redis has it: it was not only given back by us
 	refused    int           // how many settlements of it were refused
 	objection  string        // why the first was
 	settleAt   time.Duration // when to send the next, or the first, if it waits among the pool's refused or withheld

@@ -81,7 +81,8 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 
 // settleAs settles an attempt that a child has ended.
 func (p *Pool) settleAs(a *attempt, e *runner.Ending, o *outcome.Outcome) {
-	p.count.Concluded(e, o, o.Settlement.Fails(&a.job))
+	p.count.Concluded(e, o)
+	a.counts = true
 	p.entries.settled(&a.job, &o.Settlement)
 	p.submit(a, o.Settlement)
 }

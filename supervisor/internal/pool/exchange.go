@@ -276,6 +276,9 @@ func (p *Pool) settled(a *attempt, r queue.SettleResult) {
 // concluded tells that Redis has what became of an attempt: where its job is now, or, as its state, that the settlement took effect.
 func (p *Pool) concluded(a *attempt, r queue.SettleResult) {
 	s, state := &a.settlement, r.State
+	if a.counts {
+		p.count.Settled(s.Action, s.Fails(&a.job))
+	}
 	p.event(report.Event{Kind: report.Settled, Job: a.wire, Ending: a.ending, Action: s.Action, State: state, Puts: r.Puts, Part: r.Part})
 	switch {
 	case s.Action == queue.Park && (state == "scheduled" || state == "waiting"): // else another job has its correlation, and it failed
