@@ -77,7 +77,7 @@ func (d *Doctor) writes(ctx context.Context) error {
 	advice := map[queue.ErrorClass]string{
 		queue.ReadOnly: "Name the master, or use redis+sentinel://.",
 		queue.Disk:     "Look for a full disk, or for the replicas that min-replicas-to-write asks for.",
-		queue.Memory:   "Raise maxmemory, or keep fewer completed jobs: oarlock config set jobs-history-count N.",
+		queue.Memory:   "Raise maxmemory, or make room: oarlock queue purge QUEUE.",
 	}
 	err := d.Client.Writable(ctx)
 	switch what, refused := advice[queue.Class(err)]; {
