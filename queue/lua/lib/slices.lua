@@ -13,7 +13,7 @@ end
 --   entries   scores and members, in turn
 function add_all(key, entries)
   if #entries < 16 or #entries > 6000 then return call_many('ZADD', key, entries) end
-  local long = string.rep(' ', 100)
+  local long = string.rep(' ', 100) .. ARGV[1] -- which no member is: the time of the call is in it
   redis.call('ZADD', key, entries[1], long, unpack(entries))
   redis.call('ZREM', key, long)
 end
