@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/internal/hub"
 	"oarlock/internal/redact"
@@ -118,6 +119,61 @@ func TestEvents(t *testing.T) {
 	long := listen(t, client, at+"/events", "Last-Event-ID", "1")
 	if event := long(); event["event"] != "missed" || !strings.Contains(event["data"], `"kind":"missed"`) {
 		t.Errorf("of an id that is long gone it tells %v", event)
+	}
+}
+
+// A stream ends when the token of who listens is void, or may read no more; those of others go on.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	h := hub.New(hub.Options{Snapshot: aSupervisor().Snapshot})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	anna, first, _ := NewToken("anna", "read")
+	bert, second, _ := NewToken("bert", "read")
+	cleo, third, _ := NewToken("cleo", "read")
+	tokens := tokensOf(t, first+"\n"+second+"\n"+third+"\n")
+	gate := &Gate{Tokens: tokens}
+	server := httptest.NewServer(New(Options{Hub: h, Log: slog.New(slog.DiscardHandler)}).Handler(&Door{Name: "test", Gate: gate}))
+	defer func() {
+		stop()
+		server.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	opened := func(token string) io.ReadCloser {
+		t.Helper()
+		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w, err := server.Client().Do(r)
+		if err != nil || w.StatusCode != 200 {
+			t.Fatalf("%v, %v", w, err)
+		}
+		t.Cleanup(func() { w.Body.Close() })
+		return w.Body
+	}
+	gone, less, stays := opened(anna), opened(bert), opened(cleo)
+	if err := os.WriteFile(tokens.path, []byte(strings.Replace(second, "read", "put:mail", 1)+"\n"+third+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, stream := range map[string]io.Reader{"anna": gone, "bert": less} {
+		ended := make(chan error, 1)
+		go func() { _, err := io.ReadAll(stream); ended <- err }()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the stream of %s ended with %v", name, err)
+			}
+		case <-time.After(5 * streamWho):
+			t.Errorf("the stream of %s goes on", name)
+		}
+	}
+	h.Note(supervisor.Event{Kind: supervisor.AttemptStarted, Pool: "mail", Job: &protocol.Job{JID: "j1", Queue: "q"}})
+	if line, err := bufio.NewReader(stays).ReadString('\n'); err != nil || !strings.HasPrefix(line, "id: ") {
+		t.Errorf("that of who may still tells %q, %v", line, err)
+	}
+	if len(gate.wrong.count) > 0 {
+		t.Error("the void tokens were counted as wrong ones")
 	}
 }
 

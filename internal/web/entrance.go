@@ -72,9 +72,12 @@ func (e entrance) let(c *Call) (err error) {
 	if c.leave, err = e.app.limits.enter(c.R.Context(), c.place()); err != nil {
 		return err
 	}
-	if n := e.app.o.Monitor.Counts; n != nil && c.streams() {
-		n.Stream(1)
-		defer n.Stream(-1)
+	if c.streams() {
+		if n := e.app.o.Monitor.Counts; n != nil {
+			n.Stream(1)
+			defer n.Stream(-1)
+		}
+		defer c.whileMay()()
 	}
 	if a := e.app; a.o.Elsewhere != nil && !e.route.Here {
 		if supervisor := a.o.Elsewhere(c.R.Context()); supervisor != nil {
@@ -116,6 +119,37 @@ func (e entrance) admit(c *Call) error {
 		return noRight(c.Who, e.route.Right)
 	}
 	return nil
+}
+
+// whileMay ends the context of a stream soon after whoever listens may no more, for it would go on for as long as the connection
+// does. What it returns is to be called when the stream has ended.
+func (c *Call) whileMay() (end func()) {
+	if c.route.Right == Open || c.route.Who != nil || c.door.Who != nil {
+		return func() {} // these go by no token
+	}
+	ctx, over := context.WithCancel(c.R.Context())
+	asked, done := c.R, make(chan struct{})
+	c.R = c.R.WithContext(ctx)
+	go func() {
+		defer close(done)
+		defer over()
+		again := time.NewTicker(streamWho)
+		defer again.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+				if who, is := c.door.Gate.still(asked); !is || !who.May(c.route.Right) {
+					return
+				}
+			}
+		}
+	}()
+	return func() {
+		over()
+		<-done
+	}
 }
 
 func noRight(who Caller, wanted Right) error {

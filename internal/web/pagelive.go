@@ -13,12 +13,13 @@ import (
 	"oarlock/internal/web/pages"
 )
 
-// How a stream goes: a comment after so long without anything else, for so long a slow reader is waited for, and how often
-// a slot is looked at for lines.
+// How a stream goes: a comment after so long without anything else, for so long a slow reader is waited for, how often
+// a slot is looked at for lines, and how often it is asked whether who listens may still.
 const (
 	streamComment = 15 * time.Second
 	streamWrite   = 10 * time.Second
 	linesPause    = 250 * time.Millisecond
+	streamWho     = time.Second
 )
 
 // mostView is how long the address of a view may be.
