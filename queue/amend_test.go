@@ -264,7 +264,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		"oarlock-wants": {same, same, same, same},
 		"oarlock-park":  {gone, gone, gone, gone},
 		"oarlock-early": {same, same, same, same}, // an answer to this job alone, to a correlation of which it knows not yet
-		"oarlock-merge": {same, same, gone, gone}, "oarlock-first": {same, same, gone, gone}, "oarlock-load": {same, same, gone, gone}, "oarlock-parts": {same, same, gone, gone},
+		"oarlock-merge": {same, same, gone, gone}, "oarlock-first": {same, same, gone, gone}, "oarlock-load": {same, same, gone, gone}, "oarlock-parts": {same, same, gone, gone}, "oarlock-crons": {same, same, gone, gone},
 		"oarlock-then":     {same, same, gone, gone},
 		"oarlock-response": {same, same, gone, gone}, "oarlock-response-given": {same, same, gone, gone},
 		"oarlock-life": {now, now, gone, gone},

@@ -423,3 +423,47 @@ func TestCommandsOfCrons(t *testing.T) {
 		equal(t, "runs", len(must(c.RunCrons(t.Context(), runs))(t)), queue.CronRuns)
 	})
 }
+
+// TestOverlapOfRunsThatMerge lets the job that has the data of the last run go into another, that is tried again: the run is over when that is.
+func TestOverlapOfRunsThatMerge(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
+		s := session(t, c, "w")
+		merged(t, c, "k", `1`, 1)
+		first, _ := runs(t, s)
+		cron := nightly
+		cron.Queue, cron.Klass, cron.Overlap, cron.Tags = "q", "K", queue.SkipRun, []string{"key:k"}
+		other := cron
+		other.Name = "other"
+		for _, one := range []queue.Cron{cron, other} { // the second merges into the run of the first
+			if ran := runCron(t, c, makeCron(t, c, one, 30*time.Second), 30*time.Second); ran.Put != 1 {
+				t.Fatalf("%s: %+v", one.Name, ran)
+			}
+		}
+		settle(t, s, first[0], queue.Settlement{Action: queue.Retry, Delay: time.Hour})
+		if _, err := c.Get(t.Context(), must(c.Cron(t.Context(), "other"))(t).LastJID); err != nil {
+			t.Errorf("the last run is of a job that is not there: %v", err)
+		}
+		again := func(name string) queue.CronRan {
+			t.Helper()
+			ok(t, c.Redis().ZAdd(t.Context(), "ql:oarlock:crons", redis.Z{Member: name, Score: 1}).Err())
+			return runCron(t, c, dueCron(t, c, name), time.Second)
+		}
+		for _, name := range []string{cron.Name, other.Name} {
+			if ran := again(name); ran.Put != 0 || ran.Skipped != 1 {
+				t.Errorf("%s: the last run is to be tried again with another, and of the next one it says %+v", name, ran)
+			}
+		}
+		now(t, c, first[0].JID)
+		all, told := runs(t, s)
+		if len(all) != 1 || all[0].JID != first[0].JID {
+			t.Fatalf("given are %+v, %q", all, told)
+		}
+		settle(t, s, all[0], queue.Settlement{Action: queue.Complete})
+		for _, name := range []string{cron.Name, other.Name} {
+			if ran := again(name); ran.Put != 1 {
+				t.Errorf("%s: the last is over: %+v", name, ran)
+			}
+		}
+	})
+}

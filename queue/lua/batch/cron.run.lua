@@ -13,7 +13,7 @@
 -- allow puts it, skip does not, queue-one keeps one until it is.
 --
 -- Reads    ql:oarlock:cron:<name>, ql:j:<jid> of the last run
--- Writes   what the protocol's put writes; ql:oarlock:cron:<name>, ql:oarlock:crons
+-- Writes   what the protocol's put writes; ql:oarlock:cron:<name>, ql:oarlock:crons, ql:j:<jid> of one that merges
 -- Sends    what it sends, and the queue's name on ql:oarlock:wake
 local batch = open_batch(tonumber(ARGV[1]), '')
 local reply, at = {}, 2

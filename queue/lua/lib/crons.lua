@@ -47,7 +47,7 @@ function run_cron(batch, name, rev, due, following, missed, times)
     'queue', 'klass', 'data', 'priority', 'retries', 'tags', 'runs', 'skipped', 'missed-runs')
   if f[1] ~= rev or f[2] ~= due then return { 'changed', 0, 0, '' } end
   if missed == '' then return put_off(batch, name, 0, 0, 'the caller cannot read its schedule') end
-  local cron = { overlap = f[4], last = f[5], last_jid = f[6], pending = f[7], pending_jid = f[8], queue = f[9], klass = f[10],
+  local cron = { name = name, overlap = f[4], last = f[5], last_jid = f[6], pending = f[7], pending_jid = f[8], queue = f[9], klass = f[10],
     data = f[11], named = { priority = f[12] or '0', retries = f[13] or '5', tags = f[14] ~= '[]' and f[14] or nil, ['if-exists'] = 'never' } }
   local put, skipped, why = 0, 0, nil
   if cron.pending and cron.pending ~= '' and not is_alive(cron.last_jid) then
@@ -93,9 +93,31 @@ function put_run(batch, cron, time, jid)
   enter_all(batch, { { queue = cron.queue, jid = jid, klass = cron.klass, data = cron.data, delay = 0, named = cron.named } }, words)
   if type(words[1]) == 'table' and not words[1][2] then return words[1][1] end
   cron.last, cron.last_jid = time, type(words[1]) == 'table' and words[1][2] or jid
+  if cron.named.key and cron.overlap ~= 'allow' then note_cron(cron.last_jid, cron.name) end
   -- The next one of this call comes after it, in the order of the queue too.
   batch.now, batch.scores = batch.now + 0.000001, {}
   batch.time = string.format('%.20f', batch.now)
+end
+
+-- note_cron(jid, name): the job has the data of the last run of a recurring job, and may merge into another
+-- Rare.
+function note_cron(jid, name)
+  local key = 'ql:j:' .. jid
+  local merges, names = unpack(redis.call('HMGET', key, 'oarlock-merge', 'oarlock-crons'))
+  if not merges or string.find('\n' .. (names or '') .. '\n', '\n' .. name .. '\n', 1, true) then return end
+  redis.call('HSET', key, 'oarlock-crons', (names and names .. '\n' or '') .. name)
+end
+
+-- follow_crons(jid, into): another job has the data of one that is no more, so that the last runs of recurring jobs are over when that is
+-- Rare.
+function follow_crons(jid, into)
+  for name in string.gmatch(redis.call('HGET', 'ql:j:' .. jid, 'oarlock-crons') or '', '[^\n]+') do
+    local cron = 'ql:oarlock:cron:' .. name
+    if redis.call('HGET', cron, 'last-jid') == jid then
+      redis.call('HSET', cron, 'last-jid', into)
+      note_cron(into, name)
+    end
+  end
 end
 
 -- is_alive(jid) -> whether there is such a job that is neither complete nor failed

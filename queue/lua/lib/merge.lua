@@ -11,6 +11,7 @@
 --                   or '#' and its digest where that is long, so that an equal one meets it; where all are
 --                   kept '@' and the jid of its put, so that a put that is repeated does
 --   oarlock-parts   how many jobs were made of payloads of this one
+--   oarlock-crons   the recurring jobs of whose last run it has the data, a line each
 --
 -- They count in the queue oarlock-queue, as all of ours do.
 
@@ -360,6 +361,7 @@ function vanish(jid, into, queue, now)
     depart_lane(jid, f[6], now)
   end
   unindex_tags(jid, stored_tags(f[4]))
+  follow_crons(jid, into)
   redis.call('DEL', key, key .. '-history')
 end
 

@@ -51,8 +51,8 @@ function carry_over(jid, how, queue)
   local key, fields = 'ql:j:' .. jid, {}
   for _, field in ipairs(redis.call('HKEYS', key)) do fields[field] = true end
   local kept = {
-    again = { 'checkpoint', 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts' },
-    moved = { 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts' },
+    again = { 'checkpoint', 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts', 'crons' },
+    moved = { 'record', 'response', 'response-given', 'then', 'merge', 'first', 'load', 'parts', 'crons' },
     onward = { not fields['oarlock-response-given'] and 'response' },
     anew = {},
   }
