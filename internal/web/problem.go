@@ -94,9 +94,17 @@ func problemOf(err error) *Problem {
 	return problem(http.StatusUnprocessableEntity, "refused", "%v", ops.Worded("", err))
 }
 
+// once reports whether a request that is sent again does nothing more.
+func (c *Call) once() bool {
+	return c.R.Method == http.MethodPut || c.R.Method == http.MethodPost && c.R.Header.Get("Idempotency-Key") != ""
+}
+
 // fail answers an error.
 func (a *App) fail(c *Call, err error) {
 	p := problemOf(err)
+	if errors.Is(err, queue.ErrDoubt) && c.once() {
+		p.Detail = fmt.Sprintf("nobody knows whether Redis did it: %v. Send the same again: it is done once", err)
+	}
 	h := c.W.Header()
 	if p.Status == http.StatusUnauthorized && c.route.Page && c.route.safe() {
 		h.Set("Location", a.o.Prefix+"/login?next="+url.QueryEscape(c.R.URL.RequestURI()))
