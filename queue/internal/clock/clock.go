@@ -5,8 +5,10 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
+	"net"
 	"sync"
 	"time"
 )
@@ -136,24 +138,41 @@ func (c *Clock) wrong(m measurement) time.Duration {
 // others go on with what is known; a failed measurement is an error only if it
 // was the first.
 func (c *Clock) Fresh(ctx context.Context) error {
-	c.mu.Lock()
-	first := c.server.IsZero()
-	if !first && (c.checking || uptime()-c.base < maxAge) {
-		c.mu.Unlock()
-		return nil
-	}
-	c.checking = true
-	c.mu.Unlock()
-
-	err := c.Sync(ctx)
-
-	c.mu.Lock()
-	c.checking = false
-	c.mu.Unlock()
+	first, err := c.look(ctx)
 	if first {
 		return err
 	}
 	return nil
+}
+
+// FreshOrSilent is Fresh, and any measurement that the server did not answer in time is an error: whoever would then ask it for
+// something else would wait as long again.
+func (c *Clock) FreshOrSilent(ctx context.Context) error {
+	first, err := c.look(ctx)
+	var slow net.Error
+	if first || errors.As(err, &slow) && slow.Timeout() {
+		return err
+	}
+	return nil
+}
+
+// look measures if the last measurement is too old and nobody else does; first says that there was none.
+func (c *Clock) look(ctx context.Context) (first bool, err error) {
+	c.mu.Lock()
+	first = c.server.IsZero()
+	if !first && (c.checking || uptime()-c.base < maxAge) {
+		c.mu.Unlock()
+		return false, nil
+	}
+	c.checking = true
+	c.mu.Unlock()
+
+	err = c.Sync(ctx)
+
+	c.mu.Lock()
+	c.checking = false
+	c.mu.Unlock()
+	return first, err
 }
 
 // measure reads the server's clock and the uptime that belongs to it.

@@ -3,8 +3,10 @@ package clock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +88,16 @@ func TestClockMeasuresEveryHalfMinute(t *testing.T) {
 		s.err = errors.New("away")
 		if err := c.Fresh(t.Context()); err != nil || s.asked != 2 {
 			t.Errorf("asked %d times, %v; want another try that fails quietly", s.asked, err)
+		}
+		if err := c.FreshOrSilent(t.Context()); err != nil || s.asked != 3 {
+			t.Errorf("asked %d times, %v; a connection that broke is none that is silent", s.asked, err)
+		}
+		s.err = fmt.Errorf("time: %w", os.ErrDeadlineExceeded)
+		if err := c.FreshOrSilent(t.Context()); !errors.Is(err, s.err) || s.asked != 4 {
+			t.Errorf("asked %d times, %v; want to hear that nothing was answered in time", s.asked, err)
+		}
+		if err := c.Fresh(t.Context()); err != nil || s.asked != 5 {
+			t.Errorf("asked %d times, %v; who settles goes on", s.asked, err)
 		}
 	})
 }
