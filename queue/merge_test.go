@@ -362,6 +362,34 @@ func TestWhatDoesNotMerge(t *testing.T) {
 	})
 }
 
+// TestPayloadsGoOnWithoutTheirKey gives the next queue all of a list of which the key was given up, while it waits and while it runs.
+func TestPayloadsGoOnWithoutTheirKey(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		for _, when := range []string{"waits", "runs"} {
+			merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
+			merged(t, c, "k", `1`, 2, `2`, 1)
+			free := func() {
+				_, err := c.FreeKeys(t.Context(), "q")
+				ok(t, err)
+			}
+			if when == "waits" {
+				free()
+			}
+			jobs, _ := runs(t, s)
+			if when == "runs" {
+				free()
+			}
+			settle(t, s, jobs[0], queue.Settlement{Action: queue.Complete, Next: "next"})
+			reply, _ := take(t, s, queue.Take{Queues: []string{"next"}, Count: 1})
+			if job := reply.Jobs[0]; string(job.Data) != "[2,1]" || job.Merge != "" {
+				t.Errorf("freed while it %s: the next queue has %s of %+v", when, job.Data, job)
+			}
+			settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+		}
+	})
+}
+
 // TestAListOfPayloadsIsOnlyAddedTo refuses new data for it, and gives the next queue all of it.
 func TestAListOfPayloadsIsOnlyAddedTo(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {

@@ -369,7 +369,7 @@ function conclude_advance(batch, s)
   remember(jid, batch.done, batch.limit, false)
   add(batch.runs, s.queue, now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
-  if s.of_queue and s.lane and not named.data then take_along(s) end
+  if s.of_queue and not named.data then take_along(s) end -- it may have no key any more
   if s.of_queue then carry_over(jid, 'onward', next) end
   local derived = s.throttles and redis.call('HGET', key, 'oarlock-gate')
   if derived then drop_derived(jid, s.throttles, derived) end
