@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,34 @@ func TestWhatAThrottleForgotIsTried(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWhatIsForgottenKeepsNoPlace: of a waitlist that ended after something of it was deleted nothing is left that keeps a place from the others.
+func TestWhatIsForgottenKeepsNoPlace(t *testing.T) {
+	for _, lost := range []string{"waited", "rota:t", "waitlists:q", "wait:1:tq"} {
+		t.Run(lost, func(t *testing.T) {
+			w := newGateWorld(t)
+			w.rule(map[string]string{"q": `{"shape":"a","throttles":["t"],"klass":{"Heavy":{"weight":2}}}`}, map[string]string{"t": `{"limit":1,"patience":60}`})
+			w.put(Put{JID: "first", Queue: "q", Klass: "K"}, Put{JID: "heavy", Queue: "q", Klass: "Heavy"}, Put{JID: "light", Queue: "q", Klass: "K"})
+			running := w.take("w", 1, "q")
+			w.take("w", 1, "q") // the others wait
+			w.exchange("w", done(running...), Take{})
+			w.redis.Del(t.Context(), "ql:oarlock:"+lost, "ql:oarlock:open:q")
+			began := []string{"first"}
+			running = nil
+			for range 30 {
+				w.now++
+				w.tend("q")
+				running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 2}).Jobs
+				for _, job := range running {
+					began = append(began, job.JID)
+				}
+			}
+			if !slices.Equal(began, []string{"first", "heavy", "light"}) {
+				t.Errorf("%q began; of the rest %v", began, w.ownKeys())
+			}
+		})
 	}
 }
 

@@ -121,6 +121,8 @@ function try_forgotten(g, queue)
       spend(g.batch, 3)
       if not is_waited_for(g, list) then
         open_list(g, queue, line)
+        list = list_named(g, queue, line)
+        leave_throttles(g, list) -- what they know of it else would keep a place for it
         g.lists[list.id] = nil
         redis.call('HDEL', key, line)
       end

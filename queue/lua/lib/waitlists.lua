@@ -290,18 +290,22 @@ function dissolve(g, list)
     if list.open then redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line) end
     return
   end
-  for tid in pairs(tids_of(list)) do
-    redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, list.mark)
-    if g.places[tid] then g.places[tid].eldest = nil end
-  end
-  local t = places_of(g, item_of(list.tid))
-  wait_no_more(g, t, list.party, list.mark)
+  leave_throttles(g, list)
   local key = 'ql:oarlock:waitlists:' .. list.queue
   redis.call('HDEL', key, list.line)
   if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end
   redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line)
   redis.call('ZREM', 'ql:oarlock:due:' .. list.queue, list.line)
   list.record, list.open, list.tid, list.party, list.beyond = false, false, nil, nil, nil
+end
+
+-- leave_throttles(g, list): none of them knows of it any more
+function leave_throttles(g, list)
+  for tid in pairs(tids_of(list)) do
+    redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, list.mark)
+    if g.places[tid] then g.places[tid].eldest = nil end
+  end
+  wait_no_more(g, places_of(g, item_of(list.tid)), list.party, list.mark)
 end
 
 -- tids_of(list) -> set of the throttles that its jobs need
