@@ -18,8 +18,9 @@ type Own struct {
 	Config string `json:"config"` // the absolute path of the configuration
 }
 
-// askWithin is how long a supervisor may take to say whether it has a Redis of its own.
-const askWithin = time.Second
+// askWithin is how long a supervisor may take to say whether it has a Redis of its own. On a busy machine a living one needs a second and more; one that
+// is stopped costs whoever names no Redis all of it.
+const askWithin = 4 * time.Second
 
 // FindOwn is cfg with the address of the Redis that a supervisor of the same configuration has of
 // its own, if cfg names none; pid is that supervisor's, or "". It is asked over its control socket, so what
