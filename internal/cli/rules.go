@@ -157,12 +157,11 @@ func changedRules(c *cli.Context, changes []rules.Change) error {
 	})
 }
 
-// windowOfSpans tells of spans that are written down, for which no rule needs to be read: of several words, of a zone, or of one word
-// that is a span.
+// windowOfSpans tells of spans that are written down, for which no rule needs to be read: of several words, or of one word that is a span.
 func windowOfSpans(c *cli.Context) (done bool, err error) {
 	spans, zone := c.Args().Slice(), c.String("zone")
 	next, err := ops.NextOfSpans(spans, zone, time.Now())
-	if err != nil && len(spans) == 1 && zone == "" {
+	if err != nil && len(spans) == 1 && !queue.IsSpan(spans[0]) {
 		return false, nil // the name of one, perhaps
 	}
 	if err != nil {

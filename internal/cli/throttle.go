@@ -33,11 +33,11 @@ func throttleCommand() *cli.Command {
 		verb{name: "unset", usage: "let the limit be again what the rules say", words: "THROTTLE", least: 1, most: 1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {
 				id := c.Args().First()
-				limit, err := ops.UnsetThrottle(c.Context, q, id)
+				limit, beside, err := ops.UnsetThrottle(c.Context, q, id)
 				if err != nil {
 					return err
 				}
-				return said(c, "%s: %s, as the rules say", id, show.Most(limit))
+				return said(c, "%s: %s, as the rules say", id, show.MostBeside(limit, beside))
 			}},
 		verb{name: "release", usage: "make jobs give a throttle up that they hold", words: "THROTTLE JID…", least: 2, most: -1, flags: onlyJSON,
 			do: func(c *cli.Context, q *queue.Client) error {

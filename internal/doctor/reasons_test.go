@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/internal/accord"
 	"oarlock/internal/explain"
 	"oarlock/internal/rules"
@@ -102,6 +104,12 @@ func TestEachReasonOfTheGate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	soon := p.client.Now() + 60
+	if _, err := p.client.Put(ctx, queue.Put{Queue: "windowed", JID: "w4", Klass: "K", Delay: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	raw.ZAdd(ctx, "ql:q:windowed-scheduled", redis.Z{Score: soon, Member: "w4"}) // as a delay of a client that knows no windows
+	raw.HDel(ctx, "ql:j:w4", "oarlock-window")
 	if err := p.client.Pause(ctx, "full"); err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +128,10 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"e6":      {"region=east has 6 places, its share is 5"},
 		"le3":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1; 1 job of its waitlist is before it; north has the next turn."},
 		"ln0":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1."},
-		"first2":  {"The queue first may run 1 jobs at a time, and 1 are running.", "Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
+		"first2":  {"The queue first may run 1 job at a time, and has 1 running.", "Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
 		"second2": {"Throttle one is full: 1 of 1 place, held by first1; it needs 1; 1 job of its waitlist is before it; first has the next turn."},
 		"w1":      {"Window night (" + shut + " UTC) is shut; it opens "},
+		"w4":      {"It is scheduled for ", "Window night (" + shut + " UTC) is shut then; it opens "},
 		"w2":      {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
 		"w3":      {"Window night (" + shut + " UTC) is shut"},
 	} {

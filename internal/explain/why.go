@@ -289,6 +289,11 @@ func (w *why) waits(ctx context.Context) error {
 		}
 		w.because("It is scheduled for %s.", DueWords(w.q.Now(), at.Due))
 		w.is(Scheduled)
+		if at.Due > w.q.Now() {
+			if err := w.outsideAt(ctx, at.Due); err != nil {
+				return err
+			}
+		}
 		return w.putOff(ctx)
 	case "behind":
 		return w.behind(ctx)
@@ -477,7 +482,7 @@ func (w *why) atMost(ctx context.Context, counts queue.QueueCounts) error {
 		return err
 	}
 	if limit, err := strconv.Atoi(setting); err == nil && limit > 0 && counts.Running >= limit {
-		w.because("The queue %s may run %d jobs at a time, and %d are running.", w.job.Queue, limit, counts.Running)
+		w.because("The queue %s may run %s at a time, and has %s running.", screen.InShell(w.job.Queue), screen.Some(limit, "job"), screen.Count(counts.Running))
 		w.is(Limited)
 	}
 	return nil

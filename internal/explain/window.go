@@ -12,7 +12,10 @@ import (
 )
 
 // outside tells of windows that are shut to a job which waits, for then no take starts it.
-func (w *why) outside(ctx context.Context) error {
+func (w *why) outside(ctx context.Context) error { return w.outsideAt(ctx, w.q.Now()) }
+
+// outsideAt tells of windows that are shut at a moment, now or when the job is due.
+func (w *why) outsideAt(ctx context.Context, moment float64) error {
 	if !w.ruled {
 		return nil
 	}
@@ -20,26 +23,30 @@ func (w *why) outside(ctx context.Context) error {
 	if err != nil {
 		return nil // damagedRules tells of what cannot be read
 	}
-	now, opens := time.Unix(int64(w.q.Now()), 0), time.Time{}
+	at, opens := clockAt(moment), time.Time{}
 	for _, name := range set.Needs(w.asks()).Windows {
 		rule, _ := set.Window(name)
 		one, err := window.Parse(rule.Spec())
 		switch {
 		case err != nil:
-			return w.window(ctx, w.q.Now()) // which says so
-		case one.Inside(now):
+			w.shut(set, moment, moment) // which says so
+			return nil
+		case one.Inside(at):
 			return nil
 		}
-		if next, some := one.NextOpening(now); some && (opens.IsZero() || next.Before(opens)) {
+		if next, some := one.NextOpening(at); some && (opens.IsZero() || next.Before(opens)) {
 			opens = next
 		}
 	}
 	if opens.IsZero() {
 		return nil
 	}
-	w.shut(set, float64(opens.Unix()))
+	w.shut(set, moment, float64(opens.Unix()))
 	return nil
 }
+
+// clockAt is a moment to the second, as windows know it.
+func clockAt(moment float64) time.Time { return time.Unix(int64(moment), 0) }
 
 // asks is the job as rules ask about it, but for what counts for its places.
 func (w *why) asks() rules.Job {
@@ -51,16 +58,19 @@ func (w *why) asks() rules.Job {
 func (w *why) window(ctx context.Context, due float64) error {
 	set, _, err := accord.ReadSet(ctx, w.q)
 	if err == nil {
-		w.shut(set, due)
+		w.shut(set, w.q.Now(), due)
 	}
 	return err
 }
 
-// shut tells of the windows of the job, by rules, that they are shut until it is due.
-func (w *why) shut(set rules.Set, due float64) {
+// shut tells of the windows of the job, by rules, that they are shut at a moment, now or later, and until the job is due.
+func (w *why) shut(set rules.Set, moment, due float64) {
 	names := set.Needs(w.asks()).Windows
 	var texts []string
-	zone, now := "", time.Unix(int64(w.q.Now()), 0)
+	zone, then := "", ""
+	if moment > w.q.Now() {
+		then = " then"
+	}
 	state := "is shut"
 	for _, name := range names {
 		rule, _ := set.Window(name)
@@ -75,7 +85,7 @@ func (w *why) shut(set rules.Set, due float64) {
 		switch one, err := window.Parse(spec); {
 		case err != nil:
 			words += ", which cannot be read: " + err.Error() + ","
-		case one.Inside(now):
+		case one.Inside(clockAt(moment)):
 			state = "shuts too soon"
 		}
 		texts = append(texts, words)
@@ -84,9 +94,9 @@ func (w *why) shut(set rules.Set, due float64) {
 	case len(texts) == 0:
 		w.because("A window held it that is not of the rules any more; it is due %s.", DueWords(w.q.Now(), due))
 	case len(texts) == 1:
-		w.because("Window %s %s; it opens %s, %s.", texts[0], state, onTheWall(due, zone), distance(w.q.Now(), due))
+		w.because("Window %s %s%s; it opens %s, %s.", texts[0], state, then, onTheWall(due, zone), distance(w.q.Now(), due))
 	default:
-		w.because("Windows %s are shut, or shut too soon; the first opens %s, %s.", strings.Join(texts, ", "), onTheWall(due, zone), distance(w.q.Now(), due))
+		w.because("Windows %s are shut, or shut too soon%s; the first opens %s, %s.", strings.Join(texts, ", "), then, onTheWall(due, zone), distance(w.q.Now(), due))
 	}
 	w.is(OutsideWindow)
 }

@@ -294,6 +294,9 @@ func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job, wants que
 	}
 	job.Weight, job.Bypass, job.Windows = wanted.Weight, wanted.Bypass, wanted.Windows
 	n := set.Needs(job)
+	if says := wanted.Weight > 0 || wanted.Bypass || len(wanted.Windows) > 0; says && !n.Ruled {
+		return Needs{}, wrong("weight, bypass and windows count where a queue has rules, and queue %s has none: such a put is refused", job.Queue)
+	}
 	out := Needs{
 		Queue: job.Queue, Klass: job.Klass, Ruled: n.Ruled, Table: n.Klass, Bypass: n.Bypass, Weight: n.Weight, Windows: []NextWindow{}, Places: []NeedsPlace{},
 		First: n.Order.First, Ageing: n.Order.Ageing, LowFirst: n.Order.Priority == rules.Priorities[1],

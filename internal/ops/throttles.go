@@ -345,18 +345,18 @@ func SetThrottle(ctx context.Context, q *queue.Client, t queue.Throttle, sure Su
 	return q.SetThrottle(ctx, t)
 }
 
-// UnsetThrottle lets the limit of a throttle be again what the rules say, which it returns.
-func UnsetThrottle(ctx context.Context, q *queue.Client, id string) (int, error) {
-	limit, err := q.RuledLimit(ctx, id)
+// UnsetThrottle lets the limit of a throttle be again what the rules say, which it returns, with what else they limit there.
+func UnsetThrottle(ctx context.Context, q *queue.Client, id string) (limit int, beside []string, err error) {
+	ruled, err := q.RuledLimit(ctx, id)
 	switch {
 	case err != nil:
-		return 0, err
-	case limit.Rule == nil:
-		return 0, missing("no rule says anything of %s; `oarlock throttle rm` removes its limit", id)
-	case !limit.ByHand:
-		return *limit.Rule, nil
+		return 0, nil, err
+	case ruled.Rule == nil:
+		return 0, nil, missing("no rule says anything of %s; `oarlock throttle rm` removes its limit", id)
+	case ruled.ByHand:
+		err = q.SetThrottle(ctx, queue.Throttle{ID: id, Maximum: *ruled.Rule})
 	}
-	return *limit.Rule, q.SetThrottle(ctx, queue.Throttle{ID: id, Maximum: *limit.Rule})
+	return *ruled.Rule, limitsBeside(ruleSet(ctx, q).Throttles[id]), err
 }
 
 // RemoveThrottle removes the limit of a throttle.

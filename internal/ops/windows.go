@@ -1,10 +1,10 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"oarlock/internal/accord"
@@ -117,11 +117,13 @@ func WindowOf(ctx context.Context, q *queue.Client, spec []string, zone string) 
 		return NextWindow{}, err
 	}
 	now := cron.At(q.Now())
-	if len(spec) == 1 && zone == "" {
-		if _, ok := set.Windows[spec[0]]; ok {
+	if len(spec) == 1 {
+		if rule, ok := set.Windows[spec[0]]; ok && zone == "" {
 			return nextWindow(spec[0], set, now)
+		} else if ok {
+			return NextWindow{}, wrong("window %s has a zone of its own, %s; a zone is said of spans only", spec[0], cmp.Or(rule.Zone, "UTC"))
 		}
-		if !strings.ContainsAny(spec[0], ":") {
+		if !queue.IsSpan(spec[0]) {
 			return NextWindow{}, missing("there is no window %s%s (spans are written as \"Mon-Fri 22:00-06:00\")", spec[0], Nearest(spec[0], slices.Collect(maps.Keys(set.Windows))))
 		}
 	}

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -14,6 +15,17 @@ func Most(most int) string {
 		return "any number of jobs at a time"
 	}
 	return "at most " + screen.Some(most, "job") + " at a time"
+}
+
+// MostBeside says how many jobs may run where more than their number limits them.
+func MostBeside(most int, beside []string) string {
+	switch {
+	case len(beside) == 0:
+		return Most(most)
+	case most == 0:
+		return "limited by " + strings.Join(beside, ", ")
+	}
+	return Most(most) + ", and limited by " + strings.Join(beside, ", ")
 }
 
 // Throttles lists throttles.

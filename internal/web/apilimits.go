@@ -74,7 +74,7 @@ func (a *App) apiSetThrottle(c *Call) error {
 func (a *App) apiUnsetThrottle(c *Call) error {
 	id := c.Name("id")
 	c.Did(id, 0)
-	limit, err := ops.UnsetThrottle(c.R.Context(), a.o.Redis, id)
+	limit, _, err := ops.UnsetThrottle(c.R.Context(), a.o.Redis, id)
 	if err != nil {
 		return noneCalled("no_such_throttle", err)
 	}

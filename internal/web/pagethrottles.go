@@ -52,7 +52,10 @@ func throttleBody(t ops.Throttle, now float64) pages.ThrottlePage {
 	body := pages.ThrottlePage{
 		Throttle: pages.Throttle{ID: t.ID, Maximum: t.Maximum, TTL: t.TTL, Held: t.Used, Waits: t.Waiting, Damage: t.Damage}, Idle: t.Idle, By: t.By,
 	}
-	if t.ByHand {
+	switch {
+	case t.ByHand && *t.Rule == 0 && len(t.Limits) > 0:
+		body.Ruled = fmt.Sprintf("Somebody set this limit by hand; the rules limit it by %s alone.", strings.Join(t.Limits, ", "))
+	case t.ByHand:
 		body.Ruled = fmt.Sprintf("Somebody set this limit by hand; the rules say that it lets %s run at a time.", limitWords(*t.Rule))
 	}
 	if t.Oldest > 0 {
@@ -150,9 +153,9 @@ func (a *App) throttleActs() []act {
 		}},
 		{path: "/throttles/{throttle}/unset", does: "unset throttle", do: func(c *Call) (string, string, error) {
 			id := c.Name("throttle")
-			limit, err := ops.UnsetThrottle(c.R.Context(), a.o.Redis, id)
+			limit, beside, err := ops.UnsetThrottle(c.R.Context(), a.o.Redis, id)
 			c.Did(id, limit)
-			return fmt.Sprintf("%s lets %s run at a time, as the rules say", id, limitWords(limit)), a.book().Link("throttles", id), err
+			return fmt.Sprintf("%s: what the rules say counts again: %s", id, ops.LimitWords(limit, beside)), a.book().Link("throttles", id), err
 		}},
 		{path: "/throttles/{throttle}/release", does: "release throttle", do: func(c *Call) (string, string, error) {
 			id := c.Name("throttle")
