@@ -66,3 +66,40 @@ func TestParksAreTold(t *testing.T) {
 		t.Errorf("told was %v", seen)
 	}
 }
+
+// TestAParkThatAnotherHoldsIsAFailure: a job whose correlation another has fails as it parks, and is counted and told as such.
+func TestAParkThatAnotherHoldsIsAFailure(t *testing.T) {
+	w := newWorld(t)
+	for _, p := range []queue.Put{
+		{Queue: "q", JID: "holder", Klass: "K", Correlation: "x", Delay: time.Hour},
+		{Queue: "q", JID: "second", Klass: "K", Data: []byte(`{"timeout": 600, "correlation": "x"}`)},
+	} {
+		if _, err := w.client.Put(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := make(chan Event, 100)
+	s := w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, OnEvent: func(e Event) {
+		if e.Kind == Settled || e.Kind == Parked {
+			told <- e
+		}
+	}})
+	select {
+	case e := <-told:
+		if e.Kind != Settled || e.Job.JID != "second" || e.State != "failed" {
+			t.Errorf("told is %+v", e)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is told")
+	}
+	job, err := w.client.Get(t.Context(), "second")
+	if err != nil || job.Failure.Group != "duplicate-correlation" {
+		t.Errorf("it is %+v, %v", job, err)
+	}
+	if c := s.Snapshot().Pools[0].Counters; c.Parked != 0 || c.Failed != 1 {
+		t.Errorf("counted are %d parked, %d failed", c.Parked, c.Failed)
+	}
+	if len(told) > 0 {
+		t.Errorf("told is %+v, too", <-told)
+	}
+}

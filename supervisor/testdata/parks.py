@@ -8,5 +8,5 @@ for line in sys.stdin:
         continue
     verdict = {"@": "ack", "run": job["run"]}
     if job["attempt"] == 1 and "response" not in job:
-        verdict = {"@": "park", "run": job["run"], "correlation": job["jid"], "timeout": job["data"]["timeout"]}
+        verdict = {"@": "park", "run": job["run"], "correlation": job["data"].get("correlation", job["jid"]), "timeout": job["data"]["timeout"]}
     print(json.dumps(verdict), flush=True)

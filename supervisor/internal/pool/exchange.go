@@ -276,12 +276,16 @@ func (p *Pool) settled(a *attempt, r queue.SettleResult) {
 // concluded tells that Redis has what became of an attempt: where its job is now, or, as its state, that the settlement took effect.
 func (p *Pool) concluded(a *attempt, r queue.SettleResult) {
 	s, state := &a.settlement, r.State
+	inVain := s.Action == queue.Park && state == "failed" // another job has its correlation
 	if a.counts {
-		p.count.Settled(s.Action, s.Fails(&a.job))
+		p.count.Settled(s.Action, s.Fails(&a.job) || inVain)
 	}
 	p.event(report.Event{Kind: report.Settled, Job: a.wire, Ending: a.ending, Action: s.Action, State: state, Puts: r.Puts, Part: r.Part})
 	switch {
-	case s.Action == queue.Park && (state == "scheduled" || state == "waiting"): // else another job has its correlation, and it failed
+	case inVain:
+		p.log.Warn("a job that was to wait for its answer has failed: another has its correlation", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run,
+			"correlation", cmp.Or(s.Correlation, a.job.Correlation))
+	case s.Action == queue.Park && (state == "scheduled" || state == "waiting"):
 		e := report.Event{Kind: report.Parked, Job: a.wire, Name: cmp.Or(s.Correlation, a.job.Correlation), Took: s.Delay}
 		if state == "waiting" {
 			e.Reason = "answered"
