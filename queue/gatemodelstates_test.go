@@ -147,7 +147,7 @@ func (w *modelWorld) answer(jid string) {
 
 // forgetKeys deletes something of what is known of those that wait.
 func (w *modelWorld) forgetKeys() {
-	kinds := []string{"rota:", "over:", "wait:", "waited", "eldest:", "due:", "rested:", "virtual"}
+	kinds := []string{"rota:", "over:", "wait:", "waited", "eldest:", "waitlists:", "due:", "rested:", "virtual"}
 	kinds = kinds[w.random.IntN(len(kinds)):][:1]
 	w.note("%v are deleted", kinds)
 	for _, key := range w.redis.Keys(w.t.Context(), "ql:oarlock:*").Val() {

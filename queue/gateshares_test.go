@@ -104,6 +104,31 @@ func TestSharesAreLent(t *testing.T) {
 	}
 }
 
+// TestWhoIsWithinItsShareAgainComesBeforeAll: of more values than are looked at one by one all wait beyond their share; the last of them, whose job has
+// ended, is the next to begin.
+func TestWhoIsWithinItsShareAgainComesBeforeAll(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["region"],"by":{"region":["path","region"]}}`},
+		map[string]string{"region": `{"limit":150,"patience":60,"by":["path","region"],"each":1,"borrow":true}`})
+	const values = 150
+	for _, which := range []string{"a", "b"} {
+		w.put(putsOf(values, func(i int) Put {
+			return Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("%s-v%03d-0", which, i), Data: fmt.Appendf(nil, `{"region":"v%03d"}`, i)}
+		})...)
+	}
+	var running []Taken
+	for range 10 {
+		running = append(running, w.take("w", 2*values, "q")...)
+	}
+	if got := regions(running); len(running) != values || got["v149"] != 1 {
+		t.Fatalf("run %d, of the last value %d", len(running), got["v149"])
+	}
+	last := slices.IndexFunc(running, func(job Taken) bool { return job.JID == "a-v149-0" })
+	if next := w.exchange("w", done(running[last]), Take{Queues: []string{"q"}, Count: 10}).Jobs; len(next) != 1 || next[0].JID != "b-v149-0" {
+		t.Errorf("after it begin %v", next)
+	}
+}
+
 // TestQueuesTakeTurns: of two queues that share one place each worker settles and takes in one call, and they alternate
 // all the same; when one pool dies its queue is passed over.
 func TestQueuesTakeTurns(t *testing.T) {

@@ -24,6 +24,7 @@ local function decide(jid, queue, verb, seconds, why)
   if v[1] ~= 'throttled' or v[2] ~= queue or not v[3] then return 'gone' end
   local list = list_named(g, queue, #v[3] > 256 and redis.sha1hex(v[3]) or v[3])
   local place = redis.call('ZSCORE', list.key, jid)
+  if place and not list.record and find_again(list, now) then write_found(list) end -- somebody deleted it
   if not place or list.tid ~= tid then return 'gone' end
   local when = text17(now + seconds)
   if verb == 'hold' or verb == 'delay' then

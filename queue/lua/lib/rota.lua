@@ -47,23 +47,26 @@ function waiting_for(g, t, kind)
   local known = t.waiting[kind]
   if known then return known end
   known = {}
-  local key = 'ql:oarlock:' .. kind .. ':' .. t.tid
+  local key, gone = 'ql:oarlock:' .. kind .. ':' .. t.tid, {}
   local first, many = 0, 10
   while many > 0 do
     local some = redis.call('ZRANGE', key, text14(first), text14(first + many - 1), 'WITHSCORES')
     for i = 1, #some, 2 do
-      local lists = lists_of(g, t, some[i])
+      local lists, none = lists_of(g, t, some[i])
+      if none then gone[#gone + 1] = some[i] end
       if #lists > 0 then known[#known + 1] = { party = some[i], pass = tonumber(some[i + 1]), lists = lists } end
       if #known == 10 then break end
     end
     if #known == 10 or #some < 2 * many then break end
     first, many = next_page(g, key, first + many)
   end
+  for _, party in ipairs(gone) do leave_rota(g, t, party) end -- somebody deleted what they had
+  t.waiting = t.waiting or {}
   t.waiting[kind] = known
   return known
 end
 
--- lists_of(g, t, party) -> its waitlists that are awake, as waiting_for has them
+-- lists_of(g, t, party) -> its waitlists that are awake, as waiting_for has them; and whether it has none at all
 function lists_of(g, t, party)
   local lists, key = {}, wait_key(t.tid, party)
   local first, many = 0, 20
@@ -75,6 +78,7 @@ function lists_of(g, t, party)
         lists[#lists + 1] = { places = math.min(places, t.max), queue = queue, line = line, head = tonumber(found[k + 1]), mark = found[k] }
       end
     end
+    if #found == 0 and first == 0 then return lists, true end
     if #lists > 0 or #found < 2 * many then break end
     first, many = next_page(g, key, first + many)
   end
@@ -103,7 +107,7 @@ function eldest_of(g, t)
       local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
       for _, mark in ipairs(some) do
         local places, queue, line = read_mark_of_list(mark)
-        if is_awake(g, queue) then
+        if is_awake(g, queue) and not is_head_held(g, queue, line) then
           t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
           return t.eldest
         end
@@ -112,6 +116,19 @@ function eldest_of(g, t)
     end
   end
   return t.eldest or nil
+end
+
+-- is_head_held(g, queue, line) -> whether a command wants to hear nothing of the first of a waitlist: no place is kept for it meanwhile. One that was let
+-- start may have brought all of the waitlist here.
+-- Rare.
+function is_head_held(g, queue, line)
+  local rules = rules_of(g, queue)
+  if not (rules and rules.asks) then return false end
+  local head = redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line, '0', '0')[1] or ''
+  for tid in pairs(rules.asks) do
+    if numeric(redis.call('ZSCORE', 'ql:oarlock:asked:' .. tid, head), 0) > g.now then return true end
+  end
+  return false
 end
 
 -- claims_before(g, t, item, wanted, list) -> how many places are for others, whether the job is beyond the share of its
@@ -206,11 +223,16 @@ end
 
 -- wait_no_more(g, t, party, mark): a waitlist has left a throttle
 function wait_no_more(g, t, party, mark)
-  local tid, key = t.tid, wait_key(t.tid, party)
+  local key = wait_key(t.tid, party)
   redis.call('ZREM', key, mark)
   t.waiting = nil
-  if redis.call('EXISTS', key) == 1 then return end
-  local pass = pass_of(g, t, party)
+  if redis.call('EXISTS', key) == 0 then leave_rota(g, t, party) end
+end
+
+-- leave_rota(g, t, party): nothing of it waits at a throttle
+function leave_rota(g, t, party)
+  local tid, pass = t.tid, pass_of(g, t, party)
+  t.waiting = nil
   redis.call('ZREM', 'ql:oarlock:rota:' .. tid, party)
   redis.call('ZREM', 'ql:oarlock:over:' .. tid, party)
   if redis.call('EXISTS', 'ql:oarlock:rota:' .. tid, 'ql:oarlock:over:' .. tid) == 0 then
@@ -228,7 +250,10 @@ end
 function stir(g, t)
   local room = t.max - t.used
   if t.asks or room < 1 then return end
-  recall_lent(g, t)
+  if t.defined.borrow then
+    recall_lent(g, t)
+    let_others_go_first(g, t, room)
+  end
   local eldest = eldest_of(g, t)
   if eldest then
     if eldest.places <= room then open_list(g, eldest.queue, eldest.line) end
@@ -253,9 +278,20 @@ function stir(g, t)
 end
 
 -- recall_lent(g, t): parties that waited beyond their share, and are within it again, wait as the others
+-- Behind a hundred some are looked at, from a place that differs each time.
 function recall_lent(g, t)
-  if not t.defined.borrow then return end
-  local over = redis.call('ZRANGE', 'ql:oarlock:over:' .. t.tid, '0', '99', 'WITHSCORES')
+  local key = 'ql:oarlock:over:' .. t.tid
+  local over = redis.call('ZRANGE', key, '0', '99', 'WITHSCORES')
+  recall_some(g, t, over)
+  if #over < 200 then return end
+  local windows = math.max(1, math.ceil(redis.call('ZCARD', key) / 100) - 1)
+  local first = 100 + 100 * (math.floor(g.now * 1000) % windows)
+  recall_some(g, t, redis.call('ZRANGE', key, text14(first), text14(first + 99), 'WITHSCORES'))
+end
+
+-- recall_some(g, t, over): of these parties
+--   over   each, and its pass
+function recall_some(g, t, over)
   for i = 1, #over, 2 do
     local places = read_mark_of_list(redis.call('ZREVRANGE', wait_key(t.tid, over[i]), '0', '0')[1] or '1:0:')
     if not is_beyond(g, t, over[i], places) then
@@ -263,5 +299,25 @@ function recall_lent(g, t)
       redis.call('ZADD', 'ql:oarlock:rota:' .. t.tid, over[i + 1], over[i])
       t.waiting = nil
     end
+  end
+end
+
+-- let_others_go_first(g, t, room): parties that are beyond their share by now wait with those, as far as they stand before whom there is room for.
+-- Else each would have to be tried for that, and the place stand empty meanwhile.
+function let_others_go_first(g, t, room)
+  for _ = 1, 10 do
+    local moved, left = false, room
+    for _, one in ipairs(waiting_for(g, t, 'rota')) do
+      if left < 1 then break end
+      if is_beyond(g, t, one.party, one.lists[1].places) then
+        redis.call('ZREM', 'ql:oarlock:rota:' .. t.tid, one.party)
+        redis.call('ZADD', 'ql:oarlock:over:' .. t.tid, text17(one.pass), one.party)
+        moved = true
+      else
+        left = left - one.lists[1].places
+      end
+    end
+    if not moved then return end
+    t.waiting = nil
   end
 end

@@ -34,7 +34,7 @@ end
 -- Rare.
 function waiting_room(g)
   g.waiting = {
-    begin = begin_waiting, find_again = find_again, write_record = write_record, sort_anew = sort_anew, list_named = list_named, stand = stand, file = file, write_filed = write_filed, forget_round = forget_round, write_lists = write_lists, heads_of = heads_of,
+    begin = begin_waiting, find_again = find_again, write_found = write_found, sort_anew = sort_anew, list_named = list_named, stand = stand, file = file, write_filed = write_filed, forget_round = forget_round, write_lists = write_lists, heads_of = heads_of,
     file_behind = file_behind, claims_before = claims_before, charge = charge, stir_all = stir_all, no_token = no_token, use_tokens = use_tokens,
     write_tokens = write_tokens,
   }
@@ -66,7 +66,7 @@ function sort_once(g, rules, queue, room)
   if g.waiting then
     for _, line in ipairs(redis.call('ZREVRANGE', 'ql:oarlock:open:' .. queue, '0', '31')) do
       local list = g.waiting.list_named(g, queue, line)
-      if not list.record and g.waiting.find_again(list, g.now) then g.waiting.write_record(list) end -- somebody deleted it
+      if not list.record and g.waiting.find_again(list, g.now) then g.waiting.write_found(list) end -- somebody deleted it
       list.open, list.heads = true, nil
       c.open[#c.open + 1] = list
     end
@@ -278,7 +278,8 @@ function has_places(g, c, list, job, need, place)
     if not stood or stood.open or permitted then g.waiting.stand(g, c.rules, own, place, item, when, beyond) end
   end
   if list ~= own then
-    place = place or score_of(c, job.jid)
+    -- Who was let start stands in front of those who were not: else it would not be tried as one of them is first, when there is room.
+    place = permitted and '+inf' or place or score_of(c, job.jid)
     g.waiting.file(g, c, job.jid, job.fields[16], job.fields[10], place, own, need)
     need.own = own
     local why = not item and 'behind' or item == asked and 'decider' or when and 'rate' or (beyond or item.base) and 'share' or 'full'

@@ -66,7 +66,7 @@ end
 -- gives it a new one.
 -- Rare.
 function restore_record(g, list)
-  if find_again(list, g.now) then return write_record(list) end
+  if find_again(list, g.now) then return write_found(list) end
   list.record = false
   redis.call('HDEL', 'ql:oarlock:waitlists:' .. list.queue, list.line)
   open_list(g, list.queue, list.line)
@@ -76,6 +76,13 @@ end
 function write_record(list)
   list.record = text17(list.since) .. ' ' .. list.places .. ' ' .. #list.tid .. ':' .. list.tid .. list.party
   redis.call('HSET', 'ql:oarlock:waitlists:' .. list.queue, list.line, list.record)
+end
+
+-- write_found(list): the record of one that was found again. By which rules its jobs were sorted nobody knows then, so all come in again, see sort_anew.
+-- Rare.
+function write_found(list)
+  write_record(list)
+  redis.call('HSETNX', 'ql:oarlock:waitlists:' .. list.queue, 'shape', '?')
 end
 
 -- stand(g, rules, list, head, item, when, beyond): a waitlist is to wait at a throttle, from now on or as before
@@ -103,7 +110,7 @@ function stand(g, rules, list, head, item, when, beyond)
   end
   if not list.record then
     list.since = g.now
-    redis.call('HSET', 'ql:oarlock:waitlists:' .. queue, 'shape', rules.shape or '')
+    redis.call('HSETNX', 'ql:oarlock:waitlists:' .. queue, 'shape', rules.shape or '') -- it has this one, or none: see sort_anew
   end
   list.tid, list.party = item.tid, item.party
   write_record(list)
@@ -286,12 +293,13 @@ end
 
 -- dissolve(g, list)
 function dissolve(g, list)
+  local key = 'ql:oarlock:waitlists:' .. list.queue
   if not list.record then
     if list.open then redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line) end
+    if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end -- it lost its record, and was the last
     return
   end
   leave_throttles(g, list)
-  local key = 'ql:oarlock:waitlists:' .. list.queue
   redis.call('HDEL', key, list.line)
   if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end
   redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line)
