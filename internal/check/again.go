@@ -19,6 +19,7 @@ const (
 // failure is a test, with its subtests, that failed.
 type failure struct {
 	dir  string // of the module, as test was told
+	race bool   // it ran under the race detector
 	name string // the package
 	test string
 	// counted is how many were counted as failed for it: it, and its subtests.
@@ -61,7 +62,11 @@ func (s *summary) again(alone runAlone, w io.Writer) {
 
 // repeat is how go test does it.
 func repeat(f failure) error {
-	sum, err := test(f.dir, []string{"-race", "-timeout", "10m", "-count", strconv.Itoa(againRuns), "-run", "^" + regexp.QuoteMeta(f.test) + "$", f.name})
+	args := []string{"-timeout", "10m", "-count", strconv.Itoa(againRuns), "-run", "^" + regexp.QuoteMeta(f.test) + "$", f.name}
+	if f.race {
+		args = append([]string{"-race"}, args...)
+	}
+	sum, err := test(f.dir, args)
 	if err == nil && (sum.failed > 0 || sum.passed == 0 || len(sum.skips) > 0) {
 		err = fmt.Errorf("%d passed, %d failed, %d skipped", sum.passed, sum.failed, len(sum.skips))
 	}

@@ -1,6 +1,6 @@
 // Check is the project's gate: it installs what the tests need, then runs
-// format, vet, staticcheck and all tests with the race detector, and ends with
-// a count. `make test` and `.ci/run` call it and nothing else.
+// format, vet, staticcheck and all tests, with the race detector where there can
+// be races, and ends with a count. `make test` and `.ci/run` call it and nothing else.
 //
 //	go run ./internal/check [-faults] [-run REGEXP] [-no-install] [packages]
 //
@@ -29,7 +29,22 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 const quickExit = "atexit_sleep_ms=0"
 
 // longest are the packages whose tests take longest: begun first, they are not what everybody waits for at the end.
-var longest = []string{"./queue", "./integration", "./internal/cli", "./runner", "./supervisor", "./internal/trial", "./internal/web"}
+var longest = []string{"./queue", "./supervisor", "./internal/cli", "./internal/web", "./runner", "./internal/doctor", "./internal/bench", "./internal/trial"}
+
+// unraced are the packages whose tests run the program that is built for its users: the race detector would see nothing but the tests themselves, and
+// make them slow.
+var unraced = []string{"./integration", "./examples/..."}
+
+// alone are tests of package queue in which one goroutine asks Redis one thing after the other: no race can be in them, and under the detector they take
+// four times as long. No other package has a test of such a name.
+var alone = []string{
+	"TestATakeIsBoundedByBytes", "TestBatchLeavesWhatSingleCommandsLeave", "TestCommandsOfTheGate", "TestCommandsPerCall", "TestCommandsPerExchange",
+	"TestConformance", "TestGateModel", "TestJointMutations", "TestJointWorlds", "TestListModel", "TestListMutations", "TestMergeModel", "TestMergeMutations",
+	"TestModelConformance", "TestPlainCallsCostLess", "TestRandomCalls", "TestTurns", "TestTurnsMutations",
+}
+
+// thatAre is a pattern of these tests.
+func thatAre(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
 
 // together is how many packages are tested at a time: one more than there are processors, for many of their tests wait for
 // locks to run out, or for processes to end.
@@ -42,7 +57,7 @@ func main() {
 	flag.Parse()
 	packages := flag.Args()
 	if len(packages) == 0 {
-		packages = append(slices.Clone(longest), "./...")
+		packages = []string{"./..."}
 	}
 	if *faults {
 		os.Setenv("OARLOCK_FAULTS", "all")
@@ -76,7 +91,13 @@ func main() {
 		timeout = "3h"
 	}
 	started := time.Now()
-	sum, err := test(".", append([]string{"-race", "-p", together(), "-timeout", timeout, "-run", *only}, packages...))
+	var sum summary
+	var err error
+	if flag.NArg() == 0 && *only == "" {
+		sum, err = testAll(timeout)
+	} else {
+		sum, err = test(".", append([]string{"-race", "-p", together(), "-timeout", timeout, "-run", *only}, packages...))
+	}
 	if slices.Contains(packages, "./...") {
 		more, failed := browse(timeout, *only, !*noInstall)
 		sum.add(more)
@@ -106,6 +127,47 @@ func main() {
 	case requireAll && len(sum.skips) > 0:
 		fail("tests were skipped and REQUIRE_ALL=1")
 	}
+}
+
+// testAll runs all tests of this module: under the race detector what can have races, and beside it, a package at a time, the others.
+func testAll(timeout string) (summary, error) {
+	packages, err := racing()
+	if err != nil {
+		return summary{}, err
+	}
+	type result struct {
+		sum summary
+		err error
+	}
+	others := make(chan result, 1)
+	go func() {
+		all, err := test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
+		some, failed := test(".", []string{"-timeout", timeout, "-run", thatAre(alone), "./queue"})
+		all.add(some)
+		others <- result{all, errors.Join(err, failed)}
+	}()
+	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", thatAre(alone)}, packages...))
+	beside := <-others
+	sum.add(beside.sum)
+	return sum, errors.Join(err, beside.err)
+}
+
+// racing are the packages that are tested under the race detector, the longest first.
+func racing() ([]string, error) {
+	list := func(patterns ...string) ([]string, error) {
+		cmd := exec.Command("go", append([]string{"list"}, patterns...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		return strings.Fields(string(out)), err
+	}
+	first, err := list(longest...) // which sorts them
+	others, failed := list(unraced...)
+	all, failedToo := list("./...")
+	if err := errors.Join(err, failed, failedToo); err != nil {
+		return nil, err
+	}
+	rest := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(first, name) || slices.Contains(others, name) })
+	return append(slices.Clone(longest), rest...), nil
 }
 
 // step runs one named part of the gate and ends the program if it fails.

@@ -48,7 +48,7 @@ func test(dir string, args []string) (summary, error) {
 	}
 	sum := report(out, os.Stdout)
 	for i := range sum.failures {
-		sum.failures[i].dir = dir
+		sum.failures[i].dir, sum.failures[i].race = dir, slices.Contains(args, "-race")
 	}
 	if err = cmd.Wait(); sum.failed > 0 {
 		err = nil // it says no more than that
