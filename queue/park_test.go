@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -385,6 +387,43 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "j", "2", "", ""), "late")
 			p.want(p.respond("c", "", "3", "", ""), "resumed")
 			p.told(p.take(), "c", "3")
+		}},
+		{"two park with one correlation in one call", func(p *parking) {
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			p.put("j")
+			p.put("k")
+			reply := p.exchange("w", 2)
+			var both []Settlement
+			for _, job := range reply.Jobs {
+				both = append(both, Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: Park, Correlation: "c", Delay: time.Minute})
+			}
+			states := map[string]string{}
+			for i, r := range p.exchange("w", 0, both...).Results {
+				states[r.State] = both[i].JID
+			}
+			if len(states) != 2 || states["waiting"] == "" || states["failed"] == "" {
+				p.t.Fatalf("they came to %v, want one that waits with the answer and one that failed", states)
+			}
+			if group := p.c.redis.LRange(p.t.Context(), "ql:f:duplicate-correlation", 0, -1).Val(); !slices.Equal(group, []string{states["failed"]}) {
+				p.t.Errorf("%v are in the group duplicate-correlation", group)
+			}
+			job := p.take()
+			p.told(job, "c", "1")
+			if job.JID != states["waiting"] {
+				p.t.Errorf("%s was told", job.JID)
+			}
+		}},
+		{"a park that is refused stands in nobody's way", func(p *parking) {
+			p.put("j")
+			p.put("k")
+			reply := p.exchange("w", 2)
+			first, second := reply.Jobs[0], reply.Jobs[1]
+			results := p.exchange("w", 0,
+				Settlement{JID: first.JID, Queue: first.Queue, Popped: first.Popped + 1, Action: Park, Correlation: "c", Delay: time.Minute},
+				Settlement{JID: second.JID, Queue: second.Queue, Popped: second.Popped, Action: Park, Correlation: "c", Delay: time.Minute}).Results
+			if !errors.Is(results[0].Err, ErrLockLost) || results[1].State != "scheduled" {
+				p.t.Errorf("they came to %+v", results)
+			}
 		}},
 		{"P3: put with a correlation", func(p *parking) {
 			p.want(p.respond("c", "", "1", "", ""), "kept")

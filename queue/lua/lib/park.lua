@@ -24,11 +24,20 @@ function examine_park(batch, s)
   usable(batch, 'ZCARD', 'ql:oarlock:correlations-due')
   usable(batch, 'HLEN', 'ql:oarlock:early:' .. s.klass)
   local other = held_by_other(s.klass, s.correlation, s.jid)
+  local parks = batch.parks and batch.parks[due_mark(s.klass, s.correlation)]
+  if not other and parks ~= s.jid then other = parks end
   if other then
     s.action = 'fail'
     s.named.group = 'duplicate-correlation'
     s.named.message = 'correlation ' .. excerpt(s.correlation) .. ' of class ' .. excerpt(s.klass) .. ' is held by job ' .. other
   end
+end
+
+-- will_park(batch, s): nothing is in its way, so no other of the call can have its correlation; of both, nothing is written yet
+-- Rare.
+function will_park(batch, s)
+  batch.parks = batch.parks or {}
+  batch.parks[due_mark(s.klass, s.correlation)] = s.jid
 end
 
 -- conclude_park(batch, s) -> state, remaining, crashes

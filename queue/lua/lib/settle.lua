@@ -238,6 +238,7 @@ function examine_further(batch, s)
     if word then return word, why end
   end
   check_place(batch, s)
+  if s.action == 'park' then will_park(batch, s) end
   s.priority, s.remaining = unpack(redis.call('HMGET', s.key, 'priority', 'remaining'))
 end
 
