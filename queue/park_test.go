@@ -371,6 +371,30 @@ func TestParkAndAnswer(t *testing.T) {
 			p.want(p.respond("c", "", "3", "", ""), "resumed")
 			p.told(p.take(), "c", "3")
 		}},
+		{"a failed one that is tried again is answered before it parks", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "", "there is none", "fail"), "resumed")
+			p.settle(p.take(), Settlement{Action: Fail, Group: "answered"})
+			p.want(p.respond("c", "", "2", "", ""), "late")
+			p.do(Batch, "amend", "j", "failed", p.field("j", "time"), "retry", 0)
+			job := p.take()
+			p.want(p.respond("c", "", "3", "", ""), "kept")
+			p.want(p.respond("c", "", "4", "", ""), "again")
+			if state := p.settle(job, Settlement{Action: Park, Delay: time.Minute}); state != "waiting" {
+				p.t.Errorf("it parked as %s", state)
+			}
+			p.told(p.take(), "c", "3")
+		}},
+		{"a failed one that is tried again takes its correlation from nobody", func(p *parking) {
+			p.park("j", "c")
+			p.want(p.respond("c", "", "", "there is none", "fail"), "resumed")
+			p.settle(p.take(), Settlement{Action: Fail, Group: "answered"})
+			p.park("k", "c")
+			p.do(Batch, "amend", "j", "failed", p.field("j", "time"), "retry", 0)
+			p.want(p.respond("c", "j", "1", "", ""), "late")
+			p.want(p.respond("c", "", "2", "", ""), "resumed")
+			p.want(p.respond("c", "k", "2", "", ""), "again")
+		}},
 		{"P2, P3: a correlation is of one job at a time", func(p *parking) {
 			p.park("j", "c")
 			p.put("k")

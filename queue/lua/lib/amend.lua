@@ -161,7 +161,10 @@ function amend(batch, a)
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
     if not data then error('its data is missing; put it again', 0) end
     put_job(now, '', a.to, jid, klass or '', data, a.delay, moved_options(batch, jid, a.queue, a.to), batch.limit)
-    if a.of_queue then carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to) end
+    if a.of_queue then
+      carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to)
+      if a.state == 'failed' or a.state == 'complete' then pcall(reclaim, batch, jid, klass or '', a.to, a.delay) end
+    end
     know(batch, a.to)
     return #data
   end

@@ -54,6 +54,15 @@ function claim(klass, correlation, jid, due)
   return early
 end
 
+-- reclaim(batch, jid, klass, queue, delay): a job that was over goes on, and has its correlation again, unless another has it now
+-- Else what is known of it, that it is over, makes an answer late that comes before it parks again.
+-- Rare.
+function reclaim(batch, jid, klass, queue, delay)
+  local correlation = redis.call('HGET', 'ql:j:' .. jid, 'oarlock-correlation')
+  if not correlation or check_correlation(klass, correlation) or held_by_other(klass, correlation, jid) then return end
+  bind(batch, { jid = jid, klass = klass, queue = queue, delay = delay, named = { correlation = correlation } })
+end
+
 -- end_correlation(now, klass, correlation): it is over, and that is known for a while, so that an answer that
 -- comes twice is not taken for one to the next job of that correlation
 function end_correlation(now, klass, correlation)
