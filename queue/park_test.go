@@ -667,6 +667,28 @@ func TestParkAndAnswer(t *testing.T) {
 				p.t.Errorf("%s is kept still", early)
 			}
 		}},
+		{"an answer to one job is kept for it where the correlation was another's", func(p *parking) {
+			for _, last := range []string{"i", "j"} { // after the first, nobody has asked whether it is over
+				p.park(last, "c")
+				p.want(p.respond("c", "", "1", "", ""), "resumed")
+				p.settle(p.take(), Settlement{Action: Complete})
+				if last == "j" {
+					p.want(p.respond("c", "j", "1", "", ""), "late")
+				}
+				next := last + "-next"
+				p.put(next)
+				p.want(p.respond("c", next, "2", "", ""), "kept")
+				p.want(p.respond("c", "", "0", "", ""), "late")
+				p.want(p.respond("c", last, "1", "", ""), "late")
+				p.want(p.respond("c", next, "3", "", ""), "again")
+				if state := p.settle(p.take(), Settlement{Action: Park, Correlation: "c", Delay: time.Minute}); state != "waiting" {
+					p.t.Errorf("it parked as %s", state)
+				}
+				job := p.take()
+				p.told(job, "c", "2")
+				p.settle(job, Settlement{Action: Complete})
+			}
+		}},
 		{"an answer to one job goes with that job", func(p *parking) {
 			p.put("j")
 			p.want(p.respond("c", "j", "1", "", ""), "kept")

@@ -1,6 +1,6 @@
 -- Correlations: what joins a request and its answer, unique per class among jobs that are not
 -- complete, failed or gone.
---   ql:oarlock:correlations:<klass>   hash: correlation -> j<jid>, whose it is, or d<time>, since when it is over
+--   ql:oarlock:correlations:<klass>   hash: correlation -> j<jid>, whose it is, or d<time> <jid>, since when it is over, and of whom
 --   ql:oarlock:early:<klass>          hash: correlation -> an answer that came before there was a job of it
 --   ql:oarlock:correlations-due       zset: <length of klass>:<klass><correlation> -> when to look whether it is over
 -- An entry is only as true as its job: one that is final, gone, or names another has it no more, whoever
@@ -63,11 +63,11 @@ function reclaim(batch, jid, klass, queue, delay)
   bind(batch, { jid = jid, klass = klass, queue = queue, delay = delay, named = { correlation = correlation } })
 end
 
--- end_correlation(now, klass, correlation): it is over, and that is known for a while, so that an answer that
+-- end_correlation(now, klass, correlation, jid): that of this job is over, and that is known for a while, so that an answer that
 -- comes twice is not taken for one to the next job of that correlation
-function end_correlation(now, klass, correlation)
+function end_correlation(now, klass, correlation, jid)
   local kept = answer_rule('answers-done', correlation_kept)
-  redis.call('HSET', 'ql:oarlock:correlations:' .. klass, correlation, 'd' .. text17(now))
+  redis.call('HSET', 'ql:oarlock:correlations:' .. klass, correlation, 'd' .. text17(now) .. ' ' .. jid)
   redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + kept), due_mark(klass, correlation))
 end
 
@@ -86,7 +86,7 @@ function end_correlations(now, most)
     if f and still_names(f, klass, correlation) then
       redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + correlation_kept), mark)
     elseif f then
-      end_correlation(now, klass, correlation)
+      end_correlation(now, klass, correlation, string.sub(entry, 2))
     else
       redis.call('HDEL', 'ql:oarlock:correlations:' .. klass, correlation)
       redis.call('HDEL', 'ql:oarlock:early:' .. klass, correlation)

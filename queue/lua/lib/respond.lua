@@ -19,13 +19,15 @@ function take_answer(now, klass, correlation, of, said)
   local told = response_text(now, correlation, said)
   local entry = redis.call('HGET', 'ql:oarlock:correlations:' .. klass, correlation)
   if not entry then return answer_early(now, klass, correlation, of, told) end
-  if string.sub(entry, 1, 1) ~= 'j' then return 'late', '' end
+  if string.sub(entry, 1, 1) ~= 'j' then
+    return answer_after(klass, correlation, of, string.match(entry, '^d%S* (.*)$'), told)
+  end
   local jid = string.sub(entry, 2)
   local f = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'klass', 'oarlock-correlation', 'queue', 'time', 'oarlock-life',
     'oarlock-park', 'oarlock-response', 'oarlock-queue')
   if not still_names(f, klass, correlation) then
-    end_correlation(now, klass, correlation)
-    return 'late', jid
+    end_correlation(now, klass, correlation, jid)
+    return answer_after(klass, correlation, of, jid, told)
   end
   if of ~= '' and of ~= jid then return 'late', jid end
   local counts = f[6] == f[5]
@@ -70,6 +72,15 @@ function answer_early(now, klass, correlation, of, told)
   redis.call('HSET', key, correlation, told)
   redis.call('ZADD', 'ql:oarlock:correlations-due', text17(now + kept), due_mark(klass, correlation))
   return 'kept', ''
+end
+
+-- answer_after(klass, correlation, of, was, told) -> as take_answer, where the correlation is over
+-- What is meant for another job than the one that had it is no answer to that.
+--   was   the job that had it, as far as that is known
+-- Rare.
+function answer_after(klass, correlation, of, was, told)
+  if of ~= '' and was and was ~= of then return answer_one_early(klass, correlation, of, told) end
+  return 'late', was or ''
 end
 
 -- answer_one_early(klass, correlation, jid, told) -> as take_answer, where the answer is for one job, which has not parked with the
