@@ -27,6 +27,8 @@ func TestParkVerbs(t *testing.T) {
 		line, says string
 	}{
 		{0, "park ls payments", "order-2"},
+		{0, "park ls --limit 1", "there may be more"},
+		{0, "park ls --limit 0", "among those that were looked at"},
 		{0, "park show j2", "waits for an answer to order-2 until"},
 		{0, "park show Pay order-2 --json", `"state": "parked"`},
 		{66, "park show j3", "there is no job j3"},
@@ -42,12 +44,16 @@ func TestParkVerbs(t *testing.T) {
 		{66, "park fail j2", "j2 is not parked but waiting"},
 		{66, "park extend j2 --timeout 1h", "j2 is not parked but waiting"},
 		{0, "respond Pay order-2 1", "again"},
+		{0, "respond Pay order-9 1", "for as long as park.keep_early says"},
 		{0, "respond Pay $ODD 1 --end complete", "resumed: j1 ends with it"},
 	} {
 		err := s.oarlock(test.code, s.words(test.line))
 		if all := s.said["stdout"] + s.said["stderr"]; err != nil || !strings.Contains(all, test.says) {
 			t.Errorf("oarlock %s: %v\n%s\nwant %q", test.line, err, cmp.Or(all, "nothing"), test.says)
 		}
+	}
+	if err := s.oarlock(0, s.words("park ls payments")); err != nil || strings.Contains(s.said["stdout"], "more") {
+		t.Errorf("park ls: %v\n%s\nwant no word of others", err, s.said["stdout"])
 	}
 	job, err := client.Get(t.Context(), "j2")
 	if err != nil || job.Kept.Answered != "came" {

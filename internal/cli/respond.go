@@ -23,7 +23,7 @@ func respondCommand() *cli.Command {
 		do: respond,
 	}.command()
 	command.Category = "jobs in Redis"
-	command.Description = "DATA is JSON, null if there is none; - takes it from stdin. Says resumed where the job goes on with it,\n" +
+	command.Description = "DATA is JSON, null if there is none; - takes it from stdin. Says resumed where the job waited for it,\n" +
 		"kept where the job has it later, again where there was an answer already, and late where the job has\n" +
 		"ended. The first answer counts, so an answer may be repeated."
 	return command
@@ -65,11 +65,11 @@ func parkCommand() *cli.Command {
 		verb{name: "ls", usage: "list them, those first that have waited longest of their time", words: "[QUEUE…]", most: -1,
 			flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N` of each queue"}, jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
-				jobs, err := ops.Parked(c.Context, q, c.Args().Slice(), c.Int("limit"))
+				jobs, more, err := ops.Parked(c.Context, q, c.Args().Slice(), c.Int("limit"))
 				if err != nil {
 					return err
 				}
-				return answer(c, jobs, func(w io.Writer) { show.Parked(w, jobs, q.Now()) })
+				return answer(c, jobs, func(w io.Writer) { show.Parked(w, jobs, more, q.Now()) })
 			}},
 		verb{name: "show", usage: "show what a job waits for, and until when", words: named, least: 1, most: 2, flags: []cli.Flag{jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"oarlock/internal/accord"
@@ -89,7 +90,7 @@ func parkLeft(ctx context.Context, q *queue.Client) ([]string, error) {
 		return nil, err
 	}
 	left := []string{}
-	jobs, err := Parked(ctx, q, names, 1000)
+	jobs, _, err := Parked(ctx, q, names, math.MaxInt) // none may be overlooked
 	for _, job := range jobs {
 		left = append(left, fmt.Sprintf("job %s waits for an answer: oarlock park fail %s", job.JID, screen.InShell(job.JID)))
 	}

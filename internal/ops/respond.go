@@ -60,36 +60,43 @@ func (e answerError) Error() string   { return e.sentence.Error() }
 func (e answerError) Unwrap() []error { return []error{e.sentence, e.kind} }
 
 // Parked lists the jobs of queues that wait for an answer, those whose time is over first; at most limit of each, among the
-// scheduled ones, of which no more than 10,000 are looked at.
-func Parked(ctx context.Context, q *queue.Client, queues []string, limit int) ([]Job, error) {
+// scheduled ones, of which no more than 10,000 are looked at, or limit. more says that not all were.
+func Parked(ctx context.Context, q *queue.Client, queues []string, limit int) (all []Job, more bool, err error) {
 	if len(queues) == 0 {
-		var err error
 		if queues, err = q.QueueNames(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	all := []Job{}
+	all = []Job{}
 	for _, name := range queues {
 		shelf, looked := queue.Shelf{Kind: queue.ShelfScheduled, Name: name}, 0
-		found := 0
-		for cursor := ""; found < limit && looked < mostLooked; {
+		found, left := 0, false
+		for cursor := ""; ; {
 			l, err := q.List(ctx, shelf, cursor, 500, queue.Detail{Cut: 400, Most: 64 << 10}, queue.Words{})
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			looked += l.LookedAt
 			for _, job := range l.Jobs {
-				if job.Row == "parked" && found < limit {
+				switch {
+				case job.Row != "parked":
+				case found < limit:
 					found++
 					all = append(all, View(job.Job))
+				default:
+					left = true
 				}
 			}
 			if cursor = l.Next; cursor == "" {
 				break
 			}
+			if left = left || found >= limit || looked >= max(mostLooked, limit); left {
+				break
+			}
 		}
+		more = more || left
 	}
-	return all, nil
+	return all, more, nil
 }
 
 // The bounds of a call of ParkedIn: how many jobs, and how many times, it looks.

@@ -19,10 +19,10 @@ func Responded(w io.Writer, a ops.Answered, end queue.AnswerEnd) {
 			screen.Printf(w, "resumed: %s ends with it, with the next look of a supervisor that works its queue\n", job)
 			return
 		}
-		screen.Printf(w, "resumed: %s goes on with it\n", job)
+		screen.Printf(w, "resumed: %s is the next of its queue, with it\n", job)
 	case queue.KeptFor:
 		if a.JID == "" {
-			job = "the first job that parks with this correlation, for a day"
+			job = "the first job that parks or is put with this correlation, for as long as park.keep_early says"
 		}
 		screen.Printf(w, "kept: for %s\n", job)
 	case queue.Again:
@@ -54,10 +54,19 @@ func FailedParked(w io.Writer, a ops.Answered) {
 }
 
 // Parked lists jobs that wait for an answer. now is in seconds since the epoch.
-func Parked(w io.Writer, jobs []ops.Job, now float64) {
+//
+//	more   there may be others
+func Parked(w io.Writer, jobs []ops.Job, more bool, now float64) {
 	var rows [][]string
 	for _, job := range jobs {
 		rows = append(rows, []string{job.JID, job.Klass, job.Correlation, job.Queue, explain.DueWords(now, job.Due)})
 	}
-	screen.Table(w, "No job is parked.", []string{"JOB", "KLASS", "CORRELATION", "QUEUE", "UNTIL"}, rows)
+	none := "No job is parked."
+	if more {
+		none = "No job is parked among those that were looked at."
+	}
+	screen.Table(w, none, []string{"JOB", "KLASS", "CORRELATION", "QUEUE", "UNTIL"}, rows)
+	if more {
+		screen.PrintLine(w, "Not all that are scheduled were looked at: there may be more, and a larger --limit looks further.")
+	}
 }
