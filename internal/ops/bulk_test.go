@@ -313,3 +313,28 @@ func TestABulkLeavesParkedJobs(t *testing.T) {
 		t.Errorf("a parked one was made due: %v", r[0].Err)
 	}
 }
+
+// A job waits longer for its answer though its time is over, as long as nobody has found that: its queue is paused, say.
+func TestAParkThatIsOverIsExtended(t *testing.T) {
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+	s := q.Session("w")
+	job := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must(s.Exchange(ctx, []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: time.Millisecond}}, queue.Take{}))(t)
+	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Millisecond})
+	for _, jid := range []string{"j", "delayed"} {
+		for must(q.Get(ctx, jid))(t).Row != "waiting" {
+		}
+	}
+	for _, names := range [][]string{{"j"}, {"K", "order-17"}} {
+		if _, err := ExtendParked(ctx, q, names, time.Hour); err != nil {
+			t.Errorf("%v: %v", names, err)
+		}
+	}
+	if row := must(q.Get(ctx, "j"))(t).Row; row != "parked" {
+		t.Errorf("it is %s", row)
+	}
+	if _, err := ExtendParked(ctx, q, []string{"delayed"}, time.Hour); err == nil || err.Error() != "delayed: it is not parked but waiting" {
+		t.Errorf("of one that never parked: %v", err)
+	}
+}

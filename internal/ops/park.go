@@ -17,6 +17,15 @@ type Extended struct {
 
 // parkedBy is the parked job that somebody names, by its jid, or by class and correlation.
 func parkedBy(ctx context.Context, q *queue.Client, names []string) (*queue.Job, error) {
+	job, err := correlatedBy(ctx, q, names)
+	if err == nil && job.Row != "parked" {
+		return nil, otherwise("%s is not parked but %s", job.JID, job.Row)
+	}
+	return job, err
+}
+
+// correlatedBy is the job that somebody names likewise, parked or not.
+func correlatedBy(ctx context.Context, q *queue.Client, names []string) (*queue.Job, error) {
 	var job *queue.Job
 	var err error
 	if len(names) == 1 {
@@ -29,18 +38,14 @@ func parkedBy(ctx context.Context, q *queue.Client, names []string) (*queue.Job,
 		return nil, missing("no job of class %s waits for an answer to %s", names[0], names[1])
 	case errors.Is(err, queue.ErrNoJob):
 		return nil, missing("there is no job %s", names[0])
-	case err != nil:
-		return nil, err
 	}
-	return job, parked(job)
+	return job, err
 }
 
-// parked refuses a job that waits for no answer, or not any more.
-func parked(job *queue.Job) error {
-	if job.Row != "parked" {
-		return otherwise("%s is not parked but %s", job.JID, job.Row)
-	}
-	return nil
+// mayWait tells whether a job waits for an answer, or did, and that it was in vain was found by nobody yet: its queue is paused, say.
+// Of one whose delay is over besides, Redis says that it is not parked.
+func mayWait(job *queue.Job) bool {
+	return job.Row == "parked" || job.Row == "waiting" && job.State == "scheduled"
 }
 
 // ShowParked tells of a parked job, named by its jid, or by class and correlation.
@@ -54,7 +59,10 @@ func ShowParked(ctx context.Context, q *queue.Client, names []string) (Job, erro
 
 // ExtendParked lets a parked job, named likewise, wait for so long from now.
 func ExtendParked(ctx context.Context, q *queue.Client, names []string, wait time.Duration) (Extended, error) {
-	job, err := parkedBy(ctx, q, names)
+	job, err := correlatedBy(ctx, q, names)
+	if err == nil && !mayWait(job) {
+		err = otherwise("%s is not parked but %s", job.JID, job.Row)
+	}
 	if err != nil {
 		return Extended{}, err
 	}
@@ -64,7 +72,7 @@ func ExtendParked(ctx context.Context, q *queue.Client, names []string, wait tim
 // ExtendPark lets a parked job wait for so long from now.
 func (i If) ExtendPark(ctx context.Context, q *queue.Client, jid string, wait time.Duration) error {
 	job, err := i.job(ctx, q, jid)
-	if err == nil && job.Row != "parked" {
+	if err == nil && !mayWait(job) {
 		err = fmt.Errorf("%s %w: it is not parked but %s", jid, queue.ErrChanged, job.Row)
 	}
 	if err == nil {
@@ -82,7 +90,16 @@ func extend(ctx context.Context, q *queue.Client, job *queue.Job, wait time.Dura
 	}
 	change := job.Amend(queue.AmendExtend)
 	change.Delay = wait
-	return Extended{job.JID, q.Now() + wait.Seconds()}, amendOne(ctx, q, change)
+	until := q.Now() + wait.Seconds()
+	results, err := q.Amend(ctx, []queue.Amendment{change})
+	if err == nil {
+		err = results[0].Err
+	}
+	var refusal *queue.ScriptError
+	if errors.As(err, &refusal) {
+		err = otherwise("%s", scriptMark.ReplaceAllString(refusal.Message, ""))
+	}
+	return Extended{job.JID, until}, err
 }
 
 // FailParked fails a parked job, named likewise, as an answer that says why does.
