@@ -4,6 +4,7 @@
 package callback
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -65,6 +67,11 @@ func (s Secrets) Fingerprint() string {
 		return ""
 	}
 	return hex.EncodeToString(sign(s.all[0], "fingerprint", "")[:8])
+}
+
+// Same tells whether these are the same secrets, in the same order.
+func (s Secrets) Same(others Secrets) bool {
+	return slices.EqualFunc(s.all, others.all, bytes.Equal)
 }
 
 // Token is by which the job of that class and jid may be answered, and no other; "" where there is no secret.

@@ -92,3 +92,23 @@ func TestReloadSaysWhatItDid(t *testing.T) {
 	p.ask("stop")
 	p.leaves(exitOK)
 }
+
+// The secrets of addresses for answers are in a file of their own: a reload that reads others says so.
+func TestReloadSaysThatSecretsChanged(t *testing.T) {
+	s := newScript(t, strings.Replace(reloadFiles, "[supervisor]", `[web]
+url = "https://jobs.example.com"
+[park]
+secret_file = "secrets"
+[supervisor]`, 1)+"-- secrets --\n0123456789abcdef0123456789abcdef\n")
+	p := begin(t, s, "run")
+	p.await(`INFO  ready`)
+	if text := p.ask("reload"); text != "nothing has changed\n" {
+		t.Errorf("of the same secrets: %s", text)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "secrets"), []byte("fedcba9876543210fedcba9876543210\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := p.ask("reload"); text != "park.secret_file changed\n" {
+		t.Errorf("of others: %s", text)
+	}
+}

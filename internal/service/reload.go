@@ -74,8 +74,13 @@ func (s *Service) Reload(by string) Reloaded {
 	s.crons.Set(plan.Crons(cfg))
 	s.rules.Set(cfg.RulesFile())
 	s.deciders.Set(plan.Deciders(cfg))
+	secrets := s.secrets.Load()
 	if err := s.learnSecrets(cfg.Park); err != nil {
 		s.log.Error("the secrets of callback addresses were not read again; the old ones stay", "err", err)
+	}
+	r := Reloaded{By: by, Changes: done}
+	if !s.secrets.Load().Same(*secrets) {
+		r.Keys = []string{"park.secret_file"} // what is in it, if nothing else
 	}
 	s.logs.SetLevel(cfg.Log.Level)
 	s.attempts.tell(cfg.Log.Attempts)
@@ -91,7 +96,7 @@ func (s *Service) Reload(by string) Reloaded {
 	case s.reordered <- struct{}{}:
 	default: // likewise
 	}
-	return s.reloaded(Reloaded{By: by, Changes: done}, cfg, before)
+	return s.reloaded(r, cfg, before)
 }
 
 // reloaded completes the report of a reload that was done, logs it, and returns it, or, if it
@@ -105,7 +110,11 @@ func (s *Service) reloaded(r Reloaded, cfg, before config.Config) Reloaded {
 			}
 		}
 	}
-	r.Keys = slices.DeleteFunc(cfg.Changed(before), needsRestart)
+	for _, key := range cfg.Changed(before) {
+		if !needsRestart(key) && !slices.Contains(r.Keys, key) {
+			r.Keys = append(r.Keys, key)
+		}
+	}
 	r.setRestart(cfg.Changed(s.first))
 	if did := r.Did(); len(did) > 0 || len(cfg.Changed(before)) > 0 {
 		s.log.Info("reloaded", "pools", len(cfg.Pools), "by", r.By, "did", strings.Join(did, "; "))
