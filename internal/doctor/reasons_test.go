@@ -150,3 +150,50 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOfParkedJobs: why says of a park whose time is over that nobody has found so yet, of an answered job that its queue is paused, and of a
+// job that depends on a parked one that it is parked.
+func TestReasonsOfParkedJobs(t *testing.T) {
+	p := newPatient(t)
+	ctx, raw := t.Context(), p.client.Redis()
+	s := p.client.Session("w")
+	defer s.Close()
+	for _, jid := range []string{"over", "answered", "parked"} {
+		if _, err := p.client.Put(ctx, queue.Put{Queue: "pays", JID: jid, Klass: "K"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"pays"}, Count: 3})
+	if err != nil || len(reply.Jobs) != 3 {
+		t.Fatal(reply, err)
+	}
+	var parks []queue.Settlement
+	for _, job := range reply.Jobs {
+		parks = append(parks, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Park, Correlation: job.JID, Delay: time.Hour})
+	}
+	if _, err := s.Exchange(ctx, parks, queue.Take{}); err != nil {
+		t.Fatal(err)
+	}
+	raw.ZAdd(ctx, "ql:q:pays-scheduled", redis.Z{Score: p.client.Now() - 7230, Member: "over"})
+	if answer, err := p.client.Respond(ctx, queue.Response{Klass: "K", Correlation: "answered", Data: []byte("1")}); err != nil || answer.Word != queue.Resumed {
+		t.Fatal(answer, err)
+	}
+	if _, err := p.client.Put(ctx, queue.Put{Queue: "pays", JID: "behind", Klass: "K", Depends: []string{"parked"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.client.Pause(ctx, "pays"); err != nil {
+		t.Fatal(err)
+	}
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	for jid, want := range map[string]string{
+		"over":     "It waited for an answer to over, in vain since 2h 0m ago: the next take of pays finds that, and it counts as a failure. Until then an answer lets it go on.\nThe queue pays is paused",
+		"answered": "The queue pays is paused; `oarlock queue resume pays` ends that.\nIt was answered; nothing else holds it but free children.",
+		"behind":   "It waits for parked (K), which is parked in pays.",
+	} {
+		if hold, err := sources.Why(ctx, jid); err != nil || !strings.HasPrefix(strings.Join(hold.Reasons, "\n"), want) {
+			t.Errorf("why says of %s %q, %v", jid, hold.Reasons, err)
+		}
+	}
+}

@@ -287,6 +287,13 @@ func (w *why) waits(ctx context.Context) error {
 		if at.Window {
 			return w.window(ctx, at.Due)
 		}
+		if at.Due <= w.q.Now() && w.parked() {
+			w.because("It waited for an answer to %s, in vain since %s ago: the next take of %s finds that, and it counts as a failure. Until then an answer lets it go on.",
+				screen.InShell(w.job.Kept.Correlation), screen.Ago(at.Due, w.q.Now()), screen.InShell(w.job.Queue))
+			w.is(Parked)
+			_, err := w.paused(ctx)
+			return err
+		}
 		w.because("It is scheduled for %s.", DueWords(w.q.Now(), at.Due))
 		w.is(Scheduled)
 		if at.Due > w.q.Now() {
@@ -304,6 +311,12 @@ func (w *why) waits(ctx context.Context) error {
 		w.is(Misplaced)
 	}
 	return nil
+}
+
+// parked reports whether the last that happened to the job is that it parked.
+func (w *why) parked() bool {
+	told := History(w.job)
+	return len(told) > 0 && told[len(told)-1].What == "parked"
 }
 
 // before says what became of the last attempt, if this is not the first.
@@ -372,7 +385,7 @@ func (w *why) dependencies(ctx context.Context) error {
 			w.mends(LookAtJob, on.JID)
 			continue
 		}
-		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.State, on.Queue)
+		w.because("It waits for %s (%s), which is %s in %s.", on.JID, on.Klass, on.Row, on.Queue)
 		w.is(Depends)
 		w.mends(LookAtJob, on.JID)
 	}
@@ -453,7 +466,7 @@ func (w *why) ready(ctx context.Context, before int) error {
 		return err
 	}
 	if w.job.Kept.Answered == "came" {
-		w.because("It was answered; nothing holds it but free children.")
+		w.because("It was answered; nothing %sholds it but free children.", map[bool]string{true: "else "}[counts.Paused])
 		w.is(Answered)
 	} else if err := w.outside(ctx); err != nil {
 		return err
