@@ -390,6 +390,42 @@ func TestPayloadsGoOnWithoutTheirKey(t *testing.T) {
 	})
 }
 
+// TestACompleteJobRunsAgainWithAllItsPayloads moves what is complete into its queue and into another; what a client that knew of the
+// first payload only has ended is as that left it, as the others are a job of their own.
+func TestACompleteJobRunsAgainWithAllItsPayloads(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		move := func(jid, to string) {
+			ok(t, amend(t, c, must(c.Get(t.Context(), jid))(t), queue.Amendment{Change: queue.AmendMove, Queue: to}))
+		}
+		for _, to := range []string{"q", "other"} {
+			merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
+			jids, _ := merged(t, c, "k", `1`, 3, `2`, 1)
+			jobs, _ := runs(t, s)
+			settle(t, s, jobs[0], queue.Settlement{Action: queue.Complete})
+			move(jids[0], to)
+			reply, _ := take(t, s, queue.Take{Queues: []string{to}, Count: 1})
+			if job := reply.Jobs[0]; string(job.Data) != "[2,1]" || fmt.Sprint(job.Scores) != "[1 3]" || job.Merge != queue.MergeAll {
+				t.Errorf("moved into %s it has %s of %+v", to, job.Data, job)
+			}
+			settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+		}
+
+		merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
+		jids, _ := merged(t, c, "k", `1`, 3, `2`, 1)
+		_ = must(c.Pop(t.Context(), "q", "foreign", 1))(t)
+		ok(t, c.Complete(t.Context(), jids[0], "foreign", "q", []byte(`{}`)))
+		move(jids[0], "other")
+		reply, _ := take(t, s, queue.Take{Queues: []string{"other"}, Count: 1})
+		if job := reply.Jobs[0]; string(job.Data) != "{}" || job.Merge != "" {
+			t.Errorf("ended by who knew of the first only it has %s of %+v", job.Data, job)
+		}
+		if _, told := runs(t, s); fmt.Sprint(told) != "[[2] [1]]" {
+			t.Errorf("the others are %s", told)
+		}
+	})
+}
+
 // TestAListOfPayloadsIsOnlyAddedTo refuses new data for it, and gives the next queue all of it.
 func TestAListOfPayloadsIsOnlyAddedTo(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {

@@ -160,6 +160,7 @@ function amend(batch, a)
     if other then return 0, { 'merged', other } end
     local klass, data = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'klass', 'data'))
     if not data then error('its data is missing; put it again', 0) end
+    if a.state == 'complete' and a.of_queue then count_again(jid) end
     put_job(now, '', a.to, jid, klass or '', data, a.delay, moved_options(batch, jid, a.queue, a.to), batch.limit)
     if a.of_queue then
       carry_over(jid, a.to == a.queue and 'again' or 'moved', a.to)

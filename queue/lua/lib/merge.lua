@@ -6,7 +6,7 @@
 --   oarlock-merge   all, set, last or first
 --   oarlock-first   score and name of the payload that is in data
 --   oarlock-load    how many payloads there are, times run_unit, and the bytes of all as one list; gone once
---                   somebody settled the job who knew of all
+--                   somebody settled the job who knew of all, until it is moved into a queue again
 --   oarlock-<name>  one of the others: its score, the number of its arrival, and itself. The name is '=' and the payload,
 --                   or '#' and its digest where that is long, so that an equal one meets it; where all are
 --                   kept '@' and the jid of its put, so that a put that is repeated does
@@ -487,5 +487,14 @@ function leave_rest(jid, lane, now)
     local part = make_part(now, jid, queue, rest, 'waiting')
     stand_behind('LPUSH', queue, key, part)
   end
-  redis.call('HDEL', name, 'oarlock-load')
+  redis.call('HDEL', name, 'oarlock-load', 'oarlock-merge', 'oarlock-first')
+  drop_payloads(name, {}) -- they are of that job from here on, and this one is as any other
+end
+
+-- count_again(jid): a job that is complete is to run once more, with all its payloads
+-- Rare.
+function count_again(jid)
+  local key = 'ql:j:' .. jid
+  local f = redis.call('HMGET', key, 'oarlock-merge', 'oarlock-first', 'oarlock-load')
+  if f[1] and f[2] and not f[3] then redis.call('HSET', key, 'oarlock-load', text17(run_load(f[1], read_run(jid)))) end
 end
