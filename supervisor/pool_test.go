@@ -94,6 +94,34 @@ func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 	})
 }
 
+// On a busy machine Redis takes its time: who may finish waits a while to be off the list of workers, who is to end at once does not.
+func TestAWorkerIsTakenOffTheListBySlowRedis(t *testing.T) {
+	for killed, least := range map[bool]time.Duration{false: time.Second, true: 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFakeWorld(t)
+			w.redis.fault = func(call string) fault {
+				if call == "deregister" {
+					return fault{delay: time.Second}
+				}
+				return fault{}
+			}
+			w.run()
+			time.Sleep(time.Second)
+			began := time.Now()
+			if killed {
+				w.s.StopNow()
+			} else {
+				w.s.Drain()
+			}
+			w.wait()
+			if took := time.Since(began); took < least || took > least+200*time.Millisecond {
+				t.Errorf("killed %v: it left after %v, want %v", killed, took, least)
+			}
+			time.Sleep(time.Second) // the call may outlive the supervisor
+		})
+	}
+}
+
 func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWorld(t)
@@ -462,6 +490,9 @@ func TestLargePayloadsFailUnseen(t *testing.T) {
 		w.want("failed", 3)
 		if n := w.host.begun("j0"); n != 0 {
 			t.Errorf("begun %d times", n)
+		}
+		if n := w.s.Snapshot().Pools[0].Counters.Failed; n != 3 {
+			t.Errorf("%d are counted as failed", n)
 		}
 		w.end()
 	})

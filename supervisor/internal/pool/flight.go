@@ -115,6 +115,7 @@ func (p *Pool) await(a *attempt) {
 
 // fail ends an attempt that no child was given.
 func (p *Pool) fail(a *attempt, group, message string) {
+	a.counts = true
 	p.event(report.Event{Kind: report.SetAside, Job: a.wire, Action: queue.Fail, Fails: true, Group: group, Message: message})
 	p.submit(a, queue.Settlement{Action: queue.Fail, Group: group, Message: message})
 }

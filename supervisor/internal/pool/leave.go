@@ -18,6 +18,8 @@ const (
 	idleLeaves = 6 * time.Second
 	// lastGasp is the same for a pool that was told to end at once.
 	lastGasp = 500 * time.Millisecond
+	// goodbye is how long a pool that was not tries to take its worker off the list.
+	goodbye = 1500 * time.Millisecond
 )
 
 // drain makes the pool take nothing more and end when nothing is in flight. Jobs
@@ -190,7 +192,11 @@ func (p *Pool) eachMember(f func(*member)) {
 // farewell takes the worker off Redis' list, after all else, unless it owes jobs or Redis
 // does not answer.
 func (p *Pool) farewell() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastGasp)
+	patience := goodbye
+	if p.life.killed {
+		patience = lastGasp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if silent := p.exchanges.out || p.renewals.out; p.Gate.IsOpen() && !p.life.owing && !silent {
 		said := make(chan error, 1)
@@ -202,7 +208,7 @@ func (p *Pool) farewell() {
 			err = ctx.Err()
 		}
 		if err != nil {
-			p.log.Warn("worker not deregistered", "worker", p.worker, "err", err)
+			p.log.Info("the worker could not be taken off the list of workers, where it stays without a job until it was not seen for a day", "worker", p.worker, "err", err)
 		}
 	}
 	if err := p.store.Close(); err != nil {
