@@ -11,6 +11,7 @@ import (
 	"maps"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -137,10 +138,32 @@ func (p Program) app() *cli.App {
 		},
 		Commands: p.commands(), // their completion is ours
 	}
+	app.Before = noEmptyOption
 	for _, command := range app.Commands {
+		if command.Name != "say" { // a job's words about itself, of which any may be empty
+			command.Before = noEmptyOption
+		}
 		prepare(command)
 	}
 	return app
+}
+
+// noEmptyOption refuses an option that was given without a value. It is that of a variable that is not set, and to go on as if the
+// option were not there is to do more than was meant: to drop all failed jobs and not those of a class.
+func noEmptyOption(c *cli.Context) error {
+	for _, name := range c.LocalFlagNames() {
+		empty := false
+		switch cmdline.FlagNamed(slices.Concat(c.App.Flags, c.Command.Flags), name).(type) {
+		case *cli.StringFlag:
+			empty = c.String(name) == ""
+		case *cli.StringSliceFlag:
+			empty = slices.Contains(c.StringSlice(name), "")
+		}
+		if empty && len(name) > 1 && name != "cursor" { // it is known by its short name, too; a search begins with a cursor that is empty
+			return misused("--%s is empty; give it a value, or leave it out", name)
+		}
+	}
+	return nil
 }
 
 // prepare makes a command and those below it report misuse as we do. What has no commands below
@@ -152,6 +175,7 @@ func prepare(command *cli.Command) {
 		command.CustomHelpTemplate = cli.CommandHelpTemplate // else it were that of a group
 	}
 	for _, sub := range command.Subcommands {
+		sub.Before = command.Before
 		prepare(sub)
 	}
 }

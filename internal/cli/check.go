@@ -38,6 +38,9 @@ func check(c *cli.Context) error {
 		return err
 	}
 	if c.NArg() == 1 {
+		if c.Args().First() == "" {
+			return misused("the name of the file is empty; give it one, or none for the configuration that is found")
+		}
 		if err := c.Set("config", c.Args().First()); err != nil {
 			return err
 		}

@@ -25,6 +25,9 @@ func clearFlags() []cli.Flag {
 
 // queueClear purges the queue that is named first, or moves it to the second.
 func queueClear(c *cli.Context, q *queue.Client) error {
+	if c.NArg() == 2 && c.Args().Get(1) == "" { // that of a variable that is not set is no wish to purge
+		return misused("the queue to move to is empty; give it a name, or `oarlock queue purge %s`", screen.InShell(c.Args().First()))
+	}
 	clearing, err := ops.PlanClearing(c.Context, q, c.Args().First(), c.Args().Get(1), c.StringSlice("state"))
 	if err != nil {
 		return err

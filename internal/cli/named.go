@@ -15,6 +15,9 @@ import (
 // notThere is the error of a command that named something which is not there, or is not as it
 // would have to be. Its exit code is its own, so that a script can tell it from trouble.
 func notThere(format string, args ...any) error {
+	if len(args) > 0 && args[0] == "" {
+		args[0] = `""` // a name of nothing is seen as such
+	}
 	return &ops.Missing{Text: fmt.Sprintf(format, args...)}
 }
 
@@ -46,6 +49,7 @@ func asked(err error) error {
 	switch {
 	case !errors.As(err, &wrong):
 		return err
+	case strings.HasSuffix(wrong.Argument, ":"): // a term of a search
 	case wrong.Argument != "":
 		return misused("--%v", wrong)
 	}

@@ -169,14 +169,10 @@ func putOf(c *cli.Context) (queue.Put, error) {
 	switch {
 	case c.IsSet("timeout") && p.Timeout == 0:
 		return p, misused("--timeout must be more than 0; without it that of the pool holds")
-	case c.IsSet("key") && p.Key == "":
-		return p, misused("the key is empty; without --key the job has none")
 	case c.IsSet("key") && c.IsSet("key-from"):
 		return p, misused("give --key or --key-from, not both")
 	case c.IsSet("at") && c.IsSet("delay"):
 		return p, misused("--delay and --at exclude each other")
-	case c.IsSet("jid") && p.JID == "":
-		return p, misused("the jid is empty; give it a name")
 	}
 	if c.IsSet("at") {
 		if err := ops.PlanPut(&p, c.String("at")); err != nil {

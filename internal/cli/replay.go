@@ -68,7 +68,7 @@ func replayPool(c *cli.Context, from string, command []string) (config.Pool, err
 		}
 		pools := plan.Working(cfg, from)
 		if len(pools) == 0 {
-			return config.Pool{}, misused("no pool of the configuration works the queue %q; there is %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
+			return config.Pool{}, misused("no pool of the configuration works the queue %q; it has %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
 		}
 		name = pools[0]
 	}

@@ -45,7 +45,7 @@ func retryPlan(c *cli.Context) error {
 	pool, there := cfg.Pools[name]
 	if !there {
 		names := slices.Sorted(maps.Keys(cfg.Pools))
-		return &ops.Missing{Text: "there is no pool " + name + ops.Nearest(name, names)}
+		return notThere("there is no pool %s%s", name, ops.Nearest(name, names))
 	}
 	pool.Classes = cfg.Klass
 	policy := plan.Policy(pool)

@@ -64,7 +64,8 @@ func soundOnly(c *cli.Context) ops.Sure {
 }
 
 func settingsGet(c *cli.Context, q *queue.Client) error {
-	if name := c.Args().First(); name != "" {
+	if c.NArg() > 0 {
+		name := c.Args().First()
 		value, err := q.Setting(c.Context, name)
 		if err != nil {
 			return err

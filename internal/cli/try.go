@@ -126,7 +126,7 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 		}
 		var ok bool
 		if pool, ok = cfg.Pools[name]; !ok {
-			return pool, misused("there is no pool %q; there is %s", name, cfg.PoolNames())
+			return pool, misused("there is no pool %q; the configuration has %s", name, cfg.PoolNames())
 		}
 		pool.Classes, pool.Home = cfg.Klass, filepath.Dir(cfg.Path)
 	}

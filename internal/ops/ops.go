@@ -39,7 +39,13 @@ type Missing struct {
 
 func (m *Missing) Error() string { return m.Text }
 
-func missing(format string, args ...any) error { return &Missing{Text: fmt.Sprintf(format, args...)} }
+// missing is the error of what is named by the first of args. A name that is empty is seen as such.
+func missing(format string, args ...any) error {
+	if len(args) > 0 && args[0] == "" {
+		args[0] = `""`
+	}
+	return &Missing{Text: fmt.Sprintf(format, args...)}
+}
 
 // otherwise is missing of what is there, but not as it would have to be.
 func otherwise(format string, args ...any) error {
