@@ -47,6 +47,7 @@ type Left struct {
 	Recurring int           `json:"recurring"`
 	Depends   int           `json:"depends"`   // on jobs that are not complete
 	Throttled int           `json:"throttled"` // until a throttle has room
+	Behind    int           `json:"behind"`    // others of their key, as one that failed and keeps the turn
 	Running   int           `json:"running"`   // by workers elsewhere
 	Paused    []PausedQueue `json:"paused"`    // queues, with the jobs that could run
 	Damaged   []string      `json:"damaged"`   // queues that are left out
@@ -70,6 +71,7 @@ func (l Left) Words(within time.Duration) string {
 	add(l.Scheduled, "scheduled for later than %s", screen.Span(within))
 	add(l.Depends, "waiting for other jobs")
 	add(l.Throttled, "waiting for a throttle")
+	add(l.Behind, "behind others of their key (oarlock key ls)")
 	add(l.Running, "at work elsewhere")
 	add(l.Recurring, "recurring")
 	for _, p := range l.Paused {

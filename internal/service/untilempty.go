@@ -280,7 +280,7 @@ func (e *untilEmpty) dependent(ctx context.Context, names []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	waiting := left.Depends + left.Throttled
+	waiting := left.Depends + left.Throttled + left.Behind
 	if waiting == 0 {
 		return "", nil
 	}
@@ -316,7 +316,14 @@ func (e *untilEmpty) count(ctx context.Context, names []string) (Left, error) {
 	if err != nil {
 		return Left{}, err
 	}
+	looks, _, err := e.asks.Outlook(ctx, names)
+	if err != nil {
+		return Left{}, err
+	}
 	l := Left{Paused: []PausedQueue{}, Damaged: []string{}}
+	for _, q := range looks {
+		l.Behind += q.Behind
+	}
 	for _, q := range all {
 		if _, ours := slices.BinarySearch(names, q.Name); !ours {
 			continue

@@ -212,6 +212,13 @@ func TestUntilEmpty(t *testing.T) {
 		"jobs that wait for others for ever": {
 			start: stage{counts: queue.QueueCounts{Depends: 2, Throttled: 1}}, want: 10 * time.Second, left: "2 waiting for other jobs, 1 waiting for a throttle",
 		},
+		"a job behind one that failed and keeps the turn": {
+			start: stage{outlook: queue.QueueOutlook{Behind: 1}}, want: 10 * time.Second, left: "1 behind others of their key (oarlock key ls)",
+		},
+		"a job behind one that another client completed": {start: stage{outlook: queue.QueueOutlook{Behind: 1}, changes: []change{
+			{1, func(s *stage) { s.outlook.Behind, s.outlook.Ready = 0, 1 }},
+			{3, func(s *stage) { s.outlook.Ready = 0 }},
+		}}, want: 3 * time.Second, left: "nothing"},
 		"jobs that are let go one by one": {start: stage{counts: queue.QueueCounts{Throttled: 2}, changes: []change{
 			{9, func(s *stage) { s.counts.Throttled = 1 }},
 			{18, func(s *stage) { s.counts.Throttled = 0 }},
