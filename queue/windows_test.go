@@ -213,7 +213,8 @@ func TestJobsAreToldWhenTheirWindowShuts(t *testing.T) {
 	}
 }
 
-// Jobs that a window holds start when rules name it no more, in the order that they had; what somebody has put off stays so.
+// Jobs that a window holds start when rules name it no more, in the order that they had; what somebody has put off stays so. Until those were looked
+// for, whoever works the queue is told that it is ruled, for else nobody would look: also where a take comes before.
 func TestJobsOfAWindowThatIsTakenAway(t *testing.T) {
 	w := newGateWorld(t)
 	w.rule(map[string]string{"q": `{"shape":"a","windows":[{"name":"never","spec":"UTC|Mon 00:00-00:00:01"}]}`}, nil)
@@ -229,11 +230,26 @@ func TestJobsOfAWindowThatIsTakenAway(t *testing.T) {
 		t.Fatalf("%d wait for it", n)
 	}
 	w.rule(nil, nil)
+	ruled := func() bool {
+		seen, _, err := w.client.Outlook(t.Context(), []string{"q"})
+		must0(t, err)
+		return seen[0].Ruled
+	}
+	if jobs := w.take("w1", 1, "q"); len(jobs) > 0 || !ruled() {
+		t.Errorf("%d run, and that somebody has to look for others is told: %v", len(jobs), ruled())
+	}
+	for n := 0; n < 9 && ruled(); n++ {
+		w.now++
+		w.tend()
+		if w.redis.Exists(t.Context(), "ql:oarlock:reconsider").Val() == 0 {
+			break
+		}
+	}
 	w.now++
-	w.tend()
-	w.now++
-	w.tend()
 	got := w.take("w1", 1000, "q")
+	if ruled() {
+		t.Error("it is ruled though nothing is left that only rules let stand so")
+	}
 	if len(got) != 700 || got[0].JID != "j0000" || got[699].JID != "j0699" {
 		t.Errorf("%d run, %s first", len(got), got[0].JID)
 	}

@@ -72,10 +72,11 @@ for _, queue in ipairs(turned) do
   if jobs > 0 then return { 'busy', queue, jobs } end
 end
 
--- A queue that is ruled no more stays so until nothing in it stands as only rules let it: in a waitlist, or by a score that the
--- protocol does not give.
+-- A queue that is ruled no more stays so until nothing in it stands as only rules let it: in a waitlist, by a score that the
+-- protocol does not give, or delayed by a window, for only of ruled queues tend is asked to let those in.
 local function is_clean(queue)
   return redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue) == 0 and redis.call('HEXISTS', 'ql:oarlock:orders', queue) == 0
+    and (redis.call('HEXISTS', 'ql:oarlock:reconsider', queue) == 0 or redis.call('EXISTS', 'ql:q:' .. queue .. '-scheduled') == 0)
     and redis.call('ZCOUNT', 'ql:q:' .. queue .. '-work', '-inf', raw_scores) == 0
 end
 

@@ -17,7 +17,7 @@ function prepare_order(g, rules, queue)
     return (g.waiting or waiting_room(g)).sort_anew(g, rules, queue)
   end
   if put_in_order(g, rules, queue) then return true end
-  if not rules.leaving then return false end
+  if not rules.leaving or redis.call('HEXISTS', 'ql:oarlock:reconsider', queue) == 1 then return false end -- there may be some that a window holds
   redis.call('HDEL', 'ql:oarlock:rules', 'q:' .. queue)
   return over_now(g) -- the next call takes from an ordinary queue
 end
