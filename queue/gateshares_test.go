@@ -353,6 +353,44 @@ func TestForeignersHaveTheirPlacesMended(t *testing.T) {
 	}
 }
 
+// TestValuesThatAreOverAreForgotten: of a throttle with a value for each job, as an order's number, only those are looked at whose jobs run: a place that
+// is left taken is found as soon as where there were few.
+func TestValuesThatAreOverAreForgotten(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["order"],"by":{"order":["path","id"]}}`}, map[string]string{"order": `{"patience":60,"by":["path","id"],"each":1}`})
+	var run []Taken
+	for i := range 300 {
+		w.put(Put{Queue: "q", JID: fmt.Sprint("o", i), Klass: "K", Data: fmt.Appendf(nil, `{"id":%d}`, i)})
+		run = w.exchange("w", done(run...), Take{Queues: []string{"q"}, Count: 1}).Jobs
+	}
+	last := run[0]
+	if known := w.redis.SMembers(t.Context(), "ql:oarlock:held").Val(); len(known) != 2 {
+		t.Errorf("%d throttles are known to have holders, and two have", len(known))
+	}
+	w.redis.HSet(t.Context(), "ql:j:"+last.JID, "state", "complete")
+	w.redis.ZRem(t.Context(), "ql:q:q-locks", last.JID)
+	w.now += 6
+	w.tend("q")
+	if many := w.many("order=299"); many != 0 {
+		t.Errorf("the place of a job that ended without a word is taken after mending")
+	}
+}
+
+// TestWhatHasNoHoldersIsForgottenSoon: throttles that were left without holders by a call that could not say so, or by older scripts, a hundred each time.
+func TestWhatHasNoHoldersIsForgottenSoon(t *testing.T) {
+	w := newForeignWorld(t)
+	for i := range 1000 {
+		w.redis.SAdd(t.Context(), "ql:oarlock:held", fmt.Sprintf("gone=%d", i))
+	}
+	for range 10 {
+		w.now += 6
+		w.tend("q")
+	}
+	if left := w.redis.SCard(t.Context(), "ql:oarlock:held").Val(); left != 0 {
+		t.Errorf("of a thousand %d are left after ten looks", left)
+	}
+}
+
 // TestTheEldestDoNotWaitForEachOther: two jobs that have waited for longer than patience need the same two throttles, in the order in which each
 // names them. One came first while it was beyond its share; it is within that later, and then comes before the other at both.
 func TestTheEldestDoNotWaitForEachOther(t *testing.T) {

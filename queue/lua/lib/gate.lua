@@ -416,8 +416,14 @@ function given_places(g)
   for tid, members in pairs(g.giving) do
     local ok, raised = pcall(function()
       if g.batch.kept then members = not_kept(members, g.batch.kept) end
-      call_many('ZREM', 'ql:th:' .. tid .. '-locks', members)
-      if redis.call('EXISTS', 'ql:th:' .. tid .. '-pending') == 1 then release(tid, '', g.now, 25) end
+      local key = 'ql:th:' .. tid
+      call_many('ZREM', key .. '-locks', members)
+      if string.find(tid, '=', 1, true) and redis.call('EXISTS', key .. '-locks', key .. '-pending') == 0 then
+        g.emptied = g.emptied or {}
+        g.emptied[tid] = true
+      elseif redis.call('EXISTS', key .. '-pending') == 1 then
+        release(tid, '', g.now, 25)
+      end
     end)
     g.given[tid] = true
     if ok and waited then g.freed[tid] = true end

@@ -25,8 +25,8 @@ end
 -- Rare.
 function suspects()
   local tids, seen = {}, {}
-  for _, set in ipairs({ 'held', 'waited' }) do
-    for _, tid in ipairs(redis.call('SRANDMEMBER', 'ql:oarlock:' .. set, '20')) do
+  for _, from in ipairs({ { 'held', '100' }, { 'waited', '20' } }) do
+    for _, tid in ipairs(redis.call('SRANDMEMBER', 'ql:oarlock:' .. from[1], from[2])) do
       if not seen[tid] then tids[#tids + 1] = tid end
       seen[tid] = true
     end

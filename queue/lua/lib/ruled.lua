@@ -392,6 +392,7 @@ end
 -- Rare.
 function tell_others(g, queues, count)
   if g.waiting then g.waiting.stir_all(g) end
+  if g.emptied then forget_emptied(g) end
   local taken = {}
   if count > 0 then
     for _, queue in ipairs(queues) do taken[queue] = true end
@@ -401,4 +402,15 @@ function tell_others(g, queues, count)
     local queue = string.match(tid, '^ql:q:(.*)$')
     if queue and not taken[queue] and redis.call('EXISTS', 'ql:q:' .. queue .. '-work') == 1 then wake(queue) end
   end
+end
+
+-- forget_emptied(g): values come and go, and of each that ever was tend would look for holders
+-- Rare.
+function forget_emptied(g)
+  local tids = {}
+  for tid in pairs(g.emptied) do
+    local t = g.places[tid]
+    if not (t and t.used > 0) and redis.call('EXISTS', 'ql:th:' .. tid .. '-locks') == 0 then tids[#tids + 1] = tid end
+  end
+  call_many('SREM', 'ql:oarlock:held', tids)
 end
