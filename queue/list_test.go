@@ -386,6 +386,32 @@ func TestThrottlesAreFoundAmongManyKeys(t *testing.T) {
 	})
 }
 
+// TestAThrottleIsFoundThatBeginsToBeWaitedFor: while one looks through many keys, jobs begin to wait for a throttle that was not met yet.
+func TestAThrottleIsFoundThatBeginsToBeWaitedFor(t *testing.T) {
+	onEachUser(t, func(t *testing.T, c *queue.Client) {
+		ctx, met := t.Context(), map[string]bool{}
+		for i := range 40 {
+			ok(t, c.SetThrottle(ctx, queue.Throttle{ID: fmt.Sprint("t", i), Maximum: 1}))
+		}
+		for cursor := ""; ; {
+			ids, next, err := c.ThrottleNames(ctx, cursor, 1)
+			ok(t, err)
+			for _, id := range ids {
+				met[id] = true
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+			for i := range 40 {
+				ok(t, c.Redis().SAdd(ctx, "ql:oarlock:waited", fmt.Sprint("t", i)).Err())
+			}
+		}
+		if len(met) != 40 {
+			t.Errorf("met are %d of 40", len(met))
+		}
+	})
+}
+
 // TestEachJobStandsOnTheShelfOfItsRow plays random histories of the protocol's commands: whatever they are, each job is on one
 // shelf, which is that of its row, the census counts what the shelves hold, and to look changes nothing. OARLOCK_FAULTS=all plays many more.
 func TestEachJobStandsOnTheShelfOfItsRow(t *testing.T) {

@@ -25,7 +25,7 @@ const (
 // keeps no list of its throttles: that may be nothing, though there are more. It begins with the cursor "", and goes on with what it returns until
 // that is "". One that is there all the while is met once, or more often; some may have no limit. It changes nothing.
 func (c *Client) ThrottleNames(ctx context.Context, cursor string, most int) (ids []string, next string, err error) {
-	known, err := c.knownThrottles(ctx)
+	known, ruled, err := c.knownThrottles(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -41,14 +41,15 @@ func (c *Client) ThrottleNames(ctx context.Context, cursor string, most int) (id
 	if err != nil {
 		return nil, "", ErrCursor
 	}
-	scanned, next, err := c.scanThrottles(ctx, known, at, after, most-len(ids))
+	scanned, next, err := c.scanThrottles(ctx, ruled, at, after, most-len(ids))
 	ids = append(slices.Clone(ids), scanned...)
 	slices.Sort(ids)
-	return ids, next, err
+	return slices.Compact(ids), next, err
 }
 
-// scanThrottles goes on behind the name after among the keys that Redis tells for a cursor.
-func (c *Client) scanThrottles(ctx context.Context, known []string, at uint64, after string, most int) (ids []string, next string, err error) {
+// scanThrottles goes on behind the name after among the keys that Redis tells for a cursor, but for those of the rules, which were met before. One for
+// which somebody waits may not have been: whoever waits now may have come since.
+func (c *Client) scanThrottles(ctx context.Context, ruled []string, at uint64, after string, most int) (ids []string, next string, err error) {
 	node, err := c.nodeOfKeys(ctx)
 	if err != nil {
 		return nil, "", harmless(classify("scan", err))
@@ -63,7 +64,7 @@ func (c *Client) scanThrottles(ctx context.Context, known []string, at uint64, a
 			return nil, "", err
 		}
 		found = slices.DeleteFunc(found, func(id string) bool {
-			_, is := slices.BinarySearch(known, id)
+			_, is := slices.BinarySearch(ruled, id)
 			return is
 		})
 		slices.Sort(found)
@@ -127,25 +128,26 @@ func firstBehind(names []string, after string, most int) (some []string, more bo
 	return names, false
 }
 
-// knownThrottles are those of which the rules say something, and those for which somebody waits by them; sorted.
-func (c *Client) knownThrottles(ctx context.Context) ([]string, error) {
+// knownThrottles are those of which the rules say something, and those for which somebody waits by them; and the former alone; sorted.
+func (c *Client) knownThrottles(ctx context.Context) (known, ruled []string, err error) {
 	pipe := c.redis.Pipeline()
-	rules, waited := pipe.HKeys(ctx, c.ns+"oarlock:rules"), pipe.SMembers(ctx, c.ns+"oarlock:waited")
+	fields, waited := pipe.HKeys(ctx, c.ns+"oarlock:rules"), pipe.SMembers(ctx, c.ns+"oarlock:waited")
 	_, _ = pipe.Exec(ctx) // each has its own error
-	for _, err := range []error{harmless(classify("hkeys", rules.Err())), harmless(classify("smembers", waited.Err()))} {
+	for _, err := range []error{harmless(classify("hkeys", fields.Err())), harmless(classify("smembers", waited.Err()))} {
 		if err != nil && Class(err) != Refused { // of damaged ones the keys tell
 			c.noteReach(err)
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	names := waited.Val()
-	for _, field := range rules.Val() {
+	for _, field := range fields.Val() {
 		if id, is := strings.CutPrefix(field, "t:"); is {
-			names = append(names, id)
+			ruled = append(ruled, id)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.Sort(ruled)
+	known = slices.Concat(ruled, waited.Val())
+	slices.Sort(known)
+	return slices.Compact(known), ruled, nil
 }
 
 // CountThrottles reads those of some throttles that have a limit, or rules; by name.
