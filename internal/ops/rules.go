@@ -347,10 +347,11 @@ func needsPlace(ctx context.Context, q *queue.Client, place rules.Place, set rul
 		return out, err
 	}
 	base, err := q.RuledLimit(ctx, place.Throttle)
-	if out.Cap = t.CapOf(place.Value, base.Maximum); limit.Set {
-		out.Cap = limit.Maximum
+	if limit.Set { // it counts in place of the value's part, and nothing is lent beyond it
+		out.Cap, out.ByHand = limit.Maximum, true
+		return out, err
 	}
-	out.Lent = t.Borrow
+	out.Cap, out.Lent = t.CapOf(place.Value, base.Maximum), t.Borrow
 	return out, err
 }
 

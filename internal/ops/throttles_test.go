@@ -108,6 +108,20 @@ func TestAValueHasItsPart(t *testing.T) {
 	if _, err := ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K", Data: []byte(`{"region":`)}, queue.Wants{}); err == nil {
 		t.Error("it was told what a job would need whose data is no JSON")
 	}
+	lent := func(want string) {
+		t.Helper()
+		job := rules.Job{Queue: "q", Klass: "K", Data: []byte(`{"region":"east"}`)}
+		for _, place := range must(ExplainRules(ctx, q, job, queue.Wants{}))(t).Places {
+			if place.ID == "lent=east" && place.Words() != want {
+				t.Errorf("of what is lent a value has %s, want %s", place.Words(), want)
+			}
+		}
+	}
+	lent("4 places, and more that nobody else needs")
+	if err := SetThrottle(ctx, q, queue.Throttle{ID: "lent=east", Maximum: 2}, Always); err != nil {
+		t.Fatal(err)
+	}
+	lent("2 places, set by hand")
 	for id, most := range map[string]int{"each=7": 1, "shares": 5} {
 		if err := SetThrottle(ctx, q, queue.Throttle{ID: id, Maximum: most}, Always); err != nil {
 			t.Fatal(err)
