@@ -31,10 +31,10 @@ func (w *why) outsideAt(ctx context.Context, moment float64) error {
 		case err != nil:
 			w.shut(set, moment, moment) // which says so
 			return nil
-		case one.Inside(at):
+		case one.Starts(at, margin(rule)):
 			return nil
 		}
-		if next, some := one.NextOpening(at); some && (opens.IsZero() || next.Before(opens)) {
+		if next, some := one.NextStart(at, margin(rule)); some && (opens.IsZero() || next.Before(opens)) {
 			opens = next
 		}
 	}
@@ -47,6 +47,11 @@ func (w *why) outsideAt(ctx context.Context, moment float64) error {
 
 // clockAt is a moment to the second, as windows know it.
 func clockAt(moment float64) time.Time { return time.Unix(int64(moment), 0) }
+
+// margin is how long before it shuts nothing starts in a window any more.
+func margin(rule rules.Window) time.Duration {
+	return time.Duration(rule.Margin * float64(time.Second))
+}
 
 // asks is the job as rules ask about it, but for what counts for its places.
 func (w *why) asks() rules.Job {

@@ -21,12 +21,18 @@ type NextWindow struct {
 	Zone   string  `json:"zone"`
 	Open   bool    `json:"open"` // now
 	Change float64 `json:"change,omitempty"`
-	After  []Span  `json:"next"` // the spans that come, the present one first
+	Margin float64 `json:"margin,omitempty"` // seconds before it shuts, in which nothing starts
+	After  []Span  `json:"next"`             // the spans that come, the present one first
 
 	// Of one that has a name: of which queues jobs start in it alone, or in another that is named beside it, and of which classes.
 	Queues  []string `json:"queues,omitempty"`
 	Klasses []string `json:"klasses,omitempty"`
+
+	read float64 // when this was so
 }
+
+// closing reports whether it is open, and so near its end that nothing starts in it.
+func (w NextWindow) closing() bool { return w.Open && w.Change > 0 && w.Change-w.read <= w.Margin }
 
 // Span is from one moment to another, in seconds since the epoch; To is 0 if that is more than 400 days ahead.
 type Span struct {
@@ -44,7 +50,7 @@ func nextWindow(name string, set rules.Set, now time.Time) (NextWindow, error) {
 	if _, named := set.Windows[name]; !named {
 		return out, err
 	}
-	out.Name = name
+	out.Name, out.Margin = name, rule.Margin
 	for queue, rule := range set.Queues {
 		if slices.Contains(rule.Windows, name) {
 			out.Queues = append(out.Queues, queue)
@@ -71,7 +77,7 @@ func nextOfSpec(spec clock.Spec, now time.Time) (NextWindow, error) {
 	if err != nil {
 		return NextWindow{}, &Wrong{Why: err.Error()}
 	}
-	out := NextWindow{Spec: spec.Text(), Zone: w.Zone().String(), Open: w.Inside(now), After: []Span{}}
+	out := NextWindow{Spec: spec.Text(), Zone: w.Zone().String(), Open: w.Inside(now), After: []Span{}, read: seconds(now)}
 	from := now
 	changes := w.Changes(now, now, 2*comingSpans)
 	if len(changes) > 0 {

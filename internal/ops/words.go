@@ -85,7 +85,18 @@ func (w NextWindow) Words() string {
 	if w.Change == 0 {
 		return name + " " + state + ", for the next 400 days at least"
 	}
-	return fmt.Sprintf("%s %s; %s %s", name, state, then, InZone(w.Change, w.Zone))
+	return fmt.Sprintf("%s %s; %s %s%s", name, state, then, InZone(w.Change, w.Zone), w.MarginWords())
+}
+
+// MarginWords say, behind when a window shuts that is open, that nothing starts shortly before; "" where that is not so.
+func (w NextWindow) MarginWords() string {
+	switch {
+	case !w.Open || w.Margin == 0 || w.Change == 0:
+		return ""
+	case w.closing():
+		return ", and before that nothing starts any more"
+	}
+	return fmt.Sprintf(", and in the %s before that nothing starts", screen.Seconds(w.Margin))
 }
 
 // InZone tells a moment as a clock on the wall there shows it.

@@ -180,7 +180,7 @@ func (a *App) windowsPage(c *Call, p *pages.Page) error {
 		_, spans, _ := strings.Cut(w.Spec, "|")
 		row.Spec = strings.ReplaceAll(spans, "|", "; ")
 		if w.Change > 0 {
-			row.Change = ops.InZone(w.Change, w.Zone)
+			row.Change = ops.InZone(w.Change, w.Zone) + w.MarginWords()
 		}
 		row.Spans = spansOf(w)
 		body.Rows = append(body.Rows, row)
@@ -261,7 +261,7 @@ func standWords(w ops.NextWindow) string {
 	if w.Change == 0 {
 		return "window " + w.Name + " " + stands + ", and stays so"
 	}
-	return fmt.Sprintf("window %s %s; it %s %s", w.Name, stands, then, ops.InZone(w.Change, w.Zone))
+	return fmt.Sprintf("window %s %s; it %s %s%s", w.Name, stands, then, ops.InZone(w.Change, w.Zone), w.MarginWords())
 }
 
 // ruleActs are what is done to rules.

@@ -270,6 +270,27 @@ func (w *Window) NextOpening(t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// Starts reports whether something may start at t: t is inside, and no end of that is within margin.
+func (w *Window) Starts(t time.Time, margin time.Duration) bool {
+	if !w.Inside(t) {
+		return false
+	}
+	changes := w.Changes(t, t, 1)
+	return len(changes) == 0 || changes[0].Sub(t) > margin
+}
+
+// NextStart returns the first instant from t on at which something may start, or, where it opens for no longer than margin then, may be looked at again;
+// false if there is none within Horizon.
+func (w *Window) NextStart(t time.Time, margin time.Duration) (time.Time, bool) {
+	if !w.Inside(t) || w.Starts(t, margin) {
+		return w.NextOpening(t)
+	}
+	if changes := w.Changes(t, t, 2); len(changes) > 1 {
+		return changes[1], true
+	}
+	return time.Time{}, false
+}
+
 // edges are the instants of [from, to) at which the clock of the zone shows a start or an end, or is put on or back,
 // in order. Both are midnights of UTC.
 func (w *Window) edges(from, to time.Time) (edges []time.Time) {

@@ -191,6 +191,34 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestNothingStartsInTheMargin: the last of a span, as long as the margin, is as if it were shut, but that it opens again only after that.
+func TestNothingStartsInTheMargin(t *testing.T) {
+	night, err := ParseText("UTC|22:00-06:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		at, next string
+		margin   time.Duration
+		starts   bool
+	}{
+		{"05:49:59", "05:49:59", 10 * time.Minute, true}, {"05:50:00", "22:00:00", 10 * time.Minute, false}, {"05:59:59", "05:59:59", 0, true},
+		{"06:00:00", "22:00:00", 10 * time.Minute, false}, {"06:00:00", "22:00:00", 0, false}, {"22:00:00", "22:00:00", 10 * time.Minute, true},
+	} {
+		at, err := time.Parse(time.DateTime, "2026-11-28 "+tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, some := night.NextStart(at, tt.margin)
+		if night.Starts(at, tt.margin) != tt.starts || !some || next.Format(time.DateTime) != "2026-11-28 "+tt.next {
+			t.Errorf("at %s, with a margin of %v: it starts %v, next at %v", tt.at, tt.margin, !tt.starts, next)
+		}
+	}
+	if always, err := ParseText("UTC|00:00-24:00"); err != nil || !always.Starts(time.Unix(1763700000, 0), day) {
+		t.Errorf("nothing starts in what never shuts, %v", err)
+	}
+}
+
 func TestTextsOfSpecs(t *testing.T) {
 	s := Spec{Open: []string{"Mon-Fri  22:00-06:00", "Sat 00:00-24:00"}, Except: []string{"2026-12-24"}}
 	if text := s.Text(); text != "UTC|Mon-Fri 22:00-06:00|Sat 00:00-24:00|-2026-12-24" {
