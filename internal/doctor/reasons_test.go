@@ -22,21 +22,25 @@ import (
 func TestEachReasonOfTheGate(t *testing.T) {
 	p := newPatient(t)
 	ctx, raw := t.Context(), p.client.Redis()
-	shut := fmt.Sprint(time.Unix(int64(p.client.Now()), 0).UTC().Add(48 * time.Hour).Weekday())[:3] + " 00:00-24:00"
+	days := func(later int) string {
+		return fmt.Sprint(time.Unix(int64(p.client.Now()), 0).UTC().AddDate(0, 0, later).Weekday())[:3] + " 00:00-24:00"
+	}
+	shut, today := days(2), days(0)
 	set := rules.Set{
 		Throttles: map[string]rules.Throttle{
 			"erp": {Limit: 1}, "db": {Limit: 2}, "api": {Rate: "1/1000s"},
 			"region": {Limit: 10, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
 			"each":   {By: "/customer", Each: 2},
 			"lent":   {Limit: 2, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true},
+			"kept":   {Limit: 3, By: "/region", Shares: map[string]string{"east": "50%", "north": "50%"}, Borrow: true, Keep: 1},
 			"one":    {Limit: 1},
 		},
-		Windows: map[string]rules.Window{"night": {Open: []string{shut}}},
+		Windows: map[string]rules.Window{"night": {Open: []string{shut}}, "closing": {Open: []string{today}, Margin: 86400}},
 		Queues: map[string]rules.Queue{
 			"full": {Throttles: []string{"erp", "db"}}, "rated": {Throttles: []string{"api"}}, "shared": {Throttles: []string{"region"}},
 			"valued": {Throttles: []string{"each"}}, "both": {Throttles: []string{"each", "db"}},
-			"windowed": {Windows: []string{"night"}}, "lent": {Throttles: []string{"lent"}},
-			"first": {Throttles: []string{"one"}}, "second": {Throttles: []string{"one"}},
+			"windowed": {Windows: []string{"night"}}, "closing": {Windows: []string{"closing"}}, "lent": {Throttles: []string{"lent"}}, "kept": {Throttles: []string{"kept"}},
+			"first": {Throttles: []string{"one"}}, "second": {Throttles: []string{"one"}}, "limited": {Limit: 1},
 		},
 	}
 	if _, err := accord.Apply(ctx, p.client, func(d rules.Document) (rules.Document, []rules.Conflict) {
@@ -92,13 +96,22 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	}
 	put("lent", "ln0", `{"region":"north"}`) // it comes later, and is within its share
 	take("lent", 1, 0)
+	for i, want := range []int{1, 1, 0} {
+		put("kept", fmt.Sprint("k", i), `{"region":"east"}`)
+		take("kept", 1, want)
+	}
 	for _, name := range []string{"first", "second"} {
 		put(name, name+"1", "{}")
 		put(name, name+"2", "{}")
 	}
 	take("first", 2, 1)
 	take("second", 2, 0)
+	put("limited", "l1", "{}")
+	take("limited", 1, 1)
+	put("limited", "l2", "{}")
+	take("limited", 1, 0) // it looks at none, for none may run
 	put("windowed", "w1", "{}")
+	put("closing", "c1", "{}")
 	for jid, wants := range map[string]queue.Wants{"w2": {Windows: []string{shut}, Zone: "Europe/Berlin"}, "w3": {Windows: []string{"night"}}} {
 		if _, err := p.client.Put(ctx, queue.Put{Queue: "rated", JID: jid, Klass: "K", Wants: wants}); err != nil {
 			t.Fatal(err)
@@ -127,6 +140,9 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"r2":      {"Throttle api starts 1 in", "the next token comes in"},
 		"e6":      {"region=east has 6 places, its share is 5"},
 		"le3":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1; 1 job of its waitlist is before it; north has the next turn."},
+		"k2":      {"kept=east has 2 places, its share is 1, and 2 of 3 places are taken; 1 is never lent."},
+		"c1":      {"Window closing (" + today + " UTC) shuts too soon; it opens "},
+		"l2":      {"Throttle ql:q:limited is full: 1 of 1 place, held by l1; it needs 1.", "It is the next of its queue."},
 		"ln0":     {"Throttle lent is full: 2 of 2 places, held by le0 le1; it needs 1."},
 		"first2":  {"The queue first may run 1 job at a time, and has 1 running.", "Throttle one is full: 1 of 1 place, held by first1; it needs 1."},
 		"second2": {"Throttle one is full: 1 of 1 place, held by first1; it needs 1; 1 job of its waitlist is before it; first has the next turn."},

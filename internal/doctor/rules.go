@@ -34,7 +34,7 @@ func (d *Doctor) Rules(ctx context.Context) error {
 	}
 	for _, s := range strangers {
 		d.found(Warning, "rules", "Have it load our script (oarlock lua), or let it work other queues; see docs/limits.md.",
-			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any.", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At))
+			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any, or somebody gave their places back by hand.", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At))
 	}
 	return nil
 }

@@ -72,20 +72,57 @@ func (w *why) alsoFull(ctx context.Context, at *queue.WaitsFor) error {
 		if n == 0 || id == at.Throttle {
 			continue
 		}
-		limit, err := LimitOf(ctx, w.q, all, id)
-		if err != nil {
+		if err := w.full(ctx, all, id, n); err != nil {
 			return err
 		}
-		if limit.Maximum < 1 || limit.Used+min(n, limit.Maximum) <= limit.Maximum {
+	}
+	return nil
+}
+
+// full tells of a throttle that has no room for so many places more, unless the job has some of it; all are those of the rules.
+func (w *why) full(ctx context.Context, all map[string]rules.CompiledThrottle, id string, n int) error {
+	limit, err := LimitOf(ctx, w.q, all, id)
+	if err != nil || limit.Maximum < 1 || limit.Used+min(n, limit.Maximum) <= limit.Maximum {
+		return err
+	}
+	held, err := w.q.ThrottlePlaces(ctx, id)
+	if err != nil || slices.ContainsFunc(held, func(h queue.Holder) bool { return h.JID == w.job.JID }) {
+		return err
+	}
+	w.because("Throttle %s is full: %d of %s, held by %s; it needs %s.", screen.InShell(id), limit.Used, places(limit.Maximum), heldWords(held), needWords(n, limit.Maximum))
+	w.is(Throttled)
+	w.mends(SeeThrottle, id)
+	return nil
+}
+
+// noRoom tells which throttles have no room for a job of a ruled queue that no take has looked at: of a queue that is at its limit none looks at any.
+func (w *why) noRoom(ctx context.Context) error {
+	if !w.ruled {
+		return nil
+	}
+	set, _, err := accord.ReadSet(ctx, w.q)
+	if err != nil {
+		return nil // damagedRules tells of what cannot be read
+	}
+	job := w.asks()
+	job.Data, job.Tags, job.Throttles, job.Weight = w.job.Data, w.job.Tags, w.job.Throttles, w.job.Kept.Wanted.Weight
+	needs, all := set.Needs(job), rules.Compile(set).Throttles
+	if !needs.Ruled || needs.Bypass {
+		return nil
+	}
+	own, err := w.q.RuledQueueLimit(ctx, w.job.Queue)
+	if err != nil {
+		return err
+	}
+	var told []string
+	for _, place := range append(needs.Places, rules.Place{ID: own.ID}) {
+		if slices.Contains(told, place.ID) {
 			continue
 		}
-		held, err := w.q.ThrottlePlaces(ctx, id)
-		if err != nil {
+		told = append(told, place.ID)
+		if err := w.full(ctx, all, place.ID, needs.Weight); err != nil {
 			return err
 		}
-		w.because("Throttle %s is full: %d of %s, held by %s; it needs %s.", screen.InShell(id), limit.Used, places(limit.Maximum), heldWords(held), needWords(n, limit.Maximum))
-		w.is(Throttled)
-		w.mends(SeeThrottle, id)
 	}
 	return nil
 }
@@ -106,7 +143,7 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 	}
 	switch {
 	case at.Over:
-		w.because("%s=%s has %s, its share is %d, and %s.", screen.InShell(at.Throttle), screen.InShell(at.Party), places(at.Has), at.Share, lentWords(at))
+		w.because("%s=%s has %s, its share is %d, and %s.", screen.InShell(at.Throttle), partyWord(at.Party), places(at.Has), at.Share, lentWords(at, w.keptOf(ctx, at.Throttle)))
 	case isFull(at):
 		w.because("Throttle %s is full: %d of %s, held by %s; it needs %s%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), needWords(at.Places, at.Maximum), aheadWords(at))
 	case at.Rate > 0 && at.Opens > now:
@@ -201,6 +238,9 @@ func heldWords(held []queue.Holder) string {
 	return strings.Join(words, " ")
 }
 
+// partyWord is whose turn it is at a throttle, a value or a queue, in a sentence: a value that is missing is '-'.
+func partyWord(party string) string { return strings.TrimPrefix(screen.InShell(party), "-- ") }
+
 // aheadWords says who comes before the job.
 func aheadWords(at *queue.WaitsFor) string {
 	var words string
@@ -212,15 +252,31 @@ func aheadWords(at *queue.WaitsFor) string {
 		words = fmt.Sprintf("; %s jobs of its waitlist are before it", screen.Count(at.Before))
 	}
 	if at.Next != "" {
-		words += fmt.Sprintf("; %s has the next turn", screen.InShell(at.Next))
+		words += fmt.Sprintf("; %s has the next turn", partyWord(at.Next))
 	}
 	return words
 }
 
-// lentWords says why what others leave is not lent.
-func lentWords(at *queue.WaitsFor) string {
+// lentWords says why what others leave is not lent; kept is how many places never are.
+func lentWords(at *queue.WaitsFor, kept int) string {
 	if at.Next != "" {
-		return screen.InShell(at.Next) + " waits within its own"
+		return partyWord(at.Next) + " waits within its own"
 	}
-	return fmt.Sprintf("%d of %s are taken", at.Used, places(at.Maximum))
+	words := fmt.Sprintf("%d of %s are taken", at.Used, places(at.Maximum))
+	switch {
+	case kept == 1:
+		words += "; 1 is never lent"
+	case kept > 1:
+		words += fmt.Sprintf("; %d are never lent", kept)
+	}
+	return words
+}
+
+// keptOf is how many places of a throttle are never lent.
+func (w *why) keptOf(ctx context.Context, id string) int {
+	set, _, err := accord.ReadSet(ctx, w.q)
+	if err != nil {
+		return 0 // damagedRules tells of what cannot be read
+	}
+	return set.Throttles[id].Keep
 }

@@ -474,6 +474,11 @@ func (w *why) ready(ctx context.Context, before int) error {
 	if err := w.atMost(ctx, counts); err != nil {
 		return err
 	}
+	if w.job.Kept.Answered != "came" {
+		if err := w.noRoom(ctx); err != nil {
+			return err
+		}
+	}
 	switch before {
 	case 0:
 		w.because("It is the next of its queue.")

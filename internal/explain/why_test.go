@@ -42,3 +42,11 @@ func TestWhyKnowsBlockedPlaces(t *testing.T) {
 		t.Errorf("why says %q", got)
 	}
 }
+
+// Jobs without a value are of the party "-", which is no option of a command here.
+func TestWhoHasNoValueIsNamed(t *testing.T) {
+	at := &queue.WaitsFor{Next: "-", Used: 2, Maximum: 3}
+	if got, want := lentWords(at, 0)+aheadWords(at), "'-' waits within its own; '-' has the next turn"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
