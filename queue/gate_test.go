@@ -317,3 +317,23 @@ func TestWhoParkedHasItsPlaceInAFullQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoNeedsNothingAnyMoreHasNoPlace: who was parked, and goes on by rules by which it needs no place, gives up what it had by those before.
+func TestWhoNeedsNothingAnyMoreHasNoPlace(t *testing.T) {
+	w := newGateWorld(t)
+	throttles := map[string]string{"a": `{"limit":1}`}
+	w.rule(map[string]string{"q": `{"shape":"a","klass":{"K":{"throttles":["a"]}}}`}, throttles)
+	w.put(Put{Queue: "q", JID: "pays", Klass: "K"})
+	park := done(w.take("w", 1, "q")...)
+	park[0].Action, park[0].Correlation, park[0].Delay = Park, "pays", time.Hour
+	w.exchange("w", park, Take{})
+	w.rule(map[string]string{"q": `{"shape":"b","klass":{"Other":{"throttles":["a"]}}}`}, throttles)
+	w.put(Put{Queue: "q", JID: "other", Klass: "Other"})
+	if jobs := w.take("w", 2, "q"); len(jobs) > 0 {
+		t.Fatalf("while the place is kept %+v begins", jobs)
+	}
+	w.call("respond", (&Response{Klass: "K", Correlation: "pays", Data: []byte("1")}).words()...)
+	if jobs := w.take("w", 2, "q"); len(jobs) != 2 || w.many("a") != 1 {
+		t.Fatalf("when who has the place needs it no more %+v begins, and %d have it", jobs, w.many("a"))
+	}
+}

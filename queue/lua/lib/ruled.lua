@@ -236,6 +236,8 @@ function try_gate(g, c, list, jid, place, f)
     local fits, lent = has_places(g, c, list, job, need, place)
     if not fits then return end
     if lent and path ~= 'resumed' then path = 'lent' end
+  elseif (job.leg or f[16] == 'stalled') and job.throttles then
+    give_up(g, job) -- by other rules it had places, and needs none now
   end
   c.counts[path] = (c.counts[path] or 0) + 1
   leave_place(c, list, jid)
