@@ -26,18 +26,30 @@ type modelWorld struct {
 	classes map[string]modelClass
 	workers []*modelWorker
 	jobs    map[string]Put // that were put and have not ended
+	puts    map[string]Put // all
 	running map[string]Taken
-	began   float64 // when a job began last
+	owns    map[string]map[string]modelHold // jid → throttle → what it has since it began last
+	began   float64                         // when a job began last
 	ended   int
 	modelStates
 }
 
-type modelQueue struct{ throttles []string }
+type modelQueue struct {
+	throttles []string
+	order     string // what its rules say of that
+}
 
 type modelClass struct {
 	weight    int
 	throttles []string
 	bypass    bool
+	shuts     bool // it may begin in its window only
+}
+
+// modelHold is how many places of a throttle a job has.
+type modelHold struct {
+	least, most int
+	since       float64 // when it began
 }
 
 type modelWorker struct {
@@ -47,77 +59,24 @@ type modelWorker struct {
 	order    Order
 	cursor   int
 	has      []Taken
-	dead     bool
 	dialect  Dialect // of another client, which works by the unified script; "" for one of ours
 }
 
-// newModelWorld makes up a world.
-func newModelWorld(t *testing.T, seed uint64) *modelWorld {
-	w := &modelWorld{gateWorld: newGateWorld(t), random: rand.New(rand.NewPCG(seed, 1)), queues: map[string]modelQueue{},
-		limits: map[string]int{}, caps: map[string]map[string]int{}, classes: map[string]modelClass{}, jobs: map[string]Put{}, running: map[string]Taken{}}
+// newModelWorld makes up a world, in a lab which is emptied for it.
+func newModelWorld(t testing.TB, l *lab, client *Client, seed uint64) *modelWorld {
+	must0(t, l.redis.FlushAll(t.Context()).Err())
+	w := &modelWorld{gateWorld: &gateWorld{lab: l, t: t, client: client, now: 1763700000}, random: rand.New(rand.NewPCG(seed, 1)), queues: map[string]modelQueue{},
+		limits: map[string]int{}, caps: map[string]map[string]int{}, classes: map[string]modelClass{}, jobs: map[string]Put{}, puts: map[string]Put{}, running: map[string]Taken{},
+		owns: map[string]map[string]modelHold{}}
 	w.began = w.now
 	w.modelStates = newModelStates(w.random)
-	throttles, queues := map[string]string{}, map[string]string{}
 	some := func(n int) int { return 1 + w.random.IntN(n) }
-	patience := []int{1, 5, 60}[w.random.IntN(3)]
-	for _, name := range []string{"a", "b", "c"} {
-		w.limits[name], w.free[name] = some(6), w.random.IntN(4) == 0
-		throttles[name] = fmt.Sprintf(`{"limit":%d,"patience":%d,"free":%t}`, w.limits[name], patience, w.free[name])
-	}
-	throttles["rate"] = fmt.Sprintf(`{"rate":[%d,1,%d],"patience":%d}`, 5+some(20), some(5), patience)
-	throttles["slide"] = fmt.Sprintf(`{"rate":[%d,1,1],"sliding":true,"patience":%d}`, 5+some(20), patience)
-	hard, lent, each := 4+some(8), 4+some(8), 2+some(6)
-	w.limits["hard"], w.limits["lent"], w.limits["each"] = hard, lent, each
-	w.caps["hard"] = map[string]int{"x": max(1, hard*4/10), "y": max(1, hard*3/10), "*": 1}
-	w.caps["lent"] = map[string]int{}
-	w.caps["each"] = map[string]int{"x": 2, "y": 2, "z": 2, "-": 2}
-	throttles["hard"] = fmt.Sprintf(`{"limit":%d,"patience":%d,"by":["path","v"],"shares":{"x":0.4,"y":0.3}}`, hard, patience)
-	throttles["lent"] = fmt.Sprintf(`{"limit":%d,"patience":%d,"by":["path","v"],"shares":{"x":0.5,"y":0.3},"others":0.2,"borrow":true}`, lent, patience)
-	throttles["each"] = fmt.Sprintf(`{"limit":%d,"patience":%d,"by":["path","v"],"each":2}`, each, patience)
-	w.limits["many"], w.caps["many"] = some(4), map[string]int{}
-	throttles["many"] = fmt.Sprintf(`{"limit":%d,"patience":%d,"by":["path","d"]}`, w.limits["many"], patience)
-	names := slices.Sorted(maps.Keys(throttles))
-	if w.decides != "" {
-		throttles["planner"] = fmt.Sprintf(`{"asks":%q,"patience":%d}`, w.decides, patience)
-	}
-	for _, class := range []string{"K1", "K2", "K3"} {
-		k := modelClass{weight: some(3)}
-		for range w.random.IntN(3) {
-			if name := names[w.random.IntN(len(names))]; !slices.Contains(k.throttles, name) {
-				k.throttles = append(k.throttles, name)
-			}
-		}
-		w.classes[class] = k
-	}
-	w.classes["Free"] = modelClass{weight: 1, bypass: true}
 	least := 0
 	if w.crowds {
 		least = 1
 	}
-	for i, name := range []string{"q1", "q2", "q3"}[:least+some(3-least)] {
-		q, limit := modelQueue{}, 0
-		if w.decides != "" && (i == 0 || w.random.IntN(2) == 0) {
-			q.throttles = append(q.throttles, "planner")
-			if w.random.IntN(2) == 0 {
-				q.throttles = append(q.throttles, "lent")
-			}
-		}
-		if w.crowds {
-			q.throttles = append(q.throttles, "many")
-		}
-		for range w.random.IntN(3) {
-			if name := names[w.random.IntN(len(names))]; !slices.Contains(q.throttles, name) {
-				q.throttles = append(q.throttles, name)
-			}
-		}
-		if w.random.IntN(2) == 0 {
-			limit = some(10)
-			w.limits["ql:q:"+name] = limit
-		}
-		w.queues[name] = q
-		queues[name] = w.compile(q, limit)
-	}
-	w.rule(queues, throttles)
+	w.names = []string{"q1", "q2", "q3"}[:least+some(3-least)]
+	w.install()
 	for i := range some(4) {
 		worker := &modelWorker{name: fmt.Sprintf("w%d", i), children: some(8), order: []Order{Ordered, RoundRobin, Oldest}[w.random.IntN(3)]}
 		for _, name := range slices.Sorted(maps.Keys(w.queues)) {
@@ -147,11 +106,16 @@ func (w *modelWorld) compile(q modelQueue, limit int) string {
 	}
 	var classes []string
 	for name, k := range w.classes {
-		classes = append(classes, fmt.Sprintf(`%q:{"weight":%d,"throttles":%s,"bypass":%t}`, name, k.weight, list(k.throttles), k.bypass))
+		windows := ""
+		if k.shuts {
+			windows = `,"windows":[{"name":"n","spec":"UTC|n"}]`
+		}
+		classes = append(classes, fmt.Sprintf(`%q:{"weight":%d,"throttles":%s,"bypass":%t%s}`, name, k.weight, list(k.throttles), k.bypass, windows))
 	}
-	return fmt.Sprintf(`{"shape":"s","limited":%t,"limit_of_queue":%d,"throttles":%s,"asks":{"planner":true},
+	slices.Sort(classes)
+	return fmt.Sprintf(`{"shape":"s%d","limited":%t,"limit_of_queue":%d,"throttles":%s,"asks":{"planner":true},%s
 		"by":{"hard":["path","v"],"lent":["path","v"],"each":["path","v"],"many":["path","d"]},"klass":{%s}}`,
-		limit > 0, limit, list(q.throttles), strings.Join(classes, ","))
+		w.shape, limit > 0, limit, list(q.throttles), q.order, strings.Join(classes, ","))
 }
 
 // modelNeed is so many places of a throttle.
@@ -198,20 +162,29 @@ func (w *modelWorld) needs(p Put) (needs []modelNeed) {
 }
 
 // check compares the places that are taken with those of the jobs that run, or are parked. Who was let start by the command has one of its
-// throttle before; who was answered, or waited in vain, has its own until it is asked for others.
+// throttle before; who was answered, or waited in vain, or was lost with its worker, has its own until it is asked for others. Whose attempt was
+// ended for it may have them as long as its lock holds. Where rules changed who began before has what those asked for.
 func (w *modelWorld) check() {
 	w.t.Helper()
-	least, most := map[string]int{}, map[string]int{}
-	for jid, p := range w.jobs {
+	least, most, asked, elders := map[string]int{}, map[string]int{}, map[string]int{}, w.came > 0 && len(w.ghosts) > 0
+	for jid, holds := range w.owns {
 		_, runs := w.running[jid]
 		until, parks := w.parked[jid]
-		for _, n := range w.needs(p) {
-			base, _, _ := strings.Cut(n.tid, "=")
-			if runs || parks && !w.free[base] {
-				most[n.tid] += n.places
+		elder := w.came > 0 && len(holds) == 0
+		for tid, h := range holds {
+			most[tid] += h.most
+			if elder = elder || h.since <= w.came || h.most > h.least; h.since <= w.came {
+				continue
 			}
-			if runs || parks && until > w.now && !w.answered[jid] && !w.free[base] {
-				least[n.tid] += n.places
+			if runs || parks && until > w.now && !w.answered[jid] {
+				least[tid] += h.least
+				asked[tid] += h.least
+			}
+		}
+		if elder { // where it ran unasked it was given what it needs now
+			elders = true
+			for _, n := range w.needs(w.puts[jid]) {
+				most[n.tid] += max(0, n.places-holds[n.tid].most)
 			}
 		}
 	}
@@ -219,14 +192,26 @@ func (w *modelWorld) check() {
 		least[tid] += 0
 	}
 	for tid, want := range least {
-		n := w.many(tid)
+		n, limit := w.many(tid), w.limitOf(tid)
 		if n < want || n > most[tid] && tid != "planner" {
-			w.t.Fatalf("at %v %d places of %s are taken, of what runs or is parked %d to %d", w.now, n, tid, want, most[tid])
+			for jid := range w.holders()[tid] {
+				w.note("%s is %v, here %v", jid, w.redis.HGetAll(w.t.Context(), "ql:j:"+jid).Val(), w.owns[jid])
+			}
+			w.fail("%d places of %s are taken, by %v; of what runs or is parked %d to %d", n, tid, w.holders()[tid], want, most[tid])
 		}
-		if limit := w.limitOf(tid); limit > 0 && n > limit {
-			w.t.Fatalf("at %v %d places of %s are taken, of %d", w.now, n, tid, limit)
+		if limit > 0 && (n > limit && !elders || asked[tid] > limit) {
+			w.fail("%d places of %s are taken, by %v, of %d, %d of them since the rules came", n, tid, w.holders()[tid], limit, asked[tid])
 		}
 	}
+}
+
+// logged is so much of what happened that a world tells at its end.
+const logged = 60
+
+// fail ends a world, and tells what happened last.
+func (w *modelWorld) fail(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("at %.3f "+format+"\nafter\n%s", append(append([]any{w.now - 1763700000}, args...), strings.Join(w.log[max(0, len(w.log)-logged):], "\n"))...)
 }
 
 // step lets somebody do something.
@@ -236,7 +221,7 @@ func (w *modelWorld) step() {
 	if int(before) != int(w.now) {
 		var awake []string
 		for _, worker := range w.workers {
-			if !worker.dead && worker.dialect == "" && len(worker.has) < worker.children && worker != w.idle {
+			if worker.dialect == "" && len(worker.has) < worker.children && worker != w.idle {
 				awake = append(awake, w.awake(worker)...)
 			}
 		}
@@ -246,8 +231,8 @@ func (w *modelWorld) step() {
 	}
 	w.change()
 	worker := w.workers[w.random.IntN(len(w.workers))]
-	if worker.dead {
-		return
+	if w.dies && w.random.IntN(40) == 0 {
+		w.die(worker)
 	}
 	var ended []Taken
 	worker.has = slices.DeleteFunc(worker.has, func(job Taken) bool {
@@ -266,18 +251,24 @@ func (w *modelWorld) step() {
 		switch n := w.random.IntN(6); {
 		case n < 2 && w.parks:
 			settlements[i].Action, settlements[i].Correlation, settlements[i].Delay = Park, job.JID, time.Duration(1+w.random.IntN(60))*time.Second
-			w.parked[job.JID] = w.now + settlements[i].Delay.Seconds()
+			w.park(job.JID, w.now+settlements[i].Delay.Seconds())
+			w.note("%s parks until %.3f", job.JID, w.parked[job.JID]-1763700000)
+			delete(w.running, job.JID)
+			continue
 		case n == 0:
 			settlements[i].Action, settlements[i].Delay = Release, time.Duration(w.random.IntN(2))*time.Second
 		case n == 1:
 			settlements[i].Action, settlements[i].Front = Release, true
+			w.front[job.JID] = true
 		default:
 			w.ended++
 			defer delete(w.jobs, job.JID)
 		}
 		delete(w.running, job.JID)
+		delete(w.owns, job.JID)
+		w.note("%s is settled: %v", job.JID, settlements[i].Action)
 	}
-	w.takeAs(worker, settlements)
+	w.takeAs(worker, append(settlements, w.leaveTurns(worker)...))
 }
 
 // takeAs is an exchange of a worker, and those after it for the rest of what it takes.
@@ -302,14 +293,22 @@ func (w *modelWorld) begin(worker *modelWorker, jobs []Taken) {
 	w.t.Helper()
 	for _, job := range jobs {
 		if _, twice := w.running[job.JID]; twice {
-			w.t.Fatalf("%s runs twice", job.JID)
+			w.fail("%s runs twice", job.JID)
 		}
 		if until, parks := w.parked[job.JID]; parks && !w.answered[job.JID] && until > w.now {
-			w.t.Fatalf("%s begins at %v, and waits for an answer until %v", job.JID, w.now, until)
+			w.fail("%s begins, and waits for an answer until %v", job.JID, until)
 		}
+		p, is := w.jobs[job.JID]
+		if !is {
+			w.fail("%s begins, and was canceled or has ended", job.JID)
+		}
+		w.inside(p)
+		w.hold(p)
+		w.note("%s begins in %s", job.JID, p.Queue)
 		delete(w.parked, job.JID)
 		delete(w.answered, job.JID)
 		delete(w.held, job.JID)
+		delete(w.lost, job.JID)
 		w.running[job.JID], w.began = job, w.now
 	}
 	worker.has = append(worker.has, jobs...)
@@ -322,6 +321,8 @@ func (w *modelWorld) stepAbroad(worker *modelWorker, ended []Taken) {
 		names = map[string]string{"retry": "job.retry", "complete": "job.complete", "pop": "queue.pop"}
 	}
 	for _, job := range ended {
+		delete(w.owns, job.JID)
+		w.note("%s is ended by %s, who knows no rules", job.JID, worker.name)
 		if delete(w.running, job.JID); w.random.IntN(4) == 0 {
 			w.foreign(worker.dialect, names["retry"], job.JID, job.Queue, worker.name, fmt.Sprint(w.random.IntN(2)))
 			continue
@@ -354,13 +355,14 @@ func TestGateModel(t *testing.T) {
 		}
 		seeds++
 	}
+	l := newLab(t, "redis", DefaultNamespace)
+	client := labClient(t, l)
 	for seed := first; seed < seeds; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { playGate(t, uint64(seed), jobs) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { playGate(newModelWorld(t, l, client, uint64(seed)), jobs) })
 	}
 }
 
-func playGate(t *testing.T, seed uint64, jobs int) {
-	w := newModelWorld(t, seed)
+func playGate(w *modelWorld, jobs int) {
 	for steps := 0; w.made < jobs || len(w.jobs) > 0; steps++ {
 		if w.made < jobs {
 			w.putSome(min(w.random.IntN(20), jobs-w.made))
@@ -377,8 +379,45 @@ func playGate(t *testing.T, seed uint64, jobs int) {
 			w.check()
 		}
 		if steps > 100*jobs {
-			t.Fatalf("there is no end of it, at %v, with %d jobs: %v", w.now, len(w.jobs), w.ownKeys())
+			w.fail("there is no end of it, with %d jobs: %v", len(w.jobs), w.ownKeys())
 		}
 	}
 	w.end()
+}
+
+// finder ends a world where something is wrong, and not its test.
+type finder struct{ testing.TB }
+
+func (f finder) Fatalf(format string, args ...any) { panic(turnsFault(fmt.Sprintf(format, args...))) }
+func (f finder) Errorf(format string, args ...any) { panic(turnsFault(fmt.Sprintf(format, args...))) }
+func (f finder) Fatal(args ...any)                 { panic(turnsFault(fmt.Sprint(args...))) }
+
+// gateMutations are mistakes in the scripts that the worlds must find.
+var gateMutations = []struct {
+	name    string
+	changes []string // what stands there, and what in its place
+	first   uint64   // the seed that is played first, for one is known to find it
+}{
+	{"a queue is full whose places those have who are parked", []string{"return t.used >= t.max and t.used <= redis.call('ZCARD', 'ql:q:' .. queue .. '-locks')", "return t.used >= t.max"}, 1},
+	{"who goes on and needs nothing any more keeps what it had",
+		[]string{"elseif (job.leg or f[16] == 'stalled') and job.throttles then", "elseif false then"}, 0},
+}
+
+// TestGateMutations makes each mistake, and plays until a world finds it.
+func TestGateMutations(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	client := labClient(t, l)
+	for _, m := range gateMutations {
+		t.Run(m.name, func(t *testing.T) { mustFindByGate(t, l, client, m.changes, m.first, 10) })
+	}
+}
+
+func mustFindByGate(t *testing.T, l *lab, client *Client, changes []string, first uint64, many int) {
+	clear(l.texts)
+	mustFind(t, changes, many, func(i uint64, change func(string) string) (wrong string) {
+		defer func() { wrong = faultOf(recover()) }()
+		l.change = change
+		playGate(newModelWorld(finder{t}, l, client, first+i), 80)
+		return ""
+	})
 }

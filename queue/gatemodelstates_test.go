@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -21,6 +22,10 @@ type modelStates struct {
 	idle     *modelWorker       // takes only while all else is quiet, and has children enough
 	free     map[string]bool    // throttles of which who is parked has no place
 	parks    bool               // some jobs park
+	bypasses bool               // some jobs count nowhere
+	changes  bool               // rules change
+	dies     bool               // workers die, and jobs are canceled
+	shuts    float64            // when the window of the class K1 first opens; then it shuts and opens every 10 s
 	crowds   bool               // more values wait at once than anybody looks at
 	decides  string             // what the rules say of the command of the throttle planner; "" where there is none
 	holds    time.Duration      // for so long the command holds those of even values
@@ -28,6 +33,19 @@ type modelStates struct {
 	asleep   map[string]bool    // queues that nobody works now
 	parked   map[string]float64 // jid → until when it waits for its answer
 	answered map[string]bool    // of those
+	lost     map[string]float64 // jid → until when the lock holds of a worker that died
+	ghosts   map[string]bool    // jids of those that were canceled while they ran
+	front    map[string]bool    // jids of those that were given back to the front
+	legs     map[string]bool    // jids that were parked once
+	left     []Settlement       // of attempts that are over which were taken from their worker
+	names    []string           // of queues
+	shape    int                // so often rules changed what jobs need
+	came     float64            // when rules changed last; 0: never
+	charged  map[string]float64 // throttle → when its bucket is full again
+	keep     int                // places of the throttle lent that are lent to nobody
+	lends    bool               // the throttle each lends what is free
+	begun    []modelStart       // of the last second, by the sliding rate
+	rates    map[string][2]int  // throttle → starts in a second, and at once
 	held     map[string]float64 // jid → until when the command wants to hear nothing of it
 	forgets  bool               // somebody deletes keys of throttles
 	calm     float64            // what was deleted is mended by then
@@ -39,7 +57,12 @@ type modelStates struct {
 func newModelStates(random *rand.Rand) modelStates {
 	one := func(of int) bool { return random.IntN(of) == 0 }
 	s := modelStates{free: map[string]bool{}, most: map[string]int{}, asleep: map[string]bool{}, parked: map[string]float64{},
-		answered: map[string]bool{}, held: map[string]float64{}, parks: one(2), crowds: one(6), forgets: one(4)}
+		answered: map[string]bool{}, held: map[string]float64{}, lost: map[string]float64{}, ghosts: map[string]bool{}, front: map[string]bool{}, legs: map[string]bool{},
+		charged: map[string]float64{}, parks: one(2), bypasses: one(2), changes: one(3), dies: one(3), crowds: one(6), forgets: one(4)}
+	s.changes = s.changes && !s.forgets // what is known of those that wait by rules that are no more is deleted for good
+	if one(4) {
+		s.shuts = 1763700000 + float64(random.IntN(20))
+	}
 	if one(3) {
 		s.decides, s.holds = []string{"closed", "open"}[random.IntN(2)], []time.Duration{0, 3, 1000}[random.IntN(3)]*time.Second
 	}
@@ -76,11 +99,229 @@ func (w *modelWorld) putOne(queue, value string) {
 	case 0:
 		p.Wants.Weight = 1 + w.random.IntN(4)
 	case 1:
-		p.Wants.Bypass = true
+		p.Wants.Bypass = w.bypasses
 	}
 	w.put(p)
-	w.jobs[p.JID] = p
+	w.jobs[p.JID], w.puts[p.JID] = p, p
 	w.made++
+}
+
+// modelStart is that some places began to be used.
+type modelStart struct {
+	at   float64
+	many int
+}
+
+// install makes up rules, at first all of them. Later others are in their place: now and then with other limits alone.
+func (w *modelWorld) install() {
+	some := func(n int) int { return 1 + w.random.IntN(n) }
+	if w.shape > 0 {
+		w.came = w.now
+	}
+	anew := w.shape == 0 || w.random.IntN(2) == 0
+	if anew {
+		w.shape++
+	}
+	patience := []int{1, 5, 60}[w.random.IntN(3)]
+	throttles, queues := map[string]string{}, map[string]string{}
+	define := func(name string, limit int, rest string, args ...any) {
+		if w.limits[name] = limit; limit > 0 {
+			rest = fmt.Sprintf(`"limit":%d,`, limit) + rest
+		}
+		throttles[name] = fmt.Sprintf(`{"patience":%d,`, patience) + fmt.Sprintf(rest, args...) + "}"
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if w.came == 0 {
+			w.free[name] = w.random.IntN(4) == 0
+		}
+		define(name, some(6), `"free":%t`, w.free[name])
+	}
+	if w.came == 0 {
+		w.rates = map[string][2]int{"rate": {5 + some(20), some(5)}, "slide": {5 + some(20), 0}}
+		w.keep, w.lends = w.random.IntN(3), w.random.IntN(2) == 0
+	}
+	rate, slide := w.rates["rate"], w.rates["slide"]
+	define("rate", 0, `"rate":[%d,1,%d]`, rate[0], rate[1])
+	define("slide", 0, `"rate":[%d,1,%d],"sliding":true`, slide[0], slide[0])
+	hard, lent, each := 4+some(8), 4+some(8), 2+some(6)
+	w.caps["hard"] = map[string]int{"x": max(1, hard*4/10), "y": max(1, hard*3/10), "*": 1}
+	w.caps["lent"] = map[string]int{}
+	w.caps["each"] = map[string]int{}
+	if !w.lends {
+		w.caps["each"] = map[string]int{"x": 2, "y": 2, "z": 2, "-": 2}
+	}
+	define("hard", hard, `"by":["path","v"],"shares":{"x":0.4,"y":0.3}`)
+	define("lent", lent, `"by":["path","v"],"shares":{"x":0.5,"y":0.3},"others":0.2,"borrow":true,"keep":%d`, w.keep)
+	define("each", each, `"by":["path","v"],"each":2,"borrow":%t`, w.lends)
+	w.caps["many"] = map[string]int{}
+	define("many", some(4), `"by":["path","d"]`)
+	names := slices.Sorted(maps.Keys(throttles))
+	if w.decides != "" {
+		throttles["planner"] = fmt.Sprintf(`{"asks":%q,"patience":%d}`, w.decides, patience)
+	}
+	draw := func(into []string) []string {
+		for range w.random.IntN(3) {
+			if name := names[w.random.IntN(len(names))]; !slices.Contains(into, name) {
+				into = append(into, name)
+			}
+		}
+		return into
+	}
+	for _, class := range []string{"K1", "K2", "K3"} {
+		if anew {
+			w.classes[class] = modelClass{weight: some(3), throttles: draw(nil), shuts: class == "K1" && w.shuts > 0}
+		}
+	}
+	w.classes["Free"] = modelClass{weight: 1, bypass: w.bypasses}
+	for i, name := range w.names {
+		if anew {
+			var q modelQueue
+			if w.decides != "" && (i == 0 || w.random.IntN(2) == 0) {
+				q.throttles = append(q.throttles, "planner")
+				if w.random.IntN(2) == 0 {
+					q.throttles = append(q.throttles, "lent")
+				}
+			}
+			if w.crowds {
+				q.throttles = append(q.throttles, "many")
+			}
+			q.throttles = draw(q.throttles)
+			q.order = []string{"", "", `"ageing":60,`, `"slice":5,`}[w.random.IntN(4)]
+			delete(w.limits, "ql:q:"+name)
+			if w.random.IntN(2) == 0 {
+				w.limits["ql:q:"+name] = 1
+			}
+			w.queues[name] = q
+		}
+		if w.limits["ql:q:"+name] > 0 {
+			w.limits["ql:q:"+name] = []int{some(3), some(10)}[w.random.IntN(2)]
+		}
+		queues[name] = w.compile(w.queues[name], w.limits["ql:q:"+name])
+	}
+	w.note("rules come, shape %d: %v, %v, %v", w.shape, w.queues, w.classes, w.limits)
+	w.rule(queues, throttles)
+	if w.shuts > 0 {
+		table := fmt.Sprintf("s %d", 2000000000)
+		for i := range 401 { // it stays open at last
+			table += fmt.Sprintf(" %.0f", w.shuts+10*float64(i))
+		}
+		must0(w.t, w.redis.HSet(w.t.Context(), "ql:oarlock:windows", "UTC|n", table).Err())
+	}
+}
+
+// isShut reports whether the window of a job was shut at a time.
+func (w *modelWorld) isShut(p Put, at float64) bool {
+	turn := (at - w.shuts) / 10
+	return w.classes[p.Klass].shuts && turn < 400 && int(math.Floor(turn))%2 != 0
+}
+
+// keptOut reports whether a job may not begin for its window, or only since a moment ago may.
+func (w *modelWorld) keptOut(p Put) bool {
+	return !w.legs[p.JID] && (w.isShut(p, w.now) || w.isShut(p, w.now-3))
+}
+
+// inside checks that a job which begins does so in its window, and by its rates. Who was parked goes on at any time, and is counted by no rate.
+func (w *modelWorld) inside(p Put) {
+	w.t.Helper()
+	if w.legs[p.JID] {
+		return
+	}
+	if w.isShut(p, w.now-0.01) && w.isShut(p, w.now+0.01) {
+		w.fail("%s begins, whose window is shut", p.JID)
+	}
+	if _, lost := w.lost[p.JID]; lost || w.front[p.JID] || w.came > 0 {
+		return
+	}
+	for _, n := range w.needs(p) {
+		switch rate, many := w.rates[n.tid], float64(n.places); n.tid {
+		case "rate":
+			full := max(w.charged[n.tid], w.now)
+			if full+(min(many, float64(rate[1]))-float64(rate[1]))/float64(rate[0]) > w.now+0.001 {
+				w.fail("%s begins before its rate %v lets it", p.JID, rate)
+			}
+			w.charged[n.tid] = full + many/float64(rate[0])
+		case "slide":
+			w.begun = slices.DeleteFunc(w.begun, func(s modelStart) bool { return s.at <= w.now-0.999 })
+			used := 0
+			for _, s := range w.begun {
+				used += s.many
+			}
+			if used+n.places > rate[0] {
+				w.fail("%s begins where %d of %d did in a second", p.JID, used, rate[0])
+			}
+			w.begun = append(w.begun, modelStart{w.now, n.places})
+		}
+	}
+}
+
+// hold notes what a job has from now on which begins. Who comes back to more than it needs has that.
+func (w *modelWorld) hold(p Put) {
+	before, now := w.owns[p.JID], map[string]modelHold{}
+	for _, n := range w.needs(p) {
+		now[n.tid] = modelHold{n.places, max(n.places, before[n.tid].most), w.now}
+	}
+	w.owns[p.JID] = now
+}
+
+// park notes that a job waits for its answer.
+func (w *modelWorld) park(jid string, until float64) {
+	w.parked[jid], w.legs[jid] = until, true
+	for tid := range w.owns[jid] {
+		if base, _, _ := strings.Cut(tid, "="); w.free[base] {
+			delete(w.owns[jid], tid)
+		}
+	}
+}
+
+// die lets a worker know of nothing that it had; the locks run out in a moment.
+func (w *modelWorld) die(worker *modelWorker) {
+	w.note("%s dies", worker.name)
+	for _, job := range worker.has {
+		w.lost[job.JID] = w.now + 0.5
+		delete(w.running, job.JID)
+		must0(w.t, w.redis.ZAddXX(w.t.Context(), "ql:q:"+job.Queue+"-locks", redis.Z{Score: w.now + 0.5, Member: job.JID}).Err())
+		must0(w.t, w.redis.HSet(w.t.Context(), "ql:j:"+job.JID, "expires", fmt.Sprintf("%.3f", w.now+0.5)).Err())
+	}
+	worker.has = nil
+}
+
+// cancel lets somebody cancel a job, whatever it does.
+func (w *modelWorld) cancel(jid string) {
+	w.note("%s is canceled", jid)
+	run, runs := w.running[jid]
+	if w.random.IntN(2) == 0 {
+		w.foreign(Qless, "cancel", jid)
+	} else {
+		w.foreign(Reqless, "job.cancel", jid)
+	}
+	for _, worker := range w.workers {
+		worker.has = slices.DeleteFunc(worker.has, func(job Taken) bool { return job.JID == jid })
+	}
+	if _, lost := w.lost[jid]; runs || lost {
+		w.ghosts[jid] = true
+		if runs && run.Popped > 0 && w.random.IntN(2) == 0 {
+			w.left = append(w.left, Settlement{JID: jid, Queue: run.Queue, Popped: run.Popped, Key: run.Key, Places: run.Places, Action: LeaveTurn})
+		}
+	} else {
+		delete(w.owns, jid)
+	}
+	delete(w.running, jid)
+	delete(w.jobs, jid)
+	for _, of := range []map[string]float64{w.parked, w.lost, w.held} {
+		delete(of, jid)
+	}
+	delete(w.answered, jid)
+	w.ended++
+}
+
+// leaveTurns tells that attempts are over whose jobs were canceled.
+func (w *modelWorld) leaveTurns(worker *modelWorker) []Settlement {
+	some := w.left
+	w.left = nil
+	for _, s := range some {
+		delete(w.owns, s.JID)
+	}
+	return some
 }
 
 // awake are those queues of a worker that it works now.
@@ -94,6 +335,12 @@ func (w *modelWorld) change() {
 	queue := queues[w.random.IntN(len(queues))]
 	if parked := slices.Sorted(maps.Keys(w.parked)); len(parked) > 0 && w.random.IntN(3) == 0 {
 		w.answer(parked[w.random.IntN(len(parked))])
+	}
+	if jobs := slices.Sorted(maps.Keys(w.jobs)); w.dies && len(jobs) > 0 && w.random.IntN(15) == 0 {
+		w.cancel(jobs[w.random.IntN(len(jobs))])
+	}
+	if w.changes && w.random.IntN(60) == 0 {
+		w.install()
 	}
 	switch w.random.IntN(60) {
 	case 0:
@@ -141,7 +388,7 @@ func (w *modelWorld) answer(jid string) {
 	if reply[0] == "resumed" {
 		w.answered[jid] = true
 	} else if w.parked[jid] > w.now && !w.answered[jid] {
-		w.t.Fatalf("%s is parked until %v, and its answer was %v", jid, w.parked[jid], reply)
+		w.fail("%s is parked until %v, and its answer was %v", jid, w.parked[jid], reply)
 	}
 }
 
@@ -169,8 +416,8 @@ func (w *modelWorld) decideAll() {
 	}
 	var verdicts []Verdict
 	for _, c := range q.Candidates {
-		if until := w.held[c.JID]; until > w.now {
-			w.t.Fatalf("it is asked about %s, which it holds until %v", c.JID, until)
+		if until := w.held[c.JID]; until > w.now && until-w.holds.Seconds() > w.came { // where rules change it is asked anew
+			w.fail("it is asked about %s, which it holds until %v", c.JID, until)
 		}
 		var data struct{ D string }
 		must0(w.t, json.Unmarshal(c.Data, &data))
@@ -212,8 +459,8 @@ func (w *modelWorld) settle() {
 			p := w.jobs[jid]
 			w.note("at last, seen %v", w.redis.HGetAll(w.t.Context(), "ql:oarlock:seen").Val())
 			p, waits := w.jobs[jid], w.waitsFor(jid)
-			w.t.Fatalf("%s of %s waits, which could run, for %v; others have %v\nit waits for %+v\nof %s there %v\nasleep %v, most %v\n%s", jid, p.Queue, w.needs(p), w.holders(), waits,
-				p.Queue, w.ownKeysOf(p.Queue), w.asleep, w.most, strings.Join(w.log[max(0, len(w.log)-30):], "\n"))
+			w.fail("%s of %s waits, which could run, for %v; others have %v\nit waits for %+v\nof %s there %v\nasleep %v, most %v", jid, p.Queue, w.needs(p), w.holders(), waits,
+				p.Queue, w.ownKeysOf(p.Queue), w.asleep, w.most)
 		}
 	}
 	w.began = w.now
@@ -275,7 +522,7 @@ func (w *modelWorld) mustRun() string {
 		_, is := w.running[jid]
 		until, parks := w.parked[jid]
 		if is || w.asleep[p.Queue] || w.held[jid] > w.now-2 || w.most[p.Queue] > 0 && runs[p.Queue] >= w.most[p.Queue] ||
-			parks && !w.answered[jid] && until > w.now-2 {
+			parks && !w.answered[jid] && until > w.now-2 || w.lost[jid] > w.now-15 || w.keptOut(p) {
 			continue
 		}
 		waits[jid] = slices.DeleteFunc(w.needs(p), func(n modelNeed) bool { return w.limitOf(n.tid) == 0 })
@@ -290,7 +537,11 @@ func (w *modelWorld) mustRun() string {
 				for _, many := range holders[n.tid] {
 					used += many
 				}
-				full := used+n.places > w.limitOf(n.tid)
+				limit := w.limitOf(n.tid)
+				if n.tid == "lent" {
+					limit = max(n.places, limit-w.keep) // if it is beyond its share
+				}
+				full := used+n.places > limit
 				if full || kept[n.tid] && holders[n.tid][jid] < n.places {
 					last = i
 				}
@@ -316,7 +567,12 @@ func (w *modelWorld) mustRun() string {
 
 // end looks at what is left when all jobs have ended.
 func (w *modelWorld) end() {
-	if w.calm > 0 {
+	if w.calm > 0 || w.dies || w.changes {
+		clear(w.asleep)
+		for queue := range w.most {
+			must0(w.t, w.client.Set(w.t.Context(), queue+"-max-concurrency", "0"))
+		}
+		w.now += 110 // so long may have places whose attempts were ended
 		for range 8 {
 			w.now += 6
 			w.tend(w.awake(w.idle)...)
@@ -325,10 +581,10 @@ func (w *modelWorld) end() {
 	}
 	keys := slices.DeleteFunc(w.ownKeys(), func(key string) bool {
 		name, _, _ := strings.Cut(key, ":")
-		return slices.Contains([]string{"correlations", "correlations-due", "asker", "asked"}, name)
+		return slices.Contains([]string{"correlations", "correlations-due", "asker", "asked", "windows", "orders", "outside"}, name)
 	})
 	if len(keys) > 0 {
-		w.t.Errorf("keys are left: %q", keys)
+		w.fail("keys are left: %q", keys)
 	}
 	if left := slices.DeleteFunc(w.redis.Keys(w.t.Context(), "ql:th:*-locks").Val(), func(key string) bool { return key == "ql:th:planner-locks" }); len(left) > 0 {
 		w.t.Errorf("places are left: %q", left)

@@ -94,7 +94,7 @@ func (w *jointWorld) rulesOf() NewRules {
 	if len(w.ruled) == 0 {
 		return r
 	}
-	const of = `"klass":{"Heavy":{"weight":2,"throttles":["a"]},"Light":{"weight":1},"Free":{"weight":1,"bypass":true}}`
+	of := fmt.Sprintf(`"klass":{"Heavy":{"weight":2,"throttles":["a"]},"Light":{"weight":1},"Free":{"weight":1,"bypass":%t}}`, w.rules%2 == 0) // where nobody bypasses, a queue can be full
 	limit, whole, mine := 1+w.random.IntN(4), 2+w.random.IntN(4), 1+w.random.IntN(3)
 	w.limits, w.free = map[string]int{"a": limit, "by": whole}, w.rarely(2)
 	r.Throttles = []RuledThrottle{{Name: "a", Rules: fmt.Sprintf(`{"limit":%d,"patience":5,"free":%t}`, limit, w.free), Limit: limit},
@@ -106,7 +106,7 @@ func (w *jointWorld) rulesOf() NewRules {
 	if w.ruled["p:q"] {
 		windows := ""
 		if w.rarely(3) {
-			spec, table := fmt.Sprint("UTC|", w.rules), "s"
+			spec, table := fmt.Sprint("UTC|", w.rules), "s 2000000000"
 			for i := range 100 {
 				table += fmt.Sprintf(" %.0f", w.now+20*float64(i+1))
 			}
@@ -664,7 +664,7 @@ var jointMutations = []struct {
 	{"a park passes the turn on",
 		[]string{"  keep_ours(s, {})\n  if s.of_queue and s.of_queue ~= queue then carry_over(jid, 'anew', queue) end\n",
 			"  keep_ours(s, {})\n  if s.lane then pass_turn(batch, s) end\n"}, 1},
-	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])", "and f[7] and f[8]"}, 23},
+	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])", "and f[7] and f[8]"}, 1004},
 	{"a window counts at the put",
 		[]string{"  if named.at then put.due, put.delay = planned(batch, named.at) end\n",
 			"  if named.at then put.due, put.delay = planned(batch, named.at) end\n  if put.queue == 'p:q' and put.delay == 0 then put.delay = 20 end\n"}, 0},
@@ -680,6 +680,8 @@ var jointMutations = []struct {
 	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0},
 	{"an answer makes nobody due",
 		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 12},
+	{"a queue is full whose places those have who are parked",
+		[]string{"return t.used >= t.max and t.used <= redis.call('ZCARD', 'ql:q:' .. queue .. '-locks')", "return t.used >= t.max"}, 0},
 	{"who is taken over is asked for nothing", []string{"batch.gated and batch.gated[queue] and batch.gate, 0, 0", "nil, 0, 0"}, 45},
 }
 

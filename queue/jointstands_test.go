@@ -166,7 +166,7 @@ func (w *jointWorld) idle() {
 	}
 	shot := w.places()
 	for jid, job := range shot.Jobs {
-		if slices.Contains(job.In, "work") {
+		if slices.Contains(job.In, "work") && !(job.Queue == "q" && w.isFull(shot)) {
 			w.fail("%s waits, and children are free", jid)
 		}
 		if !slices.Contains(job.In, "throttled") {
@@ -184,6 +184,17 @@ func (w *jointWorld) idle() {
 			w.fail("%s waits for a place of %q, of which nobody has any", jid, names)
 		}
 	}
+}
+
+// isFull reports whether jobs run in all places of the queue q: of what comes in then nothing is looked at.
+func (w *jointWorld) isFull(shot *jointShot) bool {
+	limit, runs := w.limits["ql:q:q"], 0
+	for _, job := range shot.Jobs {
+		if job.State == "running" && job.Queue == "q" {
+			runs++
+		}
+	}
+	return limit > 0 && shot.Used["ql:q:q"] >= limit && runs >= shot.Used["ql:q:q"]
 }
 
 // left are the keys that are there and ought not to be when all jobs are complete.

@@ -32,6 +32,8 @@ type lab struct {
 	namespace string
 	texts     map[string]string // assembled scripts, by dialect and command
 	shas      map[string]string // by text
+
+	change func(string) string // of every script, for mutations; nil: none
 }
 
 // labs are the servers all scripts must work on.
@@ -106,6 +108,9 @@ func (l *lab) text(dialect Dialect, command string) string {
 	if !ok {
 		if text, ok = Script(dialect, command, l.namespace); !ok {
 			text = Unified(l.namespace, dialect)
+		}
+		if l.change != nil {
+			text = l.change(text)
 		}
 		l.texts[key] = text
 	}
