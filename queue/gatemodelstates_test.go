@@ -517,17 +517,25 @@ func (w *modelWorld) mustRun() string {
 	for _, run := range w.running {
 		runs[run.Queue]++
 	}
-	holders, waits := w.holders(), map[string][]modelNeed{}
+	holders, waits, kept := w.holders(), map[string][]modelNeed{}, map[string]bool{}
 	for jid, p := range w.jobs {
 		_, is := w.running[jid]
 		until, parks := w.parked[jid]
 		if is || w.asleep[p.Queue] || w.held[jid] > w.now-2 || w.most[p.Queue] > 0 && runs[p.Queue] >= w.most[p.Queue] ||
-			parks && !w.answered[jid] && until > w.now-2 || w.lost[jid] > w.now-15 || w.keptOut(p) {
+			parks && !w.answered[jid] && until > w.now-2 || w.lost[jid] > w.now-15 {
+			continue
+		}
+		if w.keptOut(p) {
+			// One that waits for places hears that its window is shut when it is tried, and places are kept for it until then.
+			if w.waitsFor(jid) != nil {
+				for _, n := range w.needs(p) {
+					kept[n.tid] = true
+				}
+			}
 			continue
 		}
 		waits[jid] = slices.DeleteFunc(w.needs(p), func(n modelNeed) bool { return w.limitOf(n.tid) == 0 })
 	}
-	kept := map[string]bool{}
 	for changed := true; changed; {
 		changed = false
 		for jid, needs := range waits {

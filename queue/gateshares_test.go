@@ -391,6 +391,50 @@ func TestWhatHasNoHoldersIsForgottenSoon(t *testing.T) {
 	}
 }
 
+// TestWhoIsLentAPlaceKeepsNone: of two that have waited for longer than patience one waits for what is lent and has passed where the other waits, which
+// has passed where the first does. If both kept places, neither would ever begin.
+func TestWhoIsLentAPlaceKeepsNone(t *testing.T) {
+	w := newGateWorld(t)
+	rules := `{"shape":"s","throttles":%s,"by":{"lent":["path","v"]},"klass":{"Two":{"weight":2},"Three":{"weight":3},"Four":{"weight":4}}}`
+	w.rule(map[string]string{
+		"lent": fmt.Sprintf(rules, `["lent"]`), "a": fmt.Sprintf(rules, `["a"]`), "a lent": fmt.Sprintf(rules, `["a","lent"]`), "lent a": fmt.Sprintf(rules, `["lent","a"]`),
+	}, map[string]string{
+		"a":    `{"limit":6,"patience":5}`,
+		"lent": `{"limit":8,"patience":5,"by":["path","v"],"shares":{"x":0.5,"y":0.3},"others":0.2,"borrow":true}`,
+	})
+	begin := func(queue, jid, klass, v string, want int) []Taken {
+		t.Helper()
+		w.put(Put{Queue: queue, JID: jid, Klass: klass, Data: []byte(`{"v":"` + v + `"}`)})
+		jobs := w.take("w", 1, queue)
+		if len(jobs) != want {
+			t.Fatalf("of %s begin %v", jid, jobs)
+		}
+		return jobs
+	}
+	begin("lent", "stays", "Two", "y", 1)
+	ends, before := begin("lent", "ends", "Three", "x", 1), begin("lent", "ends before", "Two", "x", 1)
+	begin("a", "stays too", "Two", "x", 1)
+	begin("a lent", "first", "Four", "y", 0)
+	w.exchange("w", done(before...), Take{}) // and now it waits for what is lent
+	ends = append(ends, begin("a", "ends too", "Two", "x", 1)...)
+	w.now++
+	begin("lent a", "second", "Three", "z", 0)
+	w.now += 10
+	w.tend("a lent", "lent a")
+	last := w.exchange("w", done(ends...), Take{Queues: []string{"a lent", "lent a"}, Count: 2}).Jobs
+	for range 3 {
+		w.now++
+		w.tend("a lent", "lent a")
+		last = append(last, w.exchange("w", nil, Take{Queues: []string{"a lent", "lent a"}, Count: 2}).Jobs...)
+	}
+	if len(last) != 1 || last[0].JID != "second" {
+		t.Fatalf("where both have room begin %v", last)
+	}
+	if last = w.exchange("w", done(last...), Take{Queues: []string{"a lent", "lent a"}, Count: 2}).Jobs; len(last) != 1 || last[0].JID != "first" {
+		t.Errorf("then begin %v", last)
+	}
+}
+
 // TestTheEldestDoNotWaitForEachOther: two jobs that have waited for longer than patience need the same two throttles, in the order in which each
 // names them. One came first while it was beyond its share; it is within that later, and then comes before the other at both.
 func TestTheEldestDoNotWaitForEachOther(t *testing.T) {

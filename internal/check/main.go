@@ -39,7 +39,7 @@ var unraced = []string{"./integration", "./examples/..."}
 // four times as long. No other package has a test of such a name.
 var alone = []string{
 	"TestATakeIsBoundedByBytes", "TestBatchLeavesWhatSingleCommandsLeave", "TestCommandsOfTheGate", "TestCommandsPerCall", "TestCommandsPerExchange",
-	"TestConformance", "TestGateModel", "TestJointMutations", "TestJointWorlds", "TestListModel", "TestListMutations", "TestMergeModel", "TestMergeMutations",
+	"TestConformance", "TestGateModel", "TestGateMutations", "TestJointMutations", "TestJointWorlds", "TestListModel", "TestListMutations", "TestMergeModel", "TestMergeMutations",
 	"TestModelConformance", "TestPlainCallsCostLess", "TestRandomCalls", "TestTurns", "TestTurnsMutations",
 }
 

@@ -107,7 +107,7 @@ function eldest_of(g, t)
       local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
       for _, mark in ipairs(some) do
         local places, queue, line = read_mark_of_list(mark)
-        if is_awake(g, queue) and not is_head_held(g, queue, line) then
+        if is_awake(g, queue) and has_claim(g, queue, line) then
           t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
           return t.eldest
         end
@@ -118,17 +118,21 @@ function eldest_of(g, t)
   return t.eldest or nil
 end
 
--- is_head_held(g, queue, line) -> whether a command wants to hear nothing of the first of a waitlist: no place is kept for it meanwhile. One that was let
--- start may have brought all of the waitlist here.
+-- has_claim(g, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it
+-- One has none while it waits for what would be lent to it, at whichever throttle: it could keep what another needs for whom it waits itself. Nor has
+-- one of whose first job a command wants to hear nothing: another of its jobs, that was let start, may have brought it here.
 -- Rare.
-function is_head_held(g, queue, line)
+function has_claim(g, queue, line)
+  local list = { record = redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line), id = '' }
+  if not (list.record and read_record(list)) then return true end -- that is found by try_forgotten
+  if defined_as(g, list.tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. list.tid, list.party) then return false end
   local rules = rules_of(g, queue)
-  if not (rules and rules.asks) then return false end
+  if not (rules and rules.asks) then return true end
   local head = redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line, '0', '0')[1] or ''
   for tid in pairs(rules.asks) do
-    if numeric(redis.call('ZSCORE', 'ql:oarlock:asked:' .. tid, head), 0) > g.now then return true end
+    if numeric(redis.call('ZSCORE', 'ql:oarlock:asked:' .. tid, head), 0) > g.now then return false end
   end
-  return false
+  return true
 end
 
 -- claims_before(g, t, item, wanted, list) -> how many places are for others, whether the job is beyond the share of its
@@ -297,7 +301,7 @@ function recall_some(g, t, over)
     if not is_beyond(g, t, over[i], places) then
       redis.call('ZREM', 'ql:oarlock:over:' .. t.tid, over[i])
       redis.call('ZADD', 'ql:oarlock:rota:' .. t.tid, over[i + 1], over[i])
-      t.waiting = nil
+      t.waiting, t.eldest = nil, nil
     end
   end
 end
@@ -318,6 +322,6 @@ function let_others_go_first(g, t, room)
       end
     end
     if not moved then return end
-    t.waiting = nil
+    t.waiting, t.eldest = nil, nil
   end
 end
