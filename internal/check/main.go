@@ -35,17 +35,6 @@ var longest = []string{"./queue", "./supervisor", "./internal/cli", "./internal/
 // make them slow.
 var unraced = []string{"./integration", "./examples/..."}
 
-// alone are tests of package queue in which one goroutine asks Redis one thing after the other: no race can be in them, and under the detector they take
-// four times as long. No other package has a test of such a name.
-var alone = []string{
-	"TestATakeIsBoundedByBytes", "TestBatchLeavesWhatSingleCommandsLeave", "TestCommandsOfTheGate", "TestCommandsPerCall", "TestCommandsPerExchange",
-	"TestConformance", "TestGateModel", "TestGateMutations", "TestJointMutations", "TestJointWorlds", "TestListModel", "TestListMutations", "TestMergeModel", "TestMergeMutations",
-	"TestModelConformance", "TestPlainCallsCostLess", "TestRandomCalls", "TestTurns", "TestTurnsMutations",
-}
-
-// thatAre is a pattern of these tests.
-func thatAre(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
-
 // together is how many packages are tested at a time: one more than there are processors, for many of their tests wait for
 // locks to run out, or for processes to end.
 func together() string { return strconv.Itoa(runtime.NumCPU() + 1) }
@@ -135,18 +124,22 @@ func testAll(timeout string) (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
+	alone, err := testsAlone(models)
+	if err != nil {
+		return summary{}, err
+	}
 	type result struct {
 		sum summary
 		err error
 	}
 	others := make(chan result, 1)
 	go func() {
-		all, err := test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
-		some, failed := test(".", []string{"-timeout", timeout, "-run", thatAre(alone), "./queue"})
+		some, err := test(".", []string{"-timeout", timeout, "-run", alone, "./" + models})
+		all, failed := test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
 		all.add(some)
 		others <- result{all, errors.Join(err, failed)}
 	}()
-	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", thatAre(alone)}, packages...))
+	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
 	beside := <-others
 	sum.add(beside.sum)
 	return sum, errors.Join(err, beside.err)
