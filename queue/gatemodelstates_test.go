@@ -254,11 +254,15 @@ func (w *modelWorld) inside(p Put) {
 	}
 }
 
-// hold notes what a job has from now on which begins. Who comes back to more than it needs has that.
+// hold notes what a job has from now on which begins. Who comes back to more than it needs has that, and is not asked again for what it had.
 func (w *modelWorld) hold(p Put) {
 	before, now := w.owns[p.JID], map[string]modelHold{}
 	for _, n := range w.needs(p) {
-		now[n.tid] = modelHold{n.places, max(n.places, before[n.tid].most), w.now}
+		since := w.now
+		if had := before[n.tid]; had.least >= n.places {
+			since = had.since
+		}
+		now[n.tid] = modelHold{n.places, max(n.places, before[n.tid].most), since}
 	}
 	w.owns[p.JID] = now
 }
