@@ -290,13 +290,19 @@ func TestABulkCancelsWhatWaitsForEachOther(t *testing.T) {
 	}
 }
 
+// parkOne lets a job of queue q and class K wait for an answer to order-17, for so long.
+func parkOne(t *testing.T, q *queue.Client, jid string, wait time.Duration) {
+	t.Helper()
+	put(t, q, queue.Put{Queue: "q", JID: jid, Klass: "K"})
+	s := q.Session("w")
+	job := must(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must(s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: wait}}, queue.Take{}))(t)
+}
+
 // Nobody makes a parked job due: it waits for an answer, and is told of as that.
 func TestABulkLeavesParkedJobs(t *testing.T) {
 	q, ctx := open(t, redistest.Start(t)), t.Context()
-	put(t, q, queue.Put{Queue: "q", JID: "parked", Klass: "K"})
-	s := q.Session("w")
-	job := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
-	must(s.Exchange(ctx, []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: time.Hour}}, queue.Take{}))(t)
+	parkOne(t, q, "parked", time.Hour)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Hour})
 	if found := must(Find(ctx, q, Filter{Queue: "q", State: "parked"}, Window{}))(t); len(found.Items) != 1 || found.Items[0].JID != "parked" || found.Items[0].State != "parked" {
 		t.Errorf("parked: %+v", found.Items)
@@ -317,10 +323,7 @@ func TestABulkLeavesParkedJobs(t *testing.T) {
 // A job waits longer for its answer though its time is over, as long as nobody has found that: its queue is paused, say.
 func TestAParkThatIsOverIsExtended(t *testing.T) {
 	q, ctx := open(t, redistest.Start(t)), t.Context()
-	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K"})
-	s := q.Session("w")
-	job := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
-	must(s.Exchange(ctx, []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: time.Millisecond}}, queue.Take{}))(t)
+	parkOne(t, q, "j", time.Millisecond)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Millisecond})
 	for _, jid := range []string{"j", "delayed"} {
 		for must(q.Get(ctx, jid))(t).Row != "waiting" {
