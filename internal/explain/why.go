@@ -466,7 +466,11 @@ func (w *why) ready(ctx context.Context, before int) error {
 		return err
 	}
 	if w.job.Kept.Answered == "came" {
-		w.because("It was answered; nothing %sholds it but free children.", map[bool]string{true: "else "}[counts.Paused])
+		nothing := "nothing"
+		if counts.Paused {
+			nothing = "nothing else"
+		}
+		w.because("It was answered; %s holds it but free children.", nothing)
 		w.is(Answered)
 	} else if err := w.outside(ctx); err != nil {
 		return err
