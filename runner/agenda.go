@@ -97,7 +97,7 @@ func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
 		}
 		switch {
 		case !a.due(c.trialEnds):
-		case a.now.Before(c.started.Add(probationLimit)) && atWork(c.pid):
+		case a.now.Before(c.started.Add(probationLimit)) && onItsWay(c.pid):
 			c.trialEnds = a.now.Add(probationAgain)
 			a.due(c.trialEnds)
 		default:
@@ -113,10 +113,11 @@ func (c *Child) lookAtStart(a *agenda, do []func()) []func() {
 	return do
 }
 
-// atWork tells whether a process runs, or waits for a core or a disk to go on.
-func atWork(pid int) bool {
+// onItsWay tells whether a process runs, waits for a core or a disk to go on, or has ended without anybody having
+// noticed yet.
+func onItsWay(pid int) bool {
 	s, ok := proc.Read(pid)
-	return ok && (s.State == 'R' || s.State == 'D')
+	return ok && (s.State == 'R' || s.State == 'D' || s.State == 'Z')
 }
 
 // lookAtRun looks at the run in front. The caller holds mu.
