@@ -76,7 +76,8 @@ func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 		// As a take leaves it whose reply was lost without anybody noticing.
 		w.redis.mu.Lock()
 		j := w.redis.jobs["j0"]
-		j.state, j.worker = "running", w.s.Snapshot().Pools[0].Worker
+		j.enter("running")
+		j.worker = w.s.Snapshot().Pools[0].Worker
 		j.Popped, j.Expires = w.redis.Now(), w.redis.Now()+60
 		w.redis.mu.Unlock()
 		time.Sleep(30 * time.Second)

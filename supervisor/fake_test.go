@@ -32,6 +32,7 @@ type fakeRedis struct {
 
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
+	in       jobsByState
 	order    []string                // waiting jobs, next first
 	lacks    string                  // what the key space needs and nobody knows
 	sent     map[string]int          // calls by name
@@ -53,10 +54,14 @@ var (
 	errDoubt = fmt.Errorf("fake: %w", queue.ErrDoubt)
 )
 
+// jobsByState finds the few jobs of a state among thousands.
+type jobsByState map[string]map[string]*fakeJob
+
 type fakeJob struct {
 	queue.Taken
-	state      string
-	time       float64 // when it was put, or last popped
+	state      string      // set by enter
+	in         jobsByState // of the Redis that has it
+	time       float64     // when it was put, or last popped
 	worker     string
 	due        float64
 	settlement queue.Settlement // the last accepted
@@ -64,7 +69,16 @@ type fakeJob struct {
 }
 
 func newFakeRedis(t *testing.T, lock time.Duration) *fakeRedis {
-	return &fakeRedis{t: t, lock: lock, jobs: map[string]*fakeJob{}, sent: map[string]int{}}
+	return &fakeRedis{t: t, lock: lock, jobs: map[string]*fakeJob{}, in: jobsByState{}, sent: map[string]int{}}
+}
+
+// enter gives a job a state. The caller holds the mu of its Redis.
+func (j *fakeJob) enter(state string) {
+	delete(j.in[j.state], j.JID)
+	if j.in[state] == nil {
+		j.in[state] = map[string]*fakeJob{}
+	}
+	j.in[state][j.JID], j.state = j, state
 }
 
 // put adds n waiting jobs j0 … to the queue q.
@@ -73,9 +87,10 @@ func (f *fakeRedis) put(n int) {
 	defer f.mu.Unlock()
 	for range n {
 		jid := fmt.Sprintf("j%d", len(f.jobs))
-		f.jobs[jid] = &fakeJob{state: "waiting", time: f.Now(), Taken: queue.Taken{
+		f.jobs[jid] = &fakeJob{in: f.in, time: f.Now(), Taken: queue.Taken{
 			JID: jid, Klass: "K", Queue: "q", Data: []byte("{}"), Size: 2, Retries: 5, Remaining: 5,
 		}}
+		f.jobs[jid].enter("waiting")
 		f.order = append(f.order, jid)
 	}
 	f.tell(queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
@@ -117,8 +132,10 @@ func (f *fakeRedis) states() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := map[string]int{}
-	for _, j := range f.jobs {
-		n[j.state]++
+	for state, jobs := range f.in {
+		if len(jobs) > 0 {
+			n[state] = len(jobs)
+		}
 	}
 	return n
 }
@@ -165,7 +182,8 @@ func (f *fakeRedis) steal(jid, worker string) {
 func (j *fakeJob) pop(worker string, now float64, lock time.Duration) {
 	j.Put = j.time
 	j.time, j.Popped = now, now
-	j.state, j.worker, j.Expires = "running", worker, now+lock.Seconds()
+	j.worker, j.Expires = worker, now+lock.Seconds()
+	j.enter("running")
 }
 
 // again puts a job again, whatever its state, as put, requeue and a move do.
@@ -176,7 +194,8 @@ func (f *fakeRedis) again(jid, queueName, data string) {
 	j.Queue, j.Data, j.Size, j.Remaining = queueName, []byte(data), int64(len(data)), j.Retries
 	j.Crashes, j.Interruptions, j.Spared, j.Deaths, j.Checkpoint = 0, 0, 0, 0, nil
 	j.Unstarted, j.Unknown = queue.Standing{}, queue.Standing{}
-	j.state, j.time = "waiting", f.Now()
+	j.enter("waiting")
+	j.time = f.Now()
 	f.order = append(without(f.order, jid), jid)
 	f.leaves(j)
 }
@@ -189,7 +208,7 @@ func (f *fakeRedis) timeout(jid string) {
 	if j.state != "running" {
 		f.t.Errorf("%s is %s and cannot be taken from its worker", jid, j.state)
 	}
-	j.state = "stalled"
+	j.enter("stalled")
 	f.order = append([]string{jid}, f.order...)
 	f.leaves(j)
 }
@@ -241,16 +260,16 @@ func (f *fakeRedis) call(ctx context.Context, name string, run func()) error {
 // expire gives back due jobs. The caller holds mu.
 func (f *fakeRedis) expire() {
 	now := f.Now()
-	for _, jid := range f.those(func(j *fakeJob) bool { return j.state == "scheduled" && j.due <= now }) {
-		f.jobs[jid].state = "waiting"
+	for _, jid := range f.those("scheduled", func(j *fakeJob) bool { return j.due <= now }) {
+		f.jobs[jid].enter("waiting")
 		f.order = append(f.order, jid)
 	}
 }
 
-// those returns the jids of the jobs that are meant, sorted. The caller holds mu.
-func (f *fakeRedis) those(meant func(*fakeJob) bool) []string {
+// those returns the jids of the jobs of a state that are meant, sorted. The caller holds mu.
+func (f *fakeRedis) those(state string, meant func(*fakeJob) bool) []string {
 	var jids []string
-	for jid, j := range f.jobs {
+	for jid, j := range f.in[state] {
 		if meant(j) {
 			jids = append(jids, jid)
 		}
@@ -289,12 +308,13 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 					q.HeadPut = cmp.Or(q.HeadPut, j.time)
 				}
 			}
-			for _, j := range f.jobs {
-				switch {
-				case j.Queue != name:
-				case j.state == "scheduled" && (q.NextDue == 0 || j.due < q.NextDue):
+			for _, j := range f.in["scheduled"] {
+				if j.Queue == name && (q.NextDue == 0 || j.due < q.NextDue) {
 					q.NextDue = j.due
-				case j.state == "running" && j.Expires <= f.Now():
+				}
+			}
+			for _, j := range f.in["running"] {
+				if j.Queue == name && j.Expires <= f.Now() {
 					q.Ready++
 				}
 			}
@@ -373,15 +393,15 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 // spared, else a waiting one.
 func (s *fakeSession) next(take queue.Take) *fakeJob {
 	now := s.Now()
-	for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.Expires <= now && !take.Spare }) {
+	for _, jid := range s.those("running", func(j *fakeJob) bool { return j.Expires <= now && !take.Spare }) {
 		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
 			j.Remaining--
 			return j
 		}
 	}
-	for _, jid := range s.order {
+	for i, jid := range s.order {
 		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
-			s.order = without(s.order, jid)
+			s.order = slices.Delete(s.order, i, i+1)
 			return j
 		}
 	}
@@ -424,26 +444,29 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 	back := func(front bool) {
 		switch {
 		case x.Delay > 0:
-			j.state, j.due = "scheduled", s.Now()+x.Delay.Seconds()
+			j.enter("scheduled")
+			j.due = s.Now() + x.Delay.Seconds()
 		case front:
-			j.state, s.order = "waiting", append([]string{j.JID}, s.order...)
+			j.enter("waiting")
+			s.order = append([]string{j.JID}, s.order...)
 		default:
-			j.state, s.order = "waiting", append(s.order, j.JID)
+			j.enter("waiting")
+			s.order = append(s.order, j.JID)
 		}
 	}
 	switch x.Action {
 	case queue.Complete:
-		j.state = "complete"
+		j.enter("complete")
 	case queue.Cancel:
-		j.state = "canceled"
+		j.enter("canceled")
 	case queue.Requeue:
 		j.Remaining = j.Retries
 		back(false)
 	case queue.Fail:
-		j.state = "failed"
+		j.enter("failed")
 	case queue.Retry:
 		if j.Remaining--; j.Remaining < 0 {
-			j.state = "failed"
+			j.enter("failed")
 		} else {
 			back(false)
 		}
@@ -461,7 +484,7 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 			j.Deaths++
 		}
 		if x.Counter == queue.CountCrash && j.Crashes > x.MaxCrashes {
-			j.state = "failed"
+			j.enter("failed")
 		} else {
 			back(x.Front)
 		}
@@ -515,7 +538,7 @@ func (s *fakeSession) Wish(ctx context.Context, wishes []queue.Wish) (answers []
 
 func (s *fakeSession) Held(ctx context.Context, queues []string) (held []queue.Taken, err error) {
 	err = s.call(ctx, "held", func() {
-		for _, jid := range s.those(func(j *fakeJob) bool { return j.state == "running" && j.worker == s.worker }) {
+		for _, jid := range s.those("running", func(j *fakeJob) bool { return j.worker == s.worker }) {
 			t := s.jobs[jid].Taken
 			t.Put = 0
 			held = append(held, t)
