@@ -170,15 +170,13 @@ func TestG7NoTerminals(t *testing.T) {
 	})
 }
 
-// plainBinary is the program built as it is released: the race detector's memory, and that of the C library, are not its own.
+// plainBinary is the program as it is released: the race detector's memory, and that of the C library, are not its own.
 var plainBinary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "plain")
-	build := exec.Command("go", "build", "-o", path, "oarlock")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	if len(buildFlags) == 0 {
+		return binary()
 	}
-	return path, nil
+	path := filepath.Join(scratch, "plain")
+	return path, build(path)
 })
 
 // What a supervisor holds depends on what its children can take, not on what waits.

@@ -36,13 +36,20 @@ var buildFlags []string
 // binary returns the path of the program under test, built from this module once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "oarlock")
-	args := append([]string{"build", "-o", path}, buildFlags...)
-	build := exec.Command("go", append(args, "oarlock")...)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build(path, buildFlags...)
 })
+
+// build builds the program, without flags as it is released: for which the C library is not linked, as the race detector needs it.
+func build(path string, flags ...string) error {
+	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "oarlock")...)
+	if len(flags) == 0 {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
 
 // oarlock returns the path of the program under test.
 func oarlock(t testing.TB) string {

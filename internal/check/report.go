@@ -38,6 +38,9 @@ type summary struct {
 func test(dir string, args []string) (summary, error) {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-vet=off"}, args...)...)
 	cmd.Dir = dir
+	if slices.Contains(args, "-race") {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
