@@ -51,7 +51,7 @@ function settle_all(batch, list, already)
     end
   end
   if #held == 0 then return reply end
-  if (batch.ruled or batch.edition) and not batch.gate then
+  if batch.throttled and (batch.ruled or batch.edition) and not batch.gate then
     for _, i in ipairs(accepted) do
       if list[i].throttles and are_there_rules(batch) then return nil end
     end
@@ -194,6 +194,7 @@ function examine(batch, s)
     return
   end
   s.throttles, s.of_queue, s.lane = f[6], f[7], f[8]
+  if f[6] then batch.throttled = true end -- one of the call is, also one that is refused
   if s.named ~= no_options or s.action ~= 'complete' then return examined(pcall(examine_further, batch, s)) end
 end
 
