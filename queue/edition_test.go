@@ -292,3 +292,16 @@ func TestRulesThatAreGone(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoHasPlacesIsForRuled: the edition says nothing of a queue, but a job of it has a throttle, for a place of which others may wait.
+func TestWhoHasPlacesIsForRuled(t *testing.T) {
+	c := newGateCost(t, true, nil)
+	c.fill("ordinary", 2)
+	has := c.by("exchange", nil, "ordinary", 1)
+	must0(t, c.redis.HSet(t.Context(), "ql:j:"+has[0].JID, "throttles", `["t"]`).Err())
+	sent, puts, _ := checkSettlements(done(has...))
+	args := append(exchangeArgs("w", sent, puts, Take{Queues: []string{"ordinary"}, Count: 1}), c.takes)
+	if said := c.call("exchange", args...); c.takes == "" || said != "ruled" {
+		t.Errorf("knowing %q: %v", c.takes, said)
+	}
+}
