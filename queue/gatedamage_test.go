@@ -138,7 +138,7 @@ func TestWhatAThrottleForgotIsTried(t *testing.T) {
 
 // TestWhatIsForgottenKeepsNoPlace: of a waitlist that ended after something of it was deleted nothing is left that keeps a place from the others.
 func TestWhatIsForgottenKeepsNoPlace(t *testing.T) {
-	for _, lost := range []string{"waited", "rota:t", "waitlists:q", "wait:1:tq"} {
+	for _, lost := range []string{"waited", "rota:t", "waitlists:q", "wait:1:tq", "waitlists:q wait:1:tq"} {
 		t.Run(lost, func(t *testing.T) {
 			w := newGateWorld(t)
 			w.rule(map[string]string{"q": `{"shape":"a","throttles":["t"],"klass":{"Heavy":{"weight":2}}}`}, map[string]string{"t": `{"limit":1,"patience":60}`})
@@ -146,7 +146,9 @@ func TestWhatIsForgottenKeepsNoPlace(t *testing.T) {
 			running := w.take("w", 1, "q")
 			w.take("w", 1, "q") // the others wait
 			w.exchange("w", done(running...), Take{})
-			w.redis.Del(t.Context(), "ql:oarlock:"+lost, "ql:oarlock:open:q")
+			for _, key := range strings.Fields(lost + " open:q") {
+				w.redis.Del(t.Context(), "ql:oarlock:"+key)
+			}
 			began := []string{"first"}
 			running = nil
 			for range 30 {
@@ -159,6 +161,49 @@ func TestWhatIsForgottenKeepsNoPlace(t *testing.T) {
 			}
 			if !slices.Equal(began, []string{"first", "heavy", "light"}) {
 				t.Errorf("%q began; of the rest %v", began, w.ownKeys())
+			}
+			if left := w.ownKeys(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// TestWhoWaitsNoMoreKeepsNoPlace: of a waitlist whose last job is taken away, or is put off, nothing is left, though its line is a sum. What the throttles
+// that the job had passed know of it keeps no place from others, even where nobody knows any more which these were.
+func TestWhoWaitsNoMoreKeepsNoPlace(t *testing.T) {
+	for _, how := range []string{"it is canceled", "its window shuts"} {
+		t.Run(how, func(t *testing.T) {
+			w := newGateWorld(t)
+			w.rule(map[string]string{
+				"q": fmt.Sprintf(`{"shape":"a","throttles":["passed","t",%q],"klass":{"K":{"windows":[{"name":"n","spec":"UTC|n"}]}}}`, strings.Repeat("x", 300)),
+				"p": `{"shape":"b","throttles":["t"]}`,
+				"r": `{"shape":"c","throttles":["passed"]}`,
+			}, map[string]string{"passed": `{"limit":1,"patience":5}`, "t": `{"limit":1,"patience":5}`})
+			w.redis.HSet(t.Context(), "ql:oarlock:windows", "UTC|n", fmt.Sprintf("o 2000000000 %.0f", w.now+20))
+			w.put(Put{JID: "other", Queue: "p", Klass: "P", Data: []byte("{}")}, Put{JID: "waits", Queue: "q", Klass: "K", Data: []byte("{}")})
+			other := w.take("w", 1, "p")
+			if jobs := w.take("w", 1, "q"); len(jobs) > 0 || len(other) != 1 {
+				t.Fatalf("%v run, and %v", jobs, other)
+			}
+			w.now += 10
+			if how == "it is canceled" {
+				w.foreign(Qless, "cancel", "waits")
+			} else {
+				w.now += 20
+			}
+			w.exchange("w", done(other...), Take{Queues: []string{"q"}, Count: 1})
+			w.now++
+			w.take("w", 1, "q")
+			if left := w.redis.Exists(t.Context(), "ql:oarlock:eldest:passed").Val(); left > 0 && how != "it is canceled" {
+				t.Error("what it had passed knows of it still")
+			}
+			w.put(Put{JID: "next", Queue: "r", Klass: "R", Data: []byte("{}")})
+			if jobs := w.take("w", 1, "r", "q"); len(jobs) != 1 {
+				t.Errorf("the next waits for a place that is free, with %v", w.ownKeys())
+			}
+			if left := w.redis.Exists(t.Context(), "ql:oarlock:eldest:passed").Val(); left > 0 {
+				t.Error("in the end the throttle knows of it still")
 			}
 		})
 	}

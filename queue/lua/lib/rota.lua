@@ -107,7 +107,7 @@ function eldest_of(g, t)
       local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
       for _, mark in ipairs(some) do
         local places, queue, line = read_mark_of_list(mark)
-        if is_awake(g, queue) and has_claim(g, queue, line) then
+        if is_awake(g, queue) and has_claim(g, t, mark, queue, line) then
           t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
           return t.eldest
         end
@@ -118,13 +118,17 @@ function eldest_of(g, t)
   return t.eldest or nil
 end
 
--- has_claim(g, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it
+-- has_claim(g, t, mark, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it
 -- One has none while it waits for what would be lent to it, at whichever throttle: it could keep what another needs for whom it waits itself. Nor has
 -- one of whose first job a command wants to hear nothing: another of its jobs, that was let start, may have brought it here.
 -- Rare.
-function has_claim(g, queue, line)
+function has_claim(g, t, mark, queue, line)
   local list = { record = redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line), id = '' }
-  if not (list.record and read_record(list)) then return true end -- that is found by try_forgotten
+  if not list.record and redis.call('EXISTS', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line) == 0 then
+    redis.call('ZREM', 'ql:oarlock:eldest:' .. t.tid, mark) -- it is no more, and whoever ended it did not know where it had passed
+    return false
+  end
+  if not (list.record and read_record(list)) then return true end -- it is tried, see drop_gone and restore_record
   if defined_as(g, list.tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. list.tid, list.party) then return false end
   local rules = rules_of(g, queue)
   if not (rules and rules.asks) then return true end

@@ -208,6 +208,7 @@ function try_gate(g, c, list, jid, place, f)
     g.left = g.left - 1
     return leave_place(c, list, jid)
   end
+  if list then list.line_of = f[11] end
   if c.chosen[jid] or f[16] == 'running' and f[12] == queue and is_locked(queue, jid) then return leave_place(c, list, jid) end
   local size = #(f[3] or '')
   if job.ours or batch.max_job > 0 and size > batch.max_job then size = data_size(batch, job) end

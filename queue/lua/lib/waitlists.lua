@@ -42,24 +42,31 @@ end
 -- Rare.
 function find_again(list, now)
   local head = redis.call('ZREVRANGE', list.key, '0', '0')[1]
-  local text = head and redis.call('HGET', 'ql:j:' .. head, 'throttles') or list.line
-  local ok, names = pcall(given_throttles, text, 'Take')
-  local values, many = {}, {}
-  for _, tid in ipairs(ok and names or {}) do
-    tid = tostring(tid)
-    local base, value = string.match(tid, '^([^=]+)=(.*)$')
-    if base then values[base] = value end
-    many[tid] = (many[tid] or 0) + 1
-  end
-  for tid, places in pairs(many) do
-    local party, mark = values[tid] or list.queue, places .. ':' .. list.id
-    if redis.call('ZSCORE', wait_key(tid, party), mark) then
-      list.tid, list.party, list.places, list.mark = tid, party, places, mark
-      list.since = numeric(redis.call('ZSCORE', 'ql:oarlock:eldest:' .. tid, mark), now)
+  for tid, at in pairs(marks_of(list, head and redis.call('HGET', 'ql:j:' .. head, 'throttles') or list.line)) do
+    if redis.call('ZSCORE', wait_key(tid, at.party), at.mark) then
+      list.tid, list.party, list.places, list.mark = tid, at.party, at.places, at.mark
+      list.since = numeric(redis.call('ZSCORE', 'ql:oarlock:eldest:' .. tid, at.mark), now)
       return true
     end
   end
   return false
+end
+
+-- marks_of(list, text) -> per throttle that its jobs need places, party and mark, with which it would wait there
+--   text   their field throttles
+-- Rare.
+function marks_of(list, text)
+  local ok, names = pcall(given_throttles, text, 'Take')
+  local values, marks = {}, {}
+  for _, tid in ipairs(ok and names or {}) do
+    tid = tostring(tid)
+    local base, value = string.match(tid, '^([^=]+)=(.*)$')
+    if base then values[base] = value end
+    marks[tid] = marks[tid] or { places = 0 }
+    marks[tid].places = marks[tid].places + 1
+  end
+  for tid, at in pairs(marks) do at.party, at.mark = values[tid] or list.queue, at.places .. ':' .. list.id end
+  return marks
 end
 
 -- restore_record(g, list): somebody overwrote its record. Of what no throttle knows it has none: its jobs are tried, and what of them must wait
@@ -294,9 +301,13 @@ end
 -- dissolve(g, list)
 function dissolve(g, list)
   local key = 'ql:oarlock:waitlists:' .. list.queue
-  if not list.record then
+  if not list.record then -- somebody deleted it
     if list.open then redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line) end
-    if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end -- it lost its record, and was the last
+    if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end -- it was the last
+    for tid, at in pairs(marks_of(list, text_of(list))) do
+      redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, at.mark)
+      if g.places[tid] then g.places[tid].eldest = nil end
+    end
     return
   end
   leave_throttles(g, list)
@@ -322,10 +333,17 @@ function tids_of(list)
   if list.need then
     for _, item in ipairs(list.need.list) do tids[item.tid] = true end
   else
-    local ok, names = pcall(cjson.decode, list.line_of or list.line)
+    local ok, names = pcall(cjson.decode, text_of(list))
     for _, tid in ipairs(ok and names or {}) do tids[tid] = true end
   end
   return tids
+end
+
+-- text_of(list) -> the field throttles of its jobs, as far as that is known: its line may be a sum
+--   line_of   of it, that of a job that stood in it
+function text_of(list)
+  local text = list.line_of or list.need and list.need.text
+  return text and #text > 256 and redis.sha1hex(text) == list.line and text or list.line
 end
 
 -- sort_anew(g, rules, queue) -> whether the call is over
