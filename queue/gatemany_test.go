@@ -114,3 +114,66 @@ func TestWhoWaitsBehindOthersStandsAsIfAlone(t *testing.T) {
 		t.Errorf("%d stand, alone %d", len(together), len(alone))
 	}
 }
+
+// TestNobodyIsHiddenByManyThatAreTriedInVain: of the waitlists that may be tried a call looks at some, those of a higher priority first. So of those
+// that could not start all the same none is let try again before its time: else one of a low priority would never be tried, though what it needs is
+// there, and is kept for it.
+func TestNobodyIsHiddenByManyThatAreTriedInVain(t *testing.T) {
+	high, low := 1.0, 0.0
+	values := func(w *gateWorld, prefix string, priority *float64, more func(i int, p *Put)) {
+		w.put(putsOf(40, func(i int) Put {
+			p := Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("%s%02d", prefix, i), Priority: priority, Data: fmt.Appendf(nil, `{"c":"c%02d"}`, i)}
+			if more != nil {
+				more(i, &p)
+			}
+			return p
+		})...)
+	}
+	begins := func(w *gateWorld, jid string, ended []Taken) {
+		t.Helper()
+		for look := range 5 {
+			w.now++
+			w.tend("q")
+			for _, job := range w.exchange("w", done(ended...), Take{Queues: []string{"q"}, Count: 100}).Jobs {
+				if job.JID == jid {
+					return
+				}
+				t.Errorf("%s begins, look %d", job.JID, look)
+			}
+			ended = nil
+		}
+		t.Errorf("%s does not begin", jid)
+	}
+
+	// The eldest of a throttle needs all its places. Behind it waits one of each value, longer than patience, and each value has room.
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["customer"],"by":{"customer":["path","c"]},"klass":{"Heavy":{"weight":40}}}`},
+		map[string]string{"customer": `{"limit":40,"patience":5,"by":["path","c"]}`})
+	values(w, "r", nil, nil)
+	running := w.take("w", 40, "q")
+	w.put(Put{Queue: "q", JID: "heavy", Klass: "Heavy", Priority: &low, Data: []byte("{}")})
+	w.take("w", 1, "q")
+	w.now++
+	values(w, "l", &high, nil)
+	w.take("w", 1, "q")
+	w.now += 100
+	if len(running) != 40 {
+		t.Fatalf("%d run", len(running))
+	}
+	begins(w, "heavy", running)
+
+	// Of those that wait for a rate none may begin for a minute.
+	w = newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","by":{"api":["path","c"]},"klass":{"K":{"throttles":["api"]},"Erp":{"throttles":["erp"]}}}`},
+		map[string]string{"erp": `{"limit":1,"patience":60}`, "api": `{"rate":[1,600,1],"patience":60,"by":["path","c"]}`})
+	erp := func(jid string) { w.put(Put{Queue: "q", JID: jid, Klass: "Erp", Priority: &low, Data: []byte("{}")}) }
+	erp("first")
+	running = w.take("w", 1, "q")
+	erp("second")
+	values(w, "a", &high, func(i int, p *Put) {
+		p.Throttles = []string{fmt.Sprint("own", i%4)}
+		p.Data = fmt.Appendf(nil, `{"c":"c%d"}`, i/4)
+	})
+	w.take("w", 2, "q")
+	begins(w, "second", running)
+}

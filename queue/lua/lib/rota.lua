@@ -97,7 +97,7 @@ function next_page(g, key, seen)
 end
 
 -- eldest_of(g, t) -> the awake waitlist of which nothing started for longest, if that is longer than the throttle's
--- patience: places and mark; or nil
+-- patience: places, mark, and whether it is to be tried from here; or nil
 function eldest_of(g, t)
   if t.eldest == nil then
     t.eldest = false
@@ -107,8 +107,11 @@ function eldest_of(g, t)
       local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
       for _, mark in ipairs(some) do
         local places, queue, line = read_mark_of_list(mark)
-        if is_awake(g, queue) and has_claim(g, t, mark, queue, line) then
-          t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark }
+        local claims, waits_for
+        if is_awake(g, queue) then claims, waits_for = has_claim(g, t, mark, queue, line) end
+        if claims then
+          local here = not waits_for or waits_for == t.tid or defined_as(g, waits_for).borrow
+          t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark, here = here }
           return t.eldest
         end
       end
@@ -118,7 +121,8 @@ function eldest_of(g, t)
   return t.eldest or nil
 end
 
--- has_claim(g, t, mark, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it
+-- has_claim(g, t, mark, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it;
+-- and for which throttle it waits, if its record says so
 -- One has none while it waits for what would be lent to it, at whichever throttle: it could keep what another needs for whom it waits itself. Nor has
 -- one of whose first job a command wants to hear nothing: another of its jobs, that was let start, may have brought it here.
 -- Rare.
@@ -131,12 +135,12 @@ function has_claim(g, t, mark, queue, line)
   if not (list.record and read_record(list)) then return true end -- it is tried, see drop_gone and restore_record
   if defined_as(g, list.tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. list.tid, list.party) then return false end
   local rules = rules_of(g, queue)
-  if not (rules and rules.asks) then return true end
+  if not (rules and rules.asks) then return true, list.tid end
   local head = redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line, '0', '0')[1] or ''
   for tid in pairs(rules.asks) do
     if numeric(redis.call('ZSCORE', 'ql:oarlock:asked:' .. tid, head), 0) > g.now then return false end
   end
-  return true
+  return true, list.tid
 end
 
 -- claims_before(g, t, item, wanted, list) -> how many places are for others, whether the job is beyond the share of its
@@ -254,6 +258,9 @@ function leave_rota(g, t, party)
 end
 
 -- stir(g, t): lets those in front try, as many as there are places free
+-- The eldest is let try where it waits, and not where it passed, but where it waits for what is lent: as it is tried it is known that it is within its
+-- share again. Nobody is before a rate lets it, for all of these are due then. Who is tried in vain each time hides those of lower priority, for of what
+-- is open a call looks at some.
 -- A heavy one in front keeps places from other parties. Of its own, lighter ones pass it until it has waited for longer than patience.
 function stir(g, t)
   local room = t.max - t.used
@@ -263,8 +270,9 @@ function stir(g, t)
     let_others_go_first(g, t, room)
   end
   local eldest = eldest_of(g, t)
+  if t.tat and g.waiting.no_token(g, t, 1, eldest and not eldest.here and eldest.places or 0) then return end
   if eldest then
-    if eldest.places <= room then open_list(g, eldest.queue, eldest.line) end
+    if eldest.here and eldest.places <= room then open_list(g, eldest.queue, eldest.line) end
     room = room - eldest.places
   end
   local within = waiting_for(g, t, 'rota')
