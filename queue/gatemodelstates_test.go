@@ -34,6 +34,7 @@ type modelStates struct {
 	parked   map[string]float64 // jid → until when it waits for its answer
 	answered map[string]bool    // of those
 	lost     map[string]float64 // jid → until when the lock holds of a worker that died
+	grace    map[string]float64 // of those: until when it holds for the time of grace, which each has once
 	ghosts   map[string]bool    // jids of those that were canceled while they ran
 	front    map[string]bool    // jids of those that were given back to the front
 	legs     map[string]bool    // jids that were parked once
@@ -51,13 +52,14 @@ type modelStates struct {
 	calm     float64            // what was deleted is mended by then
 	made     int                // jobs, so far
 	patience int                // so many looks in vain are enough
+	elder    float64            // who has waited for longer comes first
 	log      []string
 }
 
 func newModelStates(random *rand.Rand) modelStates {
 	one := func(of int) bool { return random.IntN(of) == 0 }
 	s := modelStates{free: map[string]bool{}, most: map[string]int{}, asleep: map[string]bool{}, parked: map[string]float64{},
-		answered: map[string]bool{}, held: map[string]float64{}, lost: map[string]float64{}, ghosts: map[string]bool{}, front: map[string]bool{}, legs: map[string]bool{},
+		answered: map[string]bool{}, held: map[string]float64{}, lost: map[string]float64{}, grace: map[string]float64{}, ghosts: map[string]bool{}, front: map[string]bool{}, legs: map[string]bool{},
 		charged: map[string]float64{}, parks: one(2), bypasses: one(2), changes: one(3), dies: one(3), crowds: one(6), forgets: one(4)}
 	s.changes = s.changes && !s.forgets // what is known of those that wait by rules that are no more is deleted for good
 	if one(4) {
@@ -123,6 +125,7 @@ func (w *modelWorld) install() {
 		w.shape++
 	}
 	patience := []int{1, 5, 60}[w.random.IntN(3)]
+	w.elder = float64(patience)
 	throttles, queues := map[string]string{}, map[string]string{}
 	define := func(name string, limit int, rest string, args ...any) {
 		if w.limits[name] = limit; limit > 0 {
@@ -282,6 +285,7 @@ func (w *modelWorld) die(worker *modelWorker) {
 	w.note("%s dies", worker.name)
 	for _, job := range worker.has {
 		w.lost[job.JID] = w.now + 0.5
+		delete(w.grace, job.JID)
 		delete(w.running, job.JID)
 		must0(w.t, w.redis.ZAddXX(w.t.Context(), "ql:q:"+job.Queue+"-locks", redis.Z{Score: w.now + 0.5, Member: job.JID}).Err())
 		must0(w.t, w.redis.HSet(w.t.Context(), "ql:j:"+job.JID, "expires", fmt.Sprintf("%.3f", w.now+0.5)).Err())
@@ -514,14 +518,32 @@ func (w *modelWorld) limitOf(tid string) int {
 	return w.limits[tid]
 }
 
+// atWork is how many jobs of each queue run, for all that anybody knows: those of workers that died do as long as their lock holds, and when a take has
+// found that it ran out, for the time of grace.
+func (w *modelWorld) atWork() map[string]int {
+	many := map[string]int{}
+	for _, run := range w.running {
+		many[run.Queue]++
+	}
+	for jid, until := range w.lost {
+		queue := w.jobs[jid].Queue
+		if ends := w.redis.ZScore(w.t.Context(), "ql:q:"+queue+"-locks", jid).Val(); ends > until+0.001 {
+			if was := w.grace[jid]; was > 0 && ends > was+0.001 {
+				w.fail("%s of %s, whose worker died, has a time of grace until %v, and had one until %v", jid, queue, ends, was)
+			}
+			w.grace[jid] = ends
+		}
+		if max(until, w.grace[jid]) > w.now-2 {
+			many[queue]++
+		}
+	}
+	return many
+}
+
 // mustRun is a job that waits though it could run, or "": all its places are there, and none of them may be kept for another, which waits for a place
 // that is taken, or, so on, for one that is kept.
 func (w *modelWorld) mustRun() string {
-	runs := map[string]int{}
-	for _, run := range w.running {
-		runs[run.Queue]++
-	}
-	holders, waits, kept := w.holders(), map[string][]modelNeed{}, map[string]bool{}
+	runs, holders, waits, kept := w.atWork(), w.holders(), map[string][]modelNeed{}, map[string]bool{}
 	for jid, p := range w.jobs {
 		_, is := w.running[jid]
 		until, parks := w.parked[jid]
@@ -540,21 +562,73 @@ func (w *modelWorld) mustRun() string {
 		}
 		waits[jid] = slices.DeleteFunc(w.needs(p), func(n modelNeed) bool { return w.limitOf(n.tid) == 0 })
 	}
+	left := w.whoRuns(waits, holders, kept, nil)
+	if len(left) > 0 {
+		left = w.whoRuns(waits, holders, kept, w.standing(waits, holders))
+	}
+	for _, jid := range slices.Sorted(maps.Keys(left)) {
+		return jid
+	}
+	return ""
+}
+
+// modelPlace is where a job stands that was tried, and since when its waitlist waits.
+type modelPlace struct {
+	tid   string
+	since float64
+}
+
+// standing are those that stand where a place is missing. It is tried when that is there, and has its turn until then, though somewhere else, where it
+// would be asked first, a place is missing by now, too.
+func (w *modelWorld) standing(waits map[string][]modelNeed, holders map[string]map[string]int) map[string]modelPlace {
+	stand := map[string]modelPlace{}
+	for jid, needs := range waits {
+		if at := w.waitsFor(jid); at != nil {
+			for _, n := range needs {
+				if n.tid == at.Throttle && w.used(holders, n.tid, jid)+n.places > w.limitOf(n.tid) {
+					stand[jid] = modelPlace{n.tid, at.Since}
+				}
+			}
+		}
+	}
+	return stand
+}
+
+// used is how many places of a throttle others have than a job.
+func (w *modelWorld) used(holders map[string]map[string]int, tid, jid string) int {
+	used := -holders[tid][jid]
+	for _, many := range holders[tid] {
+		used += many
+	}
+	return used
+}
+
+// whoRuns are those of the jobs that wait which lack nothing. What is kept already is given; and who stands where, or nil. Those come before who has not
+// the turn there, unless he has waited for longer than patience, and than all of them.
+func (w *modelWorld) whoRuns(waits map[string][]modelNeed, holders map[string]map[string]int, before map[string]bool, standing map[string]modelPlace) map[string][]modelNeed {
+	waits, kept := maps.Clone(waits), maps.Clone(before)
+	turn := map[string]float64{} // throttle → since when the first waits that stands there
+	for _, at := range standing {
+		if since, is := turn[at.tid]; !is || at.since < since {
+			turn[at.tid] = at.since
+		}
+	}
 	for changed := true; changed; {
 		changed = false
 		for jid, needs := range waits {
 			last := -1
 			for i, n := range needs {
-				used := -holders[n.tid][jid]
-				for _, many := range holders[n.tid] {
-					used += many
-				}
 				limit := w.limitOf(n.tid)
 				if n.tid == "lent" {
 					limit = max(n.places, limit-w.keep) // if it is beyond its share
 				}
-				full := used+n.places > limit
-				if full || kept[n.tid] && holders[n.tid][jid] < n.places {
+				full := w.used(holders, n.tid, jid)+n.places > limit
+				since, taken := turn[n.tid]
+				if taken {
+					at := w.waitsFor(jid)
+					taken = at == nil || at.Throttle != n.tid || (at.Next != "" || since < w.now-w.elder) && (at.Since >= since || at.Since > w.now-w.elder-2)
+				}
+				if full || (kept[n.tid] || taken) && holders[n.tid][jid] < n.places {
 					last = i
 				}
 				if full {
@@ -571,10 +645,7 @@ func (w *modelWorld) mustRun() string {
 			}
 		}
 	}
-	for _, jid := range slices.Sorted(maps.Keys(waits)) {
-		return jid
-	}
-	return ""
+	return waits
 }
 
 // end looks at what is left when all jobs have ended.
