@@ -547,6 +547,12 @@ func (w *modelWorld) mustRun() string {
 	for jid, p := range w.jobs {
 		_, is := w.running[jid]
 		until, parks := w.parked[jid]
+		// Whom the command held by other rules stands like anybody until it is asked anew.
+		if held := w.held[jid]; held > w.now-2 && held-w.holds.Seconds() <= w.came && !w.asleep[p.Queue] {
+			if at := w.waitsFor(jid); at != nil {
+				kept[at.Throttle] = true
+			}
+		}
 		if is || w.asleep[p.Queue] || w.held[jid] > w.now-2 || w.most[p.Queue] > 0 && runs[p.Queue] >= w.most[p.Queue] ||
 			parks && !w.answered[jid] && until > w.now-2 || w.lost[jid] > w.now-15 {
 			continue
