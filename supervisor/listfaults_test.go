@@ -163,7 +163,7 @@ func (w *world) until(what string, so func() bool) {
 func TestThreeMonitorsAfterAForeignWorker(t *testing.T) {
 	w := newWorld(t)
 	ids := numbered("a", 200)
-	left := time.Now().UTC().Add(-time.Minute).Format(`"2006-01-02T15:04:05.000Z"`)
+	left := time.Now().UTC().Add(-time.Hour).Format(`"2006-01-02T15:04:05.000Z"`)
 	for _, id := range ids {
 		must(t, w.client.Redis().HSet(t.Context(), "hworker-progress-mail", queue.Envelope(id, []byte(w.ledgered(0))), left).Err())
 	}
@@ -172,7 +172,7 @@ func TestThreeMonitorsAfterAForeignWorker(t *testing.T) {
 	var all []*Supervisor
 	for range 3 {
 		p := w.listPool(1)
-		p.List.Timeout = 5 * time.Second
+		p.List.Timeout = time.Minute
 		all = append(all, w.run(Config{Pools: []Pool{p}, PollInterval: 20 * time.Millisecond}))
 	}
 	w.until("all have begun", func() bool { return len(w.beginnings()) >= len(ids) })
