@@ -91,6 +91,27 @@ func mute(t *testing.T, client *queue.Client, answer func(id string)) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
+// called calls the roll until it is as it is to be, for a minute: on a machine that is busy, somebody may not answer in time. It returns the last.
+func called(t *testing.T, c *Caller, is func(Roll) bool) Roll {
+	t.Helper()
+	for ends := time.Now().Add(time.Minute); ; c.began(-kept) {
+		roll, err := c.Call(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is(roll) || time.Now().After(ends) {
+			return roll
+		}
+	}
+}
+
+// began makes the last roll one of another time, from now.
+func (c *Caller) began(at time.Duration) {
+	c.mu.Lock()
+	c.call.began = time.Now().Add(at)
+	c.mu.Unlock()
+}
+
 func TestEverySupervisorAnswersOnce(t *testing.T) {
 	server := redistest.Start(t)
 	asking := open(t, server)
@@ -101,9 +122,9 @@ func TestEverySupervisorAnswersOnce(t *testing.T) {
 	}
 	awaitHearers(t, asking, 3)
 	c := New(asking)
-	roll, err := c.Call(t.Context())
-	if err != nil || roll.Asked != 3 || roll.Answered != 3 || roll.Missing != 0 || roll.Pending || len(roll.Items) != 3 {
-		t.Fatalf("%+v, %v", roll, err)
+	roll := called(t, c, func(r Roll) bool { return r.Answered == 3 })
+	if roll.Asked != 3 || roll.Answered != 3 || roll.Missing != 0 || roll.Pending || len(roll.Items) != 3 {
+		t.Fatalf("%+v", roll)
 	}
 	for i, a := range roll.Items {
 		if name := fmt.Sprintf("web%d", i); a.Host != name || a.Status.Name != name || a.Version != "1" || a.URL != "http://"+name || len(a.Status.Pools[0].Slots) != 2 {
@@ -116,6 +137,7 @@ func TestEverySupervisorAnswersOnce(t *testing.T) {
 			t.Errorf("sums are %+v, want %+v", a.Sums, want)
 		}
 	}
+	c.began(kept) // for the machine may be busy for longer than it is kept
 	again, err := c.Call(t.Context())
 	if err != nil || again.At != roll.At {
 		t.Errorf("the roll was called again at once: %+v, %v", again, err)
@@ -124,12 +146,10 @@ func TestEverySupervisorAnswersOnce(t *testing.T) {
 	stops[2]()
 	mute(t, open(t, server), nil)
 	awaitHearers(t, asking, 3)
-	c.mu.Lock()
-	c.call.began = time.Now().Add(-kept)
-	c.mu.Unlock()
-	roll, err = c.Call(t.Context())
-	if err != nil || roll.Asked != 3 || roll.Answered != 2 || roll.Missing != 1 || fmt.Sprint(roll.Silent) != "[web2]" {
-		t.Errorf("with one silent: %+v, %v", roll, err)
+	c.began(-kept)
+	roll = called(t, c, func(r Roll) bool { return r.Answered == 2 })
+	if roll.Asked != 3 || roll.Answered != 2 || roll.Missing != 1 || fmt.Sprint(roll.Silent) != "[web2]" {
+		t.Errorf("with one silent: %+v", roll)
 	}
 }
 
@@ -146,9 +166,9 @@ func TestTwentyOfWhichTwoAreSilent(t *testing.T) {
 	}
 	awaitHearers(t, asking, 20)
 	began := time.Now()
-	roll, err := New(asking).Call(t.Context())
-	if err != nil || roll.Asked != 20 || roll.Answered != 18 || roll.Missing != 2 {
-		t.Errorf("%d asked, %d answered, %d missing, %v", roll.Asked, roll.Answered, roll.Missing, err)
+	roll := called(t, New(asking), func(r Roll) bool { return r.Answered == 18 })
+	if roll.Asked != 20 || roll.Answered != 18 || roll.Missing != 2 {
+		t.Errorf("%d asked, %d answered, %d missing", roll.Asked, roll.Answered, roll.Missing)
 	}
 	t.Logf("the roll took %v", time.Since(began))
 }
@@ -164,11 +184,17 @@ func TestACallCanBeLeftEarly(t *testing.T) {
 	c := New(asking)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if roll, err := c.Call(gone); err != nil || !roll.Pending {
-		t.Errorf("at once: %+v, %v", roll, err)
+	atOnce, err := c.Call(gone)
+	for n := 0; n < 20 && err == nil && !atOnce.Pending; n++ { // somebody was not given the processor until it was over
+		c.began(-kept)
+		atOnce, err = c.Call(gone)
 	}
-	if roll, err := c.Call(t.Context()); err != nil || roll.Pending || roll.Answered != 1 || roll.Missing != 1 {
-		t.Errorf("at the end: %+v, %v", roll, err)
+	if err != nil || !atOnce.Pending {
+		t.Errorf("at once: %+v, %v", atOnce, err)
+	}
+	c.began(0)
+	if roll := called(t, c, func(r Roll) bool { return r.Answered == 1 }); roll.Pending || roll.Answered != 1 || roll.Missing != 1 {
+		t.Errorf("at the end: %+v", roll)
 	}
 }
 
@@ -199,9 +225,9 @@ func TestHostileAnswersAreCountedAndBounded(t *testing.T) {
 		mute(t, open(t, server), nil)
 	}
 	awaitHearers(t, asking, 10)
-	roll, err := New(asking).Call(t.Context())
-	if err != nil || roll.Answered != 1 || roll.Unread != 5 || roll.Missing != 4 || len(roll.Items) != 1 || roll.Items[0].Status.PID != -1 {
-		t.Errorf("%+v, %v", roll, err)
+	roll := called(t, New(asking), func(r Roll) bool { return r.Unread == 5 && r.Answered == 1 })
+	if roll.Answered != 1 || roll.Unread != 5 || roll.Missing != 4 || len(roll.Items) != 1 || roll.Items[0].Status.PID != -1 {
+		t.Errorf("%+v", roll)
 	}
 }
 
@@ -231,15 +257,15 @@ func TestALongAnswerIsCutToSums(t *testing.T) {
 
 // However often it is asked, a supervisor looks at itself five times a second at most, and a flood is not answered.
 func TestAFloodOfQuestions(t *testing.T) {
-	looks := 0
+	looks, began := 0, time.Now()
 	v := &Voice{Snapshot: func() supervisor.Snapshot { looks++; return supervisor.Snapshot{} }}
 	for range 100 {
 		if _, err := v.answer(question{Ask: askStatus}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if looks > 2 {
-		t.Errorf("looked %d times", looks)
+	if most := 1 + int(5*time.Since(began).Seconds()) + 1; looks > most {
+		t.Errorf("looked %d times, want %d at most", looks, most)
 	}
 	now, replied := time.Now(), 0
 	for range 1000 {
@@ -291,6 +317,9 @@ func TestTail(t *testing.T) {
 		{silent, "mail", 3, 0, 0, "no lines of children are kept here"},
 	} {
 		got, err := c.Tail(t.Context(), tt.of, tt.pool, 1, tt.lines)
+		for n := 0; n < 20 && errors.Is(err, ErrSilent); n++ { // who is there may not be given the processor in time
+			got, err = c.Tail(t.Context(), tt.of, tt.pool, 1, tt.lines)
+		}
 		if err != nil || len(got.Lines) != tt.got || got.Refused != tt.refused || tt.got > 0 && got.Lines[tt.got-1].At != tt.last {
 			t.Errorf("%+v: %d lines, %q, %v", tt, len(got.Lines), got.Refused, err)
 		}
