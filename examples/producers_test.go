@@ -42,7 +42,7 @@ func TestProducers(t *testing.T) {
 
 	put := func(t *testing.T, interpreter, program, data string) (string, error) {
 		need(t, interpreter)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, interpreter, program, "mail", "Send", data)
 		cmd.Dir = "producers"

@@ -160,7 +160,7 @@ func TestKeysExpireInRealTime(t *testing.T) {
 	if err := c.Set(t.Context(), "x", "1", 150*time.Millisecond).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); c.Exists(t.Context(), "x").Val() != 0; {
+	for deadline := time.Now().Add(time.Minute); c.Exists(t.Context(), "x").Val() != 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the key is still there")
 		}

@@ -27,7 +27,7 @@ func TestARestartedServerKeepsItsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It takes connections before it has read its file.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if value, err := client.Get(t.Context(), "key").Result(); err == nil && value == "value" {
 			return
 		} else if time.Now().After(deadline) {
