@@ -92,7 +92,7 @@ func TestHearsNoMoreWithLeastPrivilege(t *testing.T) {
 	await := func(patterns int64) {
 		t.Helper()
 		for began := time.Now(); must(admin.Redis().PubSubNumPat(t.Context()).Result())(t) != patterns; {
-			if time.Since(began) > 20*time.Second {
+			if time.Since(began) > time.Minute {
 				t.Fatalf("there are not %d patterns: %v", patterns, admin.Redis().Do(t.Context(), "acl", "log", 1))
 			}
 			time.Sleep(time.Millisecond)

@@ -16,7 +16,7 @@ import (
 // Whoever hears questions may answer each, and only who asked hears the answers.
 func TestAskAndAnswer(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		hearing, stop := context.WithCancel(ctx)
 		first, second := c.Questions(hearing), c.Questions(hearing)
@@ -65,7 +65,7 @@ func awaitNoSubscriber(t *testing.T, c *queue.Client, channel string) {
 func TestWhatCannotBeAskedOrAnswered(t *testing.T) {
 	server := redistest.Start(t)
 	c := open(t, server)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, name := range []string{"", "a:b", "a b", "a\n", strings.Repeat("a", 65), "ü"} {
 		if _, _, err := c.Ask(ctx, name, nil); queue.Class(err) != queue.Invalid {

@@ -293,7 +293,7 @@ func TestRecurringJobs(t *testing.T) {
 
 func TestEventsAndNotices(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		events := make(chan queue.Event, 100)
 		following, stop := context.WithCancel(ctx)

@@ -414,11 +414,11 @@ func TestListMonitorsPutBackOnce(t *testing.T) {
 	w := newListed(t, hworker())
 	w.push(mail(1), mail(2), mail(3))
 	jobs := w.take(2)
-	w.age(59 * time.Second)
+	w.age(40 * time.Second)
 	if n, err := w.c.MonitorList(t.Context(), w.list); n != 0 || err != nil {
 		t.Errorf("put back %d early (%v)", n, err)
 	}
-	w.age(2 * time.Second)
+	w.age(21 * time.Second)
 	var all sync.WaitGroup
 	moved := make([]int, 3)
 	for i := range moved {
@@ -450,14 +450,15 @@ func TestListRenewsWhatIsInWork(t *testing.T) {
 	w.push(mail(1), mail(2))
 	jobs := w.take(2)
 	items := []queue.RenewItem{{JID: jobs[0].JID, Popped: jobs[0].Popped, Checkpoint: []byte(`{"page":2}`)}, {JID: jobs[1].JID, Popped: jobs[1].Popped}}
-	w.age(59 * time.Second)
+	w.age(40 * time.Second)
 	w.redis.HSet(t.Context(), "hworker-progress-mail", mail(2), `"2026-07-01T12:00:00.123456789012Z"`) // another has it
+	before := w.c.Now()
 	renewed, err := w.s.Renew(t.Context(), items)
-	if err != nil || renewed[0].Err != nil || renewed[0].Expires < w.c.Now()+59 || !errors.Is(renewed[1].Err, queue.ErrLockLost) {
+	if err != nil || renewed[0].Err != nil || renewed[0].Expires < before+59 || !errors.Is(renewed[1].Err, queue.ErrLockLost) {
 		t.Fatalf("renewed %+v (%v)", renewed, err)
 	}
 	w.redis.HDel(t.Context(), "hworker-progress-mail", mail(2))
-	w.age(2 * time.Second)
+	w.age(21 * time.Second)
 	if n, _ := w.c.MonitorList(t.Context(), w.list); n != 0 {
 		t.Error("a monitor put back what was renewed")
 	}
@@ -502,19 +503,20 @@ func TestListWithoutHeartbeatIsHworkers(t *testing.T) {
 func TestListDelaysARetry(t *testing.T) {
 	w := newListed(t, hworker())
 	w.push(mail(1))
+	began := w.c.Now()
 	r := w.settle(w.take(1)[0], queue.Settlement{Action: queue.Retry, Delay: 2 * time.Minute})
 	if r.Err != nil || r.State != "scheduled" {
 		t.Fatalf("settled as %+v", r)
 	}
-	if reply := w.exchange(nil, 5); len(reply.Jobs) != 0 || reply.NextDue < w.c.Now()+119 || reply.NextDue > w.c.Now()+121 {
+	if reply := w.exchange(nil, 5); len(reply.Jobs) != 0 || reply.NextDue < began+119 || reply.NextDue > w.c.Now()+121 {
 		t.Errorf("took %+v", reply)
 	}
 	w.push(mail(2))
-	w.age(119 * time.Second)
+	w.age(100 * time.Second)
 	if n, err := w.c.MonitorList(t.Context(), w.list); n != 0 || err != nil {
 		t.Errorf("a monitor put back %d early (%v)", n, err)
 	}
-	w.age(2 * time.Second)
+	w.age(21 * time.Second)
 	if n, err := w.c.MonitorList(t.Context(), w.list); n != 1 || err != nil {
 		t.Errorf("a monitor put back %d (%v)", n, err)
 	}
@@ -556,7 +558,7 @@ func TestListMonitorReadsForeignTimes(t *testing.T) {
 	now := time.Now().UTC()
 	for i, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05.000Z", "2006-01-02T15:04:05.000000Z", "2006-01-02T15:04:05.000000000Z", "2006-01-02T15:04:05.000000000000Z"} {
 		w.redis.HSet(ctx, key, mail(i), `"`+strings.ReplaceAll(now.Add(-61*time.Second).Format(layout[:min(len(layout), 29)]), "Z", "")+zeros(layout)+`Z"`)
-		w.redis.HSet(ctx, key, mail(100+i), `"`+strings.ReplaceAll(now.Add(-50*time.Second).Format(layout[:min(len(layout), 29)]), "Z", "")+zeros(layout)+`Z"`)
+		w.redis.HSet(ctx, key, mail(100+i), `"`+strings.ReplaceAll(now.Add(-30*time.Second).Format(layout[:min(len(layout), 29)]), "Z", "")+zeros(layout)+`Z"`)
 	}
 	w.redis.HSet(ctx, key, "false", `"2015-07-25T12:34:56.789Z"`)
 	w.redis.HSet(ctx, key, mail(200), "yesterday")

@@ -52,7 +52,7 @@ func TestWritable(t *testing.T) {
 	if err := do("BGSAVE"); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); queue.Class(c.Writable(ctx)) != queue.Disk; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); queue.Class(c.Writable(ctx)) != queue.Disk; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			is("no disk", queue.Disk)
 			break

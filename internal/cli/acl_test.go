@@ -206,7 +206,7 @@ func leaves(commands []*cli.Command, prefix string) (paths []string) {
 // followEvents runs `oarlock events` until it has seen one.
 func followEvents(t *testing.T, s *script, client *queue.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
 	done := make(chan int, 1)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// leaveBound is within what a supervisor leaves that has nothing in flight.
-const leaveBound = 10 * time.Second
+// leaveBound is within what a supervisor leaves that has nothing in flight: less than any time that it may take of what it is told, of which the
+// shortest is that of a drain, 30 s.
+const leaveBound = 25 * time.Second
 
 // stuckFile replaces a file by a pipe that nobody writes to.
 func stuckFile(t *testing.T, path string) {

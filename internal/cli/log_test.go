@@ -151,5 +151,5 @@ func TestALogThatNobodyReads(t *testing.T) {
 	p.signal(syscall.SIGUSR1)
 	p.signal(syscall.SIGTTIN)
 	p.signal(syscall.SIGTERM)
-	p.ends(10 * time.Second)
+	p.ends(leaveBound)
 }

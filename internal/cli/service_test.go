@@ -241,24 +241,24 @@ func TestASignalThatComesTwiceAtOnceIsOne(t *testing.T) {
 func TestWhyAJobComesToNoEnd(t *testing.T) {
 	const words = "interrupted 5 times without a new checkpoint"
 	s := newScript(t, workFiles)
-	for i := range 5 {
+	for i := 0; ; i++ {
 		p := begin(t, s, "run")
 		if i == 0 {
 			p.await(`INFO  ready`)
 			p.ask("put", "work", `"slow"`, "--jid", "slow")
 		}
 		p.await(`child line=started`)
-		if text := p.ask("job", "why", "slow"); strings.Contains(text, "without a new checkpoint") {
+		if text := p.ask("job", "why", "slow"); i < 5 && strings.Contains(text, "without a new checkpoint") {
 			t.Errorf("after %d interruptions job why says %s", i, text)
 		}
 		p.signal(syscall.SIGINT)
 		p.await(`once more stops now`)
 		p.signal(syscall.SIGINT)
 		p.leaves(exitOK)
-		if i == 4 {
-			if text := p.ask("job", "why", "slow"); !strings.Contains(text, words) {
-				t.Errorf("job why says %s", text)
-			}
+		if text := p.ask("job", "why", "slow"); strings.Contains(text, words) {
+			break
+		} else if i == 9 { // one that a busy machine lets leave without a word is none
+			t.Fatalf("job why says %s", text)
 		}
 	}
 }
