@@ -18,12 +18,13 @@ func TestABadJobAmongAHundredIsAloneInEightRounds(t *testing.T) {
 	for _, c := range []struct{ does, more, group string }{
 		{"die", "max_crashes = 0", "signal-KILL"},
 		{"exit", "", "exit-1"},
-		{"hang", `timeout = "300ms"`, "timeout"},
-		{"hang", `stall_timeout = "300ms"`, "stalled"},
+		{"hang", `timeout = "2s"`, "timeout"},
+		{"hang", `stall_timeout = "2s"`, "stalled"},
 		{"raise", "", ""},
 	} {
 		t.Run(c.does+" "+c.more, func(t *testing.T) {
-			r := newRig(t, 1, rigOptions{})
+			t.Parallel() // it waits
+			r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 			bad := r.putHundred(t, c.does, 37)
 			messages := filepath.Join(r.dir, "messages")
 			r.start(t, "a", pool{children: 1, grace: "100ms", command: append(command(t, "batch-worker.py"), messages), more: "batch = 100\n" + c.more})
@@ -44,7 +45,7 @@ func TestABadJobAmongAHundredIsAloneInEightRounds(t *testing.T) {
 
 // A job that kills its supervisors is alone as soon as it is suspected of that, and fails at the next.
 func TestAJobOfABatchThatKillsItsSupervisors(t *testing.T) {
-	r := newRig(t, 1, rigOptions{})
+	r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 	bad := r.putHundred(t, "supervisor", 0)
 	messages := filepath.Join(r.dir, "messages")
 	r.restartUntilSettled(t, pool{children: 1, command: append(command(t, "batch-worker.py"), messages), more: "batch = 100\nmax_crashes = 0"})

@@ -43,7 +43,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 		"nonsense": `its answer "all of them may start"`, "nothing": "it printed nothing", "flood": "printed more than 1048576 bytes"}
 	config := "[pools.work]\nqueues = [\"*\"]\nmode = \"once\"\ninput = \"none\"\nchildren = 2\ncommand = [\"true\"]\n"
 	for fault := range says {
-		timeout := "10s"
+		timeout := "60s"
 		if fault == "hang" {
 			timeout = "2s"
 		}

@@ -134,7 +134,8 @@ func TestE5RepliesTorn(t *testing.T) {
 		r.proxy.Tear(1, r.random.Uint64())
 		last(2 * lock)
 		entries := r.ledger.all(t)
-		lived := entries[len(entries)-1].at - torn
+		latest := entries[len(entries)-1].at
+		lived := latest - torn - gone(torn, latest)
 		r.note("worked_on", lived)
 		if lived > lock.Seconds() {
 			t.Errorf("children worked on for %.2f s after the last renewal was confirmed; their locks lasted %v", lived, lock)
@@ -205,7 +206,7 @@ func cutOff(t *testing.T, r *rig, ways ...faultproxy.Direction) {
 	r.note("overlap", max(0, over))
 	lived := 0.0
 	for _, rs := range runs(entries) {
-		lived = max(lived, rs[0].last-cut)
+		lived = max(lived, rs[0].last-cut-gone(cut, rs[0].last))
 	}
 	r.note("a_lived_on", lived)
 	if lived > lock.Seconds() { // the last renewal was sent before the cut

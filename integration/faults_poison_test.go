@@ -10,7 +10,7 @@ import (
 )
 
 func TestJ1KillsItsChild(t *testing.T) {
-	row(t, "J1", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "J1", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) {
 		r.put(t, 1, work{MS: 80, End: "SIGSEGV"}) // no child that was about to leave anyway
 		r.start(t, "a", pool{more: "max_crashes = 3"})
 		j := r.settled(t, 30*time.Second)[0]
@@ -30,7 +30,7 @@ func TestJ1KillsItsChild(t *testing.T) {
 const deathsAndCrashes = queue.SuspectDeaths + 4
 
 func TestJ2KillsItsSupervisor(t *testing.T) {
-	row(t, "J2", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "J2", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) {
 		r.put(t, 1, work{End: "supervisor"})
 		r.restartUntilSettled(t, pool{more: "max_crashes = 3"})
 		if n := count(r.ledger.all(t), "begin"); n != deathsAndCrashes {
@@ -42,7 +42,7 @@ func TestJ2KillsItsSupervisor(t *testing.T) {
 }
 
 func TestJ5KillsItsSupervisorBesideOthers(t *testing.T) {
-	row(t, "J5", rigOptions{}, func(t *testing.T, r *rig) {
+	row(t, "J5", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) {
 		const neighbours = 7
 		killer := r.put(t, 1, work{MS: 100, End: "supervisor"})[0]
 		r.put(t, neighbours, work{MS: 400})

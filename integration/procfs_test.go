@@ -124,8 +124,8 @@ func watchZombies(t testing.TB, pid int) (stop func()) {
 						continue
 					}
 					if seen, ok := first[key]; !ok {
-						first[key] = fairAt(at)
-					} else if fairAt(at)-seen > zombieAge.Seconds() {
+						first[key] = paceAt(at).fair
+					} else if paceAt(at).fair-seen > zombieAge.Seconds() {
 						t.Errorf("I7: %v, child of %d, is a zombie for more than %v", p, p.parent, zombieAge)
 						return
 					}

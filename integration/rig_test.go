@@ -388,9 +388,16 @@ func (r *rig) byStranger(run ledgerRun) bool {
 // waits a second for a core loses them. Such a run is stopped in time, which I5 checks, and its job runs again.
 func (r *rig) starved(t testing.TB) map[string]string {
 	t.Helper()
-	starved := make(map[string]string) // run to jid
+	return r.robbed(t, `"lease":"ended"`, r.lock, 0.9)
+}
+
+// robbed are the runs, and their jobs, of which a record with these words tells that so much time was over for them, of which the machine had given them less than
+// a share.
+func (r *rig) robbed(t testing.TB, words string, of time.Duration, share float64) map[string]string {
+	t.Helper()
+	robbed := make(map[string]string) // run to jid
 	for line := range strings.SplitSeq(r.log(), "\n") {
-		if !strings.Contains(line, `"lease":"ended"`) {
+		if !strings.Contains(line, words) {
 			continue
 		}
 		var told struct {
@@ -401,11 +408,11 @@ func (r *rig) starved(t testing.TB) map[string]string {
 			t.Fatalf("log line %q: %v", line, err)
 		}
 		at := now() - time.Since(told.Time).Seconds()
-		if lock := r.lock.Seconds(); fairly(at-lock, at) < 0.9*lock {
-			starved[told.Run] = told.JID
+		if fairly(at-of.Seconds(), at) < share*of.Seconds() {
+			robbed[told.Run] = told.JID
 		}
 	}
-	return starved
+	return robbed
 }
 
 // checkLog is invariant I10: each run that was not acknowledged has a record with its id

@@ -161,7 +161,7 @@ func TestBadNewCode(t *testing.T) {
 		good := fmt.Sprintf("import runpy\nprint('{\"@\":\"hello\",\"v\":[1]}', flush=True)\nrunpy.run_path(%q)\n", fixture(t, "worker.py"))
 		write(good)
 		python := command(t, "worker.py")
-		a := r.start(t, "a", pool{command: append(python[:len(python)-1], program), more: "start_timeout = \"2s\""})
+		a := r.start(t, "a", pool{command: append(python[:len(python)-1], program), more: "start_timeout = \"8s\""})
 		r.put(t, 100, work{MS: 10})
 		jobs := 100
 		r.ledger.await(t, 30*time.Second, "all jobs of the good program ended", ended(jobs))

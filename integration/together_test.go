@@ -18,11 +18,11 @@ func TestA20ToldToEndTogether(t *testing.T) {
 		ahead time.Duration // of us, by which the children hear it
 	}{
 		{"reused, we first", pool{}, hang, 0},
-		{"reused, children first", pool{}, hang, 300 * time.Millisecond},
+		{"reused, children first", pool{}, hang, 100 * time.Millisecond},
 		{"preloaded, we first", pool{mode: "preload", worker: "first-never-ends.py"}, hang, 0},
-		{"preloaded, children first", pool{mode: "preload", worker: "first-never-ends.py"}, hang, 300 * time.Millisecond},
+		{"preloaded, children first", pool{mode: "preload", worker: "first-never-ends.py"}, hang, 100 * time.Millisecond},
 		{"once, we first", pool{mode: "once", worker: "leaves-on-term.sh"}, []any{0, 0, 1, 65, 75, 99, 130, 143}, 0},
-		{"once, children first", pool{mode: "once", worker: "leaves-on-term.sh"}, []any{129, 129, 129, 130, 130, 143, 143, 143}, 300 * time.Millisecond},
+		{"once, children first", pool{mode: "once", worker: "leaves-on-term.sh"}, []any{129, 129, 129, 130, 130, 143, 143, 143}, 100 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,13 +38,16 @@ func TestA20ToldToEndTogether(t *testing.T) {
 					a.signal(t, syscall.SIGTERM)
 					a.said(t, 5*time.Second, "drain") // or exit code 0 may be faster
 				}
+				told := now()
 				for _, p := range below {
 					syscall.Kill(p.pid, syscall.SIGTERM)
 				}
 				if tt.ahead > 0 {
 					last(tt.ahead)
 					a.signal(t, syscall.SIGTERM)
+					a.said(t, 20*time.Second, "drain")
 				}
+				apart := now()-told > 0.8 // a busy machine may make two events of it, a second apart
 				if code := a.exit(t, 10*time.Second); code != 0 {
 					t.Errorf("it ended with exit code %d", code)
 				}
@@ -52,7 +55,7 @@ func TestA20ToldToEndTogether(t *testing.T) {
 				jobs := readJobs(t, r.db, r.jids)
 				r.uncounted(t, jobs)
 				for i, j := range jobs {
-					if !slices.Equal(j.places, []string{"waiting"}) || j.crashes != 0 || j.interruptions != 1 {
+					if !slices.Equal(j.places, []string{"waiting"}) || !(j.crashes == 0 && j.interruptions == 1 || apart && j.crashes+j.interruptions == 1) {
 						t.Errorf("the job that ends by %v is %s after %d crashes and %d interruptions, want it to wait after 0 and 1",
 							tt.ends[i], j.state, j.crashes, j.interruptions)
 					}
