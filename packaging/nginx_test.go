@@ -148,12 +148,12 @@ func startNginx(t *testing.T, app string) (*http.Client, string) {
 			t.Logf("nginx says: %s", said.Bytes())
 		}
 	})
-	dial := &net.Dialer{Timeout: 20 * time.Second}
+	dial := &net.Dialer{Timeout: time.Minute}
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if conn, err := dial.DialContext(t.Context(), "tcp", address); err == nil {
 			conn.Close()
 			break
-		} else if time.Since(began) > 20*time.Second {
+		} else if time.Since(began) > time.Minute {
 			t.Fatal(err)
 		}
 	}

@@ -26,7 +26,7 @@ func (s *serverClock) ask(context.Context) (time.Time, error) {
 
 func (s *serverClock) clock() *Clock { return New(s.ask, slog.New(slog.DiscardHandler)) }
 
-// near allows for the time that passes while a test looks.
+// near allows for what the way of an answer hides.
 func near(t *testing.T, c *Clock, want time.Duration) {
 	t.Helper()
 	if got := c.Offset(); (got - want).Abs() > 20*time.Millisecond {
@@ -38,18 +38,20 @@ func near(t *testing.T, c *Clock, want time.Duration) {
 }
 
 func TestClockFollowsTheServer(t *testing.T) {
-	s := &serverClock{off: 48 * time.Hour}
-	c := s.clock()
-	near(t, c, 0) // not measured yet
-	if err := c.Fresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	near(t, c, 48*time.Hour)
-	s.off += 100 * time.Millisecond
-	if err := c.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	near(t, c, 48*time.Hour+100*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		s := &serverClock{off: 48 * time.Hour}
+		c := s.clock()
+		near(t, c, 0) // not measured yet
+		if err := c.Fresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		near(t, c, 48*time.Hour)
+		s.off += 100 * time.Millisecond
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		near(t, c, 48*time.Hour+100*time.Millisecond)
+	})
 }
 
 // The first question often waits for a connection, so its answer tells little: two programs that
@@ -159,25 +161,27 @@ func TestClockWithoutAServer(t *testing.T) {
 }
 
 func TestClockBelievesAJumpOnlyWhenItIsConfirmed(t *testing.T) {
-	s := &serverClock{}
-	c := s.clock()
-	if err := c.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	// One wild answer, and then the truth.
-	c.ask = func(ctx context.Context) (time.Time, error) {
-		defer func() { s.off = 0 }()
-		return s.ask(ctx)
-	}
-	s.off = 8 * 24 * time.Hour
-	if err := c.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	near(t, c, 0)
-	c.ask = s.ask
-	s.off = -time.Hour
-	if err := c.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	near(t, c, -time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		s := &serverClock{}
+		c := s.clock()
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// One wild answer, and then the truth.
+		c.ask = func(ctx context.Context) (time.Time, error) {
+			defer func() { s.off = 0 }()
+			return s.ask(ctx)
+		}
+		s.off = 8 * 24 * time.Hour
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		near(t, c, 0)
+		c.ask = s.ask
+		s.off = -time.Hour
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		near(t, c, -time.Hour)
+	})
 }
