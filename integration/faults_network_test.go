@@ -268,8 +268,8 @@ func endedJIDs(entries []entry) (jids []string) {
 
 func TestE10SlowNetwork(t *testing.T) {
 	// At 8 kB a second the largest script alone takes a quarter of a minute, and an answer
-	// too much of a lock of two seconds.
-	length := time.Duration(scaled(2, 10)) * time.Second
+	// too much of a lock of five seconds, of which a busy machine needs some, too.
+	length := time.Duration(scaled(5, 10)) * time.Second
 	row(t, "E10", rigOptions{proxy: true, lock: length}, func(t *testing.T, r *rig) {
 		r.put(t, scaled(20, 100), work{MS: 20})
 		r.put(t, 1, work{MS: 11_000})

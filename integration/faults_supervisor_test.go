@@ -163,11 +163,13 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 		jobs := r.settled(t, time.Minute)
 		allDone(t, jobs)
 		entries := r.ledger.all(t)
-		byJob := runs(entries)
+		byJob, more := runs(entries), map[string]int{} // for a lock that a busy machine costs
+		for _, jid := range r.starved(t) {
+			more[jid]++
+		}
 		for _, jid := range []string{short, long} {
-			rs := byJob[jid]
-			if len(rs) != 2 {
-				t.Fatalf("job %s had %d runs, want one of A and one of B", jid, len(rs))
+			if n := len(byJob[jid]); n < 2 || n > 2+more[jid] {
+				t.Fatalf("job %s had %d runs, want one of A and one of B", jid, n)
 			}
 		}
 		asked := false
@@ -187,7 +189,7 @@ func TestA6PausedBeyondTheLock(t *testing.T) {
 			t.Error("A did not ask what is still its own")
 		}
 		for _, j := range jobs {
-			if popped, settled := j.settlements(); popped != 2 || settled != 1 {
+			if popped, settled := j.settlements(); popped < 2 || popped > 2+more[j.jid] || settled != 1 {
 				t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
 			}
 		}

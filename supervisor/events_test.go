@@ -148,7 +148,8 @@ func TestALostLockIsTold(t *testing.T) {
 		time.Sleep(time.Second)
 		w.redis.steal("j0", "another")
 		time.Sleep(25 * time.Second)
-		if e := told.one(t, LockLost); e.Cause != runner.CauseLockLost || e.Job.JID != "j0" || e.Slot != 0 || e.PID == 0 {
+		began := told.one(t, AttemptStarted) // in any slot
+		if e := told.one(t, LockLost); e.Cause != runner.CauseLockLost || e.Job.JID != "j0" || e.Slot != began.Slot || e.PID == 0 || e.PID != began.PID {
 			t.Errorf("it says %+v", e)
 		}
 		w.end()

@@ -268,7 +268,8 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	if err := w.client.Set(ctx, "heartbeat", "6"); err != nil { // so that it is audited every 2 s
 		t.Fatal(err)
 	}
-	w.put(1, fmt.Sprintf(`{"ledger": %q, "sleep": 0.3}`, w.ledger))
+	broken := filepath.Join(t.TempDir(), "broken")
+	w.put(1, fmt.Sprintf(`{"ledger": %q, "until": %q}`, w.ledger, broken))
 	log := new(lockedBuffer)
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	until(t, "the job begins", func() bool { return w.begun() > 0 })
@@ -277,6 +278,9 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	redis.Set(ctx, key, "not a hash", 0)
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// Over the pauses between them there are audits.
 	until(t, "five refusals", func() bool { return strings.Contains(log.String(), "times=5") })
 	if n := w.begun(); n != 1 {

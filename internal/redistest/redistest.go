@@ -98,7 +98,8 @@ func program() string {
 // Client returns a plain client of the server, closed when the test ends.
 func (s *Server) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Addr, MaxRetries: -1, Protocol: 2})
+	// The machine may be busy.
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Addr, MaxRetries: -1, Protocol: 2, ReadTimeout: 15 * time.Second, WriteTimeout: 15 * time.Second})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
