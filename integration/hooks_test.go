@@ -41,7 +41,7 @@ func TestHooks(t *testing.T) {
 		}
 		return run
 	}
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

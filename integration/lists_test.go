@@ -46,7 +46,7 @@ func TestListsThroughKills(t *testing.T) {
 	write(program, fileIt)
 	write(config, fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[pools.mail]\nlist = \"hworker:mail\"\nmode = \"reuse\"\nchildren = 2\n"+
 		"list_timeout = \"6s\"\ncommand = [%q, \"-I\", \"-S\", %q, %q]\n", server.URL, filepath.Join(dir, "state"), interpreter, program, ledger))
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (r *rig) startFrom(t testing.TB, dump string) {
 		t.Fatal(err)
 	}
 	r.client.Close()
-	client, err := queue.Open(t.Context(), queue.Options{URL: r.url})
+	client, err := queue.Open(t.Context(), queue.Options{URL: r.url, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

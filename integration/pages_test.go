@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,7 +53,7 @@ func readPage(t *testing.T, name string) *page {
 		}
 		p.blocks = append(p.blocks, m[1]+"\n"+m[2])
 	}
-	if p.client, err = queue.Open(t.Context(), queue.Options{URL: server.URL}); err != nil {
+	if p.client, err = queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

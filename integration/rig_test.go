@@ -133,7 +133,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 // open returns a client, closed when the test ends.
 func (r *rig) open(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	client, err := queue.Open(t.Context(), queue.Options{URL: url})
+	client, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func newRuledWorld(t *testing.T) *ruledWorld {
 	server, dir := redistest.Start(t), t.TempDir()
 	w := &ruledWorld{t: t, db: server.Client(t), url: server.URL, dir: dir, config: filepath.Join(dir, "c.toml")}
 	var err error
-	if w.client, err = queue.Open(t.Context(), queue.Options{URL: server.URL}); err != nil {
+	if w.client, err = queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.client.Close() })

@@ -29,7 +29,7 @@ type world struct {
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
 	w := &world{t: t, server: redistest.Start(t, args...), ledger: filepath.Join(t.TempDir(), "ledger")}
-	client, err := queue.Open(t.Context(), queue.Options{URL: w.server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: w.server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "unix://oarlock:PASSWORD@" + server.Addr
-	client, err := queue.Open(t.Context(), queue.Options{URL: url})
+	client, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

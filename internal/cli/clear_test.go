@@ -23,7 +23,7 @@ func scriptOn(t *testing.T) (*script, *queue.Client) {
 	server := redistest.Start(t)
 	s := newScript(t, "")
 	s.env["REDIS_URL"] = server.URL
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type operator struct {
 func newOperator(t *testing.T) operator {
 	t.Helper()
 	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

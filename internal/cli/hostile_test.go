@@ -75,7 +75,7 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 	s := newScript(t, "")
 	server := redistest.Start(t)
 	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -13,7 +14,7 @@ func TestAdviceCanBeCopied(t *testing.T) {
 	s := newScript(t, "")
 	server := redistest.Start(t)
 	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

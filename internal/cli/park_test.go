@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -12,7 +13,7 @@ import (
 // What is said and done about a parked job: which it is, by jid or by class and correlation, what became of it, and why not.
 func TestParkVerbs(t *testing.T) {
 	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -28,7 +29,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 	server := redistest.Start(t)
 	s := newScript(t, "")
 	s.env["REDIS_URL"] = server.URL
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

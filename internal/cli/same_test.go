@@ -322,7 +322,7 @@ func TestCommandLineAndAPISayTheSame(t *testing.T) {
 	s := newScript(t, strings.Replace(workFiles, "[log]", ruleTables+"[log]", 1))
 	server := redistest.Start(t)
 	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type patient struct {
 func blankPatient(t *testing.T, args ...string) patient {
 	t.Helper()
 	server := redistest.Start(t, args...)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func (p patient) wrongType(t *testing.T, key, kind, want, says string) {
 // A doctor that mends all the time, beside workers, finds nothing: what moves is no damage.
 func TestNothingThatMovesIsDamage(t *testing.T) {
 	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

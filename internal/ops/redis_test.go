@@ -2,6 +2,7 @@ package ops
 
 import (
 	"testing"
+	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -15,7 +16,7 @@ func open(t testing.TB, server *redistest.Server) *queue.Client {
 
 func openURL(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: url})
+	q, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, server *redistest.Server) *queue.Client {
 	t.Helper()
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

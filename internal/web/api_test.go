@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"oarlock/internal/hub"
 	"oarlock/internal/redact"
@@ -22,7 +23,7 @@ import (
 // apart is an App with a Redis of its own.
 func apart(t *testing.T) (*App, *queue.Client) {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL})
+	q, err := queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

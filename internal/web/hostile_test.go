@@ -385,7 +385,7 @@ func FuzzRequests(f *testing.F) {
 
 // A cursor that is none is refused, and breaks nothing.
 func FuzzCursors(f *testing.F) {
-	q, err := queue.Open(f.Context(), queue.Options{URL: redistest.Start(f).URL})
+	q, err := queue.Open(f.Context(), queue.Options{URL: redistest.Start(f).URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		f.Fatal(err)
 	}

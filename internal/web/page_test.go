@@ -24,7 +24,7 @@ import (
 func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
 	t.Helper()
 	server := redistest.Start(t)
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
