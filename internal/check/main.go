@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -86,17 +87,14 @@ func main() {
 	var sum summary
 	var err error
 	if flag.NArg() == 0 && *only == "" {
-		sum, err = testAll(timeout)
+		sum, err = testAll(timeout, !*noInstall)
 	} else {
 		sum, err = test(".", append([]string{"-race", "-p", together(), "-timeout", timeout, "-run", *only}, packages...))
-	}
-	if slices.Contains(packages, "./...") {
-		more, failed := browse(timeout, *only, !*noInstall)
-		sum.add(more)
-		err = errors.Join(err, failed)
-		more, failed = export(timeout, *only)
-		sum.add(more)
-		err = errors.Join(err, failed)
+		if slices.Contains(packages, "./...") {
+			more, failed := testModules(timeout, *only, !*noInstall)
+			sum.add(more)
+			err = errors.Join(err, failed)
+		}
 	}
 	sum.again(repeat, os.Stdout)
 	for _, skip := range sum.skips {
@@ -121,31 +119,53 @@ func main() {
 	}
 }
 
-// testAll runs all tests of this module: under the race detector what can have races, and beside it, a package at a time, the others.
-func testAll(timeout string) (summary, error) {
+// testAll runs all tests: under the race detector what can have races, and beside it, a package at a time, the others: in one row those that run whole
+// systems, in another those that ask one thing after the other, and the modules of their own.
+func testAll(timeout string, install bool) (summary, error) {
 	packages, err := racing()
 	if err != nil {
 		return summary{}, err
 	}
-	alone, err := testsAlone(models)
+	alone, err := testsAlone()
 	if err != nil {
 		return summary{}, err
 	}
-	type result struct {
-		sum summary
-		err error
+	rows := []func() (summary, error){
+		func() (summary, error) {
+			return test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
+		},
+		func() (summary, error) {
+			return test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
+		},
+		func() (summary, error) {
+			args := []string{"-p", "1", "-timeout", timeout, "-run", alone}
+			for dir := range concurrent {
+				args = append(args, "./"+dir)
+			}
+			sum, err := test(".", args)
+			more, failed := testModules(timeout, "", install)
+			sum.add(more)
+			return sum, errors.Join(err, failed)
+		},
 	}
-	others := make(chan result, 1)
-	go func() {
-		some, err := test(".", []string{"-timeout", timeout, "-run", alone, "./" + models})
-		all, failed := test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
-		all.add(some)
-		others <- result{all, errors.Join(err, failed)}
-	}()
-	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
-	beside := <-others
-	sum.add(beside.sum)
-	return sum, errors.Join(err, beside.err)
+	sums, errs := make([]summary, len(rows)), make([]error, len(rows))
+	var all sync.WaitGroup
+	for i, row := range rows {
+		all.Go(func() { sums[i], errs[i] = row() })
+	}
+	all.Wait()
+	for _, other := range sums[1:] {
+		sums[0].add(other)
+	}
+	return sums[0], errors.Join(errs...)
+}
+
+// testModules runs the tests of the modules of their own.
+func testModules(timeout, only string, install bool) (summary, error) {
+	sum, err := browse(timeout, only, install)
+	more, failed := export(timeout, only)
+	sum.add(more)
+	return sum, errors.Join(err, failed)
 }
 
 // racing are the packages that are tested under the race detector, the longest first.
