@@ -676,7 +676,7 @@ var jointMutations = []struct {
 	{"a parked job can be made due", []string{"if f[9] and a.state == 'scheduled' and f[10] == f[2] and (", "if false and ("}, 5},
 	{"a job with places is settled by who knows no gate",
 		[]string{"  for _, s in ipairs(settlements) do\n    if not seen[s.queue] then", "  for _, s in ipairs({}) do\n    if not seen[s.queue] then",
-			"if (batch.ruled or batch.edition) and not batch.gate then", "if false then"}, 30},
+			"if batch.throttled and (batch.ruled or batch.edition) and not batch.gate then", "if false then"}, 30},
 	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0},
 	{"an answer makes nobody due",
 		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 12},
