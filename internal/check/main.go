@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -119,8 +118,7 @@ func main() {
 	}
 }
 
-// testAll runs all tests: under the race detector what can have races, and beside it, a package at a time, the others: in one row those that run whole
-// systems, in another those that ask one thing after the other, and the modules of their own.
+// testAll runs all tests: under the race detector what can have races, and then the modules of their own; and beside that, a package at a time, the others.
 func testAll(timeout string, install bool) (summary, error) {
 	packages, err := racing()
 	if err != nil {
@@ -130,34 +128,28 @@ func testAll(timeout string, install bool) (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	rows := []func() (summary, error){
-		func() (summary, error) {
-			return test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
-		},
-		func() (summary, error) {
-			return test(".", append([]string{"-p", "1", "-timeout", timeout}, unraced...))
-		},
-		func() (summary, error) {
-			args := []string{"-p", "1", "-timeout", timeout, "-run", alone}
-			for dir := range concurrent {
-				args = append(args, "./"+dir)
-			}
-			sum, err := test(".", args)
-			more, failed := testModules(timeout, "", install)
-			sum.add(more)
-			return sum, errors.Join(err, failed)
-		},
+	type result struct {
+		sum summary
+		err error
 	}
-	sums, errs := make([]summary, len(rows)), make([]error, len(rows))
-	var all sync.WaitGroup
-	for i, row := range rows {
-		all.Go(func() { sums[i], errs[i] = row() })
-	}
-	all.Wait()
-	for _, other := range sums[1:] {
-		sums[0].add(other)
-	}
-	return sums[0], errors.Join(errs...)
+	beside := make(chan result, 1)
+	go func() {
+		one := []string{"-p", "1", "-timeout", timeout}
+		sum, err := test(".", slices.Concat(one, unraced))
+		args := slices.Concat(one, []string{"-run", alone})
+		for dir := range concurrent {
+			args = append(args, "./"+dir)
+		}
+		more, failed := test(".", args)
+		sum.add(more)
+		beside <- result{sum, errors.Join(err, failed)}
+	}()
+	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
+	more, failed := testModules(timeout, "", install)
+	sum.add(more)
+	others := <-beside
+	sum.add(others.sum)
+	return sum, errors.Join(err, failed, others.err)
 }
 
 // testModules runs the tests of the modules of their own.
