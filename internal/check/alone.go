@@ -12,11 +12,15 @@ import (
 // no race in them, and under the detector they take four times as long. It matches what a file of their tests has in which several goroutines of ours
 // run: its own, or those of what it opens; a supervisor, or what follows events.
 var concurrent = map[string]*regexp.Regexp{
-	"queue":        regexp.MustCompile(`\bgo func\b|\bsync\.|\bsynctest\b|\.Go\(|\.Session\(|\bWatch|\bListen|\bNotices|\bEvents\(`),
-	"internal/cli": regexp.MustCompile(`\b(begin|ready)\(t, s\b|<- testProgram\(|\bsynctest\b`),
+	"queue":           clientsBeside,
+	"internal/doctor": clientsBeside,
+	"internal/cli":    regexp.MustCompile(`\b(begin|ready)\(t, s\b|<- testProgram\(|\bsynctest\b`),
 }
 
-var aTest = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+var (
+	clientsBeside = regexp.MustCompile(`\bgo func\b|\bsync\.(WaitGroup|Mutex)\b|\bsynctest\b|\.Go\(|\bWatch|\bListen|\bNotices|\bEvents\(|\bQuestions\(|\.Ask\(`)
+	aTest         = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+)
 
 // testsAlone is a pattern of those tests of these packages that stand in files in which nothing runs beside anything; and that have a name which no test
 // of another package has, for of those it would be the pattern, too.

@@ -29,7 +29,7 @@ func TestEachTestIsRun(t *testing.T) {
 	}
 	alone := regexp.MustCompile(pattern)
 	for name, want := range map[string]bool{
-		"TestGateModel": true, "TestConformance": true, "TestHostileTextsOfAllCommands": true, // of models and commands
+		"TestGateModel": true, "TestConformance": true, "TestHostileTextsOfAllCommands": true, "TestKeysOfWrongTypes": true, "FuzzKeys": true, // of models and commands
 		"TestJobs": false, "TestMain": false, // in other packages, too
 		"TestASignalThatComesTwiceAtOnceIsOne": false,                      // beside a supervisor
 		"TestSessionsAreShared":                false, "TestArrows": false, // are not there
