@@ -9,8 +9,8 @@ import (
 )
 
 // concurrent are the directories of packages most of whose tests are one goroutine that asks Redis, or runs a command, one after the other: there can be
-// no race in them, and under the detector they take four times as long. It matches what a file of their tests has in which several goroutines of ours
-// run: its own, or those of what it opens; a supervisor, or what follows events.
+// no race in them, and under the detector they take four times as long. Each has the pattern of what a file of its tests contains in which several
+// goroutines of ours run: its own, or those of what it opens; a supervisor, or what follows events.
 var concurrent = map[string]*regexp.Regexp{
 	"queue":           clientsBeside,
 	"internal/doctor": clientsBeside,
