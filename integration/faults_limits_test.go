@@ -124,10 +124,10 @@ func TestS15ForkBomb(t *testing.T) {
 		})
 		asked := now()
 		a.status(t)
-		answered := now() - asked
+		answered := fairly(asked, now())
 		r.note("processes", bombs())
 		r.note("answered_after", answered)
-		if answered > stretched(time.Second).Seconds() {
+		if answered > 1 {
 			t.Errorf("the supervisor answered %.2f s after it was asked, want 1 s at most", answered)
 		}
 		jobs := r.settled(t, 20*time.Second)

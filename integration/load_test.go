@@ -136,18 +136,6 @@ func paceAt(at float64) paceSample {
 	return paceSample{at: at, fair: last.fair + share*(next.fair-last.fair), gone: last.gone + share*(next.gone-last.gone), load: next.load}
 }
 
-// stretched is a bound on what has just taken place, in the time of this machine.
-func stretched(bound time.Duration) time.Duration {
-	to, took := paceAt(now()), bound.Seconds()
-	for {
-		left := bound.Seconds() - (to.fair - paceAt(to.at-took).fair)
-		if left < 1e-6 {
-			return time.Duration(took * float64(time.Second))
-		}
-		took += left
-	}
-}
-
 // overdue returns a channel that is closed after bound of fair time. stop ends it early.
 func overdue(bound time.Duration) (late <-chan struct{}, stop func()) {
 	over, stopped := make(chan struct{}), make(chan struct{})

@@ -15,16 +15,19 @@ func lines(all ...string) *strings.Reader { return strings.NewReader(strings.Joi
 // fails alone.
 func TestAgain(t *testing.T) {
 	const (
-		fails  = `{"Action":"output","Package":"p","Test":"TestA/one","Output":"want 1, got 2\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestA/one"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestA"}`
+		fails  = `{"Action":"run","Package":"p","Test":"TestA/one"}` + "\n" + `{"Action":"output","Package":"p","Test":"TestA/one","Output":"want 1, got 2\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestA/one"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestA"}`
 		other  = `{"Action":"fail","Package":"q","Test":"TestB"}`
 		third  = `{"Action":"fail","Package":"q","Test":"TestC"}`
 		ends   = `{"Action":"fail","Package":"p"}`
 		endsQ  = `{"Action":"fail","Package":"q"}`
-		races  = `{"Action":"output","Package":"q","Test":"TestB","Output":"    testing.go:1: race detected during execution of test\n"}`
-		panics = `{"Action":"output","Package":"q","Test":"TestB","Output":"panic: no\n"}`
-		seeded = `{"Action":"output","Package":"q","Test":"TestB","Output":"    b_test.go:3: seed 17: lost j1\n"}`
-		rowed  = `{"Action":"output","Package":"q","Test":"TestB","Output":"=== RUN   TestB/seed=1\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"row A1 seed 1 FAILED (1.0 s)\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"    --- FAIL: TestB/seed=1 (1.00s)\n"}`
-		begun  = `{"Action":"output","Package":"q","Test":"TestD","Output":"=== RUN TestD\n"}`
+		begins = `{"Action":"run","Package":"q","Test":"TestB"}` + "\n"
+		races  = begins + `{"Action":"output","Package":"q","Test":"TestB","Output":"    testing.go:1: race detected during execution of test\n"}`
+		panics = begins + `{"Action":"output","Package":"q","Test":"TestB","Output":"panic: no\n"}`
+		seeded = begins + `{"Action":"output","Package":"q","Test":"TestB","Output":"    b_test.go:3: seed 17: lost j1\n"}`
+		rowed  = begins + `{"Action":"output","Package":"q","Test":"TestB","Output":"=== RUN   TestB/seed=1\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"row A1 seed 1 FAILED (1.0 s)\n"}` + "\n" + `{"Action":"output","Package":"q","Test":"TestB","Output":"    --- FAIL: TestB/seed=1 (1.00s)\n"}`
+		begun  = `{"Action":"run","Package":"q","Test":"TestD"}`
+		stray  = `{"Action":"output","Package":"q","Test":"TestB","Output":"row A2 seed 1 ok (1.0 s)\n"}`
+		raced  = `{"Action":"output","Package":"q","Output":"WARNING: DATA RACE\n"}`
 	)
 	passes := func(failure) error { return nil }
 	for name, c := range map[string]struct {
@@ -45,6 +48,8 @@ func TestAgain(t *testing.T) {
 		"a package that died": {[]string{fails, ends, begun, endsQ}, passes, 3, nil},
 		"it died in another":  {[]string{begun, other, endsQ}, passes, 2, nil},
 		"it does not build":   {[]string{endsQ}, passes, 1, nil},
+		"a row of another":    {[]string{other, stray, endsQ}, passes, 0, []string{"q TestB"}},
+		"a race of nobody":    {[]string{other, raced, endsQ}, passes, 2, nil},
 		"nothing":             {nil, passes, 0, nil},
 	} {
 		var out bytes.Buffer

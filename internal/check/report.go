@@ -62,6 +62,7 @@ func test(dir string, args []string) (summary, error) {
 func report(in io.Reader, w io.Writer) summary {
 	sum := summary{rows: make(rows)}
 	said := make(map[string][]string) // output by package and test, until we know how it ended
+	running := make(map[string]bool)  // tests by package and test
 	failedIn := make(map[string]int)  // failed tests by package
 	lines := bufio.NewReaderSize(in, 1<<20)
 	for {
@@ -76,10 +77,15 @@ func report(in io.Reader, w io.Writer) summary {
 		}
 		key := e.Package + " " + e.Test
 		switch e.Action {
+		case "run":
+			running[key] = true
 		case "output":
 			if strings.HasPrefix(strings.TrimSpace(e.Output), "row ") {
 				fmt.Fprint(w, e.Output) // a row of the fault matrix reports itself
 				sum.rows.add(e.Output)
+			}
+			if !running[key] {
+				key = e.Package + " " // what a parallel test prints counts for the one that was named last, which may have ended
 			}
 			said[key] = append(said[key], e.Output)
 		case "build-output":
@@ -92,11 +98,13 @@ func report(in io.Reader, w io.Writer) summary {
 				fmt.Fprintf(w, "ok   %s (%.1fs)\n", e.Package, e.Elapsed)
 			}
 			delete(said, key)
+			delete(running, key)
 		case "skip":
 			if e.Test != "" {
 				sum.skips = append(sum.skips, key+": "+reason(said[key]))
 			}
 			delete(said, key)
+			delete(running, key)
 		case "fail":
 			if e.Test != "" {
 				sum.failed++
@@ -105,9 +113,11 @@ func report(in io.Reader, w io.Writer) summary {
 				f.counted++
 				f.final = f.final || grave.MatchString(named.ReplaceAllString(strings.Join(said[key], ""), ""))
 			}
-			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, strings.Join(said[key], ""))
+			text := strings.Join(said[key], "")
+			fmt.Fprintf(w, "FAIL %s (%.1fs)\n%s", key, e.Elapsed, text)
 			delete(said, key)
-			if e.Test == "" && (unended(w, said, e.Package) > 0 || failedIn[e.Package] == 0) {
+			delete(running, key)
+			if e.Test == "" && (unended(w, said, running, e.Package) > 0 || failedIn[e.Package] == 0 || grave.MatchString(named.ReplaceAllString(text, ""))) {
 				sum.failed++ // it did not build, crashed, or ran out of time
 			}
 		}
@@ -125,11 +135,12 @@ func (s *summary) add(other summary) {
 }
 
 // unended prints what the tests of a package said that had not ended when it did, for it crashed in one of them, and counts them.
-func unended(w io.Writer, said map[string][]string, name string) (tests int) {
-	for _, key := range slices.Sorted(maps.Keys(said)) {
+func unended(w io.Writer, said map[string][]string, running map[string]bool, name string) (tests int) {
+	for _, key := range slices.Sorted(maps.Keys(running)) {
 		if strings.HasPrefix(key, name+" ") {
 			fmt.Fprintf(w, "NOT ENDED %s\n%s", key, strings.Join(said[key], ""))
 			delete(said, key)
+			delete(running, key)
 			tests++
 		}
 	}
