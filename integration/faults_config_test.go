@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -23,6 +24,10 @@ func (r *rig) idle(t testing.TB, p pool) (*supervisor, map[int]bool) {
 	r.put(t, 40, work{MS: 10})
 	a := r.start(t, "a", p)
 	r.settled(t, 20*time.Second)
+	for tries := 0; len(pidsOf(r.ledger.all(t))) < cmp.Or(p.children, 4) && tries < 10; tries++ {
+		r.put(t, 40, work{MS: 10}) // one of them came too late for the others
+		r.settled(t, 20*time.Second)
+	}
 	return a, pidsOf(r.ledger.all(t))
 }
 

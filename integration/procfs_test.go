@@ -96,16 +96,16 @@ func descriptors(pid int) int {
 // zombieAge is how long a dead child may wait for its parent.
 const zombieAge = 2 * time.Second
 
-// watchZombies looks at the descendants of pid ten times a second, as long as it
+// watchZombies looks at the descendants of pid every half second, as long as it
 // lives, and fails the test if one of them stays a zombie. The returned function
-// ends the watch.
+// ends the watch. To look more often would take more of the machine than all that the tests do besides.
 func watchZombies(t testing.TB, pid int) (stop func()) {
 	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		first := make(map[string]float64) // by pid and start: when, in fair time
 		watched, _ := readProcess(pid)    // numbers of processes come again
-		tick := time.NewTicker(100 * time.Millisecond)
+		tick := time.NewTicker(zombieAge / 4)
 		defer tick.Stop()
 		for {
 			select {

@@ -170,7 +170,7 @@ func TestConfigurationOfAStranger(t *testing.T) {
 	ask := func(terminal bool, args ...string) (out, said string, code int) {
 		cmd := exec.Command(oarlock(t), args...)
 		cmd.Dir = dir
-		cmd.Env = []string{"HOME=/nowhere", "NO_COLOR=1"}
+		cmd.Env = []string{"HOME=/nowhere", "XDG_STATE_HOME=" + t.TempDir(), "NO_COLOR=1"} // no supervisor of this machine is asked
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if terminal {
