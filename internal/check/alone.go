@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,13 +18,29 @@ var concurrent = map[string]*regexp.Regexp{
 	"internal/cli":    regexp.MustCompile(`\b(begin|ready)\(t, s\b|<- testProgram\(|\bsynctest\b`),
 }
 
+// costly are tests, with the directories of their packages, that play so many worlds, or have such large texts looked through, that the race detector makes
+// minutes of them; what runs beside what in them does so in others of their packages, too, which run under it.
+var costly = map[string]string{
+	"TestOneChildAtAPlace":                           "supervisor",
+	"TestBadJobsDelayGoodOnesByNoMoreThanIsPromised": "supervisor",
+	"TestAJobThatWasPutAgainOrTakenBackRunsAnew":     "supervisor",
+	"TestAMebibyteInEveryField":                      "internal/web",
+}
+
 var (
 	clientsBeside = regexp.MustCompile(`\bgo func\b|\bsync\.(WaitGroup|Mutex)\b|\bsynctest\b|\.Go\(|\bWatch|\bListen|\bNotices|\bEvents\(|\bQuestions\(|\.Ask\(`)
 	aTest         = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// testsAlone is a pattern of those tests of these packages that stand in files in which nothing runs beside anything; and that have a name which no test
-// of another package has, for of those it would be the pattern, too.
+// dirsAlone are the directories of the packages that have such tests.
+func dirsAlone() (dirs []string) {
+	dirs = slices.AppendSeq(slices.Collect(maps.Keys(concurrent)), maps.Values(costly))
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// testsAlone is a pattern of those tests that are costly, or of these packages and in files in which nothing runs beside anything; and that have a name
+// which no test of another package has, for of those it would be the pattern, too.
 func testsAlone() (string, error) {
 	places := map[string]int{"TestMain": 2} // by name, how many packages have one
 	var names []string
@@ -32,11 +49,12 @@ func testsAlone() (string, error) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		beside := concurrent[filepath.ToSlash(filepath.Dir(path))]
+		dir := filepath.ToSlash(filepath.Dir(path))
+		beside := concurrent[dir]
 		alone := beside != nil && !beside.Match(text)
 		for _, found := range aTest.FindAllStringSubmatch(string(text), -1) {
 			places[found[1]]++
-			if alone {
+			if alone || costly[found[1]] == dir {
 				names = append(names, found[1])
 			}
 		}

@@ -137,7 +137,7 @@ func testAll(timeout string, install bool) (summary, error) {
 		one := []string{"-p", "1", "-timeout", timeout}
 		sum, err := test(".", slices.Concat(one, unraced))
 		args := slices.Concat(one, []string{"-run", alone})
-		for dir := range concurrent {
+		for _, dir := range dirsAlone() {
 			args = append(args, "./"+dir)
 		}
 		more, failed := test(".", args)

@@ -38,6 +38,14 @@ func TestEachTestIsRun(t *testing.T) {
 			t.Errorf("%s runs without the race detector: %v", name, !want)
 		}
 	}
+	for name := range costly {
+		if !alone.MatchString(name) {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	if dirs := dirsAlone(); !slices.Contains(dirs, "queue") || !slices.Contains(dirs, "supervisor") {
+		t.Errorf("only %v have tests that run without the race detector", dirs)
+	}
 	if n := strings.Count(pattern, "|"); n < 200 {
 		t.Errorf("%d tests run without the race detector", n)
 	}
