@@ -698,6 +698,29 @@ func TestParkAndAnswer(t *testing.T) {
 			}
 			p.want(p.respond("c", "j", "1", "", ""), "late")
 		}},
+		{"an answer that nobody was told outlives another put", func(p *parking) {
+			put := func(klass, correlation string) {
+				p.t.Helper()
+				if _, err := p.c.Put(p.t.Context(), Put{Queue: "q", JID: "j", Klass: klass, Correlation: correlation}); err != nil {
+					p.t.Fatal(err)
+				}
+			}
+			p.want(p.respond("c", "", "1", "", ""), "kept")
+			put("K", "c")
+			put("K", "c") // as by a client that heard no reply
+			put("K", "")
+			p.want(p.respond("c", "", "2", "", ""), "again")
+			job := p.take()
+			p.told(job, "c", "1")
+			put("K", "c") // with other work to do, of which nobody was told anything
+			p.untold(p.take(), false)
+			p.want(p.respond("c", "", "3", "", ""), "kept")
+			put("K", "other")
+			p.untold(p.take(), false)
+			p.want(p.respond("other", "", "4", "", ""), "kept")
+			put("L", "")
+			p.untold(p.take(), false)
+		}},
 		{"the rules say how long and how large", func(p *parking) {
 			p.do(Batch, "install", "", "{}", "", 0, 0, 0, 0, 0, 0, 10, 3)
 			p.want(p.respond("c", "", "1", "", ""), "refused")

@@ -162,14 +162,25 @@ function enter_with_care(batch, put, key, exists, ready)
   put.old_queue = old_queue
   -- It may be another of this worker's jobs that runs.
   if lane and state == 'running' then depart_lane(jid, lane, batch.now, expires) end
+  local answered = of_queue and was_answered(key, put)
   put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put), named, batch.limit, named.key and put.due, put.run)
   if of_queue then
     redis.call('HDEL', key, 'oarlock-trace') -- that of the put before
-    carry_over(jid, 'anew', queue)
+    carry_over(jid, answered and 'onward' or 'anew', queue)
   end
   if state == 'failed' and record then keep_record(batch, jid, record) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
+end
+
+-- was_answered(key, put) -> whether a job that is put again has an answer that no attempt was told, to the correlation that it goes on with
+-- Whoever answered was told that it is kept.
+-- Rare.
+function was_answered(key, put)
+  local state, klass, correlation, answer, was_told, life, time =
+    unpack(redis.call('HMGET', key, 'state', 'klass', 'oarlock-correlation', 'oarlock-response', 'oarlock-response-given', 'oarlock-life', 'time'))
+  if not answer or was_told or life ~= time then return false end
+  return still_names({ state, klass, correlation }, put.klass, put.named.correlation or correlation)
 end
 
 -- keep_record(batch, jid, record): how a failed job ended goes into its history before the
