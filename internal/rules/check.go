@@ -297,14 +297,33 @@ func (c *checker) fits(key string, k Klass) {
 			c.bad(key+".weight", "is more than the %d places of %s: it would run alone; lower it or raise the limit", limit, what)
 		}
 	}
+	throttle := func(name string) {
+		t := c.Throttles[name]
+		heavy(kindThrottle+name, t.Limit)
+		r, err := parseRate(t.Rate)
+		if err != nil {
+			return
+		}
+		atOnce, raised := r.starts, "burst"
+		if t.Burst > 0 {
+			atOnce = t.Burst
+		}
+		if t.Sliding {
+			raised = "rate"
+		}
+		if k.Weight > atOnce && k.Weight <= 100 {
+			c.bad(key+".weight", "is more than the %d that %s lets start at once: it would wait until that is unused, and go beyond it then; lower it or raise the %s",
+				atOnce, kindThrottle+name, raised)
+		}
+	}
 	for _, name := range k.Throttles {
-		heavy(kindThrottle+name, c.Throttles[name].Limit)
+		throttle(name)
 	}
 	for _, queue := range k.Queues {
 		heavy(kindQueue+queue, c.Queues[queue].Limit)
 		for _, name := range c.Queues[queue].Throttles {
 			if !slices.Contains(k.Throttles, name) {
-				heavy(kindThrottle+name, c.Throttles[name].Limit)
+				throttle(name)
 			}
 		}
 	}
