@@ -85,9 +85,6 @@ const (
 // that have no result, and they may be sent again.
 func (c *Client) RespondAll(ctx context.Context, responses []Response) ([]ResponseResult, error) {
 	results := make([]ResponseResult, 0, len(responses))
-	if err := c.clock.Fresh(ctx); err != nil {
-		return nil, err
-	}
 	for len(responses) > 0 {
 		some, sent, err := c.respond(ctx, responses)
 		if err != nil {
@@ -116,6 +113,9 @@ func (c *Client) respond(ctx context.Context, responses []Response) (results []R
 	}
 	if len(args) == 0 {
 		return results, sent, nil
+	}
+	if err := c.clock.Fresh(ctx); err != nil {
+		return nil, 0, err
 	}
 	raw, err := c.run(ctx, c.redis, script.Name{Dialect: Batch, Command: "respond"}, c.clock.Now(), args...)
 	if err != nil {

@@ -138,19 +138,19 @@ func (p Program) app() *cli.App {
 		},
 		Commands: p.commands(), // their completion is ours
 	}
-	app.Before = noEmptyOption
+	app.Before = soundOptions
 	for _, command := range app.Commands {
 		if command.Name != "say" { // a job's words about itself, of which any may be empty
-			command.Before = noEmptyOption
+			command.Before = soundOptions
 		}
 		prepare(command)
 	}
 	return app
 }
 
-// noEmptyOption refuses an option that was given without a value. It is that of a variable that is not set, and to go on as if the
-// option were not there is to do more than was meant: to drop all failed jobs and not those of a class.
-func noEmptyOption(c *cli.Context) error {
+// soundOptions refuses an option that was given without a value. It is that of a variable that is not set, and to go on as if the
+// option were not there is to do more than was meant: to drop all failed jobs and not those of a class. It refuses, too, to show less than nothing of a list.
+func soundOptions(c *cli.Context) error {
 	for _, name := range c.LocalFlagNames() {
 		empty := false
 		switch cmdline.FlagNamed(slices.Concat(c.App.Flags, c.Command.Flags), name).(type) {
@@ -158,6 +158,10 @@ func noEmptyOption(c *cli.Context) error {
 			empty = c.String(name) == ""
 		case *cli.StringSliceFlag:
 			empty = slices.Contains(c.StringSlice(name), "")
+		case *cli.IntFlag:
+			if (name == "limit" || name == "offset") && c.Int(name) < 0 {
+				return misused("--%s is negative", name)
+			}
 		}
 		if empty && len(name) > 1 && name != "cursor" { // it is known by its short name, too; a search begins with a cursor that is empty
 			return misused("--%s is empty; give it a value, or leave it out", name)

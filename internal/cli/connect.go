@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,12 +84,33 @@ func (v verb) command() *cli.Command {
 			}
 			client, err := open(c)
 			if err != nil {
-				return err
+				return cmp.Or(v.misuse(c), err)
 			}
 			defer client.Close()
 			return asked(ops.Worded(c.Args().First(), v.do(c, client)))
 		},
 	}
+}
+
+// misuse is what v finds wrong with the arguments of c before it asks Redis anything, which cannot be had; nil if it finds nothing. It lets v do what it
+// does with a client that is closed: meanwhile nobody is told or asked anything.
+func (v verb) misuse(c *cli.Context) error {
+	cfg, err := reload(c, config.Options{NoPools: true})
+	if err != nil {
+		return nil
+	}
+	client, err := connect.Open(c.Context, cfg.Redis, nil)
+	if err != nil {
+		return nil
+	}
+	client.Close()
+	in, out, errs := c.App.Reader, c.App.Writer, c.App.ErrWriter
+	defer func() { c.App.Reader, c.App.Writer, c.App.ErrWriter = in, out, errs }()
+	c.App.Reader, c.App.Writer, c.App.ErrWriter = struct{ io.Reader }{in}, io.Discard, io.Discard // no terminal
+	if err = asked(v.do(c, client)); errors.As(err, new(usage)) {
+		return err
+	}
+	return nil
 }
 
 // group is a command that only has others below it.

@@ -84,3 +84,63 @@ func TestNamesAndOptionsThatAreEmpty(t *testing.T) {
 		t.Errorf("%d jobs are left, %v; want 2", counts.Waiting, err)
 	}
 }
+
+// What is wrong with the words of a command line is said whether Redis answers or not; what is right waits for Redis.
+func TestArgumentsAreJudgedWithoutRedis(t *testing.T) {
+	s := newScript(t, "")
+	s.env["REDIS_URL"], s.env["LONG"] = "redis://127.0.0.1:1/0", strings.Repeat("a", 1025)
+	for _, test := range []struct{ line, says string }{
+		{"queue mv q ''", "the queue to move to is empty"},
+		{"queue mv q q", "the jobs of q are in q already"},
+		{"queue purge q --state x", "--state x: there is depends"},
+		{"queue show q --limit -1", "--limit is negative"},
+		{"queue jobs q --by x", `--by "x" is none`},
+		{"queue eta --over 0s", "--over must be a second"},
+		{"queue limit q x", `"x" is no limit`},
+		{"queue limit '' 3", "the queue is empty"},
+		{"queue limit 'q ' 3", "begins or ends with a blank"},
+		{"job ls x", "name one of tracked, complete"},
+		{"job log j ''", "the message is empty"},
+		{"job move j ''", "the queue is empty"},
+		{"job priority j x", `"x" is no number`},
+		{"job tag j ''", "the tag is empty"},
+		{"key ls q --by x", "--by x: there is blocked and name"},
+		{"respond '' c", "the class is empty"},
+		{"respond K c {", "the data is not JSON"},
+		{"respond K c --end x", "bad end"},
+		{"respond K $LONG 1", "longer than 1024 bytes"},
+		{"park extend j --timeout 0s", "a second at least"},
+		{"failed retry", "name a GROUP"},
+		{"failed ls g --limit -1", "--limit is negative"},
+		{"list put hworker:x {", "the payload of an hworker's job is JSON"},
+		{"list drop l", "say which entries"},
+		{"recur add q --every 1ns", "--every must be a millisecond"},
+		{"recur add q { --every 1h", "the data is not JSON"},
+		{"recur add q --cron x", "five are wanted"},
+		{"recur update j --every -1s", "--every must be a millisecond"},
+		{"recur update j --cron x", "five are wanted"},
+		{"recur update j --overlap x", `--overlap "x" is none of allow`},
+		{"throttle set t x", `"x" is no limit`},
+		{"throttle set '' 3", "the throttle is empty"},
+		{"rules explain --queue q --data {", "the data is not JSON"},
+		{"rules explain --queue q --weight 101", "weight must be from 1 to 100"},
+		{"search state:x", "state x is none"},
+		{"stats q --day x", `--day "x" is not of the form`},
+		{"config set heartbeat x", "heartbeat must be a number"},
+		{"config set '' 1", "the setting is empty"},
+		{"events --kinds x", "there are no events of kind x"},
+		{"put q --correlation $LONG", "--correlation must have 1 to 1024 bytes"},
+		{"replay j --mode x", `--mode: "x" is none of`},
+		{"replay j --pool x", `there is no pool "x"`},
+		{"replay j --timeout -1s true", "--timeout is negative"},
+	} {
+		if err := s.oarlock(exitUsage, s.words(test.line)); err != nil || !strings.Contains(s.said["stderr"], test.says) {
+			t.Errorf("oarlock %s: %v\n%s\nwant %q", test.line, err, s.said["stderr"], test.says)
+		}
+	}
+	for _, line := range []string{"queue mv q r", "job show ''", "park extend j --timeout 1h", "config clear", "list watch l", "events --count 1", "recur update j --cron @daily"} {
+		if err := s.oarlock(exitTempFail, s.words(line)); err != nil || !strings.Contains(s.said["stderr"], "does not answer") || s.said["stdout"] != "" {
+			t.Errorf("oarlock %s: %v\n%s%s", line, err, s.said["stdout"], s.said["stderr"])
+		}
+	}
+}

@@ -35,11 +35,22 @@ func replay(c *cli.Context) error {
 	if err := wantArgs(c, 1, -1, "a job"); err != nil {
 		return err
 	}
-	job, err := storedJob(c, c.Args().First())
+	name, command := c.String("pool"), c.Args().Tail()
+	named := name != "" || len(command) > 0
+	var pool config.Pool
+	var err error
+	if named {
+		pool, err = imitate(c, name, command)
+	} else {
+		err = chooseWords(c, &pool)
+	}
 	if err != nil {
 		return err
 	}
-	pool, err := replayPool(c, trial.LastQueue(*job), c.Args().Tail())
+	job, err := storedJob(c, c.Args().First())
+	if err == nil && !named {
+		pool, err = poolOf(c, trial.LastQueue(*job))
+	}
 	if err != nil {
 		return err
 	}
@@ -57,20 +68,15 @@ func storedJob(c *cli.Context, jid string) (*queue.Job, error) {
 	return job, ops.Worded(c.Args().First(), err)
 }
 
-// replayPool is the pool to imitate: the named one, that of the command, or the one
-// that works the queue from.
-func replayPool(c *cli.Context, from string, command []string) (config.Pool, error) {
-	name := c.String("pool")
-	if name == "" && len(command) == 0 {
-		cfg, err := load(c, config.Options{})
-		if err != nil {
-			return config.Pool{}, err
-		}
-		pools := plan.Working(cfg, from)
-		if len(pools) == 0 {
-			return config.Pool{}, misused("no pool of the configuration works the queue %q; it has %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
-		}
-		name = pools[0]
+// poolOf is the pool that works the queue from.
+func poolOf(c *cli.Context, from string) (config.Pool, error) {
+	cfg, err := load(c, config.Options{})
+	if err != nil {
+		return config.Pool{}, err
 	}
-	return imitate(c, name, command)
+	pools := plan.Working(cfg, from)
+	if len(pools) == 0 {
+		return config.Pool{}, misused("no pool of the configuration works the queue %q; it has %s\nName a command: oarlock replay JID COMMAND", from, cfg.PoolNames())
+	}
+	return imitate(c, pools[0], nil)
 }

@@ -133,17 +133,8 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 	if len(command) > 0 {
 		pool.Command = command
 	}
-	for _, choice := range []struct {
-		option  string
-		into    *string
-		allowed []string
-	}{{"mode", &pool.Mode, config.Modes}, {"input", &pool.Input, config.Inputs}, {"status", &pool.Status, config.Statuses}} {
-		if word := c.String(choice.option); word != "" {
-			if err := config.OneOf(word, choice.allowed); err != nil {
-				return pool, misused("--%s: %v", choice.option, err)
-			}
-			*choice.into = word
-		}
+	if err := chooseWords(c, &pool); err != nil {
+		return pool, err
 	}
 	if c.IsSet("pty") {
 		pool.PTY = c.Bool("pty")
@@ -157,6 +148,26 @@ func imitate(c *cli.Context, name string, command []string) (config.Pool, error)
 		}
 	}
 	return pool, nil
+}
+
+// chooseWords makes pool as the options of c say that take few words, and refuses others.
+func chooseWords(c *cli.Context, pool *config.Pool) error {
+	for _, choice := range []struct {
+		option  string
+		into    *string
+		allowed []string
+	}{{"mode", &pool.Mode, config.Modes}, {"input", &pool.Input, config.Inputs}, {"status", &pool.Status, config.Statuses}} {
+		if word := c.String(choice.option); word != "" {
+			if err := config.OneOf(word, choice.allowed); err != nil {
+				return misused("--%s: %v", choice.option, err)
+			}
+			*choice.into = word
+		}
+	}
+	if c.Duration("timeout") < 0 {
+		return misused("--timeout is negative; without it that of the pool holds")
+	}
+	return nil
 }
 
 // tryJob is the job that the options describe, as a supervisor would take it.

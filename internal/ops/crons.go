@@ -50,6 +50,9 @@ func AddCron(ctx context.Context, q *queue.Client, c queue.Cron, sure Sure) (str
 	if c.Name == "" {
 		c.Name = queue.NewJID()
 	}
+	if _, err := checkCron(c); err != nil {
+		return "", none, err
+	}
 	if _, err := q.Recurring(ctx, c.Name); err == nil {
 		return "", none, wrong("%s recurs by an interval; `oarlock recur rm %s` ends that, or give another --jid", c.Name, screen.InShell(c.Name))
 	} else if !errors.Is(err, queue.ErrNoJob) {
@@ -96,14 +99,23 @@ func updateCron(ctx context.Context, q *queue.Client, r queue.Cron, change Recur
 	return viewCron(r), nil
 }
 
-// putCron writes one that is made by hand, or changes one that was.
-func putCron(ctx context.Context, q *queue.Client, c queue.Cron) (schedule.Schedule, error) {
+// checkCron is the schedule of c, of which nothing that is said of it is wrong.
+func checkCron(c queue.Cron) (schedule.Schedule, error) {
 	s, err := schedule.Parse(c.Schedule, c.Zone)
+	if err == nil {
+		err = c.Check()
+	}
 	if err != nil {
 		return s, &Wrong{Why: err.Error()}
 	}
-	if err := c.Check(); err != nil {
-		return s, &Wrong{Why: err.Error()}
+	return s, nil
+}
+
+// putCron writes one that is made by hand, or changes one that was.
+func putCron(ctx context.Context, q *queue.Client, c queue.Cron) (schedule.Schedule, error) {
+	s, err := checkCron(c)
+	if err != nil {
+		return s, err
 	}
 	last := time.Time{}
 	old, err := q.Cron(ctx, c.Name)

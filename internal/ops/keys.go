@@ -48,6 +48,10 @@ const maxKeys = 100_000
 
 // ListKeys lists keys of a queue, in the order by, of which "" is ByBlocked.
 func ListKeys(ctx context.Context, q *queue.Client, name, by string, page Page) (Keys, error) {
+	by = cmp.Or(by, ByBlocked)
+	if by != ByBlocked && by != ByName {
+		return Keys{}, &Wrong{"by", by + ": there is blocked and name"}
+	}
 	if err := KnownQueues(ctx, q, name); err != nil {
 		return Keys{}, err
 	}
@@ -55,7 +59,7 @@ func ListKeys(ctx context.Context, q *queue.Client, name, by string, page Page) 
 	if err != nil {
 		return Keys{}, err
 	}
-	all := Keys{Queue: name, By: cmp.Or(by, ByBlocked), Items: []Key{}, Total: counts.Keys, Behind: counts.Behind, AsOf: q.Now()}
+	all := Keys{Queue: name, By: by, Items: []Key{}, Total: counts.Keys, Behind: counts.Behind, AsOf: q.Now()}
 	var lines []queue.KeyLine
 	switch all.By {
 	case ByBlocked:
@@ -76,8 +80,6 @@ func ListKeys(ctx context.Context, q *queue.Client, name, by string, page Page) 
 			shown.add(key)
 		}
 		lines, err = q.KeyLines(ctx, name, shown.items)
-	default:
-		return all, &Wrong{"by", by + ": there is blocked and name"}
 	}
 	for _, line := range lines {
 		all.Items = append(all.Items, keyOf(name, line))

@@ -59,6 +59,9 @@ func ShowParked(ctx context.Context, q *queue.Client, names []string) (Job, erro
 
 // ExtendParked lets a parked job, named likewise, wait for so long from now.
 func ExtendParked(ctx context.Context, q *queue.Client, names []string, wait time.Duration) (Extended, error) {
+	if err := soundPark(wait); err != nil {
+		return Extended{}, err
+	}
 	job, err := correlatedBy(ctx, q, names)
 	if err == nil && !mayWait(job) {
 		err = otherwise("%s is not parked but %s", job.JID, job.Row)
@@ -71,6 +74,9 @@ func ExtendParked(ctx context.Context, q *queue.Client, names []string, wait tim
 
 // ExtendPark lets a parked job wait for so long from now.
 func (i If) ExtendPark(ctx context.Context, q *queue.Client, jid string, wait time.Duration) error {
+	if err := soundPark(wait); err != nil {
+		return err
+	}
 	job, err := i.job(ctx, q, jid)
 	if err == nil && !mayWait(job) {
 		err = fmt.Errorf("%s %w: it is not parked but %s", jid, queue.ErrChanged, job.Row)
@@ -84,10 +90,14 @@ func (i If) ExtendPark(ctx context.Context, q *queue.Client, jid string, wait ti
 // longestPark is how far ahead a park may end: beyond it nobody meant it.
 const longestPark = 10 * 366 * 24 * time.Hour
 
-func extend(ctx context.Context, q *queue.Client, job *queue.Job, wait time.Duration) (Extended, error) {
+func soundPark(wait time.Duration) error {
 	if wait < time.Second || wait > longestPark {
-		return Extended{}, &Wrong{"timeout", "is for how long it waits from now: a second at least, and ten years at most"}
+		return &Wrong{"timeout", "is for how long it waits from now: a second at least, and ten years at most"}
 	}
+	return nil
+}
+
+func extend(ctx context.Context, q *queue.Client, job *queue.Job, wait time.Duration) (Extended, error) {
 	change := job.Amend(queue.AmendExtend)
 	change.Delay = wait
 	until := q.Now() + wait.Seconds()

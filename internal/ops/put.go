@@ -37,6 +37,9 @@ func CheckPut(p queue.Put, sure Sure) error {
 	case p.WaitReplicas < 0:
 		return &Wrong{"wait-replicas", "is negative"}
 	}
+	if n := len(p.Correlation); n > mostCorrelation {
+		return &Wrong{"correlation", fmt.Sprintf("must have 1 to %d bytes: it has %d", mostCorrelation, n)}
+	}
 	if err := p.Trace.Check(); err != nil {
 		name, why, _ := strings.Cut(err.Error(), " ")
 		return &Wrong{name, why}
@@ -83,8 +86,11 @@ func PlanPut(p *queue.Put, text string) error {
 	return nil
 }
 
-// mostKey is how long a key may be, in bytes, as queue has it.
-const mostKey = 512
+// How long a key and a correlation may be, in bytes, as queue has it.
+const (
+	mostKey         = 512
+	mostCorrelation = 1024
+)
 
 // checkKey refuses what is no key; "" is none.
 func checkKey(key string) error {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"oarlock/internal/config"
+	"oarlock/internal/schedule"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -136,15 +139,26 @@ func Recur(ctx context.Context, q *queue.Client, r queue.Recurring, sure Sure) (
 	if err := checkNew(r, sure); err != nil {
 		return "", err
 	}
+	if err := CheckJSON(r.Data); err != nil {
+		return "", wrong("the data is not JSON: %v", err)
+	}
+	if err := soundInterval(r.Interval); err != nil {
+		return "", err
+	}
 	if _, err := q.Cron(ctx, r.JID); err == nil {
 		return "", wrong("%s recurs by a schedule; `oarlock recur rm %s` ends that, or give another --jid", r.JID, screen.InShell(r.JID))
 	} else if !errors.Is(err, queue.ErrNoJob) {
 		return "", err
 	}
-	if err := CheckJSON(r.Data); err != nil {
-		return "", wrong("the data is not JSON: %v", err)
-	}
 	return q.Recur(ctx, r)
+}
+
+// soundInterval refuses what is too short for any clock that Redis keeps.
+func soundInterval(every time.Duration) error {
+	if every < time.Millisecond {
+		return &Wrong{"every", "must be a millisecond at least"}
+	}
+	return nil
 }
 
 // checkNew refuses what nobody can mean of a new recurring job, and is in doubt about names that are hard
@@ -208,6 +222,28 @@ func (c *RecurringChange) check(sure Sure) error {
 			return wrong("the data is not JSON: %v", err)
 		}
 	}
+	if c.Interval != nil {
+		if err := soundInterval(*c.Interval); err != nil {
+			return err
+		}
+	}
+	if c.Schedule != nil || c.Zone != nil {
+		if _, err := schedule.Parse(cmp.Or(or(c.Schedule), "@daily"), or(c.Zone)); err != nil {
+			return &Wrong{Why: err.Error()}
+		}
+	}
+	for _, policy := range []struct {
+		name    string
+		is      *string
+		allowed []string
+	}{{"missed", c.Missed, queue.MissedPolicies}, {"overlap", c.Overlap, queue.OverlapPolicies}} {
+		if policy.is == nil {
+			continue
+		}
+		if err := config.OneOf(*policy.is, policy.allowed); err != nil {
+			return &Wrong{policy.name, err.Error()}
+		}
+	}
 	for _, name := range []struct {
 		what string
 		is   *string
@@ -243,9 +279,6 @@ func UpdateRecurring(ctx context.Context, q *queue.Client, jid string, change Re
 		if to != nil {
 			return Recurring{}, &Wrong{name, "is for recurring jobs with a schedule; " + jid + " has none"}
 		}
-	}
-	if change.Interval != nil && *change.Interval < time.Millisecond {
-		return Recurring{}, &Wrong{"every", "must be more than zero"}
 	}
 	if err := q.UpdateRecurring(ctx, jid, queue.RecurringChange{
 		Queue: change.Queue, Klass: change.Klass, Data: change.Data, Interval: change.Interval,

@@ -23,6 +23,8 @@ func Respond(ctx context.Context, q *queue.Client, r queue.Response) (Answered, 
 		return Answered{}, wrong("the class is empty: an answer names the class of the job, and its correlation")
 	case r.Correlation == "":
 		return Answered{}, wrong("the correlation is empty: an answer names what the job said that it waits for")
+	case len(r.Correlation) > mostCorrelation:
+		return Answered{}, wrong("the correlation is longer than %d bytes", mostCorrelation)
 	case r.Error != "" && r.Data != nil:
 		return Answered{}, wrong("give data or an error, not both")
 	}

@@ -17,6 +17,9 @@ import (
 // SetSetting changes a setting. A value that cannot be used as it is breaks other clients, which check
 // nothing, so that it is in doubt.
 func SetSetting(ctx context.Context, q *queue.Client, name, value string, sure Sure) error {
+	if err := NewName("setting", name, sure); err != nil {
+		return err
+	}
 	if err := CheckSettings(map[string]string{name: value}, sure); err != nil {
 		return err
 	}
