@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"oarlock/internal/ops"
@@ -12,7 +13,11 @@ import (
 func Klasses(w io.Writer, all []ops.KlassRule) {
 	var rows [][]string
 	for _, k := range all {
-		rows = append(rows, []string{k.Klass, strings.Join(append(atTheGate(k), append(k.AtThePut(), k.AtWork()...)...), "; "), k.Owner})
+		words := slices.Concat(atTheGate(k), k.AtThePut(), k.AtWork())
+		if len(words) == 0 {
+			words = []string{"nothing of its own"}
+		}
+		rows = append(rows, []string{k.Klass, strings.Join(words, "; "), k.Owner})
 	}
 	screen.Table(w, "No rule is of a class.", []string{"CLASS", "SAYS", "OF"}, rows)
 }
