@@ -144,3 +144,19 @@ func TestArgumentsAreJudgedWithoutRedis(t *testing.T) {
 		}
 	}
 }
+
+// Data that the gate does not look into is not looked into by who tells what a job needs, and that is said.
+func TestExplainOfLongData(t *testing.T) {
+	s := newScript(t, "-- c.toml --\n[throttles.region]\nby = \"/region\"\neach = 5\n[queues.mail]\nthrottles = [\"region\"]\n")
+	s.says(t, exitOK, "rules apply -c c.toml")
+	for size, value := range map[int]string{60_000: "east", 66_000: "-"} {
+		data := `{"region":"east","text":"` + strings.Repeat("x", size) + `"}`
+		if err := s.oarlock(exitOK, []string{"rules", "explain", "--queue", "mail", "--data", data}); err != nil {
+			t.Fatal(err, s.said["stderr"])
+		}
+		said := s.said["stdout"]
+		if !strings.Contains(said, "region="+value+" ") || strings.Contains(said, "more than 64 KiB and is not looked into") != (value == "-") {
+			t.Errorf("of %d bytes it says\n%s", len(data), said)
+		}
+	}
+}

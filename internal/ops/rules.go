@@ -253,6 +253,7 @@ type Needs struct {
 	Slice    float64      `json:"slice,omitempty"`
 	Ageing   float64      `json:"ageing,omitempty"`
 	LowFirst bool         `json:"low_first"`
+	Unread   bool         `json:"unread,omitempty"` // its data is too long to be looked into for a value
 }
 
 // NeedsPlace is a throttle of which a job needs places.
@@ -317,6 +318,7 @@ func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job, wants que
 	}
 	compiled := rules.Compile(set)
 	for _, place := range n.Places {
+		out.Unread = out.Unread || place.Value != "" && len(job.Data) > rules.MostData
 		p, err := needsPlace(ctx, q, place, set, compiled)
 		if err != nil {
 			return Needs{}, err

@@ -145,6 +145,9 @@ func unique(names []string) (out []string) {
 // longestValue is how many bytes of a value stand in names of keys as they are.
 const longestValue = 64
 
+// MostData is how much data of a job is looked into for its value, in bytes.
+const MostData = 64 << 10
+
 // value is that of a job, as it stands in the name of its throttle.
 func (t CompiledThrottle) value(by []string, job Job) string {
 	value := found(by, job)
@@ -176,7 +179,7 @@ func found(by []string, job Job) string {
 		return "-"
 	}
 	var data any
-	if json.Unmarshal(job.Data, &data) != nil {
+	if len(job.Data) > MostData || json.Unmarshal(job.Data, &data) != nil {
 		return "-"
 	}
 	for _, member := range by[1:] {

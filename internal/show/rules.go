@@ -78,6 +78,9 @@ func Needs(w io.Writer, n ops.Needs) {
 	default:
 		screen.Printf(w, "  needs %s of each of these:\n", screen.Some(n.Weight, "place"))
 	}
+	if n.Unread {
+		screen.PrintLine(w, "  its data has more than 64 KiB and is not looked into: a value that stands there counts as -")
+	}
 	var rows [][]string
 	for _, p := range n.Places {
 		rows = append(rows, []string{"   ", p.ID, p.Words(), fmt.Sprintf("%d taken", p.Used)})
