@@ -34,6 +34,7 @@ type Throttle struct {
 	Held      []Holding        `json:"held,omitempty"`
 	Waitlists []queue.Waitlist `json:"waitlists,omitempty"` // the first hundred, that of which nothing started for longest first
 	By        string           `json:"by,omitempty"`        // how the rules find a job's value
+	Unasked   int              `json:"unasked,omitempty"`   // of a queue's own: jobs that wait there, at which no take has looked yet
 	Values    []ThrottleValue  `json:"values,omitempty"`    // those that shares name, and those that are used or waited for; the first hundred
 	Rate      *ThrottleRate    `json:"rate,omitempty"`
 	Decider   *Decider         `json:"decider,omitempty"`
@@ -323,8 +324,25 @@ func ShowThrottle(ctx context.Context, s explain.Sources, id string) (Throttle, 
 			return t, err
 		}
 	}
-	t.Idle, err = s.Idle(ctx, id, t.places)
-	return t, err
+	if t.Idle, err = s.Idle(ctx, id, t.places); err != nil {
+		return t, err
+	}
+	return t, t.addQueue(ctx, s.Client)
+}
+
+// addQueue adds, to a queue's own limit, what waits in the queue and was not asked yet whether it needs to wait for that.
+func (t *Throttle) addQueue(ctx context.Context, q *queue.Client) error {
+	_, name, own := strings.Cut(t.ID, ":q:")
+	if !own {
+		return nil
+	}
+	limit, err := q.RuledQueueLimit(ctx, name)
+	if err != nil || limit.ID != t.ID {
+		return err
+	}
+	counts, err := q.Queue(ctx, name)
+	t.Unasked = counts.Waiting
+	return err
 }
 
 // SetThrottle sets how many jobs may hold a throttle, 0 being any number, and for how long, 0 being for ever.

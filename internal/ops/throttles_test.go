@@ -222,3 +222,28 @@ func TestARateSaysWhenTheNextStarts(t *testing.T) {
 		}
 	}
 }
+
+// TestAQueuesOwnThrottleTellsWhoWasNotAsked: what came into a queue waits for its limit as soon as a take looks at it, and not before.
+func TestAQueuesOwnThrottleTellsWhoWasNotAsked(t *testing.T) {
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	must(q.InstallRules(ctx, "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "lim", Rules: `{"limited":true}`, Limit: 1}}}))(t)
+	var puts []queue.Put
+	for i := range 3 {
+		puts = append(puts, queue.Put{Queue: "lim", JID: fmt.Sprint("l", i), Klass: "K"})
+	}
+	put(t, q, puts...)
+	want := func(used, waiting, unasked int) {
+		t.Helper()
+		one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "ql:q:lim"))(t)
+		if one.Used != used || one.Waiting != waiting || one.Unasked != unasked {
+			t.Errorf("%d run, %d wait and %d were not asked; want %d, %d and %d", one.Used, one.Waiting, one.Unasked, used, waiting, unasked)
+		}
+	}
+	want(0, 0, 3)
+	s := q.Session("w")
+	defer s.Close()
+	for more := true; more; {
+		more = must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"lim"}, Count: 2}))(t).More
+	}
+	want(1, 2, 0)
+}

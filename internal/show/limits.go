@@ -70,6 +70,9 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 	screen.Printf(w, "places taken: %s\n", screen.Count(v.Used))
 	namedJobs(w, "held by", v.Holders, len(v.Holders), "")
 	namedJobs(w, "waited for by", v.Waiters, v.Waiting, v.BesideWords())
+	if v.Unasked > 0 {
+		screen.Printf(w, "not looked at yet: %s of the queue\n", screen.Some(v.Unasked, "job"))
+	}
 	throttleValues(w, v)
 	waitlists(w, v, now)
 	for _, holder := range v.Idle {
