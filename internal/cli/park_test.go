@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -59,5 +60,25 @@ func TestParkVerbs(t *testing.T) {
 	job, err := client.Get(t.Context(), "j2")
 	if err != nil || job.Kept.Answered != "came" {
 		t.Errorf("j2 is %+v: %v", job, err)
+	}
+}
+
+// What an answer is to name is shown so that a shell has it copied, whatever is in it.
+func TestACorrelationIsAnsweredAsItIsShown(t *testing.T) {
+	s, client := scriptOn(t)
+	const odd = "a\x1b[31mb'\x07\nc"
+	parkOne(t, client, "j", odd)
+	const shown = `$'a\033[31mb\047\007\nc'`
+	for _, line := range []string{"park ls", "park show j", "job why j"} {
+		if said := s.says(t, exitOK, line, shown); strings.ContainsAny(said, "\x1b\x07") {
+			t.Errorf("oarlock %s says %q", line, said)
+		}
+	}
+	read, err := exec.Command("bash", "-c", "printf %s "+shown).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.oarlock(exitOK, []string{"respond", "Pay", string(read), "1"}); err != nil || !strings.HasPrefix(s.said["stdout"], "resumed") {
+		t.Errorf("%v: %s%s", err, s.said["stdout"], s.said["stderr"])
 	}
 }

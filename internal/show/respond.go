@@ -59,7 +59,7 @@ func FailedParked(w io.Writer, a ops.Answered) {
 func Parked(w io.Writer, jobs []ops.Job, more bool, now float64) {
 	var rows [][]string
 	for _, job := range jobs {
-		rows = append(rows, []string{job.JID, job.Klass, job.Correlation, job.Queue, explain.DueWords(now, job.Due)})
+		rows = append(rows, []string{job.JID, job.Klass, screen.InShell(job.Correlation), job.Queue, explain.DueWords(now, job.Due)})
 	}
 	none := "No job is parked."
 	if more {
