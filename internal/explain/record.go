@@ -56,7 +56,7 @@ func endingStory(r supervisor.Record) string {
 	case r.ExitCode != nil && r.SentBy != "":
 		return fmt.Sprintf("It left with exit code %d%s.", *r.ExitCode, sent)
 	case r.ExitCode != nil:
-		return fmt.Sprintf("It left with exit code %d.", *r.ExitCode)
+		return fmt.Sprintf("It left with exit code %d%s.", *r.ExitCode, asAShell(*r.ExitCode))
 	case r.Ending == "could-not-start":
 		return "It could not be started."
 	case r.Ending == "broke-protocol":
@@ -65,6 +65,30 @@ func endingStory(r supervisor.Record) string {
 		return fmt.Sprintf("We stopped it (%s).", strings.ReplaceAll(r.SentBy, "_", " "))
 	}
 	return "It left without a verdict."
+}
+
+// shellCodes are the exit codes with which a shell says that it could not run a command: what it does then, and what to look at.
+var shellCodes = map[int][2]string{
+	126: {"finds a command and may not run it", "is it executable, and made for this kind of host?"},
+	127: {"does not find a command", "is it installed, and in the PATH that children have?"},
+}
+
+// asAShell tells, behind an exit code, that it is one of those; "" of others.
+func asAShell(code int) string {
+	if words, is := shellCodes[code]; is {
+		return ", as a shell does that " + words[0]
+	}
+	return ""
+}
+
+// shellWords tell the same by the group of a failure, and what to look at.
+func shellWords(group string) string {
+	for code, words := range shellCodes {
+		if group == fmt.Sprintf("exit-%d", code) {
+			return fmt.Sprintf("Its program left with exit code %d%s: %s", code, asAShell(code), words[1])
+		}
+	}
+	return ""
 }
 
 func pidText(pid int) string {

@@ -176,6 +176,10 @@ func (w *why) look(ctx context.Context) error {
 	case "failed":
 		w.because("It has failed: %s: %s", job.Failure.Group, screen.Shorten(job.Failure.Message, 300))
 		w.is(Failed)
+		if words := shellWords(job.Failure.Group); words != "" {
+			w.because("%s", words)
+			w.is(Advice)
+		}
 		w.because("`oarlock job retry %s` puts it into %s again.", screen.InShell(job.JID), job.Queue)
 		w.is(Advice)
 		w.mends(RetryJob, job.JID)
@@ -347,6 +351,10 @@ func (w *why) unknown() {
 	if u := kept.Unstarted; u.Count > 0 {
 		w.because("The command that works it could not be run %s times since %s (%s ago): %s", screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), screen.Shorten(w.job.Failure.Message, 200))
 		w.is(Unstarted)
+		if words := shellWords(w.job.Failure.Group); words != "" {
+			w.because("%s", words)
+			w.is(Advice)
+		}
 	}
 }
 

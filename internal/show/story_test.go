@@ -10,7 +10,7 @@ import (
 )
 
 func TestStory(t *testing.T) {
-	code, percent := 65, 40.0
+	code, noCommand, percent := 65, 127, 40.0
 	for _, tt := range []struct {
 		name   string
 		record supervisor.Record
@@ -20,6 +20,7 @@ func TestStory(t *testing.T) {
 			[]string{"Attempt 2 ran for 3.1s, until ", " on w (pid 7).", "It was ended by SIGSEGV, which nobody here had sent.", "That counts as signal-SEGV.", "It used 400ms of processor time and, when it was seen to use most, 96 MiB of memory."}},
 		{"an exit", supervisor.Record{Ending: "exited", Attempt: 1, ExitCode: &code, Group: "exit-65", Message: "not a JPEG", Stderr: "a\nb\n"},
 			[]string{"It left with exit code 65.\n", "That counts as exit-65: not a JPEG\n", "Its last words on stderr:\n    a\n    b\n"}},
+		{"a shell's word", supervisor.Record{Ending: "exited", ExitCode: &noCommand}, []string{"It left with exit code 127, as a shell does that does not find a command.\n"}},
 		{"a timeout", supervisor.Record{Ending: "timed-out", Signal: "SIGKILL", SentBy: "timeout", Percent: &percent, Progress: "reading"},
 			[]string{"It came as far as: 40% reading.", "It was ended by SIGKILL, after we had stopped it (timeout)."}},
 		{"no memory", supervisor.Record{Ending: "died", Signal: "SIGKILL", OOM: "memory.events: oom_kill 1"},
