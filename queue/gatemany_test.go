@@ -162,18 +162,24 @@ func TestNobodyIsHiddenByManyThatAreTriedInVain(t *testing.T) {
 	}
 	begins(w, "heavy", running)
 
-	// Of those that wait for a rate none may begin for a minute.
-	w = newGateWorld(t)
-	w.rule(map[string]string{"q": `{"shape":"a","by":{"api":["path","c"]},"klass":{"K":{"throttles":["api"]},"Erp":{"throttles":["erp"]}}}`},
-		map[string]string{"erp": `{"limit":1,"patience":60}`, "api": `{"rate":[1,600,1],"patience":60,"by":["path","c"]}`})
-	erp := func(jid string) { w.put(Put{Queue: "q", JID: jid, Klass: "Erp", Priority: &low, Data: []byte("{}")}) }
-	erp("first")
-	running = w.take("w", 1, "q")
-	erp("second")
-	values(w, "a", &high, func(i int, p *Put) {
-		p.Throttles = []string{fmt.Sprint("own", i%4)}
-		p.Data = fmt.Appendf(nil, `{"c":"c%d"}`, i/4)
-	})
-	w.take("w", 2, "q")
-	begins(w, "second", running)
+	// Of those that wait for a rate none may begin for minutes: there is no token, or one, and each takes two.
+	for _, tt := range []struct{ weight, rate string }{{"1", "[1,600,1]"}, {"2", "[2,1200,2]"}} {
+		w = newGateWorld(t)
+		w.rule(map[string]string{"q": `{"shape":"a","by":{"api":["path","c"]},"klass":{"K":{"weight":` + tt.weight + `,"throttles":["api"]},"One":{"throttles":["api"]},"Erp":{"throttles":["erp"]}}}`},
+			map[string]string{"erp": `{"limit":1,"patience":60}`, "api": `{"rate":` + tt.rate + `,"patience":60,"by":["path","c"]}`})
+		erp := func(jid string) { w.put(Put{Queue: "q", JID: jid, Klass: "Erp", Priority: &low, Data: []byte("{}")}) }
+		erp("first")
+		running = w.take("w", 1, "q")
+		w.put(Put{Queue: "q", JID: "one", Klass: "One", Data: []byte("{}")})
+		if jobs := w.take("w", 1, "q"); len(jobs) != 1 {
+			t.Fatalf("%s: %d begin of one", tt.rate, len(jobs))
+		}
+		erp("second")
+		values(w, "a", &high, func(i int, p *Put) {
+			p.Throttles = []string{fmt.Sprint("own", i%4)}
+			p.Data = fmt.Appendf(nil, `{"c":"c%d"}`, i/4)
+		})
+		w.take("w", 2, "q")
+		begins(w, "second", running)
+	}
 }

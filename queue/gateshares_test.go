@@ -279,6 +279,30 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestWhoWaitedForAPlaceIsDueWhenARateLetsIt: of a throttle with a limit and a rate the next one waits for the place first. Where that is free before
+// there is a token, the call that finds so says when there is one, so that nobody has to look for it.
+func TestWhoWaitedForAPlaceIsDueWhenARateLetsIt(t *testing.T) {
+	for _, rate := range []string{`"rate":[1,2,1]`, `"rate":[1,2,1],"sliding":true`} {
+		w := newGateWorld(t)
+		w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}, map[string]string{"erp": `{"limit":1,` + rate + `,"patience":60}`})
+		w.put(putsOf(10, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+		running := w.take("w", 10, "q")
+		for n := 1; n < 10; n++ {
+			if len(running) != 1 {
+				t.Fatalf("%s: %d run", rate, len(running))
+			}
+			began := w.now
+			w.now += 0.125
+			reply := w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 10})
+			if due := began + 2; len(reply.Jobs) != 0 || reply.NextDue < due-0.01 || reply.NextDue > due+0.01 {
+				t.Fatalf("%s: %d begin, others are due %v s after the last began", rate, len(reply.Jobs), reply.NextDue-began)
+			}
+			w.now = reply.NextDue + 0.01
+			running = w.take("w", 10, "q")
+		}
+	}
+}
+
 // TestRatesWhereTheClockGoesBack: when the clock of Redis goes back by an hour, jobs go on to start at the rate.
 func TestRatesWhereTheClockGoesBack(t *testing.T) {
 	for _, rules := range []string{`{"rate":[10,10,5],"patience":60}`, `{"rate":[10,10,1],"sliding":true,"patience":60}`} {

@@ -259,8 +259,8 @@ end
 
 -- stir(g, t): lets those in front try, as many as there are places free
 -- The eldest is let try where it waits, and not where it passed, but where it waits for what is lent: as it is tried it is known that it is within its
--- share again. Nobody is before a rate lets it, for all of these are due then. Who is tried in vain each time hides those of lower priority, for of what
--- is open a call looks at some.
+-- share again. Before a rate lets it only who is not due then is: it waited for a place. Who is tried in vain each time hides those of lower priority, for
+-- of what is open a call looks at some.
 -- A heavy one in front keeps places from other parties. Of its own, lighter ones pass it until it has waited for longer than patience.
 function stir(g, t)
   local room = t.max - t.used
@@ -270,9 +270,10 @@ function stir(g, t)
     let_others_go_first(g, t, room)
   end
   local eldest = eldest_of(g, t)
-  if t.tat and g.waiting.no_token(g, t, 1, eldest and not eldest.here and eldest.places or 0) then return end
+  local ahead = eldest and not eldest.here and eldest.places or 0
+  if t.tat and t.max == math.huge and g.waiting.no_token(g, t, 1, ahead) then return end -- all are due
   if eldest then
-    if eldest.here and eldest.places <= room then open_list(g, eldest.queue, eldest.line) end
+    if eldest.here and eldest.places <= room then try_in_front(g, t, eldest, 0) end
     room = room - eldest.places
   end
   local within = waiting_for(g, t, 'rota')
@@ -285,12 +286,20 @@ function stir(g, t)
     local left = room
     for _, list in ipairs(one.lists) do
       if list.places <= left then
-        open_list(g, list.queue, list.line, list.head)
+        try_in_front(g, t, list, ahead)
         left = left - list.places
       end
     end
     room = math.min(left, room - one.lists[1].places)
   end
+end
+
+-- try_in_front(g, t, list, ahead): a waitlist that waits at a throttle, unless it is due when the rate lets it
+--   list    as waiting_for or eldest_of have it
+--   ahead   how many places are for others
+function try_in_front(g, t, list, ahead)
+  if t.tat and g.waiting.no_token(g, t, list.places, ahead) and redis.call('ZSCORE', 'ql:oarlock:due:' .. list.queue, list.line) then return end
+  open_list(g, list.queue, list.line, list.head)
 end
 
 -- recall_lent(g, t): parties that waited beyond their share, and are within it again, wait as the others
