@@ -303,6 +303,32 @@ func TestWhoWaitedForAPlaceIsDueWhenARateLetsIt(t *testing.T) {
 	}
 }
 
+// TestWhoTakesSeveralOfASlidingRateIsDueWhenAllAreThere: starts of longer ago than the period count for nothing, also while they are not forgotten yet.
+// Else one who takes several would be due at once, in vain, and its queue looked at again and again.
+func TestWhoTakesSeveralOfASlidingRateIsDueWhenAllAreThere(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["api"],"klass":{"Heavy":{"weight":2}}}`},
+		map[string]string{"api": `{"rate":[3,30,3],"sliding":true,"patience":60}`})
+	began := w.now
+	for _, start := range []float64{0, 20, 21} {
+		w.put(Put{Queue: "q", Klass: "K", JID: fmt.Sprint("light", start), Data: []byte("{}")})
+		w.now = began + start
+		if jobs := w.take("w", 1, "q"); len(jobs) != 1 {
+			t.Fatalf("after %v s %d begin", start, len(jobs))
+		}
+	}
+	w.now = began + 35
+	w.put(Put{Queue: "q", Klass: "Heavy", JID: "heavy", Data: []byte("{}")})
+	reply := w.exchange("w", nil, Take{Queues: []string{"q"}, Count: 1})
+	if due := reply.NextDue - began; len(reply.Jobs) != 0 || due < 49.9 || due > 50.1 {
+		t.Errorf("%d begin, and one that needs two is due after %v s", len(reply.Jobs), due)
+	}
+	w.now = began + 50.1
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 {
+		t.Errorf("then %d begin", len(jobs))
+	}
+}
+
 // TestRatesWhereTheClockGoesBack: when the clock of Redis goes back by an hour, jobs go on to start at the rate.
 func TestRatesWhereTheClockGoesBack(t *testing.T) {
 	for _, rules := range []string{`{"rate":[10,10,5],"patience":60}`, `{"rate":[10,10,1],"sliding":true,"patience":60}`} {

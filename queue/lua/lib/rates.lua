@@ -14,7 +14,8 @@ function no_token(g, t, wanted, ahead)
     local room = defined.rate - started_lately(g, t)
     if room >= many then return nil end
     local key = 'ql:oarlock:starts:' .. t.tid
-    local first = redis.call('ZRANGE', key, text14(many - room - 1), text14(many - room - 1), 'WITHSCORES')[2]
+    local since = '(' .. text17(now - defined.period) -- those before are taken away as others start
+    local first = redis.call('ZRANGEBYSCORE', key, since, '+inf', 'WITHSCORES', 'LIMIT', text14(many - room - 1), '1')[2]
     return (tonumber(first) or now) + defined.period
   end
   local when = math.max(t.tat, now) + (many - defined.burst) * defined.period / defined.rate
