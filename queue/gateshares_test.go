@@ -329,6 +329,46 @@ func TestWhoTakesSeveralOfASlidingRateIsDueWhenAllAreThere(t *testing.T) {
 	}
 }
 
+// TestRatesThatRulesChange: what was taken at an old rate comes back at the new one, so who corrects a rate that was far too low waits for nothing of
+// it, and who lowers one gets no more than it lets.
+func TestRatesThatRulesChange(t *testing.T) {
+	for _, tt := range []struct {
+		old, rate string
+		due       float64 // so long after the first began the next does, by half and by twice: rules are installed by the clock
+	}{
+		{`"rate":[1,36000,1]`, `"rate":[1,100,1]`, 100},
+		{`"rate":[1,100,1]`, `"rate":[1,36000,1]`, 36000},
+		{`"rate":[1,36000,1],"sliding":true`, `"rate":[1,100,1],"sliding":true`, 100},
+		{`"rate":[1,36000,1]`, `"limit":1`, 0},
+	} {
+		w := newGateWorld(t)
+		w.now = w.client.Now()
+		rule := func(rate string) {
+			w.rule(map[string]string{"q": `{"shape":"a","throttles":["api"]}`}, map[string]string{"api": `{` + rate + `,"patience":60}`})
+		}
+		rule(tt.old)
+		w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
+		first := w.take("w", 2, "q")
+		if len(first) != 1 {
+			t.Fatalf("%s: %d begin", tt.old, len(first))
+		}
+		began := w.now
+		w.exchange("w", done(first...), Take{})
+		rule(tt.rate)
+		if w.now = began + tt.due/2; tt.due > 0 {
+			w.tend("q")
+			if jobs := w.take("w", 2, "q"); len(jobs) != 0 {
+				t.Errorf("%s, then %s: the next begins within %v s", tt.old, tt.rate, tt.due/2)
+			}
+		}
+		w.now = began + 2*tt.due + 0.01
+		w.tend("q")
+		if jobs := w.take("w", 2, "q"); len(jobs) != 1 {
+			t.Errorf("%s, then %s: after %v s %d begin", tt.old, tt.rate, 2*tt.due, len(jobs))
+		}
+	}
+}
+
 // TestRatesWhereTheClockGoesBack: when the clock of Redis goes back by an hour, jobs go on to start at the rate.
 func TestRatesWhereTheClockGoesBack(t *testing.T) {
 	for _, rules := range []string{`{"rate":[10,10,5],"patience":60}`, `{"rate":[10,10,1],"sliding":true,"patience":60}`} {

@@ -14,7 +14,7 @@
 --   why not  the list conflict, and the version that is there; or busy, a queue and how many jobs it has: its priorities
 --            cannot change their meaning
 --
--- A limit that somebody set by hand stays until the rules name another.
+-- A limit that somebody set by hand stays until the rules name another. Tokens that were taken at an old rate come back at the new one.
 --
 -- Reads    what it writes; ql:q:<queue>-work|scheduled|locks|depends|throttled|recur; ql:oarlock:waitlists:<queue>, ql:oarlock:orders
 -- Writes   ql:oarlock:reconsider, ql:oarlock:asker, asked; ql:oarlock:rules, ql:oarlock:needs, ql:oarlock:windows, ql:th:<tid>; ql:oarlock:edition:<name>
@@ -93,6 +93,14 @@ for _, limit in ipairs(limits) do
     end
   end
 end
+-- seconds_of_token(text) -> how long a token takes by the rules of a throttle, nil if these have no rate
+local function seconds_of_token(text)
+  local ok, defined = pcall(cjson.decode, text)
+  local rate = ok and type(defined) == 'table' and defined.rate
+  return type(rate) == 'table' and numeric(rate[1], 0) > 0 and numeric(rate[2], 0) / rate[1] or nil
+end
+
+local fills = {} -- throttle -> when its bucket will be full, where the rate differs
 local windows_differ = false -- of those that jobs may name themselves
 for field, text in pairs(old) do
   if string.sub(field, 1, 7) == 'window:' and fields[field] ~= text then
@@ -112,7 +120,13 @@ for field, text in pairs(old) do
     for _, tid in ipairs(tids) do
       if not kept[tid] then redis.call('DEL', 'ql:th:' .. tid) end
     end
-    if not fields[field] then redis.call('HDEL', rules_key, field) end
+    if not fields[field] then
+      redis.call('HDEL', rules_key, field)
+    elseif fields[field] ~= text then
+      local now, full = tonumber(ARGV[1]), numeric(redis.call('HGET', 'ql:th:' .. name, 'oarlock-tat'), 0)
+      local took, takes = seconds_of_token(text), seconds_of_token(fields[field])
+      if full > now and took and takes then fills[name] = text17(now + (full - now) / took * takes) end
+    end
     redis.call('DEL', 'ql:oarlock:asker:' .. name, 'ql:oarlock:asked:' .. name)
   elseif kind == 'q' and not fields[field] then
     local key = 'ql:th:' .. queue_throttle(name)
@@ -127,6 +141,7 @@ end
 local flat, names = {}, {}
 for field, text in pairs(fields) do flat[#flat + 1], flat[#flat + 2] = field, text end
 call_many('HSET', rules_key, flat)
+for tid, full in pairs(fills) do redis.call('HSET', 'ql:th:' .. tid, 'oarlock-tat', full) end -- now, for twice would be too much
 for queue in pairs(low) do names[#names + 1] = queue end
 redis.call('DEL', 'ql:oarlock:windows')
 call_many('HSET', 'ql:oarlock:windows', tables)
