@@ -21,6 +21,9 @@ type WaitsFor struct {
 	Party    string  // a value of the throttle, or, where it has none, the queue
 	Over     bool    // its value has its share, and more only while nobody else waits
 	Next     string  // the party whose turn is before that of its own; "" if none is
+	Kept     int     // places that are kept for a job that has waited for longer than the throttle's patience
+	KeptFor  string  // of which queue
+	Passed   string  // the throttle for which that waits; "" if it is this one
 	Share    int     // places that its value has a share of; 0 if none is said
 	Has      int     // places that its value takes
 	Rate     int     // starts in Period; 0 if the throttle has no rate
@@ -78,6 +81,12 @@ func (w *WaitsFor) read(name string, in *wire.Reader) {
 		w.Over = in.Int() == 1
 	case "next":
 		w.Next = in.Text()
+	case "kept":
+		w.Kept = in.Int()
+	case "kept_for":
+		w.KeptFor = in.Text()
+	case "passed":
+		w.Passed = in.Text()
 	case "share":
 		w.Share = in.Int()
 	case "has":

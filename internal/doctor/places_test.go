@@ -53,6 +53,48 @@ func TestPlacesOfRuledQueues(t *testing.T) {
 	}
 }
 
+// TestPlacesKeptForWhoWaitsForMore: a place that is free, but kept for a job that needs another, too, is not one that the next take gives.
+func TestPlacesKeptForWhoWaitsForMore(t *testing.T) {
+	p := newPatient(t)
+	ctx := t.Context()
+	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+		Doc: "{}",
+		Queues: []queue.RuledQueue{
+			{Queue: "both", Rules: `{"shape":"a","throttles":["a","b"]}`}, {Queue: "one", Rules: `{"shape":"a","throttles":["a"]}`}, {Queue: "other", Rules: `{"shape":"a","throttles":["b"]}`},
+		},
+		Throttles: []queue.RuledThrottle{{Name: "a", Rules: `{"limit":1,"patience":0}`, Limit: 1}, {Name: "b", Rules: `{"limit":1,"patience":60}`, Limit: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.client.Session("w")
+	defer s.Close()
+	for _, one := range []struct {
+		queue string
+		want  int
+	}{{"other", 1}, {"both", 0}, {"one", 0}} {
+		if _, err := p.client.Put(ctx, queue.Put{Queue: one.queue, JID: one.queue, Klass: "K", Data: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{one.queue}, Count: 10})
+		if err != nil || len(reply.Jobs) != one.want {
+			t.Fatalf("of %s were taken %v, %v", one.queue, reply.Jobs, err)
+		}
+		p.client.Redis().HSet(ctx, "ql:oarlock:seen", one.queue, p.client.Now()+600) // somebody works it on and on
+	}
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	hold, err := sources.Why(ctx, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Throttle a has room for it, 0 of 1 are taken, but keeps 1 place for a job of both, which has waited for longer, and waits for throttle b."
+	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
+		t.Errorf("why says\n%s\nwant %s", all, want)
+	}
+}
+
 // TestRulesThatCannotBeRead: it is said once of which queue or throttle, and by a job that they hold up.
 func TestRulesThatCannotBeRead(t *testing.T) {
 	p := newPatient(t)

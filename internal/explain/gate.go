@@ -148,6 +148,11 @@ func (w *why) waitsAt(ctx context.Context, at *queue.WaitsFor) error {
 		w.because("Throttle %s is full: %d of %s, held by %s; it needs %s%s.", screen.InShell(at.Throttle), at.Used, places(at.Maximum), heldWords(at.Held), needWords(at.Places, at.Maximum), aheadWords(at))
 	case at.Rate > 0 && at.Opens > now:
 		w.because("Throttle %s starts %d in %s; the next token comes in %s%s.", screen.InShell(at.Throttle), at.Rate, screen.Seconds(at.Period), screen.Seconds(at.Opens-now), aheadWords(at))
+	case isKept(at):
+		w.because("Throttle %s has room for it, %d of %d are taken, but keeps %s for a job of %s%s.", screen.InShell(at.Throttle), at.Used, at.Maximum, places(at.Kept), screen.InShell(at.KeptFor), passedWords(at))
+		if at.Passed != "" {
+			w.mends(SeeThrottle, at.Passed)
+		}
 	case at.Maximum < 1:
 		w.because("Throttle %s keeps it no more; the next take of the queue %s starts it%s.", screen.InShell(at.Throttle), screen.InShell(w.job.Queue), aheadWords(at))
 	default:
@@ -173,7 +178,7 @@ func (w *why) undecided(ctx context.Context, at *queue.WaitsFor) error {
 	case d.Seen+queue.DeciderMissed.Seconds() <= now:
 		w.because("Throttle %s asks a command who may start, and no supervisor that runs has it%s; it is %s meanwhile.", name, agoWords(d.Seen, now), at.Asks)
 	case d.Trouble != "":
-		w.because("The command of throttle %s decides nothing: %s; it is %s meanwhile, and asked again %s.", name, d.Trouble, at.Asks, DueWords(now, d.Next))
+		w.because("The command of throttle %s decides nothing: %s; it is %s meanwhile, and asked again %s.", name, d.Trouble, at.Asks, againWords(now, d.Next))
 	case said != nil && said.Throttle == at.Throttle:
 		w.because("The command of throttle %s holds it for another %s%s.", name, screen.Seconds(said.Until-now), saidWords(said.Why))
 	case d.Next > now:
@@ -198,6 +203,14 @@ func (w *why) putOff(ctx context.Context) error {
 		w.mends(SeeThrottle, said.Throttle)
 	}
 	return err
+}
+
+// againWords says when a command that failed is asked again. Where the time has come a supervisor does, or is at it.
+func againWords(now, next float64) string {
+	if next <= now {
+		return "now"
+	}
+	return DueWords(now, next)
 }
 
 func agoWords(seen, now float64) string {
@@ -255,6 +268,19 @@ func aheadWords(at *queue.WaitsFor) string {
 		words += fmt.Sprintf("; %s has the next turn", partyWord(at.Next))
 	}
 	return words
+}
+
+// isKept reports whether of a throttle all room is kept for a job that has waited for longer.
+func isKept(at *queue.WaitsFor) bool {
+	return at.Maximum > 0 && at.Kept > 0 && at.Used+at.Kept+min(at.Places, at.Maximum) > at.Maximum
+}
+
+// passedWords says why a job for which places are kept has not begun.
+func passedWords(at *queue.WaitsFor) string {
+	if at.Passed == "" {
+		return ", which has waited for longer"
+	}
+	return fmt.Sprintf(", which has waited for longer, and waits for throttle %s", screen.InShell(at.Passed))
 }
 
 // lentWords says why what others leave is not lent; kept is how many places never are.

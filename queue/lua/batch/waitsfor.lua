@@ -7,6 +7,7 @@
 --   open      1: it may be tried now; opens: when it may
 --   maximum, used   places of the throttle (0: no limit), and how many are taken
 --   next      which other party has the next turn, if one has: within its share, where places are lent
+--   kept, kept_for, passed   how many places are kept for a job that has waited for longer, of which queue, and for which throttle that waits
 --   party, over     whose turn is counted; 1 if it is beyond its share
 --   share, has      of a throttle with values, how many places its value has a share of, and takes
 --   rate, period    starts, and in how many seconds
@@ -51,6 +52,19 @@ local t = { tid = tid, defined = defined, max = maximum < 1 and math.huge or max
 for _, other in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '9')) do
   if not (defined.borrow and is_beyond({ places = {} }, t, other, 1)) then -- who is beyond lets those go before who are not
     if other ~= party then say('next', other) end
+    break
+  end
+end
+local g = { now = tonumber(ARGV[1]), awake = {}, rules = {}, defined = {}, batch = { lock = {}, most = {}, set = {}, ordered = {}, stored_now = ARGV[1] } }
+local before = defined.asks and '-inf' or text17(g.now - (defined.patience or 60))
+for _, mark in ipairs(redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. tid, '-inf', before, 'LIMIT', '0', '100')) do
+  local places, of, its = read_mark_of_list(mark)
+  if mark == list.mark then break end
+  local ok, claims, waits_for = pcall(has_claim, g, of, its) -- what it needs to know may be damaged
+  if ok and claims and is_awake(g, of) then
+    say('kept', text14(math.min(places, t.max)))
+    say('kept_for', of)
+    say('passed', waits_for ~= tid and waits_for or nil)
     break
   end
 end

@@ -107,13 +107,14 @@ function eldest_of(g, t)
       local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
       for _, mark in ipairs(some) do
         local places, queue, line = read_mark_of_list(mark)
-        local claims, waits_for
-        if is_awake(g, queue) then claims, waits_for = has_claim(g, t, mark, queue, line) end
+        local claims, waits_for, gone
+        if is_awake(g, queue) then claims, waits_for, gone = has_claim(g, queue, line) end
         if claims then
           local here = not waits_for or waits_for == t.tid or defined_as(g, waits_for).borrow
           t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark, here = here }
           return t.eldest
         end
+        if gone then redis.call('ZREM', 'ql:oarlock:eldest:' .. t.tid, mark) end -- whoever ended it did not know where it had passed
       end
       first, many = first + many, #some == many and first < 1000 and 100 or 0 -- there may be many that sleep
     end
@@ -121,16 +122,15 @@ function eldest_of(g, t)
   return t.eldest or nil
 end
 
--- has_claim(g, t, mark, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it;
--- and for which throttle it waits, if its record says so
+-- has_claim(g, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it;
+-- for which throttle it waits, if its record says so; and whether it is no more
 -- One has none while it waits for what would be lent to it, at whichever throttle: it could keep what another needs for whom it waits itself. Nor has
 -- one of whose first job a command wants to hear nothing: another of its jobs, that was let start, may have brought it here.
 -- Rare.
-function has_claim(g, t, mark, queue, line)
+function has_claim(g, queue, line)
   local list = { record = redis.call('HGET', 'ql:oarlock:waitlists:' .. queue, line), id = '' }
   if not list.record and redis.call('EXISTS', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line) == 0 then
-    redis.call('ZREM', 'ql:oarlock:eldest:' .. t.tid, mark) -- it is no more, and whoever ended it did not know where it had passed
-    return false
+    return false, nil, true
   end
   if not (list.record and read_record(list)) then return true end -- it is tried, see drop_gone and restore_record
   if defined_as(g, list.tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. list.tid, list.party) then return false end
