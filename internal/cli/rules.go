@@ -115,7 +115,12 @@ func rulesDiff(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	diff.Changes = append(diff.Changes, orders...)
-	err = answer(c, diff, func(w io.Writer) { show.RuleChanges(w, diff.Changes, diff.Conflicts) })
+	err = answer(c, diff, func(w io.Writer) {
+		show.RuleChanges(w, diff.Changes, diff.Conflicts)
+		if diff.Refused != "" {
+			screen.PrintLine(w, diff.Refused)
+		}
+	})
 	if err == nil && !diff.Same() {
 		return silent{exitFailed}
 	}

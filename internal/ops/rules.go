@@ -80,7 +80,8 @@ func byHand(ctx context.Context, q *queue.Client, entry string) (*int, error) {
 // RulesDifference is what a start or a reload with a file would change.
 type RulesDifference struct {
 	Changes   []rules.Change   `json:"changes"`
-	Conflicts []rules.Conflict `json:"conflicts"` // what it would not, for another file says otherwise
+	Conflicts []rules.Conflict `json:"conflicts"`         // what it would not, for another file says otherwise
+	Refused   string           `json:"refused,omitempty"` // why none of Changes can be done now; "" if they can
 }
 
 // Same reports whether there is no difference.
@@ -93,7 +94,15 @@ func DiffRules(ctx context.Context, q *queue.Client, file rules.File) (RulesDiff
 		return RulesDifference{}, err
 	}
 	after, conflicts := doc.Agree(file, false)
-	return RulesDifference{doc.Changes(after), conflicts}, nil
+	diff := RulesDifference{Changes: doc.Changes(after), Conflicts: conflicts}
+	if why := refused(ctx, q, doc, after); why != nil {
+		var not *Missing
+		if !errors.As(why, &not) {
+			return RulesDifference{}, why
+		}
+		diff.Refused = not.Error()
+	}
+	return diff, nil
 }
 
 // ChangedRules are rules that were changed, or would be.
@@ -112,8 +121,11 @@ func ApplyRules(ctx context.Context, q *queue.Client, file rules.File, dry bool,
 	}
 	after, _ := doc.Agree(file, true)
 	changes := doc.Changes(after)
-	if dry || len(changes) == 0 {
-		return changes, nil
+	if dry {
+		return changes, refused(ctx, q, doc, after)
+	}
+	if len(changes) == 0 {
+		return nil, nil
 	}
 	var taken []string
 	for _, change := range changes {
@@ -212,8 +224,11 @@ func RemoveRules(ctx context.Context, q *queue.Client, names []string, dry bool,
 		return nil, missing("there is no rule %s%s; rules have the names of their tables, such as throttles.erp", unknown[0], Nearest(unknown[0], slices.Collect(maps.Keys(doc.Entries))))
 	}
 	changes := doc.Changes(after)
-	if dry || len(changes) == 0 {
-		return changes, nil
+	if dry {
+		return changes, refused(ctx, q, doc, after)
+	}
+	if len(changes) == 0 {
+		return nil, nil
 	}
 	if len(names) == 0 {
 		if err := sure.of("This takes all rules away (%s).", screen.Some(len(changes), "table")); err != nil {
@@ -228,6 +243,29 @@ func RemoveRules(ctx context.Context, q *queue.Client, names []string, dry bool,
 		return nil, polarity(err)
 	}
 	return r.Before.Changes(r.After), nil
+}
+
+// refused says with what error these rules would be refused in place of those that are there: nil if they would not.
+func refused(ctx context.Context, q *queue.Client, there, after rules.Document) error {
+	var low [2][]string
+	for i, doc := range []rules.Document{there, after} {
+		set, err := doc.Set()
+		if err != nil {
+			return err
+		}
+		low[i] = rules.Compile(set).LowFirst
+	}
+	turned := slices.DeleteFunc(slices.Concat(low[0], low[1]), func(name string) bool {
+		return slices.Contains(low[0], name) && slices.Contains(low[1], name)
+	})
+	slices.Sort(turned)
+	counts, err := q.CountQueues(ctx, turned)
+	for _, n := range counts {
+		if jobs := n.Waiting + n.Running + n.Stalled + n.Scheduled + n.Depends + n.Recurring + n.Throttled; jobs > 0 {
+			return polarity(&queue.PolarityError{Queue: n.Name, Jobs: jobs})
+		}
+	}
+	return err
 }
 
 // polarity is err as a sentence for whoever has to empty a queue first.

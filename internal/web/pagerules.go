@@ -94,6 +94,9 @@ func differences(diff ops.RulesDifference) (said []string) {
 	for _, conflict := range diff.Conflicts {
 		said = append(said, conflict.String())
 	}
+	if diff.Refused != "" {
+		said = append(said, diff.Refused)
+	}
 	return said
 }
 
