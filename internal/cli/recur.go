@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -134,9 +137,21 @@ func given[T any](c *cli.Context, name string, value func(string) T) *T {
 	return &v
 }
 
+// recurRemove ends all that are named, or none if one is not there.
 func recurRemove(c *cli.Context, q *queue.Client) error {
-	if err := ops.EndRecurring(c.Context, q, c.Args().Slice()); err != nil {
-		return err
+	jids := slices.Compact(slices.Sorted(slices.Values(c.Args().Slice())))
+	for _, jid := range jids {
+		if _, err := ops.ShowRecurring(c.Context, q, jid); errors.Is(err, queue.ErrNoJob) {
+			return notThere("there is no recurring job %s; nothing was done", jid)
+		}
 	}
-	return said(c, "recurs no more: %s", strings.Join(c.Args().Slice(), " "))
+	for i, jid := range jids {
+		err := ops.Worded(jid, ops.EndRecurring(c.Context, q, jid))
+		if err != nil && i > 0 {
+			return fmt.Errorf("%w; before it ended %s", err, strings.Join(jids[:i], " "))
+		} else if err != nil {
+			return err
+		}
+	}
+	return said(c, "recurs no more: %s", strings.Join(jids, " "))
 }

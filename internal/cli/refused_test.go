@@ -160,3 +160,13 @@ func TestExplainOfLongData(t *testing.T) {
 		}
 	}
 }
+
+// Of several recurring jobs all end or none, and who names one that is not there hears which.
+func TestRecurringJobsOfWhichOneIsNotThere(t *testing.T) {
+	s, _ := scriptOn(t)
+	s.says(t, exitOK, "recur add q {} --every 1h --jid a", "a")
+	s.says(t, exitOK, "recur add q {} --cron @daily --jid b", "b")
+	s.says(t, exitGone, "recur rm a nosuch b", "there is no recurring job nosuch; nothing was done")
+	s.says(t, exitOK, "recur rm b a a", "recurs no more: a b")
+	s.says(t, exitGone, "recur rm a", "there is no recurring job a")
+}

@@ -299,22 +299,15 @@ func UpdateRecurring(ctx context.Context, q *queue.Client, jid string, change Re
 	return ShowRecurring(ctx, q, jid)
 }
 
-// EndRecurring ends recurring jobs of either kind, one after the other; copies that were made stay.
-func EndRecurring(ctx context.Context, q *queue.Client, jids []string) error {
-	for _, jid := range jids {
-		if err := q.EndCron(ctx, jid); err == nil {
-			continue
-		} else if errors.Is(err, queue.ErrHeld) {
-			return fmt.Errorf("%s does not end: %w; take it out there, or pause it", jid, err)
-		} else if !errors.Is(err, queue.ErrNoJob) {
-			return err
-		}
-		if _, err := q.Recurring(ctx, jid); err != nil {
-			return err
-		}
-		if err := q.Unrecur(ctx, jid); err != nil {
-			return err
-		}
+// EndRecurring ends a recurring job of either kind; copies that were made stay.
+func EndRecurring(ctx context.Context, q *queue.Client, jid string) error {
+	if err := q.EndCron(ctx, jid); errors.Is(err, queue.ErrHeld) {
+		return fmt.Errorf("%s does not end: %w; take it out there, or pause it", jid, err)
+	} else if !errors.Is(err, queue.ErrNoJob) {
+		return err
 	}
-	return nil
+	if _, err := q.Recurring(ctx, jid); err != nil {
+		return err
+	}
+	return q.Unrecur(ctx, jid)
 }

@@ -177,7 +177,7 @@ func (a *App) apiPauseRecurring(c *Call, jid string, pause bool) (err error) {
 func (a *App) apiEndRecurring(c *Call) error {
 	jid := c.Name("jid")
 	c.Did(jid, 1)
-	err := ops.EndRecurring(c.R.Context(), a.o.Redis, []string{jid})
+	err := ops.EndRecurring(c.R.Context(), a.o.Redis, jid)
 	if errors.Is(err, queue.ErrNoJob) {
 		return noRecurring(jid)
 	}

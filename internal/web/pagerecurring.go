@@ -131,7 +131,7 @@ func (a *App) recurringActs() []act {
 	}
 	here := func(jid string) string { return a.book().Link("recurring", jid) }
 	end := on("end", "end recurring", func(c *Call, jid string) (string, string, error) {
-		return jid + " recurs no longer", a.book().Link("recurring"), ops.EndRecurring(c.R.Context(), a.o.Redis, []string{jid})
+		return jid + " recurs no longer", a.book().Link("recurring"), ops.EndRecurring(c.R.Context(), a.o.Redis, jid)
 	})
 	end.form = func(c *Call) (pages.Form, error) {
 		jid := c.Name("jid")
