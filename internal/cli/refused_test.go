@@ -170,3 +170,18 @@ func TestRecurringJobsOfWhichOneIsNotThere(t *testing.T) {
 	s.says(t, exitOK, "recur rm b a a", "recurs no more: a b")
 	s.says(t, exitGone, "recur rm a", "there is no recurring job a")
 }
+
+// A job that is there, and not as it would have to be, is told by the exit code for that.
+func TestJobsThatAreNotAtRest(t *testing.T) {
+	s, c := scriptOn(t)
+	parkOne(t, c, "parked", "order-1")
+	s.says(t, exitOK, "put q 1 --jid runs")
+	if reply, err := c.Session("w").Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}); err != nil || len(reply.Jobs) != 1 {
+		t.Fatal(reply, err)
+	}
+	for _, command := range []string{"job retry JID", "job move JID q"} {
+		s.says(t, exitGone, strings.Replace(command, "JID", "parked", 1), "parked is parked until its answer comes; answer it (oarlock respond), or cancel it")
+		s.says(t, exitGone, strings.Replace(command, "JID", "runs", 1), "runs is running; `oarlock job timeout runs` takes it from its worker")
+	}
+	s.says(t, exitGone, "job timeout parked", "parked is not running but parked: nobody has it")
+}

@@ -26,7 +26,7 @@ func Cancel(ctx context.Context, q *queue.Client, jids []string) (Amended, error
 func TakeBack(ctx context.Context, q *queue.Client, jids []string) (Amended, error) {
 	return amendNamed(ctx, q, jids, "taken back", queue.AmendTimeout, func(job queue.Job) string {
 		if job.State != "running" {
-			return fmt.Sprintf("%s is not running but %s: nobody has it", job.JID, job.State)
+			return fmt.Sprintf("%s is not running but %s: nobody has it", job.JID, job.Row)
 		}
 		return ""
 	})
@@ -39,7 +39,7 @@ func Retry(ctx context.Context, q *queue.Client, jid string) (in string, err err
 		return "", err
 	}
 	if job.Queue == "" {
-		return "", fmt.Errorf("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, screen.InShell(jid))
+		return "", otherwise("%s is %s and in no queue; name one: oarlock job move %s QUEUE", jid, job.State, screen.InShell(jid))
 	}
 	return job.Queue, amendOne(ctx, q, job.Amend(queue.AmendRetry))
 }
@@ -61,13 +61,18 @@ func Move(ctx context.Context, q *queue.Client, jid, to string, delay time.Durat
 	return amendOne(ctx, q, move)
 }
 
-// atRest reads a job that does not run.
+// atRest reads a job that neither runs nor waits for an answer.
 func atRest(ctx context.Context, q *queue.Client, jid string) (*queue.Job, error) {
 	job, err := q.Get(ctx, jid)
-	if err == nil && job.State == "running" {
-		err = fmt.Errorf("%s is running; `oarlock job timeout %s` takes it from its worker", jid, screen.InShell(jid))
+	switch {
+	case err != nil:
+		return nil, err
+	case job.State == "running":
+		return nil, otherwise("%s is running; `oarlock job timeout %s` takes it from its worker", jid, screen.InShell(jid))
+	case job.Row == "parked":
+		return nil, otherwise("%s is parked until its answer comes; answer it (oarlock respond), or cancel it", jid)
 	}
-	return job, err
+	return job, nil
 }
 
 // SetPriority changes the priority of a job; higher comes first.
