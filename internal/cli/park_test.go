@@ -82,3 +82,20 @@ func TestACorrelationIsAnsweredAsItIsShown(t *testing.T) {
 		t.Errorf("%v: %s%s", err, s.said["stdout"], s.said["stderr"])
 	}
 }
+
+// Parked jobs are listed by when their time is over, whatever queues they are in.
+func TestParkedJobsInOrder(t *testing.T) {
+	s, c := scriptOn(t)
+	parkOne(t, c, "first", "order-1")
+	s.says(t, exitOK, "queue mv payments elsewhere", "1 job")
+	parkOne(t, c, "last", "order-2")
+	parkOne(t, c, "middle", "order-3")
+	s.says(t, exitOK, "park extend middle --timeout 24h")
+	s.says(t, exitOK, "park extend last --timeout 48h")
+	for _, queues := range []string{"", " payments elsewhere", " elsewhere payments"} {
+		said := s.says(t, exitOK, "park ls"+queues)
+		if first, middle, last := strings.Index(said, "order-1"), strings.Index(said, "order-3"), strings.Index(said, "order-2"); first < 0 || first > middle || middle > last {
+			t.Errorf("park ls%s says\n%s", queues, said)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func answerData(c *cli.Context) ([]byte, error) {
 func parkCommand() *cli.Command {
 	const named = "JID | KLASS CORRELATION"
 	return group("park", "jobs that wait for an answer without a process",
-		verb{name: "ls", usage: "list them, those first that have waited longest of their time", words: "[QUEUE…]", most: -1,
+		verb{name: "ls", usage: "list them, those whose time is over first", words: "[QUEUE…]", most: -1,
 			flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N` of each queue"}, jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				jobs, more, err := ops.Parked(c.Context, q, c.Args().Slice(), c.Int("limit"))

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -98,6 +99,7 @@ func Parked(ctx context.Context, q *queue.Client, queues []string, limit int) (a
 		}
 		more = more || left
 	}
+	slices.SortStableFunc(all, func(a, b Job) int { return cmp.Compare(a.Due, b.Due) })
 	return all, more, nil
 }
 
