@@ -230,7 +230,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
 		KeyFrom: func(name string) string { return cfg.Queues[name].KeyFrom },
 		Read:    bar.Add,
-		Refused: func(job int, why error) { screen.Printf(c.App.ErrWriter, "job %d: %v\n", job, why) },
+		Refused: func(line int, why error) { screen.Printf(c.App.ErrWriter, "line %d: %v\n", line, why) },
 	}
 	fed, err := feed.From(c.Context, in)
 	if doubt := (*ops.Doubt)(nil); errors.As(err, &doubt) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,5 +111,24 @@ func TestPutTellsOfMissingReplicas(t *testing.T) {
 	}
 	if throttles := server.Client(t).HGet(t.Context(), "ql:j:j2", "throttles").Val(); !strings.Contains(throttles, "slow") {
 		t.Errorf("the throttles of a line are %q", throttles)
+	}
+}
+
+// What is wrong in a file is named by its line, as an editor counts it: empty ones count, too.
+func TestPutNamesLinesAsEditorsDo(t *testing.T) {
+	s, _ := scriptOn(t)
+	for text, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"\n\n{\"data\": 1}\n\n{\"data\":\n": {exitFailed, "line 5: the JSON is cut short; put before it: 1 job"},
+		"\n{\"jid\": \"a\", \"correlation\": \"c\"}\n\n{\"jid\": \"b\", \"correlation\": \"c\"}\n": {exitFailed, "line 4: put: correlation c of class job is held by job a"},
+		"\n\n{\"depends\": [\"nosuch\"]}\n": {exitUsage, "line 3: There is no job nosuch"},
+	} {
+		file := filepath.Join(t.TempDir(), "jobs")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.says(t, want.code, "put q --jobs --file "+file, want.says)
 	}
 }

@@ -24,12 +24,13 @@ type Feed struct {
 	KeyFrom func(queue string) string // where the data has the key, for jobs that do not say; see queue.Put
 	Force   bool                      // do not stop at a job that depends on one that is not there
 	Read    func(bytes int)           // hears how much more was read
-	Refused func(job int, why error)  // hears of a job that Redis refused, counted from 1
+	Refused func(line int, why error) // hears of a job that Redis refused, by its line, counted from 1
 
-	fed    Fed
-	number int         // of jobs read
-	batch  []queue.Put // those of them that were not put yet
-	held   int         // bytes of data in batch
+	fed   Fed
+	line  int         // how many were read, empty ones too
+	batch []queue.Put // jobs of them that were not put yet
+	lines []int       // where each of those is
+	held  int         // bytes of data in batch
 }
 
 // Fed is what became of the jobs of a text.
@@ -56,8 +57,9 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for last := false; !last; {
 		line, err := readLine(lines, queue.MaxData)
+		f.line++
 		if errors.Is(err, errLong) {
-			return f.fed, f.stop(ctx, f.number+1, err)
+			return f.fed, f.stop(ctx, err)
 		}
 		if err != nil && err != io.EOF {
 			return f.fed, err
@@ -67,13 +69,12 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 		if text := bytes.TrimSpace(line); len(text) > 0 {
 			job, err := putOf(f.Like, text, f.Whole)
 			if err != nil {
-				return f.fed, f.stop(ctx, f.number+1, err)
+				return f.fed, f.stop(ctx, err)
 			}
-			f.number++
 			if job.Key == "" && job.KeyFrom == "" {
 				job.KeyFrom = f.KeyFrom(job.Queue)
 			}
-			f.batch, f.held = append(f.batch, job), f.held+len(job.Data)
+			f.batch, f.lines, f.held = append(f.batch, job), append(f.lines, f.line), f.held+len(job.Data)
 			f.fed.Elsewhere = f.fed.Elsewhere || job.Queue != f.Like.Queue
 		}
 		if len(f.batch) == queue.PutChunk || f.held > feedBytes || last && len(f.batch) > 0 {
@@ -85,15 +86,14 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 	return f.fed, nil
 }
 
-// stop puts what is before a line that is wrong.
-func (f *Feed) stop(ctx context.Context, line int, why error) error {
+// stop puts what is before the line that was read last, which is wrong.
+func (f *Feed) stop(ctx context.Context, why error) error {
 	err := f.send(ctx)
-	return errors.Join(err, fmt.Errorf("line %d: %w; %s jobs before it were put", line, why, screen.Count(f.fed.Put)))
+	return errors.Join(err, fmt.Errorf("line %d: %w; put before it: %s", f.line, why, screen.Some(f.fed.Put, "job")))
 }
 
 // send puts the batch, up to the first job that depends on nothing.
 func (f *Feed) send(ctx context.Context) error {
-	first := f.number - len(f.batch) + 1
 	sound, missing, err := f.dependsOnNothing(ctx)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (f *Feed) send(ctx context.Context) error {
 		switch {
 		case result.Err != nil:
 			f.fed.Refused++
-			f.Refused(first+i, result.Err)
+			f.Refused(f.lines[i], result.Err)
 		case result.Existed:
 			f.fed.Existed++
 		case result.Merged != "":
@@ -115,13 +115,13 @@ func (f *Feed) send(ctx context.Context) error {
 			}
 		}
 	}
-	f.batch, f.held = f.batch[:0], 0
 	if errors.As(err, &f.fed.Few) {
 		err = nil // they were put
 	}
 	if err == nil && missing != "" {
-		err = &Doubt{fmt.Sprintf("line %d: "+noSuchJob, first+sound, missing)}
+		err = &Doubt{fmt.Sprintf("line %d: "+noSuchJob, f.lines[sound], missing)}
 	}
+	f.batch, f.lines, f.held = f.batch[:0], f.lines[:0], 0
 	return err
 }
 
