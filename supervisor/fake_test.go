@@ -331,6 +331,8 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 
 func (f *fakeRedis) RespondInbox(context.Context) (int, int, error) { return 0, 0, nil }
 
+func (f *fakeRedis) Namespace() string { return queue.DefaultNamespace }
+
 func (f *fakeRedis) OddSettings(context.Context) ([]error, error) { return nil, nil }
 
 func (f *fakeRedis) Tend(context.Context, []string, []string, time.Duration) (queue.Tended, error) {

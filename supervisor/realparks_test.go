@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +26,8 @@ func TestParksAreTold(t *testing.T) {
 	if err := w.client.Redis().RPush(t.Context(), "ql:oarlock:responses", "K\nnobody\n1", "no answer").Err(); err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan Event, 100)
-	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, OnEvent: func(e Event) {
+	told, log := make(chan Event, 100), new(lockedBuffer)
+	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, Logger: slog.New(slog.NewTextHandler(log, nil)), OnEvent: func(e Event) {
 		switch e.Kind {
 		case Parked, ParkTimedOut, AnswersRead:
 			told <- e
@@ -65,6 +67,7 @@ func TestParksAreTold(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("told was %v", seen)
 	}
+	until(t, "the list of what was set aside is named as Redis has it", func() bool { return strings.Contains(log.String(), " key=ql:oarlock:responses-broken ") })
 }
 
 // TestAParkThatAnotherHoldsIsAFailure: a job whose correlation another has fails as it parks, and is counted and told as such.

@@ -35,6 +35,7 @@ type Redis interface {
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	RespondInbox(context.Context) (read, broken int, err error)
+	Namespace() string
 }
 
 // Pool is who is told. Its methods must be safe for concurrent use.
@@ -217,13 +218,13 @@ func (o *Lookout) answers(ctx context.Context) error {
 	switch gate.Of(err) {
 	case gate.Done:
 	case gate.Refused: // it is no list, or the like: nothing else waits for that
-		o.log.Error("answers not taken in", "key", "oarlock:responses", "err", err)
+		o.log.Error("answers not taken in", "key", o.redis.Namespace()+"oarlock:responses", "err", err)
 		return nil
 	default:
 		return err
 	}
 	if broken > 0 {
-		o.log.Warn("answers set aside: they are not class, correlation and JSON, each on a line, or nothing takes them", "key", "oarlock:responses-broken", "answers", broken, "read", read)
+		o.log.Warn("answers set aside: they are not class, correlation and JSON, each on a line, or nothing takes them", "key", o.redis.Namespace()+"oarlock:responses-broken", "answers", broken, "read", read)
 	}
 	return nil
 }
