@@ -28,7 +28,7 @@ func TestWaitingAsWritten(t *testing.T) {
 	p.env = append(p.env, "TOKEN="+strings.TrimSpace(p.shell("jq -r .token made")))
 	asked := filepath.Join(p.dir, "asked")
 	p.program("ask-the-bank", fmt.Sprintf(`echo "$@" >>%s`, asked))
-	shows := strings.Replace(asks, "jq .response.data ", "jq -c .response.data | tee -a "+filepath.Join(p.dir, "answers")+" ", 1)
+	shows := strings.Replace(asks, "jq -c .response.data ", "jq -c .response.data | tee -a "+filepath.Join(p.dir, "answers")+" ", 1)
 	if shows == asks {
 		t.Fatal("the script shows its answer in another way now")
 	}

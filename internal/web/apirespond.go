@@ -12,11 +12,14 @@ import (
 	"oarlock/supervisor"
 )
 
+// respondDoes is how the audit calls an answer.
+const respondDoes = "respond"
+
 // answerRoutes are about jobs that wait for an answer. Whoever may put jobs anywhere may answer any, for an answer names no
 // queue, and may be there before its job.
 func (a *App) answerRoutes() []Route {
 	return []Route{
-		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Put, Body: queue.MaxResponse, Does: "respond", Who: a.answers, Do: a.apiRespond},
+		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Put, Body: queue.MaxResponse, Does: respondDoes, Who: a.answers, Do: a.apiRespond},
 		{Method: "GET", Path: "/parked", Right: Read, Do: a.apiAllParked},
 		{Method: "GET", Path: "/parked/{klass}/{correlation}", Right: Read, Do: a.apiParked},
 	}

@@ -71,16 +71,17 @@ func TestRedisAway(t *testing.T) {
 // Of whatever may have been done it is said what to do: what is done once is sent again, all else is looked at before.
 func TestWhatToDoInDoubt(t *testing.T) {
 	a := away(t)
-	for _, test := range []struct{ method, key, want string }{
-		{"PUT", "", "Send the same again"}, {"POST", "k", "Send the same again"}, {"POST", "", "Look before you repeat it"}, {"DELETE", "", "Look before you repeat it"},
+	for _, test := range []struct{ method, does, key, want string }{
+		{"PUT", "", "", "Send the same again"}, {"POST", "", "k", "Send the same again"}, {"POST", respondDoes, "", "Send the same again"},
+		{"POST", "put", "", "Look before you repeat it"}, {"DELETE", "", "", "Look before you repeat it"},
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(test.method, "/api/v1/jobs/j", nil)
 		if test.key != "" {
 			r.Header.Set("Idempotency-Key", test.key)
 		}
-		a.fail(&Call{W: w, R: r, app: a, route: &Route{Method: test.method}}, fmt.Errorf("%w: put: i/o timeout", queue.ErrDoubt))
+		a.fail(&Call{W: w, R: r, app: a, route: &Route{Method: test.method, Does: test.does}}, fmt.Errorf("%w: put: i/o timeout", queue.ErrDoubt))
 		if codeOf(w) != "outcome_unknown" || !strings.Contains(w.Body.String(), test.want) {
-			t.Errorf("%s with key %q: %s", test.method, test.key, w.Body)
+			t.Errorf("%s %s with key %q: %s", test.method, test.does, test.key, w.Body)
 		}
 	}
 }

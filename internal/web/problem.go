@@ -94,9 +94,9 @@ func problemOf(err error) *Problem {
 	return problem(http.StatusUnprocessableEntity, "refused", "%v", ops.Worded("", err))
 }
 
-// once reports whether a request that is sent again does nothing more.
+// once reports whether a request that is sent again does nothing more: of the answers to a job the first counts.
 func (c *Call) once() bool {
-	return c.R.Method == http.MethodPut || c.R.Method == http.MethodPost && c.R.Header.Get("Idempotency-Key") != ""
+	return c.R.Method == http.MethodPut || c.R.Method == http.MethodPost && (c.R.Header.Get("Idempotency-Key") != "" || c.route.Does == respondDoes)
 }
 
 // fail answers an error.
