@@ -78,8 +78,16 @@ command = ["python3", "pay.py"]
 		t.Errorf("the answers are %q", said)
 	}
 
+	// The bank says no.
+	jid := parked("payments", "order-20")
+	p.shell("oarlock respond Pay order-20 --error 'no money'")
+	until(t, "it is answered, and has failed", func() bool { return p.field(jid, "state") == "failed" })
+	if said := p.shell("oarlock job show " + jid); !strings.Contains(said, "no money") {
+		t.Errorf("job show says\n%s", said)
+	}
+
 	// At the address of its own.
-	jid := parked("addressed", "order-17")
+	jid = parked("addressed", "order-17")
 	address := regexp.MustCompile(`--answer-to (\S+)`).FindStringSubmatch(p.shell("cat asked"))
 	if address == nil {
 		t.Fatal("the bank was given no address")

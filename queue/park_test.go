@@ -776,7 +776,7 @@ func TestAnswersThatWillNotDo(t *testing.T) {
 	long := string(make([]byte, 1025))
 	for _, r := range []Response{
 		{Klass: "", Correlation: "c"}, {Klass: "K", Correlation: ""}, {Klass: "K", Correlation: long},
-		{Klass: "K", Correlation: "c", Data: []byte("{")}, {Klass: "K", Correlation: "c", End: "ended"},
+		{Klass: "K", Correlation: "c", Data: []byte("{")}, {Klass: "K", Correlation: "c", Data: []byte("\"\xff\"")}, {Klass: "K", Correlation: "c", End: "ended"},
 		{Klass: "K", Correlation: "c", Error: string(make([]byte, MaxResponse+1))},
 	} {
 		if result, err := p.c.Respond(t.Context(), r); err == nil {

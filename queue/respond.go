@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,7 +32,7 @@ type Response struct {
 	// JID is the job for which it is meant; "" for whichever has the correlation. Where another has it by now,
 	// the answer is late.
 	JID string
-	// Data is JSON text, kept byte for byte; nil means null. MaxResponse at most.
+	// Data is JSON text in UTF-8, kept byte for byte; nil means null. MaxResponse at most.
 	Data []byte
 	// Error, if not "", is told instead of Data: there will be no answer. MaxResponse at most.
 	Error string
@@ -145,8 +146,11 @@ func (r *Response) check() error {
 	default:
 		return refused("bad end: it is complete or fail, not %.40q", string(r.End))
 	}
-	if n := max(len(r.Data), len(r.Error)); n > MaxResponse {
-		return refused("too large: %d bytes, and an answer has at most %d", n, MaxResponse)
+	if max(len(r.Data), len(r.Error)) > MaxResponse {
+		return refused("too large: an answer has at most %d bytes", MaxResponse)
+	}
+	if !utf8.Valid(r.Data) {
+		return refused("the data is not UTF-8, as JSON is") // it comes from outside, and would end a job whose child cannot read it
 	}
 	if r.Data != nil {
 		if err := wire.CheckJSON(r.Data); err != nil {

@@ -37,7 +37,7 @@ func (g *Gate) Who(r *http.Request) (Caller, Proof, error) {
 	if who, is := g.knows(name, token, proof); is {
 		return who, proof, nil
 	}
-	return Caller{}, 0, g.refuse(r)
+	return Caller{}, 0, g.refuse(r, noToken)
 }
 
 // still is who came by a request that was let in, if it would be let in now. It counts no token as a wrong one.
@@ -58,17 +58,20 @@ func (g *Gate) bearer(r *http.Request) (Caller, error) {
 	if who, is := g.knows("", token, ByBearer); is {
 		return who, nil
 	}
-	return Caller{}, g.refuse(r)
+	return Caller{}, g.refuse(r, noToken)
 }
 
-// refuse says that a token is wrong, and counts it.
-func (g *Gate) refuse(r *http.Request) error {
+// noToken is what refuse says of what may have been a token.
+const noToken = "this token is not known here; it may have been taken out of the file"
+
+// refuse says what is wrong with a token, and counts it.
+func (g *Gate) refuse(r *http.Request, why string) error {
 	if g.wrong.add(g.address(r), time.Now()) {
 		p := problem(http.StatusTooManyRequests, "wrong_tokens", "too many wrong tokens came from there; try again in a minute")
 		p.retry = 60
 		return p
 	}
-	return problem(http.StatusUnauthorized, "wrong_token", "this token is not known here; it may have been taken out of the file")
+	return problem(http.StatusUnauthorized, "wrong_token", "%s", why)
 }
 
 // knows is who has a token.

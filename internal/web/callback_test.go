@@ -41,7 +41,7 @@ func TestCallbackTokens(t *testing.T) {
 		says             string
 	}{
 		{"forged", at("Pay", "a", "T-Pay-x", "order-1"), "1", 401, "wrong_token"},
-		{"of another job", at("Pay", "a", "T-Pay-b", "order-1"), "1", 401, "wrong_token"},
+		{"of another job", at("Pay", "a", "T-Pay-b", "order-1"), "1", 401, "that of another job"},
 		{"of another class", at("Buy", "a", "T-Pay-a", "order-1"), "1", 401, "wrong_token"},
 		{"of no job", "/api/v1/respond/Pay/order-1?token=T-Pay-a", "1", 401, "wrong_token"},
 		{"none", "/api/v1/respond/Pay/order-1?jid=a", "1", 401, "no_token"},
@@ -49,6 +49,7 @@ func TestCallbackTokens(t *testing.T) {
 		{"its own, for another's correlation", at("Pay", "a", "T-Pay-a", "order-2"), "1", 200, `{"word":"late"}`},
 		{"its own, for one that nobody has yet", at("Pay", "a", "T-Pay-a", "order-3"), "1", 202, `"kept"`},
 		{"no JSON", at("Pay", "a", "T-Pay-a", "order-1"), "{", 400, "JSON"},
+		{"no UTF-8", at("Pay", "a", "T-Pay-a", "order-1"), "\"\xff\"", 400, "UTF-8"},
 		{"too much", at("Pay", "a", "T-Pay-a", "order-1"), `"` + strings.Repeat("x", queue.MaxResponse) + `"`, 413, "too_large"},
 		{"good", at("Pay", "a", "T-Pay-a", "order-1"), `{"paid":true}`, 202, `"resumed"`},
 		{"sent again", at("Pay", "a", "T-Pay-a", "order-1"), `{"paid":false}`, 200, `"again"`},

@@ -88,7 +88,7 @@ func (a *App) login(c *Call) error {
 	token := strings.TrimSpace(c.R.PostFormValue("token"))
 	who, is := g.knows("", token, ByBearer)
 	if !is {
-		refused := problemOf(g.refuse(c.R))
+		refused := problemOf(g.refuse(c.R, noToken))
 		if !c.browses() {
 			return refused
 		}
