@@ -200,11 +200,17 @@ func (c *Client) Correlations(ctx context.Context) (int, error) {
 // inboxChunk is how many pushed answers are taken in by one call.
 const inboxChunk = 50
 
+// ResponseLists are the keys of the lists of RespondInbox: to which answers are pushed, and in which those that are none are set aside.
+func (c *Client) ResponseLists() (pushed, broken string) {
+	return c.ns + "oarlock:responses", c.ns + "oarlock:responses-broken"
+}
+
 // RespondInbox takes in the answers that somebody pushed to the list oarlock:responses of the namespace, each of
 // three lines: class, correlation, JSON. What is none is set aside in oarlock:responses-broken, the last thousand
 // of it. It returns how many were read, and how many of them set aside.
 func (c *Client) RespondInbox(ctx context.Context) (read, broken int, err error) {
-	pushed, err := c.redis.LLen(ctx, c.ns+"oarlock:responses").Result()
+	list, _ := c.ResponseLists()
+	pushed, err := c.redis.LLen(ctx, list).Result()
 	if err != nil || pushed == 0 { // as nearly always
 		return 0, 0, harmless(classify("llen", err))
 	}

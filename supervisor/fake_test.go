@@ -331,7 +331,9 @@ func (f *fakeRedis) Outlook(ctx context.Context, queues []string) (out []queue.Q
 
 func (f *fakeRedis) RespondInbox(context.Context) (int, int, error) { return 0, 0, nil }
 
-func (f *fakeRedis) Namespace() string { return queue.DefaultNamespace }
+func (f *fakeRedis) ResponseLists() (string, string) {
+	return "ql:oarlock:responses", "ql:oarlock:responses-broken"
+}
 
 func (f *fakeRedis) OddSettings(context.Context) ([]error, error) { return nil, nil }
 

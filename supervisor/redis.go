@@ -19,7 +19,7 @@ type redis interface {
 	Outlook(ctx context.Context, queues []string) ([]queue.QueueOutlook, float64, error)
 	OddSettings(context.Context) ([]error, error)
 	RespondInbox(context.Context) (read, broken int, err error)
-	Namespace() string
+	ResponseLists() (pushed, broken string)
 	Tend(ctx context.Context, keyed, idle []string, pause time.Duration) (queue.Tended, error)
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)

@@ -35,7 +35,7 @@ type Redis interface {
 	Sweep(ctx context.Context, queues []string, limit int) (queue.Swept, error)
 	QueueNames(context.Context) ([]string, error)
 	RespondInbox(context.Context) (read, broken int, err error)
-	Namespace() string
+	ResponseLists() (pushed, broken string)
 }
 
 // Pool is who is told. Its methods must be safe for concurrent use.
@@ -215,16 +215,17 @@ func (o *Lookout) answers(ctx context.Context) error {
 	if read > 0 && o.came != nil {
 		o.came(read-broken, broken)
 	}
+	pushed, aside := o.redis.ResponseLists()
 	switch gate.Of(err) {
 	case gate.Done:
 	case gate.Refused: // it is no list, or the like: nothing else waits for that
-		o.log.Error("answers not taken in", "key", o.redis.Namespace()+"oarlock:responses", "err", err)
+		o.log.Error("answers not taken in", "key", pushed, "err", err)
 		return nil
 	default:
 		return err
 	}
 	if broken > 0 {
-		o.log.Warn("answers set aside: they are not class, correlation and JSON, each on a line, or nothing takes them", "key", o.redis.Namespace()+"oarlock:responses-broken", "answers", broken, "read", read)
+		o.log.Warn("answers set aside: they are not class, correlation and JSON, each on a line, or nothing takes them", "key", aside, "answers", broken, "read", read)
 	}
 	return nil
 }
