@@ -21,7 +21,7 @@ const configuration = `
 state_dir = "%[1]s/state"
 [pools.mail]
 queues = ["mail"]
-command = ["sh", "-c", "read -r job; echo connected to mx1; n=0; while [ ! -e \"$0\" ]; do n=$((n+1)); echo tick $n; sleep 0.2; done", "%[1]s/enough"]
+command = ["sh", "-c", "read -r job; n=0; while [ ! -e \"$0\" ]; do n=$((n+1)); echo connected to mx1 for $n ticks; sleep 0.2; done", "%[1]s/enough"]
 children = 2
 input = "data"
 [pools.thumbs]

@@ -135,15 +135,17 @@ func (s *script) walk(line []string, out *os.File) (code int, stdout string) {
 // walkBound is within what each verb ends, also on a machine that has much else to do.
 const walkBound = 30 * time.Second
 
-// TestWalkWithoutRedis: where no Redis is, each verb says so in time and exits with 75, but for those that ask it nothing.
+// TestWalkWithoutRedis: where no Redis is, each verb says so in time and exits with 75, but for those that ask it nothing, and those that are told
+// what they would refuse with a Redis.
 func TestWalkWithoutRedis(t *testing.T) {
 	others := map[string]int{
 		"check": exitConfig, "retry plan": exitGone, "init": exitOK, "unit": exitConfig, "version": exitOK, "completion": exitOK, "lua": exitOK, "web token": exitOK,
 		"status": exitFailed, "metrics": exitFailed, "quiet": exitFailed, "resume": exitFailed, "drain": exitFailed, "stop": exitFailed, "reload": exitFailed,
 		"scale": exitFailed, "recycle": exitFailed, "job output": exitFailed, // none runs
 	}
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = "redis://127.0.0.1:1"
+	s, _ := scriptOn(t)
+	redis, none := s.env["REDIS_URL"], "redis://127.0.0.1:1"
+	s.env["REDIS_URL"] = none
 	for _, v := range verbs() {
 		want, other := others[v.line]
 		switch {
@@ -153,7 +155,14 @@ func TestWalkWithoutRedis(t *testing.T) {
 			want = exitTempFail
 		}
 		for _, line := range v.lines(t) {
-			if code, _ := s.walk(line, nil); code != want {
+			code, _ := s.walk(line, nil)
+			want := want
+			if code == exitUsage && want == exitTempFail {
+				s.env["REDIS_URL"] = redis
+				want, _ = s.walk(line, nil)
+				s.env["REDIS_URL"] = none
+			}
+			if code != want {
 				t.Errorf("%q exits with %d, want %d", line, code, want)
 			}
 		}
