@@ -19,12 +19,19 @@ var concurrent = map[string]*regexp.Regexp{
 }
 
 // costly are tests, with the directories of their packages, that play so many worlds, or have such large texts looked through, that the race detector makes
-// minutes of them; what runs beside what in them does so in others of their packages, too, which run under it.
+// minutes of them; or whose Redis is the embedded one, of which a call may then take longer than a command waits. What runs beside what in them does so in
+// others of their packages, too, which run under it.
 var costly = map[string]string{
 	"TestOneChildAtAPlace":                           "supervisor",
 	"TestBadJobsDelayGoodOnesByNoMoreThanIsPromised": "supervisor",
 	"TestAJobThatWasPutAgainOrTakenBackRunsAnew":     "supervisor",
 	"TestAMebibyteInEveryField":                      "internal/web",
+	"TestDemoStaysOpenUntilItIsStopped":              "internal/cli",
+	"TestDev":                                        "internal/cli",
+	"TestDevBesideANamedRedis":                       "internal/cli",
+	"TestDevShowsLinesAsAProcessManagerDoes":         "internal/cli",
+	"TestPutFindsTheRedisOfDev":                      "internal/cli",
+	"TestRunEmbedsWhereTheURLSaysSo":                 "internal/cli",
 }
 
 var (
