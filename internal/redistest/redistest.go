@@ -1,5 +1,5 @@
-// Package redistest runs a private redis-server for a test: on a unix socket in a
-// short directory of its own, gone when the test ends.
+// Package redistest gives a test a Redis: a database on the server that all tests of the process share, or a
+// private redis-server, on a unix socket in a short directory of its own, gone when the test ends.
 package redistest
 
 import (
@@ -26,9 +26,11 @@ type Server struct {
 	URL  string // unix://…, for queue.Open and redis.ParseURL
 	Addr string // path of the unix socket
 
-	t    testing.TB
-	dir  string
-	args []string
+	t      testing.TB
+	dir    string
+	args   []string
+	shared bool // by all tests of the process
+	db     int
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -37,7 +39,7 @@ type Server struct {
 
 // startTimeout bounds the wait for a server to answer; loading a large append-only
 // file is part of it.
-const startTimeout = 20 * time.Second
+const startTimeout = time.Minute
 
 // AOF makes the server keep its data over Restart and Kill.
 var AOF = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
@@ -65,13 +67,7 @@ func InMemory(t testing.TB) []string {
 // skipped; with REQUIRE_ALL=1 in the environment it fails.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	if _, err := exec.LookPath(program()); err != nil {
-		const hint = "redis-server not found: install it (apt install redis-server) or set REDIS_SERVER"
-		if os.Getenv("REQUIRE_ALL") == "1" {
-			t.Fatal(hint)
-		}
-		t.Skip("SKIPPED " + hint)
-	}
+	require(t)
 	// Not t.TempDir: with the name of the test in it, a path soon exceeds what a
 	// unix socket may have (107 bytes).
 	dir, err := os.MkdirTemp("", "oar")
@@ -88,6 +84,26 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// require skips or fails the test if the machine has no redis-server.
+func require(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath(program()); err != nil {
+		const hint = "redis-server not found: install it (apt install redis-server) or set REDIS_SERVER"
+		if os.Getenv("REQUIRE_ALL") == "1" {
+			t.Fatal(hint)
+		}
+		t.Skip("SKIPPED " + hint)
+	}
+}
+
+// arguments are the command line of a server that listens on the socket addr.
+func arguments(addr, dir string, more ...string) []string {
+	return append([]string{
+		program(), "--port", "0", "--unixsocket", addr, "--dir", dir, "--save", "", "--daemonize", "no",
+		"--maxmemory-policy", "noeviction",
+	}, more...)
+}
+
 func program() string {
 	if path := os.Getenv("REDIS_SERVER"); path != "" {
 		return path
@@ -98,10 +114,14 @@ func program() string {
 // Client returns a plain client of the server, closed when the test ends.
 func (s *Server) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	// The machine may be busy.
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Addr, MaxRetries: -1, Protocol: 2, ReadTimeout: 15 * time.Second, WriteTimeout: 15 * time.Second})
+	c := redis.NewClient(s.options())
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+func (s *Server) options() *redis.Options {
+	const busy = time.Minute // the machine may be
+	return &redis.Options{Network: "unix", Addr: s.Addr, DB: s.db, MaxRetries: -1, Protocol: 2, ReadTimeout: busy, WriteTimeout: busy}
 }
 
 // PID is the server's process id, 0 while it is down.
@@ -132,6 +152,7 @@ func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) start() {
 	s.t.Helper()
+	s.private()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd != nil {
@@ -143,10 +164,8 @@ func (s *Server) start() {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program(), append([]string{
-		"--port", "0", "--unixsocket", s.Addr, "--dir", s.dir, "--save", "", "--daemonize", "no",
-		"--maxmemory-policy", "noeviction",
-	}, s.args...)...)
+	line := arguments(s.Addr, s.dir, s.args...)
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -157,19 +176,19 @@ func (s *Server) start() {
 		close(gone)
 	}()
 	s.cmd, s.gone = cmd, gone
-	if err := s.await(gone); err != nil {
+	if err := await(s.Addr, gone); err != nil {
 		words, _ := os.ReadFile(log.Name())
 		s.t.Fatalf("redistest: %v\n%s", err, words)
 	}
 }
 
-// await returns when the server answers PING.
-func (s *Server) await(gone <-chan struct{}) error {
+// await returns when the server at addr answers PING, or gone is closed.
+func await(addr string, gone <-chan struct{}) error {
 	late := time.After(startTimeout)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		answer, err := s.ping()
+		answer, err := ping(addr)
 		// NOAUTH: it is up, and wants a password that we need not know.
 		if strings.HasPrefix(answer, "+PONG") || strings.HasPrefix(answer, "-NOAUTH") {
 			return nil
@@ -185,8 +204,8 @@ func (s *Server) await(gone <-chan struct{}) error {
 }
 
 // ping asks over a connection of its own; the driver would log every refusal.
-func (s *Server) ping() (answer string, err error) {
-	conn, err := net.Dial("unix", s.Addr)
+func ping(addr string) (answer string, err error) {
+	conn, err := net.Dial("unix", addr)
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +217,16 @@ func (s *Server) ping() (answer string, err error) {
 	return bufio.NewReader(conn).ReadString('\n')
 }
 
+// private fails the test if it shares the server with others.
+func (s *Server) private() {
+	s.t.Helper()
+	if s.shared {
+		s.t.Fatal("redistest: a test that stops its server takes Start, not Shared")
+	}
+}
+
 func (s *Server) end(sig syscall.Signal) {
+	s.private()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
@@ -212,6 +240,7 @@ func (s *Server) end(sig syscall.Signal) {
 
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()
+	s.private()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
