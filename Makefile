@@ -4,14 +4,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 build: ## a static, reproducible binary: ./oarlock
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o oarlock .
 
-test: ## install what the tests need, then format, vet, staticcheck and all tests with -race
+test: ## install what the tests need, then run the gate: format, vet and the short tests
 	go run ./internal/check
 
-faults: ## the whole fault matrix; takes long
-	go run ./internal/check -faults ./runner/... ./integration/...
-
-soak: ## ordinary work, faults and both at once, for long; OARLOCK_SEED=7 or 1-20 names the seeds, OARLOCK_LENGTH=10m how long a year takes
-	go run ./internal/check -faults -run '^Test(DayOf|Soak|J4)' ./integration
+test-long: ## everything: staticcheck, models at full length with new seeds, all faults, browser, costs, a soak
+	go run ./internal/check -long
 
 bench: ## what this machine does
 	go run . bench
@@ -20,6 +17,6 @@ screenshots: ## make the README's screenshots anew, in a real browser
 	cd integration/browser && npm ci --ignore-scripts --no-audit --no-fund && OARLOCK_SCREENSHOTS=../../docs/screenshots go test -count=1 -run '^TestScreenshots$$' -timeout 10m .
 
 help:
-	@grep -E '^[a-z]+: ##' Makefile | sed 's/: ## /\t/'
+	@grep -E '^[a-z-]+: ##' Makefile | sed 's/: ## /\t/'
 
-.PHONY: build test faults soak bench screenshots help
+.PHONY: build test test-long bench screenshots help

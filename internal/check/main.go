@@ -1,12 +1,11 @@
-// Check is the project's gate: it installs what the tests need, then runs
-// format, vet, staticcheck and all tests, with the race detector where there can
-// be races, and ends with a count. `make test` and `.ci/run` call it and nothing else.
+// Check is the project's gate: it installs what the tests need, then checks the format, runs go vet and the tests, and
+// ends with a count. `make test` and `.ci/run` call it and nothing else.
 //
-//	go run ./internal/check [-faults] [-run REGEXP] [-no-install] [packages]
+//	go run ./internal/check [-long] [-no-install]
 //
-// With REQUIRE_ALL=1 a skipped test is a failure; without it skips are counted
-// loudly. The exit code is 0 only if everything passed; a test or two that fail
-// while all others run, and pass several times alone, are told as unsteady.
+// Without -long the tests run with -short: models play a tenth of their length, and what a test skips with a reason that
+// begins with "long:" is counted as left to the long run. With -long everything runs, staticcheck too, and the random tests take
+// a new seed. With REQUIRE_ALL=1 any other skip is a failure. Nothing that fails is run again.
 package main
 
 import (
@@ -15,54 +14,48 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // staticcheck is pinned, so that a new release cannot fail an old commit.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// quickExit is what GORACE says for that.
-const quickExit = "atexit_sleep_ms=0"
+// raced are the packages whose tests run with the race detector: those in which goroutines share state. It makes tests several
+// times slower, so packages that call Redis or a command from one goroutine run without it.
+var raced = []string{
+	"./supervisor/...", "./runner/...", "./queue/internal/...", "./protocol/...", "./internal/hub", "./internal/control", "./internal/web/...",
+}
 
-// longest are the packages whose tests take longest: begun first, they are not what everybody waits for at the end.
-var longest = []string{"./queue", "./supervisor", "./internal/cli", "./internal/web", "./runner", "./internal/doctor", "./internal/bench", "./internal/trial"}
+// longest are the packages without the race detector that take longest. They start first, so that the gate does not wait for
+// one of them alone at the end.
+var longest = []string{"./integration", "./queue", "./internal/cli"}
 
-// unraced are the packages whose tests run the program that is built for its users: the race detector would see nothing but the tests themselves, and
-// make them slow.
-var unraced = []string{"./integration", "./examples/..."}
+// modules are directories with a go.mod of their own, so that what they import is no dependency of the program.
+var modules = []string{"integration/browser", "contrib/otlp"}
 
-// together is how many packages are tested at a time: one more than there are processors, for many of their tests wait for
-// locks to run out, or for processes to end.
-func together() string { return strconv.Itoa(runtime.NumCPU() + 1) }
+// parallel is how many tests of one package run at a time. Most of them wait for a lock to expire or a process to end.
+const parallel = "8"
 
 func main() {
-	faults := flag.Bool("faults", false, "run the whole fault matrix, not only its fast part")
-	only := flag.String("run", "", "run only the tests whose names match this `regexp`")
+	long := flag.Bool("long", false, "run everything at full length, and staticcheck")
 	noInstall := flag.Bool("no-install", false, "install nothing, only say what is missing")
 	flag.Parse()
-	packages := flag.Args()
-	if len(packages) == 0 {
-		packages = []string{"./..."}
-	}
-	if *faults {
-		os.Setenv("OARLOCK_FAULTS", "all")
-	}
 	requireAll := os.Getenv("REQUIRE_ALL") == "1"
 
-	missing := findTools(!*noInstall)
-	for _, tool := range missing {
-		fmt.Printf("MISSING %s: %s; install %s\n", tool.command, tool.use, tool.hint())
-	}
-	if requireAll && len(missing) > 0 {
+	if missing := findTools(!*noInstall); requireAll && missing > 0 {
 		fail("a tool is missing and REQUIRE_ALL=1")
 	}
 
-	// As the program is released: then what is built for one step serves all, but for the race detector, which needs C (see test).
-	os.Setenv("CGO_ENABLED", "0")
+	os.Setenv("CGO_ENABLED", "0")            // as the program is released; the race detector needs C, see test
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else each of thousands of programs sleeps for a second before it exits
+	if *long && os.Getenv("OARLOCK_SEED") == "" {
+		os.Setenv("OARLOCK_SEED", strconv.FormatInt(time.Now().Unix()%100_000, 10))
+		fmt.Printf("OARLOCK_SEED=%s repeats this run's random choices\n", os.Getenv("OARLOCK_SEED"))
+	}
 
 	step("gofmt", func() error {
 		out, err := exec.Command("gofmt", "-l", ".").Output()
@@ -71,111 +64,64 @@ func main() {
 		}
 		return err
 	})
-	step("go vet", func() error { return run("go", append([]string{"vet"}, packages...)...) })
-	step("staticcheck", func() error { return run("go", append([]string{"run", staticcheck}, packages...)...) })
+	step("go vet", func() error { return run(".", "go", "vet", "./...") })
+	if *long {
+		step("staticcheck", func() error { return run(".", "go", "run", staticcheck, "./...") })
+	}
 
-	// The race detector lets each program sleep for a second before it exits, and the tests run thousands.
-	if os.Getenv("GORACE") == "" {
-		os.Setenv("GORACE", quickExit)
-	}
-	timeout := "40m" // of a package; a quiet machine needs a quarter of it
-	if *faults {
-		timeout = "3h"
-	}
 	started := time.Now()
-	var sum summary
-	var err error
-	if flag.NArg() == 0 && *only == "" {
-		sum, err = testAll(timeout, !*noInstall)
-	} else {
-		sum, err = test(".", append([]string{"-race", "-p", together(), "-timeout", timeout, "-run", *only}, packages...))
-		if slices.Contains(packages, "./...") {
-			more, failed := testModules(timeout, *only, !*noInstall)
-			sum.add(more)
-			err = errors.Join(err, failed)
-		}
-	}
-	sum.again(repeat, os.Stdout)
-	for _, skip := range sum.skips {
-		fmt.Printf("SKIPPED %s\n", skip)
-	}
-	if *faults {
-		sum.rows.print(os.Stdout)
-	}
-	sum.tellLongest(os.Stdout)
-	fmt.Printf("tests took %s\n", time.Since(started).Round(time.Second))
-	for _, name := range sum.unsteady {
-		fmt.Printf("UNSTEADY %s: it failed above, and passed %d times alone; find out why before it hides a fault\n", name, againRuns)
-	}
-	fmt.Printf("%d passed, %d failed, %d skipped, %d unsteady\n", sum.passed, sum.failed, len(sum.skips), len(sum.unsteady))
-	switch {
-	case err != nil || sum.failed > 0:
-		fail("tests failed")
-	case sum.passed == 0:
-		fail("no test ran")
-	case requireAll && len(sum.skips) > 0:
-		fail("tests were skipped and REQUIRE_ALL=1")
+	sum, err := testAll(*long, !*noInstall)
+	sum.print(os.Stdout, time.Since(started))
+	if err != nil || sum.failed > 0 || sum.passed == 0 || requireAll && len(sum.skips) > 0 {
+		fail(fmt.Sprintf("tests failed, or were skipped and REQUIRE_ALL=1 (%v)", err))
 	}
 }
 
-// testAll runs all tests: under the race detector what can have races, and then the modules of their own; and beside that, a package at a time, the others.
-func testAll(timeout string, install bool) (summary, error) {
-	packages, err := racing()
+// quarantined are tests that the gate does not run, because they fail now and then for a reason not yet found. Each has a
+// date, at most two weeks ahead, by which it is steady or deleted.
+var quarantined = []struct{ test, until, why string }{}
+
+// testAll runs all tests: those with the race detector beside the others, then the other modules.
+func testAll(long, install bool) (summary, error) {
+	args := []string{"-short", "-timeout", "20m"}
+	if long {
+		args = []string{"-timeout", "3h"}
+	}
+	var skip []string
+	for _, q := range quarantined {
+		skip = append(skip, "^"+q.test+"$")
+	}
+	args = append(args, "-parallel", parallel, "-skip", strings.Join(skip, "|"))
+	plain, err := without(raced)
 	if err != nil {
 		return summary{}, err
 	}
-	alone, err := testsAlone()
-	if err != nil {
-		return summary{}, err
-	}
-	type result struct {
-		sum summary
-		err error
-	}
-	beside := make(chan result, 1)
-	go func() {
-		one := []string{"-p", "1", "-timeout", timeout}
-		sum, err := test(".", slices.Concat(one, unraced))
-		args := slices.Concat(one, []string{"-run", alone})
-		for _, dir := range dirsAlone() {
-			args = append(args, "./"+dir)
+	var sum, other summary
+	var failed error
+	var withRace sync.WaitGroup
+	withRace.Go(func() { other, failed = test(".", slices.Concat(args, []string{"-race"}, raced)) })
+	sum, err = test(".", slices.Concat(args, plain))
+	withRace.Wait()
+	sum.add(other)
+	err = errors.Join(err, failed)
+	for _, dir := range modules {
+		if _, missing := os.Stat(dir + "/node_modules"); install && missing != nil && dir == modules[0] {
+			err = errors.Join(err, run(dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"))
 		}
-		more, failed := test(".", args)
+		more, failed := test(dir, append(args, "./..."))
 		sum.add(more)
-		beside <- result{sum, errors.Join(err, failed)}
-	}()
-	sum, err := test(".", append([]string{"-race", "-p", strconv.Itoa(runtime.NumCPU()), "-timeout", timeout, "-skip", alone}, packages...))
-	more, failed := testModules(timeout, "", install)
-	sum.add(more)
-	others := <-beside
-	sum.add(others.sum)
-	return sum, errors.Join(err, failed, others.err)
+		err = errors.Join(err, failed, run(dir, "go", "vet", "./..."))
+	}
+	return sum, err
 }
 
-// testModules runs the tests of the modules of their own.
-func testModules(timeout, only string, install bool) (summary, error) {
-	sum, err := browse(timeout, only, install)
-	more, failed := export(timeout, only)
-	sum.add(more)
-	return sum, errors.Join(err, failed)
-}
-
-// racing are the packages that are tested under the race detector, the longest first.
-func racing() ([]string, error) {
-	list := func(patterns ...string) ([]string, error) {
-		cmd := exec.Command("go", append([]string{"list"}, patterns...)...)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		return strings.Fields(string(out)), err
-	}
-	first, err := list(longest...) // which sorts them
-	others, failed := list(unraced...)
-	all, failedToo := list("./...")
-	if err := errors.Join(err, failed, failedToo); err != nil {
-		return nil, err
-	}
-	rest := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(first, name) || slices.Contains(others, name) })
-	return append(slices.Clone(longest), rest...), nil
+// without lists the packages that no pattern of some matches, longest first.
+func without(some []string) ([]string, error) {
+	args := slices.Concat([]string{"list"}, some, longest)
+	named, err := exec.Command("go", args...).Output()
+	all, failed := exec.Command("go", "list", "./...").Output()
+	rest := slices.DeleteFunc(strings.Fields(string(all)), func(name string) bool { return slices.Contains(strings.Fields(string(named)), name) })
+	return append(slices.Clone(longest), rest...), errors.Join(err, failed)
 }
 
 // step runs one named part of the gate and ends the program if it fails.
@@ -187,10 +133,10 @@ func step(name string, part func() error) {
 	fmt.Printf("%s ok (%s)\n", name, time.Since(started).Round(time.Second/10))
 }
 
-// run runs a command with our own output channels.
-func run(name string, args ...string) error {
+// run runs a command in dir with our own output channels.
+func run(dir, name string, args ...string) error {
 	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
 	return cmd.Run()
 }
 
