@@ -184,6 +184,7 @@ func (r *rig) expect(t testing.TB, what string, took, ideal, share float64) {
 // TestDayOfManyQueues works jobs off that lie in a thousand queues, in each order, and
 // compares that with as many jobs in one.
 func TestDayOfManyQueues(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of many queues", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		const queues, share = 1000, 0.5
 		n := scaled(2000, 10_000)
@@ -215,6 +216,7 @@ func TestDayOfManyQueues(t *testing.T) {
 // TestDayOfLongAndShort has half of a pool's children work on something long while short
 // jobs come: without writing ahead, and with.
 func TestDayOfLongAndShort(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of long and short", rigOptions{}, func(t *testing.T, r *rig) {
 		r.day(t, shift{name: "plain"}, shift{name: "ahead", more: "prefetch = 16"})
 		for _, queue := range []string{"plain", "ahead"} {
@@ -243,6 +245,7 @@ func TestDayOfLongAndShort(t *testing.T) {
 // TestDayOfManyDueAtOnce has thousands of delayed jobs come due at one instant, an
 // urgent one among them.
 func TestDayOfManyDueAtOnce(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of many due at once", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		const children, promoted = 4, 200
 		n := scaled(4000, 20_000)
@@ -300,6 +303,7 @@ func TestDayOfManyDueAtOnce(t *testing.T) {
 // TestDayOfChains runs forty jobs that wait for each other, in two pools that have
 // nothing else to do, by turns.
 func TestDayOfChains(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of chains", rigOptions{}, func(t *testing.T, r *rig) {
 		const links = 40
 		r.day(t, shift{name: "left", children: 1}, shift{name: "right", children: 1})
@@ -329,6 +333,7 @@ func TestDayOfChains(t *testing.T) {
 // TestDayOfTenants puts the work of one tenant, who may have two jobs run at a time and whose
 // first two are long, in front of that of twenty others.
 func TestDayOfTenants(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of tenants", rigOptions{}, func(t *testing.T, r *rig) {
 		const children, each = 8, 20
 		long := 3 * time.Second
@@ -358,6 +363,7 @@ func TestDayOfTenants(t *testing.T) {
 
 // TestDayOfRaising has nine jobs in ten raise an exception, each time they are tried.
 func TestDayOfRaising(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of raising", rigOptions{}, func(t *testing.T, r *rig) {
 		n := scaled(200, 2000)
 		r.day(t, shift{name: "work", worker: "uses-the-helper.py", retry: "200ms"})
@@ -389,6 +395,7 @@ func TestDayOfRaising(t *testing.T) {
 
 // TestDayOfNotYet has most jobs ask for another try a little later, twice each.
 func TestDayOfNotYet(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of not yet", rigOptions{}, func(t *testing.T, r *rig) {
 		const tries, wait = 2, 0.5
 		n := scaled(300, 1800)
@@ -468,6 +475,7 @@ func versions(entries []entry, what string, version int) map[string]bool {
 // TestDayOfNewestFirst has each job be more urgent than the one before, in a pool that
 // grows by itself.
 func TestDayOfNewestFirst(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of newest first", rigOptions{}, func(t *testing.T, r *rig) {
 		const each, pause = 200 * time.Millisecond, 40 * time.Millisecond // five children are needed
 		n := scaled(100, 1000)
@@ -491,6 +499,7 @@ func TestDayOfNewestFirst(t *testing.T) {
 // TestDayOfLargePayloads works payloads of 1 and 16 MB beside small jobs: however many of
 // them there are to be taken, no single call of Redis grows with their number.
 func TestDayOfLargePayloads(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of large payloads", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		children := scaled(8, 20)
 		a := r.day(t, shift{name: "work", children: children}, shift{name: "small"})
@@ -581,6 +590,7 @@ func (s *supervisor) peak(t testing.TB) int64 {
 // TestDayOfRecycling replaces a reused child after each job, which should cost no more than
 // starting a fresh one for each.
 func TestDayOfRecycling(t *testing.T) {
+	long(t, "a day: it compares speeds")
 	row(t, "day of recycling", rigOptions{}, func(t *testing.T, r *rig) {
 		n := scaled(100, 1000)
 		r.day(t,

@@ -10,9 +10,10 @@ import (
 )
 
 // TestDayOfEverything mixes the kinds of a day at random, from the seed: one supervisor has
-// them all at once, for seconds, or for five minutes in the whole matrix. None is lost, none
+// them all at once. None is lost, none
 // runs twice that need not, and each ends as it must.
 func TestDayOfEverything(t *testing.T) {
+	long(t, "a soak")
 	row(t, "day of everything", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		r.speechless = true // this worker's ledger names more than runs
 		a := r.day(t,
@@ -24,7 +25,7 @@ func TestDayOfEverything(t *testing.T) {
 		)
 		m := mix{rig: r, failing: make(map[string]bool)}
 		began := now()
-		until := began + float64(scaled(6, 300))
+		until := began + soakLength(t).Seconds()
 		for now() < until {
 			m.wave(t)
 			await(t, 2*time.Minute, func() error { // some, but no more than can be worked off

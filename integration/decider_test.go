@@ -32,6 +32,7 @@ with open("asked", "a") as f: f.write("end\n")
 
 // P16: two supervisors have the command, one of them leaves, and never more run than it lets.
 func TestAPlannerOfTwoSupervisors(t *testing.T) {
+	long(t, "it waits for the lock of one that has left")
 	w := newRuledWorld(t)
 	if err := os.WriteFile(filepath.Join(w.dir, "planner.py"), []byte(planner), 0o600); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestG1DescriptorsExhausted(t *testing.T) {
 }
 
 func TestG6Overload(t *testing.T) {
-	row(t, "G6", rigOptions{lock: 10 * time.Second, alone: wholeMatrix}, func(t *testing.T, r *rig) {
+	row(t, "G6", rigOptions{lock: 10 * time.Second, alone: !testing.Short()}, func(t *testing.T, r *rig) {
 		r.put(t, 4, work{MS: scaled(12_000, 30_000), Beat: 500})
 		a := r.start(t, "a", pool{})
 		r.ledger.await(t, 20*time.Second, "4 begun jobs", begun(4))

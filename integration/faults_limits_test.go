@@ -172,7 +172,7 @@ func TestG7NoTerminals(t *testing.T) {
 
 // plainBinary is the program as it is released: the race detector's memory, and that of the C library, are not its own.
 var plainBinary = sync.OnceValues(func() (string, error) {
-	if len(buildFlags) == 0 {
+	if !raced() {
 		return binary()
 	}
 	path := filepath.Join(scratch, "plain")

@@ -18,10 +18,7 @@ import (
 // TestIntakeThroughKills kills supervisors that take in a list, again and again and two at a time, while replies to them are lost: each entry
 // becomes one job, once, and is worked.
 func TestIntakeThroughKills(t *testing.T) {
-	entries, kills := 300, 3
-	if wholeMatrix {
-		entries, kills = 10_000, 100
-	}
+	entries, kills := scaled(300, 10_000), scaled(3, 100)
 	server, dir := redistest.Start(t), t.TempDir()
 	proxy := faultproxy.Start(t, "unix", server.Addr)
 	proxy.Drop(0.03, "evalsha", 1)

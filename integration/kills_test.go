@@ -7,14 +7,12 @@ import (
 )
 
 // TestKillsDuring2000Jobs kills the supervisor, children and redis-server while
-// 2,000 jobs are worked off: every job is done, and a job runs twice only where a
+// 2,000 jobs (800 in the gate) are worked off: every job is done, and a job runs twice only where a
 // kill hit a child at work.
 func TestKillsDuring2000Jobs(t *testing.T) {
 	row(t, "kills", rigOptions{}, func(t *testing.T, r *rig) {
-		const (
-			n        = 2000
-			children = 4
-		)
+		const children = 4
+		n := scaled(800, 2000)
 		r.put(t, n, work{MS: 5})
 		a := r.start(t, "a", pool{children: children, more: "max_crashes = 100"})
 		supervisorKills, childKills, redisKills := 0, 0, 0

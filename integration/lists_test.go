@@ -28,10 +28,7 @@ for line in sys.stdin:
 // TestListsThroughKills kills the supervisor of a list again and again: none of its entries is lost, whoever
 // had it, and few run twice.
 func TestListsThroughKills(t *testing.T) {
-	entries, kills := 400, 4
-	if wholeMatrix {
-		entries, kills = 10_000, 200
-	}
+	entries, kills := scaled(400, 10_000), scaled(4, 200)
 	interpreter, err := python()
 	if err != nil {
 		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)

@@ -83,6 +83,7 @@ func (p *page) filed() []string {
 // TestListsAsWritten plays docs/lists.md: a list that is worked where it lies, one whose entries become jobs, the verbs, and the steps from an hworker
 // and back to it.
 func TestListsAsWritten(t *testing.T) {
+	long(t, "it waits for the timeouts of the page")
 	p := readPage(t, "lists.md")
 	copyFile(t, "../examples/lists/file.sh", filepath.Join(p.dir, "file.sh"))
 	p.env = append(p.env, "FILED="+filepath.Join(p.dir, "filed.txt"))

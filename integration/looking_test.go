@@ -11,6 +11,7 @@ import (
 // What looking costs, in a small size, by what no machine changes: what is asked of Redis, and what is given back. `oarlock
 // bench web --full` measures the rest.
 func TestWhatLookingCosts(t *testing.T) {
+	long(t, "it measures what looking costs")
 	t.Parallel()
 	cmd := exec.Command(oarlock(t), "bench", "web", "--json", "--jobs", "1000", "--queues", "20", "--pools", "3", "--views", "99",
 		"--watchers", "40", "--pairs", "1", "--window", "300ms", "--scrapes", "1")

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -30,13 +32,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildFlags are those that the program under test is built with.
-var buildFlags []string
+// raced reports whether the program under test has the race detector: with -race, in the long run. It then needs many times the processor time.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return !testing.Short() && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
 
 // binary returns the path of the program under test, built from this module once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "oarlock")
-	return path, build(path, buildFlags...)
+	if !raced() {
+		return path, build(path)
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // of supervisors; guards do not get it
+	return path, build(path, "-race")
 })
 
 // build builds the program, without flags as it is released: for which the C library is not linked, as the race detector needs it.

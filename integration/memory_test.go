@@ -13,6 +13,7 @@ import (
 // TestMemoryOfFiftyPools works 5,000 jobs (30,000 in the whole matrix) of 50 queues in as many pools, with a hundred children in all, and
 // bounds the memory that the supervisor has for itself, and, with what is resident of its own file, in all. 35 to 39 MiB in all are usual.
 func TestMemoryOfFiftyPools(t *testing.T) {
+	long(t, "it measures memory")
 	const pools, mostOwn, most = 50, 26 << 20, 42 << 20
 	plain, err := plainBinary()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // drains the old one, and goes back the same way: no job is lost, none runs twice or pays
 // a retry, and at no time does nobody work.
 func TestAnUpgradeBesideTheOld(t *testing.T) {
+	long(t, "900 jobs in three lives")
 	row(t, "upgrade", rigOptions{}, func(t *testing.T, r *rig) {
 		n := scaled(900, 9000)
 		r.put(t, n, work{MS: 20})
@@ -53,6 +54,7 @@ func TestAnUpgradeBesideTheOld(t *testing.T) {
 // another one from the copy: what was complete in the copy stays so, what ended after it
 // runs again, no job is missing. A copy made after a drain has no such jobs.
 func TestABackupIsPutBack(t *testing.T) {
+	long(t, "two restores of 300 jobs")
 	for name, drained := range map[string]bool{"restore": false, "move": true} {
 		t.Run(name, func(t *testing.T) {
 			row(t, name, rigOptions{redis: []string{"--repl-diskless-sync-delay", "0"}}, func(t *testing.T, r *rig) {

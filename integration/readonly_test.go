@@ -13,6 +13,7 @@ import (
 // A Redis that is there and takes no writes is one state with its reason, said once, for as long
 // as it lasts; it is no Redis that comes and goes.
 func TestRedisThatTakesNoWrites(t *testing.T) {
+	long(t, "it waits for three outages")
 	for _, trouble := range []struct {
 		name        string
 		begin, end  []any

@@ -16,6 +16,7 @@ import (
 // run twice, no child works more than it should, and a new child is there when the old
 // one leaves: its slot is without a job for no longer than one takes.
 func TestRecyclingAndRolling(t *testing.T) {
+	long(t, "it measures gaps between jobs")
 	row(t, "rolling", rigOptions{}, func(t *testing.T, r *rig) {
 		const each, length = 50, 40 * time.Millisecond
 		n := scaled(800, 10_000)
@@ -112,7 +113,7 @@ func (s *supervisor) control(t testing.TB, verb ...string) string {
 // and again while it works: none of it costs a job a retry.
 func TestDrainReloadRestartUnderLoad(t *testing.T) {
 	row(t, "deploys", rigOptions{}, func(t *testing.T, r *rig) {
-		n := scaled(1200, 6000)
+		n := scaled(300, 6000)
 		r.put(t, n, work{MS: 10})
 		changed := 0
 		for at := 100; at < n; at += 100 {
@@ -152,6 +153,7 @@ for line in sys.stdin:
 // raise at each job: the old children go on, no slot is lost, and no job pays for it. The
 // next good program is at work at once.
 func TestBadNewCode(t *testing.T) {
+	long(t, "it waits for programs that hang")
 	row(t, "badcode", rigOptions{}, func(t *testing.T, r *rig) {
 		program := filepath.Join(r.dir, "program.py")
 		write := func(text string) {

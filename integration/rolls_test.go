@@ -74,6 +74,7 @@ type replaced struct {
 // ends on bad code only, and for none on code that never proved itself; and the repaired code takes
 // over everywhere without a restart.
 func TestRollsOfAllCodes(t *testing.T) {
+	long(t, "54 rolls")
 	for i, mode := range []string{"once", "reuse", "preload"} {
 		t.Run(mode, func(t *testing.T) {
 			row(t, "rolls, "+mode, rigOptions{lock: 10 * time.Second}, func(t *testing.T, r *rig) {

@@ -1,63 +1,95 @@
 package integration
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// wholeMatrix says that everything is to run, as `make faults` asks; otherwise the
-// fast set does, which is each row from one seed and at a smaller size.
-var wholeMatrix = os.Getenv("OARLOCK_FAULTS") == "all"
-
-// seeds are those that each row runs from: OARLOCK_SEED names a single one, or some as 1-20.
-func seeds(t testing.TB) []uint64 {
+// long skips a test that belongs to the long run: that is every test, without -short.
+func long(t testing.TB, why string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("long: " + why)
+	}
+}
+
+// scaled returns the size of a test: whole in the long run, fast in the gate.
+func scaled(fast, whole int) int {
+	if testing.Short() {
+		return fast
+	}
+	return whole
+}
+
+// seeds are those that each row runs from. OARLOCK_SEED names one, or several as 1-20. Otherwise the gate runs seed 1,
+// and the long run a fresh one.
+var seeds = sync.OnceValues(func() (all []uint64, err error) {
 	text := os.Getenv("OARLOCK_SEED")
 	switch {
-	case text == "" && wholeMatrix:
-		text = "1-5"
+	case text == "" && testing.Short():
+		return []uint64{1}, nil
 	case text == "":
-		text = "1"
+		return []uint64{rand.Uint64N(1e9)}, nil
 	}
 	from, to, several := strings.Cut(text, "-")
 	if !several {
 		to = from
 	}
 	first, err := strconv.ParseUint(from, 10, 64)
-	if err != nil {
-		t.Fatalf("OARLOCK_SEED: %v", err)
+	last, failed := strconv.ParseUint(to, 10, 64)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, fmt.Errorf("OARLOCK_SEED: %w", err)
 	}
-	last, err := strconv.ParseUint(to, 10, 64)
-	if err != nil {
-		t.Fatalf("OARLOCK_SEED: %v", err)
-	}
-	var all []uint64
 	for seed := first; seed <= last; seed++ {
 		all = append(all, seed)
 	}
-	return all
+	return all, nil
+})
+
+// soakLength is how long each of the three soaks takes, which run one after another: a third of OARLOCK_LENGTH, 10 minutes by default.
+func soakLength(t testing.TB) time.Duration {
+	t.Helper()
+	length, err := time.ParseDuration(cmp.Or(os.Getenv("OARLOCK_LENGTH"), "10m"))
+	if err != nil {
+		t.Fatalf("OARLOCK_LENGTH: %v", err)
+	}
+	return length / 3
 }
 
-// scaled returns whole in the whole matrix, else fast.
-func scaled(fast, whole int) int {
-	if wholeMatrix {
-		return whole
-	}
-	return fast
-}
+// gateRows are the rows of FAULTS.md that run in the gate: some of each section and for each promise of the README, the cheapest of them.
+var gateRows = strings.Fields(`
+	A1 A4 A9 A10 A14 A19 A22 A23 A24 A25
+	B3 B4 B5 B14 C1 C15 D1 D4 D9
+	E1 E4 E14 F2 F3 F10 G1 G9 H1 H2 H3 I-2 J1 J2 J8
+	S2 S13 S26 S27 S30 S31 S32 S33 W14 W18`)
+
+var faultRow = regexp.MustCompile(`^[A-JSW]-?\d+$`)
 
 // row runs one row of FAULTS.md on a rig of its own, from each seed, beside other
 // rows unless it is to be alone: most of a row is waiting for locks to run out. At the end of each it
 // prints a line with the numbers that the row noted.
 func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig)) {
+	if faultRow.MatchString(id) && !slices.Contains(gateRows, id) {
+		long(t, "row "+id+" of FAULTS.md")
+	}
 	if !o.alone {
 		t.Parallel()
 	}
-	for _, seed := range seeds(t) {
+	all, err := seeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seed := range all {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := newRig(t, seed, o)
 			started := time.Now()

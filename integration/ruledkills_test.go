@@ -165,7 +165,7 @@ func TestMostTaken(t *testing.T) {
 // all are done nobody has a place, nothing waits, and doctor has nothing to say.
 func TestJ8LimitsThroughKills(t *testing.T) {
 	row(t, "J8", rigOptions{proxy: true, lock: 5 * time.Second}, func(t *testing.T, r *rig) {
-		n, kills, wave := scaled(1200, 50_000), scaled(4, 60), 5000
+		n, kills, wave := scaled(500, 50_000), scaled(4, 60), 5000
 		const children, odd = 3, "stranger"
 		r.speechless = true // the stranger keeps no records
 		p := pool{children: children, more: "max_crashes = 1000"}

@@ -93,7 +93,7 @@ func TestG10ProcessesUsedUp(t *testing.T) {
 // work and stop. Their locks last longer than elsewhere: how soon a host that starts them all at once comes
 // to renewals is not what is asked here.
 func TestG11VeryManyChildren(t *testing.T) {
-	row(t, "G11", rigOptions{alone: wholeMatrix, lock: 20 * time.Second}, func(t *testing.T, r *rig) {
+	row(t, "G11", rigOptions{alone: !testing.Short(), lock: 20 * time.Second}, func(t *testing.T, r *rig) {
 		var none runner.Demand
 		children := min(scaled(150, 4000), none.Room(runner.KillCgroup, runner.Bounds()))
 		jids := r.put(t, children, work{})

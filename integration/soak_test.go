@@ -15,6 +15,7 @@ import (
 // that was repeated is the one that a child was at when it was killed. Every second wave is of jobs that take no
 // time (the fast set has one wave): of those, some are kept ready behind others.
 func TestSoak(t *testing.T) {
+	long(t, "a soak")
 	row(t, "soak", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
 		n := scaled(5000, 100_000)
 		every := time.Duration(scaled(3, 10)) * time.Second

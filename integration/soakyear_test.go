@@ -44,31 +44,18 @@ type badRoll struct {
 	from, to int
 }
 
-// lengthOf is how long a soak takes: OARLOCK_LENGTH, or five minutes in the whole matrix.
-func lengthOf(t testing.TB) time.Duration {
-	t.Helper()
-	text := os.Getenv("OARLOCK_LENGTH")
-	if text == "" {
-		return time.Duration(scaled(8, 300)) * time.Second
-	}
-	length, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("OARLOCK_LENGTH: %v", err)
-	}
-	return length
-}
-
 // TestSoakAYear has an operator's year in one run: reloads, drains, restarts, kills, rolls of good and
 // bad code, a full disk, a log that nobody reads, processes used up, a Redis that is away, takes no
 // writes or is out of memory. No job is lost; none is begun twice but on bad code or by a supervisor
 // that was killed; none pays a retry but for bad code.
 func TestSoakAYear(t *testing.T) {
-	row(t, "a year", rigOptions{lock: 15 * time.Second}, func(t *testing.T, r *rig) {
+	long(t, "a soak")
+	row(t, "a year", rigOptions{lock: 15 * time.Second, alone: true}, func(t *testing.T, r *rig) {
 		y := &year{rig: r, good: map[int]bool{}, counts: map[string]int{}}
 		y.begin(t)
 		deeds := y.deeds()
 		began := now()
-		for until := time.Now().Add(lengthOf(t)); time.Now().Before(until); {
+		for until := time.Now().Add(soakLength(t)); time.Now().Before(until); {
 			d := deeds[r.random.IntN(len(deeds))]
 			t.Logf("%.2f %s", now(), d.name)
 			y.counts[d.name]++

@@ -12,7 +12,8 @@ import (
 // TestJ4MixedStorm injects faults of all kinds at random, from the seed, into two
 // supervisors at work, their children, their Redis and the network between them.
 func TestJ4MixedStorm(t *testing.T) {
-	row(t, "J4", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
+	long(t, "a storm")
+	row(t, "J4", rigOptions{proxy: true, alone: true}, func(t *testing.T, r *rig) {
 		const children = 4
 		p := pool{children: children, more: "max_crashes = 1000"}
 		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
@@ -84,7 +85,7 @@ func TestJ4MixedStorm(t *testing.T) {
 			{"scripts flushed", func() { r.db.ScriptFlush(t.Context()) }},
 		}
 		faults := 0
-		until := time.Now().Add(time.Duration(scaled(20, 300)) * time.Second)
+		until := time.Now().Add(soakLength(t))
 		for time.Now().Before(until) {
 			r.put(t, 50, work{MS: 10 + r.random.IntN(100), Beat: 20})
 			f := storm[r.random.IntN(len(storm))]

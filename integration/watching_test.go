@@ -378,6 +378,7 @@ func newPut(t testing.TB, body []byte) *http.Request {
 
 // The screen of top goes on while Redis stands still, says so, and says so no more when it is back; then it gives the terminal back.
 func TestTopWhileRedisIsAway(t *testing.T) {
+	long(t, "it waits for an outage")
 	r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 	a, _ := r.idle(t, pool{})
 	ours, theirs, err := pty.Open()

@@ -277,6 +277,7 @@ var incidents = map[string]incident{
 
 // TestTenIncidentsAtNight plays the table.
 func TestTenIncidentsAtNight(t *testing.T) {
+	long(t, "eighteen incidents")
 	rows := atNight(t)
 	for name := range incidents {
 		if !slices.ContainsFunc(rows, func(row nightRow) bool { return row.name == name }) {
