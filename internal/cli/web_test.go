@@ -138,7 +138,7 @@ func TestWebRefusesToBePublic(t *testing.T) {
 		"listen = \"0.0.0.0:0\"\nauth = \"proxy\"\nproxies=[\"x\"]": `web.proxies: "x" is neither`,
 		"listen = \"7733\"\nauth = \"none\"":                        `web.listen: is neither host:port`,
 		"prefix = \"oarlock\"":                                      `web.prefix: is no beginning of paths`,
-		"hosts = [\"http://x\"]":                                    `web.hosts: "http://x" is no name`,
+		"hosts = [\"http://x/y\"]":                                  `web.hosts: "http://x/y" is neither a name`,
 		"url = \"jobs\"":                                            `web.url: is no address`,
 		"redact = [\"password\"]":                                   `web.redact: "password" is no path`,
 		"redact_text = [\"(\"]":                                     `web.redact_text: "\(" is no regular`,

@@ -17,7 +17,7 @@ type Web struct {
 
 	URL        string   `toml:"url"`         // how people reach it; "" is as it listens
 	Prefix     string   `toml:"prefix"`      // of all paths
-	Hosts      []string `toml:"hosts"`       // names by which it is reached
+	Hosts      []string `toml:"hosts"`       // names by which it is reached, with scheme and port or without
 	Auth       string   `toml:"auth"`        // tokens, proxy or none
 	TokensFile string   `toml:"tokens_file"` // whose tokens and rights there are
 	UserHeader string   `toml:"user_header"` // of a proxy
@@ -85,11 +85,21 @@ func (w Web) Risk() string {
 
 // Names are the hosts by which it is reached.
 func (w Web) Names() []string {
-	names := slices.Clone(w.Hosts)
-	if u, err := url.Parse(w.URL); err == nil && u.Hostname() != "" {
-		names = append(names, u.Hostname())
+	var names []string
+	for _, host := range append(slices.Clone(w.Hosts), w.URL) {
+		if u, err := url.Parse(host); err == nil && u.Hostname() != "" {
+			host = u.Hostname()
+		}
+		if host != "" {
+			names = append(names, host)
+		}
 	}
 	return names
+}
+
+// Addresses are those of Hosts that have a scheme, and with it a port.
+func (w Web) Addresses() []string {
+	return slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool { return !strings.Contains(host, "://") })
 }
 
 // WebAuths are the ways in which one shows who that is.
@@ -114,8 +124,10 @@ func (d *decoder) web(w Web) {
 		d.bad("web.prefix", `is no beginning of paths, such as "/oarlock"`)
 	}
 	for _, host := range w.Hosts {
-		if host == "" || strings.ContainsAny(host, "/: *") {
-			d.bad("web.hosts", "%q is no name of a host; a name stands alone, without scheme, port or *", host)
+		u, err := url.Parse(host)
+		address := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && host == u.Scheme+"://"+u.Host
+		if !address && (host == "" || strings.ContainsAny(host, "/:")) || strings.ContainsAny(host, " *") {
+			d.bad("web.hosts", `%q is neither a name of a host, such as "jobs.example.org", nor scheme, name and port: "https://jobs.example.org:8443"`, host)
 		}
 	}
 	if w.MaxStreams < 1 {

@@ -20,8 +20,7 @@ func WebDoor(w config.Web, log *slog.Logger) (*web.Door, *tls.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	u, _ := url.Parse(w.URL) // validated
-	door := &web.Door{Name: w.Listen, Gate: gate, Profiles: w.Pprof, ReadOnly: w.ReadOnly, Hosts: w.Names(), Secure: u.Scheme == "https"}
+	door := &web.Door{Name: w.Listen, Gate: gate, Profiles: w.Pprof, ReadOnly: w.ReadOnly, Hosts: w.Names(), Origins: origins(w)}
 	if w.TLSCert == "" {
 		return door, nil, nil
 	}
@@ -32,9 +31,20 @@ func WebDoor(w config.Web, log *slog.Logger) (*web.Door, *tls.Config, error) {
 	return door, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
+// origins are those from which pages come that w names with scheme and port.
+func origins(w config.Web) []string {
+	var all []string
+	for _, text := range append(w.Addresses(), w.URL) {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			all = append(all, web.Origin(u.Scheme+"://"+u.Host))
+		}
+	}
+	return all
+}
+
 // LoopbackDoor is a door at an address of this host, for whoever has the key.
 func LoopbackDoor(address string, key *web.Key) *web.Door {
-	return &web.Door{Name: address, Gate: &web.Gate{Key: key, Cookie: cookieOf(address)}}
+	return &web.Door{Name: address, Gate: &web.Gate{Key: key, Cookie: cookieOf(address), Proxies: networks(nil)}}
 }
 
 // WebRedactor blanks what w says, which was validated.
@@ -45,7 +55,11 @@ func WebRedactor(w config.Web) *redact.Redactor {
 
 // webGate is who may come in.
 func webGate(w config.Web, log *slog.Logger) (*web.Gate, error) {
-	gate := &web.Gate{Cookie: cookieOf(w.Listen)}
+	u, _ := url.Parse(w.URL) // validated
+	gate := &web.Gate{Cookie: cookieOf(w.Listen), Secure: u.Scheme == "https"}
+	if network, _ := w.Network(); network != "unix" {
+		gate.Proxies = networks(w.Proxies)
+	}
 	if w.Auth == "none" {
 		gate.All = "whoever reaches " + w.Listen
 		return gate, nil
@@ -59,9 +73,6 @@ func webGate(w config.Web, log *slog.Logger) (*web.Gate, error) {
 	}
 	if w.Auth == "proxy" {
 		gate.Header = w.UserHeader
-		if network, _ := w.Network(); network != "unix" {
-			gate.Proxies = networks(w.Proxies)
-		}
 	}
 	return gate, nil
 }

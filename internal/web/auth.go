@@ -17,7 +17,8 @@ type Gate struct {
 	All    string  // lets everybody in, by this name, who may everything; "" does not
 
 	Header  string         // of a proxy, which names the user; "" is none
-	Proxies []netip.Prefix // where that is believed; nil is everywhere
+	Proxies []netip.Prefix // where that, and X-Forwarded-Proto, are believed; nil is everywhere
+	Secure  bool           // browsers reach the door by TLS, which may end before us
 
 	wrong wrongs
 }
@@ -127,6 +128,17 @@ func (g *Gate) believes(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.ContainsFunc(g.Proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
 }
+
+// scheme is that by which a request came to us, or to a proxy of ours.
+func (g *Gate) scheme(r *http.Request) string {
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && g.believes(r) {
+		return "https"
+	}
+	return "http"
+}
+
+// secure reports whether a browser reaches us by TLS.
+func (g *Gate) secure(r *http.Request) bool { return g.Secure || g.scheme(r) == "https" }
 
 // address is whence a request comes, as wrong tokens are counted: of IPv6 the network.
 func (g *Gate) address(r *http.Request) string {

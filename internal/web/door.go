@@ -38,9 +38,7 @@ type Door struct {
 	Profiles bool     // of this process may be taken, by who may everything
 	ReadOnly bool     // nobody who comes by it may change anything
 	Hosts    []string // by which names it is reached, beside localhost and addresses
-	Secure   bool     // browsers reach it by TLS, which may end before us
-
-	origins http.CrossOriginProtection
+	Origins  []string // from which pages of ours come, as Origin has them, beside the one at which a request came in
 }
 
 // who says who asks.

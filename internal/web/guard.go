@@ -50,19 +50,37 @@ func (d *Door) sameOrigin(r *http.Request, proof Proof) error {
 		return nil
 	}
 	refused := problem(http.StatusForbidden, "cross_origin", "nothing proves that this comes from our own page; a program sends the header %s: 1, or its token as Authorization: Bearer", ownHeader)
-	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
-		return refused
-	}
-	if d.trusted(r.Header.Get("Origin")) || d.origins.Check(r) == nil {
-		return nil
+	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values("Origin")
+	switch {
+	case len(sites) == 1: // the browser compared scheme, name and port; other ports of a name are "same-site"
+		if sites[0] == "same-origin" || sites[0] == "none" {
+			return nil
+		}
+	case len(sites) == 0 && len(origins) == 1:
+		if d.ours(r, origins[0]) {
+			return nil
+		}
 	}
 	return refused
 }
 
-// trusted reports whether an origin is one of our own names.
-func (d *Door) trusted(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && slices.ContainsFunc(d.Hosts, func(host string) bool { return strings.EqualFold(host, u.Hostname()) })
+// ours reports whether an origin is one of the configuration, or the one at which a request came in.
+func (d *Door) ours(r *http.Request, origin string) bool {
+	origin = Origin(origin)
+	return origin != "" && (slices.Contains(d.Origins, origin) || origin == Origin(d.Gate.scheme(r)+"://"+r.Host))
+}
+
+// Origin is an origin in the form in which origins are compared: scheme, name and port, without the port that the scheme has
+// anyway. It is "" where the text is no origin.
+func Origin(text string) string {
+	u, err := url.Parse(strings.ToLower(text))
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != strings.ToLower(text) {
+		return ""
+	}
+	if u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+		return strings.TrimSuffix(u.Scheme+"://"+u.Host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // unprefixed is a request without the prefix of all paths, which a proxy may have cut off already.

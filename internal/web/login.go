@@ -137,7 +137,7 @@ func (a *App) logout(c *Call) error {
 func (a *App) cookie(c *Call, value string) *http.Cookie {
 	return &http.Cookie{
 		Name: c.door.Gate.Cookie, Value: value, Path: cmp.Or(a.o.Prefix, "/"),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.R.TLS != nil || c.door.Secure,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.door.Gate.secure(c.R),
 	}
 }
 

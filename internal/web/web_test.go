@@ -290,7 +290,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		{cookie, []string{"Sec-Fetch-Site", "same-site"}, false},
 		{cookie, []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost"}, false},
 		{cookie, []string{"Origin", "http://localhost"}, true},
-		{cookie, []string{"Origin", "http://jobs.example"}, true},
+		{cookie, []string{"Host", "jobs.example", "Origin", "http://jobs.example"}, true},
 		{cookie, []string{"Origin", "http://evil.example"}, false},
 		{cookie, []string{"Origin", "null"}, false},
 	} {
