@@ -15,6 +15,9 @@ import (
 // TestHelpers runs the test program of each helper: the conversations of
 // protocol/testdata, and what is the language's own.
 func TestHelpers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the conversations of protocol/testdata in every language")
+	}
 	for _, tt := range []struct{ dir, interpreter, program string }{
 		{"python", "python3", "test_oarlock.py"},
 		{"ruby", "ruby", "test_oarlock.rb"},

@@ -15,6 +15,9 @@ import (
 
 // TestOrders orders as the page says: what a customer ordered before anybody was there to pack is one job and one parcel, in its order.
 func TestOrders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the parts of it have short tests")
+	}
 	need(t, "python3")
 	program, err := binary()
 	if err != nil {

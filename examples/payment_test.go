@@ -18,6 +18,9 @@ import (
 // TestPayment runs the payment as its page says: it parks, is answered by curl at the address that its bank was given, and goes on
 // once, however often the bank says so.
 func TestPayment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the parts of it have short tests")
+	}
 	need(t, "python3")
 	need(t, "curl")
 	program, err := binary()

@@ -214,6 +214,9 @@ func TestAnAttemptIsASpan(t *testing.T) {
 // A collector that is away and comes back, one that refuses, and a supervisor whose connection ends cost no attempt its span, and
 // none has two; what is started again goes on where it was.
 func TestEachAttemptOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one test is enough")
+	}
 	s, c := newSupervisor(t), newCollector(t)
 	state := filepath.Join(t.TempDir(), "state")
 	args := []string{"-socket", filepath.Join(filepath.Dir(s.socket), "control-*.sock"), "-endpoint", c.URL, "-state", state}
@@ -250,6 +253,9 @@ func TestEachAttemptOnce(t *testing.T) {
 
 // What a collector refuses for good is dropped, so that what comes behind it has its turn; what is not understood is asked for again.
 func TestWhatIsRefusedForGood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one test is enough")
+	}
 	s, c := newSupervisor(t), newCollector(t)
 	exporting(t, "-socket", s.socket, "-endpoint", c.URL)
 	s.asks(t, "")

@@ -60,6 +60,9 @@ func (p *program) token(name, may string) string {
 // Behind a proxy that keeps the prefix or cuts it off, one logs in by a token, does something, and logs out, with scripts and
 // without; who may only look is offered nothing; a token that is void leads to the login, and from there back.
 func TestLoginBehindAProxy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one flow is enough")
+	}
 	p := prepare(t, behindProxy)
 	writes, reads := p.token("anna", "write"), p.token("bert", "read")
 	p.begin(func(line string) bool { return strings.Contains(line, "answering over HTTP") }, "dev", "--redis", "spawn")
@@ -133,6 +136,9 @@ func TestLoginBehindAProxy(t *testing.T) {
 
 // What `oarlock web --read-only` shows can be looked at, and nothing else.
 func TestReadOnlyWeb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one flow is enough")
+	}
 	p := start(t, configuration)
 	p.put("thumbs", "Resize", 1, `,"retries":0`)
 	p.await(func() bool { return strings.Contains(p.run("", "failed", "ls"), "exit-1") })
@@ -167,6 +173,9 @@ func TestReadOnlyWeb(t *testing.T) {
 // Pages of somebody else, open in the browser of who is logged in, can do nothing here: not by a form, a fetch, an image or a
 // frame, not from another port of this host, which a browser takes for the same site, and not by a name that was made to lead here.
 func TestStrangersCanDoNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one flow is enough")
+	}
 	p := start(t, configuration)
 	p.run("", "put", "letters", "{}", "--klass", "Send")
 	attack := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

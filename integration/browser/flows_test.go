@@ -3,11 +3,15 @@ package browser
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 )
+
+// inShort are the flows of a short run: the overview, an action that asks first, and what comes by itself.
+var inShort = []string{"from health to the stderr of a failure", "retry those of a filter", "a child and its lines"}
 
 // What people come for can be done by clicks, and by whoever has no scripts as well.
 func TestWhatPeopleComeFor(t *testing.T) {
@@ -23,6 +27,9 @@ func TestWhatPeopleComeFor(t *testing.T) {
 		scripts bool
 	}{{"with scripts", 1280, true}, {"without scripts", 320, false}} {
 		t.Run(mode.name, func(t *testing.T) {
+			if testing.Short() && !mode.scripts {
+				t.Skip("long: the same again in a browser without scripts")
+			}
 			tb := p.enter(t, mode.width, mode.scripts)
 			tb.mu.Lock()
 			tb.refused = true
@@ -37,6 +44,9 @@ func TestWhatPeopleComeFor(t *testing.T) {
 				{"haste, two tabs, and a job that goes meanwhile", hasteFlow}, {"who did what, and the keys", auditFlow},
 			} {
 				t.Run(flow.name, func(t *testing.T) {
+					if testing.Short() && !slices.Contains(inShort, flow.name) {
+						t.Skip("long: one of many flows")
+					}
 					tb.t = t
 					flow.do(t, p, tb, mode.scripts)
 				})

@@ -30,6 +30,9 @@ children = 3
 // of queues, classes, tags, groups, jobs, in data, messages, lines and progress. Every page that a link leads to is looked at, a few
 // of each kind.
 func TestHostileProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one flow is enough")
+	}
 	p := prepare(t, talking)
 	text := func(value any) string {
 		line, err := json.Marshal(value)

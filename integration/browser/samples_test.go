@@ -74,6 +74,9 @@ const runAxe = `axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', '
 
 // Nobody is kept out of a page, in whatever state it is: in the light and in the dark, on a desk and in a hand.
 func TestNobodyIsKeptOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: every page in every state")
+	}
 	text := axe(t)
 	server, samples := gallery(t, "")
 	looks := []struct {
@@ -116,6 +119,9 @@ const widest = `[...document.querySelectorAll('body *')].filter(e => e.getBoundi
 
 // With text of twice the size nothing scrolls sideways.
 func TestLargeText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: every page in every state")
+	}
 	server, samples := gallery(t, "")
 	tb := open(t, server.URL, 1280, true)
 	for n, sample := range samples {
@@ -128,6 +134,9 @@ func TestLargeText(t *testing.T) {
 
 // Everything that can be clicked can be reached by the tabulator, in the order in which it stands, and is seen to be.
 func TestTabOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: every page in every state")
+	}
 	server, samples := gallery(t, "")
 	tb := open(t, server.URL, 1280, true)
 	for n, sample := range samples {
@@ -158,6 +167,9 @@ func TestTabOrder(t *testing.T) {
 
 // What the page of help says of keys is so: they lead to places, and through the rows of a list; a field that is written into has its letters.
 func TestKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one flow is enough")
+	}
 	server, samples := gallery(t, "")
 	tb := open(t, server.URL, 1280, true)
 	tb.refused = true // there are only samples
@@ -205,6 +217,9 @@ func TestKeys(t *testing.T) {
 
 // A page whose every text others wrote does nothing of what they wanted.
 func TestHostileTextDoesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: every page in every state")
+	}
 	server, samples := gallery(t, strings.Join(pagestest.Hostile, " "))
 	tb := open(t, server.URL, 1280, true)
 	for n, sample := range samples {

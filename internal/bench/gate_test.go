@@ -9,6 +9,9 @@ import (
 
 // What is measured of a crowd is what was asked for: the free job begins when all before it are sorted, 64 a call, and nothing is left.
 func TestMeasureGate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a measurement")
+	}
 	b, crowd := newBench(t), Crowd{Blocked: 250, Parked: 150}
 	var out bytes.Buffer
 	if err := b.MeasureGate(t.Context(), crowd, NewReport(&out, io.Discard, true)); err != nil {

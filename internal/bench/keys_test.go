@@ -11,6 +11,9 @@ import (
 
 // Jobs with keys and ordinary ones are worked in turns, as they come and of a backlog, and so are ordinary ones by another build.
 func TestJobsInOrderAreCompared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a measurement")
+	}
 	b := newBench(t)
 	b.Scratch = t.TempDir()
 	var out bytes.Buffer

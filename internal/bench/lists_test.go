@@ -13,6 +13,9 @@ import (
 // Of a spike of entries, which are there all at once, the supervisor holds no more than its children work: its memory is what a few
 // cost, and it works them no slower than jobs of a queue; an entry that is pushed to an idle one is begun soon after a bare BLPOP would have it.
 func TestSpikesOfLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a measurement")
+	}
 	few, many, samples, late := 50, 300, 21, 8.0 // of a machine that does much else
 	if os.Getenv("OARLOCK_FAULTS") == "all" {
 		many, samples, late = 30_000, 501, 4.0

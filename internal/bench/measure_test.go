@@ -113,6 +113,9 @@ func TestSeries(t *testing.T) {
 
 // Jobs that do nothing go at least three times as fast a hundred in a message as one by one, with the same children.
 func TestBatchesAreThreeTimesAsFast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a ratio of speeds")
+	}
 	b := newBench(t)
 	measure := func(shape Shape, jobs int) (r Result) {
 		var err error
@@ -136,6 +139,9 @@ func TestBatchesAreThreeTimesAsFast(t *testing.T) {
 }
 
 func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a soak")
+	}
 	b := newBench(t)
 	b.Scratch = t.TempDir()
 	r, err := b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2}, 3*time.Second, NewReport(io.Discard, io.Discard, false))
@@ -182,6 +188,9 @@ func must[T any](value T, err error) T {
 
 // What others are measured against is a loop that pops and completes: it works all, leaves nothing, and says so where there is nothing to work.
 func TestAgainstAPlainLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a measurement")
+	}
 	b := newBench(t)
 	b.Scratch = t.TempDir()
 	var out bytes.Buffer

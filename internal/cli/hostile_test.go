@@ -70,7 +70,8 @@ tag ls|tag jobs H|stats work|stats H|config get|config get H|doctor|check H|stat
 put work H|put work 1 --klass H|--redis H queue ls|--redis redis://H queue ls|--log-level H queue ls|try H`
 
 // TestHostileTextsOfAllCommands runs all commands that end by themselves, with words that name
-// what is there and words that name nothing, as text and as JSON.
+// what is there and words that name nothing, as text and as JSON; a short run only those that
+// show something and a tenth of the others, as text.
 func TestHostileTextsOfAllCommands(t *testing.T) {
 	s := newScript(t, "")
 	server := redistest.Start(t)
@@ -85,7 +86,12 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 	for look := range strings.SplitSeq(strings.ReplaceAll(looks, "\n", ""), "|") {
 		asks = append(asks, strings.Split(look, " "))
 	}
-	for _, line := range fullLines() { // after the looks, for they change what is there
+	tails := [][]string{nil, {"--json"}}
+	most := 150
+	if testing.Short() {
+		tails, most = tails[:1], 75
+	}
+	for _, line := range tenth(fullLines()) { // after the looks, for they change what is there
 		if slices.Contains(strings.Fields("run dev demo bench top say lua completion events init unit try torture"), line[0]) || slices.Equal(line[:min(len(line), 2)], []string{"list", "watch"}) {
 			continue
 		}
@@ -101,7 +107,7 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 				ask[i] = before + hostile
 			}
 		}
-		for _, more := range [][]string{nil, {"--json"}} {
+		for _, more := range tails {
 			args := slices.Concat(ask, more)
 			s.anyCode(args)
 			out := s.said["stdout"] + s.said["stderr"]
@@ -109,7 +115,7 @@ func TestHostileTextsOfAllCommands(t *testing.T) {
 			shown += strings.Count(out, `]0;own`)
 		}
 	}
-	if shown < 150 {
+	if shown < most {
 		t.Errorf("the texts were shown only %d times: what is asked for is not there", shown)
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 // stop --wait returns when the process is gone, or says that it is not.
 func TestStopWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for its own timeouts")
+	}
 	s := newScript(t, `
 -- oarlock.toml --
 [log]

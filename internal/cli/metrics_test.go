@@ -84,6 +84,9 @@ func TestMetricsAndHealth(t *testing.T) {
 
 // Through an outage of Redis, an open breaker and a drain a supervisor says in a word how it is; it lives all the while.
 func TestHealthFromStartToEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: two outages of Redis, with the pauses between attempts")
+	}
 	server := redistest.Start(t)
 	s := newScript(t, `
 -- oarlock.toml --

@@ -50,6 +50,8 @@ func testProgram(in io.Reader, out, errs io.Writer) Program {
 //	same FILE FILE           both are equal; stdout and stderr may be named, too
 //	stdin FILE               what the next oarlock reads
 //	rm FILE
+//
+// A file that begins with "# Long: WHY" belongs to the long run.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.script")
 	if err != nil || len(files) == 0 {
@@ -60,6 +62,9 @@ func TestScripts(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if testing.Short() && bytes.HasPrefix(text, []byte("# Long: ")) {
+				t.Skip("long: " + string(text[len("# Long: "):bytes.IndexByte(text, '\n')]))
 			}
 			newScript(t, string(text)).run(t, file)
 		})

@@ -76,6 +76,9 @@ func TestRunUntilEmptyCountsTheLastRetry(t *testing.T) {
 
 // What a dead worker holds is worked when its lock has run out; what a living one holds is left.
 func TestRunUntilEmptyBesideOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a lock of seconds has to run out")
+	}
 	s := newScript(t, emptyFiles)
 	client, err := queue.Open(t.Context(), queue.Options{URL: s.env["REDIS_URL"]})
 	if err != nil {

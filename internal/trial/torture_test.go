@@ -87,6 +87,9 @@ func TestRules(t *testing.T) {
 		{"dies-of-lists.sh", runner.Reuse, 0, []string{"it answers whatever"}},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
+			if testing.Short() && tt.mode == runner.Reuse && tt.program != "knows-nothing.sh" {
+				t.Skip("long: a program that goes on has rules that take seconds")
+			}
 			t.Parallel()
 			trial := newTrial(t, "testdata", tt.mode, "{}", "sh", tt.program)
 			if tt.limit > 0 {
@@ -130,6 +133,9 @@ func TestGuess(t *testing.T) {
 
 // Every example, in every mode that its configuration has, keeps the rules.
 func TestExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: every example by every rule")
+	}
 	files, err := filepath.Glob("../../examples/*/oarlock.toml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)

@@ -267,6 +267,9 @@ func TestSlowClientsHoldNoPlaces(t *testing.T) {
 
 // Long bodies are refused at once where they say how long they are, and read by a few at a time.
 func TestLongBodies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: megabytes for every route")
+	}
 	a, _ := apart(t)
 	g := everybody(&Door{})
 	for size, want := range map[int]string{33 << 20: "too_large", 15 << 20: "bad_request"} {

@@ -202,6 +202,9 @@ func streaming(t *testing.T) (q *queue.Client, h *hub.Hub, server *httptest.Serv
 // No text ends a frame of a stream, or begins one: not of what happens here, of what a child printed, of what Redis tells, nor
 // of a page that is watched.
 func TestHostileTextInStreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: hostile texts in every stream")
+	}
 	q, h, server := streaming(t)
 	at, client := server.URL+"/api/v1", server.Client()
 	here := frames(t, client, at+"/events")
