@@ -86,9 +86,6 @@ func TestPutKeepsOrder(t *testing.T) {
 
 // A put that too few replicas have is made, says so, and is told apart by its exit code.
 func TestPutTellsOfMissingReplicas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: each put waits a second for its replicas")
-	}
 	server := redistest.Start(t)
 	s := newScript(t, "")
 	s.env["REDIS_URL"] = server.URL
