@@ -97,6 +97,7 @@ func parseTokens(text string) (lines []tokenLine, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		may.named = true
 		var sum []byte
 		if words[2] != "-" {
 			if sum, err = hex.DecodeString(words[2]); err != nil || len(sum) != sha256.Size {
