@@ -31,6 +31,60 @@ local tonumber = (function(original)
   end
 end)(tonumber)
 
+-- The server's gsub copies the whole text for each match, so this one replaces it where that costs anything: it puts the parts
+-- together once. A pattern that is tied to the beginning has one match.
+string.gsub = (function(original)
+  return function(text, pattern, with, most)
+    if type(with) == 'number' then with = tostring(with) end
+    local kind = type(with)
+    if type(text) ~= 'string' or #text < 500 or type(pattern) ~= 'string' or string.sub(pattern, 1, 1) == '^'
+      or not (kind == 'string' or kind == 'table' or kind == 'function') then
+      return original(text, pattern, with, most)
+    end
+    local literal = kind == 'string' and not string.find(with, '%', 1, true)
+    local out, at, count = {}, 1, 0
+    while at <= #text + 1 and not (most and count >= most) do
+      local found = {string.find(text, pattern, at)}
+      local first, last = found[1], found[2]
+      if not first then break end
+      local whole = string.sub(text, first, last)
+      local capture, value = found[3] or whole, with
+      count = count + 1
+      if kind == 'table' then
+        value = with[capture]
+      elseif kind == 'function' then
+        value = with(capture, unpack(found, 4))
+      elseif not literal then
+        value = original(with, '%%(.)', function(sign)
+          if sign == '0' then return whole end
+          if sign == '1' then return capture end
+          return string.find(sign, '%d') and found[2 + sign] or sign
+        end)
+      end
+      out[#out + 1] = string.sub(text, at, first - 1)
+      out[#out + 1] = value or whole
+      at = last + 1
+      if last < first then
+        out[#out + 1] = string.sub(text, first, first)
+        at = first + 1
+      end
+    end
+    out[#out + 1] = string.sub(text, at)
+    return table.concat(out), count
+  end
+end)(string.gsub)
+
+-- The server's concat has room for some thousand parts.
+table.concat = (function(original)
+  return function(parts, between, from, to)
+    from, to = from or 1, to or #parts
+    if to - from < 1000 then return original(parts, between, from, to) end
+    local fewer = {}
+    for i = from, to, 1000 do fewer[#fewer + 1] = original(parts, between, i, math.min(i + 999, to)) end
+    return table.concat(fewer, between)
+  end
+end)(table.concat)
+
 -- odd tells a number that the server would write otherwise than Redis.
 local function odd(value)
   return type(value) == 'number'
