@@ -65,7 +65,7 @@ var arrows = map[string][]string{
 	"internal/accord":        {"internal/rules", "internal/window", "queue"},
 	"internal/callback":      {},
 	"internal/config":        {"internal/callback", "internal/placeholder", "internal/rules", "internal/schedule", "internal/shebang"},
-	"internal/connect":       {"internal/config", "internal/control", "queue"},
+	"internal/connect":       {"internal/config", "internal/control", "internal/embedded", "queue"},
 	"internal/console":       {"internal/logging", "internal/screen", "protocol", "runner", "supervisor"},
 	"internal/control":       {},
 	"internal/cron":          {"internal/schedule", "queue"},

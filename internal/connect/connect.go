@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/embedded"
 	"oarlock/queue"
 )
 
@@ -61,9 +62,17 @@ const (
 	lookingPatience    = 2 * time.Second
 )
 
+// hereTimeout is that of a call to the embedded Redis of this process: as long as this process is slow, so is its Redis, and neither is away.
+const hereTimeout = time.Hour
+
 // options are what r says of a client.
 func options(r config.Redis) queue.Options {
+	timeout := time.Duration(0) // the usual one
+	if embedded.Here(r.URL) {
+		timeout = hereTimeout
+	}
 	return queue.Options{
+		ReadTimeout:  timeout,
 		URL:          r.URL,
 		Namespace:    r.Namespace,
 		PasswordFile: r.PasswordFile,

@@ -3,9 +3,29 @@ package connect
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/embedded"
 )
+
+// TestTheEmbeddedRedisHereIsNeverLate opens the embedded Redis of this process, to which a call may take as long as it needs; once it is
+// gone, what is at its address is a Redis like any other.
+func TestTheEmbeddedRedisHereIsNeverLate(t *testing.T) {
+	server, err := embedded.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	url := server.URL()
+	if got := options(config.Redis{URL: url}).ReadTimeout; got < time.Minute {
+		t.Errorf("a call may take %v", got)
+	}
+	server.Close()
+	if got := options(config.Redis{URL: url}).ReadTimeout; got != 0 {
+		t.Errorf("a call to somebody else may take %v", got)
+	}
+}
 
 // Whatever the table redis says reaches the client: a key with another value makes another one.
 func TestNoFieldOfRedisIsForgotten(t *testing.T) {

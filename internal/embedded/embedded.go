@@ -9,6 +9,7 @@ package embedded
 import (
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,16 @@ import (
 // tick is how often keys with a time to live are aged. miniredis can do so by the
 // clock, but then looks at every key in every command.
 const tick = 100 * time.Millisecond
+
+// running are the servers of this process, by address.
+var running sync.Map
+
+// Here reports whether the Redis at url is a server of this process, which cannot be away while whoever asks is there.
+func Here(url string) bool {
+	addr, _, _ := strings.Cut(strings.TrimPrefix(url, "redis://"), "/")
+	_, is := running.Load(addr)
+	return is
+}
 
 // Server is a running embedded Redis. It is safe for concurrent use.
 type Server struct {
@@ -46,6 +57,7 @@ func Start(addr string) (*Server, error) {
 	}
 	s.mini.Server().SetPreHook(s.before)
 	s.done.Go(s.age)
+	running.Store(s.Addr(), nil)
 	return s, nil
 }
 
@@ -74,7 +86,10 @@ func (s *Server) URL() string { return "redis://" + s.Addr() + "/0" }
 // Close ends the server and its connections, and returns when both are gone. What was
 // in memory is lost. It may be called more than once.
 func (s *Server) Close() {
-	s.once.Do(func() { close(s.stop) })
+	s.once.Do(func() {
+		running.Delete(s.Addr())
+		close(s.stop)
+	})
 	s.done.Wait()
 	s.mini.Close()
 }

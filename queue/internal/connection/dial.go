@@ -33,7 +33,7 @@ func dialer(o Config, secure *tls.Config) func(ctx context.Context, network, add
 		if err != nil {
 			return failedConn{&DialError{addr, reason(err)}}, nil
 		}
-		return conn, nil
+		return patient(conn, o.ReadTimeout), nil
 	}
 }
 
