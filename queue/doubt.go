@@ -3,9 +3,18 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/script"
 	"oarlock/queue/internal/wire"
 )
+
+// lateTimeout is how long Held waits for jobs after a call that should have brought them was not answered in time. Redis has just answered
+// the fence: it is the jobs that take their time.
+const lateTimeout = 30 * time.Second
 
 // Resolution is what Redis knows about a settlement in doubt.
 type Resolution int
@@ -22,19 +31,30 @@ func (r Resolution) String() string {
 
 // Held lists what Redis holds in the worker's name: the worker's set and the locks of
 // the queues named, each confirmed by the job itself (running, and this worker its owner).
-// Minus what the caller has in flight, that is what a take in doubt has taken. It fences first.
-func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
+// What the caller has in flight is known, and left out, unless it was popped again since; the rest is what a take in doubt has taken. It fences first.
+func (s *Session) Held(ctx context.Context, queues []string, inFlight ...RenewItem) ([]Taken, error) {
 	if err := s.Fence(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.client.clock.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	conn := evaler(s.client.redis)
+	if single, is := conn.(*redis.Client); is && s.late.Load() {
+		conn = single.WithTimeout(lateTimeout)
+	}
 	var held []Taken
-	var known []string
+	known := make([]string, 0, 2*len(inFlight))
+	for _, job := range inFlight {
+		known = append(known, job.JID, wire.Mark(job.Popped))
+	}
 	for first := true; first || len(queues) > 0; first = false {
 		some := queues[:min(len(queues), sliceOfQueues)]
 		queues = queues[len(some):]
 		for more := true; more; {
-			args := wire.Args(known, s.worker, len(known))
-			raw, err := s.client.call(ctx, Batch, "held", append(args, wire.Args(some)...)...)
+			args := wire.Args(known, s.worker, len(known)/2)
+			raw, err := s.client.run(ctx, conn, script.Name{Dialect: Batch, Command: "held"}, s.client.clock.Now(), append(args, wire.Args(some)...)...)
+			s.late.Store(errors.Is(err, ErrDoubt))
 			if err != nil {
 				return nil, harmless(err)
 			}
@@ -43,14 +63,14 @@ func (s *Session) Held(ctx context.Context, queues []string) ([]Taken, error) {
 			more = in.Int() == 1
 			others := wire.Reader{Items: in.List()}
 			for range others.Items {
-				known = append(known, others.Text())
+				known = append(known, others.Text(), "")
 			}
 			if err := cmp.Or(err, in.Err, others.Err); err != nil {
 				return held, err
 			}
 			held = append(held, jobs...)
 			for i := range jobs {
-				known = append(known, jobs[i].JID)
+				known = append(known, jobs[i].JID, "")
 			}
 		}
 	}

@@ -86,12 +86,13 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	sent, puts, results := checkSettlements(settlements)
 	now := s.client.clock.Now()
 	take.hurries = s.mayHurry(take, now)
-	if take.hurries && s.mayBePlain() {
+	if take.hurries && take.Bytes == 0 && s.mayBePlain() {
 		take.plain = wire.Mark(now)
 	}
 	raw, err := s.exchange(ctx, now, s.beside.saysNothingTo(now, sent, puts, take), exchangeArgs(s.worker, sent, puts, take))
 	if err != nil {
 		if errors.Is(err, ErrDoubt) {
+			s.late.Store(take.Count > 0)
 			s.link.Doubt()
 		}
 		return Reply{}, err
@@ -204,7 +205,7 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	case take.hurries:
 		spare = 2
 	}
-	args = append(args, string(order), take.Cursor, take.Count, take.MaxJob, spare)
+	args = append(args, string(order), take.Cursor, take.count(), take.MaxJob, spare)
 	for i, q := range take.Queues {
 		head := ""
 		if i < len(take.Heads) && take.Heads[i] > 0 {

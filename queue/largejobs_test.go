@@ -40,6 +40,13 @@ func TestTheEmbeddedServerCarriesLargeJobs(t *testing.T) {
 			t.Fatalf("%d jobs were taken", len(r.Jobs))
 		}
 		call("held", func() { must(s.Held(t.Context(), []string{"q"}))(t) })
+		call("audit", func() {
+			held := must(s.Held(t.Context(), []string{"q"}, queue.RenewItem{JID: p.JID, Queue: "q", Popped: r.Jobs[0].Popped}))(t)
+			equal(t, "held beside what is in flight", len(held), 0)
+		})
+		if size > 0 && now["audit"] > 1 {
+			t.Errorf("an audit allocates %.0f MiB beside a job of %d MiB in flight", now["audit"], size)
+		}
 		call("complete", func() {
 			done := must(s.Exchange(t.Context(), []queue.Settlement{{JID: p.JID, Queue: "q", Popped: r.Jobs[0].Popped, Action: queue.Complete}}, queue.Take{}))(t)
 			ok(t, done.Results[0].Err)
@@ -54,4 +61,50 @@ func TestTheEmbeddedServerCarriesLargeJobs(t *testing.T) {
 		}
 		before = now
 	}
+}
+
+// TestHeldLeavesOutWhatIsInFlight asks what Redis holds: a job in flight is left out, unless it was popped again since.
+func TestHeldLeavesOutWhatIsInFlight(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		putAll(t, c, queue.Put{Queue: "q", JID: "a", Klass: "K"}, queue.Put{Queue: "q", JID: "b", Klass: "K"})
+		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2})
+		inFlight := []queue.RenewItem{{JID: "a", Queue: "q", Popped: reply.Jobs[0].Popped}, {JID: "b", Queue: "q", Popped: reply.Jobs[1].Popped}}
+		equal(t, "beside both", jids(must(s.Held(t.Context(), []string{"q"}, inFlight...))(t)), "")
+		equal(t, "beside one", jids(must(s.Held(t.Context(), []string{"q"}, inFlight[1]))(t)), "a")
+		must(s.Exchange(t.Context(), []queue.Settlement{{JID: "a", Queue: "q", Popped: inFlight[0].Popped, Action: queue.Release}}, queue.Take{}))(t)
+		take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+		equal(t, "popped again", jids(must(s.Held(t.Context(), []string{"q"}, inFlight...))(t)), "a")
+	})
+}
+
+// TestATakeHasABoundOfBytes takes less at once than fits into a call, but always one job, in each order, and from a list.
+func TestATakeHasABoundOfBytes(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		const size = 1000
+		data := []byte(`"` + strings.Repeat("x", size-2) + `"`)
+		s := session(t, c, "w")
+		for _, order := range []queue.Order{queue.Ordered, queue.RoundRobin, queue.Oldest} {
+			for _, tt := range []struct {
+				bytes int64
+				want  int
+			}{{0, 6}, {1, 1}, {size, 1}, {3 * size, 3}, {4*size - 1, 3}, {1 << 40, 6}} {
+				for i := range 6 {
+					must(c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K", Data: data}))(t)
+				}
+				reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Order: order, Count: 9, Bytes: tt.bytes})
+				if len(reply.Jobs) != tt.want || reply.More != (tt.want < 6) {
+					t.Errorf("%s: within %d bytes %d jobs were taken, more: %v", order, tt.bytes, len(reply.Jobs), reply.More)
+				}
+			}
+		}
+		l := hworker()
+		w := &listed{t: t, redis: c.Redis(), c: c, list: l}
+		w.s = w.session("w")
+		w.push(mail(1), mail(2), mail(3))
+		reply := must(w.s.Exchange(t.Context(), nil, queue.Take{Count: 3, Bytes: 1}))(t)
+		if len(reply.Jobs) != 1 || !reply.More {
+			t.Errorf("%d entries of a list were taken, more: %v", len(reply.Jobs), reply.More)
+		}
+	})
 }

@@ -13,7 +13,7 @@ const heldPage = 500
 
 // Held lists the entries that are in work for the session's worker. Minus what the caller has in flight, that is
 // what a take in doubt has taken, or a dead worker of that name had. It fences first.
-func (s *ListSession) Held(ctx context.Context, _ []string) ([]Taken, error) {
+func (s *ListSession) Held(ctx context.Context, _ []string, _ ...RenewItem) ([]Taken, error) {
 	if err := s.Fence(ctx); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ type listCall struct {
 	now         float64
 }
 
-// Exchange is that of Session. Of the take only Count and MaxJob are heeded.
+// Exchange is that of Session. Of the take only Count, Bytes and MaxJob are heeded.
 func (s *ListSession) Exchange(ctx context.Context, settlements []Settlement, take Take) (Reply, error) {
 	if err := s.client.clock.Fresh(ctx); err != nil {
 		return Reply{}, err
@@ -104,7 +104,7 @@ func (s *ListSession) Exchange(ctx context.Context, settlements []Settlement, ta
 		return Reply{}, err
 	}
 	s.settling(&x)
-	raw, err := s.send(ctx, x.now, take.Count, x.args)
+	raw, err := s.send(ctx, x.now, take.count(), x.args)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -120,7 +120,7 @@ func (s *ListSession) Exchange(ctx context.Context, settlements []Settlement, ta
 }
 
 // send sends what is settled, and how many are to be taken.
-func (s *ListSession) send(ctx context.Context, now float64, count int, settled []any) (any, error) {
+func (s *ListSession) send(ctx context.Context, now float64, count any, settled []any) (any, error) {
 	k := s.keys
 	args := append([]any{k.jobs, k.progress, k.failed, k.reasons, k.broken, k.tries, s.fence(), stampOf(now, s.tag), s.list.Failed, count}, settled...)
 	raw, err := s.client.run(ctx, s.link.Redis(), script.Name{Dialect: Batch, Command: "list.exchange"}, now, args...)

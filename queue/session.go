@@ -20,6 +20,7 @@ type Session struct {
 
 	// ruledBy are the rules by which queues of this session are ruled; nil if none is, as far as is known.
 	ruledBy  atomic.Pointer[ruling]
+	late     atomic.Bool          // the last call that should have brought jobs was not answered in time
 	beside   editions             // which rules there are, as far as they concern none of its queues
 	lastLook atomic.Pointer[look] // nil: the next Exchange is not to hurry
 	special  atomic.Pointer[look] // since this one something special was with a job: no call asks whether nothing is until the next look

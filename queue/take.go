@@ -35,6 +35,9 @@ type Take struct {
 	// MaxJob, if positive, is the size of data in bytes above which a job is taken without
 	// its data (Taken.Data nil, Taken.Size set), for the caller to fail.
 	MaxJob int64
+	// Bytes, if positive, is how many bytes of data the jobs may have together where that is less than a call brings at most, 4 MiB. A
+	// single job may have more.
+	Bytes int64
 	// Spare leaves locks alone that have run out. While Redis was away nobody could renew
 	// theirs; right after its return they are to be given the time for it.
 	Spare bool
@@ -54,6 +57,17 @@ func (t Take) drawn() Take {
 	rand.Shuffle(len(t.Queues), func(i, j int) { t.Queues[i], t.Queues[j] = t.Queues[j], t.Queues[i] })
 	t.Order, t.Cursor = RoundRobin, 0
 	return t
+}
+
+// callBytes is how many bytes of data a call brings at most, as in the scripts.
+const callBytes = 4 << 20
+
+// count is how many jobs are asked for as the scripts read it: behind a slash, how many bytes at most, where these are fewer than usual.
+func (t Take) count() any {
+	if t.Bytes > 0 && t.Bytes < callBytes {
+		return fmt.Sprintf("%d/%d", t.Count, t.Bytes)
+	}
+	return t.Count
 }
 
 // Taken is a job that Redis locked for us.

@@ -540,7 +540,7 @@ func (s *fakeSession) Wish(ctx context.Context, wishes []queue.Wish) (answers []
 	return answers, nil
 }
 
-func (s *fakeSession) Held(ctx context.Context, queues []string) (held []queue.Taken, err error) {
+func (s *fakeSession) Held(ctx context.Context, queues []string, _ ...queue.RenewItem) (held []queue.Taken, err error) {
 	err = s.call(ctx, "held", func() {
 		for _, jid := range s.those("running", func(j *fakeJob) bool { return j.worker == s.worker }) {
 			t := s.jobs[jid].Taken

@@ -14,7 +14,8 @@
 --   puts      how many, then so many jobs as the batch command put reads them; put only if the
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
---   count     how many to take; max_job: bytes of data above which it is withheld, 0 for any
+--   count     how many to take, and behind a slash how many bytes of data at most, where that is less than a call brings
+--   max_job   bytes of data above which it is withheld, 0 for any
 --   spare     1 to leave locks alone that have run out; else they are looked after, as by pop. 2 to hurry: as long as there are jobs
 --             enough in the first queue, the call neither looks after locks nor for what is due, prunes nothing and lets the worker's time
 --             in the register be. More than one character: the time of the call as a job's hash keeps it; the call hurries and asks whether it is plain, of a
@@ -51,10 +52,12 @@
 local now, worker = tonumber(ARGV[1]), ARGV[2]
 local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+local bytes = call_bytes
+if not count then count, bytes = read_count(ARGV[at + 2]) end
 local queues, heads = {}, {}
 for i = at + 5, #ARGV - 1, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
 local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, settlements, queues, ARGV[at + 5 + 2 * #queues])
-batch.spare = ARGV[at + 4] == '1'
+batch.spare, batch.bytes = ARGV[at + 4] == '1', bytes
 if not batch.edition then batch.ruled = batch.ruled or false end
 if batch.concerned then return 'ruled' end
 batch.hurries = (ARGV[at + 4] == '2' or #ARGV[at + 4] > 1) and #settlements > 0

@@ -1,10 +1,11 @@
--- held(now, worker, known, [jid]..., [queue]...) -> jobs, more, others
+-- held(now, worker, known, [jid, popped]..., [queue]...) -> jobs, more, others
 -- What Redis holds in a worker's name: its set of jobs, and those of the queues' locks that
 -- may have left that set because they ran out. Only jobs that say themselves that
 -- they run under this worker count; where no job is behind an entry, or something else
 -- than a job, nothing is held.
 --
---   known  how many jids follow, which are left out: an earlier call answered them
+--   known  how many jids follow, which are left out, each with its field time as it was popped: so nobody is sent again
+--          what he has. Empty: left out whatever that is, for an earlier call answered it
 --   jobs   per job the values that exchange answers for a taken one
 --   more   1 if it ended because it had done enough for one call
 --   others the jids that were looked at and are not held
@@ -13,14 +14,16 @@
 local now, worker = tonumber(ARGV[1]), ARGV[2]
 local batch = { jobs = {}, max_job = 0, bytes = call_bytes, commands = call_commands }
 local seen, more, others = {}, 0, {}
-local first = 4 + tonumber(ARGV[3])
-for i = 4, first - 1 do seen[ARGV[i]] = true end
+local first = 4 + 2 * tonumber(ARGV[3])
+for i = 4, first - 1, 2 do seen[ARGV[i]] = ARGV[i + 1] end
 
 local function look(jid)
-  if seen[jid] then return end
-  seen[jid] = true
-  local state, owner, queue, expires = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires'))
+  local known = seen[jid]
+  if known == '' then return end
+  seen[jid] = ''
+  local state, owner, queue, expires, popped = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires', 'time'))
   spend(batch, 1)
+  if known and popped == known and state == 'running' and owner == worker then return end
   if not (state == 'running' and owner == worker and queue) then return others end
   local job = look_at(jid, queue)
   spend(batch, 3)

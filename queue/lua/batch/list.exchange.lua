@@ -7,7 +7,7 @@
 --   tag         of whoever has the entries, see is_held
 --   stamp       the start time of what is taken
 --   most        how many of the failed are kept
---   count       how many are taken
+--   count       how many are taken, and behind a slash how many bytes at most, where that is less than a call brings
 --   action      ack; back (to where new ones come in), front (to be taken next), fail, broken; or
 --               later, which leaves it in work with the start time that word is
 --   kept        what is kept with it from now on, '' for nothing
@@ -25,7 +25,9 @@
 -- Reads             ql:oarlock:needs
 -- Reads and writes  the keys named
 local jobs, progress, failed, reasons, broken, tries = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local tag, stamp, most, count = ARGV[8], ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11])
+local tag, stamp, most = ARGV[8], ARGV[9], tonumber(ARGV[10])
+local count, most_bytes = tonumber(ARGV[11]), call_bytes
+if not count then count, most_bytes = read_count(ARGV[11]) end
 
 -- keep(entry, kept)
 local function keep(entry, kept)
@@ -93,7 +95,7 @@ local function head()
   local found, next_ones, bytes = redis.call('LRANGE', jobs, -count, -1), {}, 0
   for i = #found, 1, -1 do
     bytes = bytes + #found[i]
-    if bytes > call_bytes and #next_ones > 0 then return next_ones, true end
+    if bytes > most_bytes and #next_ones > 0 then return next_ones, true end
     next_ones[#next_ones + 1] = found[i]
   end
   return next_ones, false

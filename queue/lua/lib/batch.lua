@@ -119,6 +119,13 @@ call_commands = 450
 call_bytes = 4194304
 call_promotions = 200
 
+-- read_count(text) -> how many jobs are wanted, and how many bytes of data they may have together: fewer than usual
+-- Rare.
+function read_count(text)
+  local most, bytes = string.match(text, '^(%d+)/(%d+)$')
+  return tonumber(most), tonumber(bytes)
+end
+
 -- As many jobs as a call may settle, and take, in a straight line, are always within that.
 plain_jobs = 100
 

@@ -15,7 +15,7 @@
 --            nothing of it is left to take. Of other queues this is not known
 function take_all(batch, queues, heads, order, cursor, count, max_job)
   batch.jobs, batch.max_job, batch.due, batch.left = {}, max_job, nil, {}
-  batch.bytes, batch.more = call_bytes, 0
+  batch.bytes, batch.more = batch.bytes or call_bytes, 0
   if count > 0 and #queues > 0 then
     batch.entry = '[' .. batch.second .. ',"popped",{"worker":' .. cjson.encode(batch.worker) .. '}]'
     if batch.lacks then

@@ -17,7 +17,7 @@ func (p *Pool) resolve() {
 	x := e.doubt
 	e.out = true
 	sent, now := p.now, p.Redis.Now()
-	queues := p.queues
+	queues, known := p.queues, p.inFlight()
 	go func() { // reports to the loop
 		var resolutions []queue.Resolution
 		var held []queue.Taken
@@ -26,7 +26,7 @@ func (p *Pool) resolve() {
 			resolutions, err = p.store.Resolve(p.ctx, x.settlements[:len(x.attempts)])
 		}
 		if err == nil {
-			held, err = p.store.Held(p.ctx, queues)
+			held, err = p.store.Held(p.ctx, queues, known...)
 		}
 		p.post(func() { p.resolved(x, resolutions, held, sent, now, err) })
 	}()
@@ -72,9 +72,9 @@ func (p *Pool) audit() {
 	e.out = true
 	e.auditAt = p.now + clock.Jittered(p.renewals.interval())
 	sent, now := p.now, p.Redis.Now()
-	queues := p.queues
+	queues, known := p.queues, p.inFlight()
 	go func() { // reports to the loop
-		held, err := p.store.Held(p.ctx, queues)
+		held, err := p.store.Held(p.ctx, queues, known...)
 		p.post(func() {
 			e.out = false
 			if err != nil {
@@ -87,6 +87,15 @@ func (p *Pool) audit() {
 			}
 		})
 	}()
+}
+
+// inFlight are the jobs of which Held need not tell.
+func (p *Pool) inFlight() []queue.RenewItem {
+	known := make([]queue.RenewItem, 0, len(p.flight))
+	for jid, a := range p.flight {
+		known = append(known, queue.RenewItem{JID: jid, Queue: a.job.Queue, Popped: a.job.Popped})
+	}
+	return known
 }
 
 // hold receives what Redis holds in our name and returns how many of the jobs were

@@ -11,7 +11,7 @@ type Store interface {
 	Exchange(context.Context, []queue.Settlement, queue.Take) (queue.Reply, error)
 	Renew(context.Context, []queue.RenewItem) ([]queue.Renewed, error)
 	Wish(context.Context, []queue.Wish) ([]error, error)
-	Held(ctx context.Context, queues []string) ([]queue.Taken, error)
+	Held(ctx context.Context, queues []string, inFlight ...queue.RenewItem) ([]queue.Taken, error)
 	Resolve(context.Context, []queue.Settlement) ([]queue.Resolution, error)
 	Deregister(context.Context) error
 	Close() error

@@ -29,7 +29,7 @@ const (
 // Session is what a successor needs of a queue.Session, whose comments are its contract.
 type Session interface {
 	Exchange(context.Context, []queue.Settlement, queue.Take) (queue.Reply, error)
-	Held(ctx context.Context, queues []string) ([]queue.Taken, error)
+	Held(ctx context.Context, queues []string, inFlight ...queue.RenewItem) ([]queue.Taken, error)
 	Deregister(context.Context) error
 	Close() error
 }
