@@ -69,7 +69,7 @@ func TestAmendLeavesAloneWhatChanged(t *testing.T) {
 		"it is gone": func(t *testing.T, c *queue.Client, _ *queue.Session) { ok(t, c.Cancel(t.Context(), "j")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := redistest.Start(t)
+			server := redistest.Shared(t)
 			c := open(t, server)
 			s := session(t, c, "w")
 			failedJob(t, c, s, "j")
@@ -174,7 +174,7 @@ func TestCancelOfDependentJobs(t *testing.T) {
 
 // So do more of them than go in one call, in whichever order.
 func TestCancelOfManyDependentJobs(t *testing.T) {
-	c, ctx := open(t, redistest.Start(t)), t.Context()
+	c, ctx := fresh(t), t.Context()
 	puts := make([]queue.Put, 700)
 	jids := make([]string, len(puts))
 	for i := range puts {
@@ -282,7 +282,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 	}
 	for i, verb := range verbs {
 		t.Run(verb, func(t *testing.T) {
-			server := redistest.Start(t)
+			server := redistest.Shared(t)
 			c, ctx := open(t, server), t.Context()
 			s := session(t, c, "w")
 			failedJob(t, c, s, "j")

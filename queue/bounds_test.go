@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -152,7 +151,7 @@ func TestATakeIsBoundedByBytes(t *testing.T) {
 	}
 	for _, order := range []Order{Ordered, RoundRobin, Oldest} {
 		t.Run(string(order), func(t *testing.T) {
-			l.lab.redis.FlushAll(t.Context())
+			l.lab.redis.FlushDB(t.Context())
 			large := 5
 			if order == Ordered {
 				large = 16
@@ -171,7 +170,7 @@ func TestATakeIsBoundedByBytes(t *testing.T) {
 				t.Errorf("took jobs of %v MiB, want %s", calls, want)
 			}
 			// Data that is withheld is not counted.
-			l.lab.redis.FlushAll(t.Context())
+			l.lab.redis.FlushDB(t.Context())
 			for range 4 {
 				l.put(Put{Queue: "q", Klass: "K", Data: data(3 << 20)})
 			}
@@ -292,10 +291,7 @@ const mostCommands = 500
 
 // multitude is how many of everything a call of theirs may find.
 func multitude() int64 {
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		return 100_000
-	}
-	return 10_000
+	return int64(Tenth(50_000))
 }
 
 // eachJob begins a script that goes from 1 to ARGV[2], at the time ARGV[1].
@@ -308,8 +304,7 @@ local now, zadd = tonumber(ARGV[1]), function(key, score, jid) redis.call('ZADD'
 for i = 1, tonumber(ARGV[2]) do
 `
 
-// TestCallsAreBoundedByWhatTheyDo has ten thousand of everything that a take may find, or with
-// OARLOCK_FAULTS=all a hundred thousand, and counts the commands that each call runs. Nothing is
+// TestCallsAreBoundedByWhatTheyDo has very many of everything that a take may find, and counts the commands that each call runs. Nothing is
 // left undone for that.
 func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 	l, ctx, size := newBoundsLab(t), t.Context(), multitude()
@@ -335,7 +330,7 @@ func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 	take := Take{Queues: []string{"q"}, Count: 8}
 	for _, tt := range tests {
 		t.Run("a take of "+tt.name, func(t *testing.T) {
-			l.lab.redis.FlushAll(ctx)
+			l.lab.redis.FlushDB(ctx)
 			l.fill(eachJob+tt.fill+" end", size)
 			for _, order := range []Order{Ordered, RoundRobin, Oldest} {
 				take.Order = order
@@ -434,7 +429,7 @@ func TestAPutWaitsForThoseWhoWaitForTheJobBefore(t *testing.T) {
 		"cancel, none": func() error { return second(l.client.call(ctx, Qless, "cancel", "a")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l.lab.redis.FlushAll(ctx)
+			l.lab.redis.FlushDB(ctx)
 			l.put(Put{Queue: "q", JID: "a", Klass: "K"})
 			puts := make([]Put, 200)
 			for i := range puts {
@@ -464,12 +459,9 @@ func TestAPutWaitsForThoseWhoWaitForTheJobBefore(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // TestTakesBesideParkedJobs: however many jobs wait for an answer in a queue, a take of those that wait for a child runs the same commands, in a
-// queue with rules and in one without; with OARLOCK_FAULTS=all a million wait. Neither does a look run more.
+// queue with rules and in one without. Neither does a look run more.
 func TestTakesBesideParkedJobs(t *testing.T) {
-	parked := int64(10_000)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		parked = 1_000_000
-	}
+	parked := int64(Tenth(100_000))
 	for name, ruled := range map[string]bool{"exchange": false, "ruled": true} {
 		t.Run(name, func(t *testing.T) {
 			l, ctx := newBoundsLab(t), t.Context()

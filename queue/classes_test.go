@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -91,7 +90,7 @@ func TestPutsOfAClassWhoseCorrelationLives(t *testing.T) {
 
 // A child's puts, and those of one call, are told the same.
 func TestPutsOfClassesByOthers(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ctx := t.Context()
 	must(c.InstallRules(ctx, "", queue.NewRules{Doc: "{}", Puts: `{"klass":{"Pay":{"retries":"2","correlation":["path"],"existing":true}}}`}))(t)
 	must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}))(t)
@@ -116,7 +115,7 @@ func TestPutsOfClassesByOthers(t *testing.T) {
 
 // What somebody damaged does not keep jobs from being put, and is told.
 func TestPutsWhereTheirRulesAreDamaged(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ctx := t.Context()
 	for _, text := range []string{"{", "[1", "7", `{"klass":7}`, `{"klass":{"K":{"correlation":"/x"}}}`, `{"klass":{"K":"x"}}`} {
 		must(c.InstallRules(ctx, must(c.Rules(ctx))(t).Version, queue.NewRules{Doc: "{}"}))(t)

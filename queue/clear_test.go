@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +34,7 @@ func mixedQueue(t *testing.T, c *queue.Client, s *queue.Session) (rest []string)
 }
 
 func TestPurge(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	rest := mixedQueue(t, c, session(t, c, "w"))
 	got := must(c.Clear(t.Context(), queue.Clearing{Queue: "q"}))(t)
@@ -59,7 +58,7 @@ func TestPurge(t *testing.T) {
 }
 
 func TestPurgeOfSomeStates(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	mixedQueue(t, c, session(t, c, "w"))
 	equal(t, "scheduled", must(c.Clear(t.Context(), queue.Clearing{Queue: "q", States: []string{"scheduled"}}))(t).Done, 1)
 	got := must(c.Clear(t.Context(), queue.Clearing{Queue: "q", States: []string{"waiting"}}))(t)
@@ -75,7 +74,7 @@ func TestPurgeOfSomeStates(t *testing.T) {
 // TestMovedJobsKeepTheirPlaces: order, priority, due times and retries are as they were, also among
 // those that were in the other queue before.
 func TestMovedJobsKeepTheirPlaces(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	putAll(t, c, queue.Put{Queue: "to", JID: "first", Klass: "K", Retries: ptr(2)})
@@ -104,7 +103,7 @@ func TestMovedJobsKeepTheirPlaces(t *testing.T) {
 // TestThrottledJobsMoveAndGo: one that waits for a throttle tries for it from the new queue, and
 // one that is purged leaves the line.
 func TestThrottledJobsMoveAndGo(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	ok(t, c.SetThrottle(t.Context(), queue.Throttle{ID: "t", Maximum: 1}))
@@ -125,7 +124,7 @@ func TestThrottledJobsMoveAndGo(t *testing.T) {
 
 // TestClearLeavesWhatComesLater: producers that go on do not keep it from ending.
 func TestClearLeavesWhatComesLater(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	for i := range 300 {
 		putAll(t, c, queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K"})
 	}
@@ -142,7 +141,7 @@ func TestClearLeavesWhatComesLater(t *testing.T) {
 
 // TestClearGoesOnAfterAnInterruption: what was done stays done, and the next call does the rest.
 func TestClearGoesOnAfterAnInterruption(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	var puts []queue.Put
 	for i := range 1000 {
 		puts = append(puts, queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K"})
@@ -163,12 +162,10 @@ func TestClearGoesOnAfterAnInterruption(t *testing.T) {
 }
 
 // TestClearNeverHoldsRedisForLong measures the longest call, against one that takes 50 jobs, of a
-// queue with very many jobs: OARLOCK_FAULTS=all makes it a million.
+// queue with very many jobs.
 func TestClearNeverHoldsRedisForLong(t *testing.T) {
-	jobs := 20_000
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		jobs = 1_000_000
-	}
+	queue.Long(t, "it measures time")
+	const jobs = 100_000
 	server := redistest.Start(t)
 	c, raw := open(t, server), server.Client(t)
 	for at := 0; at < jobs; at += 5000 {

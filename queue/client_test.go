@@ -15,7 +15,13 @@ import (
 
 // onEachServer runs a test against a real server and against the embedded one.
 func onEachServer(t *testing.T, test func(t *testing.T, c *queue.Client)) {
-	t.Run("redis", func(t *testing.T) { test(t, open(t, redistest.Start(t))) })
+	onServers(t, redistest.Shared(t), test)
+}
+
+// onServers is onEachServer with a real one that may be the test's alone.
+func onServers(t *testing.T, real *redistest.Server, test func(t *testing.T, c *queue.Client)) {
+	queue.Beside(t)
+	t.Run("redis", func(t *testing.T) { test(t, open(t, real)) })
 	t.Run("embedded", func(t *testing.T) {
 		s, err := embedded.Start("127.0.0.1:0")
 		if err != nil {
@@ -292,7 +298,7 @@ func TestRecurringJobs(t *testing.T) {
 }
 
 func TestEventsAndNotices(t *testing.T) {
-	onEachServer(t, func(t *testing.T, c *queue.Client) {
+	onServers(t, redistest.Start(t), func(t *testing.T, c *queue.Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		events := make(chan queue.Event, 100)
@@ -331,13 +337,14 @@ func TestForeignPutsAreNoticedByKeyspaceNotifications(t *testing.T) {
 	notices := c.Notices(t.Context(), "w")
 	await(t, "the subscription", func() bool { return raw.PubSubNumPat(t.Context()).Val() == 1 })
 	must(c.Pop(t.Context(), "mail", "w", 1))(t) // nothing of which anyone need be told
-	must(c.Redis().Eval(t.Context(), queue.Unified("ql:", queue.Qless), nil, "put", 1, "w", "mail", "j", "K", "{}", 0).Result())(t)
+	must(queue.Protocol(queue.Qless).Run(t.Context(), c.Redis(), nil, "put", 1, "w", "mail", "j", "K", "{}", 0).Result())(t)
 	equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "mail"})
 }
 
 // awaitSubscribers returns when each channel has one.
 func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
 	t.Helper()
+	private(t, c)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
@@ -354,7 +361,7 @@ func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
 // Dependencies outlive a job that is pruned, and a new job of that name has them, whether it
 // is put alone or with others.
 func TestPutWaitsForWhatAPrunedJobLeft(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c, raw, ctx := open(t, server), server.Client(t), t.Context()
 	must(c.Put(ctx, queue.Put{Queue: "q", JID: "first", Klass: "K"}))(t)
 	ok(t, raw.SAdd(ctx, "ql:j:second-dependencies", "first").Err())
@@ -413,7 +420,7 @@ func TestADamagedJobIsShown(t *testing.T) {
 
 // BeforePut sees each job, may change a copy of it, and refuse it alone.
 func TestBeforePut(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	bad := errors.New("not this one")
 	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, BeforePut: func(_ context.Context, p *queue.Put) error {
 		if p.Klass == "Bad" {

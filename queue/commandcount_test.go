@@ -50,7 +50,7 @@ func TestCommandsPerCall(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			count := func(dialect Dialect, call string, translate func(string) string) int {
-				l.redis.FlushAll(t.Context())
+				l.redis.FlushDB(t.Context())
 				for _, before := range tt.before {
 					if _, err := callUnified(t.Context(), l, dialect, step{Argv: strings.Fields(translate(before))}); err != nil {
 						t.Fatal(err)
@@ -77,6 +77,7 @@ var commandCalls = regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`)
 // were reset.
 func commandsRun(t *testing.T, l *lab) int {
 	t.Helper()
+	l.private(t)
 	total := 0
 	for _, m := range commandCalls.FindAllStringSubmatch(l.redis.Info(t.Context(), "commandstats").Val(), -1) {
 		switch m[1] {

@@ -310,7 +310,7 @@ func TestNamesOfCrons(t *testing.T) {
 // TestForeignClientsDoNotSeeCrons: a pop by a client of the protocol spawns nothing of ours, and
 // its lists do not have it.
 func TestForeignClientsDoNotSeeCrons(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	makeCron(t, c, nightly, time.Hour)
 	jobs, err := c.Pop(t.Context(), "reports", "foreign", 10)
 	if err != nil || len(jobs) != 0 {
@@ -330,7 +330,7 @@ func TestForeignClientsDoNotSeeCrons(t *testing.T) {
 // TestAThousandCronsAtOnce lets five supervisors put what is due in the same minute: each run
 // once, and no call does more than it should.
 func TestAThousandCronsAtOnce(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ok(t, c.Ping(t.Context()))
 	at := ago(c, 30*time.Second)
 	for i := range 1000 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -147,7 +146,7 @@ func TestDamageNamesTheField(t *testing.T) {
 			if damage := reply.Jobs[0].Damage; !strings.Contains(damage, "its ") || !strings.Contains(damage, field) || strings.Contains(damage, "user_script") || len(damage) > 300 {
 				t.Errorf("%s: %.400q", field, damage)
 			}
-			raw.FlushAll(ctx)
+			raw.FlushDB(ctx)
 		}
 	})
 }
@@ -167,7 +166,7 @@ func TestHeldPassesOverAJobWithoutQueue(t *testing.T) {
 // onRedis runs a test on a real server, where that is all there is to be seen.
 func onRedis(t *testing.T, test func(t *testing.T, c *queue.Client)) {
 	t.Helper()
-	test(t, open(t, redistest.Start(t)))
+	test(t, fresh(t))
 }
 
 // What is wrong with a job is no reason that it cannot be put again, retried, moved or cancelled,
@@ -206,7 +205,7 @@ func TestADamagedJobIsMendedByPuttingItAgain(t *testing.T) {
 						t.Errorf("%s, with junk for %s: took %+v", name, field, reply.Jobs)
 					}
 				}
-				c.Redis().FlushAll(ctx)
+				c.Redis().FlushDB(ctx)
 			}
 		}
 		putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
@@ -235,7 +234,7 @@ func TestADamagedRecurringJobIsShown(t *testing.T) {
 				if r := must(c.Recurring(ctx, "r"))(t); r.JID != "r" || r.Klass != "K" && field != "klass" {
 					t.Errorf("%s %s: %+v", field, value, r)
 				}
-				raw.FlushAll(ctx)
+				raw.FlushDB(ctx)
 			}
 		}
 	})
@@ -272,7 +271,7 @@ func TestABrokenLaneHoldsUpNobodyElse(t *testing.T) {
 		}
 		equal(t, "left out", left, []string{"later0", "now"})
 		raw.ZAdd(ctx, "ql:q:q-work", redis.Z{Score: 1, Member: "popped"})
-		popped, err := raw.Eval(ctx, queue.Unified("ql:", queue.Qless), nil, "pop", c.Now(), "q", "f", 5).Text()
+		popped, err := queue.Protocol(queue.Qless).Run(ctx, raw, nil, "pop", c.Now(), "q", "f", 5).Text()
 		ok(t, err)
 		equal(t, "popped", popped, "{}")
 		reply, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})

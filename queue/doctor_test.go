@@ -2,12 +2,10 @@ package queue_test
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/internal/doctor"
 	"oarlock/queue"
@@ -48,28 +46,23 @@ func isSound(call []string, field func(jid, name string) string) bool {
 }
 
 // TestDoctorLeavesSoundKeysAlone plays random histories of the original's semantics; the doctor
-// must find nothing on the way, and change nothing. OARLOCK_FAULTS=all plays many more.
+// must find nothing on the way, and change nothing.
 func TestDoctorLeavesSoundKeysAlone(t *testing.T) {
 	l := queue.NewRandomLab(t)
 	c := l.Open(t)
-	seeds, fresh := uint64(10), uint64(0)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		seeds, fresh = 200, uint64(time.Now().UnixNano())
-		t.Logf("the seeds begin at %d", fresh)
-	}
 	const between = 6 // calls
 	for _, dialect := range l.Dialects() {
 		t.Run(string(dialect), func(t *testing.T) {
-			for seed := range seeds {
+			for seed := range queue.Seeds(t, 20) {
 				n := 0
-				l.Play(t, dialect, fresh+seed, 150, isSound, func(calls fmt.Stringer) {
+				l.Play(t, dialect, seed, 150, isSound, func(calls fmt.Stringer) {
 					if n++; n%between > 0 {
 						return
 					}
 					before := l.Keys(t)
 					found := diagnose(t, c, true)
 					if after := l.Keys(t); len(found) > 0 || !reflect.DeepEqual(before, after) {
-						t.Fatalf("seed %d: a repair of sound keys found %q and changed %v after%s", fresh+seed, found, difference(before, after), calls)
+						t.Fatalf("seed %d: a repair of sound keys found %q and changed %v after%s", seed, found, difference(before, after), calls)
 					}
 				})
 			}
@@ -79,31 +72,25 @@ func TestDoctorLeavesSoundKeysAlone(t *testing.T) {
 
 // TestDoctorLeavesSoundKeysOfOrderAlone plays random programs of jobs with keys, by our scripts and beside others, of puts that merge, and of these with rules,
 // parks and answers: the doctor must find nothing on the way, and change nothing. (Clients that know no rules leave places taken, which is a finding.)
-// OARLOCK_FAULTS=all plays many more.
 func TestDoctorLeavesSoundKeysOfOrderAlone(t *testing.T) {
 	l := queue.NewRandomLab(t)
 	c := l.Open(t)
-	seeds, fresh := uint64(2), uint64(0)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		seeds, fresh = 100, uint64(time.Now().UnixNano())
-		t.Logf("the seeds begin at %d", fresh)
-	}
 	for _, of := range []struct {
 		name string
 		play func(*testing.T, *queue.Client, int, uint64, int, func([]string))
 		mix  int
 	}{{"keys", l.PlayKeys, 0}, {"keys beside others", l.PlayKeys, 1}, {"payloads", l.PlayMerges, 0}, {"all", l.PlayAll, 0}} {
 		t.Run(of.name, func(t *testing.T) {
-			for seed := range seeds {
+			for seed := range queue.Seeds(t, 10) {
 				n := 0
-				of.play(t, c, of.mix, fresh+seed, 120, func(program []string) {
+				of.play(t, c, of.mix, seed, 120, func(program []string) {
 					if n++; n%11 > 0 {
 						return
 					}
 					before := l.Keys(t)
 					found := diagnose(t, c, true)
 					if after := l.Keys(t); len(found) > 0 || !reflect.DeepEqual(before, after) {
-						t.Fatalf("seed %d: a repair of sound keys found %q and changed %v after\n%s", fresh+seed, found, difference(before, after),
+						t.Fatalf("seed %d: a repair of sound keys found %q and changed %v after\n%s", seed, found, difference(before, after),
 							strings.Join(program[max(0, len(program)-40):], "\n"))
 					}
 				})
@@ -121,7 +108,7 @@ func TestDoctorMendsWhatTheOriginalLeaves(t *testing.T) {
 	c := l.Open(t)
 	mended := 0
 	for _, dialect := range l.Dialects() {
-		for seed := range uint64(25) {
+		for seed := range queue.Seeds(t, 40) {
 			var calls fmt.Stringer
 			l.Play(t, dialect, seed, 150, func([]string, func(string, string) string) bool { return true }, func(c fmt.Stringer) { calls = c })
 			before := l.Keys(t)
@@ -154,7 +141,7 @@ func TestDoctorMendsWhatTheOriginalLeaves(t *testing.T) {
 			}
 		}
 	}
-	if mended < 50 {
+	if mended < queue.Tenth(40) {
 		t.Errorf("only %d defects in all histories", mended)
 	}
 }

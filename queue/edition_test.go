@@ -201,7 +201,7 @@ func TestWhatChangesBindsTheNextCall(t *testing.T) {
 			}
 		},
 		"all is lost, and rules come anew": func(t *testing.T, w *editionWorld) {
-			must0(t, w.redis.FlushAll(t.Context()).Err())
+			must0(t, w.redis.FlushDB(t.Context()).Err())
 			w.install(limitOf("q"))
 			w.put(three("q")...)
 			if jobs := w.take("q"); len(jobs) != 1 {

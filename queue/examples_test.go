@@ -60,7 +60,7 @@ func TestExamples(t *testing.T) {
 }
 
 func play(t *testing.T, l *lab, ex example) {
-	l.redis.FlushAll(t.Context())
+	l.redis.FlushDB(t.Context())
 	var reply string
 	var messages []string // those of the last call that no line has named yet
 	for i, line := range ex.lines {

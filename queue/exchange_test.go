@@ -368,7 +368,7 @@ func TestCrashesEndAJob(t *testing.T) {
 }
 
 func TestRefusedSettlementsChangeNothing(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	ctx, s, other := t.Context(), session(t, c, "w"), session(t, c, "other")
 	putAll(t, c, queue.Put{Queue: "q", JID: "mine", Klass: "K"}, queue.Put{Queue: "q", JID: "waits", Klass: "K"})

@@ -36,7 +36,7 @@ func TestCommandsPerExchange(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			jobs, want := tt.jobs, tt.want
-			l.redis.FlushAll(t.Context())
+			l.redis.FlushDB(t.Context())
 			var puts []Put
 			for i := range 3*jobs + 1 {
 				p := Put{Queue: "q", Klass: "K"}
@@ -86,7 +86,7 @@ func TestSetsOfManyAreNoLists(t *testing.T) {
 		jobs int
 		want string
 	}{{2, "listpack"}, {8, "skiplist"}, {100, "skiplist"}} {
-		must0(t, l.redis.FlushAll(t.Context()).Err())
+		must0(t, l.redis.FlushDB(t.Context()).Err())
 		puts := make([]Put, 2*tt.jobs)
 		for i := range puts {
 			puts[i] = Put{Queue: "q", Klass: "K"}
@@ -116,8 +116,9 @@ func TestSetsOfManyAreNoLists(t *testing.T) {
 // TestPlainCallsCostLess counts the instructions of the server for calls that settle a job and take one, plain ones and others: what makes a
 // plain call worth while is what it does not make, which no count of commands tells.
 func TestPlainCallsCostLess(t *testing.T) {
+	Long(t, "it measures costs")
 	dir := underCallgrind(t)
-	w := newGateWorld(t)
+	w := gateWorldOn(t, "redis")
 	var puts []Put
 	for range 100 {
 		puts = append(puts, Put{Queue: "q", Klass: "K"})

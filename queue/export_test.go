@@ -4,10 +4,20 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Diagnose lets a doctor look at all keys, and tells what it says is wrong: it knows this package, and so comes from the tests that do.
 var Diagnose func(t testing.TB, c *Client) []string
+
+// Protocol is the unified script of the protocol, as other clients have it.
+func Protocol(dialect Dialect) *redis.Script {
+	return redis.NewScript(assembled(dialect, "", DefaultNamespace))
+}
+
+// Beside lets a test run beside others.
+func Beside(t testing.TB) { beside(t) }
 
 // RandomLab is a Redis in which random calls of the protocol are played, for tests of what
 // others make of the keys that are left.
@@ -30,7 +40,7 @@ func (l RandomLab) Dialects() []Dialect { return []Dialect{Qless, Reqless, both}
 func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int,
 	sound func(call []string, field func(jid, name string) string) bool, then func(calls fmt.Stringer)) {
 	t.Helper()
-	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
+	if err := l.redis.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	m := newModel(dialect)

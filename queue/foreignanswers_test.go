@@ -132,7 +132,7 @@ func TestOneParksAnotherGoesOn(t *testing.T) {
 
 // TestParkingByNameGivesPlacesBack: of a throttle that is free while a job is parked, and whoever waits for the place has it.
 func TestParkingByNameGivesPlacesBack(t *testing.T) {
-	w := newGateWorld(t)
+	w := gateWorldOn(t, "redis")
 	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}, map[string]string{"erp": `{"limit":1,"free":true,"patience":60}`})
 	w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 	if jobs := w.pop(Qless, "pop", "q", "ruby", 2); len(jobs) != 1 {

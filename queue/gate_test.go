@@ -21,7 +21,13 @@ type gateWorld struct {
 
 func newGateWorld(t testing.TB) *gateWorld {
 	t.Helper()
-	w := &gateWorld{lab: newLab(t, "redis", DefaultNamespace), t: t, now: 1763700000}
+	return gateWorldOn(t, "shared")
+}
+
+// gateWorldOn is on a server that is its own if commands are counted or messages are heard.
+func gateWorldOn(t testing.TB, server string) *gateWorld {
+	t.Helper()
+	w := &gateWorld{lab: newLab(t, server, DefaultNamespace), t: t, now: 1763700000}
 	w.client = labClient(t, w.lab)
 	return w
 }

@@ -42,7 +42,7 @@ type gateCost struct {
 
 // newGateCost makes a world, with rules or without.
 func newGateCost(t testing.TB, ruled bool, meter func(w *gateWorld, do func()) float64) *gateCost {
-	w := newGateWorld(t)
+	w := gateWorldOn(t, "redis")
 	c := &gateCost{gateWorld: w, meter: func(do func()) float64 { return meter(w, do) }}
 	if ruled {
 		w.rule(gateRules, map[string]string{"erp": `{"limit":1,"patience":60}`, "region": gateThrottles, "fifty": `{"limit":50,"patience":60}`})
@@ -177,6 +177,7 @@ func measureGate(t testing.TB, meter func(w *gateWorld, do func()) float64, roun
 // TestCommandsOfTheGate counts the commands of Redis that the gate runs, whose number does not depend on the machine: what each case has beyond an
 // ordinary job, or how many of it, and no more than a tenth above.
 func TestCommandsOfTheGate(t *testing.T) {
+	Long(t, "it measures costs")
 	found := measureGate(t, func(w *gateWorld, do func()) float64 {
 		w.redis.ConfigResetStat(t.Context())
 		do()
@@ -215,6 +216,7 @@ func BenchmarkGateCost(b *testing.B) {
 // underCallgrind has the servers that a test starts from now on run under callgrind, which writes into dir.
 func underCallgrind(t testing.TB) (dir string) {
 	t.Helper()
+	besides.Store(t, true) // it is not, for it sets the environment
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		t.Skip("SKIPPED valgrind not found: install it (apt install valgrind)")
 	}

@@ -38,7 +38,7 @@ func (w *gateWorld) stray(worker, queue string) string {
 }
 
 func newForeignWorld(t *testing.T) *gateWorld {
-	w := newGateWorld(t)
+	w := gateWorldOn(t, "redis")
 	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
 	return w
 }

@@ -11,7 +11,7 @@ import (
 // TestAQueueWhoseJobsNeedNothing hands its jobs out as one without rules does, whatever they have, however large they are, and if somebody damaged some: two key spaces have
 // the same jobs, and rules for one of them say nothing of most.
 func TestAQueueWhoseJobsNeedNothing(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range Seeds(t, 20) {
 		plain, ruled := newGateWorld(t), newGateWorld(t)
 		ruled.rule(map[string]string{"q": `{"shape":"a","klass":{"Other":{"throttles":["wide"]}}}`}, map[string]string{"wide": `{"limit":1000,"patience":60}`})
 		var had [2][]Taken

@@ -19,6 +19,7 @@ func (w *gateWorld) amend(jid string, change Change) {
 // wakesOf does something and tells of which queues was said meanwhile that something can be taken.
 func (w *gateWorld) wakesOf(do func()) (queues []string) {
 	w.t.Helper()
+	w.private(w.t)
 	ctx := w.t.Context()
 	sub := w.redis.Subscribe(ctx, "ql:oarlock:wake")
 	defer sub.Close()
@@ -54,7 +55,7 @@ func TestPlacesOfAnAttemptThatWasTakenAway(t *testing.T) {
 	for name, deed := range deeds {
 		for _, said := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", and its end is said: ", said), func(t *testing.T) {
-				w := newGateWorld(t)
+				w := gateWorldOn(t, "redis")
 				w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
 				w.put(Put{Queue: "q", JID: "first", Klass: "Heavy", Data: []byte("{}")})
 				first := w.take("mine", 1, "q")
@@ -95,7 +96,7 @@ func TestPlacesOfWhoDoesNotRun(t *testing.T) {
 	rules := map[string]string{"q": `{"shape":"a","throttles":["erp"]}`}
 	limits := map[string]string{"erp": `{"limit":1,"patience":60}`}
 	t.Run("parked", func(t *testing.T) {
-		w := newGateWorld(t)
+		w := gateWorldOn(t, "redis")
 		w.rule(rules, limits)
 		w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 		first := w.take("w", 1, "q")
@@ -108,7 +109,7 @@ func TestPlacesOfWhoDoesNotRun(t *testing.T) {
 		}
 	})
 	t.Run("lost", func(t *testing.T) {
-		w := newGateWorld(t)
+		w := gateWorldOn(t, "redis")
 		w.rule(rules, limits)
 		w.put(putsOf(1, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 		first := w.take("w", 1, "q")

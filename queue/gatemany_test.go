@@ -2,19 +2,14 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 )
 
 // TestManyBlockedJobsBeforeAFreeOne: in front of a job that may run stand very many that may not. Each call files 64 of them, for three commands
-// each and a few besides, the last as the first; then the free one begins, and whoever takes beside them pays nothing for them. With OARLOCK_FAULTS=all
-// they are 100,000, and the time of the calls is told.
+// each and a few besides, the last as the first; then the free one begins, and whoever takes beside them pays nothing for them.
 func TestManyBlockedJobsBeforeAFreeOne(t *testing.T) {
-	many := 10_000
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		many = 100_000
-	}
+	many := Tenth(100_000)
 	c := newGateCost(t, true, func(w *gateWorld, do func()) float64 {
 		w.redis.ConfigResetStat(t.Context())
 		do()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +63,7 @@ type modelWorker struct {
 
 // newModelWorld makes up a world, in a lab which is emptied for it.
 func newModelWorld(t testing.TB, l *lab, client *Client, seed uint64) *modelWorld {
-	must0(t, l.redis.FlushAll(t.Context()).Err())
+	must0(t, l.redis.FlushDB(t.Context()).Err())
 	w := &modelWorld{gateWorld: &gateWorld{lab: l, t: t, client: client, now: 1763700000}, random: rand.New(rand.NewPCG(seed, 1)), queues: map[string]modelQueue{},
 		limits: map[string]int{}, caps: map[string]map[string]int{}, classes: map[string]modelClass{}, jobs: map[string]Put{}, puts: map[string]Put{}, running: map[string]Taken{},
 		owns: map[string]map[string]modelHold{}}
@@ -344,21 +343,10 @@ func (w *modelWorld) stepAbroad(worker *modelWorker, ended []Taken) {
 // TestGateModel plays random worlds. Of each job it is known what it needs, so places are right or wrong after each
 // step; all jobs end, nothing is left, and nobody idles for long where there is work.
 func TestGateModel(t *testing.T) {
-	seeds, jobs := 10, 80
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		seeds, jobs = 100, 10_000
-	}
-	first := 0
-	if text := os.Getenv("OARLOCK_SEED"); text != "" { // one, or some as 1-20
-		if _, err := fmt.Sscanf(text, "%d-%d", &first, &seeds); err != nil {
-			seeds = first
-		}
-		seeds++
-	}
-	l := newLab(t, "redis", DefaultNamespace)
+	l := newLab(t, "shared", DefaultNamespace)
 	client := labClient(t, l)
-	for seed := first; seed < seeds; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { playGate(newModelWorld(t, l, client, uint64(seed)), jobs) })
+	for seed := range Seeds(t, 30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { playGate(newModelWorld(t, l, client, seed), 80) })
 	}
 }
 
@@ -407,8 +395,11 @@ var gateMutations = []struct {
 func TestGateMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	client := labClient(t, l)
-	for _, m := range gateMutations {
-		t.Run(m.name, func(t *testing.T) { mustFindByGate(t, l, client, m.changes, m.first, 10) })
+	for i, m := range gateMutations {
+		t.Run(m.name, func(t *testing.T) {
+			oneOfMistakes(t, i)
+			mustFindByGate(t, l, client, m.changes, m.first, 10)
+		})
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,7 +68,7 @@ func newModelStates(random *rand.Rand) modelStates {
 	if one(3) {
 		s.decides, s.holds = []string{"closed", "open"}[random.IntN(2)], []time.Duration{0, 3, 1000}[random.IntN(3)]*time.Second
 	}
-	s.crowds = s.crowds && (s.decides == "" || os.Getenv("OARLOCK_FAULTS") == "all") // which takes long
+	s.crowds = s.crowds && (s.decides == "" || !testing.Short()) // which takes long
 	s.patience = 8
 	if s.crowds && s.decides != "" {
 		s.patience = 60 // one list after the other is tried, and its jobs are asked about

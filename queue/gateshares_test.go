@@ -397,7 +397,7 @@ func TestRatesWhereTheClockGoesBack(t *testing.T) {
 // TestBlockedJobsHideNoOthers: in front of a job that may run are many that may not. Each is looked at once; no call does more
 // than 64, and later takes do not look at them again.
 func TestBlockedJobsHideNoOthers(t *testing.T) {
-	w := newGateWorld(t)
+	w := gateWorldOn(t, "redis")
 	w.rule(map[string]string{"q": `{"shape":"a","klass":{"Big":{"weight":1,"throttles":["big"]}}}`}, map[string]string{"big": `{"limit":1,"patience":60}`})
 	w.put(putsOf(1001, func(int) Put { return Put{Queue: "q", Klass: "Big"} })...)
 	w.put(Put{Queue: "q", JID: "free1", Klass: "K", Data: []byte("{}")}, Put{Queue: "q", JID: "free2", Klass: "K", Data: []byte("{}")})

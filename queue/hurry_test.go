@@ -21,9 +21,9 @@ type hurrying struct {
 }
 
 func newHurrying(t *testing.T, ready int) *hurrying {
-	l := newLab(t, "redis", DefaultNamespace)
+	l := newLab(t, "shared", DefaultNamespace)
 	h := &hurrying{t: t, l: l, c: labClient(t, l), now: 1_763_700_000}
-	l.redis.FlushAll(t.Context())
+	l.redis.FlushDB(t.Context())
 	h.put("ready", ready+1, 0)
 	h.exchange(Take{Queues: []string{"q"}, Count: 1})
 	h.now++

@@ -93,7 +93,7 @@ func TestRuledCallBreaksAtAnyCommand(t *testing.T) {
 	}
 	w.replayed(whole, args, read)
 	w.finish(queues, "without a fault")
-	for nth := 1; ; nth++ {
+	for nth := 1; ; nth = afterFault(nth) {
 		w.now = began
 		in.scene()
 		raw, hit, err := in.cut(nth, "ruled", args)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -633,18 +632,14 @@ func (w *jointWorld) drain() {
 	w.fail("keys %q are left, %v", w.left(), w.lab.redis.ZRangeWithScores(w.t.Context(), "ql:th:a-locks", 0, -1).Val())
 }
 
-// TestJointWorlds plays random programs of all of it; OARLOCK_FAULTS=all plays many more.
+// TestJointWorlds plays random programs of all of it.
 func TestJointWorlds(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	client := labClient(t, l)
-	programs, steps := uint64(4), 150
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		programs, steps = 300, 300
-	}
 	for _, mix := range []turnsMix{ours, ended} {
-		for seed := range programs {
+		for seed := range Seeds(t, 20) {
 			w := newJointWorld(t, l, client, mix, seed, unchanged)
-			if wrong := w.play(steps, nil); wrong != "" {
+			if wrong := w.play(150, nil); wrong != "" {
 				t.Fatalf("mix %s, seed %d: %s\nafter\n%s", mix, seed, wrong, strings.Join(w.log[max(0, len(w.log)-60):], "\n"))
 			}
 		}
@@ -690,8 +685,9 @@ var jointMutations = []struct {
 func TestJointMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	client := labClient(t, l)
-	for _, m := range jointMutations {
+	for i, m := range jointMutations {
 		t.Run(m.name, func(t *testing.T) {
+			oneOfMistakes(t, i)
 			mustFind(t, m.changes, 20, func(i uint64, change func(string) string) string {
 				return newJointWorld(t, l, client, ours, 1000+m.first+i, change).play(150, nil)
 			})

@@ -94,9 +94,8 @@ func TestKeysThatAreNone(t *testing.T) {
 				t.Errorf("%q: %v", key, err)
 			}
 		}
-		text := queue.Unified(queue.DefaultNamespace, queue.Qless)
 		for _, key := range []string{"", strings.Repeat("x", 513)} {
-			err := c.Redis().Eval(t.Context(), text, nil, "put", "1", "w", "q", "j", "K", "{}", "0", "key", key).Err()
+			err := queue.Protocol(queue.Qless).Run(t.Context(), c.Redis(), nil, "put", "1", "w", "q", "j", "K", "{}", "0", "key", key).Err()
 			if err == nil || !strings.Contains(err.Error(), "Put(): key must have 1 to 512 bytes") {
 				t.Errorf("%q: %v", key, err)
 			}
@@ -185,7 +184,7 @@ func TestTurnsThatEndTogether(t *testing.T) {
 
 // TestManyTurnsEndTogether: more than Lua can hand to one command.
 func TestManyTurnsEndTogether(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	const many = 9000
 	s := session(t, c, "w")
 	for first := 0; first < many; first += 1000 {
@@ -230,7 +229,7 @@ func TestTurnsThatCannotBePassed(t *testing.T) {
 
 // TestManyTurnsAreATable: the turns of a queue are no list through which each look goes, before they are many.
 func TestManyTurnsAreATable(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	for i := range 40 {
 		keyed(t, c, fmt.Sprint("k", i), fmt.Sprint("j", i))
@@ -242,7 +241,7 @@ func TestManyTurnsAreATable(t *testing.T) {
 			t.Errorf("%d turns have %d fields", i+1, n)
 		}
 	}
-	c.Redis().FlushAll(t.Context())
+	c.Redis().FlushDB(t.Context())
 	var puts []queue.Put
 	for i := range 100 {
 		puts = append(puts, queue.Put{Queue: "q", Klass: "K", Key: fmt.Sprint("k", i)})
@@ -497,7 +496,7 @@ func TestFreeKeys(t *testing.T) {
 
 // TestFreeKeysOfMany: turns are found, too, behind the many that were given up before.
 func TestFreeKeysOfMany(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	keyed(t, c, "k", "a", "b")
 	pipe := c.Redis().Pipeline()
 	for i := range 5000 {

@@ -19,12 +19,12 @@ func FuzzKeys(f *testing.F) {
 	for _, settings := range []string{"", " ", "order=key turns=fair", "order=key after_fail=hold merge=all", "turns=fairer", "merge=set score=max run_payloads=-1 run_bytes=x", "\x00\xff", "order=key run_payloads=99999999999999999999"} {
 		f.Add("k", settings)
 	}
-	s := redistest.Start(f)
+	s := redistest.Shared(f)
 	c := open(f, s)
 	w := session(f, c, "w")
 	f.Fuzz(func(t *testing.T, key, settings string) {
 		ctx := t.Context()
-		ok(t, c.Redis().FlushAll(ctx).Err())
+		ok(t, c.Redis().FlushDB(ctx).Err())
 		ok(t, c.Redis().HSet(ctx, "ql:oarlock:rules", "o:q", settings).Err())
 		valid := utf8.ValidString(key) && len(key) <= 512
 		for _, jid := range []string{"1", "2"} {

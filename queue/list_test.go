@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -123,7 +122,7 @@ func TestAJobIsReadAsTheProtocolShowsIt(t *testing.T) {
 
 // A history as programs before the list kept it is shown as the protocol's commands, which turn it into a list, do.
 func TestALegacyHistoryIsReadAsItIs(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ctx := t.Context()
 	must(c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
 	ok(t, c.Redis().Del(ctx, "ql:j:j-history").Err())
@@ -134,7 +133,7 @@ func TestALegacyHistoryIsReadAsItIs(t *testing.T) {
 }
 
 func TestWindowsStayWhereTheyAre(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ctx, rdb := t.Context(), c.Redis()
 	for _, shelf := range []queue.Shelf{{Kind: queue.ShelfDepends, Name: "q"}, {Kind: queue.ShelfComplete}, {Kind: queue.ShelfFailed, Name: "g"}} {
 		ok(t, rdb.FlushDB(ctx).Err())
@@ -261,7 +260,7 @@ func TestWhatIsDamagedIsListed(t *testing.T) {
 
 // Thousands of groups are told in pages, in no order, each once; fewer come with the largest first.
 func TestFailureGroupsInPages(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ctx := t.Context()
 	for _, many := range []int{45, 3000} {
 		ok(t, c.Redis().FlushDB(ctx).Err())
@@ -413,7 +412,7 @@ func TestAThrottleIsFoundThatBeginsToBeWaitedFor(t *testing.T) {
 }
 
 // TestEachJobStandsOnTheShelfOfItsRow plays random histories of the protocol's commands: whatever they are, each job is on one
-// shelf, which is that of its row, the census counts what the shelves hold, and to look changes nothing. OARLOCK_FAULTS=all plays many more.
+// shelf, which is that of its row, the census counts what the shelves hold, and to look changes nothing.
 func TestEachJobStandsOnTheShelfOfItsRow(t *testing.T) {
 	l := queue.NewRandomLab(t)
 	c, ctx := l.Open(t), t.Context()
@@ -421,12 +420,8 @@ func TestEachJobStandsOnTheShelfOfItsRow(t *testing.T) {
 	sound := func(call []string, field func(jid, name string) string) bool {
 		return isSound(call, field) && !slices.Contains(call, "inf")
 	}
-	seeds := uint64(6)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		seeds = 100
-	}
 	for _, dialect := range l.Dialects() {
-		for seed := range seeds {
+		for seed := range queue.Seeds(t, 20) {
 			n := 0
 			l.Play(t, dialect, 100+seed, 120, sound, func(calls fmt.Stringer) {
 				if n++; n%8 > 0 {

@@ -87,7 +87,7 @@ func TestListCommandsPerCall(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l.redis.FlushAll(t.Context())
+			l.redis.FlushDB(t.Context())
 			tt.before()
 			l.redis.ConfigResetStat(t.Context())
 			tt.call()

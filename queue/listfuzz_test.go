@@ -18,7 +18,7 @@ func FuzzListEntry(f *testing.F) {
 	} {
 		f.Add(entry)
 	}
-	server := redistest.Start(f)
+	server := redistest.Shared(f)
 	db := server.Client(f)
 	c, err := queue.Open(f.Context(), queue.Options{URL: server.URL})
 	if err != nil {

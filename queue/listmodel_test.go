@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +44,7 @@ const (
 
 func newListWorld(t testing.TB, l *lab, seed uint64, change func(string) string) *listWorld {
 	t.Helper()
-	if err := l.redis.FlushAll(t.Context()).Err(); err != nil {
+	if err := l.redis.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return &listWorld{t: t, lab: l, change: change, random: rand.New(rand.NewPCG(seed, 0)), want: newListState()}
@@ -411,15 +410,11 @@ func (w *listWorld) read() listState {
 	return listState{list("jobs"), list("failed"), list("reasons"), hash("progress"), hash("broken"), hash("tries"), w.jobs()}
 }
 
-// TestListModel plays random programs of a list on each server; OARLOCK_FAULTS=all plays many more.
+// TestListModel plays random programs of a list on each server.
 func TestListModel(t *testing.T) {
-	for _, server := range []string{"redis", "embedded"} {
+	for _, server := range []string{"shared", "embedded"} {
 		l := newLab(t, server, DefaultNamespace)
-		programs := 6
-		if os.Getenv("OARLOCK_FAULTS") == "all" {
-			programs = 500
-		}
-		for seed := range uint64(programs) {
+		for seed := range Seeds(t, 30) {
 			w := newListWorld(t, l, seed, unchanged)
 			if wrong := w.play(120); wrong != "" {
 				t.Fatalf("%s, seed %d: %s\nafter\n%s", server, seed, wrong, strings.Join(w.log[max(0, len(w.log)-20):], "\n"))
@@ -474,8 +469,9 @@ var listMutations = []struct{ name, old, new string }{
 // TestListMutations makes each mistake, in whatever script it is, and plays until a program finds it.
 func TestListMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
-	for _, m := range listMutations {
+	for i, m := range listMutations {
 		t.Run(m.name, func(t *testing.T) {
+			oneOfMistakes(t, i)
 			mustFind(t, []string{m.old, m.new}, 20, func(seed uint64, change func(string) string) string {
 				return newListWorld(t, l, 1000+seed, change).play(60)
 			})

@@ -33,7 +33,10 @@ func hworker() queue.List {
 
 func newListed(t *testing.T, l queue.List) *listed {
 	t.Helper()
-	server := redistest.Start(t)
+	return listedOn(t, redistest.Shared(t), l)
+}
+
+func listedOn(t *testing.T, server *redistest.Server, l queue.List) *listed {
 	w := &listed{t: t, redis: server.Client(t), c: open(t, server), list: l}
 	w.s = w.session("w")
 	return w
@@ -121,7 +124,7 @@ func jids(jobs []queue.Taken) string {
 
 // What is pushed is taken first in, first out; what is acknowledged leaves no trace.
 func TestListIsWorkedInOrderAndLeavesNothing(t *testing.T) {
-	w := newListed(t, hworker())
+	w := listedOn(t, redistest.Start(t), hworker())
 	w.push(mail(1), mail(2), mail(3))
 	jobs := w.take(2)
 	if jids(jobs) != "id-1 id-2" || string(jobs[0].Data) != `{"to":1}` || jobs[0].Klass != "mail" || jobs[0].Queue != "hworker:mail" {
@@ -602,7 +605,7 @@ func TestListCallInDoubtIsResolved(t *testing.T) {
 
 // Await returns as soon as something is there, and moves nothing.
 func TestListAwaitWakesAll(t *testing.T) {
-	w := newListed(t, hworker())
+	w := listedOn(t, redistest.Start(t), hworker())
 	others := []*queue.ListSession{w.s, w.session("a"), w.session("b")}
 	woken := make(chan error, len(others))
 	for _, s := range others {
@@ -625,7 +628,7 @@ func TestListAwaitWakesAll(t *testing.T) {
 // No more than 32 lists are waited for over connections of their own; what is pushed to the others is found by looks, and one
 // that is not waited for any more leaves its place to another.
 func TestNoMoreThan32ListsAreWaitedFor(t *testing.T) {
-	w := newListed(t, hworker())
+	w := listedOn(t, redistest.Start(t), hworker())
 	const most, more = 32, 3
 	name := func(n int) string { return fmt.Sprint("outbox-", n) }
 	waiters, found := make([]*queue.ListWaiter, most+more), make(chan int, most+more)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ type longLab struct {
 }
 
 func newLongLab(t *testing.T) *longLab {
-	l := &longLab{lab: newLab(t, "redis", DefaultNamespace), t: t}
+	l := &longLab{lab: newLab(t, "shared", DefaultNamespace), t: t}
 	for i := range many {
 		l.names = append(l.names, "n"+strconv.Itoa(i))
 	}
@@ -56,8 +57,10 @@ func TestLongLists(t *testing.T) {
 	} {
 		t.Run(string(dialect), func(t *testing.T) {
 			l := &longLab{lab: l.lab, t: t, names: l.names}
-			for _, name := range l.names {
-				l.run(Qless, "put w q "+name+" K {} 0")
+			c := labClient(t, l.lab)
+			for some := range slices.Chunk(putsOf(many, func(i int) Put { return Put{JID: l.names[i], Queue: "q", Klass: "K"} }), 500) {
+				_, err := c.PutAll(t.Context(), some)
+				must0(t, err)
 			}
 			l.run(Qless, `put w q j K {} 0 depends ["n0"]`)
 			l.run(Qless, "recur q r K {} interval 60 1000")

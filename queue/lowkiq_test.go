@@ -64,7 +64,7 @@ func TestConnectionsOfAClient(t *testing.T) {
 // TestNoJIDHasNUL: it is what separates a jid from a number in names of our own. Such a job is refused wherever it is put, and what is put beside it
 // is not; an entry of a list that asks for it is no job.
 func TestNoJIDHasNUL(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	const says = `jid must have no NUL: "a\x00b"`
 	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "a\x00b", Klass: "K"}); err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("put says %v", err)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -70,7 +69,7 @@ func TestPutsMerge(t *testing.T) {
 			{queue.KeyOrder{Merge: queue.MergeAll, RunBytes: 10}, []any{`"abc"`, 1, `12`, 2, `3`, 3, `"too long for any"`, 4}, "[ merged  ]", `[["abc",12] [1 2]]`},
 			{queue.KeyOrder{}, []any{`1`, 1, `1`, 1}, "[ ]", "[1 []]"},
 		} {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			merging(t, c, tt.order)
 			jids, words := merged(t, c, "k", tt.payloads...)
 			for i, word := range words {
@@ -94,7 +93,7 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")
 		begin := func(payloads ...any) []string {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
 			jids, _ := merged(t, c, "k", payloads...)
 			return jids
@@ -247,7 +246,7 @@ func now(t *testing.T, c *queue.Client, jid string) {
 
 // TestMergesThatAreNone are refused with a sentence.
 func TestMergesThatAreNone(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	nan := math.NaN()
 	for says, p := range map[string]queue.Put{
 		"merge needs a key": {Merge: queue.MergeAll},
@@ -271,7 +270,7 @@ func TestRunsBesideOtherClients(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")
 		begin := func() string {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
 			jids, _ := merged(t, c, "k", `1`, 3, `2`, 1, `3`, 2)
 			return jids[0]
@@ -326,14 +325,14 @@ func TestWhatDoesNotMerge(t *testing.T) {
 			"class": {Klass: "Other"}, "mode": {Merge: queue.MergeAll}, "none": {Merge: queue.MergeNone}, "correlation": {Correlation: "c"},
 			"depends": {Depends: []string{"nobody"}}, "throttles": {Throttles: []string{"t"}}, "jid": {JID: "mine"},
 		} {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
 			put(queue.Put{})
 			if r := put(p); r.Err != nil || r.Merged != "" {
 				t.Errorf("%s: %+v", what, r)
 			}
 		}
-		ok(t, c.Redis().FlushAll(t.Context()).Err())
+		ok(t, c.Redis().FlushDB(t.Context()).Err())
 		merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
 		first := put(queue.Put{Data: []byte("1")})
 		jobs, _ := runs(t, s)
@@ -346,7 +345,7 @@ func TestWhatDoesNotMerge(t *testing.T) {
 		}
 
 		// A delayed put waits with the turn, so that later ones find it; behind another it keeps its time.
-		ok(t, c.Redis().FlushAll(t.Context()).Err())
+		ok(t, c.Redis().FlushDB(t.Context()).Err())
 		merging(t, c, queue.KeyOrder{Merge: queue.MergeLast})
 		late := put(queue.Put{Data: []byte("1"), Delay: time.Hour})
 		if r := put(queue.Put{Data: []byte("2")}); r.Merged != queue.MergedReplaced || r.JID != late.JID {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -28,11 +27,11 @@ func FuzzMerges(f *testing.F) {
 	for _, order := range []string{"", "merge=sum", "merge=set score=mean run_payloads=0", "run_payloads=2 merge=all", "run_bytes=3 merge=set score=max", "run_payloads=nan run_bytes=-1 merge=all", "\x00merge=all"} {
 		f.Add("q", "k", "[1]", "2", order)
 	}
-	c := open(f, redistest.Start(f))
+	c := fresh(f)
 	w := session(f, c, "w")
 	f.Fuzz(func(t *testing.T, name, key, payload, score, order string) {
 		ctx := t.Context()
-		ok(t, c.Redis().FlushAll(ctx).Err())
+		ok(t, c.Redis().FlushDB(ctx).Err())
 		ok(t, c.Redis().HSet(ctx, "ql:oarlock:rules", "o:"+name, order).Err())
 		put := map[string]int{}
 		add := func(what string, err error) {
@@ -57,7 +56,7 @@ func FuzzMerges(f *testing.F) {
 			}
 		}
 		for _, jid := range []string{"other", "clients"} {
-			err := c.Redis().Eval(ctx, queue.Unified("ql:", queue.Qless), nil, "put", c.Now(), "w", name, jid, "K", payload, 0, "key", key, "merge", "all", "score", score).Err()
+			err := queue.Protocol(queue.Qless).Run(ctx, c.Redis(), nil, "put", c.Now(), "w", name, jid, "K", payload, 0, "key", key, "merge", "all", "score", score).Err()
 			add(payload, err)
 		}
 		for range 9 {

@@ -3,7 +3,6 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -213,15 +212,11 @@ func (w *mergeWorld) end() {
 	}
 }
 
-// TestMergeModel plays random programs; OARLOCK_FAULTS=all plays many more.
+// TestMergeModel plays random programs.
 func TestMergeModel(t *testing.T) {
-	for _, server := range []string{"redis", "embedded"} {
+	for _, server := range []string{"shared", "embedded"} {
 		l := newLab(t, server, DefaultNamespace)
-		programs := map[string]int{"redis": 3, "embedded": 1}[server]
-		if os.Getenv("OARLOCK_FAULTS") == "all" {
-			programs = 100
-		}
-		for seed := range uint64(programs) {
+		for seed := range Seeds(t, 10) {
 			w := newMergeWorld(t, l, seed, unchanged)
 			if wrong := w.play(150); wrong != "" {
 				t.Fatalf("%s, seed %d: %s\nafter\n%s", server, seed, wrong, strings.Join(w.log[max(0, len(w.log)-30):], "\n"))
@@ -233,7 +228,7 @@ func TestMergeModel(t *testing.T) {
 // TestMergeMutations makes mistakes in the scripts, and plays until a program finds each.
 func TestMergeMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
-	for _, m := range []struct{ name, old, new string }{
+	for i, m := range []struct{ name, old, new string }{
 		{"a job that runs takes payloads", "local waits = f[1] == 'waiting' or", "local waits = f[1] == 'running' or f[1] == 'waiting' or"},
 		{"limits are not kept", "if count > most or bytes > most_bytes then return nil end", ""},
 		{"limits are not kept where two jobs become one", "if #list > most or run_load(mode, list) % 4294967296 > most_bytes then return nil end", ""},
@@ -245,6 +240,7 @@ func TestMergeMutations(t *testing.T) {
 		{"a job that is brought back is not told of", "  write_run(other, mode, list, 'remaining', w[12] or '25')\n", ""},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			oneOfMistakes(t, i)
 			mustFind(t, []string{m.old, m.new}, 12, func(seed uint64, change func(string) string) string {
 				return newMergeWorld(t, l, 1000+seed, change).play(80)
 			})

@@ -14,7 +14,7 @@ func unifiedPut(t *testing.T, c *queue.Client, dialect queue.Dialect, jid, data 
 	t.Helper()
 	word := map[queue.Dialect]string{queue.Qless: "put", queue.Reqless: "queue.put"}[dialect]
 	args := append([]any{word, c.Now(), "w", "q", jid, "K", data, delay}, options...)
-	return c.Redis().Eval(t.Context(), queue.Unified("ql:", dialect), nil, args...).Text()
+	return queue.Protocol(dialect).Run(t.Context(), c.Redis(), nil, args...).Text()
 }
 
 // TestOtherClientsPutWhatMerges puts by the protocol's own command: the reply is the jid of the job that has the data, and what is wrong is one sentence
@@ -22,7 +22,7 @@ func unifiedPut(t *testing.T, c *queue.Client, dialect queue.Dialect, jid, data 
 func TestOtherClientsPutWhatMerges(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		for _, dialect := range []queue.Dialect{queue.Qless, queue.Reqless} {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			s := session(t, c, "w")
 			put := func(jid, data string, options ...any) string {
 				t.Helper()
@@ -134,7 +134,7 @@ func TestRunsOfASchedule(t *testing.T) {
 			{queue.KeyOrder{}, `["mine" []]`},
 			{queue.KeyOrder{Merge: queue.MergeSet}, `[["mine","ours"] `},
 		} {
-			ok(t, c.Redis().FlushAll(t.Context()).Err())
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
 			s := session(t, c, "w")
 			merging(t, c, of.order)
 			must(c.Put(t.Context(), queue.Put{Queue: "q", Klass: "K", Key: "k", Data: []byte(`"mine"`)}))(t)

@@ -14,9 +14,9 @@ import (
 // the unified script, and checks after every call that the keys agree with each
 // other. At the end everything is cancelled or pruned, and no key may be left.
 func TestMixedDialects(t *testing.T) {
-	l := newLab(t, "redis", DefaultNamespace)
-	rapid.Check(t, func(rt *rapid.T) {
-		l.redis.FlushAll(t.Context())
+	l := newLab(t, "shared", DefaultNamespace)
+	checkAtRandom(t, func(rt *rapid.T) {
+		l.redis.FlushDB(t.Context())
 		m := &mixture{lab: l, t: rt, ctx: t, now: 1000}
 		m.call("config.set", "grace-period", rapid.SampledFrom([]string{"10", "0"}).Draw(rt, "grace"))
 		m.call("throttle.set", "t1", "1")

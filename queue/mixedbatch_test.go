@@ -13,9 +13,9 @@ import (
 
 // TestMixedBatches is TestMixedDialects with our batch commands at work on the same keys.
 func TestMixedBatches(t *testing.T) {
-	l := newLab(t, "redis", DefaultNamespace)
-	rapid.Check(t, func(rt *rapid.T) {
-		l.redis.FlushAll(t.Context())
+	l := newLab(t, "shared", DefaultNamespace)
+	checkAtRandom(t, func(rt *rapid.T) {
+		l.redis.FlushDB(t.Context())
 		m := &mixture{lab: l, t: rt, ctx: t, now: 1000}
 		m.call("config.set", "grace-period", rapid.SampledFrom([]string{"10", "0"}).Draw(rt, "grace"))
 		m.call("throttle.set", "t1", "1")
@@ -37,7 +37,7 @@ func TestMixedBatches(t *testing.T) {
 // batch runs a batch command now.
 func (m *mixture) batch(command string, args ...any) any {
 	m.t.Helper()
-	text, _ := Script(Batch, command, DefaultNamespace)
+	text := assembled(Batch, command, DefaultNamespace)
 	reply, err := redis.NewScript(text).Run(m.ctx.Context(), m.lab.redis, nil, append([]any{m.now}, args...)...).Result()
 	if err != nil && !isNull(err) {
 		m.t.Fatalf("%s %v: %v", command, args, err)

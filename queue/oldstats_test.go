@@ -95,7 +95,7 @@ func TestOldStatisticsGo(t *testing.T) {
 
 // TestOnePageAtATime: of many supervisors one looks, and after all keys nobody for hours.
 func TestOnePageAtATime(t *testing.T) {
-	c := open(t, redistest.Start(t))
+	c := fresh(t)
 	ok(t, c.Ping(t.Context()))
 	keepStats(t, c, "wait", 40, "q", "total", 1)
 	n, again, err := c.SweepStats(t.Context())

@@ -13,7 +13,7 @@ import (
 // TestJobsRunInTheOrderOfPutting puts jobs that have the same score, and others, in every
 // way that names them, and pops them by our take and by the protocol's own pop.
 func TestJobsRunInTheOrderOfPutting(t *testing.T) {
-	l := newLab(t, "redis", DefaultNamespace)
+	l := newLab(t, "shared", DefaultNamespace)
 	c := labClient(t, l)
 	const n, now = 1000, 1700000000.25
 	priority := func(p float64) *float64 { return &p }

@@ -20,7 +20,7 @@ type parking struct {
 }
 
 func newParking(t *testing.T) *parking {
-	l := newLab(t, "redis", DefaultNamespace)
+	l := newLab(t, "shared", DefaultNamespace)
 	return &parking{t: t, l: l, c: labClient(t, l), now: 1700000000}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -123,7 +122,7 @@ func TestDueInThreeCenturiesIsNotShelved(t *testing.T) {
 
 // TestKeyFrom: the key is what the data has at a place, a text or a number as it is written.
 func TestKeyFrom(t *testing.T) {
-	server := open(t, redistest.Start(t))
+	server := fresh(t)
 	for _, tt := range []struct{ data, pointer, key, says string }{
 		{`{"order_id":"17"}`, "/order_id", "17", ""},
 		{`{"order_id":17}`, "/order_id", "17", ""},

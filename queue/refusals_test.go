@@ -21,7 +21,7 @@ var leavesTraces = []string{
 // TestRefusalsChangeNothing runs every recorded call that is refused and looks at
 // all keys before and after.
 func TestRefusalsChangeNothing(t *testing.T) {
-	l := newLab(t, "redis", DefaultNamespace)
+	l := newLab(t, "shared", DefaultNamespace)
 	refused := 0
 	for _, dialect := range []Dialect{Qless, Reqless} {
 		for family, list := range scenarios(t, dialect) {
@@ -30,7 +30,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 				if !refuses || slices.Contains(leavesTraces, s.Name) {
 					continue
 				}
-				l.redis.FlushAll(t.Context())
+				l.redis.FlushDB(t.Context())
 				for _, words := range s.Seed {
 					if _, err := l.do(t.Context(), words...); err != nil {
 						t.Fatal(err)

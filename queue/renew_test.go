@@ -17,6 +17,8 @@ import (
 func TestRenewalsReachBothSets(t *testing.T) {
 	server := redistest.Start(t)
 	raw, ctx := server.Client(t), t.Context()
+	allow(t, server)
+	c := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr)
 	tests := []struct {
 		name           string
 		mine, others   []string // queues in which a job each is taken
@@ -32,12 +34,11 @@ func TestRenewalsReachBothSets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ok(t, raw.FlushAll(ctx).Err())
+			ok(t, raw.FlushDB(ctx).Err())
 			allow(t, server)
 			if tt.barred {
 				ok(t, raw.Do(ctx, "ACL", "SETUSER", "oarlock", "-copy").Err())
 			}
-			c := openURL(t, "unix://oarlock:PASSWORD@"+server.Addr)
 			s, other := session(t, c, "w"), session(t, c, "other")
 			takeOne := func(s *queue.Session, name string) queue.Taken {
 				must(c.Put(ctx, queue.Put{Queue: name, Klass: "K"}))(t)

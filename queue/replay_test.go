@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +42,12 @@ var labs = map[string]func(t testing.TB) *redis.Options{
 	"redis": func(t testing.TB) *redis.Options {
 		return &redis.Options{Network: "unix", Addr: redistest.Start(t).Addr}
 	},
+	// shared hears no messages and counts no commands: they are those of all tests.
+	"shared": func(t testing.TB) *redis.Options {
+		options, err := redis.ParseURL(redistest.Shared(t).URL)
+		must0(t, err)
+		return options
+	},
 	"embedded": func(t testing.TB) *redis.Options {
 		server, err := embedded.Start("")
 		if err != nil {
@@ -55,19 +62,38 @@ var labs = map[string]func(t testing.TB) *redis.Options{
 // the names of the default namespace, and so is whatever comes back.
 func newLab(t testing.TB, server, namespace string) *lab {
 	t.Helper()
+	beside(t)
 	options := labs[server](t)
 	options.Protocol, options.MaxRetries, options.ReadTimeout = 2, -1, time.Minute
-	client := redis.NewClient(options)
-	messages := client.PSubscribe(t.Context(), "*")
-	if _, err := messages.Receive(t.Context()); err != nil { // the confirmation
-		t.Fatal(err)
+	l := &lab{redis: redis.NewClient(options), namespace: namespace, texts: make(map[string]string), shas: make(map[string]string)}
+	t.Cleanup(func() { l.redis.Close() })
+	if server != "shared" {
+		l.messages = l.redis.PSubscribe(t.Context(), "*")
+		t.Cleanup(func() { l.messages.Close() })
+		_, err := l.messages.Receive(t.Context()) // the confirmation
+		must0(t, err)
 	}
-	t.Cleanup(func() {
-		messages.Close()
-		client.Close()
-	})
-	return &lab{redis: client, messages: messages, namespace: namespace,
-		texts: make(map[string]string), shas: make(map[string]string)}
+	return l
+}
+
+// besides are the tests that run beside others already.
+var besides sync.Map
+
+// beside lets a test run beside others, for it shares nothing with them. It may be called again.
+func beside(t testing.TB) {
+	if t, ok := t.(*testing.T); ok {
+		if _, is := besides.LoadOrStore(t, true); !is {
+			t.Parallel()
+		}
+	}
+}
+
+// private ends a test of what concerns the whole server if others are there.
+func (l *lab) private(t testing.TB) {
+	t.Helper()
+	if l.messages == nil {
+		t.Fatal("other tests use this server, too")
+	}
 }
 
 // foreign puts the lab's namespace in place of the default one; home reverses it.
@@ -106,14 +132,28 @@ func (l *lab) text(dialect Dialect, command string) string {
 	key := string(dialect) + " " + command
 	text, ok := l.texts[key]
 	if !ok {
-		if text, ok = Script(dialect, command, l.namespace); !ok {
-			text = Unified(l.namespace, dialect)
-		}
+		text = assembled(dialect, command, l.namespace)
 		if l.change != nil {
 			text = l.change(text)
 		}
 		l.texts[key] = text
 	}
+	return text
+}
+
+var assembledTexts sync.Map // by dialect, command and namespace
+
+// assembled is the script of a command, or the unified script; it takes a while to assemble one.
+func assembled(dialect Dialect, command, namespace string) string {
+	key := [3]string{string(dialect), command, namespace}
+	if text, is := assembledTexts.Load(key); is {
+		return text.(string)
+	}
+	text, is := Script(dialect, command, namespace)
+	if !is {
+		text = Unified(namespace, dialect)
+	}
+	assembledTexts.Store(key, text)
 	return text
 }
 
@@ -148,6 +188,7 @@ func (l *lab) homely(reply any, err error) (any, error) {
 // heard returns the messages published since the last call, in order.
 func (l *lab) heard(t testing.TB) [][2]string {
 	t.Helper()
+	l.private(t)
 	const end = "heard: no more"
 	if err := l.redis.Publish(t.Context(), end, "").Err(); err != nil {
 		t.Fatal(err)
@@ -305,7 +346,7 @@ func (l *lab) replay(t testing.TB, dialect Dialect, s scenario, run call) []stri
 	var wrong []string
 	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 
-	l.redis.FlushAll(ctx)
+	l.redis.FlushDB(ctx)
 	for _, words := range s.Seed {
 		if _, err := l.do(ctx, words...); err != nil {
 			t.Fatal(err)

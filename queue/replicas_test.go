@@ -15,7 +15,7 @@ import (
 // A put that waits for replicas tells the truth about them, and puts in any case.
 func TestPutWaitsForReplicas(t *testing.T) {
 	port := redistest.Port(t)
-	master := redistest.Start(t, "--port", port)
+	master := redistest.Start(t, "--port", port, "--repl-diskless-sync-delay", "0")
 	c := open(t, master)
 	put := func(want int, n int) ([]queue.PutResult, *queue.ReplicaError) {
 		t.Helper()
@@ -54,6 +54,7 @@ func TestPutWaitsForReplicas(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the replica never came into step")
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	results, few := put(1, 1200)
 	if few != nil {

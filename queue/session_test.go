@@ -5,11 +5,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
-// open returns a client of a private server.
+// fresh returns a client of an empty key space.
+func fresh(t testing.TB) *queue.Client {
+	t.Helper()
+	return open(t, redistest.Shared(t))
+}
+
+// private ends a test of what concerns a whole server which others use, too.
+func private(t testing.TB, c *queue.Client) {
+	t.Helper()
+	if one, is := c.Redis().(*redis.Client); is && one.Options().DB > 0 {
+		t.Fatal("other tests use this server, too")
+	}
+}
+
+// open returns a client of a server.
 func open(t testing.TB, s *redistest.Server) *queue.Client {
 	t.Helper()
 	return openURL(t, s.URL)
@@ -17,6 +33,7 @@ func open(t testing.TB, s *redistest.Server) *queue.Client {
 
 func openURL(t testing.TB, url string) *queue.Client {
 	t.Helper()
+	queue.Beside(t)
 	c, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second}) // the machine may be busy
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +50,7 @@ func session(t testing.TB, c *queue.Client, worker string) *queue.Session {
 }
 
 func TestJobGoesThroughPutTakeRenewSettle(t *testing.T) {
-	c, ctx := open(t, redistest.Start(t)), t.Context()
+	c, ctx := fresh(t), t.Context()
 	s := session(t, c, "w1")
 	payload := []byte(`{"a":[],"n":9007199254740993,"s":"\u00e9\/"}`)
 	jid, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "K", Data: payload, Tags: []string{"x"}})

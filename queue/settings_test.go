@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -14,7 +13,7 @@ import (
 // commands lock by it.
 func TestLocksOfAnySetting(t *testing.T) {
 	const month = 30 * 86400
-	c, ctx := open(t, redistest.Start(t)), t.Context()
+	c, ctx := fresh(t), t.Context()
 	s := session(t, c, "w")
 	for value, want := range map[string]float64{
 		"0": 1, "-5": 1, "0.01": 1, "1": 1, "60": 60, "2.5": 2.5, "1e15": month, "1e300": month, "inf": 60, "nan": 60, "banana": 60, "": 60,
@@ -38,7 +37,7 @@ func TestLocksOfAnySetting(t *testing.T) {
 
 // TestOddSettings looks at what is said of settings out of their bounds.
 func TestOddSettings(t *testing.T) {
-	c, ctx := open(t, redistest.Start(t)), t.Context()
+	c, ctx := fresh(t), t.Context()
 	for _, fine := range [][2]string{
 		{"heartbeat", "30"}, {"grace-period", "0"}, {"jobs-history", "31536000000"}, {"max-job-history", "0"},
 		{"application", "banana"}, {"mine", "-5"}, {"q-max-concurrency", "0"},

@@ -42,7 +42,7 @@ func TestNamespaces(t *testing.T) {
 	raw := server.Client(t)
 	for _, ns := range []string{"ql:", "{ql}:", "shop's jobs\\", "a\nb:"} {
 		t.Run(ns, func(t *testing.T) {
-			ok(t, raw.FlushAll(t.Context()).Err())
+			ok(t, raw.FlushDB(t.Context()).Err())
 			c := must(queue.Open(t.Context(), queue.Options{URL: server.URL, Namespace: ns}))(t)
 			defer c.Close()
 			notices := c.Notices(t.Context(), "w")

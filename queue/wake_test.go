@@ -54,7 +54,7 @@ func TestWhateverMakesJobsReadyWakesTheirQueue(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
-			l.redis.FlushAll(ctx)
+			l.redis.FlushDB(ctx)
 			now := "1000"
 			call := func(words []string) {
 				t.Helper()

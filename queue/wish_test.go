@@ -33,7 +33,7 @@ func wish(t *testing.T, s *queue.Session, job queue.Taken, wishes ...queue.Wish)
 // TestWishesOfAJob: what a job at work wants done to itself is what the protocol's commands
 // do, and a tag counts once.
 func TestWishesOfAJob(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	job := takeOne(t, c, s, queue.Put{Queue: "q", JID: "j", Klass: "K", Data: []byte(`{"a": []}`), Tags: []string{"red"}})
@@ -65,7 +65,7 @@ func TestWishesOfAJob(t *testing.T) {
 // TestWishesAboutOthers: jobs at rest can be changed, one that runs or is needed can not, and
 // each is answered for.
 func TestWishesAboutOthers(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	job := takeOne(t, c, s, queue.Put{Queue: "q", JID: "j", Klass: "K"})
@@ -99,7 +99,7 @@ func TestWishesAboutOthers(t *testing.T) {
 // TestWishesNeedTheLock: a job that is not held any more changes nothing, nor does one that
 // was popped again under the same name.
 func TestWishesNeedTheLock(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	job := takeOne(t, c, s, queue.Put{Queue: "q", JID: "j", Klass: "K"})
@@ -150,7 +150,7 @@ func TestWishesComeInSlices(t *testing.T) {
 // TestSettledAsCanceledOrPutAgain: a job that ends so is no more, or begins anew with all that
 // belongs to it; one that another waits for is not canceled.
 func TestSettledAsCanceledOrPutAgain(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Shared(t)
 	c := open(t, server)
 	s := session(t, c, "w")
 	job := takeOne(t, c, s, queue.Put{Queue: "q", JID: "gone", Klass: "K", Tags: []string{"red"}, Throttles: []string{"t"}})
