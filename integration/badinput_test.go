@@ -5,13 +5,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // What users get wrong most: each has one clear sentence and the right exit code, or
 // the service goes on. (Redis going away in the middle is row D1.)
 
 func TestRunRefusesABadConfiguration(t *testing.T) {
+	t.Parallel()
 	program := oarlock(t)
 	tests := []struct {
 		name, config string
@@ -26,9 +26,7 @@ func TestRunRefusesABadConfiguration(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(dir+"/oarlock.toml", []byte(tt.config), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(dir+"/oarlock.toml", []byte(tt.config), 0o644))
 			run := exec.Command(program, "run", "-c", "oarlock.toml", "--state-dir", dir)
 			run.Dir = dir
 			out, _ := run.CombinedOutput()
@@ -50,13 +48,10 @@ func TestRedisAwayAtStart(t *testing.T) {
 		r.proxy.Refuse()
 		r.proxy.Cut()
 		a := r.start(t, "a", pool{})
-		a.said(t, 10*time.Second, "waiting for Redis", r.proxy.Addr, "refused")
+		a.said(t, "waiting for Redis", r.proxy.Addr, "refused")
 		r.proxy.Accept()
-		r.ledger.await(t, 5*time.Second, "a begun job", begun(1))
-		jobs := r.settled(t, 20*time.Second)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		r.check(t, allowed{})
+		r.ledger.await(t, "a begun job", begun(1))
+		r.finish(t, allowed{})
 	})
 }
 
@@ -64,11 +59,11 @@ func TestScriptThatFailsAtOnce(t *testing.T) {
 	row(t, "exit 1", rigOptions{}, func(t *testing.T, r *rig) {
 		jid := r.putOne(t, work{}, retries(2))
 		a := r.start(t, "a", pool{mode: "once", command: []string{"/bin/sh", "-c", "echo the printer is on fire >&2; exit 1"}})
-		j := r.settled(t, 20*time.Second)[0]
+		j := r.settled(t)[0]
 		if j.jid != jid || j.state != "failed" || j.group != "exit-1" || !strings.Contains(j.message, "the printer is on fire") {
 			t.Errorf("the job is %s, group %q, message %q; want failed by exit-1 with what the script said", j.state, j.group, j.message)
 		}
-		a.said(t, 5*time.Second, jid, "attempt ended", `"attempt":3`)
+		a.said(t, jid, "attempt ended", `"attempt":3`)
 		if n := a.saying(jid, "attempt ended", "exit-1"); n != 3 {
 			t.Errorf("the log tells of %d attempts, want 3", n)
 		}
@@ -82,11 +77,9 @@ func TestDataThatIsNoJSON(t *testing.T) {
 	row(t, "no JSON", rigOptions{}, func(t *testing.T, r *rig) {
 		bad := r.put(t, 1, work{})[0]
 		r.put(t, 20, work{MS: 5})
-		if err := r.db.HSet(t.Context(), "ql:j:"+bad, "data", "{not json\n\"@\":").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.db.HSet(t.Context(), "ql:j:"+bad, "data", "{not json\n\"@\":").Err())
 		a := r.start(t, "a", pool{})
-		jobs := r.settled(t, 20*time.Second)
+		jobs := r.settled(t)
 		if jobs[0].state != "failed" || !strings.Contains(jobs[0].message, "JSON") {
 			t.Errorf("the job is %s, group %q, message %q; want failed, for its data is no JSON", jobs[0].state, jobs[0].group, jobs[0].message)
 		}

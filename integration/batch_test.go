@@ -15,6 +15,7 @@ import (
 // A job that is the end of whatever message it comes in is alone in at most eight rounds of a hundred
 // jobs, only then it counts for it, and it costs those that came with it nothing.
 func TestABadJobAmongAHundredIsAloneInEightRounds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ does, more, group string }{
 		{"die", "max_crashes = 0", "signal-KILL"},
 		{"exit", "", "exit-1"},
@@ -45,6 +46,7 @@ func TestABadJobAmongAHundredIsAloneInEightRounds(t *testing.T) {
 
 // A job that kills its supervisors is alone as soon as it is suspected of that, and fails at the next.
 func TestAJobOfABatchThatKillsItsSupervisors(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 	bad := r.putHundred(t, "supervisor", 0)
 	messages := filepath.Join(r.dir, "messages")
@@ -72,7 +74,7 @@ func (r *rig) putHundred(t *testing.T, does string, at int) string {
 // and have paid nothing.
 func (r *rig) othersUnharmed(t *testing.T, bad, group string) {
 	t.Helper()
-	for _, j := range r.settled(t, 30*time.Second) {
+	for _, j := range r.settled(t) {
 		switch {
 		case j.jid == bad && (j.state != "failed" || group != "" && j.group != group):
 			t.Errorf("the bad job is %s in group %q, want failed in %q", j.state, j.group, group)
@@ -85,15 +87,10 @@ func (r *rig) othersUnharmed(t *testing.T, bad, group string) {
 // sizesWith is how many jobs were in each of the messages that a job came in.
 func sizesWith(t *testing.T, file, jid string) (sizes []int) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(os.ReadFile(file))(t)
 	for line := range strings.Lines(string(text)) {
 		var jids []string
-		if err := json.Unmarshal([]byte(line), &jids); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &jids))
 		if slices.Contains(jids, jid) {
 			sizes = append(sizes, len(jids))
 		}

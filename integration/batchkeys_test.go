@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
@@ -27,16 +26,14 @@ oarlock.serve()
 
 // Forks of a preloaded program are given several jobs in a message, of any keys; the jobs of each key are worked in order, each once.
 func TestPreloadedMessagesKeepTheOrderOfKeys(t *testing.T) {
+	t.Parallel()
 	interpreter, err := python()
 	if err != nil {
 		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
 	}
 	r := newRig(t, 1, rigOptions{})
 	program, ledger := filepath.Join(r.dir, "order.py"), filepath.Join(r.dir, "order")
-	helpers, err := filepath.Abs("../examples/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	helpers := got(filepath.Abs("../examples/python"))(t)
 	writeFile(t, program, notesOrder)
 	const keys, each = 8, 6
 	var puts []queue.Put
@@ -47,11 +44,8 @@ func TestPreloadedMessagesKeepTheOrderOfKeys(t *testing.T) {
 	}
 	r.putAll(t, puts)
 	r.start(t, "a", pool{mode: "preload", children: 2, command: []string{interpreter, "-I", "-S", program, helpers, ledger}, more: "batch = 10"})
-	allDone(t, r.settled(t, 30*time.Second))
-	text, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	allDone(t, r.settled(t))
+	text := got(os.ReadFile(ledger))(t)
 	next, of, most := map[string]int{}, map[int]int{}, 0
 	for line := range strings.Lines(string(text)) {
 		var key string

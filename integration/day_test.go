@@ -36,14 +36,8 @@ func (r *rig) day(t testing.TB, shifts ...shift) *supervisor {
 	children := 0
 	for _, s := range shifts {
 		s = s.filled()
-		argv, err := json.Marshal(command(t, s.worker))
-		if err != nil {
-			t.Fatal(err)
-		}
-		queues, err := json.Marshal(s.queues)
-		if err != nil {
-			t.Fatal(err)
-		}
+		argv := got(json.Marshal(command(t, s.worker)))(t)
+		queues := got(json.Marshal(s.queues))(t)
 		fmt.Fprintf(&c, "[pools.%s]\nqueues = %s\ncommand = %s\nmode = %q\n%s\n", s.name, queues, argv, s.mode, s.more)
 		if s.children > 0 {
 			fmt.Fprintf(&c, "children = %d\n", s.children)
@@ -54,8 +48,8 @@ func (r *rig) day(t testing.TB, shifts ...shift) *supervisor {
 		}
 	}
 	a := r.startConfig(t, "day", c.String())
-	a.said(t, 30*time.Second, `"msg":"ready"`)
-	await(t, 60*time.Second, func() error {
+	a.said(t, `"msg":"ready"`)
+	await(t, func() error {
 		if ready := a.ready(t); ready < children {
 			return fmt.Errorf("%d of %d children are ready", ready, children)
 		}
@@ -115,10 +109,7 @@ func (r *rig) order(t testing.TB, tasks []task) (jids []string, at float64) {
 	for i, task := range tasks {
 		puts[i] = queue.Put{Queue: task.queue, Klass: "Work"}
 		if task.data != nil {
-			data, err := json.Marshal(task.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := got(json.Marshal(task.data))(t)
 			puts[i].Data = data
 		}
 		if task.more != nil {
@@ -140,9 +131,9 @@ func many(n int, queue string, ms int) []task {
 
 // lastOf waits until each of the jobs has been ended by a child at least times times,
 // and returns when the last of these ends was.
-func (r *rig) lastOf(t testing.TB, bound time.Duration, jids []string, times int) (at float64) {
+func (r *rig) lastOf(t testing.TB, jids []string, times int) (at float64) {
 	t.Helper()
-	await(t, bound, func() error {
+	within(t, 5*patience, func() error {
 		left := make(map[string]int, len(jids))
 		for _, jid := range jids {
 			left[jid] = times
@@ -167,7 +158,7 @@ func (r *rig) lastOf(t testing.TB, bound time.Duration, jids []string, times int
 func (r *rig) reference(t testing.TB, queue string, n int) float64 {
 	t.Helper()
 	jids, from := r.order(t, many(n, queue, 0))
-	return fairly(from, r.lastOf(t, time.Minute, jids, 1))
+	return fairly(from, r.lastOf(t, jids, 1))
 }
 
 // expect compares what something took with what it takes at best, both in seconds of
@@ -187,7 +178,7 @@ func TestDayOfManyQueues(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of many queues", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		const queues, share = 1000, 0.5
-		n := scaled(2000, 10_000)
+		n := 10_000
 		orders := []string{"ordered", "round-robin", "oldest"}
 		shifts := []shift{{name: "one"}}
 		for _, order := range orders {
@@ -203,13 +194,13 @@ func TestDayOfManyQueues(t *testing.T) {
 			for range 3 { // each lasts tenths of a second, in any of which a machine may have much else to do
 				ideal = r.reference(t, "one", n)
 				jids, from := r.order(t, tasks)
-				if took = fairly(from, r.lastOf(t, 2*time.Minute, jids, 1)); ideal/took >= share/2 {
+				if took = fairly(from, r.lastOf(t, jids, 1)); ideal/took >= share/2 {
 					break
 				}
 			}
 			r.expect(t, order, took, ideal, share)
 		}
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -221,10 +212,10 @@ func TestDayOfLongAndShort(t *testing.T) {
 		r.day(t, shift{name: "plain"}, shift{name: "ahead", more: "prefetch = 16"})
 		for _, queue := range []string{"plain", "ahead"} {
 			const each = 5 * time.Millisecond
-			n := scaled(200, 2000)
+			n := 2000
 			long := time.Duration(n) * each // twice as long as all the short ones need on what is left
 			first, _ := r.order(t, many(2, queue, int(long.Milliseconds())))
-			r.ledger.await(t, 10*time.Second, "both long ones begun", func(es []entry) bool {
+			r.ledger.await(t, "both long ones begun", func(es []entry) bool {
 				begun := 0
 				for _, e := range es {
 					if e.what == "begin" && (e.jid == first[0] || e.jid == first[1]) {
@@ -234,11 +225,11 @@ func TestDayOfLongAndShort(t *testing.T) {
 				return begun == 2
 			})
 			jids, from := r.order(t, many(n, queue, int(each.Milliseconds())))
-			took := fairly(from, r.lastOf(t, time.Minute, jids, 1))
+			took := fairly(from, r.lastOf(t, jids, 1))
 			r.expect(t, queue, took, long.Seconds()/2, 0.8)
-			r.lastOf(t, time.Minute, first, 1)
+			r.lastOf(t, first, 1)
 		}
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -248,7 +239,7 @@ func TestDayOfManyDueAtOnce(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of many due at once", rigOptions{alone: true}, func(t *testing.T, r *rig) {
 		const children, promoted = 4, 200
-		n := scaled(4000, 20_000)
+		n := 20_000
 		r.day(t, shift{name: "one", children: children}, shift{name: "due", children: children})
 		ideal := r.reference(t, "one", n)
 		due := now() + 1 + float64(n)/4000
@@ -273,7 +264,7 @@ func TestDayOfManyDueAtOnce(t *testing.T) {
 		if now() > due {
 			t.Fatal("putting took longer than the delay")
 		}
-		took := fairly(due, r.lastOf(t, 2*time.Minute, jids, 1))
+		took := fairly(due, r.lastOf(t, jids, 1))
 		r.expect(t, "due", took, ideal, 0.8)
 		planned := map[string]bool{}
 		for _, jid := range jids {
@@ -296,7 +287,7 @@ func TestDayOfManyDueAtOnce(t *testing.T) {
 		if most := (n/promoted + 2) * children; before > most {
 			t.Errorf("%d jobs began before the urgent one that was due with them, want %d at most", before, most)
 		}
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -322,11 +313,11 @@ func TestDayOfChains(t *testing.T) {
 				before = jid[0]
 				jids = append(jids, before)
 			}
-			return fairly(from+1, r.lastOf(t, time.Minute, jids, 1))
+			return fairly(from+1, r.lastOf(t, jids, 1))
 		}
 		ideal := max(chain("left"), 0.1) // less cannot be told from chance
 		r.expect(t, "chain", chain("left", "right"), ideal, 0.5)
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -338,26 +329,24 @@ func TestDayOfTenants(t *testing.T) {
 		const children, each = 8, 20
 		long := 3 * time.Second
 		limited := func(tenant string, tasks []task) []task {
-			if err := r.client.SetThrottle(t.Context(), queue.Throttle{ID: tenant, Maximum: 2}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.client.SetThrottle(t.Context(), queue.Throttle{ID: tenant, Maximum: 2}))
 			for i := range tasks {
 				tasks[i].more = func(p *queue.Put) { p.Throttles = []string{tenant} }
 			}
 			return tasks
 		}
-		ahead := limited("large", append(many(2, "work", int(long.Milliseconds())), many(scaled(400, 4000), "work", 1)...))
+		ahead := limited("large", append(many(2, "work", int(long.Milliseconds())), many(4000, "work", 1)...))
 		var others []task
 		for tenant := range 20 {
-			others = append(others, limited(fmt.Sprint("small-", tenant), many(scaled(4, 10), "work", each))...)
+			others = append(others, limited(fmt.Sprint("small-", tenant), many(10, "work", each))...)
 		}
 		r.day(t, shift{name: "work", children: children})
 		first, from := r.order(t, ahead)
 		jids, since := r.order(t, others)
-		r.expect(t, "others", fairly(since, r.lastOf(t, time.Minute, jids, 1)), float64(len(others))*each/1000/(children-2), 0.5)
+		r.expect(t, "others", fairly(since, r.lastOf(t, jids, 1)), float64(len(others))*each/1000/(children-2), 0.5)
 		ideal := long.Seconds() + float64(len(ahead))/1000 // two at a time, and what handing over costs
-		r.expect(t, "large", fairly(from, r.lastOf(t, time.Minute, first, 1)), ideal, 0.8)
-		allDone(t, r.settled(t, 30*time.Second))
+		r.expect(t, "large", fairly(from, r.lastOf(t, first, 1)), ideal, 0.8)
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -365,10 +354,10 @@ func TestDayOfTenants(t *testing.T) {
 func TestDayOfRaising(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of raising", rigOptions{}, func(t *testing.T, r *rig) {
-		n := scaled(200, 2000)
+		n := 2000
 		r.day(t, shift{name: "work", worker: "uses-the-helper.py", retry: "200ms"})
 		jids, from := r.order(t, many(n, "work", 2))
-		ideal := fairly(from, r.lastOf(t, time.Minute, jids, 1))
+		ideal := fairly(from, r.lastOf(t, jids, 1))
 		tasks := many(n, "work", 2)
 		var good []int
 		tries := 2
@@ -385,7 +374,7 @@ func TestDayOfRaising(t *testing.T) {
 		for _, i := range good {
 			fine = append(fine, jids[i])
 		}
-		r.expect(t, "good_jobs", fairly(from, r.lastOf(t, time.Minute, fine, 1)), ideal, 0.5)
+		r.expect(t, "good_jobs", fairly(from, r.lastOf(t, fine, 1)), ideal, 0.5)
 		// The others end one after the other, slower and slower where nothing else is left.
 		if by := inState(readJobs(t, r.db, jids)); by["complete"] > len(good) {
 			t.Errorf("the jobs are %v, want no more than %d complete", by, len(good))
@@ -398,10 +387,10 @@ func TestDayOfNotYet(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of not yet", rigOptions{}, func(t *testing.T, r *rig) {
 		const tries, wait = 2, 0.5
-		n := scaled(300, 1800)
+		n := 1800
 		r.day(t, shift{name: "work", worker: "uses-the-helper.py"})
 		jids, from := r.order(t, many(n, "work", 1))
-		plain := fairly(from, r.lastOf(t, time.Minute, jids, 1))
+		plain := fairly(from, r.lastOf(t, jids, 1))
 		tasks := many(n, "work", 1)
 		for i := range tasks {
 			if i%10 != 0 {
@@ -409,8 +398,8 @@ func TestDayOfNotYet(t *testing.T) {
 			}
 		}
 		jids, from = r.order(t, tasks)
-		r.lastOf(t, time.Minute, jids, 1)
-		jobs := r.settled(t, time.Minute)
+		r.lastOf(t, jids, 1)
+		jobs := r.settled(t)
 		allDone(t, jobs)
 		var last float64
 		for _, e := range r.ledger.all(t) {
@@ -439,19 +428,19 @@ func TestDayOfPuttingAgain(t *testing.T) {
 		for customer := range alone { // one at a time: most children are idle
 			put(customer, 1)
 			r.jids = append(r.jids, fmt.Sprint("customer-", customer))
-			r.ledger.await(t, 10*time.Second, "version 1 begun", begun(1))
+			r.ledger.await(t, "version 1 begun", begun(1))
 			put(customer, 2)
-			r.ledger.await(t, 10*time.Second, "version 2 begun", begun(2))
+			r.ledger.await(t, "version 2 begun", begun(2))
 		}
 		for customer := alone; customer < alone+together; customer++ {
 			put(customer, 1)
 			r.jids = append(r.jids, fmt.Sprint("customer-", customer))
 		}
-		r.ledger.await(t, 10*time.Second, "some begun", func(es []entry) bool { return len(versions(es, "begin", 1)) >= alone+4 })
+		r.ledger.await(t, "some begun", func(es []entry) bool { return len(versions(es, "begin", 1)) >= alone+4 })
 		for customer := alone; customer < alone+together; customer++ {
 			put(customer, 2)
 		}
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 		worked := len(versions(r.ledger.all(t), "end", 2))
 		r.note("latest_worked", worked)
 		if worked != alone+together {
@@ -478,7 +467,7 @@ func TestDayOfNewestFirst(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of newest first", rigOptions{}, func(t *testing.T, r *rig) {
 		const each, pause = 200 * time.Millisecond, 40 * time.Millisecond // five children are needed
-		n := scaled(100, 1000)
+		n := 1000
 		r.day(t, shift{name: "work", children: -1, more: "min_children = 1\nmax_children = 12"})
 		var jids []string
 		from := now()
@@ -491,8 +480,8 @@ func TestDayOfNewestFirst(t *testing.T) {
 			<-ticks.C
 		}
 		ideal := fairly(from, now()) + each.Seconds()
-		r.expect(t, "all", fairly(from, r.lastOf(t, 5*time.Minute, jids, 1)), ideal, 0.8)
-		allDone(t, r.settled(t, 30*time.Second))
+		r.expect(t, "all", fairly(from, r.lastOf(t, jids, 1)), ideal, 0.8)
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -501,11 +490,9 @@ func TestDayOfNewestFirst(t *testing.T) {
 func TestDayOfLargePayloads(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of large payloads", rigOptions{alone: true}, func(t *testing.T, r *rig) {
-		children := scaled(8, 20)
+		children := 20
 		a := r.day(t, shift{name: "work", children: children}, shift{name: "small"})
-		if err := r.db.ConfigSet(t.Context(), "slowlog-log-slower-than", "1000").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.db.ConfigSet(t.Context(), "slowlog-log-slower-than", "1000").Err())
 		single := r.takeHeld(t, "work", payloads(1, "work"))
 		together := r.takeHeld(t, "work", payloads(children, "work"))
 		for range 7 { // a busy machine makes a call longer, and never shorter
@@ -523,7 +510,7 @@ func TestDayOfLargePayloads(t *testing.T) {
 		if most := int64(64+children*3*16) << 20; peak > most {
 			t.Errorf("the supervisor had %d MiB, want %d at most", peak>>20, most>>20)
 		}
-		allDone(t, r.settled(t, 30*time.Second))
+		allDone(t, r.settled(t))
 	})
 }
 
@@ -542,25 +529,16 @@ func payloads(n int, queue string) (tasks []task) {
 // what the longest script took that Redis ran meanwhile, in seconds.
 func (r *rig) takeHeld(t testing.TB, queue string, tasks []task) (longest float64) {
 	t.Helper()
-	if err := r.client.Pause(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.client.Pause(t.Context(), queue))
 	var jids []string
 	for _, one := range tasks { // one by one: it is not putting that is looked at
 		jid, _ := r.order(t, []task{one})
 		jids = append(jids, jid...)
 	}
-	if err := r.db.Do(t.Context(), "SLOWLOG", "RESET").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.client.Resume(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
-	r.lastOf(t, time.Minute, jids, 1)
-	entries, err := r.db.SlowLogGet(t.Context(), -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.db.Do(t.Context(), "SLOWLOG", "RESET").Err())
+	must(t, r.client.Resume(t.Context(), queue))
+	r.lastOf(t, jids, 1)
+	entries := got(r.db.SlowLogGet(t.Context(), -1).Result())(t)
 	for _, e := range entries {
 		if strings.EqualFold(e.Args[0], "evalsha") {
 			longest = max(longest, e.Duration.Seconds())
@@ -575,10 +553,7 @@ func (r *rig) takeHeld(t testing.TB, queue string, tasks []task) (longest float6
 // peak is the most memory that the supervisor's process has had, in bytes.
 func (s *supervisor) peak(t testing.TB) int64 {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := got(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid())))(t)
 	_, line, _ := strings.Cut(string(status), "VmHWM:")
 	var kilobytes int64
 	if _, err := fmt.Sscan(line, &kilobytes); err != nil {
@@ -592,14 +567,14 @@ func (s *supervisor) peak(t testing.TB) int64 {
 func TestDayOfRecycling(t *testing.T) {
 	long(t, "a day: it compares speeds")
 	row(t, "day of recycling", rigOptions{}, func(t *testing.T, r *rig) {
-		n := scaled(100, 1000)
+		n := 1000
 		r.day(t,
 			shift{name: "once", worker: "uses-the-helper.py", mode: "once"},
 			shift{name: "recycled", worker: "uses-the-helper.py", more: "max_jobs = 1"})
 		jids, from := r.order(t, many(n, "once", 1))
-		ideal := fairly(from, r.lastOf(t, time.Minute, jids, 1))
+		ideal := fairly(from, r.lastOf(t, jids, 1))
 		jids, from = r.order(t, many(n, "recycled", 1))
-		r.expect(t, "recycled", fairly(from, r.lastOf(t, time.Minute, jids, 1)), ideal, 0.8)
-		allDone(t, r.settled(t, 30*time.Second))
+		r.expect(t, "recycled", fairly(from, r.lastOf(t, jids, 1)), ideal, 0.8)
+		allDone(t, r.settled(t))
 	})
 }

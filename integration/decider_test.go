@@ -34,9 +34,7 @@ with open("asked", "a") as f: f.write("end\n")
 func TestAPlannerOfTwoSupervisors(t *testing.T) {
 	long(t, "it waits for the lock of one that has left")
 	w := newRuledWorld(t)
-	if err := os.WriteFile(filepath.Join(w.dir, "planner.py"), []byte(planner), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.dir, "planner.py"), []byte(planner), 0o600))
 	const rules = `
 [pools.work]
 queues = ["render"]
@@ -54,14 +52,10 @@ throttles = ["planner"]
 	w.write(rules)
 	second := filepath.Join(w.dir, "second.toml")
 	text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\nname = \"web2\"\npoll_interval = \"200ms\"\n%s", w.url, filepath.Join(w.dir, "state2"), rules)
-	if err := os.WriteFile(second, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(second, []byte(text), 0o600))
 	other := exec.Command(oarlock(t), "run", "-c", second, "--log-level", "error")
 	other.Stderr = t.Output()
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Start())
 	t.Cleanup(func() { other.Process.Kill(); other.Wait() })
 	until(t, "the second has the command", func() bool { return w.db.Exists(t.Context(), "ql:oarlock:asker:planner").Val() == 1 })
 	node := func(n int) queue.Put {
@@ -94,9 +88,7 @@ throttles = ["planner"]
 	w.ledgerBelow(filepath.Join(w.dir, "ledger"), 2)
 
 	hang := filepath.Join(w.dir, "hang")
-	if err := os.WriteFile(hang, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(hang, nil, 0o600))
 	last := w.put(node(1))
 	until(t, "it is said that it does not answer", func() bool {
 		return strings.Contains(w.do("throttle", "show", "planner"), "python3 did not answer within 4s; no job starts meanwhile")
@@ -104,25 +96,17 @@ throttles = ["planner"]
 	if why := w.do("job", "why", last); !strings.Contains(why, "decides nothing: python3 did not answer within 4s; it is closed meanwhile") {
 		t.Errorf("why: %s", why)
 	}
-	if err := os.Remove(hang); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(hang))
 	until(t, "it decides again", func() bool { return w.field(last, "state") == "complete" })
 }
 
 // ledgerBelow fails if more ran at a time than may.
 func (w *ruledWorld) ledgerBelow(file string, most int) {
 	w.t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := got(os.ReadFile(file))(w.t)
 	running, top := 0, 0
 	for line := range strings.Lines(string(text)) {
-		n, err := strconv.Atoi(strings.TrimSpace(line) + "1")
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		n := got(strconv.Atoi(strings.TrimSpace(line) + "1"))(w.t)
 		running += n
 		top = max(top, running)
 	}

@@ -32,13 +32,9 @@ echo "{\"start\":[$jids]}"
 // supervisor that is killed while it is asked has decided nothing: another asks.
 func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 	w := newRuledWorld(t)
-	if err := os.WriteFile(filepath.Join(w.dir, "decides.sh"), []byte(decides), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.dir, "decides.sh"), []byte(decides), 0o600))
 	broken := filepath.Join(w.dir, "broken")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(broken, nil, 0o600))
 	says := map[string]string{"hang": "did not answer within 2s", "die": "killed by SIGKILL", "exit": "exited with code 3: no such node",
 		"nonsense": `its answer "all of them may start"`, "nothing": "it printed nothing", "flood": "printed more than 1048576 bytes"}
 	config := "[pools.work]\nqueues = [\"*\"]\nmode = \"once\"\ninput = \"none\"\nchildren = 2\ncommand = [\"true\"]\n"
@@ -54,9 +50,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 	}
 	w.write(config)
 	run := exec.Command(oarlock(t), "run", "-c", w.config, "--log-level", "error")
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run.Start())
 	defer func() { run.Process.Kill(); run.Wait() }()
 	until(t, "the rules count", func() bool { return w.db.Exists(t.Context(), "ql:oarlock:rules").Val() == 1 })
 	jids := map[string]string{}
@@ -87,9 +81,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 	until(t, "one that hangs is asked again", func() bool { return asked() > before })
 	run.Process.Kill()
 	run.Wait()
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(broken))
 	w.run()
 	for name, jid := range jids {
 		until(t, name+" goes on", func() bool { return w.field(jid, "state") == "complete" })

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,8 +19,7 @@ var rowsOf = map[string]int{
 
 var (
 	rowLine   = regexp.MustCompile(`^\| (([A-JS])-?\d+) \|`)
-	testNames = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
-	rowCall   = regexp.MustCompile(`row\(t, "([A-JS]-?\d+)"`)
+	testNames = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+(?:/[A-Z]-?[0-9]+)?)`")
 )
 
 // notShown begins the last cell of a row that no test shows; the reason follows.
@@ -54,54 +52,10 @@ func TestDocument(t *testing.T) {
 			t.Errorf("section %s has %d rows, want %d", section, sections[section], want)
 		}
 	}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		for _, line := range lines(t, file) {
-			if call := rowCall.FindStringSubmatch(line); call != nil && !documented[call[1]] {
-				t.Errorf("%s runs row %s, which FAULTS.md does not know", file, call[1])
-			}
+	for _, f := range faults() {
+		if !documented[f.id()] && f.name[0] != 'W' { // those are in FEATURES.md
+			t.Errorf("TestRows runs row %s, which FAULTS.md does not know", f.id())
 		}
-	}
-}
-
-// TestPromises holds the promises of the README to tests: each has its line in
-// FAULTS.md, with the promise's own words and the tests that keep it.
-func TestPromises(t *testing.T) {
-	tests := testFunctions(t)
-	_, section, found := strings.Cut(strings.Join(lines(t, "../README.md"), "\n"), "## What is promised\n")
-	if !found {
-		t.Fatal("the README promises nothing any more")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	promises := strings.Split(section, "\n- ")[1:]
-	if len(promises) == 0 {
-		t.Fatal("the README promises nothing any more")
-	}
-	var kept []string
-	for _, line := range lines(t, "FAULTS.md") {
-		if strings.HasPrefix(line, "| “") {
-			kept = append(kept, line)
-		}
-	}
-	plain := strings.NewReplacer("*", "", "\n", " ", "  ", " ")
-	for _, promise := range promises {
-		words := plain.Replace(plain.Replace(promise))
-		i := slices.IndexFunc(kept, func(line string) bool {
-			quote, _, _ := strings.Cut(strings.TrimPrefix(line, "| “"), "”")
-			return strings.HasPrefix(words, quote)
-		})
-		if i < 0 {
-			t.Errorf("no line of FAULTS.md quotes the promise %.60q", words)
-			continue
-		}
-		checkEvidence(t, "the promise "+words[:40], kept[i], tests)
-		kept = slices.Delete(kept, i, i+1)
-	}
-	for _, line := range kept {
-		t.Errorf("FAULTS.md keeps a promise that the README does not give: %.80s", line)
 	}
 }
 
@@ -127,10 +81,13 @@ func checkEvidence(t *testing.T, what, line string, tests map[string]bool) {
 	}
 }
 
-// testFunctions returns the names of all tests of the module.
+// testFunctions returns the names of all tests of the module, those of TestRows with its rows.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)
+	for _, f := range faults() {
+		names["TestRows/"+f.id()] = true
+	}
 	files := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
@@ -155,9 +112,6 @@ func testFunctions(t *testing.T) map[string]bool {
 
 func lines(t *testing.T, path string) []string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(os.ReadFile(path))(t)
 	return strings.Split(string(text), "\n")
 }

@@ -25,10 +25,7 @@ format = "json"
 		{"once", "once", "steps.py", `drain_signal = "USR1"`},
 		{"script", "once", "steps.sh", `drain_signal = "USR1"`},
 	} {
-		command, err := json.Marshal(command(t, p.worker))
-		if err != nil {
-			t.Fatal(err)
-		}
+		command := got(json.Marshal(command(t, p.worker)))(t)
 		config += fmt.Sprintf(`
 [pools.%s]
 queues = [%q]
@@ -43,50 +40,47 @@ sandbox = { env = { LEDGER = %q } }
 	return config, queues
 }
 
-// TestA21RestartedInSteps: a job of many steps goes on at the step at which each restart found it.
-func TestA21RestartedInSteps(t *testing.T) {
-	row(t, "A21", rigOptions{lock: time.Minute}, func(t *testing.T, r *rig) {
-		steps, between := scaled(100, 1000), scaled(400, 2000)*int(time.Millisecond)
-		config, queues := stepwise(t, r, "a")
-		r.putEach(t, queues, fmt.Sprintf(`{"steps":%d,"ms":%d}`, steps, scaled(20, 50)))
-		slowest, restarts := 0.0, 0
-		for ; r.unsettled(t) > 0; restarts++ {
-			before := len(r.ledger.all(t))
-			a := r.startConfig(t, "a", config)
-			r.ledger.await(t, 20*time.Second, "work", func(es []entry) bool { return count(es[before:], "begin") >= r.unsettled(t) })
-			last(time.Duration(between))
-			told := now()
-			a.signal(t, syscall.SIGTERM)
-			if code := a.exit(t, 20*time.Second); code != 0 {
-				t.Errorf("a drained supervisor exits with %d", code)
-			}
-			slowest = max(slowest, fairly(told, now()))
+// restartedInSteps: a job of many steps goes on at the step at which each restart found it.
+func restartedInSteps(t *testing.T, r *rig) {
+	steps, between := 1000, 2000*int(time.Millisecond)
+	config, queues := stepwise(t, r, "a")
+	r.putEach(t, queues, fmt.Sprintf(`{"steps":%d,"ms":%d}`, steps, 50))
+	slowest, restarts := 0.0, 0
+	for ; r.unsettled(t) > 0; restarts++ {
+		before := len(r.ledger.all(t))
+		a := r.startConfig(t, "a", config)
+		r.ledger.await(t, "work", func(es []entry) bool { return count(es[before:], "begin") >= r.unsettled(t) })
+		last(time.Duration(between))
+		told := now()
+		a.signal(t, syscall.SIGTERM)
+		if code := a.exit(t); code != 0 {
+			t.Errorf("a drained supervisor exits with %d", code)
 		}
-		jobs := readJobs(t, r.db, r.jids)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		run := map[string]int{}
-		for _, e := range r.ledger.all(t) {
-			if e.what == "step" {
-				run[e.jid]++
-			}
+		slowest = max(slowest, fairly(told, now()))
+	}
+	jobs := readJobs(t, r.db, r.jids)
+	r.doneFree(t, jobs)
+	run := map[string]int{}
+	for _, e := range r.ledger.all(t) {
+		if e.what == "step" {
+			run[e.jid]++
 		}
-		most := 0
-		for _, n := range run {
-			most = max(most, n)
-		}
-		if most > steps+steps/100 {
-			t.Errorf("%d steps were run for %d", most, steps)
-		}
-		if restarts < 3 {
-			t.Errorf("only %d restarts", restarts)
-		}
-		// Without a word the children would work on until drain_timeout, which is 30 s.
-		if bound := 0.3; slowest > bound*float64(scaled(4, 1)) {
-			t.Errorf("the slowest stop took %.3f s", slowest)
-		}
-		r.note("restarts", restarts)
-		r.note("slowest_stop", slowest)
-		r.note("steps", most)
-	})
+	}
+	most := 0
+	for _, n := range run {
+		most = max(most, n)
+	}
+	if most > steps+steps/100 {
+		t.Errorf("%d steps were run for %d", most, steps)
+	}
+	if restarts < 3 {
+		t.Errorf("only %d restarts", restarts)
+	}
+	// Without a word the children would work on until drain_timeout, which is 30 s.
+	if bound := 0.3; slowest > bound*float64(1) {
+		t.Errorf("the slowest stop took %.3f s", slowest)
+	}
+	r.note("restarts", restarts)
+	r.note("slowest_stop", slowest)
+	r.note("steps", most)
 }

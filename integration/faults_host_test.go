@@ -21,88 +21,69 @@ func (r *rig) under(t testing.TB, script string) {
 	t.Helper()
 	wrapper := filepath.Join(r.dir, "under.sh")
 	text := "#!/bin/sh\n" + script + "\nexec " + oarlock(t) + " \"$@\"\n"
-	if err := os.WriteFile(wrapper, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(wrapper, []byte(text), 0o755))
 	r.binary = wrapper
 }
 
-func TestG1DescriptorsExhausted(t *testing.T) {
-	row(t, "G1", rigOptions{}, func(t *testing.T, r *rig) {
-		// The limit falls when all is at work: what is known at the start, the supervisor keeps to.
-		a := r.start(t, "a", pool{children: 20, more: "max_jobs = 1"})
-		a.said(t, 10*time.Second, `"msg":"ready"`)
-		if err := unix.Prlimit(a.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 40, Max: 4096}, nil); err != nil {
-			t.Fatal(err)
-		}
-		r.put(t, 100, work{MS: 5})
-		a.said(t, 10*time.Second, "open files used up")
-		if err := unix.Prlimit(a.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 4096, Max: 4096}, nil); err != nil {
-			t.Fatal(err)
-		}
-		jobs := r.settled(t, 40*time.Second)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		r.note("children", len(pidsOf(r.ledger.all(t))))
-		a.stop(t)
-		r.check(t, allowed{})
-	})
+func descriptorsExhausted(t *testing.T, r *rig) {
+	// The limit falls when all is at work: what is known at the start, the supervisor keeps to.
+	a := r.start(t, "a", pool{children: 20, more: "max_jobs = 1"})
+	a.said(t, `"msg":"ready"`)
+	must(t, unix.Prlimit(a.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 40, Max: 4096}, nil))
+	r.put(t, 100, work{MS: 5})
+	a.said(t, "open files used up")
+	must(t, unix.Prlimit(a.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 4096, Max: 4096}, nil))
+	jobs := r.settled(t)
+	r.doneFree(t, jobs)
+	r.note("children", len(pidsOf(r.ledger.all(t))))
+	a.stop(t)
+	r.check(t, allowed{})
 }
 
-func TestG6Overload(t *testing.T) {
-	row(t, "G6", rigOptions{lock: 10 * time.Second, alone: !testing.Short()}, func(t *testing.T, r *rig) {
-		r.put(t, 4, work{MS: scaled(12_000, 30_000), Beat: 500})
-		a := r.start(t, "a", pool{})
-		r.ledger.await(t, 20*time.Second, "4 begun jobs", begun(4))
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		for range scaled(1, 4) * runtime.NumCPU() {
-			loop := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-			if err := loop.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer loop.Wait() // stop ends it
-		}
-		jobs := r.settled(t, time.Minute)
-		stop()
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		if n := a.saying("lock lost"); n > 0 {
-			t.Errorf("%d locks were lost on a busy machine", n)
-		}
-		r.check(t, allowed{})
-	})
+func machineOverloaded(t *testing.T, r *rig) {
+	r.put(t, 4, work{MS: 30_000, Beat: 500})
+	a := r.start(t, "a", pool{})
+	r.ledger.await(t, "4 begun jobs", begun(4))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for range 4 * runtime.NumCPU() {
+		loop := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		must(t, loop.Start())
+		defer loop.Wait() // stop ends it
+	}
+	jobs := r.settled(t)
+	stop()
+	r.doneFree(t, jobs)
+	if n := a.saying("lock lost"); n > 0 {
+		t.Errorf("%d locks were lost on a busy machine", n)
+	}
+	r.check(t, allowed{})
 }
 
-func TestG9NoCgroup(t *testing.T) {
-	row(t, "G9", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		if os.Geteuid() != 0 {
-			notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
-			return
-		}
-		r.asUser(t, stranger, "")
-		r.strangersCommand(t, "worker.py") // which the other one runs
-		r.put(t, 1, work{MS: 5})
-		a := r.start(t, "a", pool{command: r.strangersCommand(t, "escapees.py")})
-		allDone(t, r.settled(t, 10*time.Second))
-		strength := a.status(t)["kill_strength"]
-		r.note("strength", strength)
-		if strength != "guard" {
-			t.Errorf("trees are killed by %v, want guard, where no control group is ours", strength)
-		}
-		a.stop(t) // finds no process that escaped
-		r.check(t, allowed{})
-	})
+func noCgroup(t *testing.T, r *rig) {
+	if os.Geteuid() != 0 {
+		notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
+		return
+	}
+	r.asUser(t, stranger, "")
+	r.strangersCommand(t, "worker.py") // which the other one runs
+	r.put(t, 1, work{MS: 5})
+	a := r.start(t, "a", pool{command: r.strangersCommand(t, "escapees.py")})
+	allDone(t, r.settled(t))
+	strength := a.status(t)["kill_strength"]
+	r.note("strength", strength)
+	if strength != "guard" {
+		t.Errorf("trees are killed by %v, want guard, where no control group is ours", strength)
+	}
+	a.stop(t) // finds no process that escaped
+	r.check(t, allowed{})
 }
 
 // tmpfs mounts a small file system until the test ends. The error says why this
 // machine cannot.
 func tmpfs(t testing.TB, size string) (string, error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "oar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := got(os.MkdirTemp("", "oar"))(t)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		os.Remove(dir)
 		return "", fmt.Errorf("mount: %w", err)
@@ -117,10 +98,7 @@ func tmpfs(t testing.TB, size string) (string, error) {
 // fill writes a file until its file system is full.
 func fill(t testing.TB, path string) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := got(os.Create(path))(t)
 	defer f.Close()
 	for n := 1 << 20; n > 0; {
 		if _, err := f.Write(make([]byte, n)); err != nil {
@@ -132,15 +110,11 @@ func fill(t testing.TB, path string) {
 // notHere prints the line of a row that this machine cannot show.
 func notHere(id string, why error) { fmt.Printf("row %s not shown on this machine: %v\n", id, why) }
 
-func TestG3DiskFullForJobs(t *testing.T) { noRoom(t, "G3", true) }
-
-func TestG5NoInodes(t *testing.T) { noRoom(t, "G5", false) }
-
 const noSpace = "no space left on device" // and so says a file system without inodes
 
 // noRoom runs jobs that get a private directory on a file system that is full for a while.
-func noRoom(t *testing.T, id string, bytesToo bool) {
-	row(t, id, rigOptions{}, func(t *testing.T, r *rig) {
+func noRoom(id string, bytesToo bool) func(t *testing.T, r *rig) {
+	return func(t *testing.T, r *rig) {
 		dir, err := tmpfs(t, "1m,nr_inodes=200")
 		if err != nil {
 			notHere(id, err)
@@ -151,8 +125,8 @@ func noRoom(t *testing.T, id string, bytesToo bool) {
 		config := strings.Replace(r.config(t, "a", pool{mode: "once", worker: "worker.sh"}),
 			fmt.Sprintf("state_dir = %q", r.stateDir("a")), fmt.Sprintf("state_dir = %q", dir+"/state"), 1)
 		a := r.startConfig(t, "a", config)
-		r.settled(t, 10*time.Second)
-		await(t, 5*time.Second, func() error { // or the directories of these jobs make room for others
+		r.settled(t)
+		await(t, func() error { // or the directories of these jobs make room for others
 			return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 				if strings.HasPrefix(filepath.Base(path), "d-") || filepath.Base(filepath.Dir(path)) == "trash" {
 					err = fmt.Errorf("there is still the private directory %s", path)
@@ -175,68 +149,53 @@ func noRoom(t *testing.T, id string, bytesToo bool) {
 		if begins > 4 {
 			t.Errorf("%d jobs began without a directory", begins-4)
 		}
-		a.said(t, time.Second, "could-not-start", noSpace)
+		a.said(t, "could-not-start", noSpace)
 		r.uncounted(t, readJobs(t, r.db, jids))
-		left, err := filepath.Glob(dir + "/inode*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := got(filepath.Glob(dir + "/inode*"))(t)
 		for _, path := range append(left, dir+"/ballast") {
 			os.Remove(path)
 		}
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		r.check(t, allowed{})
-	})
+		r.finish(t, allowed{})
+	}
 }
 
-func TestG2ForkFails(t *testing.T) {
-	row(t, "G2", rigOptions{proxy: true}, func(t *testing.T, r *rig) {
-		if os.Geteuid() != 0 {
-			notHere("G2", errors.New("it takes a user of its own, and so root"))
-			return
-		}
-		// The limit counts processes and threads of this one user. It falls when all has begun: what
-		// is known at the start, the supervisor keeps to.
-		r.asUser(t, limited, "")
-		// The handlers start nothing themselves: that would fail, too, and be theirs to pay for.
-		a := r.start(t, "a", pool{mode: "once", children: 12, command: r.strangersCommand(t, "worker.py")})
-		a.said(t, 10*time.Second, `"msg":"ready"`)
-		falls := exec.Command("setpriv", "--reuid", strconv.Itoa(limited), "--regid", strconv.Itoa(limited), "--clear-groups",
-			"prlimit", "--pid", strconv.Itoa(a.pid()), "--nproc=45:45")
-		if out, err := falls.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		r.put(t, scaled(30, 100), work{MS: 20})
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		// A guard that is refused a thread when its child runs already takes it with it.
-		died := a.saying(`"kind":"died"`)
-		r.note("crashed", died)
-		r.note("children", len(pidsOf(r.ledger.all(t))))
-		if failed := a.saying(`"kind":"could-not-start"`); failed == 0 {
-			t.Error("no start failed: the row shows nothing")
-		} else {
-			r.note("failed_starts", failed)
-		}
-		r.check(t, allowed{twice: died})
-	})
+func forkFails(t *testing.T, r *rig) {
+	if os.Geteuid() != 0 {
+		notHere("G2", errors.New("it takes a user of its own, and so root"))
+		return
+	}
+	// The limit counts processes and threads of this one user. It falls when all has begun: what
+	// is known at the start, the supervisor keeps to.
+	r.asUser(t, limited, "")
+	// The handlers start nothing themselves: that would fail, too, and be theirs to pay for.
+	a := r.start(t, "a", pool{mode: "once", children: 12, command: r.strangersCommand(t, "worker.py")})
+	a.said(t, `"msg":"ready"`)
+	falls := exec.Command("setpriv", "--reuid", strconv.Itoa(limited), "--regid", strconv.Itoa(limited), "--clear-groups",
+		"prlimit", "--pid", strconv.Itoa(a.pid()), "--nproc=45:45")
+	if out, err := falls.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r.put(t, 100, work{MS: 20})
+	jobs := r.settled(t)
+	r.doneFree(t, jobs)
+	// A guard that is refused a thread when its child runs already takes it with it.
+	died := a.saying(`"kind":"died"`)
+	r.note("crashed", died)
+	r.note("children", len(pidsOf(r.ledger.all(t))))
+	if failed := a.saying(`"kind":"could-not-start"`); failed == 0 {
+		t.Error("no start failed: the row shows nothing")
+	} else {
+		r.note("failed_starts", failed)
+	}
+	r.check(t, allowed{twice: died})
 }
 
 // openTo lets another user run a supervisor on the rig.
 func (r *rig) openTo(t testing.TB, name string, user int) {
 	t.Helper()
-	if err := os.Mkdir(r.stateDir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(r.stateDir(name), user, user); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(r.stateDir(name), 0o700))
+	must(t, os.Chown(r.stateDir(name), user, user))
 	for _, path := range []string{scratch, r.dir, r.ledger.path, filepath.Dir(r.ledger.path), filepath.Dir(filepath.Dir(r.ledger.path))} {
-		if err := os.Chmod(path, 0o777|os.ModeSticky); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, 0o777|os.ModeSticky))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
@@ -14,10 +13,7 @@ import (
 // everyWay is a pool for each way in which a child may live and be killed; auto is by a control group
 // where there are any.
 func everyWay(t *testing.T, r *rig, name string) (config string, queues []string) {
-	command, err := json.Marshal(command(t, "first-never-ends.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := got(json.Marshal(command(t, "first-never-ends.py")))(t)
 	var text strings.Builder
 	fmt.Fprintf(&text, `
 [redis]
@@ -56,41 +52,39 @@ func (r *rig) putEach(t *testing.T, queues []string, data string) []string {
 	return r.putAll(t, puts)
 }
 
-func TestA19PausedInEveryWay(t *testing.T) {
-	row(t, "A19", rigOptions{lock: 5 * time.Second}, func(t *testing.T, r *rig) {
-		config, queues := everyWay(t, r, "a")
-		r.putEach(t, queues, `{}`)
-		a := r.startConfig(t, "a", config)
-		r.ledger.await(t, 30*time.Second, "all jobs begun", begun(len(queues)))
-		a.signal(t, syscall.SIGSTOP)
-		config, _ = everyWay(t, r, "b")
-		b := r.startConfig(t, "b", config)
-		r.ledger.await(t, 30*time.Second, "all jobs begun again", begun(2*len(queues)))
-		jobs := r.settled(t, 30*time.Second)
-		a.signal(t, syscall.SIGCONT)
+func pausedInEveryWay(t *testing.T, r *rig) {
+	config, queues := everyWay(t, r, "a")
+	r.putEach(t, queues, `{}`)
+	a := r.startConfig(t, "a", config)
+	r.ledger.await(t, "all jobs begun", begun(len(queues)))
+	a.signal(t, syscall.SIGSTOP)
+	config, _ = everyWay(t, r, "b")
+	b := r.startConfig(t, "b", config)
+	r.ledger.await(t, "all jobs begun again", begun(2*len(queues)))
+	jobs := r.settled(t)
+	a.signal(t, syscall.SIGCONT)
 
-		allDone(t, jobs)
-		for _, j := range jobs {
-			// One retry is what the protocol charges for a lock that ran out.
-			popped, settled := j.settlements()
-			if popped != 2 || settled != 1 {
-				t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
-			}
+	allDone(t, jobs)
+	for _, j := range jobs {
+		// One retry is what the protocol charges for a lock that ran out.
+		popped, settled := j.settlements()
+		if popped != 2 || settled != 1 {
+			t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
 		}
-		for _, rs := range runs(r.ledger.all(t)) {
-			if again := rs[len(rs)-1]; again.paid != 1 {
-				t.Errorf("job %s had paid %d retries when it began again, want 1", again.jid, again.paid)
-			}
+	}
+	for _, rs := range runs(r.ledger.all(t)) {
+		if again := rs[len(rs)-1]; again.paid != 1 {
+			t.Errorf("job %s had paid %d retries when it began again, want 1", again.jid, again.paid)
 		}
-		// Whether it hears first that the child is dead or that the lock is lost is all the same.
-		for _, queue := range queues {
-			a.said(t, 20*time.Second, `"attempt ended"`, fmt.Sprintf(`"queue":%q`, queue), `"kind":"lock-lost"`)
-		}
-		b.stop(t)
-		r.putEach(t, queues, `{"quick":true}`) // A has children in all ways again
-		jobs = r.settled(t, 30*time.Second)
-		allDone(t, jobs)
-		// Two runs of one job side by side is what this row is about: I5, with nothing allowed.
-		r.check(t, allowed{twice: len(queues)})
-	})
+	}
+	// Whether it hears first that the child is dead or that the lock is lost is all the same.
+	for _, queue := range queues {
+		a.said(t, `"attempt ended"`, fmt.Sprintf(`"queue":%q`, queue), `"kind":"lock-lost"`)
+	}
+	b.stop(t)
+	r.putEach(t, queues, `{"quick":true}`) // A has children in all ways again
+	jobs = r.settled(t)
+	allDone(t, jobs)
+	// Two runs of one job side by side is what this row is about: I5, with nothing allowed.
+	r.check(t, allowed{twice: len(queues)})
 }

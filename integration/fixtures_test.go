@@ -11,10 +11,7 @@ import (
 // The handlers are part of the measuring instrument: both must write the same
 // ledger, and answer what their job asks for.
 func TestHandlers(t *testing.T) {
-	interpreter, err := python()
-	if err != nil {
-		t.Fatal(err)
-	}
+	interpreter := got(python())(t)
 	tests := []struct {
 		name string
 		argv []string
@@ -34,10 +31,7 @@ func TestHandlers(t *testing.T) {
 			cmd.Stdin = strings.NewReader(`{"@":"job","run":"r1","jid":"a","attempt":2,"retries":5,"remaining":4,"data":` + tt.data + "}\n")
 			cmd.Env = append(os.Environ(), "LEDGER="+l.path,
 				"OARLOCK_JID=a", "OARLOCK_ATTEMPT=2", "OARLOCK_RUN=r1")
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := got(cmd.Output())(t)
 			var said struct {
 				Verb string `json:"@"`
 				Run  string

@@ -22,10 +22,7 @@ type foreign struct {
 
 func (r *rig) foreign(t testing.TB, worker string) *foreign {
 	t.Helper()
-	sha, err := r.db.ScriptLoad(t.Context(), queue.Unified("ql:", queue.Qless)).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sha := got(r.db.ScriptLoad(t.Context(), queue.Unified("ql:", queue.Qless)).Result())(t)
 	return &foreign{db: r.db, sha: sha, worker: worker}
 }
 
@@ -41,10 +38,7 @@ func (f *foreign) call(t testing.TB, command string, args ...any) (string, error
 // pop takes up to n jobs of the queue "work" and returns their jids and data.
 func (f *foreign) pop(t testing.TB, n int) map[string]string {
 	t.Helper()
-	reply, err := f.call(t, "pop", "work", f.worker, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := got(f.call(t, "pop", "work", f.worker, n))(t)
 	popped := make(map[string]string)
 	if reply == "{}" { // an empty list, as the script encodes it
 		return popped
@@ -59,82 +53,77 @@ func (f *foreign) pop(t testing.TB, n int) map[string]string {
 	return popped
 }
 
-func TestF10OlderClientOnTheSameQueue(t *testing.T) {
-	row(t, "F10", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) {
-		n := scaled(400, 2000)
-		old := r.foreign(t, "an-older-client")
-		for i := range n / 2 {
-			jid := fmt.Sprintf("old-%d", i)
-			if _, err := old.call(t, "put", old.worker, "work", jid, "Work", `{"ms": 2}`, 0); err != nil {
-				t.Fatal(err)
-			}
-			r.jids = append(r.jids, jid)
+func olderClientOnTheSameQueue(t *testing.T, r *rig) {
+	n := scaled(400, 2000)
+	old := r.foreign(t, "an-older-client")
+	for i := range n / 2 {
+		jid := fmt.Sprintf("old-%d", i)
+		if _, err := old.call(t, "put", old.worker, "work", jid, "Work", `{"ms": 2}`, 0); err != nil {
+			t.Fatal(err)
 		}
-		r.put(t, n/2, work{MS: 2})
-		popped := old.pop(t, 1) // so that our own cannot leave it nothing
-		r.start(t, "a", pool{})
-		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
-		byOld := make(map[string]bool)
-		for ; r.unsettled(t) > 0; popped = old.pop(t, 1) {
-			for jid, data := range popped {
-				byOld[jid] = true
-				if _, err := old.call(t, "complete", jid, old.worker, "work", data); err != nil {
-					t.Errorf("the older client completes %s: %v", jid, err)
-				}
+		r.jids = append(r.jids, jid)
+	}
+	r.put(t, n/2, work{MS: 2})
+	popped := old.pop(t, 1) // so that our own cannot leave it nothing
+	r.start(t, "a", pool{})
+	r.ledger.await(t, "a begun job", begun(1))
+	byOld := make(map[string]bool)
+	for ; r.unsettled(t) > 0; popped = old.pop(t, 1) {
+		for jid, data := range popped {
+			byOld[jid] = true
+			if _, err := old.call(t, "complete", jid, old.worker, "work", data); err != nil {
+				t.Errorf("the older client completes %s: %v", jid, err)
 			}
 		}
-		jobs := r.settled(t, 20*time.Second)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		byJob := runs(r.ledger.all(t))
-		for _, j := range jobs {
-			if popped, settled := j.settlements(); popped != 1 || settled != 1 {
-				t.Errorf("job %s was popped %d times and settled %d times", j.jid, popped, settled)
-			}
-			if byOld[j.jid] == (len(byJob[j.jid]) > 0) {
-				t.Errorf("job %s: worked by the older client: %v, by children: %d times", j.jid, byOld[j.jid], len(byJob[j.jid]))
-			}
+	}
+	jobs := r.settled(t)
+	r.doneFree(t, jobs)
+	byJob := runs(r.ledger.all(t))
+	for _, j := range jobs {
+		if popped, settled := j.settlements(); popped != 1 || settled != 1 {
+			t.Errorf("job %s was popped %d times and settled %d times", j.jid, popped, settled)
 		}
-		if len(byOld) == 0 || len(byOld) == n {
-			t.Errorf("the older client did %d of %d jobs: the row shows nothing", len(byOld), n)
+		if byOld[j.jid] == (len(byJob[j.jid]) > 0) {
+			t.Errorf("job %s: worked by the older client: %v, by children: %d times", j.jid, byOld[j.jid], len(byJob[j.jid]))
 		}
-		r.note("jobs", n)
-		r.note("by_older_client", len(byOld))
-	})
+	}
+	if len(byOld) == 0 || len(byOld) == n {
+		t.Errorf("the older client did %d of %d jobs: the row shows nothing", len(byOld), n)
+	}
+	r.note("jobs", n)
+	r.note("by_older_client", len(byOld))
 }
 
-func TestI2ThiefWithAClockAhead(t *testing.T) {
-	row(t, "I-2", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, 1, work{MS: 20_000, Beat: 20})
-		a := r.start(t, "a", pool{children: 1})
-		r.ledger.await(t, 20*time.Second, "a begun job", begun(1))
-		thief := r.foreign(t, "thief")
-		thief.ahead = 2 * time.Minute
-		await(t, 5*time.Second, func() error { // the first pop only gives the courtesy notice
-			if len(thief.pop(t, 1)) == 0 {
-				thief.ahead += 2 * grace
-				return fmt.Errorf("the thief has not got the job")
-			}
-			return nil
-		})
-		stolen := now()
-		await(t, 5*time.Second, func() error {
-			if n := len(since(r.ledger.all(t), now()-0.2)); n > 0 {
-				return fmt.Errorf("the child works on after the theft")
-			}
-			return nil
-		})
-		entries := r.ledger.all(t)
-		noticed := entries[len(entries)-1].at - stolen
-		if bound := (lock/3 + 200*time.Millisecond).Seconds(); fairly(stolen, stolen+noticed) > bound {
-			t.Errorf("the theft was noticed after %.2f s, want %.2f s at most", noticed, bound)
+func thiefWithAClockAhead(t *testing.T, r *rig) {
+	r.put(t, 1, work{MS: 20_000, Beat: 20})
+	a := r.start(t, "a", pool{children: 1})
+	r.ledger.await(t, "a begun job", begun(1))
+	thief := r.foreign(t, "thief")
+	thief.ahead = 2 * time.Minute
+	await(t, func() error { // the first pop only gives the courtesy notice
+		if len(thief.pop(t, 1)) == 0 {
+			thief.ahead += 2 * grace
+			return fmt.Errorf("the thief has not got the job")
 		}
-		r.note("noticed_after", noticed)
-		a.said(t, time.Second, `"level":"WARN"`, "lock lost", thief.worker)
-		for _, j := range r.check(t, allowed{}) {
-			if j.worker != thief.worker {
-				t.Errorf("job %s belongs to %q, want the thief", j.jid, j.worker)
-			}
-		}
+		return nil
 	})
+	stolen := now()
+	await(t, func() error {
+		if n := len(since(r.ledger.all(t), now()-0.2)); n > 0 {
+			return fmt.Errorf("the child works on after the theft")
+		}
+		return nil
+	})
+	entries := r.ledger.all(t)
+	noticed := entries[len(entries)-1].at - stolen
+	if bound := (lock/3 + 200*time.Millisecond).Seconds(); fairly(stolen, stolen+noticed) > bound {
+		t.Errorf("the theft was noticed after %.2f s, want %.2f s at most", noticed, bound)
+	}
+	r.note("noticed_after", noticed)
+	a.said(t, `"level":"WARN"`, "lock lost", thief.worker)
+	for _, j := range r.check(t, allowed{}) {
+		if j.worker != thief.worker {
+			t.Errorf("job %s belongs to %q, want the thief", j.jid, j.worker)
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 // TestHooks has a pool write down what it is told: of jobs that failed, and of a supervisor that was killed; and, after a reload that
 // wants it no more, of nothing.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
 	ledger, config := filepath.Join(dir, "ledger"), filepath.Join(dir, "c.toml")
 	db := server.Client(t)
@@ -25,9 +26,7 @@ func TestHooks(t *testing.T) {
 		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\nname = \"web1\"\n[hooks]\nevents = [%s]\n"+
 			"[pools.work]\nqueues = [\"work\"]\ncommand = [\"sh\", \"-c\", \"echo oops >&2; exit 65\"]\ninput = \"none\"\n"+
 			"[pools.hooks]\nqueues = [\"oarlock-hooks\"]\nchildren = 1\ninput = \"data\"\ncommand = [\"sh\", \"-c\", \"cat >>%s\"]\n", server.URL, filepath.Join(dir, "state"), events, ledger)
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(text), 0o600))
 	}
 	write(`"dead", "died"`)
 	if out, err := exec.Command(oarlock(t), "check", config).CombinedOutput(); err != nil || strings.Contains(string(out), "hooks.queue") {
@@ -36,15 +35,10 @@ func TestHooks(t *testing.T) {
 	start := func() *exec.Cmd {
 		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
 		run.Stderr = t.Output()
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run.Start())
 		return run
 	}
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := got(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	defer client.Close()
 	fail := func(jid string) {
 		if _, err := client.Put(t.Context(), queue.Put{Queue: "work", Klass: "K", JID: jid}); err != nil {

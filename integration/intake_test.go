@@ -18,6 +18,7 @@ import (
 // TestIntakeThroughKills kills supervisors that take in a list, again and again and two at a time, while replies to them are lost: each entry
 // becomes one job, once, and is worked.
 func TestIntakeThroughKills(t *testing.T) {
+	t.Parallel()
 	entries, kills := scaled(300, 10_000), scaled(3, 100)
 	server, dir := redistest.Start(t), t.TempDir()
 	proxy := faultproxy.Start(t, "unix", server.Addr)
@@ -28,14 +29,10 @@ func TestIntakeThroughKills(t *testing.T) {
 		config := filepath.Join(dir, name+".toml")
 		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nintake = [\"new\"]\nintake_window = 50\n"+
 			"[pools.orders]\nqueues = [\"orders\"]\ncommand = [\"true\"]\ninput = \"none\"\nmax_crashes = 1000\n", proxy.URL, filepath.Join(dir, name))
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(text), 0o600))
 		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
 		run.Stderr = t.Output()
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run.Start())
 		return run
 	}
 	jobs := func() map[string]int { // how many there are of each entry
@@ -48,9 +45,7 @@ func TestIntakeThroughKills(t *testing.T) {
 	for k := range kills {
 		one, other, before := start("one"), start("other"), db.ZCard(t.Context(), "ql:completed").Val()
 		for i := k * entries / kills; i < (k+1)*entries/kills; i++ {
-			if err := db.LPush(t.Context(), "new", i).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.LPush(t.Context(), "new", i).Err())
 		}
 		until := before + 1 + rand.Int64N(int64(entries/kills/2))
 		for end := time.Now().Add(time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < until && time.Now().Before(end); {
@@ -81,6 +76,7 @@ func TestIntakeThroughKills(t *testing.T) {
 // TestAWrongSettingLosesNoEntry makes every entry one that cannot be a job by a misspelled key_from, more than a thousand, some of them alike. All that
 // one looks at says so; when it is mended, one verb puts all back, and each becomes a job once.
 func TestAWrongSettingLosesNoEntry(t *testing.T) {
+	t.Parallel()
 	const entries, copies = 1200, 3
 	server, dir := redistest.Start(t), t.TempDir()
 	db := server.Client(t)
@@ -88,16 +84,12 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 	write := func(from string) {
 		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nkey_from = %q\nintake = [\"new\"]\nintake_window = 5000\n"+
 			"[pools.others]\nqueues = [\"others\"]\ncommand = [\"true\"]\ninput = \"none\"\n", server.URL, filepath.Join(dir, "state"), from)
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(text), 0o600))
 	}
 	write("/custmer")
 	run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
 	run.Stderr = t.Output()
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run.Start())
 	defer func() { run.Process.Kill(); run.Wait() }()
 	says := func(args ...string) string {
 		said, _ := exec.Command(oarlock(t), append(args, "-c", config)...).CombinedOutput() // doctor exits as it finds

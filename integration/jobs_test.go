@@ -45,16 +45,10 @@ func (j job) settlements() (popped, settled int) {
 func readJobs(t testing.TB, db *redis.Client, jids []string) []job {
 	t.Helper()
 	ctx := context.Background()
-	groups, err := db.SMembers(ctx, "ql:failures").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := got(db.SMembers(ctx, "ql:failures").Result())(t)
 	failed := make(map[string]int) // how many lists hold the jid
 	for _, group := range groups {
-		list, err := db.LRange(ctx, "ql:f:"+group, 0, -1).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := got(db.LRange(ctx, "ql:f:"+group, 0, -1).Result())(t)
 		for _, jid := range list {
 			failed[jid]++
 		}
@@ -129,26 +123,17 @@ func places(t testing.TB, db *redis.Client, jobs []job, failed map[string]int) {
 	states := []struct{ state, key string }{
 		{"waiting", "-work"}, {"running", "-locks"}, {"scheduled", "-scheduled"}, {"depends", "-depends"},
 	}
-	queues, err := db.ZRange(ctx, "ql:queues", 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	queues := got(db.ZRange(ctx, "ql:queues", 0, -1).Result())(t)
 	in := make(map[string][]string) // by jid
 	for _, queue := range queues {
 		for _, s := range states {
-			jids, err := db.ZRange(ctx, "ql:q:"+queue+s.key, 0, -1).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			jids := got(db.ZRange(ctx, "ql:q:"+queue+s.key, 0, -1).Result())(t)
 			for _, jid := range jids {
 				in[jid] = append(in[jid], s.state)
 			}
 		}
 	}
-	complete, err := db.ZRange(ctx, "ql:completed", 0, -1).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	complete := got(db.ZRange(ctx, "ql:completed", 0, -1).Result())(t)
 	for _, jid := range complete {
 		in[jid] = append(in[jid], "complete")
 	}

@@ -40,9 +40,7 @@ type ledger struct {
 func newLedger(t testing.TB) *ledger {
 	t.Helper()
 	l := &ledger{path: filepath.Join(t.TempDir(), "ledger")}
-	if err := os.WriteFile(l.path, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(l.path, nil, 0o666))
 	return l
 }
 
@@ -51,9 +49,7 @@ func (l *ledger) all(t testing.TB) []entry {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.readOn(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.readOn())
 	return l.entries[:len(l.entries):len(l.entries)]
 }
 
@@ -84,11 +80,17 @@ func (l *ledger) readOn() error {
 	}
 }
 
-// await returns the ledger once ok says yes to it. It fails the test after bound.
-func (l *ledger) await(t testing.TB, bound time.Duration, what string, ok func([]entry) bool) []entry {
+// await returns the ledger once ok says yes to it.
+func (l *ledger) await(t testing.TB, what string, ok func([]entry) bool) []entry {
+	t.Helper()
+	return l.within(t, patience, what, ok)
+}
+
+// within is await with a bound, as the function within has one.
+func (l *ledger) within(t testing.TB, bound time.Duration, what string, ok func([]entry) bool) []entry {
 	t.Helper()
 	var entries []entry
-	await(t, bound, func() error {
+	within(t, bound, func() error {
 		if entries = l.all(t); !ok(entries) {
 			return fmt.Errorf("the ledger (%d lines) does not show %s", len(entries), what)
 		}
@@ -174,25 +176,4 @@ func now() float64 {
 		panic(err) // every Linux since 2.6.39 has it
 	}
 	return float64(ts.Nano()) / 1e9
-}
-
-// await calls try until it returns nil, and fails the test with its last error
-// after bound, in fair time.
-func await(t testing.TB, bound time.Duration, try func() error) {
-	t.Helper()
-	late, stop := overdue(bound)
-	defer stop()
-	look := time.NewTicker(15 * time.Millisecond)
-	defer look.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("after %v: %v", bound, err)
-		}
-	}
 }

@@ -85,10 +85,7 @@ func TestLimitsAsWritten(t *testing.T) {
 		if out := p.shell(strings.TrimPrefix(typed, "$ ")); strings.Count(out, "\n") != strings.Count(want, "\n") || !strings.HasPrefix(out, "(02:15-02:45, Europe/Berlin) is ") {
 			t.Errorf("today it prints\n%s", out)
 		}
-		autumn, err := ops.NextOfSpans([]string{"02:15-02:45"}, "Europe/Berlin", time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
-		if err != nil {
-			t.Fatal(err)
-		}
+		autumn := got(ops.NextOfSpans([]string{"02:15-02:45"}, "Europe/Berlin", time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC)))(t)
 		var out strings.Builder
 		show.Window(&out, autumn)
 		if out.String() != want {

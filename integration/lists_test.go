@@ -28,6 +28,7 @@ for line in sys.stdin:
 // TestListsThroughKills kills the supervisor of a list again and again: none of its entries is lost, whoever
 // had it, and few run twice.
 func TestListsThroughKills(t *testing.T) {
+	t.Parallel()
 	entries, kills := scaled(400, 10_000), scaled(4, 200)
 	interpreter, err := python()
 	if err != nil {
@@ -36,32 +37,23 @@ func TestListsThroughKills(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()
 	ledger, program, config := filepath.Join(dir, "ledger"), filepath.Join(dir, "file.py"), filepath.Join(dir, "c.toml")
 	write := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	write(program, fileIt)
 	write(config, fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[pools.mail]\nlist = \"hworker:mail\"\nmode = \"reuse\"\nchildren = 2\n"+
 		"list_timeout = \"6s\"\ncommand = [%q, \"-I\", \"-S\", %q, %q]\n", server.URL, filepath.Join(dir, "state"), interpreter, program, ledger))
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := got(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	defer client.Close()
 	db := server.Client(t)
 	push := func(from, to int) {
 		for i := from; i < to; i++ {
-			if err := db.LPush(t.Context(), "hworker-jobs-mail", fmt.Sprintf(`["id-%d",{}]`, i)).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.LPush(t.Context(), "hworker-jobs-mail", fmt.Sprintf(`["id-%d",{}]`, i)).Err())
 		}
 	}
 	start := func() *exec.Cmd {
 		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
 		run.Stderr = t.Output()
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run.Start())
 		return run
 	}
 	filed := func() map[string]int {
@@ -87,10 +79,7 @@ func TestListsThroughKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
-		counts, err := client.CountLists(t.Context(), []string{"hworker:mail"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		counts := got(client.CountLists(t.Context(), []string{"hworker:mail"}))(t)
 		if counts[0] == (queue.ListCounts{}) {
 			break
 		}

@@ -64,10 +64,7 @@ func (h hworker) monitor() (back int) {
 			h.t.Fatalf("an hworker ends by a time as %s", since)
 		}
 		if time.Since(began) > h.timeout {
-			n, err := h.db.Eval(h.t.Context(), "local n = redis.call('HDEL', KEYS[2], ARGV[1]) if n > 0 then redis.call('RPUSH', KEYS[1], ARGV[1]) end return n", h.keys(), job).Int()
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			n := got(h.db.Eval(h.t.Context(), "local n = redis.call('HDEL', KEYS[2], ARGV[1]) if n > 0 then redis.call('RPUSH', KEYS[1], ARGV[1]) end return n", h.keys(), job).Int())(h.t)
 			back += n
 		}
 	}
@@ -100,10 +97,7 @@ func TestListsAsWritten(t *testing.T) {
 		stop()
 	}
 
-	text, err := os.ReadFile("../docs/lists.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(os.ReadFile("../docs/lists.md"))(t)
 	verbs := map[string]string{ // as the table has them → what they print of a list with one entry that waits, one in work, one failed, and one that is no job
 		"oarlock list ls [LIST…]":               "hworker:mail  1        1        1       1",
 		"oarlock list show LIST":                `["waits",1]`,
@@ -119,9 +113,7 @@ func TestListsAsWritten(t *testing.T) {
 	h := hworker{t, p.db, "mail", time.Minute}
 	push := func(entry string) {
 		t.Helper()
-		if err := p.db.LPush(t.Context(), "hworker-jobs-mail", entry).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.db.LPush(t.Context(), "hworker-jobs-mail", entry).Err())
 	}
 	push(`["works",1]`)
 	h.take()

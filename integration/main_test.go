@@ -63,10 +63,7 @@ func build(path string, flags ...string) error {
 // oarlock returns the path of the program under test.
 func oarlock(t testing.TB) string {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := got(binary())(t)
 	return path
 }
 
@@ -80,10 +77,7 @@ var python = sync.OnceValues(func() (string, error) {
 // fixture returns the absolute path of a file in testdata.
 func fixture(t testing.TB, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := got(filepath.Abs(filepath.Join("testdata", name)))(t)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +86,23 @@ func fixture(t testing.TB, name string) string {
 
 func copyFile(t testing.TB, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
+	text := got(os.ReadFile(from))(t)
+	must(t, os.WriteFile(to, text, 0o755))
+}
+
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, text, 0o755); err != nil {
-		t.Fatal(err)
+}
+
+// got is used as got(f())(t): it returns what f returned first, and fails the test if f returned an error.
+func got[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		must(t, err)
+		return value
 	}
 }

@@ -5,71 +5,62 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
 
-// TestAVersionThatLacksAWord: a key space that needs what a supervisor does not know is not worked by it; what it has it
+// aVersionThatLacksAWord: a key space that needs what a supervisor does not know is not worked by it; what it has it
 // settles, says so once in its log and in status, and goes on when the need is gone.
-func TestAVersionThatLacksAWord(t *testing.T) {
-	row(t, "A25", rigOptions{}, func(t *testing.T, r *rig) {
-		s := r.startConfig(t, "a", r.config(t, "a", pool{children: 2})+"[pools.listed]\nlist = \"outbox\"\ncommand = [\"true\"]\ninput = \"none\"\n")
-		state := func(jid, want string) {
-			t.Helper()
-			await(t, 20*time.Second, func() error {
-				if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
-					return fmt.Errorf("%s is %s, want %s", jid, is, want)
-				}
-				return nil
-			})
-		}
-		runs := r.putOne(t, work{MS: 1500}, func(*queue.Put) {})
-		state(runs, "running")
-		if err := r.db.SAdd(t.Context(), "ql:oarlock:needs", "shards").Err(); err != nil {
-			t.Fatal(err)
-		}
-		waits := r.putOne(t, work{}, func(*queue.Put) {})
-		state(runs, "complete")
-		tellsOfTheLack(t, r, s, waits)
-		state(waits, "waiting")
-		if err := r.db.LPush(t.Context(), "outbox", "1").Err(); err != nil {
-			t.Fatal(err)
-		}
-		await(t, 20*time.Second, func() error {
-			if told := s.text(); !strings.Contains(told, "outbox") {
-				return fmt.Errorf("the log says nothing of the list:\n%s", told)
+func aVersionThatLacksAWord(t *testing.T, r *rig) {
+	s := r.startConfig(t, "a", r.config(t, "a", pool{children: 2})+"[pools.listed]\nlist = \"outbox\"\ncommand = [\"true\"]\ninput = \"none\"\n")
+	state := func(jid, want string) {
+		t.Helper()
+		await(t, func() error {
+			if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
+				return fmt.Errorf("%s is %s, want %s", jid, is, want)
 			}
 			return nil
 		})
-		if n := r.db.LLen(t.Context(), "outbox").Val(); n != 1 {
-			t.Errorf("%d entries wait in the list", n)
+	}
+	runs := r.putOne(t, work{MS: 1500}, func(*queue.Put) {})
+	state(runs, "running")
+	must(t, r.db.SAdd(t.Context(), "ql:oarlock:needs", "shards").Err())
+	waits := r.putOne(t, work{}, func(*queue.Put) {})
+	state(runs, "complete")
+	tellsOfTheLack(t, r, s, waits)
+	state(waits, "waiting")
+	must(t, r.db.LPush(t.Context(), "outbox", "1").Err())
+	await(t, func() error {
+		if told := s.text(); !strings.Contains(told, "outbox") {
+			return fmt.Errorf("the log says nothing of the list:\n%s", told)
 		}
-		if n := strings.Count(s.text(), "nothing is taken, for this version does not know all"); n != 2 { // once of each pool
-			t.Errorf("the log says it %d times", n)
-		}
-		if err := r.client.Unneed(t.Context(), "shards"); err != nil {
-			t.Fatal(err)
-		}
-		state(waits, "complete")
-		await(t, 20*time.Second, func() error {
-			if n := r.db.Exists(t.Context(), "outbox", "ql:oarlock:progress:outbox").Val(); n != 0 {
-				return fmt.Errorf("the entry of the list is not worked")
-			}
-			if status := s.status(t); status["ready"] != true || status["abstains"] != nil {
-				return fmt.Errorf("the status is %v", status)
-			}
-			return nil
-		})
-		s.stop(t)
+		return nil
 	})
+	if n := r.db.LLen(t.Context(), "outbox").Val(); n != 1 {
+		t.Errorf("%d entries wait in the list", n)
+	}
+	if n := strings.Count(s.text(), "nothing is taken, for this version does not know all"); n != 2 { // once of each pool
+		t.Errorf("the log says it %d times", n)
+	}
+	must(t, r.client.Unneed(t.Context(), "shards"))
+	state(waits, "complete")
+	await(t, func() error {
+		if n := r.db.Exists(t.Context(), "outbox", "ql:oarlock:progress:outbox").Val(); n != 0 {
+			return fmt.Errorf("the entry of the list is not worked")
+		}
+		if status := s.status(t); status["ready"] != true || status["abstains"] != nil {
+			return fmt.Errorf("the status is %v", status)
+		}
+		return nil
+	})
+	s.stop(t)
 }
 
 // tellsOfTheLack waits until a supervisor says that it takes no jobs, and why: everywhere, in the same words. waits is a job of its queue.
 func tellsOfTheLack(t *testing.T, r *rig, s *supervisor, waits string) {
 	t.Helper()
 	const why = "the key space needs shards, which this version does not know; upgrade it"
-	await(t, 20*time.Second, func() error {
+	await(t, func() error {
 		if status := s.status(t); status["ready"] != false || status["abstains"] != why {
 			return fmt.Errorf("the status is %v", status)
 		}

@@ -7,53 +7,50 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
 
-// TestA23OrderPerKeyUnderKills works many keys by two supervisors, of which, and of whose children, one after another is
+// orderPerKeyUnderKills works many keys by two supervisors, of which, and of whose children, one after another is
 // killed: in each key the jobs begin in the order in which they were put, none while another of the key lives, and all are done.
-func TestA23OrderPerKeyUnderKills(t *testing.T) {
-	row(t, "A23", rigOptions{lock: 3 * time.Second}, func(t *testing.T, r *rig) {
-		keys, each, kills := scaled(60, 1000), scaled(6, 20), scaled(4, 30)
-		var puts []queue.Put
-		for n := range each {
-			for k := range keys {
-				put := r.describe(t, work{MS: r.random.IntN(4)})
-				put.Key, put.JID = fmt.Sprintf("key %d", k), fmt.Sprintf("%d:%d", k, n)
-				puts = append(puts, put)
-			}
+func orderPerKeyUnderKills(t *testing.T, r *rig) {
+	keys, each, kills := scaled(60, 1000), scaled(6, 20), scaled(4, 30)
+	var puts []queue.Put
+	for n := range each {
+		for k := range keys {
+			put := r.describe(t, work{MS: r.random.IntN(4)})
+			put.Key, put.JID = fmt.Sprintf("key %d", k), fmt.Sprintf("%d:%d", k, n)
+			puts = append(puts, put)
 		}
-		r.putAll(t, puts)
-		p := pool{children: 4, more: "max_crashes = 100"}
-		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
-		supervisorKills, childKills := 0, 0
-		for i := range kills {
-			entries := r.ledger.await(t, time.Minute, "more jobs ended", ended((i+1)*keys*each/(kills+2)))
-			if r.random.IntN(3) > 0 {
-				syscall.Kill(entries[len(entries)-1].pid, syscall.SIGKILL)
-				childKills++
-				continue
-			}
-			name := []string{"a", "b"}[r.random.IntN(2)]
-			supervisors[name].kill(t)
-			supervisors[name] = r.start(t, name, p)
-			supervisorKills++
+	}
+	r.putAll(t, puts)
+	p := pool{children: 4, more: "max_crashes = 100"}
+	supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
+	supervisorKills, childKills := 0, 0
+	for i := range kills {
+		entries := r.ledger.await(t, "more jobs ended", ended((i+1)*keys*each/(kills+2)))
+		if r.random.IntN(3) > 0 {
+			syscall.Kill(entries[len(entries)-1].pid, syscall.SIGKILL)
+			childKills++
+			continue
 		}
-		allDone(t, r.settled(t, time.Minute))
-		r.check(t, allowed{twice: supervisorKills*p.children + childKills})
-		inOrder(t, r.ledger.all(t), each, 0)
-		r.nothingOfKeys(t)
-		r.note("keys", keys)
-		r.note("jobs", len(puts))
-		r.note("supervisor_kills", supervisorKills)
-		r.note("child_kills", childKills)
-		r.note("twice", begunTwice(r.ledger.all(t)))
-		for _, s := range supervisors {
-			s.stop(t)
-		}
-	})
+		name := []string{"a", "b"}[r.random.IntN(2)]
+		supervisors[name].kill(t)
+		supervisors[name] = r.start(t, name, p)
+		supervisorKills++
+	}
+	allDone(t, r.settled(t))
+	r.check(t, allowed{twice: supervisorKills*p.children + childKills})
+	inOrder(t, r.ledger.all(t), each, 0)
+	r.nothingOfKeys(t)
+	r.note("keys", keys)
+	r.note("jobs", len(puts))
+	r.note("supervisor_kills", supervisorKills)
+	r.note("child_kills", childKills)
+	r.note("twice", begunTwice(r.ledger.all(t)))
+	for _, s := range supervisors {
+		s.stop(t)
+	}
 }
 
 // inOrder checks runs of jobs whose jids are a key, a colon and their number in it: in each key there are so many, each begins
@@ -152,36 +149,34 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestAFailedJobHoldsItsKey: with after_fail = "hold" in the file a key waits behind a job that failed, until somebody lets it pass.
-func TestAFailedJobHoldsItsKey(t *testing.T) {
-	row(t, "A24", rigOptions{}, func(t *testing.T, r *rig) {
-		s := r.startConfig(t, "a", r.config(t, "a", pool{})+"[queues.work]\norder = \"key\"\nafter_fail = \"hold\"\n")
-		await(t, 20*time.Second, func() error {
-			if is := r.db.HGet(t.Context(), "ql:oarlock:rules", "o:work").Val(); is != "order=key after_fail=hold" {
-				return fmt.Errorf("the order of the queue is %q", is)
+// aFailedJobHoldsItsKey: with after_fail = "hold" in the file a key waits behind a job that failed, until somebody lets it pass.
+func aFailedJobHoldsItsKey(t *testing.T, r *rig) {
+	s := r.startConfig(t, "a", r.config(t, "a", pool{})+"[queues.work]\norder = \"key\"\nafter_fail = \"hold\"\n")
+	await(t, func() error {
+		if is := r.db.HGet(t.Context(), "ql:oarlock:rules", "o:work").Val(); is != "order=key after_fail=hold" {
+			return fmt.Errorf("the order of the queue is %q", is)
+		}
+		return nil
+	})
+	key := func(p *queue.Put) { p.Key = "k" }
+	fails := r.putOne(t, work{Say: map[string]any{"@": "fail"}}, key)
+	next := r.putOne(t, work{}, key)
+	other := r.putOne(t, work{}, func(p *queue.Put) { p.Key = "other" })
+	state := func(jid, want string) {
+		t.Helper()
+		await(t, func() error {
+			if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
+				return fmt.Errorf("%s is %s, want %s", jid, is, want)
 			}
 			return nil
 		})
-		key := func(p *queue.Put) { p.Key = "k" }
-		fails := r.putOne(t, work{Say: map[string]any{"@": "fail"}}, key)
-		next := r.putOne(t, work{}, key)
-		other := r.putOne(t, work{}, func(p *queue.Put) { p.Key = "other" })
-		state := func(jid, want string) {
-			t.Helper()
-			await(t, 20*time.Second, func() error {
-				if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
-					return fmt.Errorf("%s is %s, want %s", jid, is, want)
-				}
-				return nil
-			})
-		}
-		state(fails, "failed")
-		state(other, "complete")
-		state(next, "waiting")
-		if from, err := r.client.PassTurn(t.Context(), "work", "k"); err != nil || from != fails {
-			t.Errorf("passed from %q, %v", from, err)
-		}
-		state(next, "complete")
-		s.stop(t)
-	})
+	}
+	state(fails, "failed")
+	state(other, "complete")
+	state(next, "waiting")
+	if from, err := r.client.PassTurn(t.Context(), "work", "k"); err != nil || from != fails {
+		t.Errorf("passed from %q, %v", from, err)
+	}
+	state(next, "complete")
+	s.stop(t)
 }

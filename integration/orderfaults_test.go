@@ -72,7 +72,7 @@ func (r *rig) twoStrangers(t testing.TB, skew time.Duration) map[string]*exec.Cm
 		"knowing": r.stranger(t, "knowing", queue.Reqless, skew, knowing, "work"),
 		"keyless": r.stranger(t, "keyless", queue.Qless, -skew, keyless, "work"),
 	}
-	await(t, 30*time.Second, func() (err error) {
+	await(t, func() (err error) {
 		for name := range strangers {
 			err = errors.Join(err, r.db.ZScore(t.Context(), "ql:workers", name).Err())
 		}
@@ -84,7 +84,7 @@ func (r *rig) twoStrangers(t testing.TB, skew time.Duration) map[string]*exec.Cm
 // bothAtWork waits until each of the two strangers has done a job.
 func (r *rig) bothAtWork(t testing.TB) {
 	t.Helper()
-	r.ledger.await(t, 30*time.Second, "both strangers at work", func(es []entry) bool { return doneBy(es, "knowing") > 0 && doneBy(es, "keyless") > 0 })
+	r.ledger.await(t, "both strangers at work", func(es []entry) bool { return doneBy(es, "knowing") > 0 && doneBy(es, "keyless") > 0 })
 }
 
 // noteStrangers ends them and notes how much they did.
@@ -120,81 +120,79 @@ func (r *rig) putSkewed(t testing.TB, keys, n int, ahead time.Duration) {
 	}
 }
 
-// TestA26OrderPerKeyThroughFaults works keys by two supervisors and two strangers, of whom one has our script and the other one that
+// orderPerKeyThroughFaults works keys by two supervisors and two strangers, of whom one has our script and the other one that
 // knows no keys. Replies and requests are lost all the time; Redis, supervisors, children and strangers are killed, and Redis is out of memory, in turn; meanwhile
 // jobs are put, by producers whose clocks disagree.
-func TestA26OrderPerKeyThroughFaults(t *testing.T) {
-	row(t, "A26", rigOptions{proxy: true, lock: 5 * time.Second}, func(t *testing.T, r *rig) {
-		keys, each, rounds := scaled(40, 1000), scaled(8, 20), scaled(1, 6)
-		r.speechless = true // strangers keep no records
-		const children = 3
-		p := pool{children: children, more: "max_crashes = 1000"}
-		strangers := r.twoStrangers(t, 0)
-		for n := range each / 2 {
-			r.putWave(t, keys, n)
-		}
-		r.bothAtWork(t) // before our own leave them nothing
-		supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
-		r.loseReplies(0.03)
-		r.proxy.Lose(0.03, "evalsha", r.random.Uint64())
-		did := map[string]int{}
-		faults := []struct {
-			name   string
-			happen func()
-		}{
-			{"redis", func() { r.redis.Kill(); r.redis.Restart() }},
-			{"memory", func() {
-				r.set(t, "maxmemory", "100kb")
-				last(500 * time.Millisecond)
-				r.set(t, "maxmemory", "0")
-			}},
-			{"child", func() {
-				entries := r.ledger.all(t)
-				ours := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return slices.Contains(pids(strangers), e.pid) })
-				syscall.Kill(ours[len(ours)-1].pid, syscall.SIGKILL)
-			}},
-			{"supervisor", func() {
-				name := []string{"a", "b"}[r.random.IntN(2)]
-				supervisors[name].kill(t)
-				supervisors[name] = r.start(t, name, p)
-			}},
-			{"strangers", func() {
-				for _, s := range strangers {
-					endNow(s)
-				}
-				strangers = r.twoStrangers(t, 0)
-			}},
-		}
-		put, all := each/2, rounds*len(faults)
-		for i := range all {
-			if i%len(faults) == 0 {
-				r.random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+func orderPerKeyThroughFaults(t *testing.T, r *rig) {
+	keys, each, rounds := 1000, 20, 6
+	r.speechless = true // strangers keep no records
+	const children = 3
+	p := pool{children: children, more: "max_crashes = 1000"}
+	strangers := r.twoStrangers(t, 0)
+	for n := range each / 2 {
+		r.putWave(t, keys, n)
+	}
+	r.bothAtWork(t) // before our own leave them nothing
+	supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
+	r.loseReplies(0.03)
+	r.proxy.Lose(0.03, "evalsha", r.random.Uint64())
+	did := map[string]int{}
+	faults := []struct {
+		name   string
+		happen func()
+	}{
+		{"redis", func() { r.redis.Kill(); r.redis.Restart() }},
+		{"memory", func() {
+			r.set(t, "maxmemory", "100kb")
+			last(500 * time.Millisecond)
+			r.set(t, "maxmemory", "0")
+		}},
+		{"child", func() {
+			entries := r.ledger.all(t)
+			ours := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return slices.Contains(pids(strangers), e.pid) })
+			syscall.Kill(ours[len(ours)-1].pid, syscall.SIGKILL)
+		}},
+		{"supervisor", func() {
+			name := []string{"a", "b"}[r.random.IntN(2)]
+			supervisors[name].kill(t)
+			supervisors[name] = r.start(t, name, p)
+		}},
+		{"strangers", func() {
+			for _, s := range strangers {
+				endNow(s)
 			}
-			r.ledger.await(t, time.Minute, "more jobs ended", ended((i+1)*keys*each/2/(all+1)))
-			f := faults[i%len(faults)]
-			f.happen()
-			did[f.name]++
-			for ; put < each/2+(i+1)*(each-each/2)/all; put++ {
-				if ahead := []time.Duration{0, 2 * time.Minute, -2 * time.Minute}[put%3]; ahead == 0 {
-					r.putWave(t, keys, put)
-				} else {
-					r.putSkewed(t, keys, put, ahead)
-				}
+			strangers = r.twoStrangers(t, 0)
+		}},
+	}
+	put, all := each/2, rounds*len(faults)
+	for i := range all {
+		if i%len(faults) == 0 {
+			r.random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+		}
+		r.ledger.await(t, "more jobs ended", ended((i+1)*keys*each/2/(all+1)))
+		f := faults[i%len(faults)]
+		f.happen()
+		did[f.name]++
+		for ; put < each/2+(i+1)*(each-each/2)/all; put++ {
+			if ahead := []time.Duration{0, 2 * time.Minute, -2 * time.Minute}[put%3]; ahead == 0 {
+				r.putWave(t, keys, put)
+			} else {
+				r.putSkewed(t, keys, put, ahead)
 			}
 		}
-		r.loseReplies(0)
-		r.proxy.Lose(0, "", 0)
-		r.asTold(t, r.settled(t, time.Minute))
-		r.check(t, allowed{twice: did["supervisor"]*children + did["child"] + (did["redis"]+did["strangers"])*len(strangers) + r.retried()})
-		inOrder(t, r.ledger.all(t), each, 0)
-		r.nothingOfKeys(t)
-		r.note("lost_replies", r.proxy.Dropped())
-		r.note("lost_requests", r.proxy.Lost())
-		r.noteStrangers(t, strangers)
-		for _, s := range supervisors {
-			s.stop(t)
-		}
-	})
+	}
+	r.loseReplies(0)
+	r.proxy.Lose(0, "", 0)
+	r.asTold(t, r.settled(t))
+	r.check(t, allowed{twice: did["supervisor"]*children + did["child"] + (did["redis"]+did["strangers"])*len(strangers) + r.retried()})
+	inOrder(t, r.ledger.all(t), each, 0)
+	r.nothingOfKeys(t)
+	r.note("lost_replies", r.proxy.Dropped())
+	r.note("lost_requests", r.proxy.Lost())
+	r.noteStrangers(t, strangers)
+	for _, s := range supervisors {
+		s.stop(t)
+	}
 }
 
 // doneBy is how many jobs a stranger has done.
@@ -207,120 +205,111 @@ func doneBy(entries []entry, name string) (n int) {
 	return n
 }
 
-// TestA27OrderPerKeyThroughAFailover kills a Redis whose replica is half a second behind, and goes on with that. A key goes back by
+// orderPerKeyThroughAFailover kills a Redis whose replica is half a second behind, and goes on with that. A key goes back by
 // what was forgotten, and on from there in order. What ran meanwhile may live beside what runs again, until its lock is found to be gone.
-func TestA27OrderPerKeyThroughAFailover(t *testing.T) {
-	port := redistest.Port(t)
-	row(t, "A27", rigOptions{proxy: true, lock: 5 * time.Second, redis: []string{"--port", port}}, func(t *testing.T, r *rig) {
-		keys, each := scaled(40, 1000), scaled(8, 20)
-		const children = 3
-		replica := redistest.Start(t, append(redistest.AOF, "--replicaof", "127.0.0.1 "+port)...)
-		copied := replica.Client(t)
-		for n := range each {
-			r.putWave(t, keys, n)
+func orderPerKeyThroughAFailover(t *testing.T, r *rig) {
+	keys, each := 1000, 20
+	const children = 3
+	replica := redistest.Start(t, append(redistest.AOF, "--replicaof", "127.0.0.1 "+r.port)...)
+	copied := replica.Client(t)
+	for n := range each {
+		r.putWave(t, keys, n)
+	}
+	await(t, func() error {
+		if n := copied.HLen(t.Context(), "ql:oarlock:turns:work").Val(); n != int64(keys) {
+			return fmt.Errorf("the replica knows of %d keys", n)
 		}
-		await(t, 20*time.Second, func() error {
-			if n := copied.HLen(t.Context(), "ql:oarlock:turns:work").Val(); n != int64(keys) {
-				return fmt.Errorf("the replica knows of %d keys", n)
-			}
-			return nil
-		})
-		if n := r.db.Do(t.Context(), "WAIT", 1, 20_000).Val(); n != int64(1) {
-			t.Fatalf("%v replicas have all", n)
-		}
-		strangers := r.twoStrangers(t, 0)
-		r.bothAtWork(t) // before our own leave them nothing
-		a, b := r.start(t, "a", pool{children: children}), r.start(t, "b", pool{children: children})
-		r.ledger.await(t, 30*time.Second, "jobs done", ended(keys*each/4))
-		if err := copied.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // it hears no more
-			t.Fatal(err)
-		}
-		behind := len(r.ledger.all(t))
-		r.ledger.await(t, 30*time.Second, "jobs done that will be forgotten", func(es []entry) bool { return count(es[behind:], "end") >= keys/2 })
-		r.redis.Kill()
-		if err := copied.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range strangers {
-			endNow(s)
-		}
-		r.redis, r.db, r.client = replica, copied, r.open(t, replica.URL)
-		r.proxy.Retarget("unix", replica.Addr)
-		r.proxy.Cut()
-		strangers = r.twoStrangers(t, 0)
-		over := now() + r.lock.Seconds()
-		jobs := r.settled(t, time.Minute)
-		r.asTold(t, jobs)
-		r.speechless = true // what was acknowledged and then forgotten has no record
-		r.check(t, allowed{twice: len(jobs), overlap: r.lock.Seconds()})
-		entries := r.ledger.all(t)
-		if longest, key := overlap(byKey(entries)); longest > r.lock.Seconds() {
-			t.Errorf("two jobs of key %s lived side by side for %.3f s", key, longest)
-		}
-		if longest, key := overlap(byKey(since(entries, over))); longest > 0 {
-			t.Errorf("a lock after the failover two jobs of key %s live side by side, for %.3f s", key, longest)
-		}
-		odd := 0
-		for key, began := range beginnings(entries) {
-			if back, skipped := steps(began, each); back > 1 || skipped {
-				odd++
-				t.Logf("the jobs of key %s began in the order %v", key, began)
-			}
-		}
-		if most := 2*children + len(strangers); odd > most { // a child may have been given a job that is forgotten, and write that it begins when another has gone on
-			t.Errorf("%d keys are out of order, and %d jobs were on their way", odd, most)
-		}
-		r.nothingOfKeys(t)
-		r.noteStrangers(t, strangers)
-		a.stop(t)
-		b.stop(t)
+		return nil
 	})
+	if n := r.db.Do(t.Context(), "WAIT", 1, 20_000).Val(); n != int64(1) {
+		t.Fatalf("%v replicas have all", n)
+	}
+	strangers := r.twoStrangers(t, 0)
+	r.bothAtWork(t) // before our own leave them nothing
+	a, b := r.start(t, "a", pool{children: children}), r.start(t, "b", pool{children: children})
+	r.ledger.await(t, "jobs done", ended(keys*each/4))
+	must(t, copied.ReplicaOf(t.Context(), "127.0.0.1", "1").Err()) // it hears no more
+	behind := len(r.ledger.all(t))
+	r.ledger.await(t, "jobs done that will be forgotten", func(es []entry) bool { return count(es[behind:], "end") >= keys/2 })
+	r.redis.Kill()
+	must(t, copied.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	for _, s := range strangers {
+		endNow(s)
+	}
+	r.redis, r.db, r.client = replica, copied, r.open(t, replica.URL)
+	r.proxy.Retarget("unix", replica.Addr)
+	r.proxy.Cut()
+	strangers = r.twoStrangers(t, 0)
+	over := now() + r.lock.Seconds()
+	jobs := r.settled(t)
+	r.asTold(t, jobs)
+	r.speechless = true // what was acknowledged and then forgotten has no record
+	r.check(t, allowed{twice: len(jobs), overlap: r.lock.Seconds()})
+	entries := r.ledger.all(t)
+	if longest, key := overlap(byKey(entries)); longest > r.lock.Seconds() {
+		t.Errorf("two jobs of key %s lived side by side for %.3f s", key, longest)
+	}
+	if longest, key := overlap(byKey(since(entries, over))); longest > 0 {
+		t.Errorf("a lock after the failover two jobs of key %s live side by side, for %.3f s", key, longest)
+	}
+	odd := 0
+	for key, began := range beginnings(entries) {
+		if back, skipped := steps(began, each); back > 1 || skipped {
+			odd++
+			t.Logf("the jobs of key %s began in the order %v", key, began)
+		}
+	}
+	if most := 2*children + len(strangers); odd > most { // a child may have been given a job that is forgotten, and write that it begins when another has gone on
+		t.Errorf("%d keys are out of order, and %d jobs were on their way", odd, most)
+	}
+	r.nothingOfKeys(t)
+	r.noteStrangers(t, strangers)
+	a.stop(t)
+	b.stop(t)
 }
 
-// TestA28OrderPerKeyWhereClocksDisagree has Redis tell one supervisor after the other a time two minutes off. Who is ahead takes over what another
+// orderPerKeyWhereClocksDisagree has Redis tell one supervisor after the other a time two minutes off. Who is ahead takes over what another
 // has at work, which lives on until its holder hears of it; but each key goes on in order, and none is lost.
-func TestA28OrderPerKeyWhereClocksDisagree(t *testing.T) {
-	row(t, "A28", rigOptions{proxy: true, lock: 5 * time.Second}, func(t *testing.T, r *rig) {
-		keys, each := scaled(30, 1000), scaled(8, 20)
-		var ahead, told atomic.Int64
-		r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
-			m := timeReply.FindSubmatchIndex(data)
-			if d != faultproxy.Replies || m == nil {
-				return data
-			}
-			told.Add(1)
-			seconds, _ := strconv.ParseInt(string(data[m[2]:m[3]]), 10, 64)
-			return slices.Concat(data[:m[2]], strconv.AppendInt(nil, seconds+ahead.Load(), 10), data[m[3]:])
-		})
-		p := pool{children: 3}
-		strangers := r.twoStrangers(t, 2*time.Minute)
-		r.putWave(t, keys, 0)
-		r.bothAtWork(t) // before our own leave them nothing
-		supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
-		put, skews := 1, []int64{120, -120, 0}
-		for i, skew := range skews {
-			ahead.Store(skew)
-			name := []string{"b", "a"}[i%2]
-			if s := supervisors[name]; s != nil {
-				s.stop(t)
-			}
-			supervisors[name] = r.start(t, name, p)
-			supervisors[name].said(t, 20*time.Second, `"msg":"ready"`)
-			for ; put < (i+1)*each/len(skews); put++ {
-				r.putWave(t, keys, put)
-			}
-			r.ledger.await(t, time.Minute, "that all are done", ended(len(r.jids)))
+func orderPerKeyWhereClocksDisagree(t *testing.T, r *rig) {
+	keys, each := 1000, 20
+	var ahead, told atomic.Int64
+	r.proxy.Intercept(func(d faultproxy.Direction, data []byte) []byte {
+		m := timeReply.FindSubmatchIndex(data)
+		if d != faultproxy.Replies || m == nil {
+			return data
 		}
-		r.asTold(t, r.settled(t, time.Minute))
-		r.check(t, allowed{twice: len(r.jids), overlap: r.lock.Seconds()})
-		inOrder(t, r.ledger.all(t), each, r.lock.Seconds())
-		r.nothingOfKeys(t)
-		r.note("times_told", told.Load())
-		r.noteStrangers(t, strangers)
-		for _, s := range supervisors {
+		told.Add(1)
+		seconds, _ := strconv.ParseInt(string(data[m[2]:m[3]]), 10, 64)
+		return slices.Concat(data[:m[2]], strconv.AppendInt(nil, seconds+ahead.Load(), 10), data[m[3]:])
+	})
+	p := pool{children: 3}
+	strangers := r.twoStrangers(t, 2*time.Minute)
+	r.putWave(t, keys, 0)
+	r.bothAtWork(t) // before our own leave them nothing
+	supervisors := map[string]*supervisor{"a": r.start(t, "a", p)}
+	put, skews := 1, []int64{120, -120, 0}
+	for i, skew := range skews {
+		ahead.Store(skew)
+		name := []string{"b", "a"}[i%2]
+		if s := supervisors[name]; s != nil {
 			s.stop(t)
 		}
-	})
+		supervisors[name] = r.start(t, name, p)
+		supervisors[name].said(t, `"msg":"ready"`)
+		for ; put < (i+1)*each/len(skews); put++ {
+			r.putWave(t, keys, put)
+		}
+		r.ledger.await(t, "that all are done", ended(len(r.jids)))
+	}
+	r.asTold(t, r.settled(t))
+	r.check(t, allowed{twice: len(r.jids), overlap: r.lock.Seconds()})
+	inOrder(t, r.ledger.all(t), each, r.lock.Seconds())
+	r.nothingOfKeys(t)
+	r.note("times_told", told.Load())
+	r.noteStrangers(t, strangers)
+	for _, s := range supervisors {
+		s.stop(t)
+	}
 }
 
 // timeReply is what Redis answers to TIME.
@@ -329,7 +318,7 @@ var timeReply = regexp.MustCompile(`^\*2\r\n\$10\r\n(\d{10})\r\n\$\d\r\n\d+\r\n$
 // nothingOfKeys waits until nothing that is kept of keys is left, and then doctor is to say nothing of the jobs.
 func (r *rig) nothingOfKeys(t testing.TB) {
 	t.Helper()
-	await(t, 30*time.Second, func() error {
+	await(t, func() error {
 		for _, kind := range []string{"turns:*", "lane:*", "lanes:*", "behind"} {
 			if left := r.db.Keys(t.Context(), "ql:oarlock:"+kind).Val(); len(left) > 0 {
 				return fmt.Errorf("when all are done there is still %q", left)

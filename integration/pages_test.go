@@ -36,6 +36,7 @@ var played = regexp.MustCompile("(?ms)^```(toml|sh|console|python)\n(.*?)^```$|^
 // readPage begins to play a document.
 func readPage(t *testing.T, name string) *page {
 	t.Helper()
+	t.Parallel()
 	for _, needed := range []string{"redis-cli", "python3", "jq", "curl"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skipf("SKIPPED %s is not installed (apt install redis-tools python3 jq curl): %v", needed, err)
@@ -66,37 +67,29 @@ func readPage(t *testing.T, name string) *page {
 	})
 	p.db.HSet(t.Context(), "ql:oarlock:tended", "rules-since", 1) // nobody works it who knows no rules
 	p.program("redis-cli", fmt.Sprintf("exec %s -s %s \"$@\"", look(t, "redis-cli"), server.Addr))
-	if err := os.Symlink(oarlock(t), filepath.Join(dir, "oarlock")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(oarlock(t), filepath.Join(dir, "oarlock")))
+	must(t, os.Symlink(got(python())(t), filepath.Join(dir, "python3"))) // commands have some seconds, of which a wrapper takes much
 	p.env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "HOME="+dir, "NO_COLOR=1", "TZ=UTC", "REDIS_URL=", "OARLOCK_CONFIG=")
 	return p
 }
 
 func look(t *testing.T, program string) string {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := got(exec.LookPath(program))(t)
 	return path
 }
 
 // file writes one that the reader has.
 func (p *page) file(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 }
 
 // program writes one in sh that the reader has.
 func (p *page) program(name, text string) {
 	p.t.Helper()
 	p.file(name, "#!/bin/sh\n"+text+"\n")
-	if err := os.Chmod(filepath.Join(p.dir, name), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, os.Chmod(filepath.Join(p.dir, name), 0o700))
 }
 
 // block takes the next block of a language, which is to have the words.
@@ -123,9 +116,7 @@ func (p *page) begin() *exec.Cmd {
 	p.t.Helper()
 	cmd := exec.Command(filepath.Join(p.dir, "oarlock"), "run", "--log-level", "warn")
 	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.env, p.t.Output()
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, cmd.Start())
 	return cmd
 }
 
@@ -173,10 +164,7 @@ func (p *page) session(text string) (printed []string) {
 // put puts a job.
 func (p *page) put(put queue.Put) string {
 	p.t.Helper()
-	jid, err := p.client.Put(p.t.Context(), put)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	jid := got(p.client.Put(p.t.Context(), put))(p.t)
 	return jid
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"oarlock/internal/callback"
 	"oarlock/queue"
@@ -19,102 +18,95 @@ import (
 
 // Jobs park, a third of them answered before there is a job, and all twice at once over HTTP, by name and at the address of each, while
 // supervisors are killed: of all answers to a job one is accepted, and each job goes on with its own, to one end.
-func TestA22ParkedAndAnsweredTwice(t *testing.T) {
-	row(t, "A22", rigOptions{}, func(t *testing.T, r *rig) {
-		const children, kills = 4, 3
-		const exact = "prefetch = 0" // with jobs kept ready a kill repeats more of those that take no time: docs/performance.md
-		n := scaled(300, 10_000)
-		order := func(i int) string { return fmt.Sprintf("order %d/é", i) }
-		accepted := make([]int, n)
-		var mu sync.Mutex // guards accepted
-		secrets, listen := filepath.Join(r.dir, "secrets"), filepath.Join(r.dir, "web.sock")
-		if err := os.WriteFile(secrets, []byte(strings.Repeat("s", 32)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		sign, err := callback.Read(secrets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const base = "http://localhost"
-		b := r.start(t, "b", pool{children: children, worker: "parks.py", more: exact, top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"\nurl = %q\n[park]\nsecret_file = %q",
-			"unix:"+listen, base, secrets)})
-		b.said(t, 20*time.Second, "answering over HTTP")
-		client := browse(t, listen).client
-		answer := func(i int, address string) {
-			for {
-				word, again := post(t, client, address, fmt.Sprintf(`{"of": %q}`, order(i)))
-				if again { // too many at a time
-					continue
-				}
-				if word == queue.Resumed || word == queue.KeptFor {
-					mu.Lock()
-					accepted[i]++
-					mu.Unlock()
-				}
-				return
+func parkedAndAnsweredTwice(t *testing.T, r *rig) {
+	const children, kills = 4, 3
+	const exact = "prefetch = 0" // with jobs kept ready a kill repeats more of those that take no time: docs/performance.md
+	n := scaled(300, 10_000)
+	order := func(i int) string { return fmt.Sprintf("order %d/é", i) }
+	accepted := make([]int, n)
+	var mu sync.Mutex // guards accepted
+	secrets, listen := filepath.Join(r.dir, "secrets"), filepath.Join(r.dir, "web.sock")
+	must(t, os.WriteFile(secrets, []byte(strings.Repeat("s", 32)), 0o600))
+	sign := got(callback.Read(secrets))(t)
+	const base = "http://localhost"
+	b := r.start(t, "b", pool{children: children, worker: "parks.py", more: exact, top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"\nurl = %q\n[park]\nsecret_file = %q",
+		"unix:"+listen, base, secrets)})
+	b.said(t, "answering over HTTP")
+	client := browse(t, listen).client
+	answer := func(i int, address string) {
+		for {
+			word, again := post(t, client, address, fmt.Sprintf(`{"of": %q}`, order(i)))
+			if again { // too many at a time
+				continue
 			}
-		}
-		byName := func(i int) {
-			answer(i, fmt.Sprintf("%s/api/v1/respond/Pay/%s?jid=p-%d", base, url.PathEscape(order(i)), i))
-		}
-		byCallback := func(i int) {
-			answer(i, sign.Address(base, "Pay", fmt.Sprintf("p-%d", i))+url.QueryEscape(order(i)))
-		}
-		all := make([]int, n)
-		for i := range all {
-			all[i] = i
-		}
-		each(all[:n/3], func(i int) { answer(i, base+"/api/v1/respond/Pay/"+url.PathEscape(order(i))) })
-		puts := make([]queue.Put, n)
-		for i := range puts {
-			puts[i] = queue.Put{Queue: "work", JID: fmt.Sprintf("p-%d", i), Klass: "Pay", Data: fmt.Appendf(nil, `{"order": %q}`, order(i))}
-		}
-		r.putAll(t, puts)
-		a := r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
-		r.ledger.await(t, 30*time.Second, "jobs at work", func(es []entry) bool { return count(es, "ask") >= n/10 })
-		var doors sync.WaitGroup
-		for _, door := range []func(int){byName, byCallback} {
-			shuffled := slices.Clone(all)
-			r.random.Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			doors.Go(func() { each(shuffled, door) })
-		}
-		for k := range kills {
-			r.ledger.await(t, 60*time.Second, "more jobs at their end", ended((k+1)*n/(kills+2)))
-			a.kill(t)
-			a = r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
-		}
-		doors.Wait()
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		for i, times := range accepted {
-			if times != 1 {
-				t.Errorf("of the answers to %s %d were accepted", order(i), times)
+			if word == queue.Resumed || word == queue.KeptFor {
+				mu.Lock()
+				accepted[i]++
+				mu.Unlock()
 			}
+			return
 		}
-		ends := 0
-		for _, e := range r.ledger.all(t) {
-			switch e.what {
-			case "foreign":
-				t.Errorf("job %s was told of an answer to another", e.jid)
-			case "end":
-				ends++
-			}
+	}
+	byName := func(i int) {
+		answer(i, fmt.Sprintf("%s/api/v1/respond/Pay/%s?jid=p-%d", base, url.PathEscape(order(i)), i))
+	}
+	byCallback := func(i int) {
+		answer(i, sign.Address(base, "Pay", fmt.Sprintf("p-%d", i))+url.QueryEscape(order(i)))
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	each(all[:n/3], func(i int) { answer(i, base+"/api/v1/respond/Pay/"+url.PathEscape(order(i))) })
+	puts := make([]queue.Put, n)
+	for i := range puts {
+		puts[i] = queue.Put{Queue: "work", JID: fmt.Sprintf("p-%d", i), Klass: "Pay", Data: fmt.Appendf(nil, `{"order": %q}`, order(i))}
+	}
+	r.putAll(t, puts)
+	a := r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
+	r.ledger.await(t, "jobs at work", func(es []entry) bool { return count(es, "ask") >= n/10 })
+	var doors sync.WaitGroup
+	for _, door := range []func(int){byName, byCallback} {
+		shuffled := slices.Clone(all)
+		r.random.Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		doors.Go(func() { each(shuffled, door) })
+	}
+	for k := range kills {
+		r.ledger.await(t, "more jobs at their end", ended((k+1)*n/(kills+2)))
+		a.kill(t)
+		a = r.start(t, "a", pool{children: children, worker: "parks.py", more: exact})
+	}
+	doors.Wait()
+	jobs := r.settled(t)
+	allDone(t, jobs)
+	for i, times := range accepted {
+		if times != 1 {
+			t.Errorf("of the answers to %s %d were accepted", order(i), times)
 		}
-		if ends < n || ends > n+kills*children {
-			t.Errorf("%d runs were told of an answer, for %d jobs and %d killed children at most", ends, n, kills*children)
+	}
+	ends := 0
+	for _, e := range r.ledger.all(t) {
+		switch e.what {
+		case "foreign":
+			t.Errorf("job %s was told of an answer to another", e.jid)
+		case "end":
+			ends++
 		}
-		for _, job := range jobs {
-			if _, settled := job.settlements(); settled != 1 {
-				t.Errorf("job %s came to its end %d times", job.jid, settled)
-			}
+	}
+	if ends < n || ends > n+kills*children {
+		t.Errorf("%d runs were told of an answer, for %d jobs and %d killed children at most", ends, n, kills*children)
+	}
+	for _, job := range jobs {
+		if _, settled := job.settlements(); settled != 1 {
+			t.Errorf("job %s came to its end %d times", job.jid, settled)
 		}
-		for _, key := range r.db.Keys(t.Context(), "ql:q:work-*").Val() {
-			t.Errorf("%s is left", key)
-		}
-		r.note("jobs", n)
-		r.note("kills", kills)
-		r.note("told", ends)
-	})
+	}
+	for _, key := range r.db.Keys(t.Context(), "ql:q:work-*").Val() {
+		t.Errorf("%s is left", key)
+	}
+	r.note("jobs", n)
+	r.note("kills", kills)
+	r.note("told", ends)
 }
 
 // each does something to all of some, by several at once.

@@ -93,8 +93,8 @@ func descriptors(pid int) int {
 	return len(fds)
 }
 
-// zombieAge is how long a dead child may wait for its parent.
-const zombieAge = 2 * time.Second
+// zombieAge is how long a dead child may wait for its parent, on a quiet machine.
+const zombieAge = 2 // seconds
 
 // watchZombies looks at the descendants of pid every half second, as long as it
 // lives, and fails the test if one of them stays a zombie. The returned function
@@ -103,9 +103,9 @@ func watchZombies(t testing.TB, pid int) (stop func()) {
 	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		first := make(map[string]float64) // by pid and start: when, in fair time
+		first := make(map[string]float64) // by pid and start: when
 		watched, _ := readProcess(pid)    // numbers of processes come again
-		tick := time.NewTicker(zombieAge / 4)
+		tick := time.NewTicker(time.Second / 2)
 		defer tick.Stop()
 		for {
 			select {
@@ -124,9 +124,9 @@ func watchZombies(t testing.TB, pid int) (stop func()) {
 						continue
 					}
 					if seen, ok := first[key]; !ok {
-						first[key] = paceAt(at).fair
-					} else if paceAt(at).fair-seen > zombieAge.Seconds() {
-						t.Errorf("I7: %v, child of %d, is a zombie for more than %v", p, p.parent, zombieAge)
+						first[key] = at
+					} else if fairly(seen, at) > float64(scaled(60, zombieAge)) {
+						t.Errorf("I7: %v, child of %d, is a zombie for more than %.1f s", p, p.parent, at-seen)
 						return
 					}
 				}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A Redis that is there and takes no writes is one state with its reason, said once, for as long
@@ -30,13 +29,11 @@ func TestRedisThatTakesNoWrites(t *testing.T) {
 			a, _ := r.idle(t, pool{})
 			a.control(t, "quiet")
 			r.put(t, 4, work{MS: 5})
-			if err := r.db.Do(t.Context(), trouble.begin...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.db.Do(t.Context(), trouble.begin...).Err())
 			a.control(t, "resume")
-			a.said(t, 10*time.Second, trouble.says)
+			a.said(t, trouble.says)
 			before := r.asked(t)
-			await(t, 20*time.Second, func() error { // it is asked again and again meanwhile
+			await(t, func() error { // it is asked again and again meanwhile
 				if n := r.asked(t) - before; n < 6 {
 					return fmt.Errorf("it was asked %d times", n)
 				}
@@ -53,11 +50,9 @@ func TestRedisThatTakesNoWrites(t *testing.T) {
 			if err == nil || !strings.Contains(string(out), "writes: Redis takes no writes") || !strings.Contains(string(out), trouble.advice) {
 				t.Errorf("doctor does not say so: %v\n%s", err, out)
 			}
-			if err := r.db.Do(t.Context(), trouble.end...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			a.said(t, 20*time.Second, trouble.ended)
-			allDone(t, r.settled(t, 20*time.Second))
+			must(t, r.db.Do(t.Context(), trouble.end...).Err())
+			a.said(t, trouble.ended)
+			allDone(t, r.settled(t))
 			for _, words := range []string{trouble.says, trouble.ended} {
 				if n := a.saying(words); n != 1 {
 					t.Errorf("the log says %d times: %s", n, words)
@@ -71,10 +66,7 @@ func TestRedisThatTakesNoWrites(t *testing.T) {
 // asked is how often Redis was asked for a write that changes nothing, or by a script.
 func (r *rig) asked(t testing.TB) (n int) {
 	t.Helper()
-	text, err := r.db.Info(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(r.db.Info(t.Context(), "commandstats").Result())(t)
 	for _, found := range askedBy.FindAllStringSubmatch(text, -1) {
 		calls, _ := strconv.Atoi(found[1])
 		rejected, _ := strconv.Atoi(found[2])

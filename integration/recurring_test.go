@@ -20,10 +20,7 @@ func (r *rig) ticks(t testing.TB, name string) []int {
 	}
 	var all []int
 	for _, key := range keys {
-		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(key, prefix))
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := got(time.Parse(time.RFC3339, strings.TrimPrefix(key, prefix)))(t)
 		all = append(all, int(at.Unix()))
 	}
 	slices.Sort(all)
@@ -59,10 +56,10 @@ data = %q
 `, data)
 		}
 		old := r.startConfig(t, "old", file("old", `{"version":1}`))
-		old.said(t, 10*time.Second, "recurs as the file says")
+		old.said(t, "recurs as the file says")
 		r.awaitTicks(t, "tick", 2)
 		fresh := r.startConfig(t, "new", file("new", `{"version":2}`))
-		fresh.said(t, 10*time.Second, "recurs as the file says")
+		fresh.said(t, "recurs as the file says")
 		old.signal(t, syscall.SIGHUP) // it says once more what it has
 		r.awaitTicks(t, "tick", 4)
 		if n := old.saying("recurs as the file says"); n != 1 {
@@ -93,7 +90,7 @@ data = %q
 			r.db.HSet(t.Context(), "ql:oarlock:cron-held:tick", instance, "1 "+print)
 		}
 		fresh.write(t, r.config(t, "new", pool{children: 1, top: `fleet = "both"`}))
-		fresh.said(t, 30*time.Second, "it has left the file")
+		fresh.said(t, "it has left the file")
 		if left := r.db.Keys(t.Context(), "ql:oarlock:cron*").Val(); len(left) > 1 {
 			t.Errorf("left are %v", left)
 		}

@@ -15,10 +15,7 @@ import (
 // docProgram is the first program in a language that a page of docs shows.
 func docProgram(t *testing.T, page, language string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(os.ReadFile(filepath.Join("../docs", page)))(t)
 	_, program, found := strings.Cut(string(text), "```"+language+"\n")
 	if program, _, ended := strings.Cut(program, "```"); found && ended {
 		return program
@@ -31,9 +28,7 @@ func docProgram(t *testing.T, page, language string) string {
 // no answer leaves it to these; and one whose supervisor is killed while it decides has decided nothing.
 func TestARetryCommandOfAFile(t *testing.T) {
 	w := newRuledWorld(t)
-	if err := os.WriteFile(filepath.Join(w.dir, "again.py"), []byte(docProgram(t, "retries.md", "python")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.dir, "again.py"), []byte(docProgram(t, "retries.md", "python")), 0o600))
 	const worker = `data=$(cat); case "$data" in *backup*) exit 0;; *full*) echo "550 mailbox full" >&2;; esac; exit 1`
 	slow := func(answer string) string {
 		return fmt.Sprintf("\n[klass.Slow]\nretry_command = [\"sh\", \"-c\", '''%s''']\n", answer)
@@ -43,16 +38,14 @@ func TestARetryCommandOfAFile(t *testing.T) {
 queues = ["mail"]
 input = "data"
 command = ["sh", "-c", '''%s''']
-retry_command = ["python3", "again.py"]
+retry_command = [%q, "-I", "-S", "again.py"] # it has 5 s
 retry = { backoff = "constant", delay = "0.1s" }
 [klass.Odd]
 retry_command = ["echo", "42"]
-`, worker)
+`, worker, got(python())(t))
 	w.write(config + slow("echo $OARLOCK_POOL >asked; sleep 1000"))
 	run := exec.Command(oarlock(t), "run", "-c", w.config, "--log-level", "error")
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run.Start())
 	defer func() { run.Process.Kill(); run.Wait() }()
 	put := func(klass, data string, retries int) string {
 		return w.put(queue.Put{Queue: "mail", Klass: klass, Data: []byte(data), Retries: &retries})

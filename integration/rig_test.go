@@ -37,6 +37,7 @@ type rig struct {
 	ledger  *ledger
 	binary  string // of supervisors that are started from now on
 	dir     string // for configurations, state and job directories
+	port    string // of Redis, if it listens on one
 	data    string // of Redis, if that has a file system of its own
 	mark    string // NAME=value in the environment of every process of the rig
 	lock    time.Duration
@@ -59,7 +60,8 @@ type rigOptions struct {
 	lock  time.Duration // of each job; default: lock
 	alone bool          // no other row runs beside it, for it compares throughputs
 
-	password string // of Redis, if its arguments ask for one
+	password string // of Redis
+	tcp      bool   // Redis listens at rig.port, too
 	disk     string // size of a file system of its own for Redis' data; needs the right to mount
 }
 
@@ -73,6 +75,14 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	// What Redis has told of it knows after a kill: it writes its log before each answer. To a disk that is busy it would put that
 	// off for up to two seconds.
 	args := slices.Concat(redistest.AOF, []string{"--appendfsync", "always"}, redistest.InMemory(t), o.redis)
+	port := ""
+	if o.tcp {
+		port = redistest.Port(t)
+		args = append(args, "--port", port)
+	}
+	if o.password != "" {
+		args = append(args, "--requirepass", o.password)
+	}
 	data := ""
 	if o.disk != "" {
 		if data, err = tmpfs(t, o.disk); err != nil {
@@ -84,6 +94,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	r := &rig{
 		redis:  redistest.Start(t, args...),
 		data:   data,
+		port:   port,
 		ledger: newLedger(t),
 		binary: program,
 		dir:    dir,
@@ -112,9 +123,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 		"heartbeat", r.lock.Seconds(), "grace-period", grace.Seconds(),
 		"jobs-history-count", 1_000_000, // what is done is looked at when all is done
 	}
-	if err := r.db.HSet(t.Context(), "ql:config", config...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.db.HSet(t.Context(), "ql:config", config...).Err())
 	t.Cleanup(func() {
 		for _, s := range r.supervisors {
 			s.end()
@@ -133,10 +142,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 // open returns a client, closed when the test ends.
 func (r *rig) open(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	client, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := got(queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second}))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -191,19 +197,13 @@ func first(p *queue.Put) {
 
 func (r *rig) describe(t testing.TB, w work) queue.Put {
 	t.Helper()
-	data, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := got(json.Marshal(w))(t)
 	return queue.Put{Queue: "work", Klass: "Work", Data: data}
 }
 
 func (r *rig) putAll(t testing.TB, puts []queue.Put) []string {
 	t.Helper()
-	results, err := r.client.PutAll(context.Background(), puts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := got(r.client.PutAll(context.Background(), puts))(t)
 	jids := make([]string, len(puts))
 	for i, result := range results {
 		if result.Err != nil {
@@ -245,10 +245,7 @@ func (r *rig) config(t testing.TB, name string, p pool) string {
 	if p.command == nil {
 		p.command = command(t, p.worker)
 	}
-	argv, err := json.Marshal(p.command) // a JSON list of plain strings is a TOML one
-	if err != nil {
-		t.Fatal(err)
-	}
+	argv := got(json.Marshal(p.command))(t) // a JSON list of plain strings is a TOML one
 	return fmt.Sprintf(`
 [redis]
 url = %q
@@ -278,10 +275,7 @@ func command(t testing.TB, worker string) []string {
 	if !strings.HasSuffix(worker, ".py") {
 		return []string{"/bin/sh", fixture(t, worker)}
 	}
-	interpreter, err := python()
-	if err != nil {
-		t.Fatal(err)
-	}
+	interpreter := got(python())(t)
 	return []string{interpreter, "-I", "-S", fixture(t, worker)}
 }
 
@@ -289,11 +283,11 @@ func (r *rig) stateDir(name string) string { return filepath.Join(r.dir, name) }
 func (r *rig) pidFile(name string) string  { return filepath.Join(r.dir, name+".pid") }
 
 // settled waits until no job of the rig is on its way any more, and returns them all. It
-// fails the test when none has been done or failed for so long.
-func (r *rig) settled(t testing.TB, pause time.Duration) []job {
+// fails the test when none has been done or failed for as long as patience lasts.
+func (r *rig) settled(t testing.TB) []job {
 	t.Helper()
 	for settled := -1; settled < len(r.jids); {
-		await(t, pause, func() error {
+		await(t, func() error {
 			n, err := r.countSettled()
 			if err == nil && n <= settled {
 				err = fmt.Errorf("still %d of %d jobs are done or failed", n, len(r.jids))
@@ -303,6 +297,20 @@ func (r *rig) settled(t testing.TB, pause time.Duration) []job {
 		})
 	}
 	return readJobs(t, r.db, r.jids)
+}
+
+// finish waits until all jobs of the rig are settled. It fails the test unless they are complete and paid no retry, and the invariants hold.
+func (r *rig) finish(t testing.TB, may allowed) {
+	t.Helper()
+	r.doneFree(t, r.settled(t))
+	r.check(t, may)
+}
+
+// doneFree fails the test unless all jobs are complete and paid no retry.
+func (r *rig) doneFree(t testing.TB, jobs []job) {
+	t.Helper()
+	allDone(t, jobs)
+	r.uncounted(t, jobs)
 }
 
 // countSettled counts the jobs that Redis lists as complete or failed.
@@ -353,7 +361,7 @@ func (r *rig) check(t testing.TB, may allowed) []job {
 		t.Error(breach)
 	}
 	if !r.speechless {
-		await(t, 2*time.Second, func() error { return r.checkLog(jobs, entries) })
+		within(t, 2*time.Second, func() error { return r.checkLog(jobs, entries) })
 	}
 	r.note("jobs", len(jobs))
 	r.note("begun_twice", begunTwice(entries))

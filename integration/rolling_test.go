@@ -19,7 +19,7 @@ func TestRecyclingAndRolling(t *testing.T) {
 	long(t, "it measures gaps between jobs")
 	row(t, "rolling", rigOptions{}, func(t *testing.T, r *rig) {
 		const each, length = 50, 40 * time.Millisecond
-		n := scaled(800, 10_000)
+		n := 10_000
 		r.put(t, n, work{MS: int(length.Milliseconds())})
 		a := r.start(t, "a", pool{children: 4, worker: "tells-its-slot.py", more: fmt.Sprint("max_jobs = ", each)})
 		rolls := 0
@@ -33,9 +33,8 @@ func TestRecyclingAndRolling(t *testing.T) {
 			a.control(t, "recycle")
 			rolls++
 		}
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
+		jobs := r.settled(t)
+		r.doneFree(t, jobs)
 		entries := r.ledger.all(t)
 		worked := make(map[int]int) // jobs by child
 		for _, e := range entries {
@@ -119,17 +118,16 @@ func TestDrainReloadRestartUnderLoad(t *testing.T) {
 		for at := 100; at < n; at += 100 {
 			p := pool{more: "max_jobs = " + string(rune('1'+changed%9)) + "00"}
 			a := r.start(t, "a", p)
-			r.ledger.await(t, 30*time.Second, "50 more jobs ended", ended(at-50))
+			r.ledger.await(t, "50 more jobs ended", ended(at-50))
 			changed++
 			p.more = "max_jobs = " + string(rune('1'+changed%9)) + "00"
 			a.write(t, r.config(t, "a", p)) // a reload, by itself
-			r.ledger.await(t, 30*time.Second, "50 more jobs ended", ended(at))
+			r.ledger.await(t, "50 more jobs ended", ended(at))
 			a.stop(t)
 		}
 		r.start(t, "a", pool{})
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
+		jobs := r.settled(t)
+		r.doneFree(t, jobs)
 		r.note("restarts", changed)
 		r.check(t, allowed{})
 	})
@@ -158,9 +156,7 @@ func TestBadNewCode(t *testing.T) {
 		program := filepath.Join(r.dir, "program.py")
 		write := func(text string) {
 			t.Helper()
-			if err := os.WriteFile(program, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(program, []byte(text), 0o600))
 		}
 		good := fmt.Sprintf("import runpy\nprint('{\"@\":\"hello\",\"v\":[1]}', flush=True)\nrunpy.run_path(%q)\n", fixture(t, "worker.py"))
 		write(good)
@@ -168,7 +164,7 @@ func TestBadNewCode(t *testing.T) {
 		a := r.start(t, "a", pool{command: append(python[:len(python)-1], program), more: "start_timeout = \"8s\""})
 		r.put(t, 100, work{MS: 10})
 		jobs := 100
-		r.ledger.await(t, 30*time.Second, "all jobs of the good program ended", ended(jobs))
+		r.ledger.await(t, "all jobs of the good program ended", ended(jobs))
 		generation := 1
 		for _, name := range []string{"hangs at its start", "exits soon after its start", "is not Python", "raises at each job"} {
 			write(brokenPrograms[name])
@@ -176,22 +172,22 @@ func TestBadNewCode(t *testing.T) {
 			generation++
 			r.put(t, 100, work{MS: 10})
 			jobs += 100
-			r.ledger.await(t, 30*time.Second, name+": the old children worked all jobs", ended(jobs))
+			r.ledger.await(t, name+": the old children worked all jobs", ended(jobs))
 			givenUp := []string{"new generation given up", fmt.Sprintf(`"generation":%d`, generation)}
 			for n := 0; n < 50 && name == "raises at each job" && a.saying(givenUp...) == 0; n++ { // the new ones may have come when few were left
 				r.put(t, 100, work{MS: 10})
 				jobs += 100
-				r.ledger.await(t, 30*time.Second, name+": the old children worked more jobs", ended(jobs))
+				r.ledger.await(t, name+": the old children worked more jobs", ended(jobs))
 			}
-			a.said(t, 30*time.Second, givenUp...)
+			a.said(t, givenUp...)
 			a.manned(t, name, 1)
 		}
 		write(good)
 		a.control(t, "recycle")
 		r.put(t, 100, work{MS: 10})
-		a.said(t, 30*time.Second, "new generation at work", fmt.Sprintf(`"generation":%d`, generation+1))
+		a.said(t, "new generation at work", fmt.Sprintf(`"generation":%d`, generation+1))
 		a.manned(t, "good again", generation+1)
-		all := r.settled(t, time.Minute)
+		all := r.settled(t)
 		allDone(t, all)
 		r.uncounted(t, all)
 		r.check(t, allowed{})
@@ -209,9 +205,7 @@ func (s *supervisor) manned(t testing.TB, when string, generation int) {
 		}
 	}
 	text := s.control(t, "status", "--json")
-	if err := json.Unmarshal([]byte(text), &shot); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &shot))
 	n := 0
 	for _, slot := range shot.Pools[0].Slots {
 		if slot.State == "ready" || slot.State == "busy" {

@@ -78,9 +78,9 @@ func TestRollsOfAllCodes(t *testing.T) {
 	for i, mode := range []string{"once", "reuse", "preload"} {
 		t.Run(mode, func(t *testing.T) {
 			row(t, "rolls, "+mode, rigOptions{lock: 10 * time.Second}, func(t *testing.T, r *rig) {
-				o := r.rollout(t, mode, scaled(4, 8))
+				o := r.rollout(t, mode, 8)
 				codes := slices.Clone(badCodes)
-				for range scaled(0, 50/2-len(badCodes)) {
+				for range 50/2 - len(badCodes) {
 					codes = append(codes, badCodes[r.random.IntN(len(badCodes))])
 				}
 				for n, c := range codes {
@@ -215,7 +215,7 @@ func (o *rollout) repair(t *testing.T, reload bool) {
 // until keeps the pool in work until ok has nothing to say.
 func (o *rollout) until(t *testing.T, ok func() error) {
 	t.Helper()
-	await(t, 40*time.Second, func() error {
+	await(t, func() error {
 		waiting, err := o.db.ZCard(t.Context(), "ql:q:work-work").Result()
 		if err != nil {
 			return err
@@ -324,10 +324,7 @@ type rolling struct {
 
 func (o *rollout) rolling(t *testing.T) rolling {
 	t.Helper()
-	shot, err := o.a.rolling()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shot := got(o.a.rolling())(t)
 	return shot
 }
 
@@ -495,7 +492,7 @@ func (r *rig) bringForward(t testing.TB) {
 func (o *rollout) judge(t *testing.T) {
 	t.Helper()
 	o.bringForward(t)
-	jobs := o.settled(t, time.Minute)
+	jobs := o.settled(t)
 	allDone(t, jobs)
 	entries := o.ledger.all(t)
 	byJob, repeated, owed := runs(entries), 0, map[string]int{}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,29 +64,20 @@ func soakLength(t testing.TB) time.Duration {
 	return length / 3
 }
 
-// gateRows are the rows of FAULTS.md that run in the gate: some of each section and for each promise of the README, the cheapest of them.
-var gateRows = strings.Fields(`
-	A1 A4 A9 A10 A14 A19 A22 A23 A24 A25
-	B3 B4 B5 B14 C1 C15 D1 D4 D9
-	E1 E4 E14 F2 F3 F10 G1 G9 H1 H2 H3 I-2 J1 J2 J8
-	S2 S13 S26 S27 S30 S31 S32 S33 W14 W18`)
-
-var faultRow = regexp.MustCompile(`^[A-JSW]-?\d+$`)
-
 // row runs one row of FAULTS.md on a rig of its own, from each seed, beside other
 // rows unless it is to be alone: most of a row is waiting for locks to run out. At the end of each it
 // prints a line with the numbers that the row noted.
 func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig)) {
-	if faultRow.MatchString(id) && !slices.Contains(gateRows, id) {
-		long(t, "row "+id+" of FAULTS.md")
+	if o.disk != "" {
+		if _, err := tmpfs(t, o.disk); err != nil {
+			notHere(id, err)
+			return
+		}
 	}
 	if !o.alone {
 		t.Parallel()
 	}
-	all, err := seeds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := got(seeds())(t)
 	for _, seed := range all {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := newRig(t, seed, o)

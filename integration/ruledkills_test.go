@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"oarlock/internal/doctor"
 	"oarlock/queue"
@@ -80,10 +79,7 @@ func (r *rig) limitedPuts(t testing.TB, n int) []queue.Put {
 	puts := make([]queue.Put, n)
 	for i := range puts {
 		d := limitedData{MS: 1 + r.random.IntN(4), Region: []string{"east", "east", "north", "west"}[r.random.IntN(4)], Tenant: fmt.Sprint(r.random.IntN(7))}
-		data, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := got(json.Marshal(d))(t)
 		puts[i] = queue.Put{Queue: limitedQueues[r.random.IntN(3)], JID: queue.NewJID(), Klass: []string{"Heavy", "Light", "Plain", "Plain", "Free"}[r.random.IntN(5)], Data: data}
 		if r.random.IntN(5) == 0 {
 			puts[i].Throttles = []string{"api"}
@@ -99,9 +95,7 @@ func placesOf(t testing.TB, p queue.Put) map[string]int {
 		return nil
 	}
 	var d limitedData
-	if err := json.Unmarshal(p.Data, &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(p.Data, &d))
 	names := slices.Concat(p.Throttles, map[string][]string{
 		"work": {"all", "region", "region=" + d.Region}, "bulk": {"all", "lent"}, "mail": {"all", "tenant", "tenant=" + d.Tenant, "ql:q:mail"},
 	}[p.Queue])
@@ -160,99 +154,97 @@ func TestMostTaken(t *testing.T) {
 	}
 }
 
-// TestJ8LimitsThroughKills works jobs of three queues under seven throttles, with weights and shares, by four supervisors and a client that knows no rules;
+// limitsThroughKills works jobs of three queues under seven throttles, with weights and shares, by four supervisors and a client that knows no rules;
 // replies are lost, and supervisors, children, that client and Redis are killed. What the children wrote down says that no limit is passed by ours; no job is lost, and when
 // all are done nobody has a place, nothing waits, and doctor has nothing to say.
-func TestJ8LimitsThroughKills(t *testing.T) {
-	row(t, "J8", rigOptions{proxy: true, lock: 5 * time.Second}, func(t *testing.T, r *rig) {
-		n, kills, wave := scaled(500, 50_000), scaled(4, 60), 5000
-		const children, odd = 3, "stranger"
-		r.speechless = true // the stranger keeps no records
-		p := pool{children: children, more: "max_crashes = 1000"}
-		configs, supervisors := map[string]string{}, map[string]*supervisor{}
-		start := func(name string) {
-			config := strings.Replace(r.config(t, name, p), `queues = ["work"]`, `queues = ["work", "bulk", "mail"]`+"\norder = \"round-robin\"", 1)
-			configs[name] = config + limitRules
-			supervisors[name] = r.startConfig(t, name, configs[name])
+func limitsThroughKills(t *testing.T, r *rig) {
+	n, kills, wave := scaled(500, 50_000), scaled(4, 60), 5000
+	const children, odd = 3, "stranger"
+	r.speechless = true // the stranger keeps no records
+	p := pool{children: children, more: "max_crashes = 1000"}
+	configs, supervisors := map[string]string{}, map[string]*supervisor{}
+	start := func(name string) {
+		config := strings.Replace(r.config(t, name, p), `queues = ["work"]`, `queues = ["work", "bulk", "mail"]`+"\norder = \"round-robin\"", 1)
+		configs[name] = config + limitRules
+		supervisors[name] = r.startConfig(t, name, configs[name])
+	}
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		start(name)
+	}
+	takes := map[string]map[string]int{}
+	put := func() {
+		puts := r.limitedPuts(t, min(wave, n-len(r.jids)))
+		for _, p := range puts {
+			takes[p.JID] = placesOf(t, p)
 		}
-		names := []string{"a", "b", "c", "d"}
-		for _, name := range names {
+		r.putAll(t, puts)
+	}
+	put()
+	r.ledger.await(t, "jobs done", ended(20))
+	stranger := r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
+	r.loseReplies(0.02)
+	killed := map[string]int{}
+	for k := range kills {
+		r.ledger.await(t, "more jobs done", func(es []entry) bool {
+			if len(r.jids) < n && r.unsettled(t) < wave/2 {
+				put()
+			}
+			return count(es, "end") >= (k+1)*n/(kills+2)
+		})
+		switch k % 4 {
+		case 0:
+			name := names[r.random.IntN(len(names))]
+			supervisors[name].kill(t)
 			start(name)
-		}
-		takes := map[string]map[string]int{}
-		put := func() {
-			puts := r.limitedPuts(t, min(wave, n-len(r.jids)))
-			for _, p := range puts {
-				takes[p.JID] = placesOf(t, p)
+			killed["supervisors"]++
+		case 1:
+			entries := r.ledger.all(t)
+			if syscall.Kill(entries[len(entries)-1].pid, syscall.SIGKILL) == nil {
+				killed["children"]++
 			}
-			r.putAll(t, puts)
+		case 2:
+			r.redis.Kill()
+			r.redis.Restart()
+			killed["redis"]++
+		case 3:
+			endNow(stranger)
+			stranger = r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
+			killed["strangers"]++
 		}
+	}
+	for len(r.jids) < n {
 		put()
-		r.ledger.await(t, 30*time.Second, "jobs done", ended(20))
-		stranger := r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
-		r.loseReplies(0.02)
-		killed := map[string]int{}
-		for k := range kills {
-			r.ledger.await(t, 2*time.Minute, "more jobs done", func(es []entry) bool {
-				if len(r.jids) < n && r.unsettled(t) < wave/2 {
-					put()
-				}
-				return count(es, "end") >= (k+1)*n/(kills+2)
-			})
-			switch k % 4 {
-			case 0:
-				name := names[r.random.IntN(len(names))]
-				supervisors[name].kill(t)
-				start(name)
-				killed["supervisors"]++
-			case 1:
-				entries := r.ledger.all(t)
-				if syscall.Kill(entries[len(entries)-1].pid, syscall.SIGKILL) == nil {
-					killed["children"]++
-				}
-			case 2:
-				r.redis.Kill()
-				r.redis.Restart()
-				killed["redis"]++
-			case 3:
-				endNow(stranger)
-				stranger = r.stranger(t, odd, queue.Reqless, 0, keyless, limitedQueues...)
-				killed["strangers"]++
-			}
+	}
+	r.loseReplies(0)
+	endNow(stranger)
+	allDone(t, r.settled(t))
+	r.check(t, allowed{twice: killed["supervisors"]*children + killed["children"] + killed["strangers"] + killed["redis"]})
+	r.nobodyHasPlaces(t, odd)
+	entries := r.ledger.all(t)
+	most := mostTaken(entries, takes, odd)
+	for name, n := range most {
+		if n > limits[name] {
+			t.Errorf("of %s %d places were taken at a time, of %d", name, n, limits[name])
 		}
-		for len(r.jids) < n {
-			put()
-		}
-		r.loseReplies(0)
-		endNow(stranger)
-		allDone(t, r.settled(t, time.Minute))
-		r.check(t, allowed{twice: killed["supervisors"]*children + killed["children"] + killed["strangers"] + killed["redis"]})
-		r.nobodyHasPlaces(t, odd)
-		entries := r.ledger.all(t)
-		most := mostTaken(entries, takes, odd)
-		for name, n := range most {
-			if n > limits[name] {
-				t.Errorf("of %s %d places were taken at a time, of %d", name, n, limits[name])
-			}
-		}
-		if most["all"] < 6 || most["ql:q:mail"] < 3 {
-			t.Errorf("at most were taken %v: that shows nothing", most)
-		}
-		r.note("killed", killed)
-		r.note("lost_replies", r.proxy.Dropped())
-		r.note("by_stranger", len(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.what != "end" || !strings.HasPrefix(e.run, odd) })))
-		r.note("most", most)
-		for _, name := range slices.Sorted(maps.Keys(supervisors)) {
-			supervisors[name].stop(t)
-		}
-	})
+	}
+	if most["all"] < 6 || most["ql:q:mail"] < 3 {
+		t.Errorf("at most were taken %v: that shows nothing", most)
+	}
+	r.note("killed", killed)
+	r.note("lost_replies", r.proxy.Dropped())
+	r.note("by_stranger", len(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.what != "end" || !strings.HasPrefix(e.run, odd) })))
+	r.note("most", most)
+	for _, name := range slices.Sorted(maps.Keys(supervisors)) {
+		supervisors[name].stop(t)
+	}
 }
 
 // nobodyHasPlaces waits until nobody has a place, and nothing of the gate is left; then doctor is to name nobody but strangers.
 func (r *rig) nobodyHasPlaces(t testing.TB, strangers string) {
 	t.Helper()
 	stay := []string{"stats-sweep", "rules", "edition", "needs", "seen", "tended", "held", "starts", "outside", "o"}
-	await(t, 30*time.Second, func() error {
+	await(t, func() error {
 		for _, key := range r.db.Keys(context.Background(), "ql:*").Val() {
 			ours, is := strings.CutPrefix(key, "ql:oarlock:")
 			kind, _, _ := strings.Cut(ours, ":")

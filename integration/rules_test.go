@@ -30,6 +30,7 @@ type ruledWorld struct {
 
 func newRuledWorld(t *testing.T) *ruledWorld {
 	t.Helper()
+	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
 	w := &ruledWorld{t: t, db: server.Client(t), url: server.URL, dir: dir, config: filepath.Join(dir, "c.toml")}
 	var err error
@@ -45,9 +46,7 @@ func newRuledWorld(t *testing.T) *ruledWorld {
 func (w *ruledWorld) write(text string) {
 	w.t.Helper()
 	text = fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\nname = \"web1\"\npoll_interval = \"200ms\"\n", w.url, filepath.Join(w.dir, "state")) + text
-	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, os.WriteFile(w.config, []byte(text), 0o600))
 }
 
 // run starts a supervisor, which is stopped at the end of the test.
@@ -55,9 +54,7 @@ func (w *ruledWorld) run() {
 	w.t.Helper()
 	run := exec.Command(oarlock(w.t), "run", "-c", w.config, "--log-level", "error")
 	run.Stderr = w.t.Output()
-	if err := run.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, run.Start())
 	w.t.Cleanup(func() { run.Process.Signal(syscall.SIGTERM); run.Wait() })
 }
 
@@ -75,10 +72,7 @@ func (w *ruledWorld) do(args ...string) string {
 
 func (w *ruledWorld) put(p queue.Put) string {
 	w.t.Helper()
-	jid, err := w.client.Put(w.t.Context(), p)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	jid := got(w.client.Put(w.t.Context(), p))(w.t)
 	return jid
 }
 
@@ -91,9 +85,7 @@ func (w *ruledWorld) field(jid, name string) string {
 // wait until all others who work the key space can know of rules.
 func TestNoJobBeginsBeforeTheRulesCount(t *testing.T) {
 	w := newRuledWorld(t)
-	if err := w.db.Del(t.Context(), "ql:oarlock:needs").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.db.Del(t.Context(), "ql:oarlock:needs").Err())
 	day := time.Now().UTC().AddDate(0, 0, 3).Weekday().String()[:3]
 	w.write(fmt.Sprintf(`
 [pools.work]
@@ -204,10 +196,7 @@ func TestTheExampleOfRegions(t *testing.T) {
 	}
 	w.run()
 	until(t, "all are done", func() bool { return w.db.ZCard(t.Context(), "ql:completed").Val() == 48 })
-	text, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := got(os.ReadFile(ledger))(t)
 	at, most := map[string]int{}, map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		var visit struct{ Region string }

@@ -52,108 +52,96 @@ func setPids(group string, most int) error {
 	return errors.Join(err, file.Close())
 }
 
-// TestG10ProcessesUsedUp lowers the number of processes that a supervisor may have while it
+// processesUsedUp lowers the number of processes that a supervisor may have while it
 // works, to less than it has, and raises it again.
-func TestG10ProcessesUsedUp(t *testing.T) {
-	row(t, "G10", rigOptions{}, func(t *testing.T, r *rig) {
-		group, err := pidsGroup(t, 400)
-		if err != nil {
-			notHere("G10", err)
-			return
+func processesUsedUp(t *testing.T, r *rig) {
+	group, err := pidsGroup(t, 400)
+	if err != nil {
+		notHere("G10", err)
+		return
+	}
+	r.under(t, "echo $$ > "+group+"/cgroup.procs")
+	r.put(t, 300, work{MS: 200})
+	a := r.start(t, "a", pool{mode: "once", children: 12, more: `sandbox.kill = "group"`})
+	r.ledger.await(t, "12 begun jobs", begun(12))
+	must(t, setPids(group, 5))
+	a.said(t, "processes used up", "of 5 (pids.max of ")
+	time.Sleep(2 * time.Second) // several starts are tried in vain
+	must(t, setPids(group, 400))
+	jobs := r.settled(t)
+	r.doneFree(t, jobs)
+	for _, blame := range []string{"breaker open", "children do not start", "given up"} {
+		if a.saying(blame) > 0 {
+			t.Errorf("the log says %q", blame)
 		}
-		r.under(t, "echo $$ > "+group+"/cgroup.procs")
-		r.put(t, scaled(60, 300), work{MS: 200})
-		a := r.start(t, "a", pool{mode: "once", children: 12, more: `sandbox.kill = "group"`})
-		r.ledger.await(t, 20*time.Second, "12 begun jobs", begun(12))
-		if err := setPids(group, 5); err != nil {
-			t.Fatal(err)
-		}
-		a.said(t, 10*time.Second, "processes used up", "of 5 (pids.max of ")
-		time.Sleep(2 * time.Second) // several starts are tried in vain
-		if err := setPids(group, 400); err != nil {
-			t.Fatal(err)
-		}
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		for _, blame := range []string{"breaker open", "children do not start", "given up"} {
-			if a.saying(blame) > 0 {
-				t.Errorf("the log says %q", blame)
-			}
-		}
-		if n := a.saying("used up"); n > 3 { // it may be met anew after it was over
-			t.Errorf("%d lines tell of it", n)
-		}
-		a.stop(t)
-		r.check(t, allowed{})
-	})
+	}
+	if n := a.saying("used up"); n > 3 { // it may be met anew after it was over
+		t.Errorf("%d lines tell of it", n)
+	}
+	a.stop(t)
+	r.check(t, allowed{})
 }
 
-// TestG11VeryManyChildren has as many children as this host carries, up to 4,000: they start,
+// veryManyChildren has as many children as this host carries, up to 4,000: they start,
 // work and stop. Their locks last longer than elsewhere: how soon a host that starts them all at once comes
 // to renewals is not what is asked here.
-func TestG11VeryManyChildren(t *testing.T) {
-	row(t, "G11", rigOptions{alone: !testing.Short(), lock: 20 * time.Second}, func(t *testing.T, r *rig) {
-		var none runner.Demand
-		children := min(scaled(150, 4000), none.Room(runner.KillCgroup, runner.Bounds()))
-		jids := r.put(t, children, work{})
-		a := r.start(t, "a", pool{mode: "once", children: children, command: []string{"sleep", "600"}, top: `drain_timeout = "100ms"`})
-		a.said(t, 20*time.Second, `"msg":"ready"`)
-		strength := a.status(t)["kill_strength"]
-		r.note("strength", strength)
-		if strength == "guard" {
-			children = min(children, none.Room(runner.KillGuard, runner.Bounds()))
+func veryManyChildren(t *testing.T, r *rig) {
+	var none runner.Demand
+	children := min(4000, none.Room(runner.KillCgroup, runner.Bounds()))
+	jids := r.put(t, children, work{})
+	a := r.start(t, "a", pool{mode: "once", children: children, command: []string{"sleep", "600"}, top: `drain_timeout = "100ms"`})
+	a.said(t, `"msg":"ready"`)
+	strength := a.status(t)["kill_strength"]
+	r.note("strength", strength)
+	if strength == "guard" {
+		children = min(children, none.Room(runner.KillGuard, runner.Bounds()))
+	}
+	began := time.Now()
+	await(t, func() error {
+		if n := a.working(t); n < children {
+			return fmt.Errorf("%d of %d children work", n, children)
 		}
-		began := time.Now()
-		await(t, 5*time.Minute, func() error {
-			if n := a.working(t); n < children {
-				return fmt.Errorf("%d of %d children work", n, children)
-			}
-			return nil
-		})
-		r.note("children", children)
-		r.note("began_in_s", time.Since(began).Seconds())
-		stopped := time.Now()
-		a.signal(t, syscall.SIGTERM)
-		if code := a.exit(t, 30*time.Second); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		r.note("left_in_s", time.Since(stopped).Seconds())
-		a.leftNothing(t, 5*time.Second)
-		for _, j := range readJobs(t, r.db, jids) {
-			if j.state != "stalled" || j.remaining != j.retries || j.interruptions != 1 {
-				t.Fatalf("job %s is %s, with %d of %d retries after %d interruptions:\n%s", j.jid, j.state, j.remaining, j.retries, j.interruptions, a.about(j.jid))
-			}
-		}
+		return nil
 	})
+	r.note("children", children)
+	r.note("began_in_s", time.Since(began).Seconds())
+	stopped := time.Now()
+	a.signal(t, syscall.SIGTERM)
+	if code := a.exit(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	r.note("left_in_s", time.Since(stopped).Seconds())
+	a.leftNothing(t)
+	for _, j := range readJobs(t, r.db, jids) {
+		if j.state != "stalled" || j.remaining != j.retries || j.interruptions != 1 {
+			t.Fatalf("job %s is %s, with %d of %d retries after %d interruptions:\n%s", j.jid, j.state, j.remaining, j.retries, j.interruptions, a.about(j.jid))
+		}
+	}
 }
 
-// TestG12ScaledToAndFro scales a pool between nothing and very many while it works, far beyond
+// scaledToAndFro scales a pool between nothing and very many while it works, far beyond
 // what the host carries, reloads and recycles it, and ends it in the middle of its growth.
-func TestG12ScaledToAndFro(t *testing.T) {
-	row(t, "G12", rigOptions{}, func(t *testing.T, r *rig) {
-		r.put(t, scaled(40, 400), work{MS: 20})
-		a := r.start(t, "a", pool{mode: "once", children: 2})
-		a.said(t, 20*time.Second, `"msg":"ready"`)
-		for _, n := range []string{"0", "1", "1500", "0", "1500", "1", "1500"} {
-			a.control(t, "scale", "work", n)
-		}
-		beyond := exec.Command(a.cmd.Path, "scale", "-c", a.config, "work", "100000000")
-		if words, err := beyond.CombinedOutput(); err == nil || !strings.Contains(string(words), "there is room for") {
-			t.Errorf("scale says %q, %v", words, err)
-		}
-		a.control(t, "recycle")
-		a.control(t, "reload")
-		jobs := r.settled(t, time.Minute)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		a.control(t, "scale", "work", "0")
-		a.control(t, "scale", "work", "1500")
-		began := time.Now()
-		a.stop(t)
-		r.note("left_in_s", time.Since(began).Seconds())
-		r.check(t, allowed{})
-	})
+func scaledToAndFro(t *testing.T, r *rig) {
+	r.put(t, 400, work{MS: 20})
+	a := r.start(t, "a", pool{mode: "once", children: 2})
+	a.said(t, `"msg":"ready"`)
+	for _, n := range []string{"0", "1", "1500", "0", "1500", "1", "1500"} {
+		a.control(t, "scale", "work", n)
+	}
+	beyond := exec.Command(a.cmd.Path, "scale", "-c", a.config, "work", "100000000")
+	if words, err := beyond.CombinedOutput(); err == nil || !strings.Contains(string(words), "there is room for") {
+		t.Errorf("scale says %q, %v", words, err)
+	}
+	a.control(t, "recycle")
+	a.control(t, "reload")
+	jobs := r.settled(t)
+	r.doneFree(t, jobs)
+	a.control(t, "scale", "work", "0")
+	a.control(t, "scale", "work", "1500")
+	began := time.Now()
+	a.stop(t)
+	r.note("left_in_s", time.Since(began).Seconds())
+	r.check(t, allowed{})
 }
 
 // working counts the children that have a process and a job.

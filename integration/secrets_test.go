@@ -38,64 +38,57 @@ func shows(t *testing.T, user uint32, path string) string {
 }
 
 // Who can read what of a supervisor that has its password by a variable, or by a credential.
-func TestWhoReadsThePassword(t *testing.T) {
+func whoReadsThePassword(t *testing.T, r *rig) {
 	if !needRoot(t) {
 		return
 	}
-	row(t, "S33", rigOptions{redis: []string{"--requirepass", password}, password: password, proxy: true}, func(t *testing.T, r *rig) {
-		credentials := filepath.Join(r.dir, "credentials")
-		if err := os.Mkdir(credentials, 0o755); err != nil {
-			t.Fatal(err)
+	credentials := filepath.Join(r.dir, "credentials")
+	must(t, os.Mkdir(credentials, 0o755))
+	fileOf(t, filepath.Join(credentials, "redis-password"), password, 0o400, stranger)
+	r.url = strings.Replace(r.url, "://", "://:"+password+"@", 1)
+	r.asUser(t, stranger, fmt.Sprintf("env -u REDIS_URL MY_URL=%s CREDENTIALS_DIRECTORY=%s", r.url, credentials))
+	before := r.url
+	r.url = "${MY_URL}"
+	looks := filepath.Join(r.dir, "looks")
+	script := fmt.Sprintf("env; for pid in $PPID $(cat %s); do cat /proc/$pid/environ; done; cat %s/redis-password", r.pidFile("a"), credentials)
+	r.put(t, 1, work{})
+	a := r.start(t, "a", pool{mode: "once", command: []string{"/bin/sh", "-c", "{ " + script + "; } > " + looks + " 2>&1"}})
+	r.url = before
+	allDone(t, r.settled(t))
+	said := read(t, looks)
+	if refused := strings.Count(said, "Permission denied"); refused != 2 || strings.Contains(said, "MY_URL") || strings.Count(said, password) != 1 || !strings.HasSuffix(strings.TrimSpace(said), password) {
+		t.Errorf("the child of the same user is refused %d looks, want 2, and finds (it can read the credential, and nothing else)\n%s", refused, said)
+	}
+	environ := fmt.Sprintf("/proc/%d/environ", a.pid())
+	for user, want := range map[uint32]string{0: "nothing", stranger: "refused", bomber: "refused"} {
+		if got := shows(t, user, environ); got != want {
+			t.Errorf("the environment of the supervisor shows user %d: %s, want %s", user, got, want)
 		}
-		fileOf(t, filepath.Join(credentials, "redis-password"), password, 0o400, stranger)
-		r.url = strings.Replace(r.url, "://", "://:"+password+"@", 1)
-		r.asUser(t, stranger, fmt.Sprintf("env -u REDIS_URL MY_URL=%s CREDENTIALS_DIRECTORY=%s", r.url, credentials))
-		before := r.url
-		r.url = "${MY_URL}"
-		looks := filepath.Join(r.dir, "looks")
-		script := fmt.Sprintf("env; for pid in $PPID $(cat %s); do cat /proc/$pid/environ; done; cat %s/redis-password", r.pidFile("a"), credentials)
-		r.put(t, 1, work{})
-		a := r.start(t, "a", pool{mode: "once", command: []string{"/bin/sh", "-c", "{ " + script + "; } > " + looks + " 2>&1"}})
-		r.url = before
-		allDone(t, r.settled(t, 20*time.Second))
-		said := read(t, looks)
-		if refused := strings.Count(said, "Permission denied"); refused != 2 || strings.Contains(said, "MY_URL") || strings.Count(said, password) != 1 || !strings.HasSuffix(strings.TrimSpace(said), password) {
-			t.Errorf("the child of the same user is refused %d looks, want 2, and finds (it can read the credential, and nothing else)\n%s", refused, said)
-		}
-		environ := fmt.Sprintf("/proc/%d/environ", a.pid())
-		for user, want := range map[uint32]string{0: "nothing", stranger: "refused", bomber: "refused"} {
-			if got := shows(t, user, environ); got != want {
-				t.Errorf("the environment of the supervisor shows user %d: %s, want %s", user, got, want)
-			}
-		}
-		if got := shows(t, bomber, filepath.Join(credentials, "redis-password")); got != "refused" {
-			t.Errorf("the credential shows another user: %s", got)
-		}
-		a.write(t, strings.Replace(read(t, a.config), "children = 4", "children = 2", 1)) // MY_URL is known still
-		a.said(t, 10*time.Second, `"msg":"reloaded"`)
-		a.stop(t)
-		if out, err := exec.Command(oarlock(t), "queue", "ls", "--redis", before).CombinedOutput(); err != nil {
-			t.Errorf("a password in an option is not used: %v\n%s", err, out)
-		}
-	})
+	}
+	if got := shows(t, bomber, filepath.Join(credentials, "redis-password")); got != "refused" {
+		t.Errorf("the credential shows another user: %s", got)
+	}
+	a.write(t, strings.Replace(read(t, a.config), "children = 4", "children = 2", 1)) // MY_URL is known still
+	a.said(t, `"msg":"reloaded"`)
+	a.stop(t)
+	if out, err := exec.Command(oarlock(t), "queue", "ls", "--redis", before).CombinedOutput(); err != nil {
+		t.Errorf("a password in an option is not used: %v\n%s", err, out)
+	}
 }
 
 // Every command hides what its environment held, as long as it waits for an answer.
 func TestCommandsHideTheirEnvironment(t *testing.T) {
+	t.Parallel()
 	if !needRoot(t) {
 		return
 	}
 	dir, err := os.MkdirTemp("", "oar")
-	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(scratch, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(scratch, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o755)))
 	defer os.RemoveAll(dir)
 	asked := make(chan int, 100) // processes that have connected
 	for _, name := range []string{"redis", "state/control-1.sock"} {
 		listener, err := net.Listen("unix", filepath.Join(dir, name))
-		if err := errors.Join(err, os.Chmod(filepath.Join(dir, name), 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.Chmod(filepath.Join(dir, name), 0o777)))
 		defer listener.Close()
 		go func() { // answers nobody
 			for {
@@ -114,9 +107,7 @@ func TestCommandsHideTheirEnvironment(t *testing.T) {
 		cmd.Dir = "/"
 		cmd.Env = []string{"HOME=/nowhere", "PATH=/usr/bin:/bin", "REDIS_URL=unix://:" + password + "@" + dir + "/redis"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		for late := time.After(time.Minute); ; {
 			select {
 			case pid := <-asked:

@@ -64,7 +64,7 @@ func TestSoakAYear(t *testing.T) {
 			y.rotate(t)
 		}
 		r.bringForward(t)
-		jobs := r.settled(t, time.Minute)
+		jobs := r.settled(t)
 		r.note("seconds", int(now()-began))
 		allDone(t, jobs)
 		y.judge(t, jobs)
@@ -72,7 +72,7 @@ func TestSoakAYear(t *testing.T) {
 			h.s.signal(t, syscall.SIGTERM)
 		}
 		for _, h := range y.hosts {
-			if code := h.s.exit(t, 40*time.Second); code != 0 {
+			if code := h.s.exit(t); code != 0 {
 				t.Errorf("supervisor %s ended with exit code %d", h.name, code)
 			}
 		}
@@ -125,7 +125,7 @@ func (y *year) start(t *testing.T, h *yearHost) {
 		y.logFile = y.disk + "/log"
 	}
 	h.s = y.startConfig(t, h.name, y.config(t, h))
-	await(t, 20*time.Second, func() error {
+	await(t, func() error {
 		_, err := h.s.rolling()
 		return err
 	})
@@ -181,7 +181,7 @@ func (y *year) deeds() []deed {
 		{"restarts", func(t *testing.T) {
 			h := one()
 			h.s.signal(t, syscall.SIGTERM)
-			if code := h.s.exit(t, 40*time.Second); code != 0 {
+			if code := h.s.exit(t); code != 0 {
 				t.Errorf("supervisor %s ended with exit code %d", h.name, code)
 			}
 			y.start(t, h)
@@ -223,9 +223,7 @@ func (y *year) deeds() []deed {
 		all = append(all, deed{"disk_full", func(t *testing.T) {
 			fill(t, y.disk+"/ballast")
 			y.passes()
-			if err := os.Remove(y.disk + "/ballast"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(y.disk+"/ballast"))
 		}})
 	}
 	if y.group != "" {
@@ -246,9 +244,7 @@ func (y *year) rotate(t *testing.T) {
 	if y.disk == "" {
 		return
 	}
-	if err := os.Truncate(y.disk+"/log", 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(y.disk+"/log", 0))
 }
 
 // passes lets up to four seconds pass.
@@ -256,9 +252,7 @@ func (y *year) passes() { last(time.Duration(200+y.random.IntN(3800)) * time.Mil
 
 func (y *year) tell(t *testing.T, words ...any) {
 	t.Helper()
-	if err := y.db.Do(t.Context(), words...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, y.db.Do(t.Context(), words...).Err())
 }
 
 // badRoll rolls bad code out on a host, lets jobs meet it for a while, and repairs it.
@@ -278,7 +272,7 @@ func (y *year) badRoll(t *testing.T, h *yearHost) {
 // atWork waits until a host's newest code has all its slots.
 func (y *year) atWork(t *testing.T, h *yearHost) {
 	t.Helper()
-	await(t, time.Minute, func() error {
+	await(t, func() error {
 		y.feed(t)
 		shot, err := h.s.rolling()
 		if err != nil {
@@ -301,7 +295,7 @@ func (y *year) atWork(t *testing.T, h *yearHost) {
 func (y *year) works(t *testing.T, jobs int) {
 	t.Helper()
 	want := count(y.ledger.all(t), "end") + jobs
-	await(t, time.Minute, func() error {
+	await(t, func() error {
 		y.feed(t)
 		if n := count(y.ledger.all(t), "end"); n < want {
 			return fmt.Errorf("%d jobs have ended, want %d", n, want)

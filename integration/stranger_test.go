@@ -33,20 +33,13 @@ func knowing(_ testing.TB, script string) string { return script }
 func (r *rig) stranger(t testing.TB, name string, dialect queue.Dialect, ahead time.Duration, change func(testing.TB, string) string, queues ...string) *exec.Cmd {
 	t.Helper()
 	path := filepath.Join(r.dir, name+".lua")
-	if err := os.WriteFile(path, []byte(change(t, queue.Unified("ql:", dialect))), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	interpreter, err := python()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(change(t, queue.Unified("ql:", dialect))), 0o600))
+	interpreter := got(python())(t)
 	args := []string{"-I", "-S", fixture(t, "stranger.py"), r.redis.Addr, path, string(dialect), name, fmt.Sprint(ahead.Seconds()), fmt.Sprint(strangerRests.Milliseconds())}
 	args = append(args, queues...)
 	cmd := exec.Command(interpreter, args...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "LEDGER="+r.ledger.path), t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { endNow(cmd) })
 	r.strangers = append(r.strangers, name)
 	return cmd

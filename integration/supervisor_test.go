@@ -46,12 +46,8 @@ func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
 		name: name, config: filepath.Join(r.stateDir(name)+".d", "oarlock.toml"), rig: r,
 		gone: make(chan struct{}), more: make(chan struct{}),
 	}
-	if err := os.MkdirAll(r.stateDir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(s.config), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(r.stateDir(name), 0o700))
+	must(t, os.MkdirAll(filepath.Dir(s.config), 0o755))
 	s.write(t, config)
 	s.cmd = exec.Command(r.binary, "run", "-c", s.config)
 	s.cmd.Env = append(os.Environ(), r.mark, "NO_COLOR=1")
@@ -63,21 +59,14 @@ func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
 	}
 	s.cmd.Stdout, s.cmd.Stderr = theirs, theirs
 	if r.logFile != "" {
-		log, err := os.OpenFile(r.logFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := got(os.OpenFile(r.logFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600))(t)
 		defer log.Close()
 		s.cmd.Stdout, s.cmd.Stderr = log, log
 	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.cmd.Start())
 	theirs.Close()
 	s.out = ours
-	if err := os.WriteFile(r.pidFile(name), fmt.Append(nil, s.pid()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(r.pidFile(name), fmt.Append(nil, s.pid()), 0o644))
 	go func() { // end, or the supervisor's own end, is waited for through gone
 		s.read()
 		s.cmd.Wait()
@@ -102,12 +91,8 @@ func (s *supervisor) pid() int { return s.cmd.Process.Pid }
 // write replaces the configuration by rename.
 func (s *supervisor) write(t testing.TB, config string) {
 	t.Helper()
-	if err := os.WriteFile(s.config+".new", []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(s.config+".new", s.config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(s.config+".new", []byte(config), 0o644))
+	must(t, os.Rename(s.config+".new", s.config))
 }
 
 // read collects the log until the last writer has closed it.
@@ -163,10 +148,9 @@ func (s *supervisor) about(jid string) string {
 }
 
 // said waits for a line of the log that holds all the words, and returns it.
-func (s *supervisor) said(t testing.TB, bound time.Duration, words ...string) string {
+func (s *supervisor) said(t testing.TB, words ...string) string {
 	t.Helper()
-	late, stop := overdue(bound)
-	defer stop()
+	late := time.After(patience)
 	for seen := 0; ; {
 		lines, more := s.lines()
 		for ; seen < len(lines); seen++ {
@@ -181,7 +165,7 @@ func (s *supervisor) said(t testing.TB, bound time.Duration, words ...string) st
 				t.Fatalf("supervisor %s ended without saying %q", s.name, words)
 			}
 		case <-late:
-			t.Fatalf("supervisor %s did not say %q within %v", s.name, words, bound)
+			t.Fatalf("supervisor %s did not say %q within %v", s.name, words, patience)
 		}
 	}
 }
@@ -220,13 +204,13 @@ func (s *supervisor) signal(t testing.TB, sig syscall.Signal) {
 func (s *supervisor) kill(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGKILL)
-	s.died(t, 5*time.Second)
+	s.died(t)
 }
 
 // died waits until the supervisor has ended. Its children may live on.
-func (s *supervisor) died(t testing.TB, bound time.Duration) {
+func (s *supervisor) died(t testing.TB) {
 	t.Helper()
-	await(t, bound, func() error {
+	within(t, time.Second, func() error {
 		if p, ok := readProcess(s.pid()); ok && p.state != 'Z' {
 			return fmt.Errorf("supervisor %s is still there: %v", s.name, p)
 		}
@@ -237,14 +221,12 @@ func (s *supervisor) died(t testing.TB, bound time.Duration) {
 
 // exit waits for the end of the supervisor and all who write to its log, and
 // returns its exit code.
-func (s *supervisor) exit(t testing.TB, bound time.Duration) int {
+func (s *supervisor) exit(t testing.TB) int {
 	t.Helper()
-	late, stop := overdue(bound)
-	defer stop()
 	select {
 	case <-s.gone:
-	case <-late:
-		t.Fatalf("supervisor %s has not ended after %v; left are %v", s.name, bound, marked(s.rig.mark))
+	case <-time.After(patience):
+		t.Fatalf("supervisor %s has not ended after %v; left are %v", s.name, patience, marked(s.rig.mark))
 	}
 	return s.cmd.ProcessState.ExitCode()
 }
@@ -253,12 +235,12 @@ func (s *supervisor) exit(t testing.TB, bound time.Duration) int {
 func (s *supervisor) stop(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGTERM)
-	if code := s.exit(t, 15*time.Second); code != 0 {
+	if code := s.exit(t); code != 0 {
 		t.Errorf("supervisor %s ended with exit code %d after SIGTERM (%v)", s.name, code, s.cmd.ProcessState)
 	}
-	s.leftNothing(t, time.Second)
+	s.leftNothing(t)
 	// I11, for this life and those before it.
-	await(t, 5*time.Second, func() error {
+	await(t, func() error {
 		left, err := filepath.Glob(filepath.Join(s.rig.stateDir(s.name), "private", "*", "*"))
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("I11: private directories are left: %v", left)
@@ -268,9 +250,9 @@ func (s *supervisor) stop(t testing.TB) {
 }
 
 // leftNothing is invariant I6: no process that the supervisor started is alive.
-func (s *supervisor) leftNothing(t testing.TB, bound time.Duration) {
+func (s *supervisor) leftNothing(t testing.TB) {
 	t.Helper()
-	await(t, bound, func() error {
+	within(t, time.Second, func() error {
 		others := make(map[int]bool)
 		for _, other := range s.rig.supervisors {
 			if _, alive := readProcess(other.pid()); alive && other != s {
@@ -302,9 +284,9 @@ func (s *supervisor) named(name string) (n int) {
 }
 
 // leftNone waits until no process of that name is left.
-func (s *supervisor) leftNone(t testing.TB, bound time.Duration, name string) {
+func (s *supervisor) leftNone(t testing.TB, name string) {
 	t.Helper()
-	await(t, bound, func() error {
+	within(t, time.Second, func() error {
 		if left := s.named(name); left > 0 {
 			return fmt.Errorf("%d processes %q are left", left, name)
 		}

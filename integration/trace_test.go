@@ -15,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
@@ -60,10 +59,7 @@ type collector struct {
 // start serves, at the address that it had before.
 func (c *collector) start(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("tcp", max(c.address, "127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := got(net.Listen("tcp", max(c.address, "127.0.0.1:0")))(t)
 	c.address = listener.Addr().String()
 	c.server = &http.Server{Handler: http.HandlerFunc(c.take)}
 	go c.server.Serve(listener) // until it is closed
@@ -95,16 +91,14 @@ func exporter(t *testing.T, s *supervisor, c *collector) {
 	}
 	cmd := exec.Command(program, "-socket", filepath.Join(s.rig.stateDir(s.name), "control-*.sock"), "-endpoint", "http://"+c.address+"/v1/traces")
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the exporter ends with %v", err)
 		}
 	})
-	await(t, 10*time.Second, func() error {
+	await(t, func() error {
 		if text := s.control(t, "metrics"); !strings.Contains(text, "oarlock_web_streams 1") {
 			return fmt.Errorf("it does not listen")
 		}
@@ -116,11 +110,12 @@ func exporter(t *testing.T, s *supervisor, c *collector) {
 // what a child puts; an exporter tells a collector each attempt once, though that was killed meanwhile. A client that knows nothing of traces has its jobs
 // within the one that their data names, and a job without any has none.
 func TestATraceFromTheAPIToWhatAChildPuts(t *testing.T) {
+	t.Parallel()
 	const trace, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	r := newRig(t, 1, rigOptions{})
 	told := filepath.Join(r.dir, "told")
 	s := r.startConfig(t, "a", fmt.Sprintf(traced, r.url, r.stateDir("a"), told))
-	s.said(t, 10*time.Second, `"msg":"ready"`)
+	s.said(t, `"msg":"ready"`)
 	c := &collector{}
 	c.start(t)
 	t.Cleanup(func() { c.server.Close() })
@@ -131,10 +126,7 @@ func TestATraceFromTheAPIToWhatAChildPuts(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", sockets[0])
 	}}}
-	put, err := http.NewRequest("PUT", "http://oarlock/api/v1/jobs/order-17", strings.NewReader(`{"queue":"first"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	put := got(http.NewRequest("PUT", "http://oarlock/api/v1/jobs/order-17", strings.NewReader(`{"queue":"first"}`)))(t)
 	put.Header.Set("traceparent", "00-"+trace+"-"+caller+"-01")
 	put.Header.Set("tracestate", "vendor=1")
 	answer, err := client.Do(put)
@@ -151,17 +143,17 @@ func TestATraceFromTheAPIToWhatAChildPuts(t *testing.T) {
 			return nil
 		}
 	}
-	await(t, 20*time.Second, complete("child"))
+	await(t, complete("child"))
 	named, none := "00-"+strings.Repeat("a", 32)+"-"+caller+"-01", "none"
 	r.putAll(t, []queue.Put{
 		{Queue: "second", JID: "named", Klass: "K", Data: fmt.Appendf(nil, `{"meta": {"traceparent": %q}}`, named)}, {Queue: "second", JID: none, Klass: "K"},
 	})
-	await(t, 20*time.Second, complete("named"))
-	await(t, 20*time.Second, complete(none))
+	await(t, complete("named"))
+	await(t, complete(none))
 
 	c.start(t)
 	var spans []span
-	await(t, 60*time.Second, func() error {
+	await(t, func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if spans = slices.Clone(c.spans); len(spans) < 4 {
@@ -185,10 +177,7 @@ func TestATraceFromTheAPIToWhatAChildPuts(t *testing.T) {
 			t.Errorf("span %d is %+v, want %+v", i, got, want)
 		}
 	}
-	wrote, err := os.ReadFile(told)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrote := got(os.ReadFile(told))(t)
 	want := ""
 	for i, queue := range []string{"first", "first", "second", "second"} {
 		state := " vendor=1"

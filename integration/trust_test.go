@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 )
@@ -21,9 +20,7 @@ import (
 func fileOf(t *testing.T, path, text string, mode os.FileMode, user int) {
 	t.Helper()
 	err := os.WriteFile(path, []byte(text), 0o600)
-	if err := errors.Join(err, os.Chmod(path, mode), os.Chown(path, user, user)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(path, mode), os.Chown(path, user, user)))
 }
 
 // needRoot tells whether the test may act for several users.
@@ -40,46 +37,33 @@ func needRoot(t *testing.T) bool {
 // dead, whose only child is the process pid.
 func forgedState(t *testing.T, pid, user int) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "oar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := got(os.MkdirTemp("", "oar"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stat := got(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t)
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fileOf(t, filepath.Join(dir, "1-forged.life"), fmt.Sprintf(`{"pid":1,"start":1,"boot":%q}`, strings.TrimSpace(string(boot))), 0o600, user)
 	fileOf(t, filepath.Join(dir, "1-forged.children"), fmt.Sprintf("%-63s\n", fmt.Sprint(pid, " ", pid, " ", strings.Fields(rest)[19])), 0o600, user)
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, user, user)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, user, user)))
 	return dir
 }
 
 // A state directory that others could have written makes a supervisor kill nobody: that of
 // root refuses it, another does without.
 func TestForgedListOfChildren(t *testing.T) {
+	t.Parallel()
 	if !needRoot(t) {
 		return
 	}
-	if err := os.Chmod(filepath.Dir(oarlock(t)), 0o711); err != nil { // for the stranger
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(oarlock(t)), 0o711)) // for the stranger
 	victim := exec.Command("sleep", "60")
 	victim.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, victim.Start())
 	died := make(chan error, 1)
 	go func() { died <- victim.Wait() }()
 	defer victim.Process.Kill()
 	readable, err := os.MkdirTemp("", "oar")
-	if err := errors.Join(err, os.Chmod(readable, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(readable, 0o755)))
 	defer os.RemoveAll(readable)
 	run := func(dir string, user uint32, until string) (said string, code int) {
 		config := filepath.Join(readable, "oarlock.toml")
@@ -89,18 +73,13 @@ func TestForgedListOfChildren(t *testing.T) {
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 		log := filepath.Join(t.TempDir(), "log")
-		out, err := os.Create(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := got(os.Create(log))(t)
 		defer out.Close()
 		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		ended := make(chan struct{})
 		go func() { _ = cmd.Wait(); close(ended) }()
-		await(t, 20*time.Second, func() error {
+		await(t, func() error {
 			select {
 			case <-ended:
 				return nil
@@ -120,9 +99,7 @@ func TestForgedListOfChildren(t *testing.T) {
 		t.Errorf("root with a stranger's state directory: exit code %d, want 78\n%s", code, said)
 	}
 	dir = forgedState(t, victim.Process.Pid, 0)
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o777))
 	if said, code := run(dir, 0, "waiting for Redis"); code != 78 || !strings.Contains(said, "can be written by others") {
 		t.Errorf("root with anybody's state directory: exit code %d, want 78\n%s", code, said)
 	}
@@ -144,14 +121,12 @@ func TestForgedListOfChildren(t *testing.T) {
 // A configuration that merely lies in the working directory, and is somebody else's, sends
 // nobody to his address; one that was named does, with a warning, on stderr alone.
 func TestConfigurationOfAStranger(t *testing.T) {
+	t.Parallel()
 	if !needRoot(t) {
 		return
 	}
 	dir := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(dir, "trap"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := got(net.Listen("unix", filepath.Join(dir, "trap")))(t)
 	defer listener.Close()
 	trapped := make(chan struct{}, 100)
 	go func() {

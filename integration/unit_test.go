@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/queue"
 )
@@ -17,14 +16,8 @@ import (
 // With the rights that the unit of a configuration grants, and no other, a supervisor that is
 // not root runs children as another user: their private directories are made and removed,
 // they are killed with all that they started, and none of the rights reaches them.
-func TestRightsThatAUnitGrants(t *testing.T) {
-	for kill, away := range map[string]string{"guard": "setsid", "group": ""} {
-		t.Run(kill, func(t *testing.T) { rightsOfAUnit(t, kill, away) })
-	}
-}
-
-func rightsOfAUnit(t *testing.T, kill, away string) {
-	row(t, "S32", rigOptions{proxy: true}, func(t *testing.T, r *rig) { // a proxy, whose address any user may reach
+func rightsOfAUnit(kill, away string) func(t *testing.T, r *rig) {
+	return func(t *testing.T, r *rig) {
 		if os.Geteuid() != 0 {
 			notHere("S32", errors.New("it takes two users besides root, and so root"))
 			return
@@ -33,32 +26,25 @@ func rightsOfAUnit(t *testing.T, kill, away string) {
 			fmt.Sprintf("[pools.work.sandbox]\nuser = \"%d\"\ngroup = \"%[1]d\"\nnice = -5\nkill = %q\n", bomber, kill), 1)
 		config = strings.Replace(config, "env = { ", fmt.Sprintf("env = { AWAY = %q, ", away), 1)
 		path := filepath.Join(r.dir, "for-the-unit.toml")
-		if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		unit, err := exec.Command(oarlock(t), "unit", "-c", path, "--user", fmt.Sprint(stranger)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(config), 0o644))
+		unit := got(exec.Command(oarlock(t), "unit", "-c", path, "--user", fmt.Sprint(stranger)).Output())(t)
 		ambient := regexp.MustCompile(`(?m)^AmbientCapabilities=(.*)$`).FindSubmatch(unit)
 		if ambient == nil {
 			t.Fatalf("no capabilities are in\n%s", unit)
 		}
 		rights := "+" + strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(string(ambient[1]), "CAP_", ""), " ", ",+"))
 		r.asUser(t, stranger, "--inh-caps -all,"+rights+" --ambient-caps -all,"+rights+" --bounding-set -all,"+rights)
-		if err := os.Chmod(r.stateDir("a"), 0o711); err != nil { // as the unit says, too
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(r.stateDir("a"), 0o711)) // as the unit says, too
 		a := r.startConfig(t, "a", config)
 
 		r.putOne(t, work{}, retries(0))
 		slow := r.putOne(t, work{}, func(p *queue.Put) { p.Data = []byte(`"slow"`) })
-		a.said(t, 10*time.Second, "began slow")
+		a.said(t, "began slow")
 		if out, err := exec.Command(oarlock(t), "job", "cancel", slow, "--redis", r.url).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		a.said(t, 10*time.Second, "uid 54322 gid 54322 groups 54322 nice -5 caps 0000000000000000 0000000000000000 0000000000000000")
-		await(t, 15*time.Second, func() error {
+		a.said(t, "uid 54322 gid 54322 groups 54322 nice -5 caps 0000000000000000 0000000000000000 0000000000000000")
+		await(t, func() error {
 			if left := marked(strings.Replace(r.mark, "RIG_UNDER_TEST", "RIGHTS_SLOW", 1)); len(left) > 0 {
 				return fmt.Errorf("%v are alive", left)
 			}
@@ -74,7 +60,7 @@ func rightsOfAUnit(t *testing.T, kill, away string) {
 		if err != nil || a.saying(`cannot be removed`) > 0 {
 			t.Errorf("%v: private directories cannot be removed", err)
 		}
-	})
+	}
 }
 
 const rightsScript = `

@@ -65,7 +65,7 @@ func (b browser) get(ctx context.Context, path string, headers ...string) (statu
 // says waits until a page says something.
 func (b browser) says(t testing.TB, path, what string) {
 	t.Helper()
-	await(t, 20*time.Second, func() error {
+	await(t, func() error {
 		if status, text, err := b.get(t.Context(), path, "Accept", "text/html"); err != nil || !regexp.MustCompile(what).MatchString(text) {
 			_, main, _ := strings.Cut(text, "<main")
 			return fmt.Errorf("%s is %d and does not say %q: %v %.400s", path, status, what, err, main)
@@ -96,7 +96,7 @@ func (b browser) flood(t testing.TB, abreast int, paths ...string) (stop func() 
 					t.Errorf("%s: %d %v %.300s", paths[i%len(paths)], status, err, text)
 					return
 				}
-				last(time.Duration(scaled(50, 5)) * time.Millisecond)
+				last(5 * time.Millisecond)
 			}
 		})
 	}
@@ -109,60 +109,57 @@ func (b browser) flood(t testing.TB, abreast int, paths ...string) (stop func() 
 
 // Redis goes, stands still, is full and takes no writes while pages and the API are asked for all the time, and one page is watched:
 // each says so and is there again, the stream goes on, and the jobs lose nothing by it.
-func TestW9RedisUnderThePages(t *testing.T) {
-	row(t, "W9", rigOptions{lock: 20 * time.Second}, func(t *testing.T, r *rig) {
-		r.put(t, 2, work{MS: 8000}) // beyond the first renewal
-		r.put(t, 20, work{MS: 5})
-		a := r.start(t, "a", pool{})
-		r.ledger.await(t, 20*time.Second, "22 begun jobs", begun(22))
-		b := a.browse(t)
-		paths := []string{"/", "/queues", "/queues/work", "/jobs/" + r.jids[0], "/failures", "/pools/work", "/api/v1/queues", "/api/v1/status", "/api/v1/jobs/" + r.jids[1]}
-		for _, path := range paths {
-			if status, text, err := b.get(t.Context(), path, "Accept", "text/html"); status != 200 {
-				t.Fatalf("%s: %d %v %s", path, status, err, text)
-			}
+func redisUnderThePages(t *testing.T, r *rig) {
+	r.put(t, 2, work{MS: 8000}) // beyond the first renewal
+	r.put(t, 20, work{MS: 5})
+	a := r.start(t, "a", pool{})
+	r.ledger.await(t, "22 begun jobs", begun(22))
+	b := a.browse(t)
+	paths := []string{"/", "/queues", "/queues/work", "/jobs/" + r.jids[0], "/failures", "/pools/work", "/api/v1/queues", "/api/v1/status", "/api/v1/jobs/" + r.jids[1]}
+	for _, path := range paths {
+		if status, text, err := b.get(t.Context(), path, "Accept", "text/html"); status != 200 {
+			t.Fatalf("%s: %d %v %s", path, status, err, text)
 		}
-		frames := b.watch(t, "/")
-		stop := b.flood(t, 8, paths...)
-		for _, trouble := range []struct {
-			name       string
-			begin, end func()
-			page       string // says the overview
-			api        int    // answers a question of Redis
-		}{
-			{"killed", r.redis.Kill, r.redis.Restart, "Redis does not answer now", 503},
-			{"silent", r.redis.Pause, r.redis.Resume, "Redis does not answer now", 503},
-			{"full", func() { r.set(t, "maxmemory", "1"); r.put1(t) }, func() { r.set(t, "maxmemory", "0") }, "Redis is out of memory", 200},
-			{"a replica", func() { r.replicaOf(t, "127.0.0.1", "1") }, func() { r.replicaOf(t, "NO", "ONE") }, "Redis takes no writes", 200},
-		} {
-			trouble.begin()
-			b.says(t, "/", trouble.page)
-			if status, text, err := b.get(t.Context(), "/api/v1/queues/work"); status != trouble.api || status == 503 && !strings.Contains(text, `"redis_away"`) {
-				t.Errorf("%s: the API answers %d %v %s", trouble.name, status, err, text)
-			}
-			trouble.end()
-			b.says(t, "/", `Work flows`)
-			for len(frames) > 0 { // of before
-				<-frames
-			}
-			select {
-			case <-frames:
-			case <-time.After(time.Minute):
-				t.Errorf("%s: the stream is sent nothing any more", trouble.name)
-			}
+	}
+	frames := b.watch(t, "/")
+	stop := b.flood(t, 8, paths...)
+	for _, trouble := range []struct {
+		name       string
+		begin, end func()
+		page       string // says the overview
+		api        int    // answers a question of Redis
+	}{
+		{"killed", r.redis.Kill, r.redis.Restart, "Redis does not answer now", 503},
+		{"silent", r.redis.Pause, r.redis.Resume, "Redis does not answer now", 503},
+		{"full", func() { r.set(t, "maxmemory", "1"); r.put1(t) }, func() { r.set(t, "maxmemory", "0") }, "Redis is out of memory", 200},
+		{"a replica", func() { r.replicaOf(t, "127.0.0.1", "1") }, func() { r.replicaOf(t, "NO", "ONE") }, "Redis takes no writes", 200},
+	} {
+		trouble.begin()
+		b.says(t, "/", trouble.page)
+		if status, text, err := b.get(t.Context(), "/api/v1/queues/work"); status != trouble.api || status == 503 && !strings.Contains(text, `"redis_away"`) {
+			t.Errorf("%s: the API answers %d %v %s", trouble.name, status, err, text)
 		}
-		answers, longest := stop()
-		r.note("answers", answers)
-		r.note("longest", longest.Seconds())
-		if longest > 20*time.Second {
-			t.Errorf("an answer took %v", longest)
+		trouble.end()
+		b.says(t, "/", `Work flows`)
+		for len(frames) > 0 { // of before
+			<-frames
 		}
-		r.settled(t, 30*time.Second)
-		jobs := readJobs(t, r.db, r.jids)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		r.check(t, allowed{})
-	})
+		select {
+		case <-frames:
+		case <-time.After(time.Minute):
+			t.Errorf("%s: the stream is sent nothing any more", trouble.name)
+		}
+	}
+	answers, longest := stop()
+	r.note("answers", answers)
+	r.note("longest", longest.Seconds())
+	if longest > 20*time.Second {
+		t.Errorf("an answer took %v", longest)
+	}
+	r.settled(t)
+	jobs := readJobs(t, r.db, r.jids)
+	r.doneFree(t, jobs)
+	r.check(t, allowed{})
 }
 
 // put1 puts a job that is refused, so that somebody has seen that Redis is full.
@@ -175,19 +172,14 @@ func (r *rig) put1(t testing.TB) {
 
 func (r *rig) replicaOf(t testing.TB, host, port string) {
 	t.Helper()
-	if err := r.db.Do(t.Context(), "REPLICAOF", host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.db.Do(t.Context(), "REPLICAOF", host, port).Err())
 }
 
 // watch watches a page, and passes on that a frame came.
 func (b browser) watch(t testing.TB, view string) <-chan struct{} {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "GET", "http://localhost/live?view="+view, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := got(http.NewRequestWithContext(ctx, "GET", "http://localhost/live?view="+view, nil))(t)
 	w, err := (&http.Client{Transport: b.client.Transport}).Do(r)
 	if err != nil || w.StatusCode != 200 {
 		t.Fatal(w, err)
@@ -214,69 +206,67 @@ func (b browser) watch(t testing.TB, view string) <-chan struct{} {
 
 // Many supervisors on one Redis are asked by way of one of them; two that stand still are counted, and nobody waits for them. All tell
 // the same of the queues.
-func TestW6ManySupervisors(t *testing.T) {
-	row(t, "W6", rigOptions{}, func(t *testing.T, r *rig) {
-		for i := range 30 {
-			if _, err := r.client.Put(t.Context(), queue.Put{Queue: fmt.Sprintf("orders-%d", i%7), Klass: "K"}); err != nil {
-				t.Fatal(err)
+func manySupervisors(t *testing.T, r *rig) {
+	for i := range 30 {
+		if _, err := r.client.Put(t.Context(), queue.Put{Queue: fmt.Sprintf("orders-%d", i%7), Klass: "K"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 20
+	all := make([]*supervisor, n)
+	for i := range all {
+		name := fmt.Sprintf("s%02d", i)
+		all[i] = r.start(t, name, pool{mode: "once", children: 1, top: fmt.Sprintf("name = %q", name)})
+	}
+	b := all[0].browse(t)
+	type roll struct {
+		Asked, Answered, Missing int
+		Silent                   []string
+	}
+	called := func(answered int) (got roll, took time.Duration) {
+		await(t, func() error {
+			began := time.Now()
+			_, text, err := b.get(t.Context(), "/api/v1/supervisors")
+			took = time.Since(began)
+			if err == nil {
+				got = roll{}
+				err = json.Unmarshal([]byte(text), &got)
 			}
-		}
-		n := scaled(5, 20)
-		all := make([]*supervisor, n)
-		for i := range all {
-			name := fmt.Sprintf("s%02d", i)
-			all[i] = r.start(t, name, pool{mode: "once", children: 1, top: fmt.Sprintf("name = %q", name)})
-		}
-		b := all[0].browse(t)
-		type roll struct {
-			Asked, Answered, Missing int
-			Silent                   []string
-		}
-		called := func(answered int) (got roll, took time.Duration) {
-			await(t, 30*time.Second, func() error {
-				began := time.Now()
-				_, text, err := b.get(t.Context(), "/api/v1/supervisors")
-				took = time.Since(began)
-				if err == nil {
-					got = roll{}
-					err = json.Unmarshal([]byte(text), &got)
-				}
-				if err != nil || got.Asked != n || got.Answered != answered {
-					return fmt.Errorf("the roll is %+v, %v", got, err)
-				}
-				return nil
-			})
-			return got, took
-		}
-		called(n)
-		for _, s := range all[n-2:] {
-			s.signal(t, syscall.SIGSTOP)
-		}
-		got, took := called(n - 2)
-		for _, s := range all[n-2:] {
-			s.signal(t, syscall.SIGCONT)
-		}
-		if got.Missing != 2 || !slices.Equal(got.Silent, []string{all[n-2].name, all[n-1].name}) {
-			t.Errorf("of two that stand still it says %+v", got)
-		}
-		r.note("roll_s", took.Seconds())
-		var first map[string]string
-		for _, s := range all {
-			_, text, err := s.browse(t).get(t.Context(), "/metrics/queues")
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || got.Asked != n || got.Answered != answered {
+				return fmt.Errorf("the roll is %+v, %v", got, err)
 			}
-			told := samplesOf(text)
-			if len(told) < 7*4 {
-				t.Errorf("%s tells %d samples", s.name, len(told))
-			}
-			if first == nil {
-				first = told
-			} else if !maps.Equal(first, told) {
-				t.Errorf("%s tells %v, and %s %v", all[0].name, first, s.name, told)
-			}
+			return nil
+		})
+		return got, took
+	}
+	called(n)
+	for _, s := range all[n-2:] {
+		s.signal(t, syscall.SIGSTOP)
+	}
+	got, took := called(n - 2)
+	for _, s := range all[n-2:] {
+		s.signal(t, syscall.SIGCONT)
+	}
+	if got.Missing != 2 || !slices.Equal(got.Silent, []string{all[n-2].name, all[n-1].name}) {
+		t.Errorf("of two that stand still it says %+v", got)
+	}
+	r.note("roll_s", took.Seconds())
+	var first map[string]string
+	for _, s := range all {
+		_, text, err := s.browse(t).get(t.Context(), "/metrics/queues")
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		told := samplesOf(text)
+		if len(told) < 7*4 {
+			t.Errorf("%s tells %d samples", s.name, len(told))
+		}
+		if first == nil {
+			first = told
+		} else if !maps.Equal(first, told) {
+			t.Errorf("%s tells %v, and %s %v", all[0].name, first, s.name, told)
+		}
+	}
 }
 
 // samplesOf are the samples of a scrape but for those that are ages, by what stands before the value.
@@ -293,63 +283,57 @@ func samplesOf(text string) map[string]string {
 
 // Very many who send slowly, do not read, or send far too much, keep a viewer from nothing and jobs from nothing, and what they used is
 // given back.
-func TestW14SlowAndHugeClients(t *testing.T) {
-	row(t, "W14", rigOptions{}, func(t *testing.T, r *rig) {
-		socket := filepath.Join(r.dir, "web.sock")
-		a := r.start(t, "a", pool{top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"", "unix:"+socket)})
-		a.said(t, 20*time.Second, "answering over HTTP")
-		b := browse(t, socket)
-		r.put(t, 20, work{MS: 5})
-		r.settled(t, 20*time.Second)
-		before, quiet := a.footprint(t), b.slowest(t)
-		var held []net.Conn
-		for i := range scaled(200, 2000) {
-			conn, err := net.Dial("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held = append(held, conn)
-			begins := []string{
-				"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-				"POST /api/v1/queues/work/jobs HTTP/1.1\r\nHost: localhost\r\nX-Oarlock: 1\r\nContent-Length: 30000\r\n\r\n{",
-				"GET /live?view=/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-				strings.Repeat("GET /pools/work HTTP/1.1\r\nHost: localhost\r\n\r\n", 40), // more than a socket holds of answers
-			}[i%4]
-			if _, err := io.WriteString(conn, begins); err != nil {
-				t.Fatal(err)
-			}
+func slowAndHugeClients(t *testing.T, r *rig) {
+	socket := filepath.Join(r.dir, "web.sock")
+	a := r.start(t, "a", pool{top: fmt.Sprintf("[web]\nlisten = %q\nauth = \"none\"", "unix:"+socket)})
+	a.said(t, "answering over HTTP")
+	b := browse(t, socket)
+	r.put(t, 20, work{MS: 5})
+	r.settled(t)
+	before, quiet := a.footprint(t), b.slowest(t)
+	var held []net.Conn
+	for i := range scaled(200, 2000) {
+		conn := got(net.Dial("unix", socket))(t)
+		held = append(held, conn)
+		begins := []string{
+			"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+			"POST /api/v1/queues/work/jobs HTTP/1.1\r\nHost: localhost\r\nX-Oarlock: 1\r\nContent-Length: 30000\r\n\r\n{",
+			"GET /live?view=/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			strings.Repeat("GET /pools/work HTTP/1.1\r\nHost: localhost\r\n\r\n", 40), // more than a socket holds of answers
+		}[i%4]
+		if _, err := io.WriteString(conn, begins); err != nil {
+			t.Fatal(err)
 		}
-		for range 4 {
-			answer, err := b.client.Do(newPut(t, bytes.Repeat([]byte(" "), 33<<20)))
-			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge {
-				t.Errorf("33 MiB: %v %v", answer, err)
-			} else {
-				answer.Body.Close()
-			}
+	}
+	for range 4 {
+		answer, err := b.client.Do(newPut(t, bytes.Repeat([]byte(" "), 33<<20)))
+		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("33 MiB: %v %v", answer, err)
+		} else {
+			answer.Body.Close()
 		}
-		r.put(t, 20, work{MS: 5})
-		r.settled(t, 20*time.Second)
-		busy, with := b.slowest(t), a.footprint(t)
-		r.note("viewer_ms", fmt.Sprintf("%.0f→%.0f", quiet.Seconds()*1e3, busy.Seconds()*1e3))
-		r.note("mib", fmt.Sprintf("%d→%d", before.resident>>20, with.resident>>20))
-		if grown := int(with.resident-before.resident) >> 20; grown > scaled(200, 300) { // a page for each that does not read
-			t.Errorf("the supervisor has %d MiB more", grown)
+	}
+	r.put(t, 20, work{MS: 5})
+	r.settled(t)
+	busy, with := b.slowest(t), a.footprint(t)
+	r.note("viewer_ms", fmt.Sprintf("%.0f→%.0f", quiet.Seconds()*1e3, busy.Seconds()*1e3))
+	r.note("mib", fmt.Sprintf("%d→%d", before.resident>>20, with.resident>>20))
+	if grown := int(with.resident-before.resident) >> 20; grown > scaled(200, 300) { // a page for each that does not read
+		t.Errorf("the supervisor has %d MiB more", grown)
+	}
+	for _, conn := range held {
+		conn.Close()
+	}
+	b.client.CloseIdleConnections()
+	await(t, func() error {
+		if after := a.footprint(t); after.descriptors > before.descriptors+10 || after.goroutines > before.goroutines+10 {
+			return fmt.Errorf("the supervisor has %+v, and had %+v", after, before)
 		}
-		for _, conn := range held {
-			conn.Close()
-		}
-		b.client.CloseIdleConnections()
-		await(t, 20*time.Second, func() error {
-			if after := a.footprint(t); after.descriptors > before.descriptors+10 || after.goroutines > before.goroutines+10 {
-				return fmt.Errorf("the supervisor has %+v, and had %+v", after, before)
-			}
-			return nil
-		})
-		jobs := readJobs(t, r.db, r.jids)
-		allDone(t, jobs)
-		r.uncounted(t, jobs)
-		r.check(t, allowed{})
+		return nil
 	})
+	jobs := readJobs(t, r.db, r.jids)
+	r.doneFree(t, jobs)
+	r.check(t, allowed{})
 }
 
 // slowest is how long the slowest of some pages takes.
@@ -368,16 +352,14 @@ func (b browser) slowest(t testing.TB) (longest time.Duration) {
 // newPut is a request that puts what body says.
 func newPut(t testing.TB, body []byte) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost/api/v1/queues/work/jobs", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := got(http.NewRequestWithContext(t.Context(), "POST", "http://localhost/api/v1/queues/work/jobs", bytes.NewReader(body)))(t)
 	r.Header.Set("X-Oarlock", "1")
 	return r
 }
 
 // The screen of top goes on while Redis stands still, says so, and says so no more when it is back; then it gives the terminal back.
 func TestTopWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	long(t, "it waits for an outage")
 	r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 	a, _ := r.idle(t, pool{})
@@ -385,16 +367,12 @@ func TestTopWhileRedisIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 120}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 120}))
 	top := exec.Command(oarlock(t), "top", "-c", a.config)
 	top.Env, top.Dir = append(os.Environ(), "TERM=xterm-256color", r.mark), r.dir
 	top.Stdin, top.Stdout, top.Stderr = theirs, theirs, theirs
 	top.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := top.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, top.Start())
 	theirs.Close()
 	var mu sync.Mutex
 	var screen bytes.Buffer
@@ -418,7 +396,7 @@ func TestTopWhileRedisIsAway(t *testing.T) {
 		mu.Lock()
 		screen.Reset()
 		mu.Unlock()
-		await(t, 20*time.Second, func() error {
+		await(t, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			if !strings.Contains(screen.String(), words) {

@@ -77,7 +77,7 @@ var incidents = map[string]incident{
 			n.program(t, brokenPrograms["raises at each job"])
 			n.put(t, 600, work{}) // so many that it is not reached meanwhile
 			n.a = n.start(t, "a", n.pool)
-			n.a.said(t, 20*time.Second, "breaker open")
+			n.a.said(t, "breaker open")
 			n.wait(t)
 			return nil
 		},
@@ -100,10 +100,8 @@ var incidents = map[string]incident{
 			n.pool.command = []string{filepath.Join(n.dir, "handler.sh")}
 			copyFile(t, fixture(t, "worker.sh"), n.pool.command[0])
 			n.a = n.start(t, "a", n.pool)
-			n.a.said(t, 20*time.Second, `"msg":"ready"`)
-			if err := os.Remove(n.pool.command[0]); err != nil {
-				t.Fatal(err)
-			}
+			n.a.said(t, `"msg":"ready"`)
+			must(t, os.Remove(n.pool.command[0]))
 			n.wait(t)
 			return nil
 		},
@@ -141,16 +139,12 @@ var incidents = map[string]incident{
 			repair(t, n)
 			n.a.stop(t)
 			n.a = n.start(t, "a", n.pool)
-			n.a.said(t, 20*time.Second, `"msg":"ready"`)
+			n.a.said(t, `"msg":"ready"`)
 		},
 	},
 	"It waits for a throttle whose holder is no more": {begin: func(t *testing.T, n *night) error {
-		if err := n.client.SetThrottle(t.Context(), queue.Throttle{ID: "license", Maximum: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.db.ZAdd(t.Context(), "ql:th:license-locks", redis.Z{Member: "nobody"}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.client.SetThrottle(t.Context(), queue.Throttle{ID: "license", Maximum: 1}))
+		must(t, n.db.ZAdd(t.Context(), "ql:th:license-locks", redis.Z{Member: "nobody"}).Err())
 		n.jid = n.putOne(t, work{}, func(p *queue.Put) { p.Throttles = []string{"license"} })
 		return nil
 	}},
@@ -174,7 +168,7 @@ var incidents = map[string]incident{
 		mend: func(t *testing.T, n *night) {
 			n.pool.more = `max_job = "1MiB"`
 			n.a.write(t, n.config(t, "a", n.pool))
-			n.a.said(t, 20*time.Second, saysReloaded)
+			n.a.said(t, saysReloaded)
 		},
 	},
 	"Its host died": {
@@ -190,9 +184,7 @@ var incidents = map[string]incident{
 	"It waits for a throttle that a dead host's job holds": {
 		lock: 10 * time.Minute,
 		begin: func(t *testing.T, n *night) error {
-			if err := n.client.SetThrottle(t.Context(), queue.Throttle{ID: "license", Maximum: 1}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.client.SetThrottle(t.Context(), queue.Throttle{ID: "license", Maximum: 1}))
 			licensed := func(p *queue.Put) { p.Throttles = []string{"license"} }
 			n.a.control(t, "quiet")
 			n.other = n.putOne(t, work{}, licensed)
@@ -221,17 +213,13 @@ var incidents = map[string]incident{
 			n.a.stop(t)
 			n.under(t, "echo $$ > "+group+"/cgroup.procs")
 			n.a = n.start(t, "a", n.pool)
-			n.a.said(t, 20*time.Second, `"msg":"ready"`)
-			if err := setPids(group, 5); err != nil {
-				t.Fatal(err)
-			}
+			n.a.said(t, `"msg":"ready"`)
+			must(t, setPids(group, 5))
 			n.wait(t)
 			return nil
 		},
 		mend: func(t *testing.T, n *night) {
-			if err := setPids(n.other, 400); err != nil {
-				t.Fatal(err)
-			}
+			must(t, setPids(n.other, 400))
 		},
 	},
 	"The disk is full": {
@@ -245,7 +233,7 @@ var incidents = map[string]incident{
 			n.a.stop(t)
 			n.a = n.startConfig(t, "a", strings.Replace(n.config(t, "a", n.pool),
 				fmt.Sprintf("state_dir = %q", n.stateDir("a")), fmt.Sprintf("state_dir = %q", dir+"/state"), 1))
-			n.a.said(t, 20*time.Second, `"msg":"ready"`)
+			n.a.said(t, `"msg":"ready"`)
 			fill(t, dir+"/ballast")
 			for i := 0; os.WriteFile(fmt.Sprint(dir, "/inode", i), nil, 0o600) == nil; i++ {
 			}
@@ -253,10 +241,7 @@ var incidents = map[string]incident{
 			return nil
 		},
 		mend: func(t *testing.T, n *night) {
-			left, err := filepath.Glob(n.other + "/inode*")
-			if err != nil {
-				t.Fatal(err)
-			}
+			left := got(filepath.Glob(n.other + "/inode*"))(t)
 			for _, path := range append(left, n.other+"/ballast") {
 				os.Remove(path)
 			}
@@ -301,7 +286,7 @@ func TestTenIncidentsAtNight(t *testing.T) {
 			}
 			n.a = n.start(t, "a", n.pool)
 			n.put(t, 4, work{})
-			n.settled(t, 20*time.Second)
+			n.settled(t)
 			if err := what.begin(t, n); err != nil {
 				notHere("at night: "+row.name, err)
 				return
@@ -313,7 +298,7 @@ func TestTenIncidentsAtNight(t *testing.T) {
 			for _, words := range row.remedies {
 				n.a.control(t, strings.Fields(n.named(words))[1:]...)
 			}
-			await(t, 30*time.Second, func() error {
+			await(t, func() error {
 				if j := readJobs(t, n.db, []string{n.jid})[0]; j.state != "complete" {
 					return fmt.Errorf("after what was to be done the job is %s", j.state)
 				}
@@ -327,7 +312,7 @@ func TestTenIncidentsAtNight(t *testing.T) {
 func (n *night) asked(t *testing.T, row nightRow) {
 	t.Helper()
 	ask := append(strings.Fields(n.named(row.ask))[1:], "-c", n.a.config)
-	await(t, 20*time.Second, func() error {
+	await(t, func() error {
 		out, err := exec.Command(oarlock(t), ask...).CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
@@ -360,14 +345,9 @@ func (n *night) wait(t *testing.T) {
 // takenByTheDead has the next job taken by a worker of this host whose process is gone.
 func (n *night) takenByTheDead(t *testing.T) {
 	t.Helper()
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := got(os.Hostname())(t)
 	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gone.Run())
 	worker := fmt.Sprintf("%s-%d-gone", host, gone.Process.Pid)
 	if jobs, err := n.client.Pop(t.Context(), "work", worker, 1); err != nil || len(jobs) != 1 {
 		t.Fatalf("the dead worker got %d jobs: %v", len(jobs), err)
@@ -379,9 +359,7 @@ func (n *night) programPath() string { return filepath.Join(n.dir, "program.py")
 // program writes the program of the pool.
 func (n *night) program(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(n.programPath(), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(n.programPath(), []byte(text), 0o600))
 }
 
 // repair writes the program that works.
