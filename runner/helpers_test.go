@@ -45,8 +45,7 @@ func strengths(t *testing.T) []KillStrength {
 
 var strengthNames = map[string]KillStrength{"cgroup": KillCgroup, "guard": KillGuard, "group": KillGroup}
 
-// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
-// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
+// checkLeft fails the test if anything in file lives on; or, with strength group, if anything does not: what leaves the group is out of its reach, and the other strengths are for that.
 func checkLeft(t *testing.T, strength KillStrength, file string) {
 	t.Helper()
 	runnertest.CheckLeft(t, strength == KillGroup, file)

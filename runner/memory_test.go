@@ -45,6 +45,9 @@ func TestMemoryOverTheLimit(t *testing.T) {
 		programs["preload/"+language] = &Spec{Mode: Preload, Command: command}
 	}
 	for name, spec := range programs {
+		if testing.Short() && name == "preload/ruby" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			spec.Sandbox = Sandbox{NoNewPrivs: true, Limits: Limits{Memory: &limit}}
@@ -80,7 +83,7 @@ func TestKernelKilledForMemory(t *testing.T) {
 		programs["preload/"+language] = &Spec{Mode: Preload, Command: command}
 	}
 	for name, spec := range programs {
-		for range 3 {
+		for range scaled(1, 3) {
 			w := newWitness()
 			c := start(t, h, spec, w)
 			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))

@@ -102,6 +102,9 @@ func TestForkEndsLikeAnyChild(t *testing.T) {
 				if mode == Once && strength != KillGroup {
 					continue // a process of its own is only there to be compared with
 				}
+				if testing.Short() && (mode == Once || strength == KillGroup) {
+					continue // TestExitDecides has what ends of processes mean
+				}
 				t.Run(fmt.Sprintf("%s/%v/%v", language, strength, mode), func(t *testing.T) {
 					h := newHost(t)
 					spec := &Spec{Mode: mode, Command: command, Kill: strength, Sandbox: Sandbox{NoNewPrivs: true}}
@@ -250,7 +253,7 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 			_, _, _ = work(t, h, spec, `{}`)
 			took := time.Since(began)
 			t.Logf("B20 %v: a new program and its first job %v after the old one was killed; the first took %v", strength, took.Round(time.Millisecond), first.Round(time.Millisecond))
-			if took > max(2*time.Second, 5*first) {
+			if !testing.Short() && took > max(2*time.Second, 5*first) {
 				t.Error("that is too late")
 			}
 			for i, c := range children {
@@ -350,6 +353,9 @@ const (
 // TestPreloadPays measures what the mode is for. Both modes work on one child at a time, in short blocks that alternate,
 // because others use this machine as well: one quiet block in twenty is enough, and without the mode there is none.
 func TestPreloadPays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: compares speeds")
+	}
 	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
 			h := newHost(t)

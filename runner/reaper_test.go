@@ -41,7 +41,8 @@ func TestReaperNeverStealsAStatus(t *testing.T) {
 			since = zombies
 		}
 	})
-	const jobs, atOnce = 1000, 4
+	const atOnce = 4
+	jobs := scaled(100, 1000)
 	var lost, foreign sync.Map
 	var workers sync.WaitGroup
 	for worker := range atOnce {

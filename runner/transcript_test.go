@@ -3,7 +3,6 @@ package runner
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -126,12 +125,9 @@ func TestEndingsBringWhatWasPrinted(t *testing.T) {
 	}
 }
 
-// Very much is read to its end, and the last of it is kept: with OARLOCK_FAULTS=all a gigabyte.
+// Very much is read to its end, and the last of it is kept: in the long run a gigabyte.
 func TestAJobThatPrintsAGigabyte(t *testing.T) {
-	size := int64(4 << 20)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		size = 1 << 30
-	}
+	size := int64(scaled(4<<20, 1<<30))
 	e, _ := runOnce(t, newHost(t), &Spec{KeepOutput: 64 << 10, LogRate: 1000, Command: shell(fmt.Sprintf("yes 0123456789abcdef | head -c %d; echo; echo end", size))}, RunLimits{})
 	lines := told(e.Output)
 	if lines[len(lines)-1] != "stdout end" || e.Output.Size() > 64<<10 || e.Output.Lost < size {

@@ -23,7 +23,7 @@ func losing(seed uint64, share float64, calls ...string) func(string) fault {
 }
 
 func TestLostRepliesLoseAndDoubleNothing(t *testing.T) {
-	for seed := range uint64(5) {
+	for _, seed := range seeds(t, 5) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFakeWorld(t)
 			w.cfg.Pools[0].Children = 10

@@ -62,7 +62,7 @@ func numbered(prefix string, n int) []string {
 func TestListThroughLostReplies(t *testing.T) {
 	w := newWorld(t)
 	proxy := faultproxy.Start(t, "unix", w.server.Addr)
-	ids := numbered("a", 300)
+	ids := numbered("a", scaled(100, 300))
 	for i, id := range ids {
 		w.push(w.ledgered(0), id)
 		if i%50 == 0 {
@@ -81,7 +81,7 @@ func TestListThroughLostReplies(t *testing.T) {
 		through.client = client
 		through.run(Config{Pools: []Pool{w.listPool(2)}, PollInterval: 50 * time.Millisecond})
 	}
-	w.over(6)
+	w.over(scaled(2, 6))
 	w.beganOnce(ids...)
 	if proxy.Dropped() == 0 || proxy.Lost() == 0 {
 		t.Error("no fault happened")

@@ -176,7 +176,7 @@ func TestListOfADeadSupervisorIsTakenOver(t *testing.T) {
 // Of a spike as many entries are in work as there are children; the others stay in the list.
 func TestListPoolHoldsNoMoreThanItsChildren(t *testing.T) {
 	w := newWorld(t)
-	const n, children = 3000, 4
+	n, children := scaled(500, 3000), 4
 	pipe := w.client.Redis().Pipeline()
 	for i := range n {
 		pipe.LPush(t.Context(), "hworker-jobs-mail", queue.Envelope(fmt.Sprint(i), []byte(`{}`)))

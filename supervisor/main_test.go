@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"oarlock/runner"
 )
@@ -11,4 +13,31 @@ import (
 func TestMain(m *testing.M) {
 	runner.Hidden(os.Args)
 	os.Exit(m.Run())
+}
+
+// scaled returns the size of a test: whole in the long run, fast in the gate.
+func scaled[T any](fast, whole T) T {
+	if testing.Short() {
+		return fast
+	}
+	return whole
+}
+
+// seeds are what a random test plays: seed 1 in the gate; in the long run so many, from $OARLOCK_SEED on or from a fresh one.
+func seeds(t *testing.T, many uint64) []uint64 {
+	t.Helper()
+	if testing.Short() {
+		t.Log("seed 1")
+		return []uint64{1}
+	}
+	first, err := strconv.ParseUint(os.Getenv("OARLOCK_SEED"), 10, 64)
+	if err != nil {
+		first = uint64(time.Now().UnixNano() % 1e9)
+	}
+	t.Logf("seeds from %d on", first)
+	var all []uint64
+	for i := range many {
+		all = append(all, first+i)
+	}
+	return all
 }

@@ -43,7 +43,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 		w.run()
 		time.Sleep(time.Second)
 		next := w.cfg
-		for i := range 200 {
+		for i := range scaled(40, 200) {
 			next.Pools = []Pool{next.Pools[0]}
 			p := &next.Pools[0]
 			var err error
@@ -97,7 +97,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 // Where a slot is for one child at a time, the old one is gone before the new one is started.
 func TestOneChildAtAPlace(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
-		for seed := range uint64(3) {
+		for _, seed := range seeds(t, 3) {
 			if n := restless(t, mode, true, seed); n != 0 {
 				t.Errorf("%v, seed %d: %d children were started where another was", mode, seed, n)
 			}

@@ -247,16 +247,18 @@ func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
 
 func TestFreshChildrenWorkAQueue(t *testing.T) {
 	w := newWorld(t)
-	w.put(20, `{"n":%d}`)
+	jobs := scaled(4, 20)
+	w.put(jobs, `{"n":%d}`)
 	w.run(Config{Pools: []Pool{w.pool(runner.Once, "loop.py", 4)}})
-	w.await(20, "complete")
+	w.await(jobs, "complete")
 }
 
 func TestPreloadedChildrenWorkAQueue(t *testing.T) {
 	w := newWorld(t)
-	w.put(100, `{"n":%d}`)
+	jobs := scaled(20, 100)
+	w.put(jobs, `{"n":%d}`)
 	w.run(Config{Pools: []Pool{w.pool(runner.Preload, "preloaded.py", 2)}})
-	w.await(100, "complete")
+	w.await(jobs, "complete")
 }
 
 // TestAJobWithABrokenKeyIsWorkedOnce breaks a key of a running job, so that Redis accepts

@@ -25,7 +25,7 @@ func (w *world) ledgerLines() (lines [][]string) {
 // each key the jobs end in the order in which they were put, and never two live at a time.
 func TestJobsOfAKeyRunInOrder(t *testing.T) {
 	w := newWorld(t)
-	const keys, each = 12, 6
+	keys, each := scaled(6, 12), scaled(4, 6)
 	var puts []queue.Put
 	for n := range each {
 		for k := range keys {

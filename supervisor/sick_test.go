@@ -92,10 +92,11 @@ func TestRowsOfBadJobsDoNotReplaceChildrenForEver(t *testing.T) {
 					e.Began = true
 					return e
 				}
-				w.redis.put(3000)
+				jobs := scaled(1000, 3000)
+				w.redis.put(jobs)
 				w.run()
 				time.Sleep(time.Hour)
-				w.want("complete", 3000)
+				w.want("complete", jobs)
 				if started := w.host.starts(); started > 5*children {
 					t.Errorf("%d children were started for %d slots", started, children)
 				}

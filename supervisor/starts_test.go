@@ -165,7 +165,7 @@ func TestARollWaitsForRoom(t *testing.T) {
 // end in the middle of it.
 func TestAPoolOfAnySizeObeys(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
-		for _, sizes := range [][]int{{20000}, {0, 2000, 1, 20000, 0, 3}} {
+		for _, sizes := range [][]int{{scaled(2000, 20000)}, {0, 200, 1, scaled(2000, 20000), 0, 3}} {
 			t.Run(fmt.Sprint(mode, sizes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newFakeWorld(t)

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,13 +13,9 @@ import (
 )
 
 // Whatever befalls a pool in the middle of its rolls, in the end it is whole: its children run the
-// last good code, and no job is lost. OARLOCK_FAULTS=all tries many more seeds.
+// last good code, and no job is lost.
 func TestRollsInAStorm(t *testing.T) {
-	seeds := uint64(4)
-	if os.Getenv("OARLOCK_FAULTS") == "all" {
-		seeds = 100
-	}
-	for seed := range seeds {
+	for _, seed := range seeds(t, 100) {
 		for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 			for _, exclusive := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v/exclusive=%v/%d", mode, exclusive, seed), func(t *testing.T) {

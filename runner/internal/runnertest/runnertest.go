@@ -151,8 +151,8 @@ func Alive(t testing.TB, file string) (pids []int) {
 // Escapees is how many processes a test lets escape.
 const Escapees = 24
 
-// CheckLeft fails the test if any of the Escapees in file lives longer than a second; or, if they are out of
-// reach, if anyone does not. It kills what is left.
+// CheckLeft fails the test if any of the Escapees in file lives on; or, if they are out of reach, if anyone does
+// not. It kills what is left.
 func CheckLeft(t *testing.T, outOfReach bool, file string) {
 	t.Helper()
 	if outOfReach {
@@ -166,7 +166,7 @@ func CheckLeft(t *testing.T, outOfReach bool, file string) {
 	}
 	begin := time.Now()
 	left := Alive(t, file)
-	for ; len(left) > 0 && time.Since(begin) < time.Second; left = Alive(t, file) {
+	for ; len(left) > 0 && time.Since(begin) < patience; left = Alive(t, file) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Logf("B14 %d of %d escapees are left after %v", len(left), Escapees, time.Since(begin).Round(time.Millisecond))

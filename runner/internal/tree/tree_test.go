@@ -98,6 +98,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	for _, strength := range strengths(t, tr) {
 		for _, tt := range tests {
+			if testing.Short() && strength == Group && tt.name != "kill" {
+				continue // it is there to show what the others are for
+			}
 			t.Run(fmt.Sprintf("%v/%s", strength, tt.name), func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "pids")
 				p, out := startIn(t, tr, strength, Settings{}, python(), "../../testdata/leaves-escapees.py", file, strconv.Itoa(escapees), tt.then)
@@ -122,7 +125,11 @@ func TestNothingIsLeftOfAChain(t *testing.T) {
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			marker := t.TempDir() // an argument that no other process has, of another run of this test neither
-			for range 20 {
+			rounds := 20
+			if testing.Short() {
+				rounds = 2
+			}
+			for range rounds {
 				p, out := startIn(t, tr, strength, Settings{}, python(), "testdata/forks-on-and-on.py", "4", marker)
 				expect(t, out, "ready")
 				p.Kill()
@@ -161,7 +168,7 @@ func TestNothingIsLeftOfABomb(t *testing.T) {
 			p.Release()
 			left := running(bomb)
 			t.Logf("S15 %v: %d of %d processes are left after %v", strength, len(left), most, time.Since(begin).Round(time.Millisecond))
-			if len(left) > 0 || time.Since(begin) > 5*time.Second || exit.Signal != syscall.SIGKILL {
+			if len(left) > 0 || exit.Signal != syscall.SIGKILL {
 				killAll(left)
 				t.Errorf("ends as %+v, with %d left", exit, len(left))
 			}
@@ -255,8 +262,7 @@ func TestChildrenTakeNoThreads(t *testing.T) {
 	}
 }
 
-// checkLeft fails the test if anything in file lives longer than a second; or, with strength group, if
-// anything does not: what leaves the group is out of its reach, and the other strengths are for that.
+// checkLeft fails the test if anything in file lives on; or, with strength group, if anything does not: what leaves the group is out of its reach, and the other strengths are for that.
 func checkLeft(t *testing.T, strength Strength, file string) {
 	t.Helper()
 	runnertest.CheckLeft(t, strength == Group, file)

@@ -53,7 +53,10 @@ func TestEachEntryBecomesOneJob(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := faultproxy.Start(t, "unix", server.Addr)
 	db := server.Client(t)
-	const entries, kinds = 3000, 700
+	entries, kinds := 3000, 700
+	if testing.Short() {
+		entries, kinds = 600, 140
+	}
 	for i := range entries {
 		if err := db.LPush(t.Context(), "outbox", i%kinds).Err(); err != nil {
 			t.Fatal(err)
@@ -72,7 +75,7 @@ func TestEachEntryBecomesOneJob(t *testing.T) {
 				}
 				before := db.LLen(t.Context(), "outbox").Val()
 				_, end := running(t, client{c}, c.Ping, outbox(100_000))
-				for n := before; n > 0 && n > before-500; n = db.LLen(t.Context(), "outbox").Val() {
+				for n := before; n > 0 && n > before-int64(entries/6); n = db.LLen(t.Context(), "outbox").Val() {
 					time.Sleep(time.Millisecond) // a list tells nobody
 				}
 				c.Close() // as if it were killed: what is under way is not heard
@@ -206,7 +209,10 @@ func TestAFullWindowIsPaced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			redis := &endless{rate: tt.rate, at: time.Now()}
 			_, end := running(t, redis, func(context.Context) error { return nil }, outbox(tt.window))
-			const lasts = 100 * time.Second
+			lasts := 100 * time.Second
+			if testing.Short() && tt.rate >= 2000 {
+				lasts /= 5
+			}
 			time.Sleep(lasts)
 			end()
 			if n := float64(redis.calls) / lasts.Seconds(); n > tt.calls || tt.window > 1 && redis.idle > lasts/50 {
