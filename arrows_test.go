@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 	"internal/cmdline":       {"internal/config"},
 	"internal/accord":        {"internal/rules", "internal/window", "queue"},
 	"internal/callback":      {},
-	"internal/config":        {"internal/callback", "internal/placeholder", "internal/rules", "internal/schedule", "internal/shebang"},
+	"internal/config":        {"internal/callback", "internal/placeholder", "internal/redisurl", "internal/rules", "internal/schedule", "internal/shebang"},
 	"internal/connect":       {"internal/config", "internal/control", "internal/embedded", "queue"},
 	"internal/console":       {"internal/logging", "internal/screen", "protocol", "runner", "supervisor"},
 	"internal/control":       {},
@@ -87,6 +87,7 @@ var arrows = map[string][]string{
 	"internal/plan":          {"internal/config", "internal/decider", "internal/putline", "protocol", "queue", "runner", "supervisor"},
 	"internal/putline":       {"internal/config", "queue"},
 	"internal/redact":        {},
+	"internal/redisurl":      {},
 	"internal/rollcall":      {"queue", "supervisor"},
 	"internal/rules":         {"internal/schedule", "internal/window"},
 	"internal/say":           {"internal/screen", "protocol"},
@@ -114,11 +115,11 @@ var arrows = map[string][]string{
 	"integration/browser":    {}, // a module of its own
 	"contrib/otlp":           {}, // another
 
-	"queue":                     {"internal/window", "queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
+	"queue":                     {"internal/redisurl", "internal/window", "queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
 	"queue/admin":               {"queue", "queue/internal/bounds", "queue/internal/wire"},
 	"queue/internal/bounds":     {},
 	"queue/internal/clock":      {"internal/nowait"},
-	"queue/internal/connection": {"internal/nowait"},
+	"queue/internal/connection": {"internal/nowait", "internal/redisurl"},
 	"queue/internal/jid":        {},
 	"queue/internal/script":     {"queue/internal/bounds", "queue/lua"},
 	"queue/internal/wire":       {},

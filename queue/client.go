@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/redisurl"
 	"oarlock/queue/internal/clock"
 	"oarlock/queue/internal/connection"
 	"oarlock/queue/internal/script"
@@ -150,11 +151,11 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 // Place is what of a URL may be shown to anybody: the hosts with their ports, or the path of a
 // socket, and nothing that could be of a user, a password or an option. The error says why
 // that cannot be told apart; nothing of the text is in it, nor in any other error of Open.
-func Place(url string) (string, error) { return connection.Place(url) }
+func Place(url string) (string, error) { return redisurl.Place(url) }
 
 // HashTag is the part of a namespace by which Redis Cluster chooses a slot, "" if it
 // has none and its keys would be scattered.
-func HashTag(namespace string) string { return connection.HashTag(namespace) }
+func HashTag(namespace string) string { return redisurl.HashTag(namespace) }
 
 // Ping asks Redis for a sign of life and measures the clock anew.
 func (c *Client) Ping(ctx context.Context) error {

@@ -111,6 +111,9 @@ func below(fields map[string]reflect.Value, known []string, key string) string {
 func (d *decoder) value(path string, in any, out reflect.Value) {
 	if text, ok := in.(string); ok {
 		in = d.expand(path, text)
+		if isVariable(text) {
+			in = typed(in.(string), out)
+		}
 	}
 	if own, ok := out.Addr().Interface().(value); ok {
 		if err := own.fromTOML(in); err != nil {
@@ -151,6 +154,9 @@ func set[T any](d *decoder, path string, in any, want string, put func(T)) {
 }
 
 func (d *decoder) slice(path string, in []any, out reflect.Value) {
+	if slices.Contains(splitLists, path[strings.LastIndexByte(path, '.')+1:]) {
+		in = d.split(path, in)
+	}
 	list := reflect.MakeSlice(out.Type(), len(in), len(in))
 	for i, item := range in {
 		d.value(path, item, list.Index(i))

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -29,4 +31,61 @@ func (d *decoder) expand(path, text string) string {
 		}
 		return value
 	})
+}
+
+// isVariable reports whether text is one variable and nothing else.
+func isVariable(text string) bool {
+	at := variable.FindStringIndex(text)
+	return at != nil && at[0] == 0 && at[1] == len(text) && !strings.HasPrefix(text, "$$")
+}
+
+// splitLists are the lists in which an element that is one variable stands for several, with
+// commas between them.
+var splitLists = []string{"queues", "next_queues", "allow", "hosts"}
+
+// split puts the words of a variable in the place of an element that is nothing but that variable.
+func (d *decoder) split(path string, in []any) []any {
+	var all []any
+	for _, item := range in {
+		text, ok := item.(string)
+		if !ok || !isVariable(text) {
+			all = append(all, item)
+			continue
+		}
+		for _, word := range words(d.expand(path, text)) {
+			all = append(all, variable.ReplaceAllString(word, "$$${0}")) // what the environment says is final
+		}
+	}
+	return all
+}
+
+// words are the parts of text between commas, without blank ones.
+func words(text string) []string {
+	var all []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// typed is text from the environment as the value that TOML would have for out: a number, true
+// or false, or the text itself where it is neither.
+func typed(text string, out reflect.Value) any {
+	switch out.Kind() {
+	case reflect.Int:
+		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return number
+		}
+	case reflect.Float64:
+		if number, err := strconv.ParseFloat(text, 64); err == nil {
+			return number
+		}
+	case reflect.Bool:
+		if text == "true" || text == "false" {
+			return text == "true"
+		}
+	}
+	return text
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -226,24 +225,13 @@ func (d *decoder) override(c *Config, path, text, from string) {
 		panic("config: no key " + path)
 	}
 	d.places[path] = place{file: from}
-	var in any = text
-	switch field.Kind() {
-	case reflect.Int:
-		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
-			in = number
+	in := typed(text, field)
+	if field.Kind() == reflect.Slice {
+		list := []any{}
+		for _, word := range words(text) {
+			list = append(list, word)
 		}
-	case reflect.Bool:
-		if text == "true" || text == "false" {
-			in = text == "true"
-		}
-	case reflect.Slice: // of words; none of them has a comma
-		words := []any{}
-		for word := range strings.SplitSeq(text, ",") {
-			if word = strings.TrimSpace(word); word != "" {
-				words = append(words, word)
-			}
-		}
-		in = words
+		in = list
 	}
 	d.value(path, in, field)
 }

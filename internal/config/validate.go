@@ -1,11 +1,12 @@
 package config
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,6 +19,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"oarlock/internal/redisurl"
 	"oarlock/internal/schedule"
 	"oarlock/internal/shebang"
 )
@@ -48,7 +50,6 @@ var (
 	AfterFails = []string{"next", "hold"}
 	Merges     = []string{"none", "all", "last", "first", "set"}
 	Scores     = []string{"keep", "min", "max"} // of queues
-	Schemes    = []string{"redis", "rediss", "unix", "redis+sentinel", "redis+cluster"}
 )
 
 var (
@@ -123,17 +124,45 @@ func (d *decoder) password(file string) {
 	d.readable("redis.password_file", file)
 }
 
+// authority checks a file of certificates that may sign others.
+func (d *decoder) authority(path, file string) {
+	if file == "" {
+		return
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		d.bad(path, "%v", err)
+	} else if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		d.bad(path, "%s holds no PEM certificate", file)
+	}
+}
+
+// clientPair checks the certificate and the key by which Redis knows us.
+func (d *decoder) clientPair(cert, key string) {
+	if (cert == "") != (key == "") {
+		d.bad("redis.tls_cert", "tls_cert and tls_key go together")
+		return
+	}
+	before := len(d.problems)
+	d.readable("redis.tls_cert", cert)
+	d.readable("redis.tls_key", key)
+	if cert == "" || len(d.problems) > before {
+		return
+	}
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		d.bad("redis.tls_cert", "tls_cert and tls_key are not a pair: %v", err)
+	}
+}
+
 func (d *decoder) redis(r Redis) {
 	if r.URL != "embedded" {
-		u, err := url.Parse(r.URL)
+		at, err := redisurl.Parse(r.URL)
 		switch {
+		case err != nil && !strings.Contains(r.URL, "://"):
+			d.bad("redis.url", `%v, or "embedded"`, err)
 		case err != nil:
-			d.bad("redis.url", "is no URL; in a user or a password, / ? # @ %% and the like are written as %%2F %%3F %%23 %%40 %%25") // the error itself would repeat a password
-		case !slices.Contains(Schemes, u.Scheme):
-			d.bad("redis.url", "begins with none of %s:// and is not embedded", strings.Join(Schemes, "://, "))
-		case u.Scheme != "unix" && u.Host == "":
-			d.bad("redis.url", "names no host")
-		case u.Scheme == "redis+cluster" && !regexp.MustCompile(`\{[^}]+\}`).MatchString(r.Namespace):
+			d.bad("redis.url", "%v", err)
+		case at.Cluster && redisurl.HashTag(r.Namespace) == "":
 			d.bad("redis.namespace", `a cluster needs a hash tag, so that all keys live in one slot: "{ql}:"`)
 		}
 	}
@@ -141,12 +170,8 @@ func (d *decoder) redis(r Redis) {
 		d.bad("redis.namespace", `is empty; the usual one is "ql:"`)
 	}
 	d.password(r.PasswordFile)
-	d.readable("redis.tls_ca", r.TLSCA)
-	d.readable("redis.tls_cert", r.TLSCert)
-	d.readable("redis.tls_key", r.TLSKey)
-	if (r.TLSCert == "") != (r.TLSKey == "") {
-		d.bad("redis.tls_cert", "tls_cert and tls_key go together")
-	}
+	d.authority("redis.tls_ca", r.TLSCA)
+	d.clientPair(r.TLSCert, r.TLSKey)
 	if r.WaitReplicas < 0 {
 		d.bad("redis.wait_replicas", "is negative")
 	}
