@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/queue/internal/wire"
 )
 
@@ -142,6 +144,7 @@ func (c *Client) CountLists(ctx context.Context, names []string) ([]ListCounts, 
 		k := c.listKeys(name)
 		pipe.LLen(ctx, k.jobs)
 		pipe.HLen(ctx, k.progress)
+		pipe.HExists(ctx, k.progress, noEntry)
 		pipe.LLen(ctx, k.failed)
 		pipe.HLen(ctx, k.broken)
 	}
@@ -151,15 +154,38 @@ func (c *Client) CountLists(ctx context.Context, names []string) ([]ListCounts, 
 	}
 	counts := make([]ListCounts, len(names))
 	for i, reply := range replies {
-		n, err := reply.(interface{ Result() (int64, error) }).Result()
+		n, err := countOf(reply)
 		if err = harmless(classify(reply.Name(), err)); err != nil && Class(err) != Refused {
 			return nil, err
 		}
-		of := &counts[i/4]
+		of := &counts[i/5]
 		if err != nil && of.Damage == "" {
 			of.Damage = strings.TrimSpace(wire.Words(err.Error()))
 		}
-		*[]*int{&of.Waiting, &of.Progress, &of.Failed, &of.Broken}[i%4] = int(n)
+		switch part := []*int{&of.Waiting, &of.Progress, nil, &of.Failed, &of.Broken}[i%5]; {
+		case part != nil:
+			*part = int(n)
+		case n == 1 && isHworker(names[i/5]):
+			of.Progress-- // it is no entry
+		}
 	}
 	return counts, nil
+}
+
+// noEntry is what an hworker leaves among what is in work when it looks into an empty list.
+const noEntry = "false"
+
+// isHworker reports whether a list is an hworker's.
+func isHworker(list string) bool { return ListKey(list) != list }
+
+// countOf is the number that a reply is; a truth counts as 1.
+func countOf(reply redis.Cmder) (int64, error) {
+	if is, ok := reply.(*redis.BoolCmd); ok {
+		yes, err := is.Result()
+		if yes {
+			return 1, err
+		}
+		return 0, err
+	}
+	return reply.(*redis.IntCmd).Result()
 }

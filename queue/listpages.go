@@ -139,6 +139,9 @@ func (c *Client) ListInWork(ctx context.Context, l string, offset, limit int) ([
 	var entries []ListEntry
 	err := c.eachField(ctx, c.listKeys(l).progress, func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
+			if page[i] == noEntry && isHworker(l) {
+				continue
+			}
 			since, tag, _ := readStamp(page[i+1])
 			entries = append(entries, ListEntry{Entry: page[i], Since: since, Waits: tag == laterTag, Times: 1})
 		}

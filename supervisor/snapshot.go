@@ -19,6 +19,9 @@ type (
 	Line           = report.Line
 )
 
+// RedisMeans says what cannot be done while Redis is as the first word of Snapshot.RedisTrouble has it.
+func RedisMeans(what string) string { return report.RedisMeans(what) }
+
 // StuckWords says what it means that the loop of a pool does not answer; see Snapshot.Stuck.
 func StuckWords(pool string) string { return report.StuckWords(pool) }
 

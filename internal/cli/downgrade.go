@@ -20,8 +20,8 @@ func downgradeCommand() *cli.Command {
 		do: downgrade,
 	}.command()
 	command.Category = "jobs in Redis"
-	command.Description = "What a version does not know it takes for damage; so it takes no jobs where Redis says that such things may be there. When\n" +
-		"all is drained, this takes that word back."
+	command.Description = "What a version does not know it takes for damage; so it takes no jobs where Redis says that such things may be there. This\n" +
+		"takes that word back for each thing that is drained, and exits 1 while another is left: what it took away it says, and stays."
 	return command
 }
 

@@ -121,7 +121,14 @@ func (d *decoder) password(file string) {
 		d.note("redis.password_file", fmt.Sprintf("%s is not there yet; write the password into it", file), true)
 		return
 	}
-	d.readable("redis.password_file", file)
+	if file == "" {
+		return
+	}
+	if text, err := os.ReadFile(file); err != nil {
+		d.bad("redis.password_file", "%v", err)
+	} else if strings.TrimRight(string(text), " \t\r\n") == "" {
+		d.note("redis.password_file", fmt.Sprintf("%s is empty; write the password into it", file), true)
+	}
 }
 
 // authority checks a file of certificates that may sign others.

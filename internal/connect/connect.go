@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -120,11 +121,14 @@ func (a away) Error() string {
 // seconds at most.
 func Hint(url string, err error) string { return cmp.Or(wrongURL(url, err), advice(err)) }
 
+// cutOff is in errors of a connection that was there.
+var cutOff = regexp.MustCompile(`EOF|i/o timeout|connection reset|broken pipe`)
+
 // advice is what a user can do about an error of Redis. It is the one place that reads
 // the text: the driver leaves nothing else of what the system said.
 func advice(err error) string {
 	text := err.Error()
-	switch {
+	switch class := queue.Class(err); {
 	case strings.Contains(text, "no such host"):
 		return "Is the name of the host spelled right? It comes from --redis, REDIS_URL or redis.url."
 	case strings.Contains(text, "no such file"):
@@ -143,6 +147,14 @@ func advice(err error) string {
 		return "It has fewer replicas than its min-replicas-to-write asks for."
 	case strings.Contains(text, "OOM "):
 		return "Raise its maxmemory, or make room: oarlock queue purge QUEUE."
+	case class == queue.Busy:
+		return "It is busy: a long script runs there, or it has no connection left. Wait, or see what runs with redis-cli SLOWLOG GET and CLIENT LIST; redis-cli SCRIPT KILL ends a script that has written nothing."
+	case class == queue.Loading:
+		return "It is loading its data, or has no master. Wait until it has."
+	case class == queue.Doubt || !strings.Contains(text, "dial ") && cutOff.MatchString(text):
+		return "It was reached, and the answer did not come, in time or whole. Is it busy, is the answer very large, or does something cut the connection? See oarlock doctor and redis-cli SLOWLOG GET."
+	case strings.Contains(text, "password file"):
+		return "Write the password into it, or take redis.password_file out of the configuration."
 	case strings.Contains(text, "NOPERM"):
 		return "The user of Redis may not run that; queue/ACL.md lists what it needs."
 	}

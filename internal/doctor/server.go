@@ -13,6 +13,7 @@ import (
 
 	"oarlock/queue"
 	"oarlock/queue/admin"
+	"oarlock/supervisor"
 )
 
 // Server looks at the settings of Redis and at how it is doing.
@@ -81,6 +82,8 @@ func (d *Doctor) writes(ctx context.Context) error {
 	}
 	err := d.Client.Writable(ctx)
 	switch what, refused := advice[queue.Class(err)]; {
+	case refused && queue.Class(err) == queue.Memory:
+		d.found(Bad, "writes", what, "Redis is out of memory, so %s: %v", supervisor.RedisMeans("is out of memory"), err)
 	case refused:
 		d.found(Bad, "writes", what, "Redis takes no writes, so no job can be put or taken: %v", err)
 	case err != nil:

@@ -85,7 +85,7 @@ func Forecast(looks []Look, held string) Outlook {
 	case len(looks) < 3 || o.Over <= 0:
 		o.Word, o.Says = "measuring", "measuring"
 	default:
-		o.trend(slope(looks)*60, busy(looks))
+		o.trend(slope(looks)*60, busy(looks), drained(looks))
 	}
 	return o
 }
@@ -102,8 +102,13 @@ func busy(looks []Look) float64 {
 	return float64(sum) / float64(len(looks))
 }
 
+// drained reports whether nothing waited at one of the later looks: such a queue keeps up, whatever waits in between.
+func drained(looks []Look) bool {
+	return slices.ContainsFunc(looks[len(looks)/2:], func(l Look) bool { return l.Waiting == 0 })
+}
+
 // trend goes on with a backlog that grows by so many jobs a minute, at which so many children were at work at a time.
-func (o *Outlook) trend(perMinute, busy float64) {
+func (o *Outlook) trend(perMinute, busy float64, drained bool) {
 	if perMinute < 0 && -perMinute > steadyPart*o.Completed {
 		o.Word = "empties"
 		o.EmptyIn = 60 * float64(o.Waiting) / -perMinute
@@ -115,6 +120,9 @@ func (o *Outlook) trend(perMinute, busy float64) {
 		return
 	}
 	grows := max(0, perMinute)
+	if drained {
+		grows = 0 // between two moments at which nothing waits, jobs come and go
+	}
 	// Jobs that take long are at work, but not yet among those that ended. So what was worked in all counts, too.
 	perJob := o.MeanRun / 60 // minutes
 	if o.Completed > 0 {

@@ -10,6 +10,7 @@ import (
 	"oarlock/internal/explain"
 	"oarlock/internal/screen"
 	"oarlock/queue"
+	"oarlock/supervisor"
 )
 
 // Job is a job as people and their programs are told of it. Times are seconds since the epoch.
@@ -132,6 +133,22 @@ func (j *Job) WantsWords() string {
 		words = append(words, "starts in "+strings.Join(windows, ", "))
 	}
 	return strings.Join(words, "; ")
+}
+
+// NotRetried says why a job that has failed does not use the retries that it has left; "" if it has none, or has not failed.
+func (j *Job) NotRetried() string {
+	if j.State != "failed" || j.Remaining <= 0 {
+		return ""
+	}
+	var r supervisor.Record
+	_ = json.Unmarshal(j.Record, &r) // of one that cannot be read only the group is known
+	switch {
+	case r.Verdict == "fail":
+		return "the program said fail"
+	case r.Verdict == "" && r.ExitCode != nil && r.SentBy == "":
+		return fmt.Sprintf("exit code %d fails a job of that pool", *r.ExitCode)
+	}
+	return "it failed for good (" + screen.Visible(j.Failed().Group) + ")"
 }
 
 // TraceID is the id of the trace in which it was put; "" if there is none.

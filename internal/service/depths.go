@@ -148,11 +148,13 @@ func (s *Service) queueReports(shot supervisor.Snapshot) (reports []QueueStatus,
 		known = told != nil
 	}
 	lately := s.rates.lately()
+	reported := map[lane]bool{} // a pool that changes its mode is there twice
 	for _, p := range shot.Pools {
 		for _, name := range p.Queues {
-			if !seen[name] {
+			if !seen[name] || reported[lane{p.Name, name}] {
 				continue
 			}
+			reported[lane{p.Name, name}] = true
 			ended := lately[lane{p.Name, name}]
 			r := QueueStatus{Pool: p.Name, Queue: name, DonePerSecond: ended.donePerSecond, FailedPerMinute: ended.failedPerMinute}
 			if d, ok := told[name]; ok && d.damage == "" {

@@ -82,8 +82,9 @@ func (s *Service) tellManager() {
 
 // managerStatus is what the service manager shows of a supervisor. ready says that it was told so before.
 func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
+	what, why := shot.RedisTrouble()
 	away := ""
-	if what, why := shot.RedisTrouble(); what != "" {
+	if what != "" {
 		away = fmt.Sprintf("Redis at %s %s (%s); ", redis, what, screen.Visible(screen.Shorten(why, 200)))
 	}
 	switch {
@@ -94,7 +95,7 @@ func managerStatus(shot supervisor.Snapshot, ready bool, redis string) string {
 	case !ready:
 		return "waiting for Redis at " + redis
 	case away != "":
-		return away + "no jobs are taken; " + Summary(shot)
+		return away + supervisor.RedisMeans(what) + "; " + Summary(shot)
 	}
 	return Summary(shot)
 }

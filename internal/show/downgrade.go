@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"strings"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -23,6 +24,6 @@ func Downgrade(w io.Writer, d ops.Downgrade) {
 	case d.Ready:
 		screen.PrintLine(w, "Any version may work here.")
 	case len(d.Taken) > 0:
-		screen.PrintLine(w, "What nothing needs is no longer asked of those who work here.")
+		screen.Printf(w, "What nothing needs is no longer asked of those who work here. Taken away: %s. What is left above still keeps older versions out.\n", strings.Join(d.Taken, ", "))
 	}
 }

@@ -55,7 +55,7 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	if job.Attempt > 0 {
 		line("attempt", fmt.Sprint(job.Attempt))
 	}
-	line("retries", fmt.Sprintf("%d left of %d", max(job.Remaining, 0), job.Retries))
+	line("retries", fmt.Sprintf("%d left of %d%s", max(job.Remaining, 0), job.Retries, notRetried(job)))
 	line("tags", strings.Join(job.Tags, " "))
 	if line("key", job.Key); job.Turn != nil {
 		line("turn", job.TurnWords())
@@ -81,6 +81,14 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	Record(w, job.Record)
 	screen.PrintLine(w)
 	History(w, job.History)
+}
+
+// notRetried says why a job that has failed does not use the retries that it has left.
+func notRetried(job *ops.Job) string {
+	if why := job.NotRetried(); why != "" {
+		return "; not used: " + why
+	}
+	return ""
 }
 
 // payloads shows the data of a job; of one that merges, each of its payloads with its score, which is the time of its put where that named none.

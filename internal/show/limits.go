@@ -46,7 +46,7 @@ func Throttles(w io.Writer, all []ops.Throttle) {
 
 // Throttle shows a throttle, who holds it and who waits for it; now is in seconds since the epoch.
 func Throttle(w io.Writer, v ops.Throttle, now float64) {
-	most := Most(v.Maximum)
+	most := MostBeside(v.Maximum, v.Limits)
 	if v.Decider != nil && v.Maximum == 0 {
 		most = "as many jobs at a time as its command lets start"
 	}
@@ -55,7 +55,7 @@ func Throttle(w io.Writer, v ops.Throttle, now float64) {
 		screen.Printf(w, "forgotten in: %s\n", screen.Seconds(v.TTL))
 	}
 	if v.ByHand {
-		screen.Printf(w, "set by hand; the rules say: %s\n", Most(*v.Rule))
+		screen.Printf(w, "set by hand; the rules say: %s\n", MostBeside(*v.Rule, v.Limits))
 	}
 	if r := v.Rate; r != nil {
 		next := "one start now"

@@ -63,9 +63,13 @@ func Status(w io.Writer, shot service.Status) {
 	for _, name := range shot.Stuck {
 		screen.PrintLine(w, screen.Paint(w, screen.Red, supervisor.StuckWords(name)))
 	}
+	told := map[string]bool{} // pools whose queues are: while one changes its mode it is there twice
 	for _, pool := range shot.Pools {
 		poolStatus(w, pool)
-		depths(w, shot.Queues, pool.Name)
+		if !told[pool.Name] {
+			depths(w, shot.Queues, pool.Name)
+		}
+		told[pool.Name] = true
 		slots(w, pool.Slots)
 	}
 }

@@ -147,7 +147,7 @@ func (a *App) storyOf(job ops.Job, now float64) *pages.Story {
 		s.Title += ", " + pages.Ago(now-failed.When)
 	}
 	for i := range s.Told {
-		s.Told[i] = sentence(a.hide(s.Told[i]))
+		s.Told[i] = sentence(a.hide(strings.Join(strings.Fields(s.Told[i]), " ")))
 	}
 	s.Title = a.hide(s.Title)
 	return s

@@ -115,10 +115,18 @@ func jobWords(job ops.Job, now float64) string {
 func (a *App) jobFacts(job ops.Job, now float64) []pages.Fact {
 	var facts []pages.Fact
 	if job.Attempt > 0 {
-		facts = append(facts, pages.Fact{Name: "attempt", Value: fmt.Sprintf("%d of %d", job.Attempt, job.Retries+1+job.Crashes)})
+		attempt := strconv.Itoa(job.Attempt)
+		if job.State != "failed" {
+			attempt += fmt.Sprintf(" of %d", job.Retries+1+job.Crashes)
+		}
+		facts = append(facts, pages.Fact{Name: "attempt", Value: attempt})
+	}
+	left := fmt.Sprintf("%d of %d", max(job.Remaining, 0), job.Retries)
+	if why := job.NotRetried(); why != "" {
+		left += "; not used: " + why
 	}
 	facts = append(facts, []pages.Fact{
-		{Name: "retries left", Value: fmt.Sprintf("%d of %d", max(job.Remaining, 0), job.Retries)},
+		{Name: "retries left", Value: left},
 		{Name: "priority", Value: strconv.FormatFloat(job.Priority, 'f', -1, 64)},
 	}...)
 	add := func(is bool, name, value string) {

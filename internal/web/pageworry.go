@@ -41,7 +41,7 @@ func (w *worry) supervisor(shot supervisor.Snapshot, host string, links func(poo
 		on = " on " + screen.Shorten(host, 40)
 	}
 	if what, why := shot.RedisTrouble(); what != "" {
-		w.add(pages.Bad, nil, "Redis %s%s: %s. What runs goes on, nothing new is taken.", what, on, screen.Shorten(why, 200))
+		w.add(pages.Bad, nil, "Redis %s%s: %s. What runs goes on; %s", what, on, screen.Shorten(why, 200), sentence(supervisor.RedisMeans(what)))
 	}
 	if shot.Short != "" {
 		w.add(pages.Warn, nil, "The host%s has run out of something: %s.", on, shot.ShortWords())

@@ -46,6 +46,9 @@ func (s *Snapshot) RedisTrouble() (what, why string) {
 	return "is away", s.Redis
 }
 
+// RedisMeans says what cannot be done while Redis is as the first word of RedisTrouble has it.
+func RedisMeans(what string) string { return gate.Means(what) }
+
 // RedisReads reports whether Redis is there to be read, whatever else it lacks.
 func (s *Snapshot) RedisReads() bool {
 	what, why := s.RedisTrouble()

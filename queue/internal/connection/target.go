@@ -103,8 +103,12 @@ func (t *Target) tune(o Config) {
 	t.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.PasswordFile != "" {
 		t.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := os.ReadFile(o.PasswordFile)
-			return t.Username, strings.TrimRight(string(password), " \t\r\n"), err
+			text, err := os.ReadFile(o.PasswordFile)
+			password := strings.TrimRight(string(text), " \t\r\n")
+			if err == nil && password == "" {
+				err = fmt.Errorf("the password file %s is empty", o.PasswordFile)
+			}
+			return t.Username, password, err
 		}
 	}
 }

@@ -208,7 +208,7 @@ func (g *Gate) outOfMemory(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.full == nil {
-		g.log.Error("redis "+NoMemory+": taking no jobs", "err", err)
+		g.log.Error("redis "+NoMemory+": "+Means(NoMemory), "err", err)
 	}
 	g.full = err
 }
@@ -228,6 +228,15 @@ const (
 	NoWrites = "takes no writes"
 	NoMemory = "is out of memory"
 )
+
+// Means says what jobs cannot do while Redis is as NoWrites or NoMemory say, or away. Without memory a
+// take still rides with what frees some: a settlement.
+func Means(what string) string {
+	if what == NoMemory {
+		return "no job can be put; a child that ends a job still takes the next"
+	}
+	return "no jobs are taken"
+}
 
 // trouble says in a word or two what err means for Redis; "" of nil.
 func trouble(err error) string {
