@@ -55,10 +55,10 @@ func answering(t *testing.T, words string) string {
 func TestWhatToDoAboutARedisThatRuns(t *testing.T) {
 	for words, want := range map[string]string{
 		"-BUSY Redis is busy running a script. You can only call SCRIPT KILL": "It is busy",
-		"-ERR max number of clients reached":                                   "It is busy",
-		"-LOADING Redis is loading the dataset in memory":                      "It is loading its data",
-		"-MASTERDOWN Link with MASTER is down":                                 "has no master",
-		"": "the answer did not come",
+		"-ERR max number of clients reached":                                  "It is busy",
+		"-LOADING Redis is loading the dataset in memory":                     "It is loading its data",
+		"-MASTERDOWN Link with MASTER is down":                                "has no master",
+		"":                                                                    "the answer did not come",
 	} {
 		r := config.Defaults().Redis
 		r.URL = answering(t, words)

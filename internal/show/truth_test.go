@@ -36,8 +36,8 @@ func TestStatusTellsAQueueOnce(t *testing.T) {
 func TestJobTellsWhyItIsNotRetried(t *testing.T) {
 	code := 3
 	for why, r := range map[string]supervisor.Record{
-		"; not used: the program said fail":                 {Verdict: "fail"},
-		"; not used: exit code 3 fails a job of that pool":  {ExitCode: &code},
+		"; not used: the program said fail":                  {Verdict: "fail"},
+		"; not used: exit code 3 fails a job of that pool":   {ExitCode: &code},
 		`; not used: it failed for good (child\x1b-crashed)`: {Signal: "SIGSEGV"},
 	} {
 		record, _ := json.Marshal(r)
