@@ -97,7 +97,7 @@ func (p Program) web(c *cli.Context) error {
 	})
 	key := web.NewKey("whoever ran `oarlock web`", true)
 	screen.Printf(c.App.Writer, "%s\n", key.Address("http://"+listener.Addr().String()+cfg.Web.Prefix))
-	screen.Printf(c.App.ErrWriter, "It lets in who opens it first, for as long as this runs.\n")
+	screen.Printf(c.App.ErrWriter, "It lets in whoever opens it first, for 12 hours at most.\n")
 	return web.Serve(ctx, listener, app.Handler(service.LoopbackDoor(listener.Addr().String(), key)), nil, log)
 }
 

@@ -141,6 +141,24 @@ func CheckDepends(ctx context.Context, q *queue.Client, depends []string, sure S
 	return sure.of(noSuchJob, strings.Join(gone, ", "))
 }
 
+// CheckOwnDepends is CheckDepends for somebody who may know some jobs only: of all others it is not told whether they are there.
+func CheckOwnDepends(ctx context.Context, q *queue.Client, depends []string, mayKnow func(*queue.Job) bool, sure Sure) error {
+	if len(depends) == 0 {
+		return nil
+	}
+	jobs, err := q.GetMany(ctx, depends...)
+	if err != nil {
+		return err
+	}
+	unknown := slices.DeleteFunc(slices.Clone(depends), func(jid string) bool {
+		return slices.ContainsFunc(jobs, func(job queue.Job) bool { return job.JID == jid && mayKnow(&job) })
+	})
+	if len(unknown) == 0 {
+		return nil
+	}
+	return sure.of("There is no job %s, or it is none that you may know. Of one that is not there nothing would be waited for.", strings.Join(unknown, ", "))
+}
+
 // notInRedis are those of jids that no job has.
 func notInRedis(ctx context.Context, q *queue.Client, jids []string) ([]string, error) {
 	jobs, err := q.GetMany(ctx, jids...)

@@ -57,14 +57,14 @@ func (a *App) apiPutOne(c *Call) error {
 		return badField("queue", `name one, such as {"queue": "mail"}`)
 	}
 	p.JID, p.IfExists = jid, queue.Never
-	done, err := a.apiPut(c, p)
+	done, err := a.apiPut(c, p, "")
 	if err != nil {
 		return err
 	}
 	if !done.Existed {
 		return c.JSON(http.StatusCreated, done)
 	}
-	if err := a.apiSame(c.R.Context(), p); err != nil {
+	if err := a.sameData(c.R.Context(), p); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, done)
@@ -79,35 +79,21 @@ func traceOf(c *Call) queue.Trace {
 	return queue.ReadTrace(parents[0], strings.Join(c.R.Header.Values("Tracestate"), ","))
 }
 
-// apiSame refuses a put of which another job has the jid already and has not begun: somebody means two things by one name.
-func (a *App) apiSame(ctx context.Context, p queue.Put) error {
-	job, err := a.o.Redis.Get(ctx, p.JID)
-	if errors.Is(err, queue.ErrNoJob) {
-		return nil // it ended, and is pruned
-	}
-	if err != nil {
-		return err
-	}
-	begun := job.State == "running" || job.State == "complete" || job.State == "failed" ||
-		slices.ContainsFunc(job.History, func(e queue.Entry) bool { return e.What == "popped" })
-	if begun || job.Klass == p.Klass && job.Queue == p.Queue && bytes.Equal(job.Data, p.Data) {
-		return nil
-	}
-	return problem(http.StatusConflict, "differs", "there is a job %s with another klass, queue or data, which has not begun; it was left alone. To replace it, POST to its queue with if_exists: replace", shown(p.JID))
-}
-
-// apiPut puts one job, if its caller may.
-func (a *App) apiPut(c *Call, p queue.Put) (putDone, error) {
+// apiPut puts one job, if its caller may. earlier is as keyed gives it.
+func (a *App) apiPut(c *Call, p queue.Put, earlier string) (putDone, error) {
 	if !c.Who.MayPut(p.Queue) {
 		return putDone{}, mayNotPut(c, p.Queue)
 	}
 	if err := checkPut(c, p); err != nil {
 		return putDone{}, err
 	}
-	if err := ops.CheckDepends(c.R.Context(), a.o.Redis, p.Depends, c.sure()); err != nil {
+	if err := a.waitsFor(c.R.Context(), c, p.Depends); err != nil {
 		return putDone{}, err
 	}
 	puts := []queue.Put{p}
+	if err := a.before(c, puts, []string{earlier}); err != nil {
+		return putDone{}, err
+	}
 	theirs, err := a.theirs(c, puts)
 	if err != nil {
 		return putDone{}, err
@@ -120,59 +106,22 @@ func (a *App) apiPut(c *Call, p queue.Put) (putDone, error) {
 	if err != nil && !errors.As(err, &few) {
 		return putDone{}, err
 	}
+	a.merged(put.Merged)
+	done := putDone{JID: put.JID, Existed: put.Existed, Replaced: put.Replaced, Merged: put.Merged, State: put.State, Few: textOf(few)}
 	if put.Existed && !put.Replaced {
 		c.deed.Count = 0
-	}
-	a.merged(put.Merged)
-	return putDone{JID: put.JID, Existed: put.Existed, Replaced: put.Replaced, Merged: put.Merged, State: put.State, Few: textOf(few)}, nil
-}
-
-// theirs says of each put, in their order, why its caller may not put it: it would replace a job of a queue into which the
-// caller may put none. A right to put is none to take jobs out of other queues. The others are told where that job was found, for
-// it may be moved before they get there.
-func (a *App) theirs(c *Call, puts []queue.Put) ([]*Problem, error) {
-	problems := make([]*Problem, len(puts))
-	at := map[string][]int{}
-	var jids []string
-	for i, p := range puts {
-		if p.IfExists == queue.Never || p.JID == "" || c.Who.Write {
-			continue
+		problems, hidden, err := a.taken(c, []took{{p, put.JID, put.Held}})
+		if err != nil {
+			return putDone{}, err
 		}
-		if at[p.JID] == nil {
-			jids = append(jids, p.JID)
+		if problems[0] != nil {
+			return putDone{}, problems[0]
 		}
-		at[p.JID] = append(at[p.JID], i)
-	}
-	if len(jids) == 0 {
-		return problems, nil
-	}
-	there, err := a.o.Redis.Glances(c.R.Context(), queue.Detail{}, jids...)
-	if err != nil {
-		return nil, err
-	}
-	in := map[string][]string{} // by jid: the queues in which a job may be replaced, the one where one of these puts leaves it, too
-	for jid, all := range at {
-		for _, i := range all {
-			in[jid] = append(in[jid], puts[i].Queue)
+		if hidden[0] {
+			done.JID, done.State = "", ""
 		}
 	}
-	for _, job := range there {
-		in[job.JID] = append(in[job.JID], job.Queue)
-	}
-	for jid, all := range at {
-		for _, i := range all {
-			puts[i].ReplaceIn = in[jid]
-		}
-	}
-	for _, job := range there {
-		if job.Queue == "" || c.Who.MayPut(job.Queue) {
-			continue // none, or one that is over and in no queue
-		}
-		for _, i := range at[job.JID] {
-			problems[i] = problem(http.StatusForbidden, "no_right", "%s may %s, and there is a job %s in another queue, which was left alone", c.Who.Name, c.Who.Rights(), shown(job.JID))
-		}
-	}
-	return problems, nil
+	return done, nil
 }
 
 // merged counts a put that made no job; word is "" of any other.
@@ -267,9 +216,10 @@ func (a *App) apiPutMany(c *Call) error {
 	if p.Queue != name {
 		return errOtherQueue
 	}
-	p.JID = keyed(c, p, 0)
+	var earlier string
+	p.JID, earlier = keyed(c, p, 0)
 	c.Did(name, 1)
-	done, err := a.apiPut(c, p)
+	done, err := a.apiPut(c, p, earlier)
 	if err != nil {
 		return err
 	}
@@ -292,18 +242,25 @@ func first(text *bufio.Reader) byte {
 }
 
 // keyed is the jid of a put: its own, or one that follows from the request's Idempotency-Key, so that the request may be
-// sent again; "" if it has neither. Of many, each has its number.
-func keyed(c *Call, p queue.Put, number int) string {
+// sent again; "" if it has neither. Of many, each has its number. Two callers that have names use each their own keys. Earlier is
+// the jid that the version before made, "" if that is the same.
+func keyed(c *Call, p queue.Put, number int) (jid, earlier string) {
 	key := c.R.Header.Get("Idempotency-Key")
 	if p.JID != "" || key == "" {
-		return p.JID
+		return p.JID, ""
 	}
 	text := p.Queue + "\x00" + key
 	if number > 0 {
 		text += fmt.Sprintf("\x00%d", number)
 	}
-	sum := sha256.Sum256([]byte(text))
-	return fmt.Sprintf("%x", sum[:16])
+	hashed := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return fmt.Sprintf("%x", sum[:16])
+	}
+	if !c.Who.named {
+		return hashed(text), ""
+	}
+	return hashed("\x01" + c.Who.Name + "\x00" + text), hashed(text)
 }
 
 // apiPutList puts all jobs of a list.
@@ -350,7 +307,8 @@ type putBatch struct {
 	like queue.Put
 
 	puts    []queue.Put
-	lines   []int // of puts
+	lines   []int    // of puts
+	earlier []string // of puts, as keyed gives them
 	bytes   int
 	read    int // jobs
 	put     int
@@ -369,8 +327,9 @@ func (b *putBatch) add(text []byte) bool {
 		return false
 	}
 	p, err := parsePut(b.like, text)
-	if err == nil && p.JID == "" {
-		p.JID = keyed(b.call, p, b.read)
+	var earlier string
+	if err == nil {
+		p.JID, earlier = keyed(b.call, p, b.read)
 	}
 	if err == nil && p.Queue != b.like.Queue {
 		err = errOtherQueue
@@ -383,7 +342,7 @@ func (b *putBatch) add(text []byte) bool {
 		return true
 	}
 	p.Data = bytes.Clone(p.Data)
-	b.puts, b.lines, b.bytes = append(b.puts, p), append(b.lines, b.read), b.bytes+len(p.Data)
+	b.puts, b.lines, b.earlier, b.bytes = append(b.puts, p), append(b.lines, b.read), append(b.earlier, earlier), b.bytes+len(p.Data)
 	if len(b.puts) == queue.PutChunk || b.bytes > batchBytes {
 		b.send()
 	}
@@ -398,6 +357,9 @@ func (b *putBatch) refuse(line int, err error) {
 func (b *putBatch) send() {
 	ctx := b.call.R.Context()
 	if b.failed == nil {
+		b.failed = b.app.before(b.call, b.puts, b.earlier)
+	}
+	if b.failed == nil {
 		b.failed = b.dependsOnNothing(ctx)
 	}
 	if b.failed == nil {
@@ -411,14 +373,29 @@ func (b *putBatch) send() {
 			b.failed = nil
 		}
 	}
+	there := make([]took, len(results))
+	for i, r := range results {
+		if r.Err == nil && r.Existed {
+			there[i] = took{b.puts[i], r.JID, r.Held}
+		}
+	}
+	problems, hidden, err := b.app.taken(b.call, there)
+	if err != nil {
+		b.failed, results = err, nil // nobody can say what became of them
+	}
 	for i, line := range b.lines {
 		switch {
 		case i >= len(results):
 			b.refuse(line, b.failed)
 		case results[i].Err != nil:
 			b.refuse(line, results[i].Err)
+		case problems[i] != nil:
+			b.refuse(line, problems[i])
 		default:
 			r := results[i]
+			if hidden[i] {
+				r.JID, r.State = "", ""
+			}
 			if !r.Existed {
 				b.put++
 			}
@@ -426,7 +403,7 @@ func (b *putBatch) send() {
 			b.answers = append(b.answers, putLine{&putDone{JID: r.JID, Existed: r.Existed || r.Replaced, Replaced: r.Replaced, Merged: r.Merged, State: r.State, Few: textOf(few)}, line, nil})
 		}
 	}
-	b.puts, b.lines, b.bytes = nil, nil, 0
+	b.puts, b.lines, b.earlier, b.bytes = nil, nil, nil, 0
 }
 
 // dependsOnNothing refuses jobs of the batch that depend on one that is neither in Redis nor put before it.
@@ -436,7 +413,7 @@ func (b *putBatch) dependsOnNothing(ctx context.Context) error {
 	var lines []int
 	for i, p := range b.puts {
 		others := slices.DeleteFunc(slices.Clone(p.Depends), func(jid string) bool { return ours[jid] })
-		err := ops.CheckDepends(ctx, b.app.o.Redis, others, b.call.sure())
+		err := b.app.waitsFor(ctx, b.call, others)
 		var doubt *ops.Doubt
 		switch {
 		case errors.As(err, &doubt):

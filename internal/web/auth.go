@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/sha256"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,7 +13,7 @@ import (
 // Gate says who comes by a door that anybody may knock at. It must not be changed once it is in use.
 type Gate struct {
 	Tokens *Tokens // by Bearer, Basic and cookie, or, with Header, what users may
-	Cookie string  // the name of the cookie that login leaves; the same for no other door of this host
+	Cookie string  // the name of the cookie that login leaves, to which a prefix may come; the same for no other door of this host
 	Key    *Key    // lets in whoever has it, too; nil: there is none
 	All    string  // lets everybody in, by this name, who may everything; "" does not
 
@@ -20,7 +21,8 @@ type Gate struct {
 	Proxies []netip.Prefix // where that, and X-Forwarded-Proto, are believed; nil is everywhere
 	Secure  bool           // browsers reach the door by TLS, which may end before us
 
-	wrong wrongs
+	wrong    wrongs
+	sessions sessions
 }
 
 // Who is who asks. The error is a Problem.
@@ -31,12 +33,15 @@ func (g *Gate) Who(r *http.Request) (Caller, Proof, error) {
 	if g.Header != "" {
 		return g.proxied(r)
 	}
-	name, token, proof := shows(r, g.Cookie)
+	name, token, proof := g.shows(r)
 	if proof == 0 {
 		return Caller{}, 0, problem(http.StatusUnauthorized, "no_token", "say who you are: Authorization: Bearer TOKEN, or log in at /login")
 	}
 	if who, is := g.knows(name, token, proof); is {
 		return who, proof, nil
+	}
+	if proof == ByCookie { // which nobody guesses, and every browser shows for a while after a restart
+		return Caller{}, 0, problem(http.StatusUnauthorized, "wrong_token", "this session is over; log in again at /login")
 	}
 	return Caller{}, 0, g.refuse(r, noToken)
 }
@@ -47,12 +52,12 @@ func (g *Gate) still(r *http.Request) (Caller, bool) {
 		who, _, err := g.Who(r)
 		return who, err == nil
 	}
-	return g.knows(shows(r, g.Cookie))
+	return g.knows(g.shows(r))
 }
 
 // bearer is who shows a token by Authorization: Bearer; nothing else counts.
 func (g *Gate) bearer(r *http.Request) (Caller, error) {
-	_, token, proof := shows(r, "")
+	_, token, proof := g.shows(r)
 	if proof != ByBearer {
 		return Caller{}, problem(http.StatusUnauthorized, "no_token", "say who you are: Authorization: Bearer TOKEN, or by the address that the job was given for its answer")
 	}
@@ -75,29 +80,30 @@ func (g *Gate) refuse(r *http.Request, why string) error {
 	return problem(http.StatusUnauthorized, "wrong_token", "%s", why)
 }
 
-// knows is who has a token.
+// knows is who has a token, or a session.
 func (g *Gate) knows(name, token string, proof Proof) (Caller, bool) {
-	if g.Key != nil && proof == ByCookie {
-		if who, is := g.Key.holds(token); is {
-			return who, true
+	sum, is := sha256.Sum256([]byte(token)), true
+	if proof == ByCookie {
+		if sum, is = g.sessions.holder(token); is && sum == byKey && g.Key != nil {
+			return All(g.Key.who), true
 		}
 	}
-	if g.Tokens == nil || token == "" {
+	if !is || g.Tokens == nil {
 		return Caller{}, false
 	}
-	return g.Tokens.byToken(name, token)
+	return g.Tokens.bySum(name, sum)
 }
 
-// shows is the token that a request shows, the name that goes with it, and where it stands; 0 if it shows none.
-func shows(r *http.Request, cookie string) (name, token string, proof Proof) {
+// shows is the token or session that a request shows, the name that goes with it, and where it stands; 0 if it shows none.
+func (g *Gate) shows(r *http.Request) (name, token string, proof Proof) {
 	if name, token, is := r.BasicAuth(); is {
 		return name, token, ByBasic
 	}
 	if kind, token, is := strings.Cut(r.Header.Get("Authorization"), " "); is && strings.EqualFold(kind, "Bearer") {
 		return "", strings.TrimSpace(token), ByBearer
 	}
-	if c, err := r.Cookie(cookie); err == nil && cookie != "" {
-		return "", c.Value, ByCookie
+	if session := g.cookie(r); session != "" {
+		return "", session, ByCookie
 	}
 	return "", "", 0
 }
@@ -112,7 +118,7 @@ func (g *Gate) proxied(r *http.Request) (Caller, Proof, error) {
 		return Caller{}, 0, problem(http.StatusUnauthorized, "no_user", "the proxy names no user in %s", g.Header)
 	}
 	if g.Tokens == nil {
-		return All(names[0]), ByProxy, nil
+		return Caller{Name: names[0], Read: true, Write: true, named: true}, ByProxy, nil
 	}
 	if who, is := g.Tokens.byName(names[0]); is {
 		return who, ByProxy, nil

@@ -15,6 +15,8 @@ type Caller struct {
 	Read  bool
 	Write bool
 	Put   []string // globs of the queues into which jobs may be put; Write is all
+
+	named bool // Name is that of a line of the file of tokens, or a user of a proxy
 }
 
 // All may everything, by a name.
@@ -40,7 +42,7 @@ func (c Caller) MayPut(name string) bool { return c.Write || queue.MatchAny(c.Pu
 
 // only takes away the rights to change anything.
 func (c Caller) readOnly() Caller {
-	return Caller{Name: c.Name, Read: c.Read || c.Write}
+	return Caller{Name: c.Name, Read: c.Read || c.Write, named: c.named}
 }
 
 // Rights are what a caller may, as ParseRights reads it.

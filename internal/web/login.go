@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"net/url"
@@ -11,21 +12,18 @@ import (
 	"oarlock/internal/web/pages"
 )
 
-// Key is a secret that stands in an address which a command prints: whoever opens that is logged in for as long as the
-// process lives. Its methods may be called by several goroutines at once.
+// Key is a secret that stands in an address which a command prints: whoever opens that is logged in. Its methods may be called
+// by several goroutines at once.
 type Key struct {
 	who  string
 	once bool
 
-	mu      sync.Mutex
-	key     string // "" when it was used up
-	session string // what the cookie has
+	mu  sync.Mutex
+	key string // "" when it was used up
 }
 
 // NewKey makes one. Once it may be used once only.
-func NewKey(who string, once bool) *Key {
-	return &Key{who: who, once: once, key: secret(), session: secret()}
-}
+func NewKey(who string, once bool) *Key { return &Key{who: who, once: once, key: secret()} }
 
 // Address is where whoever has the key logs in, below the address of a door.
 func (k *Key) Address(base string) string {
@@ -34,24 +32,15 @@ func (k *Key) Address(base string) string {
 	return strings.TrimSuffix(base, "/") + "/login?key=" + k.key
 }
 
-// use is what the cookie gets of whoever has the key; "" if this is not it.
-func (k *Key) use(key string) string {
+// use reports whether this is the key, and uses it up if it is for once.
+func (k *Key) use(key string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(k.key)) != 1 {
-		return ""
-	}
-	if k.once {
+	is := k.key != "" && subtle.ConstantTimeCompare([]byte(key), []byte(k.key)) == 1
+	if is && k.once {
 		k.key = ""
 	}
-	return k.session
-}
-
-// holds is who has a cookie of ours.
-func (k *Key) holds(cookie string) (Caller, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return All(k.who), subtle.ConstantTimeCompare([]byte(cookie), []byte(k.session)) == 1
+	return is
 }
 
 // loginRoutes let people in who come with a browser.
@@ -69,14 +58,13 @@ func (a *App) loginPage(c *Call) error {
 	if key == "" || c.R.Method == http.MethodHead || c.door.Gate == nil || c.door.Gate.Key == nil {
 		return a.drawLogin(c, nil)
 	}
-	session := c.door.Gate.Key.use(key)
-	if session == "" {
+	if !c.door.Gate.Key.use(key) {
 		return problem(http.StatusForbidden, "used_up", "this address was used, or is of another process; the command prints a new one when it is started again")
 	}
-	return a.welcome(c, session)
+	return a.welcome(c, byKey)
 }
 
-// login lets in who has a token, which the cookie keeps from then on.
+// login lets in who has a token, by a session from then on.
 func (a *App) login(c *Call) error {
 	if err := c.door.sameOrigin(c.R, ByCookie); err != nil {
 		return err
@@ -95,7 +83,7 @@ func (a *App) login(c *Call) error {
 		return a.drawLogin(c, refused)
 	}
 	c.Who = who
-	return a.welcome(c, token)
+	return a.welcome(c, sha256.Sum256([]byte(token)))
 }
 
 // drawLogin shows the form that asks for a token; again, with what was wrong.
@@ -110,20 +98,23 @@ func (a *App) drawLogin(c *Call, wrong *Problem) error {
 	return a.write(c, status, "login", p)
 }
 
-// welcome leaves a cookie, and leads to where somebody wanted to go.
-func (a *App) welcome(c *Call, value string) error {
-	http.SetCookie(c.W, a.cookie(c, value))
+// welcome opens a session for a token with that hash, and leads to where somebody wanted to go. The session of before ends.
+func (a *App) welcome(c *Call, of [sha256.Size]byte) error {
+	sessions := &c.door.Gate.sessions
+	sessions.end(c.door.Gate.cookie(c.R))
+	http.SetCookie(c.W, a.cookie(c, sessions.open(of)))
 	c.W.Header().Set("Location", a.o.Prefix+local(c.R.FormValue("next")))
 	c.W.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// logout takes the cookie away.
+// logout ends the session, and takes the cookie away.
 func (a *App) logout(c *Call) error {
 	if err := c.door.sameOrigin(c.R, ByCookie); err != nil {
 		return err
 	}
 	if c.door.Gate != nil {
+		c.door.Gate.sessions.end(c.door.Gate.cookie(c.R))
 		gone := a.cookie(c, "")
 		gone.MaxAge = -1
 		http.SetCookie(c.W, gone)
@@ -136,7 +127,7 @@ func (a *App) logout(c *Call) error {
 // cookie is ours, which no script reads and no other page sends.
 func (a *App) cookie(c *Call, value string) *http.Cookie {
 	return &http.Cookie{
-		Name: c.door.Gate.Cookie, Value: value, Path: cmp.Or(a.o.Prefix, "/"),
+		Name: c.door.Gate.cookieName(c.R, a.o.Prefix), Value: value, Path: cmp.Or(a.o.Prefix, "/"),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.door.Gate.secure(c.R),
 	}
 }

@@ -67,11 +67,12 @@ func TestOwnOrigins(t *testing.T) {
 			if test.tls {
 				r.TLS = &tls.ConnectionState{}
 			}
-			for name, value := range map[string]string{"Origin": test.origin, "Sec-Fetch-Site": test.fetch, "X-Forwarded-Proto": test.forward, "Cookie": "c=" + gate.Key.session} {
+			for name, value := range map[string]string{"Origin": test.origin, "Sec-Fetch-Site": test.fetch, "X-Forwarded-Proto": test.forward} {
 				if value != "" {
 					r.Header.Set(name, value)
 				}
 			}
+			r.Header.Set("Cookie", gate.cookieName(r, "")+"="+gate.sessions.open(byKey))
 			w := httptest.NewRecorder()
 			a.Handler(door).ServeHTTP(w, r)
 			if lets := codeOf(w) != "cross_origin"; lets != test.lets {

@@ -98,9 +98,8 @@ func (a *App) frame(c *Call) pages.Page {
 		Path: c.R.URL.RequestURI(), Who: c.Who.Name, Rights: c.Who.Rights(), Write: c.Who.Write,
 		Version: a.o.Version, Host: a.o.Host, Keys: true, Scope: "all supervisors",
 	}
-	if g := c.door.Gate; g != nil && g.Cookie != "" {
-		_, err := c.R.Cookie(g.Cookie)
-		p.Leave = err == nil && c.Who.Name != ""
+	if g := c.door.Gate; g != nil {
+		p.Leave = g.cookie(c.R) != "" && c.Who.Name != ""
 	}
 	if theme, err := c.R.Cookie(cookieTheme); err == nil && (theme.Value == "light" || theme.Value == "dark") {
 		p.Theme = theme.Value
@@ -181,7 +180,7 @@ const (
 func (a *App) ownCookie(c *Call, name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: cmp.Or(a.o.Prefix, "/"), MaxAge: seconds,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.R.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.R.TLS != nil || c.door.Gate != nil && c.door.Gate.secure(c.R),
 	}
 }
 

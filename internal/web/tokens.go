@@ -97,6 +97,7 @@ func parseTokens(text string) (lines []tokenLine, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		may.named = true
 		var sum []byte
 		if words[2] != "-" {
 			if sum, err = hex.DecodeString(words[2]); err != nil || len(sum) != sha256.Size {
@@ -129,9 +130,13 @@ func (t *Tokens) now() []tokenLine {
 	return t.lines
 }
 
-// byToken is who has a token; name, if not "", must be that one's. It takes as long for a wrong one.
+// byToken is who has a token; name, if not "", must be that one's.
 func (t *Tokens) byToken(name, token string) (Caller, bool) {
-	sum := sha256.Sum256([]byte(token))
+	return t.bySum(name, sha256.Sum256([]byte(token)))
+}
+
+// bySum is who has the token with that hash. It takes as long for a wrong one.
+func (t *Tokens) bySum(name string, sum [sha256.Size]byte) (Caller, bool) {
 	var found Caller
 	is := false
 	for _, line := range t.now() {

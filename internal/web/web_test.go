@@ -194,7 +194,7 @@ func TestRightsOfEveryRoute(t *testing.T) {
 // token, a proxy or a key says; and a door for looking is for looking, whoever comes.
 func TestRightsAtEveryDoor(t *testing.T) {
 	a, _ := quietly(aSupervisor())
-	key := NewKey("anna", false)
+	keyed := &Gate{Key: NewKey("anna", false), Cookie: "c"}
 	proxied := func(rights string) guest {
 		return guest{t: t, door: &Door{Gate: &Gate{Header: "X-User", Tokens: tokensOf(t, "anna "+rights+" -\n")}}, shows: []string{"X-User", "anna", "X-Oarlock", "1"}}
 	}
@@ -203,7 +203,7 @@ func TestRightsAtEveryDoor(t *testing.T) {
 		may string
 	}{
 		"socket":        {guest{t: t, door: &Door{Who: func(*http.Request) Caller { return All("root") }}}, "write"},
-		"key":           {guest{t: t, door: &Door{Gate: &Gate{Key: key, Cookie: "c"}}, shows: []string{"Cookie", "c=" + key.session, "X-Oarlock", "1"}}, "write"},
+		"key":           {guest{t: t, door: &Door{Gate: keyed}, shows: []string{"Cookie", "c=" + keyed.sessions.open(byKey), "X-Oarlock", "1"}}, "write"},
 		"proxy, reader": {proxied("read"), "read"},
 		"proxy, putter": {proxied("put:mail"), "put:mail"},
 	}
@@ -271,9 +271,8 @@ func TestHostsAndOrigins(t *testing.T) {
 			}
 		}
 	}
-	key := NewKey("anna", false)
-	door.door.Gate.Key = key
-	bearer, cookie := door.shows, []string{"Cookie", "oarlock=" + key.session}
+	door.door.Gate.Key = NewKey("anna", false)
+	bearer, cookie := door.shows, []string{"Cookie", "oarlock=" + door.door.Gate.sessions.open(byKey)}
 	basic := []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("anna:"+strings.TrimPrefix(bearer[1], "Bearer ")))}
 	for _, test := range []struct {
 		shows   []string
