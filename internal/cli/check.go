@@ -63,7 +63,7 @@ func check(c *cli.Context) error {
 		if err != nil && !errors.As(err, &problems) {
 			return err
 		}
-		return errors.Join(screen.PrintJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(cfg.Warnings(), plan.Warnings(cfg))}), exitQuietly(err))
+		return errors.Join(screen.PrintJSON(c.App.Writer, map[string]any{"files": cfg.Files, "problems": problems, "warnings": slices.Concat(cfg.Doubts, service.Warnings(cfg))}), exitQuietly(err))
 	}
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func check(c *cli.Context) error {
 		here := plan.CapacityHere()
 		sentence, fits := here.Needs(cfg)
 		show.Capacity(w, sentence, fits)
-		for _, warning := range slices.Concat(cfg.Warnings(), plan.Warnings(cfg), here.WatchedMemory(cfg)) {
+		for _, warning := range slices.Concat(service.Warnings(cfg), here.WatchedMemory(cfg)) {
 			screen.Printf(w, "%s %s\n", screen.Paint(w, screen.Yellow, "Warning:"), warning)
 		}
 		for _, r := range plan.Crons(cfg) {

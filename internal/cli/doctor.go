@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
 	"oarlock/internal/doctor"
 	"oarlock/internal/screen"
+	"oarlock/internal/service"
 	"oarlock/internal/show"
 	"oarlock/queue"
 )
@@ -37,8 +40,9 @@ func examine(c *cli.Context, q *queue.Client) error {
 		}
 	}}
 	err := d.Examine(c.Context, doctor.Place{
-		Config: func() (config.Config, error) { return load(c, config.Options{}) },
-		Unit:   c.String("unit"), UnitNamed: c.IsSet("unit"),
+		Config:   func() (config.Config, error) { return reload(c, config.Options{}) }, // what reached Redis has told the doubts
+		Warnings: func(cfg config.Config) []string { return slices.Concat(cfg.Doubts, service.Warnings(cfg)) },
+		Unit:     c.String("unit"), UnitNamed: c.IsSet("unit"),
 	})
 	if err != nil {
 		return err

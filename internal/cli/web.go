@@ -107,7 +107,7 @@ func webTokenCommand() *cli.Command {
 		Usage:     "make a token, and the line for web.tokens_file by which it is known",
 		ArgsUsage: "NAME",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "may", Value: "read", Usage: "what it gives: `RIGHTS` of read, put, put:QUEUES (a glob; put may stand several times), write, with commas between them"},
+			&cli.StringFlag{Name: "may", Value: "read", Usage: "what it gives: `RIGHTS` of read, put, put:QUEUES, respond, respond:CLASSES (globs; each may stand several times), write, with commas between them"},
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {

@@ -18,6 +18,7 @@ import (
 // Place is what a doctor examines beside Redis.
 type Place struct {
 	Config    func() (config.Config, error) // reads the configuration
+	Warnings  func(config.Config) []string  // what is no mistake in it and may become one, with the remedy; nil: nothing
 	Unit      string                        // the file of the systemd unit
 	UnitNamed bool                          // the unit must be there
 }
@@ -58,6 +59,11 @@ func (d *Doctor) here(ctx context.Context, p Place) {
 	if err != nil {
 		d.found(Bad, "configuration", "oarlock check", "%v", err)
 		return
+	}
+	if p.Warnings != nil {
+		for _, text := range p.Warnings(cfg) {
+			d.found(Warning, "configuration", "", "%s", text)
+		}
 	}
 	d.capacity(cfg, here)
 	for _, text := range here.WatchedMemory(cfg) {

@@ -642,10 +642,10 @@ func dump(t *testing.T, q *queue.Client) []byte {
 	return text
 }
 
-// A job that parked is answered once, by whoever may put jobs; JSON is kept byte for byte, and a text is a JSON string.
+// A job that parked is answered once, by whoever has the right; JSON is kept byte for byte, and a text is a JSON string.
 func TestAnswers(t *testing.T) {
 	a, q := apart(t)
-	g := as(t, "put:mail,read")
+	g := as(t, "respond:Pay,read")
 	s := q.Session("w")
 	defer s.Close()
 	const path = "/api/v1/respond/Pay/order%2017%2Fa"

@@ -15,11 +15,11 @@ import (
 // respondDoes is how the audit calls an answer.
 const respondDoes = "respond"
 
-// answerRoutes are about jobs that wait for an answer. Whoever may put jobs anywhere may answer any, for an answer names no
-// queue, and may be there before its job.
+// answerRoutes are about jobs that wait for an answer. A right to answer is for classes, not for queues: an answer names no queue,
+// and may be there before its job.
 func (a *App) answerRoutes() []Route {
 	return []Route{
-		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Put, Body: queue.MaxResponse, Does: respondDoes, Who: a.answers, Do: a.apiRespond},
+		{Method: "POST", Path: "/respond/{klass}/{correlation}", Right: Respond, Body: queue.MaxResponse, Does: respondDoes, Who: a.answers, Do: a.apiRespond},
 		{Method: "GET", Path: "/parked", Right: Read, Do: a.apiAllParked},
 		{Method: "GET", Path: "/parked/{klass}/{correlation}", Right: Read, Do: a.apiParked},
 	}
@@ -36,7 +36,7 @@ func (a *App) answers(c *Call) (Caller, error) {
 		if a.o.Callback == nil || !a.o.Callback(c.Name("klass"), jid, token) {
 			return Caller{}, c.door.Gate.refuse(c.R, "this token is not that of the job; it may be that of another job or class, or signed with another secret")
 		}
-		return Caller{Name: "whoever was asked by " + shown(jid), Put: []string{"*"}}, nil
+		return Caller{Name: "whoever was asked by " + shown(jid), Respond: []string{"*"}}, nil
 	}
 	return c.door.program(c.R)
 }
@@ -45,6 +45,9 @@ func (a *App) answers(c *Call) (Caller, error) {
 func (a *App) apiRespond(c *Call) error {
 	r := queue.Response{Klass: c.Name("klass"), Correlation: c.Name("correlation"), JID: c.query("jid"), End: queue.AnswerEnd(c.query("end"))}
 	c.Did(r.Klass+" "+r.Correlation, 1)
+	if !c.Who.MayRespond(r.Klass) {
+		return mayNotRespond(c, r.Klass)
+	}
 	text, err := io.ReadAll(c.R.Body)
 	if err != nil {
 		return err
@@ -82,6 +85,11 @@ func (a *App) apiRespond(c *Call) error {
 		return c.JSON(http.StatusOK, answered)
 	}
 	return c.JSON(http.StatusAccepted, answered)
+}
+
+// mayNotRespond refuses an answer to a job of another class than those that the caller may answer.
+func mayNotRespond(c *Call, klass string) *Problem {
+	return problem(http.StatusForbidden, "no_right", "%s may %s, and so answer no parked job of class %s", c.Who.Name, c.Who.Rights(), shown(klass))
 }
 
 // answered tells that an answer came, and what became of it.

@@ -61,7 +61,7 @@ func (a *App) jobPage(c *Call, p *pages.Page) error {
 	if body.Runs, body.Log = a.runsHere(jid); body.Runs == nil && job.State == "running" {
 		body.Runs, body.Log = a.runsElsewhere(ctx, w.roll, jid)
 	}
-	if job.State == "parked" && c.Who.May(Put) && !a.readOnly(c) {
+	if job.State == "parked" && c.Who.MayRespond(job.Klass) && !a.readOnly(c) {
 		body.Deeds = a.parkedDeeds(job, true, p.Write)
 		if len(body.Why) > 0 {
 			body.Why[0].Deeds = body.Deeds

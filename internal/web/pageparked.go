@@ -32,14 +32,14 @@ func (a *App) parkedPage(c *Call, p *pages.Page) error {
 	if err != nil {
 		return err
 	}
-	may := c.Who.May(Put) && !a.readOnly(c)
+	looks := a.readOnly(c)
 	var names []string
 	for _, job := range found.Items {
 		row := pages.Parked{JID: job.JID, Klass: job.Klass, Queue: job.Queue, Correlation: job.Correlation, Deadline: job.Due, Left: "in " + pages.Span(job.Due-found.AsOf)}
 		if row.Late = job.Due <= found.AsOf; row.Late {
 			row.Left = "in vain: it is over, and the next child that is free fails it"
 		}
-		row.Deeds = a.parkedDeeds(job, may, p.Write)
+		row.Deeds = a.parkedDeeds(job, c.Who.MayRespond(job.Klass) && !looks, p.Write)
 		if cancel := a.book().Link("jobs", job.JID, "cancel"); p.Write && cancel != "" {
 			row.Deeds = append(row.Deeds, pages.Deed{Label: "Cancel…", Form: cancel, Tone: pages.Bad})
 		}
@@ -84,7 +84,7 @@ func (a *App) scheduledIn(ctx context.Context, glob string) (map[string]int, err
 	return scheduled, err
 }
 
-// parkedDeeds are the buttons of a parked job beside those of any: whoever may put may answer.
+// parkedDeeds are the buttons of a parked job beside those of any.
 func (a *App) parkedDeeds(job ops.Job, answers, writes bool) []pages.Deed {
 	link := func(deed string) string { return a.book().Link("jobs", job.JID, deed) }
 	var deeds []pages.Deed
@@ -107,7 +107,7 @@ func (a *App) parkedActs() []act {
 		}}
 	})
 	fail := a.asking(a.onJob("unanswered", "fail parked job", func(ctx context.Context, c *Call, jid string) (string, error) {
-		if err := a.stillParked(ctx, jid); err != nil {
+		if err := a.stillParked(ctx, c, jid, c.Who.MayRespond); err != nil {
 			return "", err
 		}
 		_, err := ops.FailParked(ctx, a.o.Redis, []string{jid}, c.R.PostFormValue("error"))
@@ -116,13 +116,20 @@ func (a *App) parkedActs() []act {
 		return pages.Form{Heading: "Fail " + jid, Says: []string{"There will be no answer: no child is told, and the job has failed."}, Label: "Fail", Danger: true,
 			Asks: []pages.Ask{{Name: "error", Label: "why", Hint: "stands with the failed job"}}}
 	})
-	answer.right, fail.right = Put, Put
+	answer.right, fail.right = Respond, Respond
 	return []act{answer, fail, a.extendAct()}
 }
 
-// stillParked refuses a job that waits for no answer any more.
-func (a *App) stillParked(ctx context.Context, jid string) error {
+// stillParked refuses a job that waits for no answer any more, and one of a class that is not for the caller; nil: all are. It
+// tells how a job is, so the caller must be one who may look.
+func (a *App) stillParked(ctx context.Context, c *Call, jid string, may func(klass string) bool) error {
+	if !c.Who.May(Read) {
+		return noRight(c.Who, Read)
+	}
 	job, err := ops.Glance(ctx, a.o.Redis, jid)
+	if err == nil && may != nil && !may(job.Klass) {
+		return problem(http.StatusForbidden, "no_right", "you may answer no parked job of class %s", shown(job.Klass))
+	}
 	if err == nil && job.State != "parked" {
 		err = problem(http.StatusConflict, "changed", "%s waits for no answer; it is %s", shown(jid), job.State)
 	}
@@ -137,7 +144,7 @@ func (a *App) extendAct() act {
 		if err != nil {
 			return "", badField("timeout", "%q is no duration; one is 2h30m", shown(text))
 		}
-		if err := a.stillParked(ctx, jid); err != nil {
+		if err := a.stillParked(ctx, c, jid, nil); err != nil {
 			return "", err
 		}
 		extended, err := ops.ExtendParked(ctx, a.o.Redis, []string{jid}, wait)
@@ -147,11 +154,17 @@ func (a *App) extendAct() act {
 	})
 }
 
-// answerJob answers the job that the path names, and no other that has its correlation meanwhile.
+// answerJob answers the job that the path names, and no other that has its correlation meanwhile. It is for who looks at that, too.
 func (a *App) answerJob(ctx context.Context, c *Call, jid string) (string, error) {
+	if !c.Who.May(Read) {
+		return "", noRight(c.Who, Read)
+	}
 	job, err := ops.Glance(ctx, a.o.Redis, jid)
 	if err != nil {
 		return "", err
+	}
+	if !c.Who.MayRespond(job.Klass) {
+		return "", mayNotRespond(c, job.Klass)
 	}
 	if job.Correlation == "" {
 		return "", problem(http.StatusConflict, "changed", "%s waits for no answer; it is %s", shown(jid), job.State)

@@ -71,17 +71,17 @@ func TestParkedPage(t *testing.T) {
 	}
 }
 
-// Who may put may answer from the page, and is offered nothing else; who may only look is offered nothing.
+// Who may answer and look may answer from the page, and is offered nothing else; who may only look, or put, is offered nothing.
 func TestWhoAnswersParkedJobs(t *testing.T) {
 	a, q, _ := browsed(t)
-	all := map[string]bool{"read": false, "read,put:mail": true, "put:mail": true, "write": true}
+	all := map[string]bool{"read": false, "read,put:mail": false, "read,respond": true, "respond": false, "write": true}
 	for rights := range all {
 		parks(t, q, "pay "+rights, "for "+rights, rights)
 	}
 	for rights, may := range all {
 		g := as(t, rights)
 		path := "/jobs/" + url.PathEscape("for "+rights) + "/answer"
-		if _, text, _ := g.browse(a, "GET", "/parked", ""); rights != "put:mail" && strings.Contains(text, path) != may {
+		if _, text, _ := g.browse(a, "GET", "/parked", ""); rights != "respond" && strings.Contains(text, path) != may {
 			t.Errorf("%s: the button is offered: %t", rights, !may)
 		}
 		if code, _, _ := g.browse(a, "POST", path, "error=no"); (code == http.StatusSeeOther) != may {

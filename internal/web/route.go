@@ -7,15 +7,18 @@ import (
 // Right is what somebody must be allowed for a route.
 type Right int
 
-// The rights. Write includes the others; Put is for queues that are named, and includes no Read.
+// The rights. Write includes the others; Put is for queues that are named, Respond for classes, and neither includes Read.
 const (
-	Open  Right = iota + 1 // anybody may
-	Read                   // may look at everything
-	Put                    // may put jobs into some queues
-	Write                  // may change everything
+	Open    Right = iota + 1 // anybody may
+	Read                     // may look at everything
+	Put                      // may put jobs into some queues
+	Respond                  // may answer parked jobs of some classes
+	Write                    // may change everything
 )
 
-func (r Right) String() string { return [...]string{"none", "open", "read", "put", "write"}[r] }
+func (r Right) String() string {
+	return [...]string{"none", "open", "read", "put", "respond", "write"}[r]
+}
 
 // Route is one thing that can be asked: a row of the table from which rights are enforced, and from which the tests
 // of rights and of the API's description are made.

@@ -130,6 +130,18 @@ func (t *Tokens) now() []tokenLine {
 	return t.lines
 }
 
+// PutOnly are the names of those who may put and answer no parked job. Until now a right to put was one to answer.
+// It is for one version.
+func (t *Tokens) PutOnly() []string {
+	var names []string
+	for _, line := range t.now() {
+		if line.may.May(Put) && !line.may.May(Respond) {
+			names = append(names, line.may.Name)
+		}
+	}
+	return names
+}
+
 // byToken is who has a token; name, if not "", must be that one's.
 func (t *Tokens) byToken(name, token string) (Caller, bool) {
 	return t.bySum(name, sha256.Sum256([]byte(token)))
