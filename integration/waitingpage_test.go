@@ -24,7 +24,7 @@ func TestWaitingAsWritten(t *testing.T) {
 	here := strings.NewReplacer("127.0.0.1:7733", listen, base, "http://"+listen, "/etc/oarlock", p.dir)
 	_, makes, _ := strings.Cut(door, "# ")
 	p.shell(here.Replace(strings.TrimSpace(makes)))
-	p.shell("oarlock web token shop --may put --json >made && jq -r .line made >tokens && chmod 600 tokens")
+	p.shell("oarlock web token shop --may put,respond --json >made && jq -r .line made >tokens && chmod 600 tokens")
 	p.env = append(p.env, "TOKEN="+strings.TrimSpace(p.shell("jq -r .token made")))
 	asked := filepath.Join(p.dir, "asked")
 	p.program("ask-the-bank", fmt.Sprintf(`echo "$@" >>%s`, asked))
