@@ -43,7 +43,7 @@ func TestCommandsPerCall(t *testing.T) {
 		{"fail", running, "fail 2 j w g m", 14, "job.fail 2 j w g m", 19},
 		{"retry", running, "retry 2 j q w", 6, "job.retry 2 j q w", 9},
 		{"timeout", running, "timeout 2 j", 8, "job.timeout 2 j", 12},
-		{"cancel, failed job", failed, "cancel 3 j", 14, "job.cancel 3 j", 19},
+		{"cancel, failed job", failed, "cancel 3 j", 15, "job.cancel 3 j", 20},
 		{"get", puts(1), "get 1 0", 4, "job.get 1 0", 4},
 		{"queues, per queue", puts(1), "queues 1 q", 8, "queue.counts 1 q", 9},
 	}

@@ -232,7 +232,7 @@ func TestMergeMutations(t *testing.T) {
 		{"a job that runs takes payloads", "local waits = f[1] == 'waiting' or", "local waits = f[1] == 'running' or f[1] == 'waiting' or"},
 		{"limits are not kept", "if count > most or bytes > most_bytes then return nil end", ""},
 		{"limits are not kept where two jobs become one", "if #list > most or run_load(mode, list) % 4294967296 > most_bytes then return nil end", ""},
-		{"a job whose payloads another has stays", "  redis.call('DEL', key, key .. '-history')\nend", "end"},
+		{"a job whose payloads another has stays", "  delete_job(key)\nend", "end"},
 		{"what waits behind is forgotten", "  write_run(jid, mode, list)\n  vanish(other", "  vanish(other"},
 		{"the dead payload stays with the others", "local dead = { table.remove(list, 1) }", "local dead = { list[1] }"},
 		{"old payloads stay where they were", "  drop_payloads(key, stays)\nend", "end"},

@@ -65,6 +65,9 @@ type Put struct {
 	// something is refused. The zero value keeps the old job's. A job that says something is one of its own: it merges with none.
 	Wants Wants
 
+	// AnyName lets the names of the job and its throttles be keys of others; see CheckJID and CheckThrottle.
+	AnyName bool
+
 	// Trace is the trace in which the job is put; the zero value is none. It stays with the job until that is put anew.
 	Trace Trace
 
@@ -307,6 +310,14 @@ func (p *Put) check() error {
 	}
 	if strings.Contains(p.JID, "\x00") { // what separates it from a number in names of our own
 		return fmt.Errorf("jid must have no NUL: %+q", p.JID)
+	}
+	if err := CheckJID(p.JID); err != nil && !p.AnyName {
+		return err
+	}
+	for _, id := range p.Throttles {
+		if err := CheckThrottle(id); err != nil && !p.AnyName {
+			return err
+		}
 	}
 	if err := p.Trace.Check(); err != nil {
 		return err

@@ -99,6 +99,7 @@ func put(c *cli.Context) error {
 	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
+	like.AnyName = true // it was asked about
 	done, err := ops.PutOne(c.Context, client, like)
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
@@ -226,6 +227,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return err
 	}
 	bar := show.Bytes(c.App.ErrWriter, "put", size)
+	like.AnyName = c.Bool("force")
 	feed := ops.Feed{
 		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
 		KeyFrom: func(name string) string { return cfg.Queues[name].KeyFrom },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"oarlock/queue/admin"
 )
@@ -42,6 +43,8 @@ func (d *Doctor) contradiction(c admin.Contradiction) {
 	switch {
 	case c.Mended:
 		d.found(Fixed, "keys", "", "%s: %s", c.Text, c.Remedy)
+	case c.Shared:
+		d.shared(c)
 	case c.Type:
 		d.found(Bad, "keys", "Rename or delete it; --fix does not.", "%s", c.Text)
 	case c.Remedy == "":
@@ -49,4 +52,19 @@ func (d *Doctor) contradiction(c admin.Contradiction) {
 	default:
 		d.found(Bad, "keys", "oarlock doctor --fix: "+c.Remedy, "%s", c.Text)
 	}
+}
+
+// shared tells of a job or a throttle that has a key of another.
+func (d *Doctor) shared(c admin.Contradiction) {
+	level, advice := Bad, "Neither can be worked in full while both are there. Let the job end, or cancel it, and use another name for such jobs."
+	switch {
+	case strings.HasPrefix(c.Text, "the limit"):
+		advice = "Remove it (oarlock throttle rm) and set it for a throttle of another name: jobs that need the other one cannot be worked."
+	case c.Alone:
+		level, advice = Warning, "Use another name for such jobs: our commands refuse this one, and the other job could not be put."
+	}
+	if c.Remedy != "" {
+		advice = "oarlock doctor --fix: " + c.Remedy + ". " + advice
+	}
+	d.found(level, "keys", advice, "%s", c.Text)
 }

@@ -68,6 +68,11 @@ func CheckPut(p queue.Put, sure Sure) error {
 		if err := NewName("jid", p.JID, sure); err != nil {
 			return err
 		}
+		if err := queue.CheckJID(p.JID); err != nil && !p.AnyName {
+			if err := sure.of("The %v.", err); err != nil {
+				return err
+			}
+		}
 	}
 	if err := newNames("tag", p.Tags, sure); err != nil {
 		return err
@@ -75,7 +80,28 @@ func CheckPut(p queue.Put, sure Sure) error {
 	if err := newNames("jid in --depends", p.Depends, sure); err != nil {
 		return err
 	}
-	return newNames("throttle", p.Throttles, sure)
+	if err := newNames("throttle", p.Throttles, sure); err != nil || p.AnyName {
+		return err
+	}
+	return freeKeys(p.Throttles, sure)
+}
+
+// freeKey is in doubt about the name of a throttle that is the key of another.
+func freeKey(id string, sure Sure) error {
+	if err := queue.CheckThrottle(id); err != nil {
+		return sure.of("The %v.", err)
+	}
+	return nil
+}
+
+// freeKeys is freeKey for several.
+func freeKeys(ids []string, sure Sure) error {
+	for _, id := range ids {
+		if err := freeKey(id, sure); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PlanPut says when a job is to run: text is a time such as 2026-07-01T12:00:00Z, or so long from now as 90s. A time that is past is now.

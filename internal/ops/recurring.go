@@ -197,7 +197,10 @@ func checkRecurring(r queue.Recurring, sure Sure) error {
 	if err := newNames("tag", r.Tags, sure); err != nil {
 		return err
 	}
-	return newNames("throttle", r.Throttles, sure)
+	if err := newNames("throttle", r.Throttles, sure); err != nil {
+		return err
+	}
+	return freeKeys(r.Throttles, sure)
 }
 
 // RecurringChange changes a recurring job. What is nil stays as it is.

@@ -353,6 +353,9 @@ func SetThrottle(ctx context.Context, q *queue.Client, t queue.Throttle, sure Su
 	if err := NewName("throttle", t.ID, sure); err != nil {
 		return err
 	}
+	if err := freeKey(t.ID, sure); err != nil {
+		return err
+	}
 	limit, err := q.RuledLimit(ctx, t.ID)
 	if err != nil {
 		return err

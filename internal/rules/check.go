@@ -78,9 +78,14 @@ func (c *checker) name(key, name string) {
 		c.bad(key, "a name has no blanks, no = and nothing that cannot be seen")
 	case strings.Contains(name, ":q:"):
 		c.bad(key, "a name with :q: is that of a queue's own limit; write [queues.NAME] limit")
-	case strings.HasSuffix(name, "-locks") || strings.HasSuffix(name, "-pending"):
+	case isPart(name):
 		c.bad(key, "a name does not end in -locks or -pending, which are keys of the throttle without that")
 	}
+}
+
+// isPart reports whether a throttle of that name has a key of another.
+func isPart(name string) bool {
+	return strings.HasSuffix(name, "-locks") || strings.HasSuffix(name, "-pending")
 }
 
 func (c *checker) throttle(key, name string, t Throttle) {
@@ -154,6 +159,8 @@ func (c *checker) shares(key string, t Throttle) {
 			c.bad(key+".shares."+value, "%v", err)
 		case value == "" || len(value) > 64 || strings.ContainsRune(value, 0):
 			c.bad(key+".shares", "a value has 1 to 64 bytes")
+		case isPart(value):
+			c.bad(key+".shares."+value, "a value with a share does not end in -locks or -pending, which are keys of the value without that")
 		}
 		total += share
 	}
@@ -215,6 +222,10 @@ func (c *checker) window(key, name string, w Window) {
 func (c *checker) queue(key, name string, q Queue) {
 	c.queueName(key, name)
 	c.between(key+".limit", q.Limit, mostPlaces)
+	if q.Limit > 0 && isPart(name) {
+		c.bad(key+".limit", "the limit of a queue whose name ends in -locks or -pending has the key of the queue without that; "+
+			"write a [throttles.NAME] with the limit, and throttles = [\"NAME\"] here")
+	}
 	known(c, key+".throttles", "throttles", q.Throttles, c.Throttles)
 	known(c, key+".windows", "windows", q.Windows, c.Windows)
 	c.choice(key+".priority", q.Priority, Priorities)

@@ -68,7 +68,10 @@ local function husk(jid, key)
   if redis.call('EXISTS', key) == 0 then return end -- it went since it was listed
   if not data and #payload_names(key) > 0 then return end -- it is looked at with what merged
   if not data then
-    if fix then redis.call('DEL', key, key .. '-history') end
+    if fix then
+      redis.call('DEL', key)
+      redis.pcall('LTRIM', key .. '-history', '1', '0') -- a list, and nothing else
+    end
     return 'is no whole job', 'what is left of it is deleted'
   end
   if fix then redis.call('HSET', key, 'jid', jid) end

@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,8 @@ type Contradiction struct {
 	Text   string // what is wrong, in words
 	Remedy string // what mends it; "" if nothing does, but a person
 	Mended bool
+	Shared bool // a job or a throttle has a key of another
+	Alone  bool // of one that is shared: there is no such other
 	Type   bool // a key is of another type than every program takes it for
 }
 
@@ -91,10 +95,41 @@ func (k *keys) look() error {
 func (k *keys) allJobs() error {
 	return k.each("j:*", "hash", func(jids []string) error {
 		k.account.Jobs += len(jids)
+		if err := k.shared(jids); err != nil {
+			return err
+		}
 		if err := k.ask(runsScript, "", " ", []any{k.ns, k.now, k.flag()}, jids); err != nil {
 			return err
 		}
 		return k.jobs(jids)
+	})
+}
+
+// shared looks for jobs whose jid is the key of another.
+func (k *keys) shared(jids []string) error {
+	jids = slices.DeleteFunc(slices.Clone(jids), func(jid string) bool { return queue.CheckJID(jid) == nil })
+	if len(jids) == 0 {
+		return nil
+	}
+	answers, err := k.run(sharedScript, []any{k.ns, k.flag()}, jids)
+	if err != nil {
+		return err
+	}
+	for answer := range slices.Chunk(answers, 4) {
+		k.found(Contradiction{Text: "job " + answer[0] + " " + answer[1], Remedy: answer[2], Shared: true, Alone: answer[3] == "1"})
+	}
+	return nil
+}
+
+// sharedThrottles looks for limits whose name is the key of another throttle.
+func (k *keys) sharedThrottles() error {
+	return k.each("th:*", "hash", func(ids []string) error {
+		for _, id := range ids {
+			if shared, is := errors.AsType[*queue.SharedKeyError](queue.CheckThrottle(id)); is {
+				k.found(Contradiction{Text: fmt.Sprintf("the limit of throttle %s has the key of %s of throttle %s", id, shared.Holds, shared.Other), Shared: true})
+			}
+		}
+		return nil
 	})
 }
 
@@ -169,6 +204,9 @@ func (k *keys) failed() error {
 
 // throttles looks for holders that do not run, and lets those in line on.
 func (k *keys) throttles() error {
+	if err := k.sharedThrottles(); err != nil {
+		return err
+	}
 	var held []string
 	err := k.each("th:*", "zset", func(names []string) error {
 		for _, name := range names {
@@ -299,13 +337,17 @@ func (k *keys) ask(script *redis.Script, before, between string, args []any, jid
 }
 
 // tell reports what is wrong, once, and what mends it, or did.
-func (k *keys) tell(text, remedy string) {
-	if _, twice := k.said[text]; twice {
+func (k *keys) tell(text, remedy string) { k.found(Contradiction{Text: text, Remedy: remedy}) }
+
+// found reports something that is wrong, once.
+func (k *keys) found(c Contradiction) {
+	if _, twice := k.said[c.Text]; twice {
 		return
 	}
-	k.said[text] = struct{}{}
+	k.said[c.Text] = struct{}{}
 	k.account.Wrong++
-	k.report(Contradiction{Text: text, Remedy: remedy, Mended: k.mend && remedy != ""})
+	c.Mended = k.mend && c.Remedy != ""
+	k.report(c)
 }
 
 func (k *keys) flag() string {

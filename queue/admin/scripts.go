@@ -25,6 +25,7 @@ var (
 	orderedScript      = scriptOf("ordered")
 	runsScript         = scriptOf("runs")
 	seatsScript        = scriptOf("seats")
+	sharedScript       = scriptOf("shared")
 	turnScript         = scriptOf("turn")
 )
 

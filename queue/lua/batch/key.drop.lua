@@ -17,7 +17,7 @@ local lane, done, list = lane_of(queue, key), 0, {}
 
 -- drop(jid) -> whether a job is canceled
 local function drop(jid)
-  if redis.call('EXISTS', 'ql:j:' .. jid .. '-dependents') == 1 then
+  if has_members('ql:j:' .. jid .. '-dependents') then
     list[#list + 1], list[#list + 2] = jid, 'another job waits for it'
     return false
   end

@@ -38,9 +38,9 @@ say('before', rank)
 say('party', party)
 if redis.call('ZSCORE', 'ql:oarlock:open:' .. queue, line) then say('open', 1) end
 say('opens', redis.call('ZSCORE', 'ql:oarlock:due:' .. queue, line))
-local limits = redis.call('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-limit')
+local limits = throttle_fields(tid, 'maximum', 'oarlock-limit')
 local maximum = numeric(limits[1], 0)
-local base, value = string.match(tid, '^([^=]*)=(.*)$')
+local base, value = split_value(tid)
 if base and (not limits[1] or limits[1] == limits[2]) then maximum = cap_of({ places = {}, defined = {} }, base, value) end
 say('maximum', text14(maximum))
 say('used', redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'))

@@ -66,7 +66,7 @@ function keep_needed(list, words)
   local going, waiting = {}, {}
   for i, a in ipairs(list) do
     if a.action == 'cancel' and not words[i] then
-      going[a.jid], waiting[a.jid] = i, redis.call('SMEMBERS', 'ql:j:' .. a.jid .. '-dependents')
+      going[a.jid], waiting[a.jid] = i, set_of('ql:j:' .. a.jid .. '-dependents')
     end
   end
   local again = next(going)

@@ -16,6 +16,6 @@ function cancel_job(jid, now, over)
   drop_dependencies(jid)
   unindex_tags(jid, stored_tags(tags))
   tell_trackers('ql:canceled', jid)
-  redis.call('DEL', key, key .. '-history')
+  delete_job(key)
   if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end
 end

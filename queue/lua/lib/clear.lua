@@ -12,7 +12,8 @@ function clear_one(batch, jid, queue, part, to, before)
   end
   if numeric(f[3], 0) > before then return 'newer' end
   if to == '' then
-    local other = redis.call('SRANDMEMBER', key .. '-dependents')
+    local other = redis.pcall('SRANDMEMBER', key .. '-dependents')
+    if type(other) == 'table' then other = part_of_job('SRANDMEMBER', key .. '-dependents')[1] end
     if other then return other .. ' waits for it' end
     spend(batch, 2 * #stored_tags(f[4]) + (throttles and 10 or 0))
     cancel_job(jid, batch.now)

@@ -31,7 +31,7 @@ function complete_job(now, jid, worker, queue, data, next, delay, depends)
   end
   redis.call('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
   if throttles then give_back(jid, queue, throttles, now) end
-  remember(jid, plain_entry(now, 'done'), limit, history)
+  if remember(jid, plain_entry(now, 'done'), limit, history) then stands_apart(jid) end
   tally_one('run', queue, now, now - (tonumber(time) or now))
   if special then tell_trackers('ql:completed', jid) end
   if lane then

@@ -14,27 +14,43 @@ function given_depends(text, area)
 end
 
 -- depend(jid, on) -> how many of the jids in the list on the job waits for now
--- Those that are gone or complete, and the job itself, would never come.
+-- Those that are gone or complete, and the job itself, would never come. Where it cannot wait for one of them it waits for no more
+-- than before, and that is raised.
 function depend(jid, on)
-  local open = 0
-  for _, other in ipairs(on) do
+  local open, own = 0, 'ql:j:' .. jid .. '-dependencies'
+  for i, other in ipairs(on) do
     local state = other ~= jid and redis.call('HGET', 'ql:j:' .. other, 'state')
     if state and state ~= 'complete' then
-      redis.call('SADD', 'ql:j:' .. other .. '-dependents', jid)
-      redis.call('SADD', 'ql:j:' .. jid .. '-dependencies', other)
+      local told, kept = redis.pcall('SADD', 'ql:j:' .. other .. '-dependents', jid), nil
+      if type(told) == 'number' then kept = redis.pcall('SADD', own, other) end
+      if type(kept) ~= 'number' then cannot_depend(jid, on, i, kept or told) end
       open = open + 1
     end
   end
   return open
 end
 
--- drop_dependencies(jid): it waits for nothing any more
+-- cannot_depend(jid, on, last, raised): it waits for none of a list up to last, and that is raised
+-- Rare.
+function cannot_depend(jid, on, last, raised)
+  for i = 1, last do
+    redis.pcall('SREM', 'ql:j:' .. on[i] .. '-dependents', jid)
+    redis.pcall('SREM', 'ql:j:' .. jid .. '-dependencies', on[i])
+  end
+  if is_job('ql:j:' .. on[last] .. '-dependents') then
+    error('job ' .. excerpt(on[last]) .. ' cannot be waited for: who does would have the key of job ' .. excerpt(on[last]) .. '-dependents', 0)
+  end
+  error(raised, 0)
+end
+
+-- drop_dependencies(jid) -> list of jids: it waits for nothing any more
 function drop_dependencies(jid)
   local key = 'ql:j:' .. jid .. '-dependencies'
-  local on = redis.call('SMEMBERS', key)
-  if #on == 0 then return end
-  for _, other in ipairs(on) do redis.call('SREM', 'ql:j:' .. other .. '-dependents', jid) end
+  local on = set_of(key)
+  if #on == 0 then return on end
+  for _, other in ipairs(on) do redis.pcall('SREM', 'ql:j:' .. other .. '-dependents', jid) end
   redis.call('DEL', key)
+  return on
 end
 
 -- unblock(jid, now) -> list of those that could not be freed, nil if there are none
@@ -42,7 +58,7 @@ end
 -- and does not keep the others from being it.
 function unblock(jid, now)
   local key = 'ql:j:' .. jid .. '-dependents'
-  local waiting = redis.call('SMEMBERS', key)
+  local waiting = set_of(key)
   if #waiting == 0 then return end
   local stuck
   for _, other in ipairs(waiting) do
@@ -61,7 +77,7 @@ end
 function free(jid, from, now)
   local key = 'ql:j:' .. jid
   redis.call('SREM', key .. '-dependencies', from)
-  if redis.call('EXISTS', key .. '-dependencies') == 1 then return end
+  if has_members(key .. '-dependencies') then return end
   local queue, priority, due, lane = unpack(redis.call('HMGET', key, 'queue', 'priority', 'scheduled', 'oarlock-lane'))
   if not queue then return end
   local at = tonumber(due)

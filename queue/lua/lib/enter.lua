@@ -38,8 +38,8 @@ function entered_after_all(batch, put, raised)
   local key, named = 'ql:j:' .. put.jid, put.named
   if put.old_queue ~= nil then reseat(batch, put.jid, put.queue, put.old_queue or nil) end
   local time = redis.pcall('HGET', key, 'time')
-  if not time and put.old_queue == false then redis.pcall('DEL', key .. '-history') end
-  if time ~= batch.time then return { reason_of(raised) } end
+  if not time and put.old_queue == false then redis.pcall('LTRIM', key .. '-history', '1', '0') end -- a list, and nothing else
+  if time ~= batch.time then return { told_neighbors(put.jid, raised) } end
   if named.timeout then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-timeout', named.timeout) end
   if named.trace then redis.pcall('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
   if says_wants(named) then pcall(write_wants, put.jid, given_wants(put.queue, named)) end
@@ -56,8 +56,9 @@ function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
   put.old_queue, put.replaced = nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
   if named.at then put.due, put.delay = planned(batch, named.at) end
-  local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents') > 0 -- see put_job
+  local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents', key .. '-history') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
+  if special and not exists then check_neighbors(key) end
   if exists and named['if-exists'] then
     local state = in_the_way(key, named['if-exists'])
     if state then return state end
@@ -150,6 +151,7 @@ end
 function enter_with_care(batch, put, key, exists, ready)
   local jid, queue, named = put.jid, put.queue, put.named
   local throttles = named.throttles and move_throttles(given_throttles(named.throttles, 'Put'), nil, queue)
+  if throttles and batch.settings then check_of_values(throttles) end
   -- A job of this batch may be put again by it, and must be where it belongs by then.
   flush_ready(batch, ready)
   local of_queue, old_queue, state, record, lane, expires, before = nil, false, nil, nil, nil, nil, nil
@@ -171,6 +173,17 @@ function enter_with_care(batch, put, key, exists, ready)
   if state == 'failed' and record then keep_record(batch, jid, record) end
   -- Whether they are free is asked when the job is taken.
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
+end
+
+-- check_of_values(throttles): raises if one of a list is that of a value of a throttle of the rules
+-- Rare.
+function check_of_values(throttles)
+  for _, tid in ipairs(throttles) do
+    local base = split_value(tostring(tid))
+    if base and redis.call('HEXISTS', 'ql:oarlock:rules', 't:' .. base) == 1 then
+      refuse('Put', 'throttle ' .. excerpt(tid) .. ' has the key of a value of throttle ' .. excerpt(base) .. '; choose another name')
+    end
+  end
 end
 
 -- was_answered(key, put) -> whether a job that is put again has an answer that no attempt was told, to the correlation that it goes on with

@@ -256,7 +256,9 @@ function named_value(value, defined)
     value = '-'
   end
   if defined.shares and not defined.shares[value] then return '*' end
-  if #value > 64 then return string.sub(value, 1, 24) .. redis.sha1hex(value) end
+  local last = string.byte(value, -1)
+  local is_key = (last == 115 or last == 103) and (string.find(value, '%-locks$') or string.find(value, '%-pending$')) -- of the value without that
+  if #value > 64 or is_key then return string.sub(value, 1, 24) .. redis.sha1hex(value) end
   return value
 end
 
@@ -270,7 +272,8 @@ function places_of(g, item)
   local known = g.places[tid]
   if known then return known end
   local defined = defined_as(g, tid)
-  local f = redis.call('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at')
+  local f = redis.pcall('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at')
+  if f.err then f = throttle_fields(tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at') end
   local most = numeric(f[1], 0)
   known = { tid = tid, defined = defined, used = redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'), members = {} }
   if item.base and (not f[1] or f[1] == f[3]) then most = cap_of(g, item.base, item.value) end

@@ -362,7 +362,7 @@ function vanish(jid, into, queue, now)
   end
   unindex_tags(jid, stored_tags(f[4]))
   follow_crons(jid, into)
-  redis.call('DEL', key, key .. '-history')
+  delete_job(key)
 end
 
 -- absorb_next(batch, s): a job that is to be tried again has the payloads, too, that wait behind it

@@ -35,17 +35,36 @@ function drop_completed(jids)
     local last, keys, n = math.min(first + 1999, #jids), {}, 0
     for i = first, last do
       local key = 'ql:j:' .. jids[i]
-      local tags = redis.pcall('HGET', key, 'tags')
+      local f = redis.pcall('HMGET', key, 'tags', 'oarlock-apart')
       -- Tags that cannot be read are in no index.
-      if type(tags) == 'string' and tags ~= '{}' then pcall(function() unindex_tags(jids[i], cjson.decode(tags)) end) end
-      keys[n + 1], keys[n + 2] = key, key .. '-history'
-      n = n + 2
-      if reqless then
-        n = n + 1
-        keys[n] = key .. '-dependencies'
+      if f[1] and f[1] ~= '{}' then pcall(function() unindex_tags(jids[i], cjson.decode(f[1])) end) end
+      if f[2] then
+        delete_job(key)
+      elseif not f.err or not is_wrong_type(f) then -- else it is no job, and may be a part of another
+        keys[n + 1], keys[n + 2] = key, key .. '-history'
+        n = n + 2
       end
     end
-    redis.call('DEL', unpack(keys))
+    if n > 0 then redis.call('DEL', unpack(keys)) end
+    if reqless then drop_needs(jids, first, last) end
     redis.call('ZREM', 'ql:completed', unpack(jids, first, last))
+  end
+end
+
+-- stands_apart(jid): a job is complete whose history cannot be kept, as another job may have its key
+-- What prunes reads that. To ask each job which it prunes would be one command more for all.
+-- Rare.
+function stands_apart(jid)
+  redis.pcall('HSET', 'ql:j:' .. jid, 'oarlock-apart', '1')
+end
+
+-- drop_needs(jids, first, last): what jobs that are gone waited for, which is seldom left
+-- Rare.
+function drop_needs(jids, first, last)
+  local keys = {}
+  for i = first, last do keys[#keys + 1] = 'ql:j:' .. jids[i] .. '-dependencies' end
+  if redis.call('EXISTS', unpack(keys)) == 0 then return end
+  for _, key in ipairs(keys) do
+    if not is_job(key) then redis.call('DEL', key) end
   end
 end

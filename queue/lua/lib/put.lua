@@ -33,15 +33,15 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due,
   tags, priority, retries = tags or {}, priority or '0', retries or '5'
   if reqless or old and old.throttles then throttles = put_throttles(jid, throttles, old, queue) end
 
+  if depends and #depends > 0 then depend_anew(jid, depends) end -- which may be refused
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. cjson.encode(queue) .. '}')
   remember(jid, put_entry(now, queue), limit, old and old.history)
   if old then leave_for(jid, old, queue, worker, now) end
   local key_given = named.key or old and old.lane and kept_key(old, queue)
   if #tags > 0 then index_tags(jid, tags) end
-  if depends and #depends > 0 then depend_anew(jid, depends) end
 
   local state = delay > 0 and 'scheduled' or 'waiting'
-  if (special or depends) and redis.call('EXISTS', key .. '-dependencies') == 1 then
+  if (special or depends) and has_members(key .. '-dependencies') then
     if delay > 0 then redis.call('HSET', key, 'scheduled', due) end
     state = 'depends'
   end
@@ -138,8 +138,12 @@ end
 -- depend_anew(jid, on): what it waited for is replaced by a list
 -- Rare.
 function depend_anew(jid, on)
-  drop_dependencies(jid)
-  depend(jid, on)
+  local before = drop_dependencies(jid)
+  local ok, raised = pcall(depend, jid, on)
+  if not ok then
+    pcall(depend, jid, before)
+    error(raised, 0)
+  end
 end
 
 -- throttle_at_once(jid, queue, throttles, now, limit) -> whether a job that was just

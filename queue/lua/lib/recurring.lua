@@ -47,7 +47,7 @@ function spawn_children(queue, parent, next, now, limit, history)
     local child = parent .. '-' .. text14(count + i)
     local ok, raised = pcall(spawn_child, child, parent, queue, f, when, now, history)
     if not ok then -- it is due still
-      redis.pcall('DEL', 'ql:j:' .. child, 'ql:j:' .. child .. '-history')
+      pcall(delete_job, 'ql:j:' .. child)
       redis.pcall('ZREM', 'ql:q:' .. queue .. '-work', child)
       redis.pcall('ZADD', schedule, when, parent)
       error(raised, 0)

@@ -230,7 +230,7 @@ function examine_further(batch, s)
     end
   end
   if s.action == 'cancel' then
-    local other = redis.call('SMEMBERS', s.key .. '-dependents')[1]
+    local other = set_of(s.key .. '-dependents')[1]
     if other then return 'refused', other .. ' waits for it; cancel both at once' end
     return
   end
@@ -275,7 +275,7 @@ end
 -- The job has lost its lock and left its worker's set. Only its hash may not be written without notice.
 function complete_plain(batch, s)
   local jid, queue = s.jid, s.queue
-  remember(jid, batch.done, batch.limit, false)
+  if remember(jid, batch.done, batch.limit, false) then stands_apart(jid) end
   add(batch.runs, queue, batch.now - seconds_of(batch, s.time))
   if batch.tracked then tell_trackers('ql:completed', jid) end
   redis.pcall('PUBLISH', 'ql:log', '{"jid":' .. cjson.encode(jid) .. ',"event":"completed","queue":' .. json_name(batch, queue) .. '}')
@@ -368,7 +368,7 @@ end
 function conclude_advance(batch, s)
   local jid, key, named, now = s.jid, s.key, s.named, batch.now
   local next, delay, depends = named.next, tonumber(named.delay) or 0, s.depends or {}
-  remember(jid, batch.done, batch.limit, false)
+  if remember(jid, batch.done, batch.limit, false) then stands_apart(jid) end
   add(batch.runs, s.queue, now - seconds_of(batch, s.time))
   tell(batch, 'ql:completed', jid)
   if s.of_queue and not named.data then take_along(s) end -- it may have no key any more

@@ -629,7 +629,7 @@ function start(batch, queue, job, expires)
     if set ~= 0 and type(set) == 'table' then return set end
   end
   local unkept = remember(jid, batch.entry, batch.limit, f[10])
-  if unkept then job.damage = job.damage or 'its history: ' .. unkept end
+  if unkept and not is_job('ql:j:' .. jid .. '-history') then job.damage = job.damage or 'its history: ' .. unkept end
   if batch.tracked then tell_trackers('ql:popped', jid) end
 end
 

@@ -30,8 +30,29 @@ end
 
 -- room_in(tid) -> how many more jobs may hold it; math.huge if it has no limit
 function room_in(tid)
-  local maximum = numeric(redis.call('HGET', 'ql:th:' .. tid, 'maximum'), 0)
+  local maximum = redis.pcall('HGET', 'ql:th:' .. tid, 'maximum')
+  maximum = numeric(type(maximum) == 'table' and throttle_fields(tid, 'maximum')[1] or maximum, 0)
   return maximum == 0 and math.huge or maximum - redis.call('ZCARD', 'ql:th:' .. tid .. '-locks')
+end
+
+-- throttle_fields(tid, ...) -> what a throttle says of them
+-- Of a-locks nothing, where jobs hold a: that is their key, and this one has no limit.
+-- Rare.
+function throttle_fields(tid, ...)
+  local key = 'ql:th:' .. tid
+  local f = redis.pcall('HMGET', key, ...)
+  if not f.err then return f end
+  local part = string.sub(tid, -6) == '-locks' or string.sub(tid, -8) == '-pending'
+  if part and type(redis.pcall('ZCARD', key)) == 'number' then return {} end
+  return redis.call('HMGET', key, ...) -- which raises
+end
+
+-- split_value(tid) -> throttle and value of a name that is of one value of a throttle; nil of others
+-- The name of a queue may have the sign, and its own throttle has it then.
+-- Rare.
+function split_value(tid)
+  if string.sub(tid, 1, #'ql:q:') == 'ql:q:' then return nil end
+  return string.match(tid, '^([^=]+)=(.*)$')
 end
 
 -- first_full(throttles, jid) -> the first of a list that has no room, or nil

@@ -60,7 +60,7 @@ function marks_of(list, text)
   local values, marks = {}, {}
   for _, tid in ipairs(ok and names or {}) do
     tid = tostring(tid)
-    local base, value = string.match(tid, '^([^=]+)=(.*)$')
+    local base, value = split_value(tid)
     if base then values[base] = value end
     marks[tid] = marks[tid] or { places = 0 }
     marks[tid].places = marks[tid].places + 1
@@ -143,7 +143,7 @@ end
 
 -- item_of(tid) -> what places_of asks for
 function item_of(tid)
-  local base, value = string.match(tid, '^([^=]+)=(.*)$')
+  local base, value = split_value(tid)
   return { tid = tid, base = base, value = value }
 end
 

@@ -144,7 +144,13 @@ repeat
     if said ~= 0 and type(said) == 'table' then break end
     already, key, entries[2 * i - 1], entries[2 * i] = i, key .. '-history', args[1], jid
     said = call('RPUSH', key, entry)
-    if said ~= 2 and said ~= 3 and type(said) == 'number' and said > longest then trim(key) end
+    if said ~= 2 and said ~= 3 then
+      if type(said) ~= 'number' then
+        call('HSET', f[6], 'oarlock-apart', '1') -- see drop_completed
+      elseif said > longest then
+        trim(key)
+      end
+    end
     call('PUBLISH', 'ql:log', '{"jid":' .. cjson.encode(jid) .. shown)
   end
   if already < ended or type(call('ZADD', 'ql:completed', unpack(entries))) == 'table' then break end
@@ -171,7 +177,7 @@ repeat
       said, reply[last] = call('RPUSH', key, entry), f
       if said ~= 2 and said ~= 3 then
         if type(said) ~= 'number' then
-          f[9] = 'its history: ' .. said.err
+          if call('HGET', key, 'jid') ~= jid .. '-history' then f[9] = 'its history: ' .. said.err end
         elseif said > longest then
           trim(key)
         end

@@ -12,7 +12,7 @@ for i = 2, #ARGV do
   jids[i - 1], mentioned[ARGV[i]] = ARGV[i], true
 end
 for _, jid in ipairs(jids) do
-  for _, dependent in ipairs(redis.call('SMEMBERS', 'ql:j:' .. jid .. '-dependents')) do
+  for _, dependent in ipairs(set_of('ql:j:' .. jid .. '-dependents')) do
     if is_unblocking(jid) then break end
     if not mentioned[dependent] then
       refuse('Cancel', jid .. ' is a dependency of ' .. dependent .. ' but is not mentioned to be canceled')
