@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,10 +52,7 @@ throttles = ["planner"]
 	second := filepath.Join(w.dir, "second.toml")
 	text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\nname = \"web2\"\npoll_interval = \"200ms\"\n%s", w.url, filepath.Join(w.dir, "state2"), rules)
 	must(t, os.WriteFile(second, []byte(text), 0o600))
-	other := exec.Command(oarlock(t), "run", "-c", second, "--log-level", "error")
-	other.Stderr = t.Output()
-	must(t, other.Start())
-	t.Cleanup(func() { other.Process.Kill(); other.Wait() })
+	other := begin(t, second)
 	until(t, "the second has the command", func() bool { return w.db.Exists(t.Context(), "ql:oarlock:asker:planner").Val() == 1 })
 	node := func(n int) queue.Put {
 		return queue.Put{Queue: "render", Klass: "Render", Data: []byte(fmt.Sprintf(`{"node":%d}`, n))}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,9 +48,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 		}
 	}
 	w.write(config)
-	run := exec.Command(oarlock(t), "run", "-c", w.config, "--log-level", "error")
-	must(t, run.Start())
-	defer func() { run.Process.Kill(); run.Wait() }()
+	run := begin(t, w.config)
 	until(t, "the rules count", func() bool { return w.db.Exists(t.Context(), "ql:oarlock:rules").Val() == 1 })
 	jids := map[string]string{}
 	for fault := range says {
@@ -79,8 +76,7 @@ func TestB27ACommandThatDecidesWrongly(t *testing.T) {
 	}
 	before := asked()
 	until(t, "one that hangs is asked again", func() bool { return asked() > before })
-	run.Process.Kill()
-	run.Wait()
+	endNow(run)
 	must(t, os.Remove(broken))
 	w.run()
 	for name, jid := range jids {

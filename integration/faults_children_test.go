@@ -95,11 +95,7 @@ func grandchildKeepsStdout(t *testing.T, r *rig) {
 	a := r.start(t, "a", pool{mode: "once", worker: "leaves-a-grandchild.sh"})
 	end := r.ledger.await(t, "an end", ended(1))
 	jobs := r.settled(t)
-	late := fairly(end[len(end)-1].at, now())
-	if late > 0.5+tick {
-		t.Errorf("the job was settled %.2f s after its child had left, want 0.5 s at most", late)
-	}
-	r.note("settled_after", late)
+	r.bound(t, "settled_after", end[len(end)-1].at, now(), 0.5+tick)
 	allDone(t, jobs)
 	a.leftNone(t, "sleep")
 	r.check(t, allowed{})
@@ -119,11 +115,7 @@ func hangs(worker string) func(t *testing.T, r *rig) {
 			}
 			return nil
 		})
-		gone := fairly(begin.at, now())
-		if gone > 2.5 {
-			t.Errorf("a child that hangs was gone after %.2f s, want 2.5 s at most", gone)
-		}
-		r.note("gone_after", gone)
+		r.bound(t, "gone_after", begin.at, now(), 2.5)
 		jobs := r.settled(t)
 		if j := jobs[0]; j.state != "failed" || j.group != "timeout" || j.remaining != -1 {
 			t.Errorf("the job is %s, group %q, remaining %d; want failed, timeout, -1", j.state, j.group, j.remaining)

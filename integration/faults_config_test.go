@@ -233,7 +233,9 @@ func reloadAndStop(t *testing.T, r *rig) {
 		a.write(t, r.config(t, "a", pool{children: 2 + i%3, top: `drain_timeout = "2s"`}))
 		a.signal(t, syscall.SIGHUP)
 		a.signal(t, syscall.SIGTERM)
+		told := now()
 		a.exit(t)
+		r.bound(t, "exit_after", told, now(), 3)
 	}
 	r.start(t, "a", pool{})
 	r.finish(t, allowed{})

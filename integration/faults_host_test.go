@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -61,10 +60,6 @@ func machineOverloaded(t *testing.T, r *rig) {
 }
 
 func noCgroup(t *testing.T, r *rig) {
-	if os.Geteuid() != 0 {
-		notHere("G9", errors.New("it takes a user who owns nothing, and so root"))
-		return
-	}
 	r.asUser(t, stranger, "")
 	r.strangersCommand(t, "worker.py") // which the other one runs
 	r.put(t, 1, work{MS: 5})
@@ -160,10 +155,6 @@ func noRoom(id string, bytesToo bool) func(t *testing.T, r *rig) {
 }
 
 func forkFails(t *testing.T, r *rig) {
-	if os.Geteuid() != 0 {
-		notHere("G2", errors.New("it takes a user of its own, and so root"))
-		return
-	}
 	// The limit counts processes and threads of this one user. It falls when all has begun: what
 	// is known at the start, the supervisor keeps to.
 	r.asUser(t, limited, "")

@@ -65,15 +65,19 @@ func pausedInEveryWay(t *testing.T, r *rig) {
 	a.signal(t, syscall.SIGCONT)
 
 	allDone(t, jobs)
+	more := map[string]int{} // for a lock that a busy machine costs
+	for _, jid := range r.starved(t) {
+		more[jid]++
+	}
 	for _, j := range jobs {
 		// One retry is what the protocol charges for a lock that ran out.
 		popped, settled := j.settlements()
-		if popped != 2 || settled != 1 {
+		if popped < 2 || popped > 2+more[j.jid] || settled != 1 {
 			t.Errorf("job %s: popped %d times, settled %d times; want 2 and 1", j.jid, popped, settled)
 		}
 	}
 	for _, rs := range runs(r.ledger.all(t)) {
-		if again := rs[len(rs)-1]; again.paid != 1 {
+		if again := rs[len(rs)-1]; again.paid < 1 || again.paid > 1+more[again.jid] {
 			t.Errorf("job %s had paid %d retries when it began again, want 1", again.jid, again.paid)
 		}
 	}

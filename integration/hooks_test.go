@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,12 +30,6 @@ func TestHooks(t *testing.T) {
 	write(`"dead", "died"`)
 	if out, err := exec.Command(oarlock(t), "check", config).CombinedOutput(); err != nil || strings.Contains(string(out), "hooks.queue") {
 		t.Errorf("check says %s (%v)", out, err)
-	}
-	start := func() *exec.Cmd {
-		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
-		run.Stderr = t.Output()
-		must(t, run.Start())
-		return run
 	}
 	client := got(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	defer client.Close()
@@ -63,7 +56,7 @@ func TestHooks(t *testing.T) {
 	settled := func(n int64) { // else a supervisor that is killed meanwhile leaves its event to be told once more
 		until(t, "the job of the event is complete", func() bool { return db.ZCard(t.Context(), "ql:completed").Val() == n })
 	}
-	run := start()
+	run := begin(t, config)
 	until(t, "Redis is told", func() bool { return db.HLen(t.Context(), "ql:oarlock:hooks").Val() == 1 })
 	fail("a")
 	until(t, "the failure is heard of", func() bool { return len(heard()) == 1 })
@@ -72,10 +65,8 @@ func TestHooks(t *testing.T) {
 	}
 	settled(1)
 	killed := run.Process.Pid
-	run.Process.Kill()
-	run.Wait()
-	run = start()
-	defer func() { run.Process.Signal(syscall.SIGTERM); run.Wait() }()
+	endNow(run)
+	begin(t, config)
 	until(t, "the death is heard of", func() bool { return len(heard()) == 2 })
 	if e := heard()[1]; e.Event != "died" || e.Supervisor != "web1" || e.PID != killed || e.Reason == "" {
 		t.Errorf("heard is %+v", e)

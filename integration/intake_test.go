@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,10 +29,7 @@ func TestIntakeThroughKills(t *testing.T) {
 		text := fmt.Sprintf("[redis]\nurl = %q\n[supervisor]\nstate_dir = %q\n[queues.orders]\nintake = [\"new\"]\nintake_window = 50\n"+
 			"[pools.orders]\nqueues = [\"orders\"]\ncommand = [\"true\"]\ninput = \"none\"\nmax_crashes = 1000\n", proxy.URL, filepath.Join(dir, name))
 		must(t, os.WriteFile(config, []byte(text), 0o600))
-		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
-		run.Stderr = t.Output()
-		must(t, run.Start())
-		return run
+		return begin(t, config)
 	}
 	jobs := func() map[string]int { // how many there are of each entry
 		found := map[string]int{}
@@ -51,13 +47,10 @@ func TestIntakeThroughKills(t *testing.T) {
 		for end := time.Now().Add(time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < until && time.Now().Before(end); {
 			time.Sleep(2 * time.Millisecond) // Redis tells nobody
 		}
-		one.Process.Kill()
-		other.Process.Kill()
-		one.Wait()
-		other.Wait()
+		endNow(one)
+		endNow(other)
 	}
-	last := start("one")
-	defer func() { last.Process.Signal(syscall.SIGTERM); last.Wait() }()
+	start("one")
 	for end := time.Now().Add(2 * time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < int64(entries) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond) // Redis tells nobody
 	}
@@ -87,10 +80,7 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 		must(t, os.WriteFile(config, []byte(text), 0o600))
 	}
 	write("/custmer")
-	run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
-	run.Stderr = t.Output()
-	must(t, run.Start())
-	defer func() { run.Process.Kill(); run.Wait() }()
+	begin(t, config)
 	says := func(args ...string) string {
 		said, _ := exec.Command(oarlock(t), append(args, "-c", config)...).CombinedOutput() // doctor exits as it finds
 		return string(said)

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,12 +48,6 @@ func TestListsThroughKills(t *testing.T) {
 			must(t, db.LPush(t.Context(), "hworker-jobs-mail", fmt.Sprintf(`["id-%d",{}]`, i)).Err())
 		}
 	}
-	start := func() *exec.Cmd {
-		run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
-		run.Stderr = t.Output()
-		must(t, run.Start())
-		return run
-	}
 	filed := func() map[string]int {
 		text, _ := os.ReadFile(ledger)
 		times := map[string]int{}
@@ -65,17 +57,15 @@ func TestListsThroughKills(t *testing.T) {
 		return times
 	}
 	for k := range kills {
-		run, before := start(), len(filed())
+		run, before := begin(t, config), len(filed())
 		push(k*entries/kills, (k+1)*entries/kills)
 		until := before + 1 + rand.IntN(entries/kills)
 		for end := time.Now().Add(time.Minute); len(filed()) < until && time.Now().Before(end); {
 			time.Sleep(2 * time.Millisecond) // a file tells nobody
 		}
-		run.Process.Kill()
-		run.Wait()
+		endNow(run)
 	}
-	run := start()
-	defer func() { run.Process.Signal(syscall.SIGTERM); run.Wait() }()
+	begin(t, config)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {

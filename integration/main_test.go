@@ -67,6 +67,16 @@ func oarlock(t testing.TB) string {
 	return path
 }
 
+// begin starts a supervisor that warns of nothing. It is killed when the test ends, if it is still there.
+func begin(t testing.TB, config string) *exec.Cmd {
+	t.Helper()
+	run := exec.Command(oarlock(t), "run", "-c", config, "--log-level", "error")
+	run.Stderr = t.Output()
+	must(t, run.Start())
+	t.Cleanup(func() { endNow(run) })
+	return run
+}
+
 // python returns the path of the interpreter itself: a wrapper that looks for it
 // first costs ten times its start.
 var python = sync.OnceValues(func() (string, error) {

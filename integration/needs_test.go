@@ -13,22 +13,13 @@ import (
 // settles, says so once in its log and in status, and goes on when the need is gone.
 func aVersionThatLacksAWord(t *testing.T, r *rig) {
 	s := r.startConfig(t, "a", r.config(t, "a", pool{children: 2})+"[pools.listed]\nlist = \"outbox\"\ncommand = [\"true\"]\ninput = \"none\"\n")
-	state := func(jid, want string) {
-		t.Helper()
-		await(t, func() error {
-			if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
-				return fmt.Errorf("%s is %s, want %s", jid, is, want)
-			}
-			return nil
-		})
-	}
 	runs := r.putOne(t, work{MS: 1500}, func(*queue.Put) {})
-	state(runs, "running")
+	r.awaitState(t, runs, "running")
 	must(t, r.db.SAdd(t.Context(), "ql:oarlock:needs", "shards").Err())
 	waits := r.putOne(t, work{}, func(*queue.Put) {})
-	state(runs, "complete")
+	r.awaitState(t, runs, "complete")
 	tellsOfTheLack(t, r, s, waits)
-	state(waits, "waiting")
+	r.awaitState(t, waits, "waiting")
 	must(t, r.db.LPush(t.Context(), "outbox", "1").Err())
 	await(t, func() error {
 		if told := s.text(); !strings.Contains(told, "outbox") {
@@ -43,7 +34,7 @@ func aVersionThatLacksAWord(t *testing.T, r *rig) {
 		t.Errorf("the log says it %d times", n)
 	}
 	must(t, r.client.Unneed(t.Context(), "shards"))
-	state(waits, "complete")
+	r.awaitState(t, waits, "complete")
 	await(t, func() error {
 		if n := r.db.Exists(t.Context(), "outbox", "ql:oarlock:progress:outbox").Val(); n != 0 {
 			return fmt.Errorf("the entry of the list is not worked")

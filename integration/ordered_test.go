@@ -162,21 +162,12 @@ func aFailedJobHoldsItsKey(t *testing.T, r *rig) {
 	fails := r.putOne(t, work{Say: map[string]any{"@": "fail"}}, key)
 	next := r.putOne(t, work{}, key)
 	other := r.putOne(t, work{}, func(p *queue.Put) { p.Key = "other" })
-	state := func(jid, want string) {
-		t.Helper()
-		await(t, func() error {
-			if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
-				return fmt.Errorf("%s is %s, want %s", jid, is, want)
-			}
-			return nil
-		})
-	}
-	state(fails, "failed")
-	state(other, "complete")
-	state(next, "waiting")
+	r.awaitState(t, fails, "failed")
+	r.awaitState(t, other, "complete")
+	r.awaitState(t, next, "waiting")
 	if from, err := r.client.PassTurn(t.Context(), "work", "k"); err != nil || from != fails {
 		t.Errorf("passed from %q, %v", from, err)
 	}
-	state(next, "complete")
+	r.awaitState(t, next, "complete")
 	s.stop(t)
 }

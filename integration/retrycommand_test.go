@@ -44,9 +44,7 @@ retry = { backoff = "constant", delay = "0.1s" }
 retry_command = ["echo", "42"]
 `, worker, got(python())(t))
 	w.write(config + slow("echo $OARLOCK_POOL >asked; sleep 1000"))
-	run := exec.Command(oarlock(t), "run", "-c", w.config, "--log-level", "error")
-	must(t, run.Start())
-	defer func() { run.Process.Kill(); run.Wait() }()
+	run := begin(t, w.config)
 	put := func(klass, data string, retries int) string {
 		return w.put(queue.Put{Queue: "mail", Klass: klass, Data: []byte(data), Retries: &retries})
 	}
@@ -75,8 +73,7 @@ retry_command = ["echo", "42"]
 		asked, _ := os.ReadFile(filepath.Join(w.dir, "asked"))
 		return string(asked) == "mail\n"
 	})
-	run.Process.Kill()
-	run.Wait()
+	endNow(run)
 	w.write(config + slow(`echo '{"do":"fail","group":"asked-again"}'`))
 	w.run()
 	until(t, "its successor decides", func() bool { return w.field(late, "state") == "failed" })

@@ -60,6 +60,7 @@ type rigOptions struct {
 	lock  time.Duration // of each job; default: lock
 	alone bool          // no other row runs beside it, for it compares throughputs
 
+	root     bool   // it takes several users
 	password string // of Redis
 	tcp      bool   // Redis listens at rig.port, too
 	disk     string // size of a file system of its own for Redis' data; needs the right to mount
@@ -297,6 +298,33 @@ func (r *rig) settled(t testing.TB) []job {
 		})
 	}
 	return readJobs(t, r.db, r.jids)
+}
+
+// awaitState waits until a job is in a state.
+func (r *rig) awaitState(t testing.TB, jid, want string) {
+	t.Helper()
+	await(t, func() error {
+		if is := r.db.HGet(t.Context(), "ql:j:"+jid, "state").Val(); is != want {
+			return fmt.Errorf("%s is %s, want %s", jid, is, want)
+		}
+		return nil
+	})
+}
+
+// drainAll drains supervisors together and expects that nothing is left.
+func (r *rig) drainAll(t testing.TB, supervisors ...*supervisor) {
+	t.Helper()
+	for _, s := range supervisors {
+		s.signal(t, syscall.SIGTERM)
+	}
+	for _, s := range supervisors {
+		if code := s.exit(t); code != 0 {
+			t.Errorf("supervisor %s ended with exit code %d", s.name, code)
+		}
+	}
+	if left := marked(r.mark); len(left) > 0 {
+		t.Errorf("I6: left are %v", left)
+	}
 }
 
 // finish waits until all jobs of the rig are settled. It fails the test unless they are complete and paid no retry, and the invariants hold.

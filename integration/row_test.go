@@ -68,6 +68,10 @@ func soakLength(t testing.TB) time.Duration {
 // rows unless it is to be alone: most of a row is waiting for locks to run out. At the end of each it
 // prints a line with the numbers that the row noted.
 func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig)) {
+	if o.root && os.Geteuid() != 0 {
+		notHere(id, errors.New("it takes several users, and so root"))
+		return
+	}
 	if o.disk != "" {
 		if _, err := tmpfs(t, o.disk); err != nil {
 			notHere(id, err)

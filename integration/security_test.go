@@ -132,10 +132,6 @@ func controlSocket(t *testing.T, r *rig) {
 // A service has a user of its own, and whoever looks after it is root; others are told whom
 // to ask.
 func rootAsksTheSupervisorOfAnotherUser(t *testing.T, r *rig) {
-	if os.Geteuid() != 0 {
-		notHere("S26", errors.New("it takes two users besides root, and so root"))
-		return
-	}
 	r.asUser(t, stranger, "")
 	r.put(t, 1, work{MS: 5})
 	a := r.start(t, "a", pool{command: r.strangersCommand(t, "worker.py")})
@@ -178,10 +174,6 @@ func foreignHandsOnTheConfiguration(t *testing.T, r *rig) {
 }
 
 func runningAsRoot(t *testing.T, r *rig) {
-	if os.Geteuid() != 0 {
-		notHere("S30", errors.New("the tests do not run as root"))
-		return
-	}
 	a := r.start(t, "a", pool{})
 	a.said(t, `"level":"WARN"`, "root", "user")
 }

@@ -68,17 +68,7 @@ func TestSoakAYear(t *testing.T) {
 		r.note("seconds", int(now()-began))
 		allDone(t, jobs)
 		y.judge(t, jobs)
-		for _, h := range y.hosts {
-			h.s.signal(t, syscall.SIGTERM)
-		}
-		for _, h := range y.hosts {
-			if code := h.s.exit(t); code != 0 {
-				t.Errorf("supervisor %s ended with exit code %d", h.name, code)
-			}
-		}
-		if left := marked(r.mark); len(left) > 0 {
-			t.Errorf("I6: left are %v", left)
-		}
+		r.drainAll(t, y.hosts[0].s, y.hosts[1].s)
 	})
 }
 

@@ -1,7 +1,8 @@
 package integration
 
 import (
-	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -97,15 +98,5 @@ func mixedStorm(t *testing.T, r *rig) {
 	r.note("faults", faults)
 	// The children of a supervisor that stands still live on beside the runs of the other.
 	r.check(t, allowed{twice: faults * children, overlap: 4.5})
-	for _, s := range supervisors {
-		s.signal(t, syscall.SIGTERM)
-	}
-	for name, s := range supervisors {
-		if code := s.exit(t); code != 0 {
-			t.Errorf("supervisor %s ended with exit code %d", name, code)
-		}
-	}
-	if left := marked(r.mark); len(left) > 0 {
-		t.Error(fmt.Errorf("I6: left are %v", left))
-	}
+	r.drainAll(t, slices.Collect(maps.Values(supervisors))...)
 }

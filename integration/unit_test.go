@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,10 +17,6 @@ import (
 // they are killed with all that they started, and none of the rights reaches them.
 func rightsOfAUnit(kill, away string) func(t *testing.T, r *rig) {
 	return func(t *testing.T, r *rig) {
-		if os.Geteuid() != 0 {
-			notHere("S32", errors.New("it takes two users besides root, and so root"))
-			return
-		}
 		config := strings.Replace(r.config(t, "a", pool{mode: "once", command: []string{"/bin/sh", "-c", rightsScript}, children: 2}), "[pools.work.sandbox]",
 			fmt.Sprintf("[pools.work.sandbox]\nuser = \"%d\"\ngroup = \"%[1]d\"\nnice = -5\nkill = %q\n", bomber, kill), 1)
 		config = strings.Replace(config, "env = { ", fmt.Sprintf("env = { AWAY = %q, ", away), 1)
