@@ -2,6 +2,7 @@ package connection
 
 import (
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,12 +17,13 @@ const (
 )
 
 // patientConn is a connection whose deadlines move while bytes flow. A call may take the timeout and the time that its bytes need at
-// the slowest rate; it fails as soon as nothing came for the timeout. It is for one goroutine at a time, as the driver uses it.
+// the slowest rate; it fails as soon as nothing came for the timeout. One goroutine may read while another writes.
 type patientConn struct {
 	net.Conn
 	timeout time.Duration // of a call that carries little
 	read    flow
 	write   flow
+	sent    atomic.Int64 // bytes of the call that was written last
 }
 
 // flow is one direction of a connection, since its deadline was set.
@@ -62,6 +64,7 @@ func patient(conn net.Conn, timeout time.Duration) net.Conn {
 }
 
 func (c *patientConn) SetDeadline(t time.Time) error {
+	c.sent.Store(0)
 	c.read.set(t, c.timeout)
 	c.write.set(t, c.timeout)
 	return c.Conn.SetDeadline(t)
@@ -69,6 +72,7 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 
 // SetWriteDeadline begins a call.
 func (c *patientConn) SetWriteDeadline(t time.Time) error {
+	c.sent.Store(0)
 	c.write.set(t, c.timeout)
 	return c.Conn.SetWriteDeadline(t)
 }
@@ -76,7 +80,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 // SetReadDeadline allows for what the server has yet to receive of a large call.
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	c.read.set(t, c.timeout)
-	if sent := min(c.write.bytes, inBuffers); sent >= portion && !c.read.limit.IsZero() {
+	if sent := min(c.sent.Load(), inBuffers); sent >= portion && !c.read.limit.IsZero() {
 		t = t.Add(time.Duration(sent) * time.Second / slowest)
 		c.read.limit = t
 	}
@@ -95,6 +99,7 @@ func (c *patientConn) Write(b []byte) (written int, err error) {
 	for {
 		n, err := c.Conn.Write(b[:min(len(b), portion)])
 		written, b = written+n, b[n:]
+		c.sent.Add(int64(n))
 		if limit, moves := c.write.carried(n, c.timeout); moves && err == nil {
 			err = c.Conn.SetWriteDeadline(limit)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,4 +101,27 @@ func TestALargeCallIsReceivedFirst(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestASubscriptionReadsWhileItWrites is for the race detector: one goroutine of a subscription asks for channels while another reads.
+func TestASubscriptionReadsWhileItWrites(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	conn := patient(near, time.Minute)
+	go io.Copy(far, far) // until near is closed
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for range 100 {
+			conn.SetWriteDeadline(time.Now().Add(time.Minute))
+			conn.Write([]byte("x"))
+		}
+	})
+	for range 100 {
+		conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writer.Wait()
+	near.Close()
 }
