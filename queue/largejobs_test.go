@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/faultproxy"
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -60,6 +63,29 @@ func TestTheEmbeddedServerCarriesLargeJobs(t *testing.T) {
 			}
 		}
 		before = now
+	}
+}
+
+// TestALargeJobOverASlowLine carries a job of 4 MiB at 1.5 MiB per second each way, with a time limit of a second: put, take and what finds a lost take
+// need longer, and are given the time, for the bytes flow. A line that stands is given up after the second.
+func TestALargeJobOverASlowLine(t *testing.T) {
+	server := redistest.Shared(t)
+	proxy := faultproxy.Start(t, "unix", server.Addr)
+	_, db, _ := strings.Cut(server.URL, "?db=")
+	c := must(queue.Open(t.Context(), queue.Options{URL: proxy.URL + "/" + db, ReadTimeout: time.Second}))(t)
+	t.Cleanup(func() { c.Close() })
+	s := session(t, c, "w")
+	take(t, s, queue.Take{Queues: []string{"q"}, Count: 1}) // the scripts are there
+	proxy.Limit(3 << 19)
+	p := queue.Put{Queue: "q", JID: "j", Klass: "K", Data: []byte(`"` + strings.Repeat("x", 4<<20) + `"`)}
+	must(c.Put(t.Context(), p))(t)
+	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+	equal(t, "taken", jids(reply.Jobs), "j")
+	equal(t, "held", jids(must(s.Held(t.Context(), []string{"q"}))(t)), "j")
+	proxy.Hold(faultproxy.Replies)
+	defer proxy.Release(faultproxy.Replies)
+	if _, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}); !errors.Is(err, queue.ErrDoubt) {
+		t.Errorf("a line that stands: %v", err)
 	}
 }
 

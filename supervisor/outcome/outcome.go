@@ -28,9 +28,10 @@ type Attempt struct {
 	Job queue.Taken // as it was taken
 	// Checkpoint is the newest that Redis may not have; nil if none.
 	Checkpoint []byte
-	Lost       bool // the lock is gone: the job is not ours
-	Warned     bool // it was asked to stop because its lease ran out
-	Early      bool // a child left before it could begin with it
+	Lost       bool   // the lock is gone: the job is not ours
+	Warned     bool   // it was asked to stop because its lease ran out
+	Lapse      string // why that was not renewed in time
+	Early      bool   // a child left before it could begin with it
 
 	Now        float64 // on Redis' clock
 	Where      string  // host and generation of the child
@@ -93,8 +94,14 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		// what the child may have said meanwhile came too late.
 		Release(s, queue.CountInterruption, 0)
 		s.Checkpoint = a.latest(e)
+		lapsed := a.Warned || e.Kind == runner.LockLost
+		if lapsed {
+			s.Group, s.Message = LeaseExpired, cmp.Or(a.Lapse, "its lock was not renewed in time: this process stood still")
+		}
 		if s.Checkpoint == nil || bytes.Equal(s.Checkpoint, a.Job.Checkpoint) {
-			s.Standstill = a.Job.Standstill + 1
+			if s.Standstill = a.Job.Standstill; !lapsed { // for which no job is to blame
+				s.Standstill++
+			}
 		}
 		return o
 	case e.Kind == runner.Innocent, Unread(e) && !a.Early:
@@ -137,6 +144,9 @@ func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	o.Open = open(e, s)
 	return o
 }
+
+// LeaseExpired is the group of a job that was given back because its lock was not renewed in time. The message says why.
+const LeaseExpired = "lease-expired"
 
 // Unread reports whether a child is gone, or was ended, before it had read any of the job.
 func Unread(e *runner.Ending) bool {

@@ -17,6 +17,9 @@ type Pace struct {
 	since     time.Duration // when the oldest of the endings came that are to be settled
 	last      time.Duration // when the newest came
 	pace      time.Duration // how fast endings follow each other, as a moving average
+	bytes     int64         // how many bytes of data the next take asks for; 0: as many as a call brings
+	fast      int           // takes in a row that were fast since that was set
+	trust     int           // how many of these it takes to ask for more; it doubles each time that was too much
 }
 
 // New is a pace of which nothing is known.
@@ -52,6 +55,59 @@ func (p *Pace) Gather(now time.Duration) (until time.Duration, wait bool) {
 	}
 	until = max(p.since, p.trippedAt) + p.roundTrip
 	return until, now < until
+}
+
+// Bytes returns how many bytes of data a take should ask for; 0 is as many as a call brings at most.
+func (p *Pace) Bytes() int64 { return p.bytes }
+
+const (
+	// sizable is from how many bytes on it may be their size that makes a call slow.
+	sizable = 64 << 10
+	// usualBytes is what a call brings at most where it is not asked for less.
+	usualBytes = 4 << 20
+	// leastTrust and mostTrust bound the number of fast takes that let the next ask for more.
+	leastTrust, mostTrust = 4, 256
+	// timeout is how long a call in doubt was on its way at least, if it was not just cut off.
+	timeout = time.Second
+)
+
+// Brought learns from a take that brought jobs of so many bytes, whose shortest lock is lock. One that took more than a quarter of that is
+// followed by one that asks for half as much, down to one job; reduced tells so. When calls are fast again, they bring more again.
+func (p *Pace) Brought(bytes int64, took, lock time.Duration) (reduced bool) {
+	switch {
+	case bytes >= sizable && took > lock/4:
+		p.reduce(bytes)
+		return true
+	case took > lock/16:
+		p.fast = 0
+	default:
+		p.fast++
+	}
+	switch {
+	case p.bytes == 0 && p.fast > mostTrust:
+		p.trust = 0
+	case p.bytes > 0 && p.fast >= p.trust:
+		p.fast = 0
+		if p.bytes = max(2*p.bytes, sizable); p.bytes >= usualBytes {
+			p.bytes = 0
+		}
+	}
+	return false
+}
+
+// reduce asks for half of so many bytes, and waits longer before it asks for more.
+func (p *Pace) reduce(bytes int64) {
+	p.bytes, p.fast = max(bytes/2, 1), 0
+	p.trust = min(max(leastTrust, 2*p.trust), mostTrust)
+}
+
+// Doubted learns from a take that was in doubt after so long, and had brought jobs of so many bytes.
+func (p *Pace) Doubted(bytes int64, took time.Duration) (reduced bool) {
+	if bytes < sizable || took < timeout {
+		return false
+	}
+	p.reduce(bytes)
+	return true
 }
 
 // Batch is how many endings, of so many attempts that are not over, are enough for a call. A call

@@ -85,7 +85,9 @@ type attempt struct {
 	wire  *protocol.Job // what the child is told; its address names the run
 	lease clock.Lease
 	stage stage
-	turn  int64 // its place among all that the pool took, in the order of the queue
+	took  time.Duration // how long the call took that brought it; never: it was found by an audit
+	late  bool          // it came with a lock of which much had run out: it does not begin before that is renewed
+	turn  int64         // its place among all that the pool took, in the order of the queue
 
 	member    *member       // the child that has it; nil before
 	run       Run           // nil until the child was given it
@@ -96,6 +98,7 @@ type attempt struct {
 	cause     runner.Cause  // why it was asked to stop
 	grace     time.Duration // and how much time it was given for that
 	warned    bool          // it was asked to stop because its lease runs out
+	lapse     string        // why that was not renewed in time
 	gap       time.Duration // when to kill it unless a renewal is granted first; 0: no gap
 	hint      bool          // a notice said that it was canceled
 	closes    time.Duration // when it is to be given back, for its window shuts; 0: it may end
@@ -134,7 +137,7 @@ func (p *Pool) newAttempt(t queue.Taken, l clock.Lease) *attempt {
 
 // hold notes that the job's lock was renewed; the child lives no longer than the lease.
 func (a *attempt) hold(l clock.Lease) {
-	a.lease = l
+	a.lease, a.late = l, false
 	if a.run != nil {
 		a.run.Renew(l.End())
 	}

@@ -38,8 +38,8 @@ func (p *Pool) handOutBatches() {
 		if !p.mayBegin() {
 			return
 		}
-		if a.lease.Warning(p.cfg.Child.KillGrace) <= p.now {
-			p.renewals.now() // it came with a lock that has almost ended
+		if p.renewsFirst(a) {
+			p.renewals.now()
 			i++
 			continue
 		}
@@ -75,7 +75,7 @@ func (p *Pool) together(i, room int) (list []*attempt, full bool) {
 			break
 		}
 		switch {
-		case a.job.Klass != first.job.Klass, p.wary(a) != wary, a.lease.Warning(p.cfg.Child.KillGrace) <= p.now:
+		case a.job.Klass != first.job.Klass, p.wary(a) != wary, p.renewsFirst(a):
 			continue
 		case bytes+a.job.Size > protocol.MaxBatchBytes:
 			return list, true

@@ -60,6 +60,9 @@ func (p *Pool) resolved(x *exchange, resolutions []queue.Resolution, held []queu
 	}
 	p.leaveAgain(x)
 	p.putBack(again)
+	if bytes := dataOf(held); p.exchanges.pace.Doubted(bytes, x.took) {
+		p.asksForLess("a call that brought much data was not answered in time: asking for less", len(held), bytes, x.took)
+	}
 	recovered := p.hold(held, sent, now)
 	p.log.Info("doubt resolved", "settled", len(x.attempts)-len(again), "unsettled", len(again), "recovered", recovered)
 }
@@ -107,9 +110,17 @@ func (p *Pool) hold(held []queue.Taken, sent time.Duration, now float64) int {
 			found++
 			p.count.Recovered++
 		}
-		p.taken(t, p.leaseUntil(t.Expires, sent, now))
+		p.taken(t, p.leaseUntil(t.Expires, sent, now), never)
 	}
 	return found
+}
+
+// dataOf is how many bytes of data jobs have.
+func dataOf(jobs []queue.Taken) (bytes int64) {
+	for i := range jobs {
+		bytes += jobs[i].Size
+	}
+	return bytes
 }
 
 // askFailed hears that a question failed, which may be asked again.

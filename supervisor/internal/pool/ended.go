@@ -103,6 +103,7 @@ func (p *Pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
 		Checkpoint: a.checkpoint,
 		Lost:       a.lost,
 		Warned:     a.warned,
+		Lapse:      a.lapse,
 		Early:      a.early,
 		Slowed:     p.breaker.Open,
 	}

@@ -47,6 +47,7 @@ type exchange struct {
 	settlements []queue.Settlement
 	take        queue.Take
 	sent        time.Duration
+	took        time.Duration // until it was in doubt
 }
 
 // The wait after a refusal grows from refusalFirst to refusalLimit. Half as much again
@@ -130,7 +131,7 @@ func (p *Pool) exchange() {
 	x := cmp.Or(e.spare, &exchange{})
 	e.spare = nil
 	x.sent = p.now
-	x.take = queue.Take{Order: p.cfg.Order, Count: want, MaxJob: p.cfg.MaxJob, Spare: p.now < e.spareUntil}
+	x.take = queue.Take{Order: p.cfg.Order, Count: want, MaxJob: p.cfg.MaxJob, Bytes: e.pace.Bytes(), Spare: p.now < e.spareUntil}
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
@@ -222,8 +223,9 @@ func (p *Pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	for i, a := range x.attempts {
 		p.settled(a, reply.Results[i])
 	}
+	p.brought(reply.Jobs, reply.Now, took)
 	for _, t := range reply.Jobs {
-		p.taken(t, clock.Lease{Granted: x.sent, Lock: queue.Duration(t.Expires - reply.Now)})
+		p.taken(t, clock.Lease{Granted: x.sent, Lock: queue.Duration(t.Expires - reply.Now)}, took)
 	}
 	p.Complaints.LeftOut(p.name, reply.Broken)
 	if x.take.Count > 0 {
@@ -241,6 +243,27 @@ func (p *Pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	}
 	p.event(report.Event{Kind: report.RoundTrip, Settles: len(x.attempts), Takes: len(reply.Jobs), Took: took, Gate: reply.Gate})
 	e.spare = x.emptied()
+}
+
+// brought learns how much a take should ask for from one that took so long.
+func (p *Pool) brought(jobs []queue.Taken, now float64, took time.Duration) {
+	if len(jobs) == 0 {
+		return
+	}
+	bytes, lock := int64(0), never
+	for i := range jobs {
+		bytes, lock = bytes+jobs[i].Size, min(lock, queue.Duration(jobs[i].Expires-now))
+	}
+	if p.exchanges.pace.Brought(bytes, took, lock) {
+		p.asksForLess("a call took more than a quarter of the locks that it brought: asking for less data", len(jobs), bytes, took, "lock", lock)
+	}
+}
+
+// asksForLess tells that the next takes ask for less data, and why.
+func (p *Pool) asksForLess(why string, jobs int, bytes int64, took time.Duration, more ...any) {
+	if _, warn := p.slow.Add(p.now); warn {
+		p.log.Warn(why, append([]any{"jobs", jobs, "bytes", bytes, "took", took, "bytes_next", p.exchanges.pace.Bytes()}, more...)...)
+	}
 }
 
 // emptied returns x as one that holds on to nothing but the memory of its lists.
@@ -324,7 +347,7 @@ func (p *Pool) exchangeFailed(x *exchange, err error) {
 	if what == gate.Doubtful {
 		// Sent, and no answer: it may have run, be running, or run later.
 		p.log.Warn("exchange in doubt: asking redis what became of it", "settles", len(x.attempts), "takes", x.take.Count, "err", err)
-		e.doubt = x
+		e.doubt, x.took = x, p.Clock()-x.sent
 		e.doubts++
 		return
 	}

@@ -13,12 +13,16 @@ import (
 	"oarlock/supervisor/report"
 )
 
-// taken receives a job that Redis has locked in our name, by a take or as found by
+// taken receives a job that Redis has locked in our name, by a take that took so long or, never, as found by
 // an audit.
-func (p *Pool) taken(t queue.Taken, l clock.Lease) {
+func (p *Pool) taken(t queue.Taken, l clock.Lease, took time.Duration) {
 	a, known := p.flight[t.JID]
 	if !known {
 		a = p.newAttempt(t, l)
+		if a.took = took; p.now >= l.Renewal() || took == never {
+			a.late = true
+			p.renewals.first(true)
+		}
 		p.flight[t.JID] = a
 		p.count.Taken++
 		p.learn(&t)
@@ -222,8 +226,8 @@ func (p *Pool) handOut() {
 			left = append(left, p.waiting[i:]...)
 			break
 		}
-		if a.lease.Warning(p.cfg.Child.KillGrace) <= p.now {
-			p.renewals.now() // it came with a lock that has almost ended
+		if p.renewsFirst(a) {
+			p.renewals.now()
 			left = append(left, a)
 			continue
 		}
@@ -239,6 +243,12 @@ func (p *Pool) handOut() {
 	clear(p.waiting[len(left):])
 	p.waiting = left
 	p.giveBackAhead()
+}
+
+// renewsFirst reports whether the lock of an attempt is to be renewed before it begins: it came with one of which much had run out, or too
+// little is left of it.
+func (p *Pool) renewsFirst(a *attempt) bool {
+	return a.late || a.lease.Warning(p.cfg.Child.KillGrace) <= p.now
 }
 
 // giveBackExcess gives back what was taken for more children than the host has room for:

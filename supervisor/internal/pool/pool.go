@@ -82,6 +82,7 @@ type Pool struct {
 	told       atomic.Pointer[lookout.View] // the last view posted
 	idle       atomic.Bool                  // it has a child for another job, as of its last turn without a call on its way
 	wakes      inbox.Names                  // queues into which something came
+	slow       clock.Seldom                 // takes after which less is asked for
 	unheard    clock.Seldom                 // verdicts of its children that were refused
 	looked     atomic.Pointer[looked]       // what was last seen of its list; nil: nothing yet, or it has none
 

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"oarlock/queue"
@@ -31,6 +32,7 @@ const (
 // run a third of its time.
 type renewals struct {
 	out     bool          // a call is on its way
+	sent    time.Duration // when the last was sent
 	awaited bool          // nothing else is sent before a renewal was answered; a take could sweep our own locks
 	at      time.Duration // when the next is due, at the earliest
 	hold    time.Duration // none before, however urgent
@@ -99,7 +101,7 @@ func (p *Pool) renew() {
 		r.awaited, r.at = false, never
 		return
 	}
-	r.out = true
+	r.out, r.sent = true, p.now
 	p.count.Renewals++
 	sent, now := p.now, p.Redis.Now()
 	go func() { // reports to the loop
@@ -174,6 +176,22 @@ func (p *Pool) leaseUntil(expires float64, sent time.Duration, now float64) cloc
 	lock := queue.Duration(expires - now)
 	since := queue.Duration(expires-p.Redis.Now()) + p.Clock() - sent
 	return clock.Lease{Granted: sent, Lock: min(lock, since)}
+}
+
+// whyLapses says why the lease of an attempt runs out: what keeps its renewal.
+func (p *Pool) whyLapses(a *attempt) string {
+	r, lock := &p.renewals, a.lease.Lock
+	switch {
+	case !p.Gate.IsOpen():
+		return "its lock could not be renewed: Redis is away: " + p.Gate.Describe()
+	case r.out && p.now-r.sent > lock/8:
+		return fmt.Sprintf("a call to Redis takes longer than its lock allows: the renewal of its lock of %v has been on its way for %v",
+			lock.Round(time.Millisecond), (p.now - r.sent).Round(time.Millisecond))
+	case a.took != never && a.took > lock/4:
+		return fmt.Sprintf("a call to Redis takes longer than its lock allows: the one that brought it took %v of its lock of %v",
+			a.took.Round(time.Millisecond), lock.Round(time.Millisecond))
+	}
+	return "its lock was not renewed in time"
 }
 
 // lapsed reports whether a lease has ended and may still be renewed, as when the call
@@ -299,8 +317,8 @@ func (p *Pool) watchLeases() {
 			r.first(true)
 			suspect++
 		default:
-			a.warned = true
-			p.log.Warn("lease runs out: stopping the child", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", p.standing(a))
+			a.warned, a.lapse = true, p.whyLapses(a)
+			p.log.Warn("lease runs out: stopping the child", "jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "lease", p.standing(a), "why", a.lapse)
 			p.stop(a, runner.CauseLockLost, max(end-p.now, 0))
 		}
 	}
