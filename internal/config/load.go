@@ -40,7 +40,7 @@ func Load(o Options) (Config, error) {
 		defer func() { takeOut(d.secrets) }()
 	}
 	c := Defaults()
-	c.Trusted = o.Trust
+	c.Trusted, c.Web.Trusted = o.Trust, o.Trust
 	if err := d.find(&c, o.Path); err != nil {
 		return Config{Sum: c.Sum}, err
 	}
@@ -54,6 +54,7 @@ func Load(o Options) (Config, error) {
 	d.listDefaults(&c)
 	d.retryDefaults(&c)
 	d.validate(&c)
+	d.secretFiles(&c)
 	if len(d.problems) > 0 {
 		return Config{Sum: c.Sum}, d.problems.sorted()
 	}
@@ -125,11 +126,11 @@ func (d *decoder) admit(c *Config, f content, main origin, named bool) error {
 	case f.from.foreign != nil && !named && (c.Path == "" || !f.from.within(&main)):
 		c.Doubts = append(c.Doubts, fmt.Sprintf("%s is not used: %v, and it was not named; if you mean it, name it with -c, or trust it with --trust-config", f.name, f.from.foreign))
 		return errForeign
-	case f.from.open != nil && os.Geteuid() == 0:
-		return Problems{{File: f.name, Why: fmt.Sprintf("root does not use it: %v, or trust it with --trust-config", f.from.open)}}
+	case f.from.refused() != nil:
+		return Problems{{File: f.name, Why: fmt.Sprintf("root does not use it: %v, or trust it with --trust-config", f.from.refused())}}
 	}
-	if doubt := errors.Join(f.from.open, f.from.foreign); doubt != nil {
-		c.Doubts = append(c.Doubts, fmt.Sprintf("%s may have been written by others: %s", f.name, strings.ReplaceAll(doubt.Error(), "\n", "; ")))
+	if doubt := f.from.doubt(); doubt != nil {
+		c.Doubts = append(c.Doubts, fmt.Sprintf("%s may have been written by others: %v", f.name, doubt))
 	}
 	return nil
 }

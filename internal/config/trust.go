@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	osuser "os/user"
 	"path/filepath"
@@ -23,7 +25,30 @@ import (
 type origin struct {
 	foreign error // it, or a directory on the way to it, belongs to somebody else
 	open    error // it, or a directory on the way to it, can be written by others
+	shared  error // it is not ours, and lies where not only its owner may put files
 	owners  []int // all of those somebodies
+}
+
+// refused returns why root does not use a file, and nobody else needs to: not only its owner may have written it, or put it
+// where it is.
+func (o *origin) refused() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return cmp.Or(o.open, o.shared)
+}
+
+// doubt returns why somebody else may have written a file, and what to do; nil: nobody did.
+func (o *origin) doubt() error {
+	doubt := errors.Join(o.open, o.foreign)
+	if doubt == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(doubt.Error(), "\n", "; ")
+	if os.Geteuid() == 0 && o.open == nil {
+		text += "; chown it to root, or trust it with --trust-config"
+	}
+	return errors.New(text)
 }
 
 // within reports whether nobody could have written the file who could not have written that
@@ -75,6 +100,7 @@ func (o *origin) walk(path string) (os.FileInfo, error) {
 	}
 	o.note("/", info)
 	at, links := "/", 0
+	dirs := map[string]os.FileInfo{"/": info}
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
@@ -91,7 +117,7 @@ func (o *origin) walk(path string) (os.FileInfo, error) {
 		}
 		o.note(next, info)
 		if info.Mode()&os.ModeSymlink == 0 {
-			at = next
+			at, dirs[next] = next, info
 			continue
 		}
 		if links++; links > mostLinks {
@@ -106,7 +132,38 @@ func (o *origin) walk(path string) (os.FileInfo, error) {
 		}
 		rest = slices.Concat(strings.Split(to, "/"), rest)
 	}
-	return os.Lstat(at)
+	end, err := os.Lstat(at)
+	if err == nil && !end.IsDir() {
+		delete(dirs, at)
+		o.share(at, end, dirs)
+	}
+	return end, err
+}
+
+// share notes whether a file that is not ours lies where others than its owner may put files: in a directory of somebody else's
+// still, or in one like /tmp.
+func (o *origin) share(path string, info os.FileInfo, dirs map[string]os.FileInfo) {
+	owner := uidOf(info)
+	if owner == 0 || owner == os.Geteuid() {
+		return
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		other, mode := uidOf(dirs[dir]), dirs[dir].Mode()
+		switch {
+		case other != 0 && other != os.Geteuid() && other != owner:
+			o.shared = fmt.Errorf("%s belongs to %s, and its directory %s to %s", path, userName(owner), dir, userName(other))
+		case mode&0o002 != 0 && dir == filepath.Dir(path):
+			o.shared = fmt.Errorf("%s belongs to %s, and anybody may put files into %s", path, userName(owner), dir)
+		}
+	}
+}
+
+// uidOf is the user to whom a file belongs; root's where nobody tells.
+func uidOf(info os.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return 0
 }
 
 // note takes in whose a file, a directory or a link is, and who may write to it. What was

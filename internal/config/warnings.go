@@ -10,7 +10,7 @@ import (
 // Warnings tells what is no mistake and may become one, a sentence each: of the scripts that are not there or cannot be read, which may be
 // put there later, and of arguments that a job could make options of the program.
 func (c Config) Warnings() []string {
-	warnings := c.BadScripts()
+	warnings := append(c.BadScripts(), c.ReadableSecrets()...)
 	if risk := c.Web.Risk(); risk != "" {
 		warnings = append(warnings, risk)
 	}

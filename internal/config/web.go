@@ -30,6 +30,8 @@ type Web struct {
 	MaxStreams int      `toml:"max_streams"`
 	Redact     []string `toml:"redact"`      // paths in the data of jobs
 	RedactText []string `toml:"redact_text"` // regular expressions
+
+	Trusted bool `toml:"-"` // as that of Config
 }
 
 // DefaultWeb is a table [web] of which nothing is said.

@@ -23,7 +23,7 @@ func (s *Service) warn(cfg config.Config) {
 		s.log.Warn(text)
 	}
 	warnOfExposure(s.log, cfg)
-	for _, warning := range slices.Concat(cfg.BadScripts(), plan.Warnings(cfg), noLongerAnswer(cfg.Web)) {
+	for _, warning := range slices.Concat(cfg.BadScripts(), cfg.ReadableSecrets(), plan.Warnings(cfg), noLongerAnswer(cfg.Web)) {
 		s.log.Warn(warning)
 	}
 	s.warnOfDoubts(cfg)

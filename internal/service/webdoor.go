@@ -69,6 +69,7 @@ func webGate(w config.Web, log *slog.Logger) (*web.Gate, error) {
 		if err != nil {
 			return nil, config.Wrong("web.tokens_file", err)
 		}
+		tokens.Admit(w.Admits)
 		gate.Tokens = tokens
 	}
 	if w.Auth == "proxy" {

@@ -126,10 +126,8 @@ func TestTokensAreReadAgain(t *testing.T) {
 	if err := os.Remove(tokens.path); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if !knows(other) {
-			t.Error("a file that is gone took a token away")
-		}
+	if !knows(other) {
+		t.Error("a file that is gone for a moment took a token away")
 	}
 	write(line)
 	if !knows(token) {

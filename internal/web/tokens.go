@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -31,7 +32,12 @@ type Tokens struct {
 	mu    sync.Mutex // for memory and a small file
 	seen  os.FileInfo
 	lines []tokenLine
+	gone  time.Time               // since when it is known that the file is gone; zero: it is there
+	admit func(path string) error // nil: any file will do
 }
+
+// goneFor is how long a file must be gone before nobody in it may come in any more: who edits it may replace it meanwhile.
+const goneFor = 2 * time.Second
 
 // tokenLine is one line of the file.
 type tokenLine struct {
@@ -53,6 +59,9 @@ func OpenTokens(path string, log *slog.Logger) (*Tokens, error) {
 	return t, err
 }
 
+// Admit has the file read again only if admit has nothing against it. It must be called before the Tokens are used.
+func (t *Tokens) Admit(admit func(path string) error) { t.admit = admit }
+
 // read reads the file. The caller holds mu, or is alone.
 func (t *Tokens) read() error {
 	file, err := os.Open(t.path)
@@ -67,6 +76,9 @@ func (t *Tokens) read() error {
 	text, err := io.ReadAll(io.LimitReader(file, mostTokens+1))
 	if err == nil && len(text) > mostTokens {
 		err = fmt.Errorf("is longer than %d bytes", mostTokens)
+	}
+	if err == nil && t.admit != nil {
+		err = t.admit(t.path)
 	}
 	var lines []tokenLine
 	if err == nil {
@@ -114,6 +126,10 @@ func (t *Tokens) now() []tokenLine {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info, err := os.Stat(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t.withoutFile(time.Now())
+	}
+	t.gone = time.Time{}
 	if err == nil && t.seen != nil && os.SameFile(info, t.seen) && info.ModTime().Equal(t.seen.ModTime()) && info.Size() == t.seen.Size() {
 		return t.lines
 	}
@@ -126,6 +142,20 @@ func (t *Tokens) now() []tokenLine {
 	}
 	if err != nil {
 		t.log.Warn("the file of tokens was not read again; what it said before counts", "err", err)
+	}
+	return t.lines
+}
+
+// withoutFile are the lines where there is no file: as before at first, then none. The caller holds mu.
+func (t *Tokens) withoutFile(now time.Time) []tokenLine {
+	t.seen = nil
+	switch {
+	case t.gone.IsZero():
+		t.gone = now
+		t.log.Warn("the file of tokens is gone; what it said before counts for two seconds more", "path", t.path)
+	case now.Sub(t.gone) >= goneFor && t.lines != nil:
+		t.lines = nil
+		t.log.Warn("the file of tokens is gone: nobody has a token any more", "path", t.path)
 	}
 	return t.lines
 }

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"crypto/sha256"
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A file that is replaced by who edits it is gone for a moment, and takes no token away. One that is gone at two looks, two seconds
+// apart, takes all away, sessions and streams too, until there is one again.
+func TestTokensFileIsGone(t *testing.T) {
+	token, line, err := NewToken("anna", "read")
+	must(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		gate := withTokens(t, line)
+		path := gate.Tokens.path
+		session := gate.sessions.open(sha256.Sum256([]byte(token)))
+		knows := func() bool {
+			_, byToken := gate.knows("", token, ByBearer)
+			_, bySession := gate.knows("", session, ByCookie)
+			if byToken != bySession {
+				t.Errorf("the token counts: %v, its session: %v", byToken, bySession)
+			}
+			return byToken
+		}
+		if !knows() {
+			t.Error("at first it is not known")
+		}
+		for range 3 { // it is replaced, slowly
+			must(t, os.Remove(path))
+			for range 2 {
+				if !knows() {
+					t.Error("a file that is gone for a moment took a token away")
+				}
+				time.Sleep(goneFor - time.Second)
+			}
+			must(t, os.WriteFile(path, []byte(line), 0o600))
+			if !knows() {
+				t.Error("the new file is not read")
+			}
+			time.Sleep(goneFor)
+		}
+		must(t, os.Remove(path))
+		time.Sleep(time.Hour)
+		if !knows() {
+			t.Error("the first look took a token away: who edits it may be at it")
+		}
+		time.Sleep(goneFor)
+		if knows() {
+			t.Error("a file that is gone took no token away")
+		}
+		must(t, os.WriteFile(path, []byte(line), 0o600))
+		if !knows() {
+			t.Error("the file that came back is not read")
+		}
+	})
+}
+
+// A file that others may write by now is not read again.
+func TestTokensFileIsRefused(t *testing.T) {
+	token, line, err := NewToken("anna", "read")
+	must(t, err)
+	other, second, err := NewToken("bert", "write")
+	must(t, err)
+	tokens := tokensOf(t, line)
+	refused := errors.New("others may write it")
+	tokens.Admit(func(string) error { return refused })
+	must(t, os.WriteFile(tokens.path, []byte(line+"\n"+second), 0o600))
+	if _, is := tokens.byToken("", other); is {
+		t.Error("it was read")
+	}
+	if _, is := tokens.byToken("", token); !is {
+		t.Error("what it said before does not count")
+	}
+	refused = nil
+	must(t, os.WriteFile(tokens.path, []byte(line+"\n\n"+second), 0o600))
+	if _, is := tokens.byToken("", other); !is {
+		t.Error("it was not read")
+	}
+}
