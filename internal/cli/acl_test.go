@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,11 +54,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "unix://oarlock:PASSWORD@" + server.Addr
-	client, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := openAt(t, url)
 	work := func() { // two jobs fail, one is throttled, one runs
 		t.Helper()
 		reply, err := client.Session("w").Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 9})
@@ -76,8 +69,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- rules.toml --\nthrottles.t.limit = 2\nwindows.day.open = [\"06:00-18:00\"]\nklass.K.queues = [\"other\"]\n-- c.json --\n{\"heartbeat\": 70}\n")
-	s.env["REDIS_URL"] = url
+	s := scriptAt(t, url, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- rules.toml --\nthrottles.t.limit = 2\nwindows.day.open = [\"06:00-18:00\"]\nklass.K.queues = [\"other\"]\n-- c.json --\n{\"heartbeat\": 70}\n")
 
 	tried := map[string]bool{}
 	run := func(path, args string) {
@@ -136,7 +128,10 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 	}
 	server.Client(t).HSet(t.Context(), "ql:oarlock:turns:ordered", "stuck", "!0 - ") // of a run that is over
 	run("key pass", "ordered stuck")
-	followEvents(t, s, client)
+	s.follow(func() error {
+		_, err := client.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"})
+		return err
+	}, "--count", "1")
 	tried["events"] = true
 	tried["job output"] = true // which asks a supervisor
 	tried["list watch"] = true // which shows what list ls does, again and again
@@ -167,8 +162,7 @@ func TestEveryLookAsWhoOnlyLooks(t *testing.T) {
 	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s := newScript(t, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- k.toml --\n[klass.K]\nretries = 1\n")
-	s.env["REDIS_URL"] = "unix://" + server.Addr
+	s := scriptAt(t, server.URL, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- k.toml --\n[klass.K]\nretries = 1\n")
 	for _, put := range []string{"put q {} --jid a --tag x --delay 1s", "put q {} --jid b --depends a"} {
 		if err := s.oarlock(0, s.words(put)); err != nil {
 			t.Fatal(err)
@@ -201,28 +195,4 @@ func leaves(commands []*cli.Command, prefix string) (paths []string) {
 		}
 	}
 	return paths
-}
-
-// followEvents runs `oarlock events` until it has seen one.
-func followEvents(t *testing.T, s *script, client *queue.Client) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var out bytes.Buffer
-	done := make(chan int, 1)
-	t.Setenv("EXAMPLE", filepath.Join(s.env["EXAMPLE"]))
-	go func() { done <- testProgram(nil, &out, &out).Main(ctx, []string{"oarlock", "events", "--count", "1"}) }()
-	for {
-		if _, err := client.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case code := <-done:
-			if code != 0 {
-				t.Errorf("events: exit code %d\n%s", code, out.String())
-			}
-			return
-		case <-time.After(10 * time.Millisecond): // it may not listen yet
-		}
-	}
 }

@@ -13,23 +13,8 @@ import (
 	"github.com/creack/pty"
 
 	"oarlock/internal/ops"
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
-
-// scriptOn is a script on a Redis of its own, and a client of it.
-func scriptOn(t *testing.T) (*script, *queue.Client) {
-	t.Helper()
-	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return s, c
-}
 
 // says runs a command that must leave with this code, and wants words in what it prints.
 func (s *script) says(t *testing.T, code int, command string, words ...string) string {
@@ -61,7 +46,7 @@ func atWork(t *testing.T, c *queue.Client, worker, jid string) {
 }
 
 func TestPurgeAndMoveAQueue(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	atWork(t, c, "w", "runs")
 	for _, command := range []string{"put q 1 --jid a", "put q 1 --jid b --delay 1h", "put q 1 --jid needed", "put other 1 --depends needed"} {
 		s.says(t, 0, command)
@@ -86,7 +71,7 @@ func TestPurgeAndMoveAQueue(t *testing.T) {
 
 // On a terminal a purge asks, and no is the answer to all else than yes.
 func TestPurgeAsksOnATerminal(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	s.says(t, 0, "put q 1")
 	for answer, want := range map[string]int{"\n": 1, "no\n": 1, "y\n": 0} {
 		terminal, theirs, err := pty.Open()
@@ -97,8 +82,7 @@ func TestPurgeAsksOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		t.Setenv("REDIS_URL", s.env["REDIS_URL"])
-		testProgram(theirs, &out, &errs).Main(t.Context(), []string{"oarlock", "queue", "purge", "q"})
+		s.main(t.Context(), theirs, &out, &errs, "queue", "purge", "q")
 		terminal.Close()
 		theirs.Close()
 		counts, err := c.Queue(t.Context(), "q")
@@ -112,7 +96,7 @@ func TestPurgeAsksOnATerminal(t *testing.T) {
 }
 
 func TestPauseAndStop(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	told := c.Redis().Subscribe(ctx, "ql:w:w")
@@ -140,7 +124,7 @@ func TestPauseAndStop(t *testing.T) {
 }
 
 func TestListsOfJobs(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	session := c.Session("w")
 	defer session.Close()
 	for _, jid := range []string{"mail-1", "mail-2", "other-1"} {
@@ -174,7 +158,7 @@ func TestListsOfJobs(t *testing.T) {
 }
 
 func TestSettingsFromAFile(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

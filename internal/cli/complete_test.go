@@ -178,25 +178,19 @@ func TestCompletionReachesNoAction(t *testing.T) {
 
 // TestCompletionOffersWhatMayFollow asks as bash does; the cursor is at the end.
 func TestCompletionOffersWhatMayFollow(t *testing.T) {
-	s := newScript(t, workFiles)
-	server := redistest.Start(t)
-	s.env["REDIS_URL"] = server.URL
+	s, client := scriptOn(t, workFiles)
+	raw := client.Redis()
 	for name := range strings.SplitSeq("mail|mailing:list|$(touch pwned)|-rf|a b|m\x1b]0;x\a", "|") {
-		server.Client(t).ZAdd(t.Context(), "ql:queues", redis.Z{Score: 1, Member: name})
+		raw.ZAdd(t.Context(), "ql:queues", redis.Z{Score: 1, Member: name})
 	}
-	server.Client(t).SAdd(t.Context(), "ql:failures", "crash", "no\nsuch")
-	server.Client(t).HSet(t.Context(), "ql:oarlock:rules", "version", 1, "at", 1, "doc", `{"entries":{
+	raw.SAdd(t.Context(), "ql:failures", "crash", "no\nsuch")
+	raw.HSet(t.Context(), "ql:oarlock:rules", "version", 1, "at", 1, "doc", `{"entries":{
 		"throttles.erp":{"owner":"o","rule":{"limit":1}},"windows.night":{"owner":"o","rule":{"open":["22:00-06:00"]}},
 		"klass.Pay":{"owner":"o","rule":{"retries":3}},"klass.Pay*":{"owner":"o","rule":{"retries":3}}}}`)
-	server.Client(t).HSet(t.Context(), "hworker-progress-pics", "x", "y")
-	server.Client(t).HSet(t.Context(), "ql:oarlock:broken:outbox", "x", "y")
-	server.Client(t).HSet(t.Context(), "ql:oarlock:broken:$(touch pwned)", "x", "y")
-	server.Client(t).LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	raw.HSet(t.Context(), "hworker-progress-pics", "x", "y")
+	raw.HSet(t.Context(), "ql:oarlock:broken:outbox", "x", "y")
+	raw.HSet(t.Context(), "ql:oarlock:broken:$(touch pwned)", "x", "y")
+	raw.LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
 	for _, put := range []queue.Put{{Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k2"},
 		{Queue: "mail", Klass: "K", Key: "$(touch pwned)"}} {
 		if _, err := client.Put(t.Context(), put); err != nil {
@@ -306,9 +300,8 @@ func TestClosedWordsAreThoseOfTheUsage(t *testing.T) {
 // TestCompletionWaitsForNobody asks for names of a Redis that accepts and never answers, and
 // then of a configuration that has no end.
 func TestCompletionWaitsForNobody(t *testing.T) {
-	s := newScript(t, workFiles)
 	server := redistest.Start(t)
-	s.env["REDIS_URL"] = server.URL
+	s := scriptAt(t, server.URL, workFiles)
 	server.Pause()
 	defer server.Resume()
 	fifo := filepath.Join(s.dir, "fifo")

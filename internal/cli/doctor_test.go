@@ -3,16 +3,12 @@ package cli
 import (
 	"strings"
 	"testing"
-
-	"oarlock/internal/redistest"
 )
 
 // What a repair would do is said first and done only when asked for, job by job.
 func TestDoctorSaysWhatItWouldRepair(t *testing.T) {
-	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
-	raw := server.Client(t)
+	s, client := scriptOn(t, "")
+	raw := client.Redis()
 	for _, jid := range []string{"a", "b"} {
 		if err := s.oarlock(0, []string{"put", "q", "--jid", jid}); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // TestGoingBack is what one does who wants an older version to work a key space: see what it would not know, drain that, say so.
 func TestGoingBack(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	s.says(t, 0, "downgrade --check", "Any version may work here.")
 	s.says(t, 0, "put q 1 --jid a --key k")
 	s.says(t, 0, "put q 1 --jid b --key k")

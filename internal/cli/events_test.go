@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,42 +9,39 @@ import (
 	"oarlock/queue"
 )
 
+// follow runs `oarlock events` until it has seen what it was told to see, while something happens again and again.
+func (s *script) follow(happen func() error, args ...string) string {
+	s.t.Helper()
+	p := begin(s.t, s, append([]string{"events"}, args...)...)
+	for {
+		if err := happen(); err != nil {
+			s.t.Fatal(err)
+		}
+		select {
+		case line, more := <-p.lines:
+			if !more {
+				p.leaves(exitOK)
+				return strings.Join(p.seen, "\n")
+			}
+			p.seen = append(p.seen, line)
+		case <-time.After(10 * time.Millisecond): // it may not listen yet
+		}
+	}
+}
+
 // What a supervisor tells of itself can be followed by kinds, queue and jid, as lines for people and as JSON; what there is not is said
 // before anybody is asked.
 func TestEventsHere(t *testing.T) {
 	s := newScript(t, workFiles)
 	p := begin(t, s, "run")
 	p.await(`INFO  ready`)
-	q, err := queue.Open(t.Context(), queue.Options{URL: s.env["REDIS_URL"]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.Close()
-	for name, value := range s.env {
-		t.Setenv(name, value)
-	}
+	q := openAt(t, s.env["REDIS_URL"])
 	follow := func(args ...string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		var out bytes.Buffer
-		done := make(chan int, 1)
-		go func() {
-			done <- testProgram(nil, &out, &out).Main(ctx, append([]string{"oarlock", "events", "--here"}, args...))
-		}()
-		for {
-			if _, err := q.Put(t.Context(), queue.Put{Queue: "work", Klass: "K", Data: []byte(`"bad"`)}); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case code := <-done:
-				if code != exitOK {
-					t.Fatalf("events %v: exit code %d\n%s", args, code, out.String())
-				}
-				return out.String()
-			case <-time.After(10 * time.Millisecond): // it may not listen yet
-			}
-		}
+		return s.follow(func() error {
+			_, err := q.Put(t.Context(), queue.Put{Queue: "work", Klass: "K", Data: []byte(`"bad"`)})
+			return err
+		}, append([]string{"--here"}, args...)...)
 	}
 	var told struct{ Kind, Queue, Outcome string }
 	text := follow("--kinds", "attempt-ended", "--queue", "w*", "--count", "1", "--json")

@@ -91,7 +91,7 @@ func TestInitThenRun(t *testing.T) {
 
 // Of what a shell could not run the job tells what the code means and what to look at; of a script's own codes nothing more.
 func TestWhyTellsWhatAShellMeans(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	for group, want := range map[string]string{
 		"exit-127": "Its program left with exit code 127, as a shell does that does not find a command: is it installed, and in the PATH that children have?",
 		"exit-126": "Its program left with exit code 126, as a shell does that finds a command and may not run it: is it executable, and made for this kind of host?",

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"oarlock/internal/ops"
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -19,20 +18,12 @@ type operator struct {
 	*script
 	client  *queue.Client
 	session *queue.Session
-	server  *redistest.Server
 }
 
 func newOperator(t *testing.T) operator {
 	t.Helper()
-	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
-	return operator{s, client, client.Session("w"), server}
+	s, client := scriptOn(t, "")
+	return operator{s, client, client.Session("w")}
 }
 
 // settle takes the next job of q and ends it.
@@ -124,7 +115,7 @@ func TestHistoryInWords(t *testing.T) {
 
 	// For other clients a job that was given back timed out, as ever.
 	var what []string
-	for _, entry := range o.server.Client(t).LRange(t.Context(), "ql:j:j-history", 0, -1).Val() {
+	for _, entry := range o.client.Redis().LRange(t.Context(), "ql:j:j-history", 0, -1).Val() {
 		var fields []any
 		if err := json.Unmarshal([]byte(entry), &fields); err != nil || len(fields) > 3 {
 			t.Fatalf("%s: %v", entry, err)
@@ -184,7 +175,7 @@ func TestWhyTellsTheTruth(t *testing.T) {
 			o := newOperator(t)
 			o.prepare(tt.job)
 			if tt.spoil != nil {
-				if err := o.server.Client(t).Do(t.Context(), tt.spoil...).Err(); err != nil {
+				if err := o.client.Redis().Do(t.Context(), tt.spoil...).Err(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -212,7 +203,7 @@ func TestInfiniteScoresAreTold(t *testing.T) {
 	for _, end := range []string{"inf", "-inf"} {
 		for _, set := range []string{"q:q-scheduled s", "q:q-work w", "workers worker", "w:worker:jobs w", "oarlock:lanes:q k", "th:t-locks w", "queues q"} {
 			key, member, _ := strings.Cut(set, " ")
-			if err := o.server.Client(t).Do(t.Context(), "ZADD", "ql:"+key, end, member).Err(); err != nil {
+			if err := o.client.Redis().Do(t.Context(), "ZADD", "ql:"+key, end, member).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -242,7 +233,7 @@ func (o operator) prepare(kind string) {
 		if _, err := o.session.Exchange(o.t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
 			o.t.Fatal(err)
 		}
-		o.server.Client(o.t).Del(o.t.Context(), "ql:th:t-locks")
+		o.client.Redis().Del(o.t.Context(), "ql:th:t-locks")
 	case "parked holder", "answered holder":
 		o.run("throttle", "set", "t", "1")
 		o.put("first", "--throttle", "t")
@@ -294,7 +285,7 @@ func TestStatsSayWhatTheyCount(t *testing.T) {
 	o.settle(queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"})
 	day := time.Now().UTC().Truncate(24 * time.Hour).Unix()
 	o.run("failed", "retry", "g")
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	raw.HSet(t.Context(), fmt.Sprintf("ql:s:wait:%d:q", day), "total", 4, "mean", 1, "vk", 0, "s-3", 2)
 	told := o.run("stats", "q")
 	says(t, told, `^q on .*: 1 failure, 0 locks ran out$`, `^less those that were put again or canceled, in whichever queue: 0$`,

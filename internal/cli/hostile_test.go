@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/internal/screentest"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -73,14 +72,7 @@ put work H|put work 1 --klass H|--redis H queue ls|--redis redis://H queue ls|--
 // what is there and words that name nothing, as text and as JSON; a short run only those that
 // show something and a tenth of the others, as text.
 func TestHostileTextsOfAllCommands(t *testing.T) {
-	s := newScript(t, "")
-	server := redistest.Start(t)
-	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.Close()
+	s, q := scriptOn(t, "")
 	hostileThings(t, q)
 	var asks [][]string
 	for look := range strings.SplitSeq(strings.ReplaceAll(looks, "\n", ""), "|") {

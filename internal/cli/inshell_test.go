@@ -3,22 +3,13 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
 // TestAdviceCanBeCopied looks for a name that a shell would obey in the commands that are advised.
 func TestAdviceCanBeCopied(t *testing.T) {
-	s := newScript(t, "")
-	server := redistest.Start(t)
-	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.Close()
+	s, q := scriptOn(t, "")
 	for _, name := range []string{"$(touch pwned)", "x; touch pwned"} {
 		put := func(queueName, jid string) {
 			t.Helper()

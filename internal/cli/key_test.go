@@ -11,7 +11,7 @@ import (
 
 // TestKeysByHand is what one does who finds a key that stands still: list, look, pass, drop, and at the end give the order up.
 func TestKeysByHand(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	s.says(t, exitGone, "key ls q", "there is no queue q")
 	s.says(t, 0, "put q 1 --jid plain")
 	s.says(t, 0, "key ls q", "Nobody stands behind another there; `oarlock key ls q --by name` lists all keys.")

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 
 // A list from its first entry to its end, as somebody at a shell sees it.
 func TestListVerbs(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	s.says(t, 0, "list ls", "There is no list that anybody works")
 	s.says(t, 0, "list put hworker:mail {\"n\":1}", `",{"n":1}]`)
 	s.says(t, 0, "list put hworker:mail 2")
@@ -83,32 +83,16 @@ func TestListVerbs(t *testing.T) {
 	}
 }
 
-// writerFunc is a writer.
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(some []byte) (int, error) { return f(some) }
-
 // Watching goes on until it is ended, with a line a look.
 func TestListWatch(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	if _, err := c.PushList(t.Context(), "outbox", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	var out strings.Builder
-	p := Program{Out: writerFunc(func(some []byte) (int, error) {
-		n, err := out.Write(some)
-		if strings.Count(out.String(), "\n") > 1 {
-			stop()
-		}
-		return n, err
-	}), Err: &out, In: strings.NewReader("")}
-	t.Setenv("REDIS_URL", s.env["REDIS_URL"])
-	if code := p.Main(ctx, []string{"oarlock", "list", "watch", "outbox", "--every", "0.1s"}); code != 0 {
-		t.Errorf("it ended with %d", code)
+	p := begin(t, s, "list", "watch", "outbox", "--every", "0.1s")
+	for range 2 {
+		p.await("1 waiting, 0 in work, 0 failed, 0 broken")
 	}
-	if !strings.Contains(out.String(), "1 waiting, 0 in work, 0 failed, 0 broken") {
-		t.Errorf("it says %s", out.String())
-	}
+	p.signal(syscall.SIGINT)
+	p.leaves(exitOK)
 }

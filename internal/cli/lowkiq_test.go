@@ -32,7 +32,7 @@ func TestComingFromLowkiq(t *testing.T) {
 		t.Fatalf("the document says other words now: %q", said)
 	}
 
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	for _, payload := range [][]string{{"17", "3", `{"do":"c"}`}, {"17", "1", `{"do":"a"}`}, {"17", "2", `{"do":"a"}`}, {"18", "1", "1"}} {
 		command := strings.TrimPrefix(put[0], "oarlock ")
 		for i, name := range []string{"ID", "N", "DATA"} {

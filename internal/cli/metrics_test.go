@@ -24,8 +24,6 @@ func TestMetricsAndHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"] = "127.0.0.1:0", "tokens"
-	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
-	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
 	p := begin(t, s, "run")
 	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1]
 	p.await(`INFO  ready`)
@@ -88,7 +86,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 		t.Skip("long: two outages of Redis, with the pauses between attempts")
 	}
 	server := redistest.Start(t)
-	s := newScript(t, `
+	s := scriptAt(t, server.URL, `
 -- oarlock.toml --
 [log]
 format = "text"
@@ -104,8 +102,6 @@ command = ["false"]
 queues = ["slow"]
 command = ["sh", "-c", "echo started; while ! test -e over; do sleep 0.1; done"]
 `)
-	s.env["REDIS_URL"] = server.URL
-	t.Setenv("REDIS_URL", server.URL)
 	server.Stop()
 	p := begin(t, s, "run")
 	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1]

@@ -37,7 +37,7 @@ func backOff(t *testing.T, c *queue.Client, jid string, tries int) {
 
 // Who stands behind others of a key is listed by keys, those of one in the order in which they run; who was canceled is not.
 func TestJobsBehind(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	for i, key := range []string{"b", "a", "b", "a", "a", "b"} {
 		if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", 9-i), Klass: "K", Key: key}); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestJobsBehind(t *testing.T) {
 
 // What is scheduled is listed by what it is sorted by, let go now, and killed; what failed is brought back by its jid.
 func TestMorgueVerbs(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	s.says(t, exitGone, "queue jobs q", "there is no queue q")
 	s.says(t, exitGone, "queue now q", "there is no queue q")
 	s.says(t, exitGone, "queue kill q", "there is no queue q")

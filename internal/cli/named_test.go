@@ -45,7 +45,7 @@ func TestCancelOfACompleteJob(t *testing.T) {
 // One key of a wrong type must not hide the others from a list, and is named.
 func TestListsGoOnAtAKeyOfAWrongType(t *testing.T) {
 	o := newOperator(t)
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	o.put("j")
 	o.settle(queue.Settlement{Action: queue.Fail, Group: "good", Message: "m"})
 	o.run("throttle", "set", "good", "1")
@@ -72,7 +72,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 	o.put("ready")
 	o.put("due", "--delay", "1h")
 	o.run("recur", "add", "q", "--every", "1h", "--jid", "r")
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	past := float64(time.Now().Add(-time.Hour).Unix())
 	for _, command := range [][]any{
 		{"ZADD", "ql:q:q-scheduled", past, "due"}, {"ZADD", "ql:q:q-recur", past, "r"},
@@ -104,7 +104,7 @@ func TestWhyOfAJobWhoseHolderDied(t *testing.T) {
 	o := newOperator(t)
 	o.put("j")
 	o.settle(queue.Settlement{}) // it runs
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	now := o.client.Now()
 	says(t, o.run("job", "why", "j"), `^It is running on w, whose lock holds for another`, `^That worker was last heard of [0-9.]+m?s ago\.$`)
 	raw.ZAdd(t.Context(), "ql:workers", zOf(now-50, "w"))
@@ -123,7 +123,7 @@ func TestWhyOfAJobWhoseHolderDied(t *testing.T) {
 func TestAThrottleHeldByAJobOfADeadWorker(t *testing.T) {
 	o := newOperator(t)
 	o.prepare("throttle")
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	raw.ZAdd(t.Context(), "ql:th:t-locks", zOf(1, "first"))
 	name := thisHost(t) + "-999999999-p-abc"
 	raw.HSet(t.Context(), "ql:j:first", "worker", name)
@@ -149,7 +149,7 @@ func thisHost(t *testing.T) string {
 // A queue that nobody works is told by queue ls and doctor, not only by job why.
 func TestAQueueThatNoPoolServes(t *testing.T) {
 	o := newOperator(t)
-	raw := o.server.Client(t)
+	raw := o.client.Redis()
 	config := func(queues string) {
 		text := "[pools.p]\nqueues = [\"" + queues + "\"]\ncommand = [\"cat\"]\n"
 		if err := os.WriteFile(filepath.Join(o.dir, "oarlock.toml"), []byte(text), 0o644); err != nil {

@@ -28,15 +28,11 @@ func TestPutFindsTheRedisOfDev(t *testing.T) {
 				t.Errorf("status says nothing of its Redis: %s", text)
 			}
 			// Another configuration, even with the same pools, is not beside it.
-			text, err := os.ReadFile("oarlock.toml")
-			if err != nil {
-				t.Fatal(err)
+			text := s.text("oarlock.toml")
+			if args[0] == "dev" {
+				text = "redis.url = 'embedded'\n" + text
 			}
-			text = append([]byte("redis.url = 'embedded'\n"), text...)
-			if args[0] == "run" {
-				text = text[len("redis.url = 'embedded'\n"):]
-			}
-			if err := os.WriteFile("other.toml", text, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(s.dir, "other.toml"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.oarlock(exitUsage, []string{"-c", "other.toml", "put", "elsewhere"}); err != nil {

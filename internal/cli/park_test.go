@@ -5,25 +5,15 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
-
-	"oarlock/internal/redistest"
-	"oarlock/queue"
 )
 
 // What is said and done about a parked job: which it is, by jid or by class and correlation, what became of it, and why not.
 func TestParkVerbs(t *testing.T) {
-	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	s, client := scriptOn(t, "")
 	const odd = "order 17/\u202e"
 	parkOne(t, client, "j1", odd)
 	parkOne(t, client, "j2", "order-2")
-	s := newScript(t, "-- none --\n")
-	s.env["REDIS_URL"], s.env["ODD"] = server.URL, odd
+	s.env["ODD"] = odd
 	for _, test := range []struct {
 		code       int
 		line, says string
@@ -65,7 +55,7 @@ func TestParkVerbs(t *testing.T) {
 
 // What an answer is to name is shown so that a shell has it copied, whatever is in it.
 func TestACorrelationIsAnsweredAsItIsShown(t *testing.T) {
-	s, client := scriptOn(t)
+	s, client := scriptOn(t, "")
 	const odd = "a\x1b[31mb'\x07\nc"
 	parkOne(t, client, "j", odd)
 	const shown = `$'a\033[31mb\047\007\nc'`
@@ -85,7 +75,7 @@ func TestACorrelationIsAnsweredAsItIsShown(t *testing.T) {
 
 // Parked jobs are listed by when their time is over, whatever queues they are in.
 func TestParkedJobsInOrder(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	parkOne(t, c, "first", "order-1")
 	s.says(t, exitOK, "queue mv payments elsewhere", "1 job")
 	parkOne(t, c, "last", "order-2")

@@ -10,9 +10,6 @@ import (
 // What cannot be written was not said: a script must not take it for done. Whoever reads no more had enough.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	s := newScript(t, workFiles)
-	for name, value := range s.env {
-		t.Setenv(name, value)
-	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("SKIPPED there is no /dev/full")
@@ -34,7 +31,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			{pipe, exitPipe, ""},
 		} {
 			var errs bytes.Buffer
-			code := testProgram(strings.NewReader(""), tt.out, &errs).Main(t.Context(), append([]string{"oarlock"}, strings.Fields(line)...))
+			code := s.main(t.Context(), strings.NewReader(""), tt.out, &errs, strings.Fields(line)...)
 			if code != tt.code || tt.says == "" && strings.Contains(errs.String(), "oarlock: ") || !strings.Contains(errs.String(), tt.says) {
 				t.Errorf("%s to %s: exit code %d, want %d; it says %q", line, tt.out.Name(), code, tt.code, errs.String())
 			}

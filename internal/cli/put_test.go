@@ -11,16 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
 // TestPutKeepsOrder puts jobs by the command line and pops them as any client of the
 // protocol does.
 func TestPutKeepsOrder(t *testing.T) {
-	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
+	s, client := scriptOn(t, "")
 	lines := func(format string, n int) string {
 		var text strings.Builder
 		for i := range n {
@@ -40,7 +37,7 @@ func TestPutKeepsOrder(t *testing.T) {
 		{"one by one, of a priority that leaves no room for time", "", []string{"put", "--priority", "1e9", "q"}, 20, 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := server.Client(t).FlushDB(t.Context()).Err(); err != nil {
+			if err := client.Redis().FlushDB(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			for i := range tt.times {
@@ -57,7 +54,7 @@ func TestPutKeepsOrder(t *testing.T) {
 			got := []string{}
 			for range tt.want { // by no more than 100, so that what is delayed comes in by parts
 				now := strconv.FormatFloat(float64(time.Now().Add(time.Second).UnixMicro())/1e6, 'f', 6, 64)
-				text, err := server.Client(t).Eval(t.Context(), pop, nil, now, "q", "w", 100).Text()
+				text, err := client.Redis().Eval(t.Context(), pop, nil, now, "q", "w", 100).Text()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,9 +83,7 @@ func TestPutKeepsOrder(t *testing.T) {
 
 // A put that too few replicas have is made, says so, and is told apart by its exit code.
 func TestPutTellsOfMissingReplicas(t *testing.T) {
-	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
+	s, client := scriptOn(t, "")
 	for _, tt := range []struct {
 		stdin string
 		args  []string
@@ -106,17 +101,17 @@ func TestPutTellsOfMissingReplicas(t *testing.T) {
 			t.Errorf("%v said %q and %q", tt.args, s.said["stdout"], said)
 		}
 	}
-	if n := server.Client(t).ZCard(t.Context(), "ql:q:q-work").Val(); n != 4 {
+	if n := client.Redis().ZCard(t.Context(), "ql:q:q-work").Val(); n != 4 {
 		t.Errorf("%d jobs are there, want 4", n)
 	}
-	if throttles := server.Client(t).HGet(t.Context(), "ql:j:j2", "throttles").Val(); !strings.Contains(throttles, "slow") {
+	if throttles := client.Redis().HGet(t.Context(), "ql:j:j2", "throttles").Val(); !strings.Contains(throttles, "slow") {
 		t.Errorf("the throttles of a line are %q", throttles)
 	}
 }
 
 // What is wrong in a file is named by its line, as an editor counts it: empty ones count, too.
 func TestPutNamesLinesAsEditorsDo(t *testing.T) {
-	s, _ := scriptOn(t)
+	s, _ := scriptOn(t, "")
 	for text, want := range map[string]struct {
 		code int
 		says string

@@ -3,7 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -11,7 +10,7 @@ import (
 
 // A queue that is not there is told by the exit code for that, by a pause as by a purge; one without a name cannot even be meant.
 func TestAPauseOfAQueueThatIsNotThere(t *testing.T) {
-	s, _ := scriptOn(t)
+	s, _ := scriptOn(t, "")
 	s.says(t, exitGone, "queue pause nosuch", "There is no queue nosuch.", "--force")
 	s.says(t, exitOK, "queue pause --force nosuch", "paused nosuch")
 	for _, force := range []string{"", "--force"} {
@@ -27,17 +26,11 @@ func TestAPauseOfAQueueThatIsNotThere(t *testing.T) {
 // Where Redis is out of memory a command says so in our words, and what to do; what it advises works.
 func TestRedisOutOfMemory(t *testing.T) {
 	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	s, c := scriptAt(t, server.URL, ""), openAt(t, server.URL)
 	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "j", Klass: "K"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Client(t).ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
+	if err := c.Redis().ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"queue pause q", "put q", "recur add q {} --every 1m", "throttle set t 3"} {
@@ -52,7 +45,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 // What a variable that is not set leaves on a command line does no more than was meant: no move becomes a purge, no choice all there
 // is, and no configuration the one that is found.
 func TestNamesAndOptionsThatAreEmpty(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	for _, jid := range []string{"a", "b"} {
 		if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
 			t.Fatal(err)
@@ -163,7 +156,7 @@ func TestExplainOfLongData(t *testing.T) {
 
 // Of several recurring jobs all end or none, and who names one that is not there hears which.
 func TestRecurringJobsOfWhichOneIsNotThere(t *testing.T) {
-	s, _ := scriptOn(t)
+	s, _ := scriptOn(t, "")
 	s.says(t, exitOK, "recur add q {} --every 1h --jid a", "a")
 	s.says(t, exitOK, "recur add q {} --cron @daily --jid b", "b")
 	s.says(t, exitGone, "recur rm a nosuch b", "there is no recurring job nosuch; nothing was done")
@@ -173,7 +166,7 @@ func TestRecurringJobsOfWhichOneIsNotThere(t *testing.T) {
 
 // A job that is there, and not as it would have to be, is told by the exit code for that.
 func TestJobsThatAreNotAtRest(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	parkOne(t, c, "parked", "order-1")
 	s.says(t, exitOK, "put q 1 --jid runs")
 	if reply, err := c.Session("w").Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}); err != nil || len(reply.Jobs) != 1 {

@@ -20,7 +20,7 @@ import (
 )
 
 // allStates puts a job of each state, and of each kind of thing that can be read some.
-func allStates(t *testing.T, server *redistest.Server, q *queue.Client) {
+func allStates(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
 	must := func(_ any, err error) {
@@ -70,7 +70,7 @@ func allStates(t *testing.T, server *redistest.Server, q *queue.Client) {
 	must(q.Pop(ctx, "stale", "web1-7-stale", 1))
 	must(q.Pop(ctx, "held", "web1-7-off", 1))
 	must(nil, q.ForgetWorkers(ctx, "web1-7-off"))
-	must(nil, server.Client(t).ZAdd(ctx, "ql:q:stale-locks", zOf(1, "stalled")).Err())
+	must(nil, q.Redis().ZAdd(ctx, "ql:q:stale-locks", zOf(1, "stalled")).Err())
 	settle("bad", queue.Settlement{
 		Action: queue.Fail, Group: "exit-1", Message: "cannot open <cat>.jpg\nnor its copy", Checkpoint: []byte(`{"page":3}`),
 		Record: []byte(`{"ending":"exited","stderr":"Traceback <1>","exit":1}`),
@@ -108,7 +108,7 @@ windows = ["night"]
 `
 
 // ruledAndLists makes jobs wait for a throttle of the rules, and lists have entries of each part.
-func ruledAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
+func ruledAndLists(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
 	for i := range 4 {
@@ -121,7 +121,7 @@ func ruledAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
 	if reply, err := session.Exchange(ctx, nil, queue.Take{Queues: []string{"ruled"}, Count: 4}); err != nil || len(reply.Jobs) != 1 {
 		t.Fatalf("took %+v, %v", reply.Jobs, err)
 	}
-	redis := server.Client(t)
+	redis := q.Redis()
 	for _, err := range []error{
 		redis.LPush(ctx, "hworker-jobs-pics", `["a",{"n":1}]`, `["b",{"n":2}]`).Err(), redis.HSet(ctx, "hworker-broken-pics", "no envelope", "2026-01-01 00:00:00.5 UTC").Err(),
 		redis.LPush(ctx, "hworker-failed-pics", `["c",{"n":3}]`).Err(), redis.HSet(ctx, "hworker-progress-pics", `["d",4]`, `"2026-01-01T00:00:00.5Z"`).Err(),
@@ -319,19 +319,13 @@ func (b twice) look(t *testing.T, s *script, client *http.Client) []string {
 // What can be read by both the command line and the API has the same fields and values there, whatever state it is in; and
 // what is not there is there for neither.
 func TestCommandLineAndAPISayTheSame(t *testing.T) {
-	s := newScript(t, strings.Replace(workFiles, "[log]", ruleTables+"[log]", 1))
-	server := redistest.Start(t)
-	s.env["REDIS_URL"] = server.URL
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.Close()
+	server := redistest.Start(t) // the supervisor answers all who ask on its channel
+	s, q := scriptAt(t, server.URL, strings.Replace(workFiles, "[log]", ruleTables+"[log]", 1)), openAt(t, server.URL)
 	p := begin(t, s, "run")
 	p.await(`a rule counts as the file says`)
 	p.await(`INFO  ready`)
-	allStates(t, server, q)
-	ruledAndLists(t, server, q)
+	allStates(t, q)
+	ruledAndLists(t, q)
 	socket, err := control.Find(t.Context(), s.dir+"/state/oarlock", "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,40 +1,39 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// tryScript runs script as `oarlock try` does, with this program as oarlock in its PATH.
-func tryScript(t *testing.T, script string, options ...string) (said string, code int) {
+// newTry is a script with this program as oarlock in its PATH.
+func newTry(t *testing.T) *script {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := filepath.Abs("../../config.example.toml")
-	if err != nil {
+	s := scriptAt(t, "", "")
+	program := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asProgram, self)
+	if err := os.WriteFile(filepath.Join(s.dir, "oarlock"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	program := fmt.Sprintf("#!/bin/sh\n%s=1 EXAMPLE=%s GORACE=%s exec %s \"$@\"\n", asProgram, example, os.Getenv("GORACE"), self)
-	if err := os.WriteFile(filepath.Join(dir, "oarlock"), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	t.Setenv("EXAMPLE", example)
-	var out, errs bytes.Buffer
-	args := append([]string{"oarlock", "try"}, options...)
-	code = testProgram(strings.NewReader(""), &out, &errs).Main(t.Context(), append(args, "--", "sh", "-c", script))
-	return out.String() + errs.String(), code
+	s.env["PATH"] = s.dir + ":" + s.env["PATH"]
+	return s
+}
+
+// try runs a script of the shell as `oarlock try` does.
+func (s *script) try(script string, options ...string) (said string, code int) {
+	code = s.anyCode(slices.Concat([]string{"try"}, options, []string{"--", "sh", "-c", script}))
+	return s.said["stdout"] + s.said["stderr"], code
 }
 
 // Each verb arrives as what it says, whatever the text.
 func TestSay(t *testing.T) {
+	s := newTry(t)
 	goesOn := []struct{ script, arrives string }{
 		{`oarlock say progress 40.5 'page 4'`, `< {"@":"progress","message":"page 4","pct":40.5}`},
 		{`oarlock say heartbeat`, ``},
@@ -66,7 +65,7 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		{`oarlock say requeue elsewhere`, `the child asked for queue "elsewhere", which is not in next_queues`},
 		{`oarlock say put mail '{"to":"ann"}' --tag a --tag b --jid j --if-exists replace --priority 3 --retries 0 --timeout 5s --throttle t --depends d --weight 2 --window night --window 05:00-07:00 --zone Asia/Tokyo`, `the child put a job into queue "mail"`},
 	} {
-		t.Run(tt.script, func(t *testing.T) { arrived(t, "", tt.script, tt.arrives) })
+		arrived(t, s, tt.script, tt.arrives)
 	}
 	// What does not end the job goes in one, and by stdout, too.
 	var script strings.Builder
@@ -76,14 +75,13 @@ JPEG'`, `< {"@":"fail","group":"bad-image","message":"--not a\nJPEG"}`},
 		arrive = append(arrive, tt.arrives)
 	}
 	script.WriteString("oarlock say ack")
-	for _, way := range []struct{ name, before string }{{"descriptor", ""}, {"stdout", "exec 3>&-; "}} {
-		t.Run(way.name, func(t *testing.T) { arrived(t, way.before, script.String(), arrive...) })
-	}
+	arrived(t, s, script.String(), arrive...)
+	arrived(t, s, "exec 3>&-; "+script.String(), arrive...)
 }
 
 // By stdout a line arrives also behind words that their program has not ended, and the log has no empty line for that.
 func TestSayBehindOthers(t *testing.T) {
-	told, code := tryScript(t, `exec 3>&-; printf 'half a line '; oarlock say progress 40; oarlock say note one; oarlock say ack`)
+	told, code := newTry(t).try(`exec 3>&-; printf 'half a line '; oarlock say progress 40; oarlock say note one; oarlock say ack`)
 	if code != exitOK || !strings.Contains(told, "half a line") || !strings.Contains(told, `< {"@":"progress","pct":40}`) || !strings.Contains(told, `< {"@":"ack"}`) {
 		t.Errorf("exit code %d:\n%s", code, told)
 	}
@@ -92,19 +90,20 @@ func TestSayBehindOthers(t *testing.T) {
 	}
 }
 
-// arrived fails unless script, run after before, says what arrives.
-func arrived(t *testing.T, before, script string, arrives ...string) {
+// arrived fails unless a script of the shell says what arrives.
+func arrived(t *testing.T, s *script, script string, arrives ...string) {
 	t.Helper()
-	told, _ := tryScript(t, before+script)
+	told, _ := s.try(script)
 	for _, want := range arrives {
 		if !strings.Contains(told, want) || strings.Contains(told, "refused: it") {
-			t.Errorf("arrived:\n%s\nwant %s", told, want)
+			t.Errorf("%s: arrived\n%s\nwant %s", script, told, want)
 		}
 	}
 }
 
 // What cannot arrive, or would not be understood, is refused by the one who says it.
 func TestSayRefuses(t *testing.T) {
+	s := newTry(t)
 	for _, tt := range []struct {
 		script, why string
 		code        int
@@ -130,11 +129,9 @@ func TestSayRefuses(t *testing.T) {
 		{`exec 3>&- 3</dev/null; unset OARLOCK_RUN; oarlock say ack`, "or name the run: --run", exitData, nil},
 		{`unset OARLOCK_RUN OARLOCK_STATUS_FD; oarlock say ack`, "this is no job", exitData, nil},
 	} {
-		t.Run(tt.script, func(t *testing.T) {
-			said, _ := tryScript(t, tt.script+"; echo exit $?", tt.options...)
-			if !strings.Contains(said, tt.why) || !strings.Contains(said, fmt.Sprint("exit ", tt.code)) || !strings.Contains(said, "exit code 0") {
-				t.Errorf("said:\n%s\nwant %q, exit %d, and no word to the supervisor", said, tt.why, tt.code)
-			}
-		})
+		said, _ := s.try(tt.script+"; echo exit $?", tt.options...)
+		if !strings.Contains(said, tt.why) || !strings.Contains(said, fmt.Sprint("exit ", tt.code)) || !strings.Contains(said, "exit code 0") {
+			t.Errorf("%s said:\n%s\nwant %q, exit %d, and no word to the supervisor", tt.script, said, tt.why, tt.code)
+		}
 	}
 }

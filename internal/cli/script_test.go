@@ -11,9 +11,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/redistest"
+	"oarlock/queue"
 	"oarlock/runner"
 )
 
@@ -71,6 +74,33 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+var (
+	// home is the directory of the package, and example the configuration in the repository.
+	home, _ = os.Getwd()
+	example = filepath.Join(home, "../../config.example.toml")
+	// stage is held by the command line that runs in this process, which has one environment and one working directory.
+	stage sync.Mutex
+)
+
+// main runs the command line in this process, in the environment and the directory of s, and gives its exit code.
+func (s *script) main(ctx context.Context, in io.Reader, out, errs io.Writer, args ...string) int {
+	stage.Lock()
+	defer stage.Unlock()
+	for name, value := range s.env {
+		if before, was := os.LookupEnv(name); was {
+			defer os.Setenv(name, before)
+		} else {
+			defer os.Unsetenv(name)
+		}
+		os.Setenv(name, value)
+	}
+	defer os.Chdir(home)
+	if err := os.Chdir(s.dir); err != nil {
+		s.t.Error(err)
+	}
+	return testProgram(in, out, errs).Main(ctx, append([]string{"oarlock"}, args...))
+}
+
 // script is one run of a file.
 type script struct {
 	t     *testing.T
@@ -83,7 +113,7 @@ type script struct {
 
 var fileMark = regexp.MustCompile(`(?m)^-- (.+) --\n`)
 
-// newScript writes the files of text into a directory of their own.
+// newScript writes the files of text into a directory of their own, with an embedded Redis. The test runs beside others.
 func newScript(t *testing.T, text string) *script {
 	t.Helper()
 	server, err := embedded.Start("")
@@ -91,15 +121,34 @@ func newScript(t *testing.T, text string) *script {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	here, err := os.Getwd()
+	return scriptAt(t, server.URL(), text)
+}
+
+// scriptOn is a script with a database of a real Redis, and a client of it.
+func scriptOn(t *testing.T, text string) (*script, *queue.Client) {
+	t.Helper()
+	url := redistest.Shared(t).URL
+	return scriptAt(t, url, text), openAt(t, url)
+}
+
+// openAt opens a client that has time.
+func openAt(t *testing.T, url string) *queue.Client {
+	t.Helper()
+	c, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// scriptAt is a script with the Redis at url.
+func scriptAt(t *testing.T, url, text string) *script {
+	t.Helper()
+	t.Parallel()
 	s := &script{t: t, dir: t.TempDir(), said: map[string]string{}}
-	t.Chdir(s.dir)
 	s.env = map[string]string{
-		"REDIS_URL": server.URL(), "EXAMPLE": filepath.Join(here, "../../config.example.toml"),
-		"PATH": os.Getenv("PATH"), "HOME": s.dir, "TMPDIR": s.dir, "XDG_STATE_HOME": s.dir + "/state",
+		"REDIS_URL": url, "EXAMPLE": example, "PATH": os.Getenv("PATH"), "HOME": s.dir, "XDG_STATE_HOME": s.dir + "/state",
 	}
 	marks := fileMark.FindAllStringSubmatchIndex(text, -1)
 	for i, mark := range marks {
@@ -170,13 +219,10 @@ func (s *script) oarlock(want int, args []string) error {
 
 // anyCode runs the command line in this process and gives its exit code.
 func (s *script) anyCode(args []string) int {
-	for name, value := range s.env {
-		s.t.Setenv(name, value)
-	}
 	var stdout, stderr bytes.Buffer
-	program := testProgram(strings.NewReader(s.stdin), &stdout, &stderr)
+	in := strings.NewReader(s.stdin)
 	s.stdin = ""
-	code := program.Main(s.t.Context(), append([]string{"oarlock"}, args...))
+	code := s.main(s.t.Context(), in, &stdout, &stderr, args...)
 	s.said["stdout"], s.said["stderr"] = stdout.String(), stderr.String()
 	return code
 }

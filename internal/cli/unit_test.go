@@ -8,8 +8,7 @@ import (
 // What a unit cannot grant is said to whoever prints it, and what no unit can say is refused.
 func TestUnitMinds(t *testing.T) {
 	s := newScript(t, "-- oarlock.toml --\n[redis]\nurl = \"embedded\"\n[pools.a]\nqueues = [\"a\"]\ncommand = [\"true\"]\n")
-	delete(s.env, "REDIS_URL")
-	t.Setenv("REDIS_URL", "")
+	s.env["REDIS_URL"] = ""
 	if err := s.oarlock(0, []string{"unit"}); err != nil || !strings.Contains(s.said["stderr"], `Mind: redis.url is "embedded"`) {
 		t.Errorf("%v: %s", err, s.said["stderr"])
 	}

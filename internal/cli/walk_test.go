@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/urfave/cli/v2"
@@ -96,22 +95,15 @@ func (v walked) lines(t *testing.T) (all [][]string) {
 	return all
 }
 
-// walk writes a line, and checks what holds of all: it ends in time, and a failure is one sentence, with what may be done below it.
+// walk writes a line, and checks what holds of all: a failure is one sentence, with what may be done below it.
 func (s *script) walk(line []string, out *os.File) (code int, stdout string) {
 	s.t.Helper()
-	for name, value := range s.env {
-		s.t.Setenv(name, value)
-	}
 	var printed, errs bytes.Buffer
 	var to io.Writer = &printed
 	if out != nil {
 		to = out
 	}
-	began := time.Now()
-	code = testProgram(strings.NewReader(""), to, &errs).Main(s.t.Context(), append([]string{"oarlock"}, line...))
-	if took := time.Since(began); took > walkBound {
-		s.t.Errorf("%q took %v", line, took)
-	}
+	code = s.main(s.t.Context(), strings.NewReader(""), to, &errs, line...)
 	first, rest, _ := strings.Cut(strings.TrimSuffix(errs.String(), "\n"), "\n")
 	switch {
 	case code == exitBug || strings.Contains(errs.String(), "goroutine "):
@@ -132,9 +124,6 @@ func (s *script) walk(line []string, out *os.File) (code int, stdout string) {
 	return code, printed.String()
 }
 
-// walkBound is within what each verb ends, also on a machine that has much else to do.
-const walkBound = 30 * time.Second
-
 // TestWalkWithoutRedis: where no Redis is, each verb says so in time and exits with 75, but for those that ask it nothing, and those that are told
 // what they would refuse with a Redis.
 func TestWalkWithoutRedis(t *testing.T) {
@@ -143,7 +132,7 @@ func TestWalkWithoutRedis(t *testing.T) {
 		"status": exitFailed, "metrics": exitFailed, "quiet": exitFailed, "resume": exitFailed, "drain": exitFailed, "stop": exitFailed, "reload": exitFailed,
 		"scale": exitFailed, "recycle": exitFailed, "job output": exitFailed, // none runs
 	}
-	s, _ := scriptOn(t)
+	s, _ := scriptOn(t, "")
 	redis, none := s.env["REDIS_URL"], "redis://127.0.0.1:1"
 	s.env["REDIS_URL"] = none
 	for _, v := range verbs() {
@@ -222,9 +211,7 @@ func TestWalkOfWhatGoesOn(t *testing.T) {
 
 // TestWalk: each verb among nothing, and among jobs; to a reader that is there, to one that is gone, and to a narrow terminal.
 func TestWalk(t *testing.T) {
-	server := redistest.Start(t)
-	s := newScript(t, "")
-	s.env["REDIS_URL"] = server.URL
+	s := scriptAt(t, redistest.Start(t).URL, "")
 	unread, gone, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,6 @@ func TestWebDoors(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("OARLOCK_WEB_LISTEN", "127.0.0.1:0")
-	t.Setenv("OARLOCK_WEB_TOKENS_FILE", "tokens")
 	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"], s.env["OARLOCK_WEB_METRICS_LISTEN"] = "127.0.0.1:0", "tokens", "127.0.0.1:0"
 	s.env["OARLOCK_WEB_ROLL_CALL"] = "false"
 	p := begin(t, s, "run")
@@ -146,7 +144,7 @@ func TestWebRefusesToBePublic(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			s := newScript(t, "-- empty --\n"+workFiles)
-			file, err := os.OpenFile("oarlock.toml", os.O_APPEND|os.O_WRONLY, 0)
+			file, err := os.OpenFile(filepath.Join(s.dir, "oarlock.toml"), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
