@@ -64,7 +64,7 @@ func TestEventsHere(t *testing.T) {
 		}
 	}
 	p.ask("stop")
-	p.ends(patience)
+	p.leaves(exitOK)
 	if text := s.says(t, exitFailed, "events --here"); !strings.Contains(text, "no supervisor is running") {
 		t.Errorf("without a supervisor it says %s", text)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,13 +20,7 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := ready(t, s, "run")
-	p.cmd.Stdout, p.cmd.Stderr = file, file
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
+	p := launchUnread(t, s, file, "run")
 	contains := func(path, text string) {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; {
@@ -38,11 +31,6 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 				t.Fatalf("%s has no %q", path, text)
 			}
 			p.ask("status") // a round trip is a pause
-		}
-	}
-	for deadline := time.Now().Add(patience); s.oarlock(exitOK, []string{"status"}) != nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not answer")
 		}
 	}
 	contains(path, "ready")
@@ -70,9 +58,7 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 		t.Errorf("status says %s", text)
 	}
 	p.signal(syscall.SIGTERM)
-	if err := p.cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	p.leaves(exitOK)
 }
 
 // fullPipe gives the end of a pipe that nobody reads and that has no room.
@@ -96,48 +82,12 @@ func fullPipe(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// beginMute starts oarlock with a log that nobody reads, and waits until it answers.
-func beginMute(t *testing.T, s *script, args ...string) *process {
-	t.Helper()
-	p := ready(t, s, args...)
-	_, theirs := fullPipe(t)
-	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
-	p.answers()
-	return p
-}
-
-// answers waits until it answers over its socket.
-func (p *process) answers() {
-	p.t.Helper()
-	for deadline := time.Now().Add(patience); p.s.oarlock(exitOK, []string{"status"}) != nil; {
-		if time.Now().After(deadline) {
-			p.t.Fatal("it does not answer")
-		}
-	}
-}
-
-// ends waits for its end without reading a line, and fails if that takes longer.
-func (p *process) ends(within time.Duration) {
-	p.t.Helper()
-	began := time.Now()
-	timeout := time.AfterFunc(within, func() { p.cmd.Process.Kill() })
-	defer timeout.Stop()
-	var exit *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
-		p.t.Fatalf("it did not leave within %v: %v", within, err)
-	}
-	p.t.Logf("left after %v with %v", time.Since(began).Round(time.Millisecond), p.cmd.ProcessState)
-}
-
 // A pipe that nobody reads stops neither jobs nor a reload nor a signal.
 func TestALogThatNobodyReads(t *testing.T) {
 	s := newScript(t, workFiles)
-	p := beginMute(t, s, "run")
+	s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
+	_, full := fullPipe(t)
+	p := launchUnread(t, s, full, "run")
 	for i := range 20 {
 		p.ask("put", "work", `"good"`, "--jid", fmt.Sprint("j", i))
 	}
@@ -151,5 +101,5 @@ func TestALogThatNobodyReads(t *testing.T) {
 	p.signal(syscall.SIGUSR1)
 	p.signal(syscall.SIGTTIN)
 	p.signal(syscall.SIGTERM)
-	p.ends(leaveBound)
+	p.leaves(exitOK)
 }

@@ -28,8 +28,9 @@ type process struct {
 	seen  []string
 }
 
-// ready makes an oarlock with args that can be started in the directory of s.
-func ready(t *testing.T, s *script, args ...string) *process {
+// launch starts an oarlock with args in the directory of s that prints to out, if anywhere, which is closed here. It is killed
+// with the test at the latest.
+func launch(t *testing.T, s *script, out *os.File, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -37,27 +38,42 @@ func ready(t *testing.T, s *script, args ...string) *process {
 	}
 	p := &process{t: t, s: s, cmd: exec.Command(self, args...), lines: make(chan string, 10000)}
 	p.cmd.Dir = s.dir
-	p.cmd.Env = []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}
+	if out != nil {
+		p.cmd.Stdout, p.cmd.Stderr = out, out
+		defer out.Close()
+	}
+	p.cmd.Env = []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE"), "TMPDIR=" + s.dir}
 	for name, value := range s.env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	return p
+}
+
+// launchUnread is one that prints to out, which nobody reads here, when it answers over its socket.
+func launchUnread(t *testing.T, s *script, out *os.File, args ...string) *process {
+	t.Helper()
+	p := launch(t, s, out, args...)
+	close(p.lines)
+	for deadline := time.Now().Add(patience); p.s.oarlock(exitOK, []string{"status"}) != nil; {
+		if time.Now().After(deadline) {
+			p.t.Fatal("it does not answer")
+		}
 	}
 	return p
 }
 
-// begin starts oarlock with args in the directory of s; it is killed with the test at
-// the latest.
+// begin starts oarlock with args in the directory of s, and reads what it prints.
 func begin(t *testing.T, s *script, args ...string) *process {
 	t.Helper()
-	p := ready(t, s, args...)
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
+	p := launch(t, s, theirs, args...)
 	go func() { // ends with the last writer; the end of lines is waited for
 		defer close(p.lines)
 		defer ours.Close()
@@ -65,7 +81,6 @@ func begin(t *testing.T, s *script, args ...string) *process {
 			p.lines <- scanner.Text()
 		}
 	}()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
 	return p
 }
 

@@ -11,27 +11,18 @@ import (
 // A log whose reader is gone ends nobody, be it before the first line or after the last.
 func TestALogWhoseReaderIsGone(t *testing.T) {
 	s := newScript(t, workFiles)
-	p := ready(t, s, "run")
+	s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ours.Close()
-	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	t.Cleanup(func() { p.cmd.Process.Kill() })
-	p.answers()
+	p := launchUnread(t, s, theirs, "run")
 	p.ask("put", "work", `"good"`)
 	p.until("done 1", "status")
 	p.until("broken pipe", "status")
 	p.signal(syscall.SIGTERM)
-	p.ends(leaveBound)
-	if code := p.cmd.ProcessState.ExitCode(); code != exitOK {
-		t.Errorf("it ended with %v", p.cmd.ProcessState)
-	}
+	p.leaves(exitOK)
 }
 
 // Signals are obeyed from the moment on at which there is something to clear up, and one
