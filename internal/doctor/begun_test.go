@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -31,8 +32,7 @@ func TestWhoHasBegunHasTheTurnAgain(t *testing.T) {
 		{name: "the next ran, and may live", other: tried, ghost: true, says: "is the next of its key, for it has begun"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := blankPatient(t)
+			p := blankPatient(t, redistest.Shared(t))
 			ctx, db := t.Context(), p.server.Client(t)
 			put := queue.Put{Queue: "q", Klass: "K", Key: "k"}
 			switch {

@@ -24,11 +24,11 @@ type patient struct {
 	client *queue.Client
 }
 
-// blankPatient is one without jobs.
-func blankPatient(t *testing.T, args ...string) patient {
+// blankPatient is one without jobs; the test runs beside others.
+func blankPatient(t *testing.T, server *redistest.Server) patient {
 	t.Helper()
-	server := redistest.Start(t, args...)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
+	t.Parallel()
+	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +36,15 @@ func blankPatient(t *testing.T, args ...string) patient {
 	return patient{server, client}
 }
 
-func newPatient(t *testing.T, args ...string) patient {
+func newPatient(t *testing.T) patient {
 	t.Helper()
-	p := blankPatient(t, args...)
+	return patientOn(t, redistest.Shared(t))
+}
+
+// patientOn is a patient on a server that may be the test's own.
+func patientOn(t *testing.T, server *redistest.Server) patient {
+	t.Helper()
+	p := blankPatient(t, server)
 	client := p.client
 	put := func(put queue.Put) {
 		t.Helper()
@@ -294,7 +300,7 @@ func ptr[T any](v T) *T { return &v }
 
 // Many jobs are looked at some at a time: no script is long.
 func TestKeysAreLookedAtInSlices(t *testing.T) {
-	p := newPatient(t)
+	p := patientOn(t, redistest.Start(t))
 	puts := make([]queue.Put, 3000)
 	for i := range puts {
 		puts[i] = queue.Put{Queue: "many", JID: fmt.Sprint("many", i), Klass: "K"}
@@ -365,7 +371,7 @@ func TestServer(t *testing.T) {
 		{"idle connections", nil, []any{"timeout", "100"}, "timeout", Note, "idle for 100 seconds"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPatient(t, tt.args...)
+			p := patientOn(t, redistest.Start(t, tt.args...))
 			if tt.setting != nil {
 				if err := p.server.Client(t).Do(t.Context(), append([]any{"CONFIG", "SET"}, tt.setting...)...).Err(); err != nil {
 					t.Fatal(err)
@@ -383,7 +389,7 @@ func TestServer(t *testing.T) {
 
 // A well-kept server has no findings, and one that hides things is no error.
 func TestGoodAndHiddenServers(t *testing.T) {
-	p := newPatient(t, append(redistest.AOF, "--notify-keyspace-events", "Kz")...)
+	p := patientOn(t, redistest.Start(t, append(redistest.AOF, "--notify-keyspace-events", "Kz")...))
 	look := func(d *Doctor) error { return d.Server(t.Context()) }
 	if found := p.examine(t, false, look); len(found) > 0 {
 		t.Errorf("found %+v", found)
@@ -418,7 +424,7 @@ func TestGoodAndHiddenServers(t *testing.T) {
 
 // TestACommandThatIsDeniedWithinAScript: Redis words that otherwise than what it says of a command that is called; it is told likewise, and all else is looked at.
 func TestACommandThatIsDeniedWithinAScript(t *testing.T) {
-	p := newPatient(t)
+	p := patientOn(t, redistest.Start(t))
 	if err := p.server.Client(t).Do(t.Context(), "ACL", "SETUSER", "meek", "on", ">secret", "~*", "&*", "+@all", "-exists").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,11 @@ import (
 
 // A doctor that mends all the time, beside workers, finds nothing: what moves is no damage.
 func TestNothingThatMovesIsDamage(t *testing.T) {
-	server := redistest.Start(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := blankPatient(t, redistest.Shared(t)).client
 	if err := client.SetThrottle(t.Context(), queue.Throttle{ID: "t", Maximum: 3}); err != nil {
 		t.Fatal(err)
 	}
-	server.Client(t).HSet(t.Context(), "ql:config", "jobs-history-count", 20) // those that are done go at once
+	client.Redis().HSet(t.Context(), "ql:config", "jobs-history-count", 20) // those that are done go at once
 	const jobs = 600
 	var work sync.WaitGroup
 	var left atomic.Int64

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -16,7 +17,7 @@ import (
 // of all of them. It returns the jids of both.
 func merged(t *testing.T) (p patient, db *redis.Client, k, l string) {
 	t.Helper()
-	p = blankPatient(t)
+	p = blankPatient(t, redistest.Shared(t))
 	put := func(key string, merge queue.Merge, n int) (jid string) {
 		for i := range n {
 			data, score := fmt.Appendf(nil, `"%s%d"`, key, i), float64(i)
@@ -69,7 +70,6 @@ func TestPayloadsOfDamagedRuns(t *testing.T) {
 			says: []string{"K went on to queue q, and nobody was given 3 payloads that had merged into it: they are job K.1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p, db, k, l := merged(t)
 			spoil := fmt.Sprintf("local K, L, k, l = '%s', '%s', 'ql:j:%s', 'ql:j:%s' ", k, l, k, l) + tt.spoil
 			if err := db.Eval(t.Context(), spoil, nil).Err(); err != nil && err != redis.Nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
@@ -16,7 +17,7 @@ import (
 // and c1 and c2; s is of c, too, and delayed.
 func ordered(t *testing.T, delay time.Duration) (patient, *redis.Client) {
 	t.Helper()
-	p := blankPatient(t)
+	p := blankPatient(t, redistest.Shared(t))
 	for n := range 6 {
 		p.keyed(t, fmt.Sprint("a", n), "a b", 0)
 	}
@@ -124,7 +125,6 @@ func TestKeysOfJobsInOrder(t *testing.T) {
 			"queue q has jobs with keys", "a0 says", "c0 says", "a1 stands", "a2 stands", "a3 stands", "a4 stands", "a5 stands", "c1 stands", "c2 stands", "ql:oarlock:behind counts \"0\""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p, db := ordered(t, tt.delay)
 			spoil := fmt.Sprintf("local lane, turns, lanes, behind = '%s', '%s', 'ql:oarlock:lanes:q', 'ql:oarlock:behind' ", laneA, turnsQ) + tt.spoil
 			if err := db.Eval(t.Context(), spoil, nil).Err(); err != nil && err != redis.Nil {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
 
 // TestClocksOfProducersAreNamed: a job that was put by a clock ahead of that of Redis has waited for no time that anybody knows, so that nobody works its
 // queue is told by that; not where one of it runs, or it is paused.
 func TestClocksOfProducersAreNamed(t *testing.T) {
-	p := blankPatient(t)
+	p := blankPatient(t, redistest.Shared(t))
 	ctx, db := t.Context(), p.server.Client(t)
 	for _, name := range []string{"ahead", "right", "paused", "worked"} {
 		for _, jid := range []string{"a", "b"} {

@@ -34,7 +34,7 @@ func everything(t testing.TB, q *queue.Client) map[string]string {
 }
 
 func TestABulkIsPlannedAndDoneByThePlan(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	fail(t, q, "exit-1", "cannot open cat.jpg", failures("img", 40)...)
 	fail(t, q, "exit-1", "cannot open dog.jpg", failures("doc", 10)...)
 	b := Bulk{Action: "retry", Where: Filter{Group: "exit-1", Klass: "Resize", Message: "cat"}}
@@ -62,7 +62,7 @@ func TestABulkIsPlannedAndDoneByThePlan(t *testing.T) {
 }
 
 func TestABulkWantsTheNumber(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	fail(t, q, "g", "m", failures("q", 3)...)
 	b := Bulk{Action: "drop", Where: Filter{Group: "g"}}
 	plan := must(b.DryRun(ctx, q))(t)
@@ -86,7 +86,7 @@ func TestABulkWantsTheNumber(t *testing.T) {
 // Five thousand are retried in two halves, the second of which begins anew as after a kill, while others retry, drop and run
 // some of them, and new ones fail.
 func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	const all = 5000
 	fail(t, q, "g", "m", failures("q", all)...)
 	b := Bulk{Action: "retry", Where: Filter{Group: "g"}}
@@ -202,7 +202,7 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 }
 
 func TestEachBulkAction(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	level := 7.5
 	for _, tt := range []struct {
 		bulk Bulk
@@ -252,7 +252,7 @@ func TestEachBulkAction(t *testing.T) {
 }
 
 func TestWhatIsNoBulk(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	for name, b := range map[string]Bulk{
 		"action": {Action: "retyr", Where: Filter{Group: "g"}}, "": {Action: "retry"}, "state": {Action: "retry", Where: Filter{Queue: "q", State: "lost"}},
 		"priority": {Action: "priority", Where: Filter{Group: "g"}}, "tags": {Action: "tag", Where: Filter{Group: "g"}},
@@ -273,7 +273,7 @@ func TestWhatIsNoBulk(t *testing.T) {
 
 // Jobs that wait for each other are canceled together, in whichever order they are met.
 func TestABulkCancelsWhatWaitsForEachOther(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	tagged := func(jid string, on ...string) queue.Put {
 		return queue.Put{Queue: "q", JID: jid, Klass: "K", Tags: []string{"all"}, Depends: on}
 	}
@@ -301,7 +301,7 @@ func parkOne(t *testing.T, q *queue.Client, jid string, wait time.Duration) {
 
 // Nobody makes a parked job due: it waits for an answer, and is told of as that.
 func TestABulkLeavesParkedJobs(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	parkOne(t, q, "parked", time.Hour)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Hour})
 	if found := must(Find(ctx, q, Filter{Queue: "q", State: "parked"}, Window{}))(t); len(found.Items) != 1 || found.Items[0].JID != "parked" || found.Items[0].State != "parked" {
@@ -322,7 +322,7 @@ func TestABulkLeavesParkedJobs(t *testing.T) {
 
 // A job waits longer for its answer though its time is over, as long as nobody has found that: its queue is paused, say.
 func TestAParkThatIsOverIsExtended(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	parkOne(t, q, "j", time.Millisecond)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Millisecond})
 	for _, jid := range []string{"j", "delayed"} {

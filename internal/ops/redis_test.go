@@ -8,15 +8,16 @@ import (
 	"oarlock/queue"
 )
 
-// open connects a client to a Redis of the test.
-func open(t testing.TB, server *redistest.Server) *queue.Client {
+// open connects a client to a Redis of the test, which runs beside others.
+func open(t *testing.T, server *redistest.Server) *queue.Client {
 	t.Helper()
-	return openURL(t, "unix://"+server.Addr)
+	t.Parallel()
+	return openURL(t, server.URL)
 }
 
 func openURL(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second})
+	q, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // TestWhoOnlyAsksHearsWhatWouldBeRefused: a queue that has jobs keeps the meaning of their priorities. So to change it is refused, and whoever asks what
 // a change of the rules would do is told that before.
 func TestWhoOnlyAsksHearsWhatWouldBeRefused(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	agree := func(file rules.File) {
 		t.Helper()
 		must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) { return d.Agree(file, true) }))(t)

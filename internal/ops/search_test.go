@@ -56,7 +56,7 @@ func FuzzParseQuery(f *testing.F) {
 }
 
 func TestSearchFindsEverythingOfAName(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	name := "a:b/ c\x01\u202e\n"
 	put(t, q, queue.Put{Queue: name, JID: name, Klass: "K", Tags: []string{name}})
 	fail(t, q, name, "m", queue.Put{Queue: "q", JID: "j", Klass: "K"})
@@ -78,7 +78,7 @@ func TestSearchFindsEverythingOfAName(t *testing.T) {
 }
 
 func TestFindGoesOnWhereItWas(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	fail(t, q, "g", "m", failures("q", 250)...)
 	fail(t, q, "h", "m", queue.Put{Queue: "q", JID: "other", Klass: "Thumb", Data: []byte(`{"file":"cat.jpg"}`)})
 	for name, tt := range map[string]struct {
@@ -242,7 +242,7 @@ func backlogs(ctx context.Context, q *queue.Client) (Backlogs, error) {
 }
 
 func TestBacklogsAreAHandCount(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	want := Backlogs{ByWorker: map[string]Backlog{}}
 	for i, name := range []string{"a", "b"} {
 		n := 3 + i

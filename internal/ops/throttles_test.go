@@ -18,8 +18,7 @@ import (
 // TestThrottlesTellWhoWaits: jobs that wait for a throttle of the rules stand in a waitlist, which the protocol does not know of;
 // they are counted wherever one looks at the throttle, and the first of them named.
 func TestThrottlesTellWhoWaits(t *testing.T) {
-	server := redistest.Start(t)
-	q, ctx := open(t, server), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	rules := queue.NewRules{
 		Doc:    "{}",
 		Queues: []queue.RuledQueue{{Queue: "orders", Rules: `{"throttles":["erp"]}`}, {Queue: "fast", Rules: `{"throttles":["rate"]}`}},
@@ -63,8 +62,7 @@ func TestThrottlesTellWhoWaits(t *testing.T) {
 // TestAValueHasItsPart: what is told of the throttle of one value is what a take goes by: its part of what there is now, or what somebody
 // set for it alone.
 func TestAValueHasItsPart(t *testing.T) {
-	server := redistest.Start(t)
-	q, ctx := open(t, server), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	set := rules.Set{
 		Throttles: map[string]rules.Throttle{
 			"each":   {By: "/customer", Each: 2},
@@ -144,7 +142,7 @@ func TestAValueHasItsPart(t *testing.T) {
 
 // Who has given its place back since the holders were read is not said to keep it.
 func TestWhoGaveAPlaceBackDoesNotKeepIt(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	must(struct{}{}, q.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2}))(t)
 	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K", Throttles: []string{"t"}})
 	must(q.Pop(ctx, "q", "w", 1))(t)
@@ -157,9 +155,8 @@ func TestWhoGaveAPlaceBackDoesNotKeepIt(t *testing.T) {
 
 // TestManyThrottlesAreReadTogether: what it costs to list throttles is a few round trips, not some for each.
 func TestManyThrottlesAreReadTogether(t *testing.T) {
-	server := redistest.Start(t)
-	q, ctx := open(t, server), t.Context()
-	raw := server.Client(t)
+	q, ctx := open(t, redistest.Start(t)), t.Context()
+	raw := q.Redis()
 	const many = 300
 	for i := range many {
 		if err := q.SetThrottle(ctx, queue.Throttle{ID: fmt.Sprint("t", i), Maximum: i + 1}); err != nil {
@@ -194,8 +191,7 @@ func TestManyThrottlesAreReadTogether(t *testing.T) {
 
 // TestARateSaysWhenTheNextStarts: who asks what a job would need is told that a rate lets nobody start now, and how long that is so.
 func TestARateSaysWhenTheNextStarts(t *testing.T) {
-	server := redistest.Start(t)
-	q, ctx := open(t, server), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	set := rules.Set{
 		Throttles: map[string]rules.Throttle{"api": {Rate: "1/1h"}, "slides": {Rate: "1/1h", Sliding: true}},
 		Queues:    map[string]rules.Queue{"q": {Throttles: []string{"api", "slides"}}},
@@ -225,7 +221,7 @@ func TestARateSaysWhenTheNextStarts(t *testing.T) {
 
 // TestAQueuesOwnThrottleTellsWhoWasNotAsked: what came into a queue waits for its limit as soon as a take looks at it, and not before.
 func TestAQueuesOwnThrottleTellsWhoWasNotAsked(t *testing.T) {
-	q, ctx := open(t, redistest.Start(t)), t.Context()
+	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	must(q.InstallRules(ctx, "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "lim", Rules: `{"limited":true}`, Limit: 1}}}))(t)
 	var puts []queue.Put
 	for i := range 3 {

@@ -20,14 +20,28 @@ import (
 	"oarlock/supervisor"
 )
 
-// apart is an App with a Redis of its own.
-func apart(t *testing.T) (*App, *queue.Client) {
+// opened is a client of a Redis.
+func opened(t testing.TB, server *redistest.Server) *queue.Client {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL, ReadTimeout: 30 * time.Second})
+	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { q.Close() })
+	return q
+}
+
+// apart is an App with a database of its own; the test runs beside others.
+func apart(t *testing.T) (*App, *queue.Client) {
+	t.Helper()
+	return apartOn(t, redistest.Shared(t))
+}
+
+// apartOn is one on a server that may be the test's own.
+func apartOn(t *testing.T, server *redistest.Server) (*App, *queue.Client) {
+	t.Helper()
+	t.Parallel()
+	q := opened(t, server)
 	secrets, err := redact.New([]string{"$..password"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +287,7 @@ func TestMethodsOfAPath(t *testing.T) {
 
 // What an answer says of a request's fields and of a job is so.
 func TestAnswersNameWhatIs(t *testing.T) {
-	a, _, server := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	if text := wants(t, 400, g.ask(a, "POST", "/api/v1/bulk", `{"action":"retry","where":{"group":"g"},"plan":"p"}`)); field(t, text, "field") != "plan" {
 		t.Errorf("a plan of the wrong kind: %s", text)
@@ -284,7 +298,7 @@ func TestAnswersNameWhatIs(t *testing.T) {
 	if text := wants(t, 400, g.ask(a, "GET", "/api/v1/tracked?limit=-1", "")); field(t, text, "detail") != "limit: -1 is no whole number from 0 on" {
 		t.Errorf("a limit below zero: %s", text)
 	}
-	if err := server.Client(t).Do(t.Context(), "HSET", "ql:j:over", "jid", "over", "klass", "k", "state", "complete", "queue", "", "data", "{}").Err(); err != nil {
+	if err := q.Redis().Do(t.Context(), "HSET", "ql:j:over", "jid", "over", "klass", "k", "state", "complete", "queue", "", "data", "{}").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if text := wants(t, 409, g.ask(a, "POST", "/api/v1/jobs/over/retry", "")); field(t, text, "code") != "changed" {
@@ -572,8 +586,8 @@ func TestBulk(t *testing.T) {
 // Looking changes nothing: after all pages and all of the API that can be read was read, in a world where something of each kind is due, has
 // run out, or is old enough to be pruned, no command was run that may write, by scripts neither, and the key space is the same, byte for byte.
 func TestReadingNeverWrites(t *testing.T) {
-	a, q, server := browsed(t)
-	g, ctx, raw := as(t, "read"), t.Context(), server.Client(t)
+	a, q := browsedOn(t, redistest.Start(t))
+	g, ctx, raw := as(t, "read"), t.Context(), q.Redis()
 	for _, command := range [][]any{
 		{"HSET", "ql:j:j", "expires", 1000}, {"ZADD", "ql:q:mail-locks", 1000, "j"}, // a lock that ran out
 		{"ZADD", "ql:q:mail-scheduled", 1000, "later"}, {"ZADD", "ql:q:mail-recur", 1000, "r"}, // due

@@ -16,7 +16,7 @@ import (
 
 // A queue is told with who listens to it, on whatever host, and how many of its jobs are done a second, once that is known.
 func TestQueuesHaveARateAndListeners(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "read")
 	one := func(path string) queueTold {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestQueuesHaveARateAndListeners(t *testing.T) {
 
 // The lines of a child of another supervisor are read by its name, its host, or its name and process; what cannot be had is said so.
 func TestSlotLogElsewhere(t *testing.T) {
-	a, _, _ := browsed(t)
+	a, _ := browsed(t)
 	others := aFleet()
 	a.o.Others = others
 	a.o.Hub = hub.New(hub.Options{})

@@ -389,11 +389,7 @@ func FuzzRequests(f *testing.F) {
 
 // A cursor that is none is refused, and breaks nothing.
 func FuzzCursors(f *testing.F) {
-	q, err := queue.Open(f.Context(), queue.Options{URL: redistest.Start(f).URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { q.Close() })
+	q := opened(f, redistest.Shared(f))
 	for i := range 20 {
 		if _, err := q.Put(f.Context(), queue.Put{Queue: "mail", JID: fmt.Sprintf("j%d", i), Klass: "k", Tags: []string{"t"}}); err != nil {
 			f.Fatal(err)

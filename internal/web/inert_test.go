@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/redistest"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pagestest"
 	"oarlock/protocol"
@@ -179,7 +180,7 @@ func saying(t *testing.T, frame map[string]string, names ...string) (all []strin
 // streaming is an App with a Redis, a supervisor with a slot and a hub, behind a server.
 func streaming(t *testing.T) (q *queue.Client, h *hub.Hub, server *httptest.Server) {
 	t.Helper()
-	a, q := apart(t)
+	a, q := apartOn(t, redistest.Start(t)) // channels are of a whole server
 	sup := aSupervisor()
 	sup.shot.Pools[0].Slots = []supervisor.SlotSnapshot{{Slot: 0, State: "busy"}}
 	h = hub.New(hub.Options{Snapshot: sup.Snapshot})

@@ -112,8 +112,8 @@ func TestManyQueues(t *testing.T) {
 // A door that strangers on the network could listen at is told of on the pages, until it is one no more.
 func TestADoorWithoutTLSIsToldOf(t *testing.T) {
 	const risk = "web.listen: tokens and data go over the network as they are to [::]:7733."
+	_, q := apart(t)
 	for _, says := range []string{"", risk} {
-		_, q := apart(t)
 		a := New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Census: counting(t, q), Risk: says})
 		if text := as(t, "read").ask(a, "GET", "/", "").Body.String(); strings.Contains(text, risk) != (says != "") {
 			t.Errorf("with %q the overview says so: %t", says, says == "")

@@ -15,7 +15,7 @@ func TestAMebibyteInEveryField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a mebibyte for every field of every page")
 	}
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	ctx := t.Context()
 	long := strings.Repeat("</td><script>alert(1)</script>é", (1<<20)/32)
 	quoted, err := json.Marshal(long)

@@ -19,16 +19,18 @@ import (
 	"oarlock/supervisor"
 )
 
-// browsed is an App with pages, on a Redis of its own in which there is something of everything, also by names that
+// browsed is an App with pages, on a database of its own in which there is something of everything, also by names that
 // nobody would choose.
-func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
+func browsed(t *testing.T) (*App, *queue.Client) {
 	t.Helper()
-	server := redistest.Start(t)
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { q.Close() })
+	return browsedOn(t, redistest.Shared(t))
+}
+
+// browsedOn is one on a server that may be the test's own.
+func browsedOn(t *testing.T, server *redistest.Server) (*App, *queue.Client) {
+	t.Helper()
+	t.Parallel()
+	q := opened(t, server)
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
@@ -45,7 +47,7 @@ func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
 		_, err := q.Put(ctx, p)
 		must(err)
 	}
-	_, err = q.Pop(ctx, "bad", "web2-4711-mail-1", 1)
+	_, err := q.Pop(ctx, "bad", "web2-4711-mail-1", 1)
 	must(err)
 	must(q.Fail(ctx, "f", "web2-4711-mail-1", "exit-1", "cannot open <cat>.jpg"))
 	_, err = q.Pop(ctx, "mail", "web2-4711-mail-1", 1)
@@ -60,14 +62,14 @@ func browsed(t *testing.T) (*App, *queue.Client, *redistest.Server) {
 		_, err := q.Put(ctx, queue.Put{Queue: "ordered", JID: fmt.Sprint("k", i), Klass: "Ship", Key: key})
 		must(err)
 	}
-	rulesAndLists(t, server, q)
+	rulesAndLists(t, q)
 	sup := aSupervisor()
 	sup.shot.Pools[0].Slots = []supervisor.SlotSnapshot{{Slot: 0, State: "busy", PID: 4711, Runs: []supervisor.RunSnapshot{{JID: "j", Klass: "Send", Queue: "mail", Run: "r", Attempt: 1}}}}
-	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Rules: someRules, Others: aFleet()}), q, server
+	return New(Options{Redis: q, Supervisor: sup, Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Rules: someRules, Others: aFleet()}), q
 }
 
 // rulesAndLists installs rules by which jobs wait, and fills a list with entries of each part.
-func rulesAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
+func rulesAndLists(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
 	region, one, night := rules.DefaultThrottle(), rules.DefaultThrottle(), rules.Window{Zone: "Europe/Berlin", Open: []string{"22:00-06:00"}}
@@ -99,7 +101,7 @@ func rulesAndLists(t *testing.T, server *redistest.Server, q *queue.Client) {
 	if reply, err := session.Exchange(ctx, nil, queue.Take{Queues: []string{"ruled"}, Count: 3}); err != nil || len(reply.Jobs) != 1 {
 		t.Fatalf("%+v, %v", reply.Jobs, err)
 	}
-	redis := server.Client(t)
+	redis := q.Redis()
 	for _, err := range []error{
 		redis.LPush(ctx, "hworker-jobs-pics", `["a",{"password":"hunter2"}]`, odd).Err(), redis.HSet(ctx, "hworker-broken-pics", odd, "x").Err(),
 		redis.LPush(ctx, "hworker-failed-pics", `["c",{"n":3}]`).Err(), redis.HSet(ctx, "hworker-progress-pics", `["d",4]`, `"2026-01-01T00:00:00.5Z"`).Err(),
@@ -158,7 +160,7 @@ var everyPage = map[string][]string{
 
 // Every page shows what there is, within its size, and a look at all of them changes no byte in Redis.
 func TestPages(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	before := dump(t, q)
 	for _, v := range a.views() {
@@ -196,7 +198,7 @@ func TestPages(t *testing.T) {
 
 // A name of 60,000 bytes, of whatever it is, makes no page large.
 func TestPagesWithLongNames(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	long := strings.Repeat("<é", 20_000)
 	none := 0
 	for i, p := range []queue.Put{{Queue: long, JID: long, Klass: long, Tags: []string{long}, Retries: &none}, {Queue: long + "2", JID: long + "2", Klass: long}} {
@@ -224,7 +226,7 @@ func TestPagesWithLongNames(t *testing.T) {
 
 // Who may only look is offered nothing that would be refused.
 func TestPagesForLookingOnly(t *testing.T) {
-	a, _, _ := browsed(t)
+	a, _ := browsed(t)
 	g := as(t, "read")
 	for _, paths := range everyPage {
 		for _, path := range paths {
@@ -238,7 +240,7 @@ func TestPagesForLookingOnly(t *testing.T) {
 
 // A deed is done once, leads back, and is said there once; what cannot be done is a page with a reason.
 func TestDeedsOfPages(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	code, _, header := g.browse(a, "POST", "/queues/mail/pause", "")
 	if code != http.StatusSeeOther || header.Get("Location") != "/queues/mail" {
@@ -285,7 +287,8 @@ func mainOf(page string) string {
 
 // While Redis is away a page shows what it knew, says so and offers nothing; of what was never seen it says that.
 func TestPagesWhileRedisIsAway(t *testing.T) {
-	a, _, server := browsed(t)
+	server := redistest.Start(t)
+	a, _ := browsedOn(t, server)
 	g := as(t, "write")
 	if code, text, _ := g.browse(a, "GET", "/queues/mail", ""); code != http.StatusOK {
 		t.Fatalf("%d %.300s", code, text)

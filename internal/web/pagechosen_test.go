@@ -28,7 +28,7 @@ func refsOn(t *testing.T, a *App, g guest, path string) (all []string) {
 // What is chosen in a list is changed only if it is as it was when it was shown: a second click, or one on a list that is
 // old, leaves it alone and says so; irrevocable deeds ask first, and one button means its own row.
 func TestChosenJobs(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	none := 0
 	for _, jid := range []string{"f1", "f2", "a\nb/<i>"} {
@@ -88,7 +88,7 @@ func TestChosenJobs(t *testing.T) {
 
 // In each list the boxes and buttons are those that the states in it have a use for.
 func TestButtonsOfLists(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	for path, want := range map[string]string{
 		"/queues/mail?state=running": "take_back", "/queues/mail?state=scheduled": "now move cancel", "/queues/mail?state=depends": "cancel", "/tags/t": "take_back cancel",
@@ -114,7 +114,7 @@ func TestButtonsOfLists(t *testing.T) {
 
 // Names with line breaks, which browsers change in forms, reach us as they are.
 func TestNamesInForms(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	_, text, _ := g.browse(a, "GET", "/queues", "")
 	if !strings.Contains(html.UnescapeString(text), `value="`+url.QueryEscape(odd)+`"`) {

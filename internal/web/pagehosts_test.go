@@ -42,7 +42,7 @@ func (f *fleet) Tail(_ context.Context, of rollcall.Who, _ string, _, _ int) (ro
 // The page of another host shows its pools and slots, and what a child there printed last; a job that runs there says so.
 // Nothing secret is told, and whoever does not answer is said not to.
 func TestOtherHosts(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	others := aFleet()
 	var err error
 	if a.redactor.Redactor, err = redact.New([]string{"$..token", "$..password"}, nil); err != nil {
@@ -95,7 +95,7 @@ func TestOtherHosts(t *testing.T) {
 // Whoever works and does not answer is on the page and in the API, with what is known; where nobody answers, the headline does not say
 // that nothing is worked, unless nothing is.
 func TestSupervisorsThatDoNotAnswer(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	ask := func(path string, wants ...string) {
 		t.Helper()

@@ -8,7 +8,7 @@ import (
 // The pages of keys tell who has the turn and who stands behind; a key is dropped, and the order of a queue given up, by forms that
 // say how many jobs that means; who cannot pass is told why.
 func TestPagesOfKeys(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	says := func(path string, wants ...string) {
 		t.Helper()

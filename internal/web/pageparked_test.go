@@ -13,7 +13,7 @@ import (
 // The page of parked jobs names who waits for what until when; an answer given there is told once, and a second one is
 // refused with a reason.
 func TestParkedPage(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	parks(t, q, "pay", "other", "order-18")
 	g := as(t, "write")
 	code, text, _ := g.browse(a, "GET", "/parked?queue=pay", "")
@@ -73,7 +73,7 @@ func TestParkedPage(t *testing.T) {
 
 // Who may answer and look may answer from the page, and is offered nothing else; who may only look, or put, is offered nothing.
 func TestWhoAnswersParkedJobs(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	all := map[string]bool{"read": false, "read,put:mail": false, "read,respond": true, "respond": false, "write": true}
 	for rights := range all {
 		parks(t, q, "pay "+rights, "for "+rights, rights)
@@ -93,11 +93,11 @@ func TestWhoAnswersParkedJobs(t *testing.T) {
 // The page of the doctor shows what was found, the worst first, with the remedy as a command; it mends nothing, and whoever may
 // only look has it not looked at.
 func TestDoctorPage(t *testing.T) {
-	a, q, server := browsed(t)
+	a, q := browsed(t)
 	if err := q.SetThrottle(t.Context(), queue.Throttle{ID: "held", Maximum: 1}); err != nil {
 		t.Fatal(err)
 	}
-	server.Client(t).Do(t.Context(), "ZADD", "ql:q:mail-work", "1", "nobody")
+	q.Redis().Do(t.Context(), "ZADD", "ql:q:mail-work", "1", "nobody")
 	before := dump(t, q)
 	g := as(t, "write")
 	if _, text, _ := g.browse(a, "GET", "/doctor", ""); !strings.Contains(text, "Nobody has had it looked at") {

@@ -12,7 +12,7 @@ import (
 
 // A recurring job of either kind is made and changed by forms; what was not typed stays, line breaks in names and the data too.
 func TestRecurringByForms(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g := as(t, "write")
 	post := func(path string, form url.Values, code int, says string) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 // What a form says is what its button does: the file's rules are applied and taken away again, a limit that was set by hand is as the rules
 // say again, and entries are put back, pushed, and deleted only by who checks the box.
 func TestDeedsOnRulesAndLists(t *testing.T) {
-	a, q, _ := browsed(t)
+	a, q := browsed(t)
 	g, ctx := as(t, "write"), t.Context()
 	sees := func(path string, texts ...string) {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestDeedsOnRulesAndLists(t *testing.T) {
 
 // The form asks for all that a job may say itself, and what is wrong with that is said beside it.
 func TestExplainWhatAJobSaysItself(t *testing.T) {
-	a, _, _ := browsed(t)
+	a, _ := browsed(t)
 	g := as(t, "read")
 	for _, tt := range []struct {
 		query, says string

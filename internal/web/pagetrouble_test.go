@@ -8,7 +8,7 @@ import (
 
 // A browser is never asked for a password by an answer: it would lay its own window over the page, and ask again and again.
 func TestNoBrowserIsAskedForAPassword(t *testing.T) {
-	a, _, _ := browsed(t)
+	a, _ := browsed(t)
 	g := as(t, "none")
 	for name, header := range map[string][]string{
 		"a form": {"Accept", "text/html", "Content-Type", "application/x-www-form-urlencoded"}, "a stream": {"Accept", "text/event-stream"}, "a fetch": {"X-Oarlock", "1"}, "a cookie": {"Cookie", "oarlock=old"}, "a program": {},

@@ -16,7 +16,7 @@ import (
 // takes nothing; and it is silent where nothing of that is so.
 func TestOverviewTellsOfRulesThatDoNotCount(t *testing.T) {
 	const conflict = "throttles.erp: this rule (revision 1) differs from that in Redis (revision 2, of web2:/etc/oarlock.toml): raise rules.revision, or run `oarlock rules apply`"
-	_, q := apart(t)
+	app, q := apart(t)
 	for _, odd := range []bool{false, true} {
 		sup := aSupervisor()
 		sup.shot.Redis = "ok"
@@ -36,20 +36,19 @@ func TestOverviewTellsOfRulesThatDoNotCount(t *testing.T) {
 			t.Errorf("the headline is wrong: %s", mainOf(text))
 		}
 	}
-	a, _ := apart(t)
 	w := &worry{}
 	var all []rollcall.Answer
 	for _, host := range []string{"web1", "web2"} {
 		all = append(all, rollcall.Answer{Host: host, Disagrees: []string{"a", "b", "c", "d", "e", "f" + host}})
 	}
-	a.disagreeing(w, all)
+	app.disagreeing(w, all)
 	if n := len(w.notices); n != mostDisagreements+1 || w.notices[0].Text != "In the file of web1, web2: a." || w.notices[n-1].Text != "Beside these: 2 rules of files." {
 		t.Errorf("%d notices: %+v", n, w.notices)
 	}
 	if h := (&worry{hosts: 1, notices: w.notices}).headline(); !strings.Contains(h.Says, "something to know") {
 		t.Errorf("the headline is %q", h.Says)
 	}
-	if row := a.hostRow(&rollcall.Answer{Status: supervisor.Snapshot{Redis: "ok", Abstains: "why"}}); row.State != "abstains" {
+	if row := app.hostRow(&rollcall.Answer{Status: supervisor.Snapshot{Redis: "ok", Abstains: "why"}}); row.State != "abstains" {
 		t.Errorf("its row says %q", row.State)
 	}
 }
