@@ -399,8 +399,7 @@ func TestDayOfNotYet(t *testing.T) {
 		}
 		jids, from = r.order(t, tasks)
 		r.lastOf(t, jids, 1)
-		jobs := r.settled(t)
-		allDone(t, jobs)
+		allDone(t, r.settled(t))
 		var last float64
 		for _, e := range r.ledger.all(t) {
 			last = max(last, e.at)
@@ -500,8 +499,7 @@ func TestDayOfLargePayloads(t *testing.T) {
 				together = min(together, r.takeHeld(t, "work", payloads(children, "work")))
 			}
 		}
-		r.note("slowest_of_one_ms", 1000*single)
-		r.note("slowest_of_all_ms", 1000*together)
+		r.note("slowest_of_one_ms", 1000*single, "slowest_of_all_ms", 1000*together)
 		if together > 4*single {
 			t.Errorf("the longest call took %.0f ms with %d large payloads to be had, %.0f with one", 1000*together, children, 1000*single)
 		}

@@ -80,7 +80,5 @@ func restartedInSteps(t *testing.T, r *rig) {
 	if bound := 0.3; slowest > bound*float64(1) {
 		t.Errorf("the slowest stop took %.3f s", slowest)
 	}
-	r.note("restarts", restarts)
-	r.note("slowest_stop", slowest)
-	r.note("steps", most)
+	r.note("restarts", restarts, "slowest_stop", slowest, "steps", most)
 }

@@ -87,8 +87,7 @@ func pausedInEveryWay(t *testing.T, r *rig) {
 	}
 	b.stop(t)
 	r.putEach(t, queues, `{"quick":true}`) // A has children in all ways again
-	jobs = r.settled(t)
-	allDone(t, jobs)
+	allDone(t, r.settled(t))
 	// Two runs of one job side by side is what this row is about: I5, with nothing allowed.
 	r.check(t, allowed{twice: len(queues)})
 }

@@ -113,8 +113,7 @@ func forkBomb(t *testing.T, r *rig) {
 	asked := now()
 	a.status(t)
 	answered := fairly(asked, now())
-	r.note("processes", bombs())
-	r.note("answered_after", answered)
+	r.note("processes", bombs(), "answered_after", answered)
 	if answered > 1 {
 		t.Errorf("the supervisor answered %.2f s after it was asked, want 1 s at most", answered)
 	}
@@ -194,10 +193,7 @@ func littleMemory(t *testing.T, r *rig) {
 		}
 		return err
 	})
-	r.note("idle_mib", float64(idle)/(1<<20))
-	r.note("limit_mib", float64(limit)/(1<<20))
-	r.note("most_mib", float64(most)/(1<<20))
-	r.note("most_held", held)
+	r.note("idle_mib", float64(idle)/(1<<20), "limit_mib", float64(limit)/(1<<20), "most_mib", float64(most)/(1<<20), "most_held", held)
 	if most > limit+limit/10 {
 		t.Errorf("the supervisor needed %d KiB, want %d at most", most>>10, (limit+limit/10)>>10)
 	}

@@ -108,8 +108,7 @@ func oneBadClass(t *testing.T, r *rig) {
 	jobs := r.settled(t)
 	entries := r.ledger.all(t)
 	alone, beside := rate(entries, jids[:n]), rate(entries, jids[n:])
-	r.note("alone_per_s", alone)
-	r.note("beside_per_s", beside)
+	r.note("alone_per_s", alone, "beside_per_s", beside)
 	if beside < 0.7*alone {
 		t.Errorf("jobs went at %.0f a second beside 1 %% bad ones, without at %.0f: less than 70 %%", beside, alone)
 	}

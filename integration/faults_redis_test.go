@@ -43,8 +43,7 @@ func redisKilled(t *testing.T, r *rig) {
 func redisAwayBeyondTheLock(t *testing.T, r *rig) {
 	r.put(t, 4, work{MS: 20_000, Beat: 20, Once: true})
 	r.put(t, 20, work{MS: 20})
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "4 begun jobs", begun(4))
+	a := r.begins(t, pool{}, 4)
 	last(lock) // so that each lock was renewed before
 	killed := now()
 	r.redis.Kill()
@@ -88,9 +87,7 @@ func scriptsFlushed(t *testing.T, r *rig) {
 		r.ledger.await(t, "jobs of this wave", ended(20*wave+10))
 	}
 	r.finish(t, allowed{})
-	if n := a.saying("NOSCRIPT"); n > 0 {
-		t.Errorf("the log speaks of NOSCRIPT %d times", n)
-	}
+	a.neverSaid(t, "NOSCRIPT")
 }
 
 func dataWiped(t *testing.T, r *rig) {
@@ -115,8 +112,7 @@ func dataWiped(t *testing.T, r *rig) {
 	r.note("stopped_after", now()-wiped)
 	last(2 * time.Second)
 	perSecond := float64(r.calls(t)-calls) / (now() - wiped)
-	r.note("calls_per_s", perSecond)
-	r.note("idle_calls_per_s", idle)
+	r.note("calls_per_s", perSecond, "idle_calls_per_s", idle)
 	// To hear of four jobs that are gone costs some 40 calls, once; a storm is many hundreds.
 	if most := 2*idle + 20; perSecond > most {
 		t.Errorf("%.0f Redis calls a second after the data was wiped, %.0f of an idle supervisor: want at most %.0f", perSecond, idle, most)
@@ -163,8 +159,7 @@ func busyScript(t *testing.T, r *rig) {
 
 func tornAppendOnlyFile(t *testing.T, r *rig) {
 	r.put(t, scaled(200, 1000), work{MS: 20})
-	r.start(t, "a", pool{})
-	r.ledger.await(t, "60 begun jobs", begun(60))
+	r.begins(t, pool{}, 60)
 	dir := r.db.ConfigGet(t.Context(), "dir").Val()["dir"]
 	r.redis.Kill()
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
@@ -211,8 +206,7 @@ func redisSilent(t *testing.T, r *rig) {
 	if silent.descriptors > before.descriptors+20 || silent.goroutines > before.goroutines+20 {
 		t.Errorf("the supervisor has %+v while Redis is silent, and had %+v", silent, before)
 	}
-	r.note("descriptors", fmt.Sprint(before.descriptors, "→", silent.descriptors))
-	r.note("goroutines", fmt.Sprint(before.goroutines, "→", silent.goroutines))
+	r.note("descriptors", fmt.Sprint(before.descriptors, "→", silent.descriptors), "goroutines", fmt.Sprint(before.goroutines, "→", silent.goroutines))
 	r.put(t, 40, work{MS: 5})
 	r.resumed(t, now()-1)
 	allDone(t, r.settled(t))
@@ -225,8 +219,7 @@ func outOfMemory(t *testing.T, r *rig) {
 	bad := r.put(t, 2, work{MS: 1500, Say: map[string]any{"@": "fail", "group": "told"}})
 	r.put(t, 20, work{MS: 5})
 	r.putOne(t, work{MS: 5}, func(p *queue.Put) { p.Delay = 6 * time.Second }) // is taken by a call that frees nothing
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "4 begun jobs", begun(4))
+	a := r.begins(t, pool{}, 4)
 	r.set(t, "maxmemory", "100kb")
 	if _, err := r.client.Put(t.Context(), r.describe(t, work{})); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Fatalf("a put while Redis is out of memory = %v", err)
@@ -316,8 +309,7 @@ func denied(t *testing.T, r *rig, key, complaint string, rules []string, repair 
 		return count(since(es, repaired), "begin") > 0
 	})
 	r.note("resumed_after", now()-repaired)
-	jobs := r.settled(t)
-	allDone(t, jobs)
+	allDone(t, r.settled(t))
 	r.check(t, allowed{twice: 4})
 }
 
@@ -359,8 +351,7 @@ func failoverToAReplicaBehind(t *testing.T, r *rig) {
 		}
 		return nil
 	})
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "60 begun jobs", begun(60))
+	a := r.begins(t, pool{}, 60)
 	must(t, copyDB.ReplicaOf(t.Context(), "127.0.0.1", "1").Err()) // it hears no more
 	last(500 * time.Millisecond)
 	r.redis.Kill()
@@ -381,8 +372,7 @@ func failoverToAReplicaBehind(t *testing.T, r *rig) {
 func diskFull(t *testing.T, r *rig) {
 	r.put(t, 4, work{MS: 1500})
 	rest := r.put(t, 100, work{MS: 5})
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "4 begun jobs", begun(4))
+	a := r.begins(t, pool{}, 4)
 	ballast := filepath.Join(r.data, "ballast")
 	fill(t, ballast)
 	await(t, func() error { // until Redis has noticed

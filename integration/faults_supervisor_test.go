@@ -46,8 +46,7 @@ func killedAndRestarted(sig syscall.Signal) func(t *testing.T, r *rig) {
 	return func(t *testing.T, r *rig) {
 		const children = 4
 		r.put(t, scaled(200, 1000), work{MS: 20})
-		a := r.start(t, "a", pool{children: children})
-		r.ledger.await(t, "40 begun jobs", begun(40))
+		a := r.begins(t, pool{children: children}, 40)
 		if family := marked(r.mark); len(family) < 1+children {
 			t.Fatalf("the mark finds only %v: nothing could be said about who is left", family)
 		}
@@ -93,14 +92,12 @@ func killedAndRestarted(sig syscall.Signal) func(t *testing.T, r *rig) {
 func supervisorKilledForGood(t *testing.T, r *rig) {
 	const children = 4
 	r.put(t, 1000, work{MS: 20})
-	a := r.start(t, "a", pool{children: children})
-	r.ledger.await(t, "10 begun jobs", begun(10))
+	a := r.begins(t, pool{children: children}, 10)
 	r.start(t, "b", pool{children: children})
 	r.ledger.await(t, "busy children", busy(40, children+1))
 	a.kill(t)
 	died := now()
-	jobs := r.settled(t)
-	allDone(t, jobs)
+	allDone(t, r.settled(t))
 	entries := r.ledger.all(t)
 	late := 0.0
 	for _, rs := range runs(entries) {
@@ -131,8 +128,7 @@ func pausedBeyondTheLock(t *testing.T, r *rig) {
 	// One of A's jobs ends while A stands still, the other is ended with its lease.
 	short := r.put(t, 1, work{MS: 1000, Beat: 20})[0]
 	long := r.put(t, 1, work{MS: 8000, Beat: 20})[0]
-	a := r.start(t, "a", pool{children: 2})
-	r.ledger.await(t, "both jobs begun", begun(2))
+	a := r.begins(t, pool{children: 2}, 2)
 	r.start(t, "b", pool{children: 2})
 	a.signal(t, syscall.SIGSTOP)
 	last(6 * time.Second)
@@ -178,8 +174,7 @@ func pausedBeyondTheLock(t *testing.T, r *rig) {
 func pausedAlone(t *testing.T, r *rig) {
 	r.put(t, 1, work{MS: 1000})
 	r.put(t, 1, work{MS: 5000})
-	a := r.start(t, "a", pool{children: 2})
-	r.ledger.await(t, "both jobs begun", begun(2))
+	a := r.begins(t, pool{children: 2}, 2)
 	a.signal(t, syscall.SIGSTOP)
 	last(6 * time.Second)
 	a.signal(t, syscall.SIGCONT)
@@ -189,8 +184,7 @@ func pausedAlone(t *testing.T, r *rig) {
 func drain(t *testing.T, r *rig) {
 	const children = 4
 	r.put(t, 1000, work{MS: 20})
-	a := r.start(t, "a", pool{children: children})
-	r.ledger.await(t, "60 begun jobs", begun(60+r.random.IntN(40)))
+	a := r.begins(t, pool{children: children}, 60+r.random.IntN(40))
 	signaled := now()
 	a.stop(t)
 	entries := r.ledger.all(t)
@@ -224,8 +218,7 @@ func drain(t *testing.T, r *rig) {
 
 func drainTimesOut(t *testing.T, r *rig) {
 	r.put(t, 4, work{MS: 60_000})
-	a := r.start(t, "a", pool{top: `drain_timeout = "2s"`})
-	r.ledger.await(t, "all begun", begun(4))
+	a := r.begins(t, pool{top: `drain_timeout = "2s"`}, 4)
 	signaled := now()
 	a.signal(t, syscall.SIGTERM)
 	a.exit(t)
@@ -243,8 +236,7 @@ func drainTimesOut(t *testing.T, r *rig) {
 func secondStopSignal(silent bool) func(t *testing.T, r *rig) {
 	return func(t *testing.T, r *rig) {
 		r.put(t, 4, work{MS: 60_000})
-		a := r.start(t, "a", pool{})
-		r.ledger.await(t, "all begun", begun(4))
+		a := r.begins(t, pool{}, 4)
 		if silent {
 			r.redis.Pause()
 		}
@@ -276,13 +268,9 @@ func binaryReplaced(t *testing.T, r *rig) {
 	must(t, os.WriteFile(other, []byte("#!/bin/false\n"), 0o755))
 	must(t, os.Rename(other, r.binary))
 	r.put(t, 200, work{MS: 5})
-	jobs := r.settled(t)
-	r.doneFree(t, jobs)
+	r.finish(t, allowed{})
 	a.stop(t)
-	if n := a.saying("could-not-start"); n > 0 {
-		t.Errorf("%d children could not be started", n)
-	}
-	r.check(t, allowed{})
+	a.neverSaid(t, "could-not-start")
 }
 
 func equalNames(t *testing.T, r *rig) {
@@ -290,8 +278,7 @@ func equalNames(t *testing.T, r *rig) {
 	r.put(t, scaled(1000, 10_000), work{MS: 1})
 	r.start(t, "a", p)
 	r.start(t, "b", p)
-	jobs := r.settled(t)
-	allDone(t, jobs)
+	allDone(t, r.settled(t))
 	// A worker is known by the children's parents: no name may have worked in both.
 	await(t, func() error {
 		if workers := r.db.ZRange(t.Context(), "ql:workers", 0, -1).Val(); len(workers) != 2 || workers[0] == workers[1] {
@@ -325,10 +312,8 @@ func nobodyReadsTheLog(t *testing.T, r *rig) {
 	r.ledger.await(t, "10 done", ended(10))
 	a.hangUp()
 	r.put(t, 1000, work{MS: 10})
-	jobs := r.settled(t)
-	r.doneFree(t, jobs)
+	r.finish(t, allowed{})
 	a.stop(t)
-	r.check(t, allowed{})
 }
 
 // killedBeforeTheSettle: with locks that outlast the restart, only the start-up look gives the jobs back.
@@ -345,19 +330,16 @@ func killedBeforeTheSettle(t *testing.T, r *rig) {
 	r.proxy.Cut()
 	r.proxy.Release(faultproxy.Requests)
 	r.start(t, "a", pool{children: children})
-	jobs := r.settled(t)
-	r.doneFree(t, jobs)
+	r.finish(t, allowed{twice: children})
 	if n := begunTwice(r.ledger.all(t)); n == 0 {
 		t.Error("every verdict arrived: the row shows nothing")
 	}
-	r.check(t, allowed{twice: children})
 }
 
 func killedBeforeTheReply(t *testing.T, r *rig) {
 	const children = 1 // so that no other job's end waits behind the call
 	r.put(t, children, work{MS: 1000})
-	a := r.start(t, "a", pool{children: children})
-	r.ledger.await(t, "all begun", begun(children))
+	a := r.begins(t, pool{children: children}, children)
 	next := r.put(t, children, work{MS: 5})
 	r.proxy.Hold(faultproxy.Replies) // of the call that settles the first and takes the next
 	await(t, func() error {

@@ -218,8 +218,7 @@ func (f fault) test(t *testing.T) {
 func disturbed(jobs int, disturb func(t *testing.T, r *rig)) func(t *testing.T, r *rig) {
 	return func(t *testing.T, r *rig) {
 		r.put(t, jobs, work{MS: 20})
-		r.start(t, "a", pool{})
-		r.ledger.await(t, "begun jobs", begun(40+r.random.IntN(40)))
+		r.begins(t, pool{}, 40+r.random.IntN(40))
 		disturb(t, r)
 		r.resumed(t, now())
 		r.finish(t, allowed{})

@@ -65,8 +65,7 @@ func olderClientOnTheSameQueue(t *testing.T, r *rig) {
 	}
 	r.put(t, n/2, work{MS: 2})
 	popped := old.pop(t, 1) // so that our own cannot leave it nothing
-	r.start(t, "a", pool{})
-	r.ledger.await(t, "a begun job", begun(1))
+	r.begins(t, pool{}, 1)
 	byOld := make(map[string]bool)
 	for ; r.unsettled(t) > 0; popped = old.pop(t, 1) {
 		for jid, data := range popped {
@@ -90,14 +89,12 @@ func olderClientOnTheSameQueue(t *testing.T, r *rig) {
 	if len(byOld) == 0 || len(byOld) == n {
 		t.Errorf("the older client did %d of %d jobs: the row shows nothing", len(byOld), n)
 	}
-	r.note("jobs", n)
-	r.note("by_older_client", len(byOld))
+	r.note("jobs", n, "by_older_client", len(byOld))
 }
 
 func thiefWithAClockAhead(t *testing.T, r *rig) {
 	r.put(t, 1, work{MS: 20_000, Beat: 20})
-	a := r.start(t, "a", pool{children: 1})
-	r.ledger.await(t, "a begun job", begun(1))
+	a := r.begins(t, pool{children: 1}, 1)
 	thief := r.foreign(t, "thief")
 	thief.ahead = 2 * time.Minute
 	await(t, func() error { // the first pop only gives the courtesy notice

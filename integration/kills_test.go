@@ -32,12 +32,8 @@ func TestKillsDuring2000Jobs(t *testing.T) {
 				r.redis.Restart()
 			}
 		}
-		jobs := r.settled(t)
-		r.doneFree(t, jobs)
-		r.note("supervisor_kills", supervisorKills)
-		r.note("child_kills", childKills)
-		r.note("redis_kills", redisKills)
-		r.check(t, allowed{twice: supervisorKills*children + childKills})
+		r.finish(t, allowed{twice: supervisorKills*children + childKills})
+		r.note("supervisor_kills", supervisorKills, "child_kills", childKills, "redis_kills", redisKills)
 		a.stop(t)
 	})
 }

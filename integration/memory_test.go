@@ -58,8 +58,7 @@ for line in sys.stdin:
 			a.stop(t)
 		}
 		allDone(t, readJobs(t, r.db, r.jids))
-		r.note("own_mib", float64(own)/(1<<20))
-		r.note("resident_mib", float64(all)/(1<<20))
+		r.note("own_mib", float64(own)/(1<<20), "resident_mib", float64(all)/(1<<20))
 		if own > mostOwn {
 			t.Errorf("the supervisor has %d KiB for itself, want %d at most", own>>10, mostOwn>>10)
 		}

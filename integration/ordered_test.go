@@ -43,11 +43,7 @@ func orderPerKeyUnderKills(t *testing.T, r *rig) {
 	r.check(t, allowed{twice: supervisorKills*p.children + childKills})
 	inOrder(t, r.ledger.all(t), each, 0)
 	r.nothingOfKeys(t)
-	r.note("keys", keys)
-	r.note("jobs", len(puts))
-	r.note("supervisor_kills", supervisorKills)
-	r.note("child_kills", childKills)
-	r.note("twice", begunTwice(r.ledger.all(t)))
+	r.note("keys", keys, "jobs", len(puts), "supervisor_kills", supervisorKills, "child_kills", childKills, "twice", begunTwice(r.ledger.all(t)))
 	for _, s := range supervisors {
 		s.stop(t)
 	}

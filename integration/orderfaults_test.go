@@ -187,8 +187,7 @@ func orderPerKeyThroughFaults(t *testing.T, r *rig) {
 	r.check(t, allowed{twice: did["supervisor"]*children + did["child"] + (did["redis"]+did["strangers"])*len(strangers) + r.retried()})
 	inOrder(t, r.ledger.all(t), each, 0)
 	r.nothingOfKeys(t)
-	r.note("lost_replies", r.proxy.Dropped())
-	r.note("lost_requests", r.proxy.Lost())
+	r.note("lost_replies", r.proxy.Dropped(), "lost_requests", r.proxy.Lost())
 	r.noteStrangers(t, strangers)
 	for _, s := range supervisors {
 		s.stop(t)

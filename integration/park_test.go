@@ -104,9 +104,7 @@ func parkedAndAnsweredTwice(t *testing.T, r *rig) {
 	for _, key := range r.db.Keys(t.Context(), "ql:q:work-*").Val() {
 		t.Errorf("%s is left", key)
 	}
-	r.note("jobs", n)
-	r.note("kills", kills)
-	r.note("told", ends)
+	r.note("jobs", n, "kills", kills, "told", ends)
 }
 
 // each does something to all of some, by several at once.

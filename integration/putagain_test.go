@@ -53,8 +53,7 @@ func putAgainWhileRunning(t *testing.T, r *rig) {
 func takenBackWhileHanging(t *testing.T, r *rig) {
 	const hanging = 16
 	jids := r.put(t, hanging, work{End: "hang"})
-	r.start(t, "a", pool{children: hanging + 4})
-	r.ledger.await(t, "all begun", begun(hanging))
+	r.begins(t, pool{children: hanging + 4}, hanging)
 	old := r.ledger.all(t)
 	for _, jid := range jids {
 		must(t, r.client.Timeout(t.Context(), jid))

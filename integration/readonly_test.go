@@ -39,9 +39,8 @@ func TestRedisThatTakesNoWrites(t *testing.T) {
 				}
 				return nil
 			})
-			if n := a.saying("redis is back") + a.saying(trouble.ended); n > 0 {
-				t.Errorf("the log says %d times that it is over", n)
-			}
+			a.neverSaid(t, "redis is back")
+			a.neverSaid(t, trouble.ended)
 			out, err := exec.Command(oarlock(t), "status", "-c", a.config).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), trouble.why) || strings.Contains(string(out), "is away") {
 				t.Errorf("status does not say %q: %v\n%s", trouble.why, err, out)
@@ -54,9 +53,7 @@ func TestRedisThatTakesNoWrites(t *testing.T) {
 			a.said(t, trouble.ended)
 			allDone(t, r.settled(t))
 			for _, words := range []string{trouble.says, trouble.ended} {
-				if n := a.saying(words); n != 1 {
-					t.Errorf("the log says %d times: %s", n, words)
-				}
+				a.saidOnce(t, words)
 			}
 			a.stop(t)
 		})

@@ -391,8 +391,7 @@ func (r *rig) check(t testing.TB, may allowed) []job {
 	if !r.speechless {
 		within(t, 2*time.Second, func() error { return r.checkLog(jobs, entries) })
 	}
-	r.note("jobs", len(jobs))
-	r.note("begun_twice", begunTwice(entries))
+	r.note("jobs", len(jobs), "begun_twice", begunTwice(entries))
 	return jobs
 }
 

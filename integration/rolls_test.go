@@ -532,9 +532,6 @@ func (o *rollout) judge(t *testing.T) {
 			}
 		}
 	}
-	o.note("retries_paid", total)
-	o.note("at_work_on_trial", o.least[false])
-	o.note("at_work_after", o.least[true])
-	o.note("of", o.children)
+	o.note("retries_paid", total, "at_work_on_trial", o.least[false], "at_work_after", o.least[true], "of", o.children)
 	o.check(t, allowed{twice: repeated})
 }

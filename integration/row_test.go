@@ -98,13 +98,14 @@ func row(t *testing.T, id string, o rigOptions, body func(t *testing.T, r *rig))
 	}
 }
 
-// note keeps a number for the line of the row.
-func (r *rig) note(name string, value any) {
-	switch v := value.(type) {
-	case float64:
-		fmt.Fprintf(&r.numbers, "%s=%.2f ", name, v)
-	default:
-		fmt.Fprintf(&r.numbers, "%s=%v ", name, v)
+// note keeps numbers for the line of the row: a name, a value, and so on.
+func (r *rig) note(pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		format := "%v=%v "
+		if _, is := pairs[i+1].(float64); is {
+			format = "%v=%.2f "
+		}
+		fmt.Fprintf(&r.numbers, format, pairs[i], pairs[i+1])
 	}
 }
 

@@ -231,8 +231,7 @@ func limitsThroughKills(t *testing.T, r *rig) {
 	if most["all"] < 6 || most["ql:q:mail"] < 3 {
 		t.Errorf("at most were taken %v: that shows nothing", most)
 	}
-	r.note("killed", killed)
-	r.note("lost_replies", r.proxy.Dropped())
+	r.note("killed", killed, "lost_replies", r.proxy.Dropped())
 	r.note("by_stranger", len(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.what != "end" || !strings.HasPrefix(e.run, odd) })))
 	r.note("most", most)
 	for _, name := range slices.Sorted(maps.Keys(supervisors)) {

@@ -62,14 +62,12 @@ func processesUsedUp(t *testing.T, r *rig) {
 	}
 	r.under(t, "echo $$ > "+group+"/cgroup.procs")
 	r.put(t, 300, work{MS: 200})
-	a := r.start(t, "a", pool{mode: "once", children: 12, more: `sandbox.kill = "group"`})
-	r.ledger.await(t, "12 begun jobs", begun(12))
+	a := r.begins(t, pool{mode: "once", children: 12, more: `sandbox.kill = "group"`}, 12)
 	must(t, setPids(group, 5))
 	a.said(t, "processes used up", "of 5 (pids.max of ")
 	time.Sleep(2 * time.Second) // several starts are tried in vain
 	must(t, setPids(group, 400))
-	jobs := r.settled(t)
-	r.doneFree(t, jobs)
+	r.doneFree(t, r.settled(t))
 	for _, blame := range []string{"breaker open", "children do not start", "given up"} {
 		if a.saying(blame) > 0 {
 			t.Errorf("the log says %q", blame)
@@ -103,8 +101,7 @@ func veryManyChildren(t *testing.T, r *rig) {
 		}
 		return nil
 	})
-	r.note("children", children)
-	r.note("began_in_s", time.Since(began).Seconds())
+	r.note("children", children, "began_in_s", time.Since(began).Seconds())
 	stopped := time.Now()
 	a.signal(t, syscall.SIGTERM)
 	if code := a.exit(t); code != 0 {
@@ -134,14 +131,12 @@ func scaledToAndFro(t *testing.T, r *rig) {
 	}
 	a.control(t, "recycle")
 	a.control(t, "reload")
-	jobs := r.settled(t)
-	r.doneFree(t, jobs)
+	r.finish(t, allowed{})
 	a.control(t, "scale", "work", "0")
 	a.control(t, "scale", "work", "1500")
 	began := time.Now()
 	a.stop(t)
 	r.note("left_in_s", time.Since(began).Seconds())
-	r.check(t, allowed{})
 }
 
 // working counts the children that have a process and a job.

@@ -181,8 +181,7 @@ func runningAsRoot(t *testing.T, r *rig) {
 func secretsStayOut(t *testing.T, r *rig) {
 	r.put(t, 20, work{MS: 5})
 	r.put(t, 1, work{End: 65})
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "jobs begun", begun(10))
+	a := r.begins(t, pool{}, 10)
 	r.redis.Kill() // errors of the connection name addresses
 	last(300 * time.Millisecond)
 	r.redis.Restart()

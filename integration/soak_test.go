@@ -62,14 +62,10 @@ func TestSoak(t *testing.T) {
 			}
 		}
 		r.loseReplies(0)
-		jobs := r.settled(t)
-		r.doneFree(t, jobs)
+		r.finish(t, allowed{twice: len(killed)})
 		r.explain(t, killed)
 		r.givenBack(t, before)
-		r.note("lost_replies", r.proxy.Dropped())
-		r.note("killed_children", len(killed))
-		r.note("redis_restarts", restarts)
-		r.check(t, allowed{twice: len(killed)})
+		r.note("lost_replies", r.proxy.Dropped(), "killed_children", len(killed), "redis_restarts", restarts)
 	})
 }
 
@@ -96,8 +92,7 @@ func (r *rig) explain(t testing.TB, killed map[int]bool) {
 			}
 		}
 	}
-	r.note("repeated", repeated)
-	r.note("unexplained", unexplained)
+	r.note("repeated", repeated, "unexplained", unexplained)
 }
 
 // footprint is what a supervisor occupies.

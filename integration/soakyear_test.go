@@ -343,7 +343,6 @@ func (y *year) judge(t *testing.T, jobs []job) {
 	for what, n := range y.counts {
 		y.note(what, n)
 	}
-	y.note("runs_repeated", repeated)
-	y.note("retries_paid", total)
+	y.note("runs_repeated", repeated, "retries_paid", total)
 	y.check(t, allowed{twice: repeated})
 }

@@ -93,8 +93,7 @@ func mixedStorm(t *testing.T, r *rig) {
 		faults++
 		last(time.Duration(r.random.IntN(500)) * time.Millisecond)
 	}
-	jobs := r.settled(t)
-	allDone(t, jobs)
+	allDone(t, r.settled(t))
 	r.note("faults", faults)
 	// The children of a supervisor that stands still live on beside the runs of the other.
 	r.check(t, allowed{twice: faults * children, overlap: 4.5})

@@ -38,6 +38,14 @@ func (r *rig) start(t testing.TB, name string, p pool) *supervisor {
 	return r.startConfig(t, name, r.config(t, name, p))
 }
 
+// begins runs supervisor a and returns when so many jobs have begun.
+func (r *rig) begins(t testing.TB, p pool, jobs int) *supervisor {
+	t.Helper()
+	a := r.start(t, "a", p)
+	r.ledger.await(t, fmt.Sprintf("%d begun jobs", jobs), begun(jobs))
+	return a
+}
+
 // startConfig runs a supervisor with the configuration given as text. Its state
 // directory stays if one of that name ran before.
 func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
@@ -179,6 +187,21 @@ func (s *supervisor) saying(words ...string) (n int) {
 		}
 	}
 	return n
+}
+
+// neverSaid fails the test if a line of the log holds all the words, and saidOnce unless one does.
+func (s *supervisor) neverSaid(t testing.TB, words ...string) {
+	t.Helper()
+	if n := s.saying(words...); n > 0 {
+		t.Errorf("the log of supervisor %s says %q %d times", s.name, words, n)
+	}
+}
+
+func (s *supervisor) saidOnce(t testing.TB, words ...string) {
+	t.Helper()
+	if n := s.saying(words...); n != 1 {
+		t.Errorf("the log of supervisor %s says %q %d times, want once", s.name, words, n)
+	}
 }
 
 func containsAll(line string, words []string) bool {

@@ -15,8 +15,7 @@ func toldToEndTogether(first pool, ahead time.Duration, ends ...any) func(t *tes
 			r.put(t, 1, work{MS: 1, End: end})
 		}
 		first.children = len(ends)
-		a := r.start(t, "a", first)
-		r.ledger.await(t, "all begun", begun(len(ends)))
+		a := r.begins(t, first, len(ends))
 		below := descendants(a.pid())
 		if ahead == 0 {
 			a.signal(t, syscall.SIGTERM)

@@ -112,8 +112,7 @@ func (b browser) flood(t testing.TB, abreast int, paths ...string) (stop func() 
 func redisUnderThePages(t *testing.T, r *rig) {
 	r.put(t, 2, work{MS: 8000}) // beyond the first renewal
 	r.put(t, 20, work{MS: 5})
-	a := r.start(t, "a", pool{})
-	r.ledger.await(t, "22 begun jobs", begun(22))
+	a := r.begins(t, pool{}, 22)
 	b := a.browse(t)
 	paths := []string{"/", "/queues", "/queues/work", "/jobs/" + r.jids[0], "/failures", "/pools/work", "/api/v1/queues", "/api/v1/status", "/api/v1/jobs/" + r.jids[1]}
 	for _, path := range paths {
@@ -151,8 +150,7 @@ func redisUnderThePages(t *testing.T, r *rig) {
 		}
 	}
 	answers, longest := stop()
-	r.note("answers", answers)
-	r.note("longest", longest.Seconds())
+	r.note("answers", answers, "longest", longest.Seconds())
 	if longest > 20*time.Second {
 		t.Errorf("an answer took %v", longest)
 	}

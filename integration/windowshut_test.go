@@ -53,9 +53,7 @@ func TestNoJobStartsOutsideOfItsWindow(t *testing.T) {
 		if before == 0 || after == 0 || before+after != n {
 			t.Errorf("%d began in the first opening, %d in the second, of %d", before, after, n)
 		}
-		r.note("jobs", n)
-		r.note("before", before)
-		r.note("after", after)
+		r.note("jobs", n, "before", before, "after", after)
 		b.stop(t)
 	})
 }
