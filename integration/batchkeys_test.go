@@ -27,10 +27,7 @@ oarlock.serve()
 // Forks of a preloaded program are given several jobs in a message, of any keys; the jobs of each key are worked in order, each once.
 func TestPreloadedMessagesKeepTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
-	interpreter, err := python()
-	if err != nil {
-		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
-	}
+	interpreter := got(python())(t)
 	r := newRig(t, 1, rigOptions{})
 	program, ledger := filepath.Join(r.dir, "order.py"), filepath.Join(r.dir, "order")
 	helpers := got(filepath.Abs("../examples/python"))(t)
@@ -50,9 +47,7 @@ func TestPreloadedMessagesKeepTheOrderOfKeys(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		var key string
 		var n, pid int
-		if _, err := fmt.Sscan(line, &key, &n, &pid); err != nil {
-			t.Fatal(err)
-		}
+		got(fmt.Sscan(line, &key, &n, &pid))(t)
 		if n != next[key] {
 			t.Errorf("job %d of %s was worked when job %d was next", n, key, next[key])
 		}

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -62,21 +63,8 @@ func (s shift) filled() shift {
 	if s.queues == nil {
 		s.queues = []string{s.name}
 	}
-	if s.worker == "" {
-		s.worker = "worker.py"
-	}
-	if s.mode == "" {
-		s.mode = "reuse"
-	}
-	if s.children == 0 {
-		s.children = 4
-	}
-	if s.children < 0 { // the lines say it
-		s.children = 0
-	}
-	if s.retry == "" {
-		s.retry = "1ms"
-	}
+	s.worker, s.mode, s.retry = cmp.Or(s.worker, "worker.py"), cmp.Or(s.mode, "reuse"), cmp.Or(s.retry, "1ms")
+	s.children = max(0, cmp.Or(s.children, 4)) // below 0 the lines say it
 	return s
 }
 
@@ -417,9 +405,7 @@ func TestDayOfPuttingAgain(t *testing.T) {
 		put := func(customer, version int) {
 			t.Helper()
 			p := queue.Put{Queue: "work", JID: fmt.Sprint("customer-", customer), Klass: "Work", Data: fmt.Appendf(nil, `{"ms":150,"version":%d}`, version)}
-			if _, err := r.client.Put(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			got(r.client.Put(t.Context(), p))(t)
 		}
 		begun := func(version int) func([]entry) bool {
 			return func(es []entry) bool { return len(versions(es, "begin", version)) == len(r.jids) }
@@ -554,9 +540,7 @@ func (s *supervisor) peak(t testing.TB) int64 {
 	status := got(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid())))(t)
 	_, line, _ := strings.Cut(string(status), "VmHWM:")
 	var kilobytes int64
-	if _, err := fmt.Sscan(line, &kilobytes); err != nil {
-		t.Fatal(err)
-	}
+	got(fmt.Sscan(line, &kilobytes))(t)
 	return kilobytes << 10
 }
 

@@ -133,9 +133,7 @@ func (m *mix) putAgain(t testing.TB, n int) {
 	for version := 1; version <= 2; version++ {
 		for i := range n {
 			p := queue.Put{Queue: "plain", JID: fmt.Sprintf("again-%d-%d", m.waves, i), Klass: "Work", Data: fmt.Appendf(nil, `{"ms":20,"version":%d}`, version)}
-			if _, err := m.client.Put(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			got(m.client.Put(t.Context(), p))(t)
 			if version == 1 {
 				m.jids = append(m.jids, p.JID)
 			}

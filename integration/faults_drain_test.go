@@ -10,15 +10,7 @@ import (
 
 // stepwise is a pool for each way in which a child hears that the supervisor drains: by a line, or by a signal.
 func stepwise(t *testing.T, r *rig, name string) (config string, queues []string) {
-	config = fmt.Sprintf(`
-[redis]
-url = %q
-[supervisor]
-state_dir = %q
-poll_interval = "200ms"
-[log]
-format = "json"
-`, r.url, r.stateDir(name))
+	config = r.head(name, "")
 	for _, p := range []struct{ name, mode, worker, more string }{
 		{"reuse", "reuse", "steps.py", ""},
 		{"preload", "preload", "steps.py", ""},

@@ -158,9 +158,7 @@ func forkFails(t *testing.T, r *rig) {
 	a.said(t, `"msg":"ready"`)
 	falls := exec.Command("setpriv", "--reuid", strconv.Itoa(limited), "--regid", strconv.Itoa(limited), "--clear-groups",
 		"prlimit", "--pid", strconv.Itoa(a.pid()), "--nproc=45:45")
-	if out, err := falls.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	ran(t, falls)
 	r.put(t, 100, work{MS: 20})
 	r.doneFree(t, r.settled(t))
 	// A guard that is refused a thread when its child runs already takes it with it.

@@ -15,15 +15,7 @@ import (
 func everyWay(t *testing.T, r *rig, name string) (config string, queues []string) {
 	command := got(json.Marshal(command(t, "first-never-ends.py")))(t)
 	var text strings.Builder
-	fmt.Fprintf(&text, `
-[redis]
-url = %q
-[supervisor]
-state_dir = %q
-poll_interval = "200ms"
-[log]
-format = "json"
-`, r.url, r.stateDir(name))
+	text.WriteString(r.head(name, ""))
 	for _, mode := range []string{"once", "reuse", "preload"} {
 		for _, kill := range []string{"auto", "guard", "group"} {
 			queue := mode + "-" + kill

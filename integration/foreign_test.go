@@ -58,9 +58,7 @@ func olderClientOnTheSameQueue(t *testing.T, r *rig) {
 	old := r.foreign(t, "an-older-client")
 	for i := range n / 2 {
 		jid := fmt.Sprintf("old-%d", i)
-		if _, err := old.call(t, "put", old.worker, "work", jid, "Work", `{"ms": 2}`, 0); err != nil {
-			t.Fatal(err)
-		}
+		got(old.call(t, "put", old.worker, "work", jid, "Work", `{"ms": 2}`, 0))(t)
 		r.jids = append(r.jids, jid)
 	}
 	r.put(t, n/2, work{MS: 2})

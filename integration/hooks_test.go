@@ -34,9 +34,7 @@ func TestHooks(t *testing.T) {
 	client := got(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	defer client.Close()
 	fail := func(jid string) {
-		if _, err := client.Put(t.Context(), queue.Put{Queue: "work", Klass: "K", JID: jid}); err != nil {
-			t.Fatal(err)
-		}
+		got(client.Put(t.Context(), queue.Put{Queue: "work", Klass: "K", JID: jid}))(t)
 		until(t, jid+" has failed", func() bool { return db.HGet(t.Context(), "ql:j:"+jid, "state").Val() == "failed" })
 	}
 	type event struct {

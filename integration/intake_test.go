@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"oarlock/internal/faultproxy"
 	"oarlock/internal/redistest"
@@ -43,17 +42,13 @@ func TestIntakeThroughKills(t *testing.T) {
 		for i := k * entries / kills; i < (k+1)*entries/kills; i++ {
 			must(t, db.LPush(t.Context(), "new", i).Err())
 		}
-		until := before + 1 + rand.Int64N(int64(entries/kills/2))
-		for end := time.Now().Add(time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < until && time.Now().Before(end); {
-			time.Sleep(2 * time.Millisecond) // Redis tells nobody
-		}
+		enough := before + 1 + rand.Int64N(int64(entries/kills/2))
+		until(t, "some are done", func() bool { return db.ZCard(t.Context(), "ql:completed").Val() >= enough })
 		endNow(one)
 		endNow(other)
 	}
 	start("one")
-	for end := time.Now().Add(2 * time.Minute); db.ZCard(t.Context(), "ql:completed").Val() < int64(entries) && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond) // Redis tells nobody
-	}
+	until(t, "all are done", func() bool { return db.ZCard(t.Context(), "ql:completed").Val() >= int64(entries) })
 	found := jobs()
 	for entry, n := range found {
 		if n != 1 {
@@ -85,14 +80,6 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 		said, _ := exec.Command(oarlock(t), append(args, "-c", config)...).CombinedOutput() // doctor exits as it finds
 		return string(said)
 	}
-	wait := func(what string, so func() bool) {
-		t.Helper()
-		for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) { // Redis tells nobody
-			if time.Now().After(end) {
-				t.Fatalf("it is not so that %s", what)
-			}
-		}
-	}
 	push := db.Pipeline()
 	for i := range entries {
 		push.LPush(t.Context(), "new", fmt.Sprintf(`{"customer":%d,"n":%d}`, i%7, i))
@@ -100,11 +87,9 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 	for range copies {
 		push.LPush(t.Context(), "new", `{"customer":1}`)
 	}
-	if _, err := push.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wait("all is set aside", func() bool { return db.LLen(t.Context(), "new").Val() == 0 })
-	wait("status says so", func() bool {
+	got(push.Exec(t.Context()))(t)
+	until(t, "all is set aside", func() bool { return db.LLen(t.Context(), "new").Val() == 0 })
+	until(t, "status says so", func() bool {
 		return strings.Contains(says("status"), "1,201 of it cannot be jobs, and wait for somebody: `oarlock list broken new` says why")
 	})
 	for _, want := range []string{"1201 entries cannot be jobs, one for: ", "/custmer", "list retry LIST --broken"} {
@@ -119,8 +104,8 @@ func TestAWrongSettingLosesNoEntry(t *testing.T) {
 	if said := says("list", "retry", "new", "--broken"); !strings.Contains(said, "put back: 1,203") {
 		t.Errorf("list retry says %s", said)
 	}
-	wait("each is a job", func() bool {
+	until(t, "each is a job", func() bool {
 		return len(db.Keys(t.Context(), "ql:j:????????????????????????????????").Val()) == entries+copies
 	})
-	wait("status says no more of it", func() bool { return !strings.Contains(says("status"), "cannot be jobs") })
+	until(t, "status says no more of it", func() bool { return !strings.Contains(says("status"), "cannot be jobs") })
 }

@@ -80,10 +80,20 @@ func (l *ledger) readOn() error {
 	}
 }
 
-// await returns the ledger once ok says yes to it.
+// await returns the ledger once ok says yes to it. It waits for as long as lines are added, with patience.
 func (l *ledger) await(t testing.TB, what string, ok func([]entry) bool) []entry {
 	t.Helper()
-	return l.within(t, patience, what, ok)
+	for seen, late := 0, time.Now(); ; time.Sleep(15 * time.Millisecond) {
+		entries := l.all(t)
+		if ok(entries) {
+			return entries
+		}
+		if len(entries) > seen {
+			seen, late = len(entries), time.Now()
+		} else if time.Since(late) > patience {
+			t.Fatalf("the ledger (%d lines) does not show %s", seen, what)
+		}
+	}
 }
 
 // within is await with a bound, as the function within has one.

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -28,10 +27,7 @@ for line in sys.stdin:
 func TestListsThroughKills(t *testing.T) {
 	t.Parallel()
 	entries, kills := scaled(400, 10_000), scaled(4, 200)
-	interpreter, err := python()
-	if err != nil {
-		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
-	}
+	interpreter := got(python())(t)
 	server, dir := redistest.Start(t), t.TempDir()
 	ledger, program, config := filepath.Join(dir, "ledger"), filepath.Join(dir, "file.py"), filepath.Join(dir, "c.toml")
 	write := func(name, text string) {
@@ -59,22 +55,14 @@ func TestListsThroughKills(t *testing.T) {
 	for k := range kills {
 		run, before := begin(t, config), len(filed())
 		push(k*entries/kills, (k+1)*entries/kills)
-		until := before + 1 + rand.IntN(entries/kills)
-		for end := time.Now().Add(time.Minute); len(filed()) < until && time.Now().Before(end); {
-			time.Sleep(2 * time.Millisecond) // a file tells nobody
-		}
+		enough := before + 1 + rand.IntN(entries/kills)
+		until(t, "some are filed", func() bool { return len(filed()) >= enough })
 		endNow(run)
 	}
 	begin(t, config)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for ctx.Err() == nil {
-		counts := got(client.CountLists(t.Context(), []string{"hworker:mail"}))(t)
-		if counts[0] == (queue.ListCounts{}) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond) // Redis tells nobody
-	}
+	until(t, "nothing is left", func() bool {
+		return got(client.CountLists(t.Context(), []string{"hworker:mail"}))(t)[0] == (queue.ListCounts{})
+	})
 	times, twice := filed(), 0
 	for _, n := range times {
 		if n > 1 {

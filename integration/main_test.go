@@ -67,6 +67,16 @@ func oarlock(t testing.TB) string {
 	return path
 }
 
+// ran runs a command and returns what it printed. It fails the test if the command fails.
+func ran(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
 // begin starts a supervisor that warns of nothing. It is killed when the test ends, if it is still there.
 func begin(t testing.TB, config string) *exec.Cmd {
 	t.Helper()
@@ -88,9 +98,7 @@ var python = sync.OnceValues(func() (string, error) {
 func fixture(t testing.TB, name string) string {
 	t.Helper()
 	path := got(filepath.Abs(filepath.Join("testdata", name)))(t)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatal(err)
-	}
+	got(os.Stat(path))(t)
 	return path
 }
 

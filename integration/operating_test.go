@@ -64,9 +64,7 @@ func TestABackupIsPutBack(t *testing.T) {
 					a.exit(t)
 				}
 				dump := filepath.Join(r.dir, "backup.rdb")
-				if out, err := exec.Command("redis-cli", "-s", r.redis.Addr, "--rdb", dump).CombinedOutput(); err != nil {
-					t.Fatalf("redis-cli --rdb: %v\n%s", err, out)
-				}
+				ran(t, exec.Command("redis-cli", "-s", r.redis.Addr, "--rdb", dump))
 				if !drained {
 					r.ledger.await(t, "half of the jobs ended", ended(n/2))
 					a.stop(t)
@@ -90,9 +88,7 @@ func TestABackupIsPutBack(t *testing.T) {
 					r.check(t, allowed{twice: n/2 + 50})
 				}
 				b.stop(t)
-				if out, err := exec.Command(r.binary, "doctor", "-c", b.config, "--fix", "--dry-run").CombinedOutput(); err != nil {
-					t.Errorf("doctor --fix --dry-run after the restore: %v\n%s", err, out)
-				}
+				ran(t, exec.Command(r.binary, "doctor", "-c", b.config, "--fix", "--dry-run"))
 			})
 		})
 	}

@@ -113,9 +113,7 @@ func (r *rig) putSkewed(t testing.TB, keys, n int, ahead time.Duration) {
 	other.ahead = ahead
 	for k := range keys {
 		p := r.keyed(t, k, n)
-		if _, err := other.call(t, "put", other.worker, p.Queue, p.JID, p.Klass, string(p.Data), 0, "key", p.Key); err != nil {
-			t.Fatal(err)
-		}
+		got(other.call(t, "put", other.worker, p.Queue, p.JID, p.Klass, string(p.Data), 0, "key", p.Key))(t)
 		r.jids = append(r.jids, p.JID)
 	}
 }

@@ -42,21 +42,16 @@ func readPage(t *testing.T, name string) *page {
 			t.Skipf("SKIPPED %s is not installed (apt install redis-tools python3 jq curl): %v", needed, err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("../docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join("../docs", name))
 	server, dir := redistest.Start(t), t.TempDir()
 	p := &page{t: t, name: name, dir: dir, url: server.URL, db: server.Client(t)}
-	for _, m := range played.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range played.FindAllStringSubmatch(text, -1) {
 		if m[3] != "" {
 			m[1], m[2] = "sh", m[3]
 		}
 		p.blocks = append(p.blocks, m[1]+"\n"+m[2])
 	}
-	if p.client, err = queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
+	p.client = got(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	t.Cleanup(func() {
 		p.client.Close()
 		for _, block := range p.blocks {
@@ -139,11 +134,7 @@ func (p *page) shell(commands string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), "sh", "-ec", commands)
 	cmd.Dir, cmd.Env = p.dir, p.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		p.t.Fatalf("%s: %s\n%s: %v", p.name, commands, out, err)
-	}
-	return string(out)
+	return ran(p.t, cmd)
 }
 
 // session types each command of a console and compares what it prints with what stands below it, where something does. It gives all that was printed.

@@ -19,9 +19,7 @@ func putAgainWhileRunning(t *testing.T, r *rig) {
 			puts[i] = r.describe(t, w)
 			puts[i].JID = jid
 		}
-		if _, err := r.client.PutAll(t.Context(), puts); err != nil {
-			t.Fatal(err)
-		}
+		got(r.client.PutAll(t.Context(), puts))(t)
 	}
 	first, second := work{MS: 20_000, Beat: 20}, work{MS: 1, Beat: 1}
 	a := r.start(t, "a", pool{children: 4})
@@ -67,9 +65,7 @@ func takenBackWhileHanging(t *testing.T, r *rig) {
 	for _, jid := range jids {
 		p := r.describe(t, work{MS: 1})
 		p.JID = jid
-		if _, err := r.client.Put(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		got(r.client.Put(t.Context(), p))(t)
 	}
 	r.finish(t, allowed{twice: hanging})
 }

@@ -15,9 +15,7 @@ func (r *rig) ticks(t testing.TB, name string) []int {
 	t.Helper()
 	prefix := "ql:j:" + name + "@"
 	keys, _, err := r.db.Scan(t.Context(), 0, prefix+"*Z", 100_000).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []int
 	for _, key := range keys {
 		at := got(time.Parse(time.RFC3339, strings.TrimPrefix(key, prefix)))(t)
@@ -28,17 +26,10 @@ func (r *rig) ticks(t testing.TB, name string) []int {
 }
 
 // awaitTicks waits until so many runs were put.
-func (r *rig) awaitTicks(t testing.TB, name string, n int) []int {
+func (r *rig) awaitTicks(t *testing.T, name string, n int) (all []int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		all := r.ticks(t, name)
-		if len(all) >= n {
-			return all
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d runs of %s, want %d", len(all), name, n)
-		}
-	}
+	until(t, fmt.Sprintf("%s ran %d times", name, n), func() bool { all = r.ticks(t, name); return len(all) >= n })
+	return all
 }
 
 // TestRecurringJobsOfTwoSupervisors: each second one run, while one supervisor is killed, a newer file
@@ -92,9 +83,7 @@ data = %q
 		if left := r.db.Keys(t.Context(), "ql:oarlock:cron*").Val(); len(left) > 1 {
 			t.Errorf("left are %v", left)
 		}
-		if out, err := exec.Command(r.binary, "recur", "diff", "-c", fresh.config).CombinedOutput(); err != nil {
-			t.Errorf("recur diff: %v\n%s", err, out)
-		}
+		ran(t, exec.Command(r.binary, "recur", "diff", "-c", fresh.config))
 		fresh.stop(t)
 	})
 }

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,10 +70,7 @@ type rigOptions struct {
 func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	t.Helper()
 	program := oarlock(t)
-	dir, err := os.MkdirTemp("", "oar") // short: it holds sockets
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := got(os.MkdirTemp("", "oar"))(t) // short: it holds sockets
 	// What Redis has told of it knows after a kill: it writes its log before each answer. To a disk that is busy it would put that
 	// off for up to two seconds.
 	args := slices.Concat(redistest.AOF, []string{"--appendfsync", "always"}, redistest.InMemory(t), o.redis)
@@ -86,9 +84,7 @@ func newRig(t *testing.T, seed uint64, o rigOptions) *rig {
 	}
 	data := ""
 	if o.disk != "" {
-		if data, err = tmpfs(t, o.disk); err != nil {
-			t.Fatal(err)
-		}
+		data = got(tmpfs(t, o.disk))(t)
 		// It would end itself when the disk is full if it had promised to write before it answers.
 		args = append(args, "--dir", data, "--appendfsync", "everysec")
 	}
@@ -231,31 +227,13 @@ type pool struct {
 // config returns the configuration of one supervisor.
 func (r *rig) config(t testing.TB, name string, p pool) string {
 	t.Helper()
-	if p.mode == "" {
-		p.mode = "reuse"
-	}
-	if p.worker == "" {
-		p.worker = "worker.py"
-	}
-	if p.children == 0 {
-		p.children = 4
-	}
-	if p.grace == "" {
-		p.grace = "1s"
-	}
+	p.mode, p.worker = cmp.Or(p.mode, "reuse"), cmp.Or(p.worker, "worker.py")
+	p.children, p.grace = cmp.Or(p.children, 4), cmp.Or(p.grace, "1s")
 	if p.command == nil {
 		p.command = command(t, p.worker)
 	}
 	argv := got(json.Marshal(p.command))(t) // a JSON list of plain strings is a TOML one
-	return fmt.Sprintf(`
-[redis]
-url = %q
-[supervisor]
-state_dir = %q
-poll_interval = "200ms"
-%s
-[log]
-format = "json"
+	return r.head(name, p.top) + fmt.Sprintf(`
 [pools.work]
 queues = ["work"]
 mode = %q
@@ -267,7 +245,21 @@ kill_grace = %q
 delay = "1ms"
 [pools.work.sandbox]
 env = { LEDGER = %q, SUPERVISOR_PID = %q }
-`, r.url, r.stateDir(name), p.top, p.mode, argv, p.children, p.grace, p.more, r.ledger.path, r.pidFile(name))
+`, p.mode, argv, p.children, p.grace, p.more, r.ledger.path, r.pidFile(name))
+}
+
+// head is the part of a supervisor's configuration before its pools.
+func (r *rig) head(name, top string) string {
+	return fmt.Sprintf(`
+[redis]
+url = %q
+[supervisor]
+state_dir = %q
+poll_interval = "200ms"
+%s
+[log]
+format = "json"
+`, r.url, r.stateDir(name), top)
 }
 
 // command returns the argument list that runs a fixture.

@@ -97,11 +97,7 @@ func percentile(values []float64, share float64) float64 {
 // control speaks to the running supervisor with one command of the program.
 func (s *supervisor) control(t testing.TB, verb ...string) string {
 	t.Helper()
-	out, err := exec.Command(oarlock(t), append(verb, "-c", s.config)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("oarlock %v: %v\n%s", verb, err, out)
-	}
-	return string(out)
+	return ran(t, exec.Command(oarlock(t), append(verb, "-c", s.config)...))
 }
 
 // TestDrainReloadRestartUnderLoad drains, reloads and restarts a supervisor again

@@ -137,9 +137,7 @@ func rootAsksTheSupervisorOfAnotherUser(t *testing.T, r *rig) {
 	a := r.start(t, "a", pool{command: r.strangersCommand(t, "worker.py")})
 	allDone(t, r.settled(t))
 	ask := exec.Command(oarlock(t), "status", "-c", a.config)
-	if out, err := ask.CombinedOutput(); err != nil {
-		t.Errorf("root asks for the status: %v\n%s", err, out)
-	}
+	ran(t, ask)
 	ask = exec.Command(oarlock(t), "status", "-c", a.config)
 	ask.Dir = "/"
 	ask.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: bomber, Gid: bomber}}

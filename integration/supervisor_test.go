@@ -62,9 +62,7 @@ func (r *rig) startConfig(t testing.TB, name, config string) *supervisor {
 	s.cmd.Dir = r.dir
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ours, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.cmd.Stdout, s.cmd.Stderr = theirs, theirs
 	if r.logFile != "" {
 		log := got(os.OpenFile(r.logFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600))(t)

@@ -86,9 +86,7 @@ func exporter(t *testing.T, s *supervisor, c *collector) {
 	program := filepath.Join(s.rig.dir, "otlp")
 	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir = "../contrib/otlp"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	ran(t, build)
 	cmd := exec.Command(program, "-socket", filepath.Join(s.rig.stateDir(s.name), "control-*.sock"), "-endpoint", "http://"+c.address+"/v1/traces")
 	cmd.Stderr = os.Stderr
 	must(t, cmd.Start())

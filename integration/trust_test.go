@@ -150,9 +150,7 @@ func TestConfigurationOfAStranger(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if terminal {
 			master, slave, err := pty.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer master.Close()
 			cmd.Stderr = slave
 			if err := cmd.Run(); err == nil {

@@ -35,9 +35,7 @@ func rightsOfAUnit(kill, away string) func(t *testing.T, r *rig) {
 		r.putOne(t, work{}, retries(0))
 		slow := r.putOne(t, work{}, func(p *queue.Put) { p.Data = []byte(`"slow"`) })
 		a.said(t, "began slow")
-		if out, err := exec.Command(oarlock(t), "job", "cancel", slow, "--redis", r.url).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		ran(t, exec.Command(oarlock(t), "job", "cancel", slow, "--redis", r.url))
 		a.said(t, "uid 54322 gid 54322 groups 54322 nice -5 caps 0000000000000000 0000000000000000 0000000000000000")
 		await(t, func() error {
 			if left := marked(strings.Replace(r.mark, "RIG_UNDER_TEST", "RIGHTS_SLOW", 1)); len(left) > 0 {

@@ -206,9 +206,7 @@ func (b browser) watch(t testing.TB, view string) <-chan struct{} {
 // the same of the queues.
 func manySupervisors(t *testing.T, r *rig) {
 	for i := range 30 {
-		if _, err := r.client.Put(t.Context(), queue.Put{Queue: fmt.Sprintf("orders-%d", i%7), Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
+		got(r.client.Put(t.Context(), queue.Put{Queue: fmt.Sprintf("orders-%d", i%7), Klass: "K"}))(t)
 	}
 	n := 20
 	all := make([]*supervisor, n)
@@ -252,9 +250,7 @@ func manySupervisors(t *testing.T, r *rig) {
 	var first map[string]string
 	for _, s := range all {
 		_, text, err := s.browse(t).get(t.Context(), "/metrics/queues")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		told := samplesOf(text)
 		if len(told) < 7*4 {
 			t.Errorf("%s tells %d samples", s.name, len(told))
@@ -299,9 +295,7 @@ func slowAndHugeClients(t *testing.T, r *rig) {
 			"GET /live?view=/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
 			strings.Repeat("GET /pools/work HTTP/1.1\r\nHost: localhost\r\n\r\n", 40), // more than a socket holds of answers
 		}[i%4]
-		if _, err := io.WriteString(conn, begins); err != nil {
-			t.Fatal(err)
-		}
+		got(io.WriteString(conn, begins))(t)
 	}
 	for range 4 {
 		answer, err := b.client.Do(newPut(t, bytes.Repeat([]byte(" "), 33<<20)))
@@ -362,9 +356,7 @@ func TestTopWhileRedisIsAway(t *testing.T) {
 	r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 	a, _ := r.idle(t, pool{})
 	ours, theirs, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	must(t, pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 120}))
 	top := exec.Command(oarlock(t), "top", "-c", a.config)
 	top.Env, top.Dir = append(os.Environ(), "TERM=xterm-256color", r.mark), r.dir
@@ -408,9 +400,7 @@ func TestTopWhileRedisIsAway(t *testing.T) {
 	shows("away")
 	r.redis.Resume()
 	shows("ready")
-	if _, err := io.WriteString(ours, "q"); err != nil {
-		t.Fatal(err)
-	}
+	got(io.WriteString(ours, "q"))(t)
 	if err := top.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
 	}

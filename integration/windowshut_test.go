@@ -29,9 +29,7 @@ func TestNoJobStartsOutsideOfItsWindow(t *testing.T) {
 		text := r.config(t, "b", pool{}) + fmt.Sprintf("[queues.work]\nwindows = [\"now\"]\n[windows.now]\nmargin = %q\nopen = [\"%s-%s\", \"%s-%s\"]\n",
 			margin, clock(opens), clock(shuts), clock(again), clock(again.Add(time.Hour)))
 		must(t, os.WriteFile(rules, []byte(text), 0o600))
-		if out, err := exec.Command(r.binary, "rules", "apply", "-c", rules).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		ran(t, exec.Command(r.binary, "rules", "apply", "-c", rules))
 		first := len(r.ledger.all(t))
 		r.put(t, n, work{MS: 12 * 300 * 8 / n}) // of which a third to a half is done before it shuts
 		jobs := r.settled(t)
