@@ -35,7 +35,6 @@ func TestShortJobsAreTakenAhead(t *testing.T) {
 				}
 			}
 			n = int(w.s.Snapshot().Pools[0].Counters.Exchanges)
-			w.end()
 		})
 		return n
 	}
@@ -46,8 +45,7 @@ func TestShortJobsAreTakenAhead(t *testing.T) {
 
 // Jobs that take as long as a few calls are taken when there is a child for them, and no sooner.
 func TestNothingIsTakenAheadOfLongJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
@@ -60,62 +58,56 @@ func TestNothingIsTakenAheadOfLongJobs(t *testing.T) {
 		w.run()
 		time.Sleep(5 * time.Second)
 		w.want("complete", 50)
-		w.end()
 	})
 }
 
 // What waits behind jobs that turn out to be long goes back to Redis 20 ms after it was taken, where others may have it, and pays nothing.
 func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
 	for _, children := range []int{1, 10, 50} {
-		t.Run(fmt.Sprint(children), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = children, AutoPrefetch
-				w.tripping(500 * time.Microsecond)
-				jobs, short := 60*children, 20*children
-				var long, most, late atomic.Int64 // that have begun; jobs in hand when the last of these had, and a little later
-				w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
-					var n int
-					fmt.Sscanf(job.JID, "j%d", &n)
-					if short <= n && n < short+children {
-						if long.Add(1) == int64(children) {
-							most.Store(int64(w.redis.states()["running"]))
-							time.Sleep(30 * time.Millisecond) // to the 20 come what was taken meanwhile, and the call that says so
-							late.Store(int64(w.redis.states()["running"]))
-						}
-						time.Sleep(10 * time.Second)
+		runFaked(t, fmt.Sprint(children), func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = children, AutoPrefetch
+			w.tripping(500 * time.Microsecond)
+			jobs, short := 60*children, 20*children
+			var long, most, late atomic.Int64 // that have begun; jobs in hand when the last of these had, and a little later
+			w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+				var n int
+				fmt.Sscanf(job.JID, "j%d", &n)
+				if short <= n && n < short+children {
+					if long.Add(1) == int64(children) {
+						most.Store(int64(w.redis.states()["running"]))
+						time.Sleep(30 * time.Millisecond) // to the 20 come what was taken meanwhile, and the call that says so
+						late.Store(int64(w.redis.states()["running"]))
 					}
-					time.Sleep(100 * time.Microsecond)
-					return said(protocol.Ack)
+					time.Sleep(10 * time.Second)
 				}
-				w.redis.put(jobs)
-				w.run()
-				time.Sleep(5 * time.Second)
-				w.want("running", children)
-				time.Sleep(20 * time.Second)
-				w.want("complete", jobs)
-				if most.Load() <= int64(children) {
-					t.Error("nothing waited behind the long jobs: the test shows nothing")
+				time.Sleep(100 * time.Microsecond)
+				return said(protocol.Ack)
+			}
+			w.redis.put(jobs)
+			w.run()
+			time.Sleep(5 * time.Second)
+			w.want("running", children)
+			time.Sleep(20 * time.Second)
+			w.want("complete", jobs)
+			if most.Load() <= int64(children) {
+				t.Error("nothing waited behind the long jobs: the test shows nothing")
+			}
+			if late.Load() != int64(children) {
+				t.Errorf("after 30ms %d jobs were in the hands of %d children at long ones", late.Load(), children)
+			}
+			for i := range jobs {
+				jid := fmt.Sprintf("j%d", i)
+				if j := w.redis.job(jid); w.host.begun(jid) != 1 || j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
+					t.Errorf("%s was begun %d times, and paid for the long one: %+v", jid, w.host.begun(jid), j)
 				}
-				if late.Load() != int64(children) {
-					t.Errorf("after 30ms %d jobs were in the hands of %d children at long ones", late.Load(), children)
-				}
-				for i := range jobs {
-					jid := fmt.Sprintf("j%d", i)
-					if j := w.redis.job(jid); w.host.begun(jid) != 1 || j.Remaining != 5 || j.Interruptions+j.Crashes != 0 {
-						t.Errorf("%s was begun %d times, and paid for the long one: %+v", jid, w.host.begun(jid), j)
-					}
-				}
-				w.end()
-			})
+			}
 		})
 	}
 }
 
 // Where a pool has children enough, none has a job waiting: calls are full without.
 func TestManyChildrenHaveNothingAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 200, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
 		var most atomic.Int64
@@ -131,7 +123,6 @@ func TestManyChildrenHaveNothingAhead(t *testing.T) {
 		if most.Load() > 200 {
 			t.Errorf("%d jobs were in the hands of 200 children", most.Load())
 		}
-		w.end()
 	})
 }
 
@@ -162,7 +153,6 @@ func TestAnUrgentJobWaitsForLittleThatWasTakenAhead(t *testing.T) {
 			if most := 2*time.Millisecond + 3*trip + length; late > most { // a call that is out, one that waits for more, and its own
 				t.Errorf("of %d children none began the urgent job within %v, but after %v", children, most, late)
 			}
-			w.end()
 		})
 	}
 }
@@ -178,31 +168,26 @@ func TestNothingIsTakenAheadWhereItCouldHarm(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
-				w.tripping(500 * time.Microsecond)
-				w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-					time.Sleep(100 * time.Microsecond)
-					w.want("running", 1)
-					return said(protocol.Ack)
-				}
-				w.redis.put(50)
-				harm(w)
-				w.run()
-				time.Sleep(5 * time.Second)
-				w.want("complete", 50)
-				w.end()
-			})
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
+			w.tripping(500 * time.Microsecond)
+			w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+				time.Sleep(100 * time.Microsecond)
+				w.want("running", 1)
+				return said(protocol.Ack)
+			}
+			w.redis.put(50)
+			harm(w)
+			w.run()
+			time.Sleep(5 * time.Second)
+			w.want("complete", 50)
 		})
 	}
 }
 
 // What waits behind short jobs is little where each has much data, however many there are.
 func TestLittleDataIsTakenAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
 		most := 0
@@ -223,6 +208,5 @@ func TestLittleDataIsTakenAhead(t *testing.T) {
 		if most < 2 || most > 10 { // one at work, four behind it, and as many that are settled meanwhile
 			t.Errorf("%d jobs of 16 KiB were in hand", most)
 		}
-		w.end()
 	})
 }

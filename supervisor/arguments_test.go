@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -13,8 +12,7 @@ import (
 // A job that has not what its program's arguments are made of fails by itself: neither the
 // breaker nor the starts of others, nor new code on trial, has to do with it.
 func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.refuse = func(first *protocol.Job) error {
 			if first.JID == "j300" {
@@ -41,6 +39,5 @@ func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
 		if s := w.s.Snapshot().Pools[0]; s.Rolling || s.Generation != 2 {
 			t.Errorf("after a recycle the pool is %+v", s)
 		}
-		w.end()
 	})
 }

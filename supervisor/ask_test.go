@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -58,24 +57,20 @@ func TestARetryCommandDecides(t *testing.T) {
 		{name: "retry soon, until none is left", answer: `{"do":"retry","delay":1}`, state: "failed", begun: 6, most: 6, spent: 6, group: "exit-1"},
 		{name: "release, as often as it likes", answer: `{"do":"release","delay":5}`, state: "alive", begun: 6, most: 12, group: "exit-1"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.asks(func(context.Context, string) (string, error) { return tt.answer, nil })
-				w.redis.put(1)
-				w.run()
-				time.Sleep(59 * time.Second)
-				j := w.redis.job("j0")
-				state := j.state
-				if state != "complete" && state != "failed" {
-					state = "alive"
-				}
-				if n := w.host.begun("j0"); state != tt.state || n < tt.begun || n > tt.most || j.Retries-j.Remaining != tt.spent || j.settlement.Group != tt.group {
-					t.Errorf("it is %s in group %q after %d attempts and %d retries; want %s, %q, %d, %d", j.state, j.settlement.Group, w.host.begun("j0"), j.Retries-j.Remaining,
-						tt.state, tt.group, tt.begun, tt.spent)
-				}
-				w.end()
-			})
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			w.asks(func(context.Context, string) (string, error) { return tt.answer, nil })
+			w.redis.put(1)
+			w.run()
+			time.Sleep(59 * time.Second)
+			j := w.redis.job("j0")
+			state := j.state
+			if state != "complete" && state != "failed" {
+				state = "alive"
+			}
+			if n := w.host.begun("j0"); state != tt.state || n < tt.begun || n > tt.most || j.Retries-j.Remaining != tt.spent || j.settlement.Group != tt.group {
+				t.Errorf("it is %s in group %q after %d attempts and %d retries; want %s, %q, %d, %d", j.state, j.settlement.Group, w.host.begun("j0"), j.Retries-j.Remaining,
+					tt.state, tt.group, tt.begun, tt.spent)
+			}
 		})
 	}
 }
@@ -88,31 +83,26 @@ func TestARetryCommandThatDoesNotAnswer(t *testing.T) {
 		"nonsense": func(context.Context, string) (string, error) { return "42 is the answer", nil },
 		"nothing":  func(context.Context, string) (string, error) { return "", nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.redis.lock = 3 * time.Second // less than the command has
-				asked := w.asks(answer)
-				w.redis.put(1)
-				w.run()
-				time.Sleep(5 * time.Minute)
-				w.want("failed", 1)
-				if begun := w.host.begun("j0"); begun != 6 || asked.Load() != 6 {
-					t.Errorf("begun %d times, asked %d times; want 6 and 6", begun, asked.Load())
-				}
-				if n := w.s.Snapshot().Pools[0].Counters; n.Unanswered != 6 || n.Lost != 0 || n.Late != 0 {
-					t.Errorf("counted are %+v", n)
-				}
-				w.end()
-			})
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.redis.lock = 3 * time.Second // less than the command has
+			asked := w.asks(answer)
+			w.redis.put(1)
+			w.run()
+			time.Sleep(5 * time.Minute)
+			w.want("failed", 1)
+			if begun := w.host.begun("j0"); begun != 6 || asked.Load() != 6 {
+				t.Errorf("begun %d times, asked %d times; want 6 and 6", begun, asked.Load())
+			}
+			if n := w.s.Snapshot().Pools[0].Counters; n.Unanswered != 6 || n.Lost != 0 || n.Late != 0 {
+				t.Errorf("counted are %+v", n)
+			}
 		})
 	}
 }
 
 // Who is slow holds up the failed jobs, not the others; and so many failures at a time are not asked about that they fill the host.
 func TestASlowRetryCommandIsAskedSoOftenAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		var now, most atomic.Int64
 		asked := w.asks(func(ctx context.Context, input string) (string, error) {
 			if n := now.Add(1); n > most.Load() {
@@ -135,14 +125,12 @@ func TestASlowRetryCommandIsAskedSoOftenAtATime(t *testing.T) {
 		if w.want("complete", 200); most.Load() > 8 {
 			t.Errorf("%d were asked at a time", most.Load())
 		}
-		w.end()
 	})
 }
 
 // A lock that is lost meanwhile makes the answer void.
 func TestAnAnswerWithoutALockIsVoid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.asks(func(ctx context.Context, _ string) (string, error) {
 			time.Sleep(4 * time.Second)
 			return `{"do":"fail"}`, ctx.Err()
@@ -158,7 +146,6 @@ func TestAnAnswerWithoutALockIsVoid(t *testing.T) {
 		if j := w.redis.job("j0"); j.state == "failed" || j.worker != "another" {
 			t.Errorf("it is %s, of %s", j.state, j.worker)
 		}
-		w.end()
 	})
 }
 
@@ -174,36 +161,32 @@ func TestARetryCommandAndADrain(t *testing.T) {
 		{"too late", time.Second, (*fakeWorld).end, "retry j0"},
 		{"killed", time.Minute, func(w *fakeWorld) { w.s.StopNow(); w.wait(); w.stop() }, "retry j0"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.DrainTimeout = tt.drain
-				w.asks(func(ctx context.Context, _ string) (string, error) {
-					select {
-					case <-time.After(4 * time.Second):
-						return `{"do":"fail"}`, nil
-					case <-ctx.Done():
-						return "", ctx.Err()
-					}
-				})
-				w.redis.put(1)
-				w.run()
-				for w.host.begun("j0") == 0 {
-					time.Sleep(time.Millisecond)
-				}
-				time.Sleep(500 * time.Millisecond)
-				tt.end(w)
-				if log := w.redis.lines(); log[len(log)-1] != tt.log {
-					t.Errorf("%q; want %s in the end", log, tt.log)
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.DrainTimeout = tt.drain
+			w.asks(func(ctx context.Context, _ string) (string, error) {
+				select {
+				case <-time.After(4 * time.Second):
+					return `{"do":"fail"}`, nil
+				case <-ctx.Done():
+					return "", ctx.Err()
 				}
 			})
+			w.redis.put(1)
+			w.run()
+			for w.host.begun("j0") == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(500 * time.Millisecond)
+			tt.end(w)
+			if log := w.redis.lines(); log[len(log)-1] != tt.log {
+				t.Errorf("%q; want %s in the end", log, tt.log)
+			}
 		})
 	}
 }
 
 func TestASignalInterruptsWhatIsAskedAbout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.asks(hangs)
 		e := bySignalOf(syscall.SIGSEGV)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending { return &e }
@@ -223,8 +206,7 @@ func TestASignalInterruptsWhatIsAskedAbout(t *testing.T) {
 
 // What waited for an answer in vain is asked about, too.
 func TestARetryCommandIsAskedAboutParkTimeouts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.asks(func(_ context.Context, input string) (string, error) {
 			if !strings.Contains(input, `"kind":"park-timeout"`) {
 				return "", fmt.Errorf("asked %s", input)
@@ -240,6 +222,5 @@ func TestARetryCommandIsAskedAboutParkTimeouts(t *testing.T) {
 		if j := w.redis.job("j0"); j.state != "failed" || j.settlement.Group != "nobody-answered" || w.host.begun("j0") != 0 {
 			t.Errorf("it is %s in group %q, and was begun %d times", j.state, j.settlement.Group, w.host.begun("j0"))
 		}
-		w.end()
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -42,31 +41,28 @@ func TestWhatGoesInOneMessage(t *testing.T) {
 			}
 		}, []int{10, 10, 10}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := batched(t, 1, 10)
-				w.redis.put(30)
-				for i := range 30 {
-					c.change(i, w.redis.jobs[fmt.Sprintf("j%d", i)])
-				}
-				w.run()
-				time.Sleep(time.Minute)
-				failed := w.redis.states()["failed"]
-				w.want("complete", 30-failed)
-				if (failed == 1) != (name == "no JSON") {
-					t.Errorf("%d jobs failed", failed)
-				}
-				sizes := w.host.sizes()
-				slices.SortFunc(sizes, func(a, b int) int { return b - a })
-				exact := name != "no JSON" && name != "halved" && name != "classes"
-				if sum := sumOf(sizes); exact && !slices.Equal(sizes, c.want) || sum < 30-failed || name == "classes" && sizes[0] > 5 {
-					t.Errorf("messages of %v, want %v", sizes, c.want)
-				}
-				if name == "halved" && (sizes[0] != 10 || slices.Max(sizes[2:]) > 2) {
-					t.Errorf("messages of %v, want %v", sizes, c.want)
-				}
-				w.end()
-			})
+		runBubble(t, name, func(t *testing.T) {
+			w := batched(t, 1, 10)
+			w.redis.put(30)
+			for i := range 30 {
+				c.change(i, w.redis.jobs[fmt.Sprintf("j%d", i)])
+			}
+			w.run()
+			time.Sleep(time.Minute)
+			failed := w.redis.states()["failed"]
+			w.want("complete", 30-failed)
+			if (failed == 1) != (name == "no JSON") {
+				t.Errorf("%d jobs failed", failed)
+			}
+			sizes := w.host.sizes()
+			slices.SortFunc(sizes, func(a, b int) int { return b - a })
+			exact := name != "no JSON" && name != "halved" && name != "classes"
+			if sum := sumOf(sizes); exact && !slices.Equal(sizes, c.want) || sum < 30-failed || name == "classes" && sizes[0] > 5 {
+				t.Errorf("messages of %v, want %v", sizes, c.want)
+			}
+			if name == "halved" && (sizes[0] != 10 || slices.Max(sizes[2:]) > 2) {
+				t.Errorf("messages of %v, want %v", sizes, c.want)
+			}
 		})
 	}
 }
@@ -87,7 +83,7 @@ func sumOf(numbers []int) (sum int) {
 
 // With batch_wait a message waits for more jobs, but no longer than that, and not when it is full.
 func TestAMessageWaitsForMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := batched(t, 1, 10)
 		w.cfg.Pools[0].BatchWait = 2 * time.Second
 		w.run()
@@ -116,7 +112,7 @@ func TestAMessageWaitsForMore(t *testing.T) {
 // A message that comes to grief is one ending for the breaker, costs its jobs nothing, and they come again in
 // smaller ones.
 func TestAMessageThatComesToGriefIsOneEnding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := batched(t, 1, 100)
 		griefs := 0
 		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
@@ -148,7 +144,7 @@ func TestAMessageThatComesToGriefIsOneEnding(t *testing.T) {
 
 // One that is cancelled, or whose lock is lost, leaves the others of its message as they are.
 func TestOneOfAMessageIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := batched(t, 1, 5)
 		w.host.work = lasting(3 * time.Second)
 		w.redis.put(5)
@@ -160,13 +156,12 @@ func TestOneOfAMessageIsCancelled(t *testing.T) {
 		if j := w.redis.job("j4"); j.worker != "another" {
 			t.Errorf("the job that was lost was settled: %+v", j)
 		}
-		w.end()
 	})
 }
 
 // A reply that was lost hides no job of a message, and settles none twice.
 func TestMessagesThroughLostReplies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := batched(t, 2, 20)
 		calls := 0
 		w.redis.faults(func(call string) fault {
@@ -187,6 +182,5 @@ func TestMessagesThroughLostReplies(t *testing.T) {
 				t.Errorf("j%d was begun %d times", i, n)
 			}
 		}
-		w.end()
 	})
 }

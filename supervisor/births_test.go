@@ -3,7 +3,6 @@ package supervisor
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -15,30 +14,26 @@ import (
 // each of its slots.
 func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Reuse, runner.Preload} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children = 4
-				w.cfg.Pools[0].Child.Mode = mode
-				w.host.boot = func(*runner.Spec) error {
-					time.Sleep(10 * time.Millisecond)
-					return errBoot
-				}
-				w.redis.put(10)
-				w.run()
-				time.Sleep(time.Minute)
-				if n := w.host.starts(); n < 10 || n > 15 {
-					t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
-				}
-				w.want("waiting", 10)
-				if shot := w.s.Snapshot().Pools[0].Slots[0]; shot.State != "backoff" {
-					t.Errorf("a slot is shown as %+v, want backoff", shot)
-				}
-				w.host.boots(nil)
-				time.Sleep(births.Limit*3/2 + 2*time.Second)
-				w.want("complete", 10)
-				w.end()
-			})
+		runFaked(t, mode.String(), func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children = 4
+			w.cfg.Pools[0].Child.Mode = mode
+			w.host.boot = func(*runner.Spec) error {
+				time.Sleep(10 * time.Millisecond)
+				return errBoot
+			}
+			w.redis.put(10)
+			w.run()
+			time.Sleep(time.Minute)
+			if n := w.host.starts(); n < 10 || n > 15 {
+				t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
+			}
+			w.want("waiting", 10)
+			if shot := w.s.Snapshot().Pools[0].Slots[0]; shot.State != "backoff" {
+				t.Errorf("a slot is shown as %+v, want backoff", shot)
+			}
+			w.host.boots(nil)
+			time.Sleep(births.Limit*3/2 + 2*time.Second)
+			w.want("complete", 10)
 		})
 	}
 }
@@ -46,8 +41,7 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 // On a machine where dying takes long, a child may be given a job before. If it did not
 // read it, it is not started on and on because of that.
 func TestAChildThatDoesNotReadItsFirstJobDiedAtBoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 4
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(100 * time.Millisecond)
@@ -59,14 +53,12 @@ func TestAChildThatDoesNotReadItsFirstJobDiedAtBoot(t *testing.T) {
 		if n := w.host.starts(); n > 15 {
 			t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
 		}
-		w.end()
 	})
 }
 
 // A job that such a child was given goes back when no child starts any more: another pool may have one that does.
 func TestAJobOfAChildThatDiedAtBootGoesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		var born atomic.Int32
 		w.host.boot = func(*runner.Spec) error {
@@ -85,84 +77,70 @@ func TestAJobOfAChildThatDiedAtBootGoesBack(t *testing.T) {
 			t.Errorf("%d starts, and the pool does not say that its children do not start", born.Load())
 		}
 		w.want("waiting", 1)
-		w.end()
 	})
 }
 
 // Children that die together, once, are back together.
 func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
-	t.Run("before any job", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
-			w.cfg.Pools[0].Children = 10
-			var born atomic.Int32
-			w.host.boot = func(*runner.Spec) error {
-				time.Sleep(10 * time.Millisecond)
-				if born.Add(1) <= 10 {
-					return errBoot
-				}
-				return nil
+	runFaked(t, "before any job", func(t *testing.T, w *fakeWorld) {
+		w.cfg.Pools[0].Children = 10
+		var born atomic.Int32
+		w.host.boot = func(*runner.Spec) error {
+			time.Sleep(10 * time.Millisecond)
+			if born.Add(1) <= 10 {
+				return errBoot
 			}
-			w.redis.put(100)
-			w.host.work = lasting(10 * time.Millisecond)
-			w.run()
-			time.Sleep(births.First*3/2 + 100*time.Millisecond)
-			if n := w.host.living(); n != 10 {
-				t.Errorf("%d of 10 children are back after the first wait", n)
-			}
-			if n := w.host.starts(); n != 20 {
-				t.Errorf("%d starts, want 20", n)
-			}
-			w.end()
-		})
+			return nil
+		}
+		w.redis.put(100)
+		w.host.work = lasting(10 * time.Millisecond)
+		w.run()
+		time.Sleep(births.First*3/2 + 100*time.Millisecond)
+		if n := w.host.living(); n != 10 {
+			t.Errorf("%d of 10 children are back after the first wait", n)
+		}
+		if n := w.host.starts(); n != 20 {
+			t.Errorf("%d starts, want 20", n)
+		}
 	})
-	t.Run("without any job", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
-			w.cfg.Pools[0].Children = 10
-			var born atomic.Int32
-			w.host.boot = func(*runner.Spec) error {
-				if born.Add(1) <= 10 {
-					return errBoot
-				}
-				return nil
+	runFaked(t, "without any job", func(t *testing.T, w *fakeWorld) {
+		w.cfg.Pools[0].Children = 10
+		var born atomic.Int32
+		w.host.boot = func(*runner.Spec) error {
+			if born.Add(1) <= 10 {
+				return errBoot
 			}
-			w.run()
-			time.Sleep(births.First*3/2 + time.Second + 50*time.Millisecond)
-			if n := w.host.living(); n != 10 {
-				t.Errorf("%d of 10 children are back after one has lived for a while", n)
-			}
-			w.end()
-		})
+			return nil
+		}
+		w.run()
+		time.Sleep(births.First*3/2 + time.Second + 50*time.Millisecond)
+		if n := w.host.living(); n != 10 {
+			t.Errorf("%d of 10 children are back after one has lived for a while", n)
+		}
 	})
-	t.Run("at a job", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
-			w.cfg.Pools[0].Children = 10
-			w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
-				time.Sleep(10 * time.Millisecond)
-				if job.Attempt == 1 {
-					return &runner.Ending{Kind: runner.Died, Group: "signal-KILL", ExitCode: -1}
-				}
-				return said(protocol.Ack)
+	runFaked(t, "at a job", func(t *testing.T, w *fakeWorld) {
+		w.cfg.Pools[0].Children = 10
+		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+			time.Sleep(10 * time.Millisecond)
+			if job.Attempt == 1 {
+				return &runner.Ending{Kind: runner.Died, Group: "signal-KILL", ExitCode: -1}
 			}
-			w.redis.put(10)
-			w.run()
-			time.Sleep(50 * time.Millisecond)
-			if n := w.host.living(); n != 10 {
-				t.Errorf("%d of 10 children are back after each has died at a job", n)
-			}
-			time.Sleep(time.Second)
-			w.want("complete", 10)
-			w.end()
-		})
+			return said(protocol.Ack)
+		}
+		w.redis.put(10)
+		w.run()
+		time.Sleep(50 * time.Millisecond)
+		if n := w.host.living(); n != 10 {
+			t.Errorf("%d of 10 children are back after each has died at a job", n)
+		}
+		time.Sleep(time.Second)
+		w.want("complete", 10)
 	})
 }
 
 // A pool of which some children start goes on with those.
 func TestChildrenThatStartWorkOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		var born atomic.Int32
 		w.host.boot = func(*runner.Spec) error {
 			if born.Add(1) > 1 {
@@ -178,6 +156,5 @@ func TestChildrenThatStartWorkOn(t *testing.T) {
 		w.redis.put(10)
 		time.Sleep(time.Second)
 		w.want("complete", 10)
-		w.end()
 	})
 }

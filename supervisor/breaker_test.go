@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -17,8 +16,7 @@ import (
 
 // Whoever repairs a broken pool changes its code while the breaker is open, and looks at it.
 func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		var sick atomic.Bool
 		sick.Store(true)
 		w.host.work = endings(time.Millisecond, func(int, *protocol.Job) *runner.Ending {
@@ -42,7 +40,6 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 		if why := w.s.Snapshot().Pools[0].Breaker; why != "" {
 			t.Errorf("the snapshot says %q after all ended well", why)
 		}
-		w.end()
 	})
 }
 
@@ -116,51 +113,46 @@ func TestBadJobsDelayGoodOnesByNoMoreThanIsPromised(t *testing.T) {
 			how: func(*protocol.Job) *runner.Ending { return &runner.Ending{Kind: runner.TimedOut, Group: "timeout"} }, each: 5 * time.Millisecond},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				pool := &w.cfg.Pools[0]
-				pool.Children, pool.Child.Mode = max(tt.children, 4), tt.mode
-				if tt.mode != runner.Once {
-					pool.Child.Mode = runner.Reuse
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			pool := &w.cfg.Pools[0]
+			pool.Children, pool.Child.Mode = max(tt.children, 4), tt.mode
+			if tt.mode != runner.Once {
+				pool.Child.Mode = runner.Reuse
+			}
+			pool.Retry = outcome.Retry{Delay: time.Hour}
+			w.host.work = endings(tt.each, func(n int, job *protocol.Job) *runner.Ending {
+				if tt.bad(n) {
+					return tt.how(job)
 				}
-				pool.Retry = outcome.Retry{Delay: time.Hour}
-				w.host.work = endings(tt.each, func(n int, job *protocol.Job) *runner.Ending {
-					if tt.bad(n) {
-						return tt.how(job)
-					}
-					return nil
-				})
-				bad := 0
-				for n := range tt.jobs {
-					if tt.bad(n) {
-						bad++
-					}
-				}
-				w.redis.put(tt.jobs)
-				w.run()
-				ideal := time.Duration(tt.jobs) * tt.each / 2 // with half of the children
-				limit := slowness(bad, tt.each) + ideal
-				switch {
-				case tt.unslowed:
-					limit = ideal + time.Second
-				case strings.Contains(tt.name, "hang"):
-					limit = slowness(bad, time.Minute) + 2*time.Minute
-				}
-				time.Sleep(limit)
-				if done := w.redis.states()["complete"]; done != tt.jobs-bad {
-					t.Errorf("%d of %d good jobs are done after %v", done, tt.jobs-bad, limit)
-				}
-				w.end()
+				return nil
 			})
+			bad := 0
+			for n := range tt.jobs {
+				if tt.bad(n) {
+					bad++
+				}
+			}
+			w.redis.put(tt.jobs)
+			w.run()
+			ideal := time.Duration(tt.jobs) * tt.each / 2 // with half of the children
+			limit := slowness(bad, tt.each) + ideal
+			switch {
+			case tt.unslowed:
+				limit = ideal + time.Second
+			case strings.Contains(tt.name, "hang"):
+				limit = slowness(bad, time.Minute) + 2*time.Minute
+			}
+			time.Sleep(limit)
+			if done := w.redis.states()["complete"]; done != tt.jobs-bad {
+				t.Errorf("%d of %d good jobs are done after %v", done, tt.jobs-bad, limit)
+			}
 		})
 	}
 }
 
 // A quiet pool with some jobs that raise and a good one now and then: how long these wait.
 func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 4
 		w.cfg.Pools[0].Retry = outcome.Retry{Backoff: outcome.Exponential, Delay: time.Second}
 		var mu sync.Mutex
@@ -188,13 +180,11 @@ func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
 		if limit := slowness(30, 10*time.Millisecond); worst > limit {
 			t.Errorf("a good job waited %v, at most %v are promised", worst, limit)
 		}
-		w.end()
 	})
 }
 
 func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 8
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		var sick atomic.Bool
@@ -236,14 +226,12 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 		sick.Store(false)
 		time.Sleep(6 * time.Minute)
 		w.want("complete", 500)
-		w.end()
 	})
 }
 
 // Jobs that wait beside a child, to be begun without the pool, are slowed down as well.
 func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		pool := &w.cfg.Pools[0]
 		pool.Children, pool.Child.Mode, pool.Prefetch = 4, runner.Reuse, 50
 		pool.Retry = outcome.Retry{Delay: time.Hour}
@@ -259,13 +247,11 @@ func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 		if n := begun.Load(); n > breaker.Fresh+2*4+100 {
 			t.Errorf("%d jobs were begun in 10 s, want ten a second after the first %d", n, breaker.Fresh)
 		}
-		w.end()
 	})
 }
 
 func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.boot = func(*runner.Spec) error {
 			time.Sleep(10 * time.Millisecond)
@@ -284,13 +270,11 @@ func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
 		w.host.boots(nil)
 		time.Sleep(100 * time.Second) // the longest wait of a start and of a probe
 		w.want("complete", 3)
-		w.end()
 	})
 }
 
 func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.boot = func(*runner.Spec) error { return errBoot }
 		w.redis.put(5)
@@ -304,13 +288,11 @@ func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
 				t.Errorf("%s has %d remaining, want 5", j.JID, j.Remaining)
 			}
 		}
-		w.end()
 	})
 }
 
 func TestChildrenThatOnlySayByeAreNotStartedOnAndOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.tired = true
 		w.redis.put(1)
@@ -319,6 +301,5 @@ func TestChildrenThatOnlySayByeAreNotStartedOnAndOn(t *testing.T) {
 		if n := w.host.starts(); n > 15 {
 			t.Errorf("%d starts in a minute", n)
 		}
-		w.end()
 	})
 }

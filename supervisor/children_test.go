@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -13,47 +12,45 @@ import (
 // A child never works more than max_jobs, and its replacement goes on where it stops.
 func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 	for _, prefetch := range []int{0, 4} {
-		t.Run(fmt.Sprintf("prefetch=%d", prefetch), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const each, length = 50, 20 * time.Millisecond
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Jitter, w.cfg.Pools[0].Prefetch = each, 0.1, prefetch
-				w.host.boot = func(*runner.Spec) error {
-					time.Sleep(300 * time.Millisecond)
-					return nil
-				}
-				w.host.work = lasting(length)
-				worked := map[int]int{}         // by pid
-				ended := map[int]time.Time{}    // by slot
-				longest := time.Duration(0)     // that a slot had nothing to do
-				w.cfg.OnEvent = func(e Event) { // from the only pool's loop
-					switch e.Kind {
-					case AttemptStarted:
-						if at, ok := ended[e.Slot]; ok && prefetch == 0 {
-							longest = max(longest, time.Since(at))
-						}
-					case AttemptEnded:
-						worked[e.PID]++
-						ended[e.Slot] = time.Now()
+		runBubble(t, fmt.Sprintf("prefetch=%d", prefetch), func(t *testing.T) {
+			const each, length = 50, 20 * time.Millisecond
+			w := newFakeWorld(t)
+			w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Jitter, w.cfg.Pools[0].Prefetch = each, 0.1, prefetch
+			w.host.boot = func(*runner.Spec) error {
+				time.Sleep(300 * time.Millisecond)
+				return nil
+			}
+			w.host.work = lasting(length)
+			worked := map[int]int{}         // by pid
+			ended := map[int]time.Time{}    // by slot
+			longest := time.Duration(0)     // that a slot had nothing to do
+			w.cfg.OnEvent = func(e Event) { // from the only pool's loop
+				switch e.Kind {
+				case AttemptStarted:
+					if at, ok := ended[e.Slot]; ok && prefetch == 0 {
+						longest = max(longest, time.Since(at))
 					}
+				case AttemptEnded:
+					worked[e.PID]++
+					ended[e.Slot] = time.Now()
 				}
-				w.redis.put(1000)
-				w.run()
-				time.Sleep(time.Minute)
-				w.want("complete", 1000)
-				w.end()
-				for pid, n := range worked {
-					if n > each {
-						t.Errorf("child %d worked %d jobs, want %d at most", pid, n, each)
-					}
+			}
+			w.redis.put(1000)
+			w.run()
+			time.Sleep(time.Minute)
+			w.want("complete", 1000)
+			w.end()
+			for pid, n := range worked {
+				if n > each {
+					t.Errorf("child %d worked %d jobs, want %d at most", pid, n, each)
 				}
-				if n := len(worked); n < 20 || n > 25 {
-					t.Errorf("%d children worked 1000 jobs, up to %d each", n, each)
-				}
-				if longest > length {
-					t.Errorf("a slot had nothing to do for %v while jobs waited", longest)
-				}
-			})
+			}
+			if n := len(worked); n < 20 || n > 25 {
+				t.Errorf("%d children worked 1000 jobs, up to %d each", n, each)
+			}
+			if longest > length {
+				t.Errorf("a slot had nothing to do for %v while jobs waited", longest)
+			}
 		})
 	}
 }
@@ -62,7 +59,7 @@ func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 // Children that work a job each are replaced as fast as they work: only starts that no
 // child has earned are held up.
 func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const jobs, length = 1000, 10 * time.Millisecond
 		w := newFakeWorld(t)
 		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Children = 1, 4
@@ -87,8 +84,7 @@ func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
 
 // A child that may work a single job waits for it, and its replacement with it, for as long as none comes.
 func TestAChildOfOneJobIsNotReplacedBeforeIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Children = 1, 4
 		w.run()
 		time.Sleep(10 * time.Minute)
@@ -101,13 +97,11 @@ func TestAChildOfOneJobIsNotReplacedBeforeIt(t *testing.T) {
 		if n := w.host.starts(); n != 8+12 {
 			t.Errorf("%d starts after 12 jobs, want 20", n)
 		}
-		w.end()
 	})
 }
 
 func TestAnOldChildIsBetterThanNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJobs = 10
 		w.host.work = lasting(20 * time.Millisecond)
 		w.run()
@@ -116,13 +110,11 @@ func TestAnOldChildIsBetterThanNone(t *testing.T) {
 		w.redis.put(200)
 		time.Sleep(20 * time.Second)
 		w.want("complete", 200)
-		w.end()
 	})
 }
 
 func TestAReplacementIsReadyFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.cfg.Pools[0].MaxAge = time.Minute
 		w.host.boot = func(*runner.Spec) error {
@@ -141,13 +133,11 @@ func TestAReplacementIsReadyFirst(t *testing.T) {
 		if n := w.host.living(); n != 1 {
 			t.Errorf("%d children after the change, want 1", n)
 		}
-		w.end()
 	})
 }
 
 func TestIdleChildrenAreReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].IdleTimeout = time.Minute
 		w.host.work = lasting(time.Second)
 		w.run()
@@ -163,13 +153,11 @@ func TestIdleChildrenAreReplaced(t *testing.T) {
 				t.Errorf("%d starts after work and an idle hour, want %d: each child that worked is replaced once", n, 2+2*round)
 			}
 		}
-		w.end()
 	})
 }
 
 func TestAPoolGrowsAndShrinks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 1, 6
 		w.cfg.Pools[0].IdleTimeout = 20 * time.Second
 		w.host.work = lasting(10 * time.Second)
@@ -188,13 +176,11 @@ func TestAPoolGrowsAndShrinks(t *testing.T) {
 		if n := w.host.living(); n != 1 {
 			t.Errorf("%d children when idle again, want 1", n)
 		}
-		w.end()
 	})
 }
 
 func TestAPoolGrowsFromNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxChildren = 3
 		w.run()
 		time.Sleep(time.Minute)
@@ -207,13 +193,11 @@ func TestAPoolGrowsFromNothing(t *testing.T) {
 		w.redis.put(1)
 		time.Sleep(3 * time.Second)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 func TestScaleFinishesJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 8
 		w.host.work = lasting(10 * time.Second)
 		w.redis.put(40)
@@ -235,13 +219,11 @@ func TestScaleFinishesJobs(t *testing.T) {
 		if err := w.s.Scale("nosuch", 1); err == nil {
 			t.Error("a pool that does not exist was scaled")
 		}
-		w.end()
 	})
 }
 
 func TestARollReplacesOneSlotAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 5
 		w.host.boot = func(*runner.Spec) error {
 			time.Sleep(time.Second)
@@ -272,47 +254,41 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 				t.Errorf("after the rolls: %+v", p)
 			}
 		}
-		w.end()
 	})
 }
 
 func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Reuse, runner.Once} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Child.Mode = mode
-				w.cfg.Pools[0].Children = 3
-				w.host.work = lasting(50 * time.Millisecond)
-				w.host.boot = func(spec *runner.Spec) error {
-					if spec.Command[0] == "bad" {
-						return errBoot
-					}
-					return nil
+		runFaked(t, mode.String(), func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Child.Mode = mode
+			w.cfg.Pools[0].Children = 3
+			w.host.work = lasting(50 * time.Millisecond)
+			w.host.boot = func(spec *runner.Spec) error {
+				if spec.Command[0] == "bad" {
+					return errBoot
 				}
-				w.redis.put(2000)
-				w.run()
-				time.Sleep(2 * time.Second)
-				next := w.cfg
-				next.Pools = []Pool{w.cfg.Pools[0]}
-				next.Pools[0].Child.Command = []string{"bad"}
-				if _, err := w.s.Reload(next); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(2 * time.Minute)
-				w.want("complete", 2000)
-				if p := w.s.Snapshot().Pools[0]; p.Generation != 1 || p.Rolling {
-					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
-				}
-				w.end()
-			})
+				return nil
+			}
+			w.redis.put(2000)
+			w.run()
+			time.Sleep(2 * time.Second)
+			next := w.cfg
+			next.Pools = []Pool{w.cfg.Pools[0]}
+			next.Pools[0].Child.Command = []string{"bad"}
+			if _, err := w.s.Reload(next); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+			w.want("complete", 2000)
+			if p := w.s.Snapshot().Pools[0]; p.Generation != 1 || p.Rolling {
+				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+			}
 		})
 	}
 }
 
 func TestAPreloadedChildWorksOneJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Preload
 		w.redis.put(50)
 		w.run()
@@ -321,13 +297,11 @@ func TestAPreloadedChildWorksOneJob(t *testing.T) {
 		if n := w.host.starts(); n < 50 || n > 53 {
 			t.Errorf("%d forks for 50 jobs", n)
 		}
-		w.end()
 	})
 }
 
 func TestReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Second)
 		other := w.cfg.Pools[0]
 		other.Name, other.Queues = "other", []string{"none"}
@@ -357,13 +331,11 @@ func TestReload(t *testing.T) {
 		if n := w.host.living(); n != 0 {
 			t.Errorf("%d children of pools that are gone", n)
 		}
-		w.end()
 	})
 }
 
 func TestStopWinsOverReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.run()
 		time.Sleep(time.Second)
 		w.s.Stop()
@@ -375,8 +347,7 @@ func TestStopWinsOverReload(t *testing.T) {
 }
 
 func TestByeReplacesAChild(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(10 * time.Second)
@@ -395,13 +366,11 @@ func TestByeReplacesAChild(t *testing.T) {
 		if n := w.host.starts(); n != 2 {
 			t.Errorf("%d children, want 2", n)
 		}
-		w.end()
 	})
 }
 
 func TestAJobWhoseChildWasStartingWhenAllWasKilledGoesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.slow = 700 * time.Millisecond
 		w.redis.put(1)

@@ -268,7 +268,7 @@ func outlives(t *testing.T, lost, changed bool) {
 // How far an attempt came is nothing that the next of a job is to be told which was put again
 // meanwhile.
 func TestACheckpointIsOfWhatWasPut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := comeback{stage: running, free: true}
 		w := begin(t, c)
 		w.reach(c)
@@ -283,7 +283,6 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 		if got := w.redis.job("j0").Checkpoint; got != nil {
 			t.Errorf("version 2 is kept with the checkpoint %s", got)
 		}
-		w.end()
 	})
 }
 
@@ -311,7 +310,6 @@ func TestDataThatCannotBeWorkedIsThatOfItsOwnPut(t *testing.T) {
 			if shot := w.s.Snapshot().Pools[0]; shot.Counters.Late != 0 {
 				t.Errorf("lost=%t: %d verdicts came too late, want none to be given", lost, shot.Counters.Late)
 			}
-			w.end()
 		})
 	}
 }
@@ -319,7 +317,7 @@ func TestDataThatCannotBeWorkedIsThatOfItsOwnPut(t *testing.T) {
 // What was put again while its old attempt was being stopped may be somebody else's before
 // that attempt has ended.
 func TestAJobThatCameBackAndWentAgainIsNotBegun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := comeback{stage: running, free: true}
 		w := begin(t, c)
 		w.reach(c)
@@ -339,6 +337,5 @@ func TestAJobThatCameBackAndWentAgainIsNotBegun(t *testing.T) {
 		if runs := w.begun(); len(runs) != 1 {
 			t.Errorf("begun: %q, want nothing after the first", runs)
 		}
-		w.end()
 	})
 }

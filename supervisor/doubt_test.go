@@ -38,14 +38,12 @@ func TestLostRepliesLoseAndDoubleNothing(t *testing.T) {
 					t.Errorf("seed %d: %s was begun %d times", seed, jid, n)
 				}
 			}
-			w.end()
 		})
 	}
 }
 
 func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(20)
 		n := 0
 		w.redis.faults(func(call string) fault {
@@ -60,13 +58,11 @@ func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
 		w.run()
 		time.Sleep(time.Minute)
 		w.want("complete", 20)
-		w.end()
 	})
 }
 
 func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.run()
 		time.Sleep(time.Second)
 		w.redis.put(1)
@@ -84,14 +80,12 @@ func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 		if state := w.redis.job("j0").state; state != "complete" {
 			t.Errorf("j0 is %s", state)
 		}
-		w.end()
 	})
 }
 
 // Whoever finds Redis back first must not take what the others could not renew.
 func TestOthersMayRenewAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.steal("j0", "other")
 		w.redis.order = nil
@@ -108,7 +102,6 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 		if state := w.redis.job("j0").state; state != "complete" {
 			t.Errorf("a job that nobody renewed is %s", state)
 		}
-		w.end()
 	})
 }
 
@@ -116,30 +109,27 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 // and left to the next supervisor or to its lock.
 func TestATakeInDoubtKeepsNobody(t *testing.T) {
 	for name, end := range map[string]func(*Supervisor){"stop": (*Supervisor).Stop, "drain": (*Supervisor).Drain} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.DrainTimeout = time.Hour
-				w.redis.faults(func(call string) fault {
-					switch call {
-					case "exchange", "held", "resolve":
-						return fault{lost: errDoubt}
-					}
-					return fault{}
-				})
-				w.redis.put(1)
-				w.run()
-				time.Sleep(3 * time.Second)
-				began := time.Now()
-				end(w.s)
-				w.wait()
-				if took := time.Since(began); took > 10*time.Second {
-					t.Errorf("it took %v to leave", took)
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.DrainTimeout = time.Hour
+			w.redis.faults(func(call string) fault {
+				switch call {
+				case "exchange", "held", "resolve":
+					return fault{lost: errDoubt}
 				}
-				if !w.s.owing {
-					t.Error("what it has taken is not owed")
-				}
+				return fault{}
 			})
+			w.redis.put(1)
+			w.run()
+			time.Sleep(3 * time.Second)
+			began := time.Now()
+			end(w.s)
+			w.wait()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v to leave", took)
+			}
+			if !w.s.owing {
+				t.Error("what it has taken is not owed")
+			}
 		})
 	}
 }

@@ -36,29 +36,25 @@ func TestADrainIsToldAtOnce(t *testing.T) {
 		{"now", (*Supervisor).StopNow, nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.host.work = untilStopped
-				w.redis.put(2)
-				w.run()
-				time.Sleep(time.Second)
-				tt.end(w.s)
-				synctest.Wait()
-				if got := w.host.told(); !slices.Equal(got, tt.want) {
-					t.Errorf("children were told %q, want %q", got, tt.want)
-				}
-				w.s.StopNow()
-				w.wait()
-			})
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			w.host.work = untilStopped
+			w.redis.put(2)
+			w.run()
+			time.Sleep(time.Second)
+			tt.end(w.s)
+			synctest.Wait()
+			if got := w.host.told(); !slices.Equal(got, tt.want) {
+				t.Errorf("children were told %q, want %q", got, tt.want)
+			}
+			w.s.StopNow()
+			w.wait()
 		})
 	}
 }
 
 // TestADrainIsToldToAChildThatIsBeingStarted as soon as it has its job.
 func TestADrainIsToldToAChildThatIsBeingStarted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.slow = 3 * time.Second
 		w.host.work = untilStopped
@@ -77,8 +73,7 @@ func TestADrainIsToldToAChildThatIsBeingStarted(t *testing.T) {
 
 // TestARollIsToldWhenTheReplacementWaits, once to each child, and not when a child is replaced for another reason.
 func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 2
 		w.cfg.Pools[0].MaxAge = 5 * time.Second
 		w.host.work = untilStopped
@@ -103,34 +98,31 @@ func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
 // TestOnlyWhatRunsIsInterrupted, not what has ended and waits for Redis.
 func TestOnlyWhatRunsIsInterrupted(t *testing.T) {
 	for name, want := range map[string]int{"both have ended": 0, "one has not": 1} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				var log strings.Builder
-				w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
-					if want > 0 && job.JID == "j1" {
-						return untilStopped(job, stop)
-					}
-					time.Sleep(time.Second)
-					return said(protocol.Ack)
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			var log strings.Builder
+			w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+				if want > 0 && job.JID == "j1" {
+					return untilStopped(job, stop)
 				}
-				w.redis.put(2)
-				w.run()
-				time.Sleep(500 * time.Millisecond)
-				w.redis.faults(func(string) fault { return fault{away: errAway} })
 				time.Sleep(time.Second)
-				w.end()
-				said := ""
-				for line := range strings.Lines(log.String()) {
-					if strings.Contains(line, "interrupting jobs") {
-						said += line
-					}
+				return said(protocol.Ack)
+			}
+			w.redis.put(2)
+			w.run()
+			time.Sleep(500 * time.Millisecond)
+			w.redis.faults(func(string) fault { return fault{away: errAway} })
+			time.Sleep(time.Second)
+			w.end()
+			said := ""
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, "interrupting jobs") {
+					said += line
 				}
-				if (said != "") != (want > 0) || want > 0 && !strings.Contains(said, " jobs=1 ") {
-					t.Errorf("%d to be interrupted, and it was said: %q", want, said)
-				}
-			})
+			}
+			if (said != "") != (want > 0) || want > 0 && !strings.Contains(said, " jobs=1 ") {
+				t.Errorf("%d to be interrupted, and it was said: %q", want, said)
+			}
 		})
 	}
 }

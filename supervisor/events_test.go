@@ -11,8 +11,7 @@ import (
 
 // How long a job has waited is told from its put, on Redis' clock.
 func TestTheWaitOfAJobIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(10 * time.Second)
@@ -30,14 +29,12 @@ func TestTheWaitOfAJobIsTold(t *testing.T) {
 		if e := told.of(ChildReady); len(e) != 1 || e[0].PID == 0 {
 			t.Errorf("children that came up: %+v", e)
 		}
-		w.end()
 	})
 }
 
 // That an attempt has begun is told when its child is told of it: not while it is kept ready behind another.
 func TestAnAttemptThatIsKeptReadyHasNotBegun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 2
 		w.host.work = lasting(10 * time.Second)
@@ -57,14 +54,12 @@ func TestAnAttemptThatIsKeptReadyHasNotBegun(t *testing.T) {
 				t.Errorf("job %d waited %v", i+1, e.Waited)
 			}
 		}
-		w.end()
 	})
 }
 
 // A job that is given to another child, for the first one left without having read it, has waited once.
 func TestTheWaitOfAJobIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.cfg.Pools[0].Children = 1
 		left := false
@@ -84,14 +79,12 @@ func TestTheWaitOfAJobIsToldOnce(t *testing.T) {
 		if len(began) != 2 || began[0].Waited < time.Second || began[1].Waited != 0 {
 			t.Errorf("its beginnings say %+v", began)
 		}
-		w.end()
 	})
 }
 
 // Renewals tell how much of a lease was left, and an outage is told once, with its length.
 func TestRenewalsAndOutagesAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.host.work = lasting(100 * time.Second)
 		w.run()
@@ -115,14 +108,12 @@ func TestRenewalsAndOutagesAreTold(t *testing.T) {
 		if e := told.one(t, RedisBack); e.Took < 15*time.Second || e.Took > 30*time.Second {
 			t.Errorf("its end says %+v", e)
 		}
-		w.end()
 	})
 }
 
 // A Redis that is not there at the start was away, too.
 func TestAnOutageAtTheStartIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		w.run()
@@ -133,14 +124,12 @@ func TestAnOutageAtTheStartIsTold(t *testing.T) {
 		if e := told.one(t, RedisBack); e.Took < 8*time.Second || e.Took > 15*time.Second {
 			t.Errorf("its end says %+v", e)
 		}
-		w.end()
 	})
 }
 
 // A lock that is lost is told with its cause.
 func TestALostLockIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.host.work = lasting(time.Minute)
 		w.run()
@@ -152,14 +141,12 @@ func TestALostLockIsTold(t *testing.T) {
 		if e := told.one(t, LockLost); e.Cause != runner.CauseLockLost || e.Job.JID != "j0" || e.Slot != began.Slot || e.PID == 0 || e.PID != began.PID {
 			t.Errorf("it says %+v", e)
 		}
-		w.end()
 	})
 }
 
 // That a pool grows and shrinks is told with numbers and reason, and so is what children leave for.
 func TestScalingAndExitsAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 1, 3
 		w.cfg.Pools[0].IdleTimeout = 5 * time.Second
@@ -229,34 +216,29 @@ func TestWhyChildrenLeave(t *testing.T) {
 			}
 		}, LeftCrash},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				told := hear(w)
-				c.set(w)
-				w.run()
-				w.redis.put(10)
-				time.Sleep(30 * time.Second)
-				found := told.of(ChildExited)
-				if len(found) == 0 {
-					t.Fatal("none left")
+		runFaked(t, c.name, func(t *testing.T, w *fakeWorld) {
+			told := hear(w)
+			c.set(w)
+			w.run()
+			w.redis.put(10)
+			time.Sleep(30 * time.Second)
+			found := told.of(ChildExited)
+			if len(found) == 0 {
+				t.Fatal("none left")
+			}
+			for _, e := range found {
+				if e.Reason != c.want {
+					t.Errorf("one left for %q, want %q", e.Reason, c.want)
+					break
 				}
-				for _, e := range found {
-					if e.Reason != c.want {
-						t.Errorf("one left for %q, want %q", e.Reason, c.want)
-						break
-					}
-				}
-				w.end()
-			})
+			}
 		})
 	}
 }
 
 // The breaker tells that it opens, with the reason, and that it shuts; the snapshot since when and until when.
 func TestTheBreakerIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		bad := true
 		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
@@ -286,6 +268,5 @@ func TestTheBreakerIsTold(t *testing.T) {
 		if p := w.s.Snapshot().Pools[0]; p.Breaker != "" || p.BreakerFor != 0 {
 			t.Errorf("then the snapshot says %+v", p)
 		}
-		w.end()
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -1099,12 +1100,40 @@ type fakeWorld struct {
 	s     *Supervisor
 	stop  context.CancelFunc
 	ended chan error
-	skip  time.Duration // by how much the clock was put forward
-	mu    sync.Mutex
+
+	running bool          // ended is still to come
+	skip    time.Duration // by how much the clock was put forward
+	mu      sync.Mutex
+}
+
+// bubble plays a test on a clock of its own, beside others.
+func bubble(t *testing.T, play func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, play)
+}
+
+// faked plays a test on a clock of its own with a fake Redis and a fake host, beside others.
+func faked(t *testing.T, play func(t *testing.T, w *fakeWorld)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { play(t, newFakeWorld(t)) })
+}
+
+// runBubble is bubble as a subtest.
+func runBubble(t *testing.T, name string, play func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, play) })
+}
+
+// runFaked is faked as a subtest.
+func runFaked(t *testing.T, name string, play func(t *testing.T, w *fakeWorld)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { faked(t, play) })
 }
 
 // newFakeWorld prepares a supervisor with one pool of two reused children. The test
-// may change cfg before it calls run.
+// may change cfg before it calls run. If the test
+// does not end the supervisor, the end of the test does.
 func newFakeWorld(t *testing.T) *fakeWorld {
 	w := &fakeWorld{t: t, redis: newFakeRedis(t, time.Minute), host: newFakeHost(t), ended: make(chan error, 1)}
 	start := time.Now()
@@ -1125,6 +1154,11 @@ func newFakeWorld(t *testing.T) *fakeWorld {
 			Child:    runner.Spec{Pool: "p", Mode: runner.Reuse, Command: []string{"fake"}, KillGrace: 5 * time.Second},
 		}},
 	}
+	t.Cleanup(func() {
+		if w.running {
+			w.end()
+		}
+	})
 	return w
 }
 
@@ -1141,6 +1175,7 @@ func (w *fakeWorld) run() {
 	w.s = build(w.cfg, w.redis, w.host)
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(context.Background())
+	w.running = true
 	go func() { w.ended <- w.s.Run(ctx) }()
 }
 
@@ -1153,6 +1188,7 @@ func (w *fakeWorld) end() {
 
 func (w *fakeWorld) wait() {
 	w.t.Helper()
+	w.running = false
 	select {
 	case err := <-w.ended:
 		if err != nil {

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -11,8 +10,7 @@ import (
 
 // A job is done when Redis has it that it is: a verdict that it refuses, for the lock is gone, counts as too late, and as nothing else.
 func TestAVerdictThatRedisRefusesIsNotCountedAsDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(time.Second)
 			return said(protocol.Ack)
@@ -25,6 +23,5 @@ func TestAVerdictThatRedisRefusesIsNotCountedAsDone(t *testing.T) {
 		if n := w.s.Snapshot().Pools[0].Counters; n.Acked != 1 || n.Late != 1 {
 			t.Errorf("%d are done and %d verdicts came too late, of two jobs of which one was taken away", n.Acked, n.Late)
 		}
-		w.end()
 	})
 }

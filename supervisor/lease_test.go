@@ -24,8 +24,7 @@ func lasting(d time.Duration) func(*protocol.Job, <-chan runner.Cause) *runner.E
 }
 
 func TestLocksAreRenewedAtAThird(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Minute)
 		w.redis.put(2)
 		w.run()
@@ -35,13 +34,11 @@ func TestLocksAreRenewedAtAThird(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 2)
-		w.end()
 	})
 }
 
 func TestALostLockStopsTheChildAndSettlesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(5 * time.Minute)
 		w.redis.put(1)
@@ -68,8 +65,7 @@ func lockLost(jid, worker string) queue.Notice {
 }
 
 func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Minute)
 		w.redis.put(1)
 		w.run()
@@ -83,13 +79,11 @@ func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
 		if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
 			t.Errorf("%d locks lost, want 1", n)
 		}
-		w.end()
 	})
 }
 
 func TestAWrongNoticeStopsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(time.Minute)
 		w.redis.put(1)
 		w.run()
@@ -100,13 +94,11 @@ func TestAWrongNoticeStopsNobody(t *testing.T) {
 		w.redis.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		asked := make(chan time.Time, 1)
 		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
@@ -145,8 +137,7 @@ func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
 }
 
 func TestJobsThatCameLateAreWatchedToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(time.Hour)
 		w.redis.put(1)
@@ -168,13 +159,11 @@ func TestJobsThatCameLateAreWatchedToo(t *testing.T) {
 		}
 		w.redis.faults(nil)
 		time.Sleep(10 * time.Second)
-		w.end()
 	})
 }
 
 func TestVerdictsOutliveAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(10 * time.Second)
 		w.redis.put(2)
 		w.run()
@@ -189,13 +178,11 @@ func TestVerdictsOutliveAnOutage(t *testing.T) {
 				t.Errorf("%s was begun %d times", jid, n)
 			}
 		}
-		w.end()
 	})
 }
 
 func TestRenewalsGoBeforeTakesAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 3
 		w.host.work = lasting(time.Hour)
 		w.redis.put(2)
@@ -215,7 +202,6 @@ func TestRenewalsGoBeforeTakesAfterAnOutage(t *testing.T) {
 		if renew < 0 || exchange < 0 || renew > exchange {
 			t.Errorf("calls after the outage: %v", calls)
 		}
-		w.end()
 	})
 }
 
@@ -246,14 +232,12 @@ func TestAGapIsSettledByOneRenewal(t *testing.T) {
 			if n := w.host.begun("j0"); n != 1 {
 				t.Errorf("begun %d times", n)
 			}
-			w.end()
 		})
 	}
 }
 
 func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(90 * time.Second)
 		w.redis.put(1)
@@ -278,13 +262,11 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 		if n := w.host.begun("j0"); n != 1 {
 			t.Errorf("begun %d times", n)
 		}
-		w.end()
 	})
 }
 
 func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(4 * time.Minute)
 		w.redis.put(1)
 		w.run()
@@ -302,13 +284,11 @@ func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
 		if n := w.host.begun("j0"); n != 2 {
 			t.Errorf("begun %d times, want 2", n)
 		}
-		w.end()
 	})
 }
 
 func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(time.Minute)
 		w.redis.put(1)
@@ -326,6 +306,5 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 		if got := string(w.redis.job("j0").Checkpoint); got != `{"at":1}` {
 			t.Errorf("checkpoint is %q", got)
 		}
-		w.end()
 	})
 }

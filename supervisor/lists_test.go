@@ -96,7 +96,6 @@ func TestListPoolWorksItsList(t *testing.T) {
 func TestListPoolGivesSigns(t *testing.T) {
 	for _, heartbeat := range []bool{true, false} {
 		t.Run(fmt.Sprint(heartbeat), func(t *testing.T) {
-			t.Parallel() // it waits
 			w := newWorld(t)
 			p := w.listPool(2)
 			p.List.Timeout, p.List.Heartbeat = time.Second, heartbeat

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,8 +13,24 @@ import (
 // TestMain lets the test binary stand for the program, parts of which run children.
 func TestMain(m *testing.M) {
 	runner.Hidden(os.Args)
-	os.Exit(m.Run())
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each shim and guard of ours ends a second late
+	private, err := os.MkdirTemp("", "private")
+	if err != nil {
+		panic(err)
+	}
+	openHost = sync.OnceValues(func() (*runner.Host, error) {
+		return runner.NewHost(runner.HostOptions{PrivateRoot: private})
+	})
+	code := m.Run()
+	if h, err := openHost(); err == nil {
+		h.Close()
+	}
+	os.RemoveAll(private)
+	os.Exit(code)
 }
+
+// openHost returns the host of all tests: a process has one, and it would reap what others of this process start.
+var openHost func() (*runner.Host, error)
 
 // scaled returns the size of a test: whole in the long run, fast in the gate.
 func scaled[T any](fast, whole T) T {

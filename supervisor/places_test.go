@@ -89,7 +89,6 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 			}
 		}
 		crowded = w.host.crowded
-		w.end()
 	})
 	return crowded
 }
@@ -110,8 +109,7 @@ func TestOneChildAtAPlace(t *testing.T) {
 
 // A child that is not gone has its place until it is, whoever started it.
 func TestPlacesOfOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Exclusive = true
 		w.run()
 		time.Sleep(time.Second)
@@ -133,14 +131,12 @@ func TestPlacesOfOthers(t *testing.T) {
 		if n := w.host.starts() - before; n != 1 {
 			t.Errorf("%d children were started when all was gone", n)
 		}
-		w.end()
 	})
 }
 
 // A roll whose old children do not stay says what going back means.
 func TestGoingBackWithoutOldChildren(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Exclusive, w.cfg.Pools[0].Children = true, 4
 		w.run()
 		time.Sleep(time.Second)
@@ -167,6 +163,5 @@ func TestGoingBackWithoutOldChildren(t *testing.T) {
 				t.Errorf("after the roll was given up there is %+v", s)
 			}
 		}
-		w.end()
 	})
 }

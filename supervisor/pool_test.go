@@ -12,19 +12,16 @@ import (
 )
 
 func TestJobsAreWorkedAndSettled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(50)
 		w.run()
 		time.Sleep(5 * time.Second)
 		w.want("complete", 50)
-		w.end()
 	})
 }
 
 func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.run()
 		time.Sleep(10 * time.Minute)
 		if n := w.redis.calls("exchange"); n > 2 {
@@ -33,13 +30,11 @@ func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
 		w.redis.put(1)
 		time.Sleep(10 * time.Millisecond) // the wake-up, not the poll
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.run()
 		time.Sleep(time.Minute)
 		w.redis.mu.Lock()
@@ -48,14 +43,12 @@ func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
 		w.redis.put(1)
 		time.Sleep(1200 * time.Millisecond)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 // Where puts are told faster than anybody listens, the queues they went to are looked for.
 func TestPutsThatNobodyHeardOfAreLookedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.PollInterval, w.cfg.Pools[0].Queues = time.Hour, []string{"*"}
 		w.run()
 		time.Sleep(time.Minute)
@@ -70,13 +63,11 @@ func TestPutsThatNobodyHeardOfAreLookedFor(t *testing.T) {
 		w.redis.mu.Unlock()
 		time.Sleep(time.Second)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 func TestDrainFinishesWhatIsInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(3 * time.Minute) // longer than a lock: it is renewed while draining
 			return said(protocol.Ack)
@@ -123,8 +114,7 @@ func TestAWorkerIsTakenOffTheListBySlowRedis(t *testing.T) {
 }
 
 func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			<-stop // a child that heeds SIGTERM at once
 			return said(protocol.Retry)
@@ -147,8 +137,7 @@ func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
 }
 
 func TestStopNowDoesNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			<-stop
 			return nil
@@ -169,8 +158,7 @@ func TestStopNowDoesNotWait(t *testing.T) {
 }
 
 func TestStopNowLeavesWithoutRedis(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			<-stop
 			return nil
@@ -190,8 +178,7 @@ func TestStopNowLeavesWithoutRedis(t *testing.T) {
 }
 
 func TestQuietPoolsTakeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.run()
 		time.Sleep(time.Second)
 		w.s.Quiet()
@@ -201,14 +188,12 @@ func TestQuietPoolsTakeNothing(t *testing.T) {
 		w.s.Resume()
 		time.Sleep(time.Second)
 		w.want("complete", 3)
-		w.end()
 	})
 }
 
 // What must count for jobs is waited for with children ready, whatever people say of quiet.
 func TestPoolsThatAbstainTakeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		time.Sleep(time.Second) // so that it does not begin at the beginning of the clock
 		w.run()
 		w.s.Abstain("rules")
@@ -231,15 +216,13 @@ func TestPoolsThatAbstainTakeNothing(t *testing.T) {
 		if shot := w.s.Snapshot(); !shot.Ready || shot.Abstains != "" || shot.Pools[0].Abstains != "" {
 			t.Errorf("the snapshot is %+v", shot)
 		}
-		w.end()
 	})
 }
 
 // A key space that needs what is not known here: nothing is asked for and no child more is started for it, what there is is seen all
 // the same, and it is said; while Redis is away that is what is said.
 func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		time.Sleep(time.Second) // so that it does not begin at the beginning of the clock
 		w.run()
 		w.redis.needs("shards")
@@ -271,13 +254,11 @@ func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
 		if !w.s.Ready() {
 			t.Error("it is not ready when the word is gone")
 		}
-		w.end()
 	})
 }
 
 func TestFreshChildrenAreStartedForTheirJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.redis.put(20)
 		w.run()
@@ -286,13 +267,11 @@ func TestFreshChildrenAreStartedForTheirJobs(t *testing.T) {
 		if n := w.host.starts(); n != 20 {
 			t.Errorf("%d children for 20 jobs", n)
 		}
-		w.end()
 	})
 }
 
 func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.cfg.Pools[0].Prefetch = 4
 		var begun []string // of the only child
@@ -319,13 +298,11 @@ func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
 		if j := w.redis.job("j0"); j.Crashes != 1 || j.Remaining != 5 {
 			t.Errorf("j0 has %d crashes and %d remaining, want 1 and 5", j.Crashes, j.Remaining)
 		}
-		w.end()
 	})
 }
 
 func TestAJobThatAlwaysKillsItsChildFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-SEGV"}
 		}
@@ -339,13 +316,11 @@ func TestAJobThatAlwaysKillsItsChildFails(t *testing.T) {
 		if g := w.redis.job("j0").settlement.Group; g != "signal-SEGV" {
 			t.Errorf("failed under %q", g)
 		}
-		w.end()
 	})
 }
 
 func TestRefusedSettlementsFailTheJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			e := said(protocol.Fail)
 			e.Verdict.Group = "refuse-me"
@@ -358,45 +333,40 @@ func TestRefusedSettlementsFailTheJob(t *testing.T) {
 		if g := w.redis.job("j0").settlement.Group; g != "refused" {
 			t.Errorf("failed under %q, want refused", g)
 		}
-		w.end()
 	})
 }
 
 // What was asked of a Redis that hangs must not keep a supervisor that is told to leave now.
 func TestStopNowDoesNotWaitForRedis(t *testing.T) {
 	for name, call := range map[string]string{"at work": "renew", "idle": "outlook", "leaving": "deregister"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
-					<-stop
-					return &runner.Ending{Kind: runner.Interrupted, SentByUs: runner.CauseShutdown}
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+				<-stop
+				return &runner.Ending{Kind: runner.Interrupted, SentByUs: runner.CauseShutdown}
+			}
+			w.redis.put(1)
+			w.run()
+			w.redis.faults(func(sent string) fault {
+				if sent == call {
+					return fault{delay: time.Hour}
 				}
-				w.redis.put(1)
-				w.run()
-				w.redis.faults(func(sent string) fault {
-					if sent == call {
-						return fault{delay: time.Hour}
-					}
-					return fault{}
-				})
-				time.Sleep(time.Minute)
-				began := time.Now()
-				w.s.StopNow()
-				w.wait()
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("it took %v to leave", took)
-				}
-				time.Sleep(2 * time.Hour) // until Redis has answered after all
+				return fault{}
 			})
+			time.Sleep(time.Minute)
+			began := time.Now()
+			w.s.StopNow()
+			w.wait()
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %v to leave", took)
+			}
+			time.Sleep(2 * time.Hour) // until Redis has answered after all
 		})
 	}
 }
 
 // A job of which Redis accepts no settlement is neither run again nor forgotten.
 func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle")
 		w.run()
@@ -416,14 +386,12 @@ func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
 		if s := w.redis.job("j0").settlement; s.Group != "refused" || s.Message == "" {
 			t.Errorf("it was settled by %+v, want a failure that says why", s)
 		}
-		w.end()
 	})
 }
 
 // What Redis cannot do at the moment is no refusal.
 func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle now")
 		w.run()
@@ -438,14 +406,12 @@ func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
 		if n := w.host.begun("j0"); n != 1 {
 			t.Errorf("it was begun %d times", n)
 		}
-		w.end()
 	})
 }
 
 // A supervisor that has such a job can leave.
 func TestWhatCannotBeSettledIsOwed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle")
 		w.run()
@@ -460,8 +426,7 @@ func TestWhatCannotBeSettledIsOwed(t *testing.T) {
 
 // A lock that is neither renewed nor lost must not stop the others.
 func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			if job.JID == "j0" {
 				<-stop
@@ -476,13 +441,11 @@ func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
 		w.redis.put(50)
 		time.Sleep(time.Second)
 		w.want("complete", 50)
-		w.end()
 	})
 }
 
 func TestLargePayloadsFailUnseen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJob = 1
 		w.redis.put(3)
 		w.run()
@@ -494,14 +457,12 @@ func TestLargePayloadsFailUnseen(t *testing.T) {
 		if n := w.s.Snapshot().Pools[0].Counters.Failed; n != 3 {
 			t.Errorf("%d are counted as failed", n)
 		}
-		w.end()
 	})
 }
 
 // Where nothing runs a stop waits for nothing: no poll, no timeout.
 func TestAnIdleSupervisorLeavesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.PollInterval = time.Hour
 		w.run()
 		time.Sleep(time.Minute)

@@ -17,7 +17,7 @@ import (
 	"oarlock/supervisor/outcome"
 )
 
-// world is a real Redis, a real host and a client for a test to look with.
+// world is a real Redis, the host of all tests and a client for a test to look with. The test runs beside others.
 type world struct {
 	t      *testing.T
 	server *redistest.Server
@@ -28,18 +28,14 @@ type world struct {
 
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{t: t, server: redistest.Start(t, args...), ledger: filepath.Join(t.TempDir(), "ledger")}
-	client, err := queue.Open(t.Context(), queue.Options{URL: w.server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	w.client = client
-	w.host, err = runner.NewHost(runner.HostOptions{PrivateRoot: filepath.Join(t.TempDir(), "private")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.host.Close() })
+	var err error
+	w.client, err = queue.Open(t.Context(), queue.Options{URL: w.server.URL, ReadTimeout: time.Minute})
+	must(t, err)
+	t.Cleanup(func() { w.client.Close() })
+	w.host, err = openHost()
+	must(t, err)
 	return w
 }
 

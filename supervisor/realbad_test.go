@@ -38,6 +38,7 @@ func TestAMissingProgramInFrontOfGoodJobs(t *testing.T) {
 	w.putBad(6)
 	w.put(20, `{"n":%d}`)
 	pool := w.pool(runner.Once, "", 4)
+	pool.Retry.Delay = time.Hour // so that a job is tried twice at most: beside others that end well the second time costs a retry
 	pool.Child.Command = []string{"sh", "-c", `[ "$OARLOCK_KLASS" != bad ] || convert-nosuch`}
 	s := w.run(Config{Pools: []Pool{pool}})
 	w.await(20, "complete")
@@ -47,7 +48,7 @@ func TestAMissingProgramInFrontOfGoodJobs(t *testing.T) {
 		for deadline := time.Now().Add(time.Minute); (job.Kept.Unstarted.Count == 0 || job.State == "running") && time.Now().Before(deadline); job = w.bad(i) {
 			time.Sleep(10 * time.Millisecond)
 		}
-		if job.State == "failed" || job.Remaining != 5 || job.Kept.Unstarted.Count == 0 || job.Kept.Crashes != 0 {
+		if job.State == "failed" || job.Remaining < 4 || job.Kept.Unstarted.Count == 0 || job.Kept.Crashes != 0 {
 			t.Errorf("%s is %s, has %d retries, %d crashes and was not started %d times", job.JID, job.State, job.Remaining, job.Kept.Crashes, job.Kept.Unstarted.Count)
 		}
 	}

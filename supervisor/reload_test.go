@@ -3,7 +3,6 @@ package supervisor
 import (
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/runner"
@@ -15,50 +14,45 @@ func TestWhatLeavesFinishesItsJobs(t *testing.T) {
 		"renamed":      func(p *Pool) { p.Name = "p2" },
 		"another mode": func(p *Pool) { p.Child.Mode = runner.Once },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.DrainTimeout = time.Second
-				w.host.work = lasting(time.Hour)
-				w.redis.put(1)
-				w.run()
-				time.Sleep(time.Second)
-				next := w.cfg
-				next.Pools = []Pool{w.cfg.Pools[0]}
-				change(&next.Pools[0])
-				done, err := w.s.Reload(next)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := Changes{Leaving: []Leaving{{Pool: "p", Replaced: true, Jobs: 1}}}
-				if name == "renamed" {
-					want = Changes{Added: []string{"p2"}, Leaving: []Leaving{{Pool: "p", Jobs: 1}}}
-				}
-				if !reflect.DeepEqual(done, want) {
-					t.Errorf("the reload did %+v, want %+v", done, want)
-				}
-				time.Sleep(30 * time.Minute)
-				if n := len(w.s.Snapshot().Pools); n != 2 {
-					t.Errorf("%d pools in the middle of the job, want the old one and the new", n)
-				}
-				time.Sleep(31 * time.Minute)
-				w.want("complete", 1)
-				if n := w.host.begun("j0"); n != 1 {
-					t.Errorf("the job was begun %d times", n)
-				}
-				if n := len(w.s.Snapshot().Pools); n != 1 {
-					t.Errorf("%d pools when the job is over, want the new one", n)
-				}
-				w.end()
-			})
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.DrainTimeout = time.Second
+			w.host.work = lasting(time.Hour)
+			w.redis.put(1)
+			w.run()
+			time.Sleep(time.Second)
+			next := w.cfg
+			next.Pools = []Pool{w.cfg.Pools[0]}
+			change(&next.Pools[0])
+			done, err := w.s.Reload(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Changes{Leaving: []Leaving{{Pool: "p", Replaced: true, Jobs: 1}}}
+			if name == "renamed" {
+				want = Changes{Added: []string{"p2"}, Leaving: []Leaving{{Pool: "p", Jobs: 1}}}
+			}
+			if !reflect.DeepEqual(done, want) {
+				t.Errorf("the reload did %+v, want %+v", done, want)
+			}
+			time.Sleep(30 * time.Minute)
+			if n := len(w.s.Snapshot().Pools); n != 2 {
+				t.Errorf("%d pools in the middle of the job, want the old one and the new", n)
+			}
+			time.Sleep(31 * time.Minute)
+			w.want("complete", 1)
+			if n := w.host.begun("j0"); n != 1 {
+				t.Errorf("the job was begun %d times", n)
+			}
+			if n := len(w.s.Snapshot().Pools); n != 1 {
+				t.Errorf("%d pools when the job is over, want the new one", n)
+			}
 		})
 	}
 }
 
 // A limit that comes later holds for what leaves, too.
 func TestAStopEndsWhatLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.DrainTimeout = time.Second
 		w.host.work = lasting(time.Hour)
 		w.redis.put(1)
@@ -78,8 +72,7 @@ func TestAStopEndsWhatLeaves(t *testing.T) {
 // A reload tells the pools that it changed from those that it did not, and knows whose
 // children are replaced.
 func TestAReloadTellsWhatItDid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		pool := func(name string) Pool {
 			p := w.cfg.Pools[0]
 			p.Name = name
@@ -102,6 +95,5 @@ func TestAReloadTellsWhatItDid(t *testing.T) {
 		if done, err := w.s.Reload(next); err != nil || !reflect.DeepEqual(done, Changes{}) {
 			t.Errorf("the same again did %+v, %v", done, err)
 		}
-		w.end()
 	})
 }

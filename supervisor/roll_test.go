@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -103,49 +102,46 @@ func everySecond(n int, f func(i int)) {
 // said hello or not, it stays at work, and loses no job.
 func TestARollToCodeThatHangs(t *testing.T) {
 	for _, greets := range []bool{true, false} {
-		t.Run(fmt.Sprintf("hello=%v", greets), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newRollWorld(t, runner.Reuse, 4)
-				w.has["good"] = program{greets: greets, work: lasting(50 * time.Millisecond)}
-				w.has["hanging"] = program{hangs: true}
-				w.run()
-				time.Sleep(time.Second)
-				w.write("hanging")
-				w.recycle()
-				everySecond(45, func(int) {
-					w.redis.put(40)
-					if r := w.pool().Roll; r != nil && r.JID != "" {
-						t.Errorf("it is said to wait for job %s, and waits for its first child", r.JID)
-					}
-					if n := w.manned(); n < 4 {
-						t.Errorf("%d of 4 slots are manned", n)
-					}
-				})
-				time.Sleep(10 * time.Second)
-				w.want("complete", 45*40)
-				w.uncounted()
-				if p := w.pool(); p.Generation != 1 || p.Rolling {
-					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+		runBubble(t, fmt.Sprintf("hello=%v", greets), func(t *testing.T) {
+			w := newRollWorld(t, runner.Reuse, 4)
+			w.has["good"] = program{greets: greets, work: lasting(50 * time.Millisecond)}
+			w.has["hanging"] = program{hangs: true}
+			w.run()
+			time.Sleep(time.Second)
+			w.write("hanging")
+			w.recycle()
+			everySecond(45, func(int) {
+				w.redis.put(40)
+				if r := w.pool().Roll; r != nil && r.JID != "" {
+					t.Errorf("it is said to wait for job %s, and waits for its first child", r.JID)
 				}
-				if g := w.pool().GivenUp; g == nil || g.Generation != 2 || g.Message == "" || g.Ago < 10 {
-					t.Errorf("of the generation that was given up it tells %+v", g)
+				if n := w.manned(); n < 4 {
+					t.Errorf("%d of 4 slots are manned", n)
 				}
-				w.write("good")
-				w.recycle()
-				w.redis.put(10)
-				time.Sleep(20 * time.Second)
-				if p := w.pool(); p.Generation != 3 || p.Rolling || p.GivenUp != nil || w.manned() != 4 {
-					t.Errorf("after the repair: generation %d, rolling %v, %+v, %d slots manned", p.Generation, p.Rolling, p.GivenUp, w.manned())
-				}
-				w.end()
 			})
+			time.Sleep(10 * time.Second)
+			w.want("complete", 45*40)
+			w.uncounted()
+			if p := w.pool(); p.Generation != 1 || p.Rolling {
+				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+			}
+			if g := w.pool().GivenUp; g == nil || g.Generation != 2 || g.Message == "" || g.Ago < 10 {
+				t.Errorf("of the generation that was given up it tells %+v", g)
+			}
+			w.write("good")
+			w.recycle()
+			w.redis.put(10)
+			time.Sleep(20 * time.Second)
+			if p := w.pool(); p.Generation != 3 || p.Rolling || p.GivenUp != nil || w.manned() != 4 {
+				t.Errorf("after the repair: generation %d, rolling %v, %+v, %d slots manned", p.Generation, p.Rolling, p.GivenUp, w.manned())
+			}
 		})
 	}
 }
 
 // While one roll hangs, the next overtakes it.
 func TestARollOvertakesOneThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["hanging"] = program{hangs: true}
 		w.run()
@@ -160,13 +156,12 @@ func TestARollOvertakesOneThatHangs(t *testing.T) {
 		if p := w.pool(); p.Generation != 3 || p.Rolling || w.manned() != 4 {
 			t.Errorf("generation %d, rolling %v, %d of 4 slots manned", p.Generation, p.Rolling, w.manned())
 		}
-		w.end()
 	})
 }
 
 // A pool whose children all hang is mended by the first roll to code that does not.
 func TestARollBeginsWithSlotsThatHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["hanging"] = program{hangs: true}
 		w.write("hanging")
@@ -181,59 +176,55 @@ func TestARollBeginsWithSlotsThatHang(t *testing.T) {
 		if p := w.pool(); p.Rolling || w.manned() != 4 {
 			t.Errorf("3 s later: rolling %v, %d of 4 slots manned", p.Rolling, w.manned())
 		}
-		w.end()
 	})
 }
 
 // A start that fails in the middle of a roll leaves every slot with a child.
 func TestARollWhoseThirdStartFails(t *testing.T) {
 	for _, how := range []string{"recycle", "reload"} {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newRollWorld(t, runner.Reuse, 4)
-				w.has["dying"] = program{lives: 50 * time.Millisecond}
-				w.has["good"] = program{greets: true, work: lasting(50 * time.Millisecond)}
-				w.run()
-				time.Sleep(time.Second)
-				started := 0
-				w.host.mu.Lock()
-				old := w.host.program
-				w.host.program = func(spec *runner.Spec) program {
-					if how == "reload" && spec.Command[0] != "new" {
-						return old(spec)
-					}
-					if started++; started >= 3 {
-						return w.has["dying"]
-					}
+		runBubble(t, how, func(t *testing.T) {
+			w := newRollWorld(t, runner.Reuse, 4)
+			w.has["dying"] = program{lives: 50 * time.Millisecond}
+			w.has["good"] = program{greets: true, work: lasting(50 * time.Millisecond)}
+			w.run()
+			time.Sleep(time.Second)
+			started := 0
+			w.host.mu.Lock()
+			old := w.host.program
+			w.host.program = func(spec *runner.Spec) program {
+				if how == "reload" && spec.Command[0] != "new" {
 					return old(spec)
 				}
-				w.host.mu.Unlock()
-				if how == "reload" {
-					w.reload("new")
-				} else {
-					w.recycle()
+				if started++; started >= 3 {
+					return w.has["dying"]
 				}
-				everySecond(60, func(i int) {
-					w.redis.put(20)
-					if n := w.manned(); n < 4 {
-						t.Errorf("second %d: %d of 4 slots are manned", i, n)
-					}
-				})
-				time.Sleep(5 * time.Second)
-				w.want("complete", 60*20)
-				w.uncounted()
-				if p := w.pool(); p.Generation != 1 || p.Rolling {
-					t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+				return old(spec)
+			}
+			w.host.mu.Unlock()
+			if how == "reload" {
+				w.reload("new")
+			} else {
+				w.recycle()
+			}
+			everySecond(60, func(i int) {
+				w.redis.put(20)
+				if n := w.manned(); n < 4 {
+					t.Errorf("second %d: %d of 4 slots are manned", i, n)
 				}
-				w.end()
 			})
+			time.Sleep(5 * time.Second)
+			w.want("complete", 60*20)
+			w.uncounted()
+			if p := w.pool(); p.Generation != 1 || p.Rolling {
+				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
+			}
 		})
 	}
 }
 
 // Children that exit soon after their start, and read no job, do no harm.
 func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["good"] = program{work: lasting(50 * time.Millisecond)}
 		w.has["leaving"] = program{lives: 500 * time.Millisecond}
@@ -253,7 +244,6 @@ func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
 		if n := w.host.starts(); n > 6 {
 			t.Errorf("%d starts for 4 children and one that failed", n)
 		}
-		w.end()
 	})
 }
 
@@ -269,26 +259,23 @@ func TestARollToCodeThatFailsEachJob(t *testing.T) {
 	}
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 		for _, children := range []int{1, 4} {
-			t.Run(fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newRollWorld(t, mode, children)
-					w.has["bad"] = program{greets: true, work: raises}
-					if mode == runner.Once {
-						w.has["bad"] = program{work: syntax}
-					}
-					w.redis.put(50)
-					w.run()
-					time.Sleep(10 * time.Second)
-					w.reload("bad")
-					everySecond(120, func(int) { w.redis.put(2) })
-					time.Sleep(10 * time.Second)
-					w.want("complete", 50+240)
-					w.uncounted()
-					if p := w.pool(); p.Generation != 1 || p.Rolling || p.Breaker != "" {
-						t.Errorf("generation %d, rolling %v, breaker %q; want the first", p.Generation, p.Rolling, p.Breaker)
-					}
-					w.end()
-				})
+			runBubble(t, fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
+				w := newRollWorld(t, mode, children)
+				w.has["bad"] = program{greets: true, work: raises}
+				if mode == runner.Once {
+					w.has["bad"] = program{work: syntax}
+				}
+				w.redis.put(50)
+				w.run()
+				time.Sleep(10 * time.Second)
+				w.reload("bad")
+				everySecond(120, func(int) { w.redis.put(2) })
+				time.Sleep(10 * time.Second)
+				w.want("complete", 50+240)
+				w.uncounted()
+				if p := w.pool(); p.Generation != 1 || p.Rolling || p.Breaker != "" {
+					t.Errorf("generation %d, rolling %v, breaker %q; want the first", p.Generation, p.Rolling, p.Breaker)
+				}
 			})
 		}
 	}
@@ -297,7 +284,7 @@ func TestARollToCodeThatFailsEachJob(t *testing.T) {
 // Where no job comes, a minute is proof enough to go on; the old code is kept in mind
 // until the new one has acknowledged a job.
 func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["hanging"] = program{greets: true, work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.Said, Group: "Error", Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true}}
@@ -321,7 +308,6 @@ func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
 		if p := w.pool(); p.Generation != 1 || p.Rolling || len(p.Slots) != 4 {
 			t.Errorf("after bad jobs: generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
 		}
-		w.end()
 	})
 }
 
@@ -336,54 +322,52 @@ func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
 		{8, 5 * time.Second, 31 * time.Second},
 		{50, 10 * time.Minute, 71 * time.Minute},
 	} {
-		t.Run(fmt.Sprint(c.children), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newRollWorld(t, runner.Reuse, c.children)
-				w.has["good"] = program{greets: true, work: lasting(c.length)}
-				var mu sync.Mutex
-				var provenAt time.Time
-				begun := 0 // on old code after the proof
-				w.cfg.OnEvent = func(e Event) {
-					mu.Lock()
-					defer mu.Unlock()
-					switch {
-					case e.Kind == AttemptEnded && e.PID > 1000+c.children && provenAt.IsZero():
-						provenAt = time.Now()
-					case e.Kind == AttemptStarted && e.PID <= 1000+c.children && !provenAt.IsZero():
-						begun++
-					}
-				}
-				w.redis.put(20 * c.children)
-				w.run()
-				time.Sleep(time.Second + c.length)
-				w.recycle()
-				began := time.Now()
-				for w.pool().Rolling && time.Since(began) < 2*c.most {
-					time.Sleep(c.length / 50)
-					if n, most := w.host.living(), c.children+2*max(1, c.children/4); n > most {
-						t.Errorf("%d children, want %d at most", n, most)
-					}
-				}
-				took := time.Since(began)
+		runBubble(t, fmt.Sprint(c.children), func(t *testing.T) {
+			w := newRollWorld(t, runner.Reuse, c.children)
+			w.has["good"] = program{greets: true, work: lasting(c.length)}
+			var mu sync.Mutex
+			var provenAt time.Time
+			begun := 0 // on old code after the proof
+			w.cfg.OnEvent = func(e Event) {
 				mu.Lock()
-				if took > c.most || provenAt.IsZero() {
-					t.Errorf("the roll took %v, want %v at most", took, c.most)
+				defer mu.Unlock()
+				switch {
+				case e.Kind == AttemptEnded && e.PID > 1000+c.children && provenAt.IsZero():
+					provenAt = time.Now()
+				case e.Kind == AttemptStarted && e.PID <= 1000+c.children && !provenAt.IsZero():
+					begun++
 				}
-				if most := c.children / 4; begun > most {
-					t.Errorf("%d jobs were begun on old code after the new one was proven, want %d at most", begun, most)
+			}
+			w.redis.put(20 * c.children)
+			w.run()
+			time.Sleep(time.Second + c.length)
+			w.recycle()
+			began := time.Now()
+			for w.pool().Rolling && time.Since(began) < 2*c.most {
+				time.Sleep(c.length / 50)
+				if n, most := w.host.living(), c.children+2*max(1, c.children/4); n > most {
+					t.Errorf("%d children, want %d at most", n, most)
 				}
-				t.Logf("%d children with jobs of %v: %v, %d jobs begun on old code after the proof", c.children, c.length, took, begun)
-				mu.Unlock()
-				w.s.StopNow()
-				w.wait()
-			})
+			}
+			took := time.Since(began)
+			mu.Lock()
+			if took > c.most || provenAt.IsZero() {
+				t.Errorf("the roll took %v, want %v at most", took, c.most)
+			}
+			if most := c.children / 4; begun > most {
+				t.Errorf("%d jobs were begun on old code after the new one was proven, want %d at most", begun, most)
+			}
+			t.Logf("%d children with jobs of %v: %v, %d jobs begun on old code after the proof", c.children, c.length, took, begun)
+			mu.Unlock()
+			w.s.StopNow()
+			w.wait()
 		})
 	}
 }
 
 // A slot whose job never ends holds up no other.
 func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["good"] = program{greets: true, work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			if job.JID == "j0" {
@@ -407,7 +391,7 @@ func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
 
 // Where all jobs ended badly, children of the old code get no more once the new has proven itself, however long the others take to come.
 func TestCodeThatFailsEachJobGetsNoMoreBesideItsRepair(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["bad"] = program{greets: true, work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.Said, Group: "Error", Message: "it raises",
@@ -437,7 +421,6 @@ func TestCodeThatFailsEachJobGetsNoMoreBesideItsRepair(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		w.want("failed", failed)
-		w.end()
 	})
 }
 
@@ -452,23 +435,20 @@ func TestARepairIsProbedAtOnce(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newRollWorld(t, runner.Reuse, 4)
-				w.has["dying"] = program{lives: time.Millisecond}
-				w.write("dying")
-				w.run()
-				w.redis.put(20)
-				time.Sleep(10 * time.Minute)
-				w.write("good")
-				repair(w)
-				time.Sleep(3 * time.Second)
-				w.want("complete", 20)
-				if n := w.manned(); n != 4 {
-					t.Errorf("3 s after the repair %d of 4 slots are manned", n)
-				}
-				w.end()
-			})
+		runBubble(t, name, func(t *testing.T) {
+			w := newRollWorld(t, runner.Reuse, 4)
+			w.has["dying"] = program{lives: time.Millisecond}
+			w.write("dying")
+			w.run()
+			w.redis.put(20)
+			time.Sleep(10 * time.Minute)
+			w.write("good")
+			repair(w)
+			time.Sleep(3 * time.Second)
+			w.want("complete", 20)
+			if n := w.manned(); n != 4 {
+				t.Errorf("3 s after the repair %d of 4 slots are manned", n)
+			}
 		})
 	}
 }

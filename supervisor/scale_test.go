@@ -3,7 +3,6 @@ package supervisor
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -36,7 +35,7 @@ func (w *fakeWorld) putNewestFirst() {
 
 // The next job in turn is always a young one, and still the backlog is seen.
 func TestAPoolGrowsByItsBacklogNotByItsHead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := scalingWorld(t, 1, 8, 50*time.Millisecond, 100*time.Millisecond)
 		w.run()
 		time.Sleep(5 * time.Second)
@@ -52,7 +51,6 @@ func TestAPoolGrowsByItsBacklogNotByItsHead(t *testing.T) {
 		if n := w.host.living(); n < 2 || n > 4 {
 			t.Errorf("%d children for 1.5 jobs at a time", n)
 		}
-		w.end()
 	})
 }
 
@@ -69,25 +67,23 @@ func TestAPoolGrowsToABacklogAtOnce(t *testing.T) {
 		{"of jobs of 100 ms", 1, 500 * time.Millisecond, 100 * time.Millisecond, 20},
 		{"of long jobs", 1, 3 * time.Second, time.Minute, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const most = 20
-				w := scalingWorld(t, tt.least, most, tt.boot, tt.length)
-				w.run()
-				w.redis.put(tt.before)
-				time.Sleep(time.Duration(tt.before)*tt.length + 10*time.Second)
-				w.redis.put(150)
-				time.Sleep(time.Second)
-				if n := w.host.starts(); n != most {
-					t.Errorf("%d children were started within a second, want %d", n, most)
-				}
-				time.Sleep(2*tt.boot - time.Second + time.Second)
-				if n := w.redis.states()["running"]; n != most && tt.length > tt.boot {
-					t.Errorf("%d jobs run, want %d", n, most)
-				}
-				w.s.StopNow()
-				w.wait()
-			})
+		runBubble(t, tt.name, func(t *testing.T) {
+			const most = 20
+			w := scalingWorld(t, tt.least, most, tt.boot, tt.length)
+			w.run()
+			w.redis.put(tt.before)
+			time.Sleep(time.Duration(tt.before)*tt.length + 10*time.Second)
+			w.redis.put(150)
+			time.Sleep(time.Second)
+			if n := w.host.starts(); n != most {
+				t.Errorf("%d children were started within a second, want %d", n, most)
+			}
+			time.Sleep(2*tt.boot - time.Second + time.Second)
+			if n := w.redis.states()["running"]; n != most && tt.length > tt.boot {
+				t.Errorf("%d jobs run, want %d", n, most)
+			}
+			w.s.StopNow()
+			w.wait()
 		})
 	}
 }
@@ -106,31 +102,28 @@ func TestScalingDoesNotThrash(t *testing.T) {
 		{"bursts that are over soon", 30, 5 * time.Second, 100 * time.Millisecond, time.Minute, 0},
 		{"single jobs", 1, time.Second, 2 * time.Second, 3 * time.Second, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := scalingWorld(t, 1, 8, tt.boot, tt.length)
-				w.run()
-				w.redis.put(3)
-				time.Sleep(time.Minute)
-				before := w.host.starts() // some for the first jobs, whose length was not known
-				for range 20 {
-					w.redis.put(tt.jobs)
-					time.Sleep(tt.rest)
-				}
-				time.Sleep(time.Minute)
-				w.want("waiting", 0)
-				if n := w.host.starts() - before; n > tt.starts {
-					t.Errorf("%d children were started for 20 bursts, want %d at most", n, tt.starts)
-				}
-				w.end()
-			})
+		runBubble(t, tt.name, func(t *testing.T) {
+			w := scalingWorld(t, 1, 8, tt.boot, tt.length)
+			w.run()
+			w.redis.put(3)
+			time.Sleep(time.Minute)
+			before := w.host.starts() // some for the first jobs, whose length was not known
+			for range 20 {
+				w.redis.put(tt.jobs)
+				time.Sleep(tt.rest)
+			}
+			time.Sleep(time.Minute)
+			w.want("waiting", 0)
+			if n := w.host.starts() - before; n > tt.starts {
+				t.Errorf("%d children were started for 20 bursts, want %d at most", n, tt.starts)
+			}
 		})
 	}
 }
 
 // What cannot be taken calls for no children.
 func TestAPoolDoesNotGrowForWhatItCannotTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := scalingWorld(t, 1, 8, time.Second, time.Second)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(time.Second)
@@ -145,6 +138,5 @@ func TestAPoolDoesNotGrowForWhatItCannotTake(t *testing.T) {
 		if n := w.host.starts(); n != 1 {
 			t.Errorf("%d children were started by a pool that takes nothing", n)
 		}
-		w.end()
 	})
 }

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -14,32 +13,28 @@ import (
 // nothing to do, and none is begun twice.
 func TestWhatWaitsBehindALongJobGoesToIdleChildren(t *testing.T) {
 	for _, prefetch := range []int{1, 4, 16} {
-		t.Run(fmt.Sprint(prefetch), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 3, prefetch
-				w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
-					if job.JID == "j0" || job.JID == "j7" {
-						time.Sleep(6 * time.Second)
-					} else {
-						time.Sleep(10 * time.Millisecond)
-					}
-					return said(protocol.Ack)
+		runFaked(t, fmt.Sprint(prefetch), func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 3, prefetch
+			w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+				if job.JID == "j0" || job.JID == "j7" {
+					time.Sleep(6 * time.Second)
+				} else {
+					time.Sleep(10 * time.Millisecond)
 				}
-				w.run()
-				time.Sleep(time.Second)
-				w.redis.put(40)
-				time.Sleep(time.Second)
-				w.want("complete", 38)
-				time.Sleep(6 * time.Second)
-				w.want("complete", 40)
-				for i := range 40 {
-					if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
-						t.Errorf("j%d was begun %d times", i, n)
-					}
+				return said(protocol.Ack)
+			}
+			w.run()
+			time.Sleep(time.Second)
+			w.redis.put(40)
+			time.Sleep(time.Second)
+			w.want("complete", 38)
+			time.Sleep(6 * time.Second)
+			w.want("complete", 40)
+			for i := range 40 {
+				if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
+					t.Errorf("j%d was begun %d times", i, n)
 				}
-				w.end()
-			})
+			}
 		})
 	}
 }
@@ -47,8 +42,7 @@ func TestWhatWaitsBehindALongJobGoesToIdleChildren(t *testing.T) {
 // What was taken ahead is given back untouched as soon as the pool drains, and at
 // most what is at work is finished.
 func TestADrainGivesBackWhatWaitsBehindAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Prefetch = 4
 		w.host.work = lasting(3 * time.Second)
 		w.redis.put(10)
@@ -72,8 +66,7 @@ func TestADrainGivesBackWhatWaitsBehindAnother(t *testing.T) {
 
 // A snapshot tells what a child is at work on, and since when, from what is kept ready for it.
 func TestASnapshotTellsWhatIsKeptReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
 		w.host.work = lasting(10 * time.Second)
 		w.redis.put(3)
@@ -94,8 +87,7 @@ func TestASnapshotTellsWhatIsKeptReady(t *testing.T) {
 
 // A job that was cancelled while it waited behind another costs that one nothing.
 func TestCancelledBehindAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
 		w.host.work = lasting(50 * time.Second)
 		w.redis.put(3)
@@ -113,15 +105,13 @@ func TestCancelledBehindAnother(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 3)
-		w.end()
 	})
 }
 
 // Children that die, jobs that are cancelled, drains: whatever happens to children that
 // have jobs waiting behind others, each job is completed, and never by two at once.
 func TestSharingLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 4, 8
 		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].MaxCrashes = 20, 100
 		n := 0
@@ -153,6 +143,5 @@ func TestSharingLosesNothing(t *testing.T) {
 		if paid > 0 {
 			t.Errorf("%d jobs paid with a retry", paid)
 		}
-		w.end()
 	})
 }

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -14,44 +13,39 @@ import (
 // has burnt the queue, whether or not there are others.
 func TestAChildThatWentBadIsReplaced(t *testing.T) {
 	for name, children := range map[string]int{"alone": 1, "among others": 4} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children = children
-				var raisings atomic.Int64
-				var programs atomic.Int64
-				w.host.program = func(*runner.Spec) program {
-					first, done := programs.Add(1) == 1, 0
-					return program{work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-						if done++; first && done > 20 {
-							raisings.Add(1)
-							e := raised()
-							e.Began = true
-							return e
-						}
-						time.Sleep(100 * time.Millisecond)
-						e := said(protocol.Ack)
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children = children
+			var raisings atomic.Int64
+			var programs atomic.Int64
+			w.host.program = func(*runner.Spec) program {
+				first, done := programs.Add(1) == 1, 0
+				return program{work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+					if done++; first && done > 20 {
+						raisings.Add(1)
+						e := raised()
 						e.Began = true
 						return e
-					}}
-				}
-				w.redis.put(300)
-				w.run()
-				time.Sleep(10 * time.Minute)
-				w.want("complete", 300)
-				if n, started := raisings.Load(), programs.Load(); n > 15 || started != int64(children)+1 {
-					t.Errorf("%d attempts ended badly, and %d children were started; the child was to be replaced at the tenth", n, started)
-				}
-				w.end()
-			})
+					}
+					time.Sleep(100 * time.Millisecond)
+					e := said(protocol.Ack)
+					e.Began = true
+					return e
+				}}
+			}
+			w.redis.put(300)
+			w.run()
+			time.Sleep(10 * time.Minute)
+			w.want("complete", 300)
+			if n, started := raisings.Load(), programs.Load(); n > 15 || started != int64(children)+1 {
+				t.Errorf("%d attempts ended badly, and %d children were started; the child was to be replaced at the tenth", n, started)
+			}
 		})
 	}
 }
 
 // Where all jobs end badly, another child would do no better than one that was replaced: each is replaced once.
 func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 4
 		began := time.Now()
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
@@ -70,7 +64,6 @@ func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
 		if n := w.host.starts(); n > 8 {
 			t.Errorf("%d children were started for 4 slots", n)
 		}
-		w.end()
 	})
 }
 
@@ -78,30 +71,26 @@ func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
 // rows have to be longer.
 func TestRowsOfBadJobsDoNotReplaceChildrenForEver(t *testing.T) {
 	for name, children := range map[string]int{"one child": 1, "four": 4} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Children = children
-				var n atomic.Int64
-				w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-					time.Sleep(100 * time.Millisecond)
-					e := said(protocol.Ack)
-					if int(n.Add(1))%(100*children) < 40*children {
-						e = raised()
-					}
-					e.Began = true
-					return e
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Children = children
+			var n atomic.Int64
+			w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
+				time.Sleep(100 * time.Millisecond)
+				e := said(protocol.Ack)
+				if int(n.Add(1))%(100*children) < 40*children {
+					e = raised()
 				}
-				jobs := scaled(1000, 3000)
-				w.redis.put(jobs)
-				w.run()
-				time.Sleep(time.Hour)
-				w.want("complete", jobs)
-				if started := w.host.starts(); started > 5*children {
-					t.Errorf("%d children were started for %d slots", started, children)
-				}
-				w.end()
-			})
+				e.Began = true
+				return e
+			}
+			jobs := scaled(1000, 3000)
+			w.redis.put(jobs)
+			w.run()
+			time.Sleep(time.Hour)
+			w.want("complete", jobs)
+			if started := w.host.starts(); started > 5*children {
+				t.Errorf("%d children were started for %d slots", started, children)
+			}
 		})
 	}
 }

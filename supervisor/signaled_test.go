@@ -62,32 +62,28 @@ func TestASignalToAllInterrupts(t *testing.T) {
 		{"we, then TERM much later", bySignalOf(syscall.SIGTERM), -1100 * time.Millisecond, "waiting", [3]int{1, 0, 0}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.DrainTimeout = time.Minute
-				w.endsAt(after, tt.ending)
-				w.redis.put(1)
-				w.run()
-				for w.host.begun("j0") == 0 {
-					time.Sleep(time.Millisecond)
-				}
-				time.Sleep(after + tt.told)
-				w.s.Signaled()
-				w.end()
-				j := w.redis.job("j0")
-				if got := [3]int{j.Crashes, 5 - j.Remaining, j.Interruptions}; j.state != tt.state || got != tt.counts {
-					t.Errorf("the job is %s after %d crashes, %d retries and %d interruptions; want %s, %v", j.state, got[0], got[1], got[2], tt.state, tt.counts)
-				}
-			})
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			w.cfg.DrainTimeout = time.Minute
+			w.endsAt(after, tt.ending)
+			w.redis.put(1)
+			w.run()
+			for w.host.begun("j0") == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(after + tt.told)
+			w.s.Signaled()
+			w.end()
+			j := w.redis.job("j0")
+			if got := [3]int{j.Crashes, 5 - j.Remaining, j.Interruptions}; j.state != tt.state || got != tt.counts {
+				t.Errorf("the job is %s after %d crashes, %d retries and %d interruptions; want %s, %v", j.state, got[0], got[1], got[2], tt.state, tt.counts)
+			}
 		})
 	}
 }
 
 // A stop that came by no signal says nothing about what ends meanwhile.
 func TestAStopWithoutASignalInterruptsNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.endsAt(time.Second, byItself(0, protocol.ExitAck))
 		w.redis.put(1)
 		w.run()
@@ -130,8 +126,7 @@ func TestASignalInterruptsWhatIsNotSettledYet(t *testing.T) {
 
 // A pool that drains while Redis is away settles as soon as it is back.
 func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.DrainTimeout = time.Minute
 		w.host.work = lasting(2 * time.Second)
 		w.redis.put(1)
@@ -145,15 +140,13 @@ func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
 		w.redis.faults(nil)
 		time.Sleep(3 * time.Second)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 // What looks as if it had been told to end is settled a second later as what it is, and
 // holds up nothing else.
 func TestAnEndingBySignalIsHeldBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.endsAt(time.Second, bySignalOf(syscall.SIGTERM))
 		w.redis.put(1)
@@ -174,14 +167,12 @@ func TestAnEndingBySignalIsHeldBack(t *testing.T) {
 		if j := w.redis.job("j0"); j.state != "complete" || j.Crashes != 1 {
 			t.Errorf("the job is %s after %d crashes, want it complete after one", j.state, j.Crashes)
 		}
-		w.end()
 	})
 }
 
 // While an ending is held back, its job may be put again.
 func TestAJobPutAgainWhileItsEndingIsHeldBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.endsAt(time.Second, bySignalOf(syscall.SIGTERM))
 		w.redis.put(1)
 		w.run()
@@ -194,6 +185,5 @@ func TestAJobPutAgainWhileItsEndingIsHeldBack(t *testing.T) {
 		if j := w.redis.job("j0"); j.state != "complete" || j.Crashes != 0 || w.host.begun("j0") != 2 {
 			t.Errorf("the job is %s after %d crashes and %d runs, want it complete after none and 2", j.state, j.Crashes, w.host.begun("j0"))
 		}
-		w.end()
 	})
 }

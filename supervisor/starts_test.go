@@ -42,8 +42,7 @@ func (w *fakeWorld) twoPools(children int) *bytes.Buffer {
 }
 
 func TestFewChildrenAreStartedAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.twoPools(100)
 		w.host.slow = 10 * time.Millisecond
 		w.redis.put(300)
@@ -56,15 +55,13 @@ func TestFewChildrenAreStartedAtATime(t *testing.T) {
 		if n := w.host.living(); n != 100 {
 			t.Errorf("%d children live, want 100", n)
 		}
-		w.end()
 	})
 }
 
 // TestAShortageOfTheHostIsNobodysFault has two pools that want 60 children together on a host
 // that carries 20, all day.
 func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		log := w.twoPools(30)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(time.Second)
@@ -109,14 +106,12 @@ func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
 		if short := w.s.Snapshot().Short; short != "" {
 			t.Errorf("the host is still short: %q", short)
 		}
-		w.end()
 	})
 }
 
 // TestTheEndOfAShortageIsTriedByOneStart has nothing that could be started for a while.
 func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.twoPools(50)
 		w.host.carry(1)
 		w.run()
@@ -131,15 +126,13 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 		if n := w.host.living(); n != 50 {
 			t.Errorf("%d children live, want 50", n)
 		}
-		w.end()
 	})
 }
 
 // TestARollWaitsForRoom rolls where there is no process for a replacement: the new code is not given
 // up for that.
 func TestARollWaitsForRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 4
 		w.run()
 		time.Sleep(time.Second)
@@ -157,7 +150,6 @@ func TestARollWaitsForRoom(t *testing.T) {
 		if p := w.s.Snapshot().Pools[0]; p.Generation != 2 || p.Rolling {
 			t.Errorf("generation %d, rolling %v", p.Generation, p.Rolling)
 		}
-		w.end()
 	})
 }
 
@@ -166,29 +158,26 @@ func TestARollWaitsForRoom(t *testing.T) {
 func TestAPoolOfAnySizeObeys(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 		for _, sizes := range [][]int{{scaled(2000, 20000)}, {0, 200, 1, scaled(2000, 20000), 0, 3}} {
-			t.Run(fmt.Sprint(mode, sizes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newFakeWorld(t)
-					w.cfg.Pools[0].Child.Mode = mode
-					w.host.slow = time.Millisecond
-					w.redis.put(50)
-					w.run()
-					synctest.Wait()
-					for _, n := range sizes {
-						if err := w.s.Scale("p", n); err != nil {
-							t.Error(err)
-						}
-						time.Sleep(10 * time.Millisecond)
-						if shots := w.s.Snapshot().Pools; len(shots) != 1 || shots[0].Children != n {
-							t.Errorf("pools are %v", len(shots))
-						}
+			runFaked(t, fmt.Sprint(mode, sizes), func(t *testing.T, w *fakeWorld) {
+				w.cfg.Pools[0].Child.Mode = mode
+				w.host.slow = time.Millisecond
+				w.redis.put(50)
+				w.run()
+				synctest.Wait()
+				for _, n := range sizes {
+					if err := w.s.Scale("p", n); err != nil {
+						t.Error(err)
 					}
-					began := time.Now()
-					w.end()
-					if took := time.Since(began); took > time.Second {
-						t.Errorf("left after %v", took)
+					time.Sleep(10 * time.Millisecond)
+					if shots := w.s.Snapshot().Pools; len(shots) != 1 || shots[0].Children != n {
+						t.Errorf("pools are %v", len(shots))
 					}
-				})
+				}
+				began := time.Now()
+				w.end()
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("left after %v", took)
+				}
 			})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -70,8 +69,7 @@ func twoPools(w *fakeWorld) {
 
 // A pool that is quiet by itself stays so, whatever all pools are told, and takes again when it is told.
 func TestOnePoolIsQuiet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		twoPools(w)
 		w.run()
 		time.Sleep(time.Second)
@@ -108,8 +106,7 @@ func TestOnePoolIsQuiet(t *testing.T) {
 
 // The child of one slot is replaced when its job has ended, without a roll.
 func TestOneSlotIsRecycled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.host.work = lasting(10 * time.Second)
 		w.run()
@@ -133,14 +130,12 @@ func TestOneSlotIsRecycled(t *testing.T) {
 		refuses(t, w.s.RecycleSlot("p", 7), "no slot 7")
 		refuses(t, w.s.RecycleSlot("p", -1), "no slot -1")
 		refuses(t, w.s.RecycleSlot("x", 0), "no pool")
-		w.end()
 	})
 }
 
 // A run that is stopped goes back as it was, and is the only one that does.
 func TestOneRunIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		var once sync.Once
 		w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			first := false
@@ -178,13 +173,12 @@ func TestOneRunIsStopped(t *testing.T) {
 		if j := w.redis.job("j1"); j.Interruptions != 0 {
 			t.Error("the other was stopped too")
 		}
-		w.end()
 	})
 }
 
 // A roll that is given up on request leaves the old code at work, and is remembered.
 func TestARollIsAbandoned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		told := hear(w.fakeWorld)
 		w.has["hanging"] = program{hangs: true}
@@ -215,13 +209,12 @@ func TestARollIsAbandoned(t *testing.T) {
 		if e := told.one(t, RollEnded); e.Reason != RollAbandoned {
 			t.Errorf("it ended as %+v", e)
 		}
-		w.end()
 	})
 }
 
 // Of rolls that ended the last ten are remembered, newest first, each once and with its result.
 func TestRollsAreRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 2)
 		told := hear(w.fakeWorld)
 		w.has["broken"], w.has["hanging"] = program{lives: time.Millisecond}, program{hangs: true}
@@ -252,6 +245,5 @@ func TestRollsAreRemembered(t *testing.T) {
 		if n := len(told.of(RollEnded)); n < 13 {
 			t.Errorf("%d rolls are said to have ended", n)
 		}
-		w.end()
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -18,16 +17,13 @@ func TestRollsInAStorm(t *testing.T) {
 	for _, seed := range seeds(t, 100) {
 		for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 			for _, exclusive := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%v/exclusive=%v/%d", mode, exclusive, seed), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						w := newStorm(t, mode, exclusive, seed)
-						w.run()
-						for range 50 {
-							w.shake()
-						}
-						w.calm()
-						w.end()
-					})
+				runBubble(t, fmt.Sprintf("%v/exclusive=%v/%d", mode, exclusive, seed), func(t *testing.T) {
+					w := newStorm(t, mode, exclusive, seed)
+					w.run()
+					for range 50 {
+						w.shake()
+					}
+					w.calm()
 				})
 			}
 		}

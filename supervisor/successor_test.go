@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -12,33 +11,28 @@ import (
 // Where a child works one job, one call settles that and takes the next, for the child that follows.
 func TestASuccessorsJobComesWithTheSettlement(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Preload} {
-		t.Run(mode.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.cfg.Pools[0].Child.Mode, w.cfg.Pools[0].Children = mode, 1
-				w.tripping(300 * time.Microsecond)
-				w.host.dying = 2 * time.Millisecond
-				w.host.boots(func(*runner.Spec) error {
-					time.Sleep(3 * time.Millisecond)
-					return nil
-				})
-				w.redis.put(100)
-				w.run()
-				time.Sleep(10 * time.Second)
-				w.want("complete", 100)
-				if n := w.s.Snapshot().Pools[0].Counters.Exchanges; n > 110 {
-					t.Errorf("%d calls for 100 jobs, one after the other", n)
-				}
-				w.end()
+		runFaked(t, mode.String(), func(t *testing.T, w *fakeWorld) {
+			w.cfg.Pools[0].Child.Mode, w.cfg.Pools[0].Children = mode, 1
+			w.tripping(300 * time.Microsecond)
+			w.host.dying = 2 * time.Millisecond
+			w.host.boots(func(*runner.Spec) error {
+				time.Sleep(3 * time.Millisecond)
+				return nil
 			})
+			w.redis.put(100)
+			w.run()
+			time.Sleep(10 * time.Second)
+			w.want("complete", 100)
+			if n := w.s.Snapshot().Pools[0].Counters.Exchanges; n > 110 {
+				t.Errorf("%d calls for 100 jobs, one after the other", n)
+			}
 		})
 	}
 }
 
 // An ending does not wait for that longer than some milliseconds.
 func TestASettlementDoesNotWaitForASlowSuccessor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode, w.cfg.Pools[0].Children = runner.Preload, 1
 		w.host.boots(func(*runner.Spec) error {
 			time.Sleep(time.Second)
@@ -59,6 +53,5 @@ func TestASettlementDoesNotWaitForASlowSuccessor(t *testing.T) {
 		if took := time.Since(ended); took > 6*time.Millisecond {
 			t.Errorf("settled %v after its end", took)
 		}
-		w.end()
 	})
 }

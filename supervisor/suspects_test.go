@@ -53,7 +53,7 @@ func newSuspectWorld(t *testing.T, suspects int, last time.Duration) *suspectWor
 }
 
 func TestOneSuspectRunsAtATimeAndHindersNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const suspects, others = 6, 20
 		w := newSuspectWorld(t, suspects, 20*time.Second)
 		w.run()
@@ -73,12 +73,11 @@ func TestOneSuspectRunsAtATimeAndHindersNobody(t *testing.T) {
 				t.Errorf("%s has %d deaths and %d crashes after %d runs, want it cleared by the first", j.JID, j.Deaths, j.Crashes, w.host.begun(j.JID))
 			}
 		}
-		w.end()
 	})
 }
 
 func TestASuspectWhoseTurnDoesNotComeIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newSuspectWorld(t, 4, time.Hour)
 		w.run()
 		time.Sleep(35 * time.Second) // 30 until it is given back, for 10
@@ -122,26 +121,23 @@ func TestATurnEnds(t *testing.T) {
 		}, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSuspectWorld(t, 2, time.Second)
-				of := w.host.work
-				w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
-					if job.JID == "j0" && w.host.begun("j0") == 1 {
-						return tt.work(w)
-					}
-					return of(job, stop)
+		runBubble(t, tt.name, func(t *testing.T) {
+			w := newSuspectWorld(t, 2, time.Second)
+			of := w.host.work
+			w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+				if job.JID == "j0" && w.host.begun("j0") == 1 {
+					return tt.work(w)
 				}
-				w.run()
-				time.Sleep(2 * time.Minute)
-				if state := w.redis.job("j1").state; state != "complete" {
-					t.Errorf("the next suspect is %s", state)
-				}
-				if deaths := w.redis.job("j0").Deaths; (deaths == 0) != tt.cleared {
-					t.Errorf("the first has %d deaths, cleared is %t", deaths, tt.cleared)
-				}
-				w.end()
-			})
+				return of(job, stop)
+			}
+			w.run()
+			time.Sleep(2 * time.Minute)
+			if state := w.redis.job("j1").state; state != "complete" {
+				t.Errorf("the next suspect is %s", state)
+			}
+			if deaths := w.redis.job("j0").Deaths; (deaths == 0) != tt.cleared {
+				t.Errorf("the first has %d deaths, cleared is %t", deaths, tt.cleared)
+			}
 		})
 	}
 }
@@ -188,7 +184,6 @@ func TestOnlyTheSuspectPaysForADeath(t *testing.T) {
 					t.Errorf("%s: deaths, crashes, interruptions, remaining are %v, want %v", j.JID, got, want)
 				}
 			}
-			w.end()
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -33,7 +32,7 @@ func (w *rollWorld) rolls(changed int) {
 // Where no job came, new code has all slots, and a command that did not change has no way
 // back: its bad endings open the breaker like those of any code.
 func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["bad"] = program{greets: true, work: raises}
 		w.redis.put(20)
@@ -55,7 +54,7 @@ func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
 
 // Slots that come while new code is on trial begin on old code, also where there were none.
 func TestAPoolThatGrowsDuringATrialGrowsByOldCode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		p := &w.cfg.Pools[0]
 		p.Children, p.MinChildren, p.MaxChildren = 0, 0, 4
@@ -79,7 +78,7 @@ func TestAPoolThatGrowsDuringATrialGrowsByOldCode(t *testing.T) {
 
 // Fresh children: a job that does not end holds up no trial, for another slot can have it.
 func TestATrialOfFreshChildrenDoesNotWaitForAJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Once, 4)
 		w.has["good"] = program{work: func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
 			if job.JID == "j0" {
@@ -104,7 +103,7 @@ func TestATrialOfFreshChildrenDoesNotWaitForAJob(t *testing.T) {
 // A roll that was overtaken goes on where the one that overtook it is given up: no slot is
 // left on the code before.
 func TestAnOvertakenRollGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 8)
 		w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
 		w.host.boots(func(*runner.Spec) error {
@@ -137,7 +136,7 @@ func TestAnOvertakenRollGoesOn(t *testing.T) {
 // Proven code whose further children do not come up costs the old ones no work: they wait
 // for their replacements, but not for long.
 func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 8)
 		var mu sync.Mutex
 		busy := 0
@@ -194,36 +193,34 @@ func TestATrialOfJobsThatSayNothing(t *testing.T) {
 	}
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 		for how, program := range cases {
-			t.Run(fmt.Sprintf("%v/%s", mode, how), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newRollWorld(t, mode, 4)
-					w.has["good"], w.has["other"] = program, program
-					w.redis.put(4) // too few to compare
-					w.redis.mu.Lock()
-					for _, j := range w.redis.jobs {
-						j.Retries, j.Remaining = 1000, 1000
+			runBubble(t, fmt.Sprintf("%v/%s", mode, how), func(t *testing.T) {
+				w := newRollWorld(t, mode, 4)
+				w.has["good"], w.has["other"] = program, program
+				w.redis.put(4) // too few to compare
+				w.redis.mu.Lock()
+				for _, j := range w.redis.jobs {
+					j.Retries, j.Remaining = 1000, 1000
+				}
+				w.redis.mu.Unlock()
+				w.run()
+				time.Sleep(7 * time.Second)
+				w.reload("other")
+				everySecond(180, func(int) {
+					if how == "canceled" {
+						w.redis.put(1)
 					}
-					w.redis.mu.Unlock()
-					w.run()
-					time.Sleep(7 * time.Second)
-					w.reload("other")
-					everySecond(180, func(int) {
-						if how == "canceled" {
-							w.redis.put(1)
-						}
-					})
-					p := w.pool()
-					for _, s := range p.Slots {
-						if s.Generation != 2 {
-							t.Errorf("slot %d is of generation %d", s.Slot, s.Generation)
-						}
-					}
-					if p.Generation != 2 || p.Rolling {
-						t.Errorf("generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
-					}
-					w.s.StopNow()
-					w.wait()
 				})
+				p := w.pool()
+				for _, s := range p.Slots {
+					if s.Generation != 2 {
+						t.Errorf("slot %d is of generation %d", s.Slot, s.Generation)
+					}
+				}
+				if p.Generation != 2 || p.Rolling {
+					t.Errorf("generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
+				}
+				w.s.StopNow()
+				w.wait()
 			})
 		}
 	}
@@ -231,7 +228,7 @@ func TestATrialOfJobsThatSayNothing(t *testing.T) {
 
 // Old children that stay for a roll keep to max_memory like others.
 func TestOldChildrenThatStayKeepToMaxMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 1)
 		w.cfg.Pools[0].MaxMemory = 1000
 		w.has["other"] = w.has["good"]
@@ -249,7 +246,6 @@ func TestOldChildrenThatStayKeepToMaxMemory(t *testing.T) {
 				t.Errorf("the old child is %s with %d bytes", s.State, s.Memory)
 			}
 		}
-		w.end()
 	})
 }
 
@@ -257,21 +253,19 @@ func TestOldChildrenThatStayKeepToMaxMemory(t *testing.T) {
 func TestARollOfABusyPoolEnds(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 		for _, children := range []int{1, 2, 4, 8} {
-			t.Run(fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newRollWorld(t, mode, children)
-					w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
-					w.redis.put(40 * children)
-					w.run()
-					time.Sleep(7 * time.Second)
-					w.recycle()
-					time.Sleep(time.Minute)
-					if p := w.pool(); p.Generation != 2 || p.Rolling {
-						t.Errorf("a minute later: generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
-					}
-					w.s.StopNow()
-					w.wait()
-				})
+			runBubble(t, fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
+				w := newRollWorld(t, mode, children)
+				w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
+				w.redis.put(40 * children)
+				w.run()
+				time.Sleep(7 * time.Second)
+				w.recycle()
+				time.Sleep(time.Minute)
+				if p := w.pool(); p.Generation != 2 || p.Rolling {
+					t.Errorf("a minute later: generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
+				}
+				w.s.StopNow()
+				w.wait()
 			})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -15,7 +14,7 @@ import (
 
 // A deploy host by host: jobs of a new class, and an old worker that is as quick to take them.
 func TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		old, new := newFakeWorld(t), newFakeWorld(t)
 		new.redis = old.redis
 		old.cfg.Name, new.cfg.Name = "old", "new"
@@ -49,8 +48,7 @@ func TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther(t *testing.T) {
 }
 
 func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].UnknownFor = 15 * time.Minute
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending { return said(protocol.Unknown) }
 		w.redis.put(3)
@@ -65,14 +63,12 @@ func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
 		if s := w.redis.job("j0").settlement; s.Group != "unknown-klass" || !strings.Contains(s.Message, "K for 15m") || !strings.Contains(s.Message, "host generation 1") {
 			t.Errorf("it failed as %s: %s", s.Group, s.Message)
 		}
-		w.end()
 	})
 }
 
 // A child that releases its job until something is ready, however often, has not crashed.
 func TestReleasesNeverEndAJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		delay := 300 * time.Millisecond
 		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
 			if job.Attempt != 1 {
@@ -92,14 +88,12 @@ func TestReleasesNeverEndAJob(t *testing.T) {
 		if j := w.redis.job("j0"); j.Crashes != 0 || j.Remaining != 5 {
 			t.Errorf("it has %d crashes and %d remaining", j.Crashes, j.Remaining)
 		}
-		w.end()
 	})
 }
 
 // A child that gives its job back at once, for hours, keeps neither us nor Redis busy.
 func TestReleasesInALoopAreNoHotLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		none := time.Duration(0)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			time.Sleep(time.Millisecond)
@@ -113,14 +107,12 @@ func TestReleasesInALoopAreNoHotLoop(t *testing.T) {
 		if n := w.host.begun("j0"); n < 30 || n > 601 {
 			t.Errorf("it was begun %d times in a minute, want ten a second at most", n)
 		}
-		w.end()
 	})
 }
 
 // A program that is missing after a deploy, and the one job of a quiet queue.
 func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		var missing atomic.Bool
 		missing.Store(true)
@@ -142,15 +134,13 @@ func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
 		missing.Store(false)
 		time.Sleep(6 * time.Minute)
 		w.want("complete", 1)
-		w.end()
 	})
 }
 
 // A job that asks for patience all day long lives through several deploys that leave its program
 // missing for a while, though others end well in between.
 func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.cfg.Pools[0].Retry = outcome.Retry{Delay: time.Second}
 		var missing atomic.Bool
@@ -177,15 +167,13 @@ func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
 			t.Errorf("it is %s and has %d retries left, want all 5", j.state, j.Remaining)
 		}
 		w.want("complete", 8)
-		w.end()
 	})
 }
 
 // A job that finds its program missing does not pay for that if another, which began after it, finds the program mended and ends sooner;
 // but it does the next time.
 func TestWhoEndsWellMeanwhileProvesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		began := 0
 		w.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
@@ -211,14 +199,12 @@ func TestWhoEndsWellMeanwhileProvesNothing(t *testing.T) {
 		if j := w.redis.job("j0"); j.state != "failed" && j.Remaining == 5 {
 			t.Errorf("it is %s and has %d retries left, want it to pay", j.state, j.Remaining)
 		}
-		w.end()
 	})
 }
 
 // A job whose own script calls what is not there pays for it, for others end well.
 func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.cfg.Pools[0].Retry = outcome.Retry{Delay: time.Second}
 		w.host.work = endings(time.Millisecond, func(n int, _ *protocol.Job) *runner.Ending {
@@ -237,14 +223,12 @@ func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
 		if n := w.host.begun("j0"); n != 7 {
 			t.Errorf("it ran %d times, want one that was not counted and six that were", n)
 		}
-		w.end()
 	})
 }
 
 // Jobs that kill their child at once are counted from the first time on, and keep no other waiting.
 func TestAJobThatKillsItsChildAtOnceIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = endings(0, func(n int, _ *protocol.Job) *runner.Ending {
 			if n == 0 {
 				return &runner.Ending{Kind: runner.Died, Group: "signal-SEGV", ExitCode: -1}
@@ -262,6 +246,5 @@ func TestAJobThatKillsItsChildAtOnceIsCounted(t *testing.T) {
 		if n := w.s.Snapshot().Pools[0].Counters.Crashed; n != 4 {
 			t.Errorf("%d crashes are counted, want 4", n)
 		}
-		w.end()
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -30,8 +29,7 @@ func (w *fakeWorld) wishful(long time.Duration, jids ...string) {
 
 // What a job wishes is done while it works, and before it is settled.
 func TestWishesAreGrantedBeforeTheVerdict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.wishful(time.Second, "j0")
 		w.redis.put(1)
 		w.run()
@@ -43,14 +41,12 @@ func TestWishesAreGrantedBeforeTheVerdict(t *testing.T) {
 		if got := strings.Join(w.redis.lines(), ", "); got != "take j0, tag j0 [begun], tag j0 [ended], complete j0" {
 			t.Errorf("%s", got)
 		}
-		w.end()
 	})
 }
 
 // 1,000 jobs that wish cost a few calls, not one each.
 func TestWishesGoTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		var jids []string
 		for i := range 1000 {
 			jids = append(jids, fmt.Sprint("j", i))
@@ -70,43 +66,37 @@ func TestWishesGoTogether(t *testing.T) {
 		if n := w.redis.calls("wish"); granted != 2000 || n > 400 {
 			t.Errorf("%d wishes in %d calls", granted, n)
 		}
-		w.end()
 	})
 }
 
 // Where Redis is away, or the answer is lost, wishes and verdicts wait, in order.
 func TestWishesWaitForRedis(t *testing.T) {
 	for name, bad := range map[string]fault{"away": {away: errAway}, "in doubt": {lost: errDoubt}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newFakeWorld(t)
-				w.wishful(time.Second, "j0")
-				w.redis.put(1)
-				left := 3
-				w.redis.faults(func(call string) fault {
-					if call == "wish" && left > 0 {
-						left--
-						return bad
-					}
-					return fault{}
-				})
-				w.run()
-				time.Sleep(20 * time.Second)
-				w.want("complete", 1)
-				log := slices.Compact(w.redis.lines())
-				if log[len(log)-1] != "complete j0" || log[len(log)-2] != "tag j0 [ended]" {
-					t.Errorf("%q", log)
+		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
+			w.wishful(time.Second, "j0")
+			w.redis.put(1)
+			left := 3
+			w.redis.faults(func(call string) fault {
+				if call == "wish" && left > 0 {
+					left--
+					return bad
 				}
-				w.end()
+				return fault{}
 			})
+			w.run()
+			time.Sleep(20 * time.Second)
+			w.want("complete", 1)
+			log := slices.Compact(w.redis.lines())
+			if log[len(log)-1] != "complete j0" || log[len(log)-2] != "tag j0 [ended]" {
+				t.Errorf("%q", log)
+			}
 		})
 	}
 }
 
 // A wish that cannot be granted costs its job nothing, nor does a Redis that refuses all of them.
 func TestRefusedWishesEndNoJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.wishful(time.Second, "j0", "j1")
 		w.redis.put(2)
 		w.redis.refuse("j0", "wish")
@@ -121,14 +111,12 @@ func TestRefusedWishesEndNoJob(t *testing.T) {
 		w.run()
 		time.Sleep(5 * time.Second)
 		w.want("complete", 2)
-		w.end()
 	})
 }
 
 // A job that lost its lock has nothing done, and its end is what it would be.
 func TestWishesOfALostLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newFakeWorld(t)
+	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.wishful(5*time.Second, "j0")
 		w.redis.put(1)
 		w.run()
@@ -138,6 +126,5 @@ func TestWishesOfALostLock(t *testing.T) {
 		if slices.Contains(w.redis.lines(), "tag j0 [ended]") {
 			t.Errorf("done without the lock: %q", w.redis.lines())
 		}
-		w.end()
 	})
 }
