@@ -142,6 +142,8 @@ type Pool struct {
 	TracePath string `toml:"trace_path"` // where the data of a job that was put without a trace names one; "": nowhere
 
 	Env map[string]string `toml:"env"` // added to the environment, with placeholders
+	// EnvFromJob are the variables of Env that may have what a job says, beside JOB and those that begin with JOB_.
+	EnvFromJob []string `toml:"env_from_job"`
 
 	ListTimeout   Duration `toml:"list_timeout"` // after which an entry in work without a sign is abandoned
 	ListHeartbeat bool     `toml:"list_heartbeat"`
@@ -311,6 +313,7 @@ func DefaultPool() Pool {
 		LogRate:      1000,
 		NextQueues:   []string{},
 		Allow:        []string{},
+		EnvFromJob:   []string{},
 		Timeout:      24 * hour,
 		KillGrace:    10 * second,
 		StartTimeout: 30 * second,

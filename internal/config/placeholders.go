@@ -23,10 +23,17 @@ func (d *decoder) placeholders(at string, p Pool) {
 			d.bad(key, "is no name of a variable")
 		case strings.HasPrefix(name, "OARLOCK_"):
 			d.bad(key, "names that begin with OARLOCK_ are ours")
-		case loader.MatchString(name) && slices.ContainsFunc(namesOf(text), placeholder.Name.OfJob):
-			d.bad(key, "decides what code the program runs: whoever writes the job would")
+		case p.Mode == "once" && !p.mayVary(name): // another mode refuses what is of a job anyway
+			if of := slices.IndexFunc(namesOf(text), placeholder.Name.Chosen); of >= 0 {
+				d.bad(key, `%v is what the job says, and a variable can decide what the program runs: use JOB or a name that begins with JOB_, or list it: env_from_job = [%q]`, namesOf(text)[of], name)
+			}
 		}
 		d.placeholder(key, name, text, p, false)
+	}
+	for _, name := range p.EnvFromJob {
+		if _, is := p.Env[name]; !is {
+			d.bad(at+".env_from_job", "%q is not in env", name)
+		}
 	}
 	if code := p.runsCode(); code != "" && len(p.Args) > 0 && slices.ContainsFunc(namesOf(p.Args[0]), placeholder.Name.OfJob) {
 		d.bad(at+".args", `what follows %s is run as a program: whoever writes the job would write it. Let the program be a text of yours, and the job its arguments: command = ["sh", "-c", 'convert "$1" out.png', "sh"], args = ["{data.path}"]`, code)
@@ -65,8 +72,11 @@ func namesOf(text string) []placeholder.Name {
 	return parsed.Names()
 }
 
-// loader are variables by which somebody who sets them runs code of his own in a program.
-var loader = regexp.MustCompile(`^(LD_.*|PATH|IFS|ENV|BASH_ENV|PYTHON(PATH|HOME|STARTUP)|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|NODE_(PATH|OPTIONS)|GCONV_PATH|JAVA_TOOL_OPTIONS)$`)
+// mayVary reports whether a variable may have what a job says. So many decide what a program loads, runs or obeys (LD_PRELOAD,
+// PERL5DB, GIT_SSH_COMMAND, PS4, OPENSSL_CONF …), and each new program brings its own, that it is the others that are listed.
+func (p Pool) mayVary(name string) bool {
+	return name == "JOB" || strings.HasPrefix(name, "JOB_") || slices.Contains(p.EnvFromJob, name)
+}
 
 // codeOption is an option of interpreters behind which a program stands, as in sh -ec.
 var codeOption = regexp.MustCompile(`^-[a-z]*[ce]$`)

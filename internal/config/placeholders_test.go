@@ -18,8 +18,8 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 		{`args = [7]`, "must be a string"},
 		{`env = { "A B" = "x" }`, "is no name of a variable"},
 		{`env = { OARLOCK_SLOT = "x" }`, "names that begin with OARLOCK_ are ours"},
-		{`env = { LD_PRELOAD = "{data.lib}" }`, "pools.p.env.LD_PRELOAD: decides what code the program runs"},
-		{`env = { PATH = "/opt/{jid}" }`, "decides what code the program runs"},
+		{`env = { LD_PRELOAD = "{data.lib}" }`, `pools.p.env.LD_PRELOAD: {data.lib} is what the job says`},
+		{`env = { PATH = "/opt/{jid}" }`, `env_from_job = ["PATH"]`},
 		{`env = { LD_PRELOAD = "/lib/ours.so", PATH = "/opt/{slot}" }`, ""},
 		{`env = { X = "{data..a}" }`, "is no path through the data"},
 		{`env = { X = "{dir}" }

@@ -40,6 +40,9 @@ func (n Name) String() string {
 // OfJob reports whether it stands for something of a job, which others wrote.
 func (n Name) OfJob() bool { return n.What != Pool && n.What != Slot && n.What != Dir }
 
+// Chosen reports whether it stands for a text that the producer of a job chose.
+func (n Name) Chosen() bool { return n.OfJob() && n.What != Attempt }
+
 // UnknownError says that there is no such placeholder.
 type UnknownError struct{ What string }
 

@@ -85,11 +85,12 @@ func TestAWordThatNobodyKnowsIsRefused(t *testing.T) {
 
 // forOthers are the tables that no supervisor hears of.
 var forOthers = map[string]string{
-	"redis":    "package connect opens what it names, and has such a test of its own",
-	"web":      "package service tells the page, which is none of a supervisor's",
-	"metrics":  "package service tells those who count for scrapers",
-	"key_from": "it is for those who put: `oarlock put`, and the readers of lists, of which TestEntriesBecomeJobs asks it",
-	"log":      "it is about the lines of the process, which makes its log of it before there is a supervisor",
+	"redis":        "package connect opens what it names, and has such a test of its own",
+	"web":          "package service tells the page, which is none of a supervisor's",
+	"metrics":      "package service tells those who count for scrapers",
+	"key_from":     "it is for those who put: `oarlock put`, and the readers of lists, of which TestEntriesBecomeJobs asks it",
+	"log":          "it is about the lines of the process, which makes its log of it before there is a supervisor",
+	"env_from_job": "it says what the file may say in env, of which TestEnvFromJob asks it",
 }
 
 // particular are the keys for which not any other value will do.
